@@ -1,0 +1,47 @@
+# Everything a newcomer needs: `make run` and `make test`. Only python3 and make are assumed.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+TESTS ?= tests
+
+.DEFAULT_GOAL := help
+.PHONY: help run install model test check format torture clean
+
+help: ## Show this list
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+run: install model ## Install what is needed and take the guided tour, offline
+	@$(BIN)/mnemon tour
+
+install: $(READY) ## Create the virtual environment
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Mnemon needs Python 3.11 or newer; set PYTHON=/path/to/python3.11"; exit 1; }
+	@echo "Setting up $(VENV) (once) ..."
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[embed,dev]'
+	@touch $(READY)
+
+model: install ## Fetch the default embedding model once; without it everything works by keyword
+	@$(BIN)/mnemon model pull --quiet || echo "No embedding model for now: Mnemon works by keyword until 'make model' succeeds."
+
+test: install model check ## Lint, type-check and run every test
+	@$(BIN)/python -m pytest -n 2 --dist worksteal $(TESTS)
+
+check: install ## Lint and strict types
+	@$(BIN)/ruff check src tests
+	@$(BIN)/ruff format --check --quiet src tests
+	@$(BIN)/mypy
+
+format: install ## Format the code
+	@$(BIN)/ruff format src tests
+	@$(BIN)/ruff check --fix src tests
+
+torture: install model ## The long reliability suite
+	@MNEMON_TORTURE=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests
+
+clean: ## Remove the virtual environment and caches
+	@rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
