@@ -1,0 +1,42 @@
+"""Identifiers: time-ordered UUIDs for everything, and short reference codes for conversations."""
+
+from __future__ import annotations
+
+import secrets
+import string
+import time
+import uuid
+
+from mnemon.model.errors import InvalidInput
+
+BASE62 = string.digits + string.ascii_uppercase + string.ascii_lowercase
+REF_CODE_LENGTH = 11
+
+
+def new_id() -> str:
+    """A UUIDv7: 48 bits of milliseconds, then 74 random bits. Never reused, sorts by time of creation."""
+    millis = time.time_ns() // 1_000_000
+    value = (millis & (1 << 48) - 1) << 80 | 0x7 << 76 | secrets.randbits(12) << 64
+    value |= 0b10 << 62 | secrets.randbits(62)
+    return str(uuid.UUID(int=value))
+
+
+def new_ref_code() -> str:
+    """Eleven base62 characters (65 bits): stable, URL-safe, short enough to read aloud."""
+    return "".join(secrets.choice(BASE62) for _ in range(REF_CODE_LENGTH))
+
+
+def parse_id(value: object, what: str = "id") -> str:
+    """The canonical form of a UUID given by a caller, or a typed refusal."""
+    if not isinstance(value, str):
+        raise InvalidInput(f"{what} must be a string, not {type(value).__name__}", fix="give the UUID as text")
+    try:
+        return str(uuid.UUID(value))
+    except ValueError:
+        raise InvalidInput(
+            f"{what} {value[:60]!r} is not a UUID", fix="copy the id from `mnemon list` or from a hit"
+        ) from None
+
+
+def is_ref_code(value: str) -> bool:
+    return len(value) == REF_CODE_LENGTH and all(c in BASE62 for c in value)

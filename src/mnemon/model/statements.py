@@ -1,0 +1,184 @@
+"""Comparing two statements by rules: do they say the same, or do they give one thing two values?
+
+Vectors cannot tell: "the villain is called Malachar" and "the villain is called Vexis" are near neighbours. These
+rules look at where two sentences differ. They prefer to miss a contradiction over inventing one, because both
+statements then simply stay.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from mnemon.model.text import fold, terms
+
+_WORD = re.compile(r"[^\W_]+(?:[.:/@_-][^\W_]+)*")
+_NEGATIONS = frozenset(
+    "not no never dont doesnt didnt isnt arent wasnt werent cannot cant wont without stopped".split()
+)
+_FILLERS = frozenset("now currently actually presently really always usually generally the a an please".split())
+_COPULAS = frozenset("is are was were".split())
+_PREPOSITIONS = frozenset("in by at on to with for from as of".split())
+_PARTICIPLES = frozenset(
+    "born written known built held made sung won done set kept led found sold sent bought taught worn".split()
+)
+# Nouns that have one value at a time, so that "the deadline is Friday" gives way to "the deadline is Monday".
+_ATTRIBUTES = frozenset(
+    """name title colour color deadline version status capital address email phone birthday age price port language
+    favourite favorite location timezone budget password username nickname role job employer owner author editor manager
+    maintainer boss leader chairperson president director head host spouse husband wife partner genre sport position
+    religion nationality citizenship currency default villain hero heroine protagonist antagonist narrator goal limit
+    timeout framework database branch license licence size height weight rate salary preference""".split()
+)
+# Verbs whose object is one thing at a time. All others (likes, has, visited, uses …) may hold many.
+_ONE_VALUED = (
+    ("lives", "in"), ("live", "in"), ("lives", "at"), ("live", "at"), ("resides", "in"), ("reside", "in"),
+    ("works", "at"), ("work", "at"), ("works", "in"), ("works", "as"), ("work", "as"), ("worked", "in"),
+    ("died", "in"), ("died", "on"), ("plays", "for"), ("play", "for"), ("plays", "the"), ("speaks", "the"),
+    ("prefers",), ("prefer",), ("reports", "to"), ("report", "to"), ("belongs", "to"), ("defaults", "to"),
+    ("starts", "at"), ("starts", "on"), ("ends", "on"), ("ends", "at"), ("runs", "on"), ("listens", "on"),
+    ("costs",), ("weighs",), ("expires", "on"), ("meets", "on"), ("takes", "place"), ("set", "to"),
+)  # fmt: skip
+# Different ways to say one relation; the left is rewritten to the right before comparing.
+_PARAPHRASES = (
+    (("moved", "to"), ("lives", "in")),
+    (("has", "moved", "to"), ("lives", "in")),
+    (("relocated", "to"), ("lives", "in")),
+    (("works", "for"), ("works", "at")),
+    (("work", "for"), ("work", "at")),
+    (("joined",), ("works", "at")),
+    (("is", "named"), ("is", "called")),
+    (("no", "longer"), ("not",)),
+    (("do", "not"), ("not",)),
+    (("does", "not"), ("not",)),
+    (("dont",), ("not",)),
+    (("doesnt",), ("not",)),
+    (("isnt",), ("is", "not")),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """A sentence as words, folded, with the ones that carry names or numbers marked."""
+
+    words: tuple[str, ...]
+    terms: tuple[str, ...]
+    specifics: frozenset[str]
+    negated: bool
+
+
+@lru_cache(maxsize=4096)
+def statement(text: str) -> Statement:
+    raw = _WORD.findall(text.replace("’", "'").replace("'", ""))
+    folded = _rewrite([fold(w) for w in raw])
+    # The first word is capitalised whatever it is, so it tells nothing about being a name.
+    specifics = {fold(w) for i, w in enumerate(raw) if any(c.isdigit() for c in w) or (i and w[0].isupper())}
+    kept = tuple(w for w in folded if w not in _FILLERS or w == "the")
+    return Statement(
+        kept, tuple(dict.fromkeys(terms(text))), frozenset(specifics), any(w in _NEGATIONS for w in folded)
+    )
+
+
+def _rewrite(words: list[str]) -> list[str]:
+    out: list[str] = []
+    i = 0
+    while i < len(words):
+        for old, new in _PARAPHRASES:
+            if tuple(words[i : i + len(old)]) == old:
+                out.extend(new)
+                i += len(old)
+                break
+        else:
+            out.append(words[i])
+            i += 1
+    return out
+
+
+def says_the_same(new: str, old: str) -> bool:
+    """True if `new` adds nothing to `old`: same names, numbers and polarity, and hardly a word of its own.
+
+    Asked only of texts that an embedder already finds near; it is what keeps near texts with other facts apart.
+    """
+    a, b = statement(new), statement(old)
+    known = set(b.terms)
+    if a.negated != b.negated or a.specifics - b.specifics - known:
+        return False
+    if _numbers(a) != _numbers(b) or contradicts(new, old):
+        return False
+    about_the_same = not a.terms or a.terms[0] in known
+    return about_the_same and len(set(a.terms) - known) <= len(a.terms) // 4
+
+
+def _numbers(s: Statement) -> set[str]:
+    return {w for w in s.words if any(c.isdigit() for c in w)}
+
+
+def contradicts(new: str, old: str) -> str:
+    """Why both cannot hold at once, in words; empty if the rules see no contradiction."""
+    a, b = statement(new), statement(old)
+    if a.words == b.words:
+        return ""
+    return _negates(a, b) or _revalues(a, b)
+
+
+def _negates(a: Statement, b: Statement) -> str:
+    if a.negated == b.negated:
+        return ""
+    bare = [tuple(_singular(w) for w in s.words if w not in _NEGATIONS) for s in (a, b)]
+    return "one negates the other" if bare[0] == bare[1] and len(bare[0]) > 1 else ""
+
+
+def _singular(word: str) -> str:
+    return word[:-1] if word.endswith("s") and len(word) > 3 else word
+
+
+def _revalues(a: Statement, b: Statement) -> str:
+    prefix = _shared(a.words, b.words)
+    suffix = _shared(a.words[prefix:][::-1], b.words[prefix:][::-1])
+    mine = a.words[prefix : len(a.words) - suffix]
+    theirs = b.words[prefix : len(b.words) - suffix]
+    if not mine or not theirs or max(len(mine), len(theirs)) > 8:
+        return ""
+    head, tail = a.words[:prefix], a.words[len(a.words) - suffix :]
+    if head and _fixes_one_value(head, mine, theirs, a, b):
+        return f"both give a value to the same thing ({prefix} words shared before it)"
+    if not head and len(tail) >= 3 and tail[0] in _COPULAS and tail[1] in {"the", "my", "our"}:
+        return f"both claim the same role ({suffix} words shared after it)"
+    return ""
+
+
+def _shared(a: tuple[str, ...], b: tuple[str, ...]) -> int:
+    count = 0
+    for x, y in zip(a, b, strict=False):
+        if x != y:
+            break
+        count += 1
+    return count
+
+
+def _fixes_one_value(
+    head: tuple[str, ...], mine: tuple[str, ...], theirs: tuple[str, ...], a: Statement, b: Statement
+) -> bool:
+    """Whether the shared beginning names a thing and a relation that has one value at a time."""
+    for i in range(1, len(head)):
+        if any(head[i : i + len(v)] == v for v in _ONE_VALUED):
+            return True
+        if head[i] in _COPULAS and _copula_fixes(head, i, mine, theirs, a, b):
+            return True
+    return False
+
+
+def _copula_fixes(
+    head: tuple[str, ...], at: int, mine: tuple[str, ...], theirs: tuple[str, ...], a: Statement, b: Statement
+) -> bool:
+    subject, rest = head[:at], head[at + 1 :]
+    if rest[:1] == ("called",) or rest[:1] == ("the",):
+        return True
+    if len(rest) >= 2 and (rest[0].endswith("ed") or rest[0] in _PARTICIPLES) and rest[1] in _PREPOSITIONS:
+        return True
+    if rest and rest[-1] in {"of", "from"}:
+        return True
+    one_valued_subject = "of" in subject or any(w in _ATTRIBUTES for w in subject)
+    both_named = set(mine) & a.specifics and set(theirs) & b.specifics
+    return one_valued_subject or (not rest and bool(both_named))

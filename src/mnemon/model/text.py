@@ -1,0 +1,117 @@
+"""Pure text functions shared by writing, finding and storing: folding, hashing, terms, token estimates."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+import unicodedata
+from functools import lru_cache
+
+# One language's module: the package's index would load thirty of them.
+from snowballstemmer.english_stemmer import EnglishStemmer
+
+TOKENIZER_VERSION = 1
+
+# Scripts written without spaces between words: every adjacent pair of characters becomes a term.
+_UNSPACED = (
+    "\u0e00-\u0eff"  # Thai, Lao
+    "\u1000-\u109f"  # Myanmar
+    "\u1780-\u17ff"  # Khmer
+    "\u3040-\u30ff"  # Hiragana, Katakana
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # Han
+    "\U00020000-\U0003ffff"
+)
+# Vowel signs and points belong to their word, though Python's word class does not count them.
+_MARKS = "\u0483-\u0489\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff\u0f00-\u0fff"
+_RUNS = re.compile(rf"[{_UNSPACED}]+|(?:[^\W_{_UNSPACED}]|[{_MARKS}])+")
+_UNSPACED_RUN = re.compile(rf"[{_UNSPACED}]")
+_APOSTROPHES = re.compile("['’ʼ`]")
+_ACCENTS = re.compile("[\u0300-\u036f]")
+_SPACES = re.compile(r"\s+")
+
+# Words so common that they only add noise and cost. Question words are among them: a query is mostly these.
+STOP_WORDS = frozenset(
+    """a about after all also am an and any are as at be because been before being but by can could did do does doing
+    for from had has have having he her here hers him his how i if in into is it its just me more most my no
+    nor not of off on once only or other our out over own same she should so some such than that the their them then
+    there these they this those to too under until up very was we were what when where which while who whom whose why
+    will with would you your yours im ive id hes shes theyre weve whats thats lets us""".split()
+)
+
+
+def fold(text: str) -> str:
+    """Case, accents, width and spacing removed, for matching words. Only accents: other marks change the word."""
+    bare = _ACCENTS.sub("", unicodedata.normalize("NFKD", text))
+    return _SPACES.sub(" ", unicodedata.normalize("NFKC", bare).casefold()).strip()
+
+
+@lru_cache(maxsize=8192)
+def content_key(text: str) -> str:
+    """What exact-duplicate detection compares: case, spacing and closing punctuation aside, the same characters."""
+    plain = _SPACES.sub(" ", unicodedata.normalize("NFC", text).casefold()).strip()
+    return hashlib.sha256((plain.rstrip(" .!。…") or plain).encode("utf-8")).hexdigest()
+
+
+def content_hash(text: str) -> str:
+    """SHA-256 of the exact bytes; a flipped bit in the file is seen, though SQLite may call the page fine."""
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+def commitment(salt: bytes, text: str) -> str:
+    """Proof of a text for the event log. Salted, so that a log that outlives an erasure cannot be guessed from."""
+    return hmac.new(salt, text.encode("utf-8"), hashlib.sha256).hexdigest()
+
+
+@lru_cache(maxsize=50_000)
+def _stem(word: str) -> str:
+    # A stemmer holds its word in itself, so one shared between threads would mix them up; making one is cheap.
+    return str(EnglishStemmer().stemWord(word)) if word.isascii() and word.isalpha() else word
+
+
+def words(text: str) -> list[str]:
+    """Folded words in order; unspaced scripts give characters and overlapping pairs. Nothing is dropped or stemmed."""
+    out: list[str] = []
+    for run in _RUNS.findall(_APOSTROPHES.sub("", fold(text))):
+        if _UNSPACED_RUN.match(run):
+            out.extend(run)
+            out.extend(run[i : i + 2] for i in range(len(run) - 1))
+        else:
+            out.append(run)
+    return out
+
+
+def terms(text: str) -> list[str]:
+    """Index terms in order: stemmed, stop words out. If a text is nothing but stop words, they are its terms."""
+    found = words(text)
+    kept = [w for w in found if w not in STOP_WORDS] or found
+    return [_stem(w) for w in kept]
+
+
+def estimate_tokens(text: str) -> int:
+    """What a model's tokenizer would roughly count: 4 bytes a token for ASCII, one a character beyond it."""
+    ascii_chars = sum(c < "\x80" for c in text)
+    return -(-ascii_chars // 4) + (len(text) - ascii_chars)
+
+
+def has_hidden_characters(text: str) -> bool:
+    """True where a reader would not see what a model reads: controls, bidi overrides, tag characters, separators."""
+    return any(unicodedata.category(c) in _HIDDEN and c not in "\n\t" for c in text)
+
+
+_HIDDEN = frozenset({"Cc", "Cf", "Zl", "Zp", "Co"})
+
+
+def escape_controls(text: str) -> str:
+    """For terminals: control and format characters shown as escapes, so that stored text cannot drive a screen."""
+    if not has_hidden_characters(text):
+        return text
+    return "".join(
+        c if c in "\n\t" or unicodedata.category(c) not in _HIDDEN else c.encode("unicode_escape").decode()
+        for c in text
+    )
+
+
+def is_unspaced(character: str) -> bool:
+    """Whether a character is of a script that is written without spaces between words."""
+    return _UNSPACED_RUN.match(character) is not None

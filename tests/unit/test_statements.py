@@ -1,0 +1,78 @@
+"""Contradiction by rules."""
+
+from __future__ import annotations
+
+import pytest
+
+from mnemon.model.statements import contradicts, says_the_same
+
+
+@pytest.mark.parametrize(
+    ("new", "old"),
+    [
+        ("The villain is called Vexis", "The villain is called Malachar"),
+        ("The villain is Vexis", "The villain is Malachar"),
+        ("Vexis is the villain", "Malachar is the villain"),
+        ("Ada was born in the city of Paris.", "Ada was born in the city of London."),
+        ("Alice moved to Berlin", "Alice lives in Paris"),
+        ("Alice now works at Initech", "Alice works for Globex"),
+        ("I don't like coffee", "I like coffee"),
+        ("Alice no longer likes tea", "Alice likes tea"),
+        ("The user prefers light mode", "The user prefers dark mode"),
+        ("The deadline is now March 3", "The deadline is March 1"),
+        ("Bob is the CTO of Acme", "Bob is the CEO of Acme"),
+        ("The API server listens on port 9000", "The API server listens on port 8080"),
+        ("My favourite tea is oolong", "My favourite tea is sencha"),
+        ("Bob is a citizen of France", "Bob is a citizen of Spain"),
+    ],
+)
+def test_one_thing_with_two_values(new: str, old: str) -> None:
+    """W4: two values for what has one at a time contradict, and are not duplicates however near they are."""
+    assert contradicts(new, old)
+    assert not says_the_same(new, old)
+
+
+@pytest.mark.parametrize(
+    ("new", "old"),
+    [
+        ("Alice likes tea", "Alice likes coffee"),
+        ("Bob is a doctor", "Bob is a vegetarian"),
+        ("The sky is vast", "The sky is blue"),
+        ("We use Postgres", "We use MySQL"),
+        ("The hero is called Elara", "The villain is called Malachar"),
+        ("Alice is working on docs", "Alice is working on tests"),
+        ("Bob is friends with Alice", "Bob is friends with Carol"),
+        ("Alice visited Rome", "Alice visited Oslo"),
+        ("Chapter 3 has a duel", "Chapter 4 has a wedding"),
+    ],
+)
+def test_what_can_hold_together(new: str, old: str) -> None:
+    """W4: the rules rather miss a contradiction than invent one."""
+    assert not contradicts(new, old)
+
+
+@pytest.mark.parametrize(
+    ("new", "old"),
+    [
+        ("The staging server runs Debian", "The staging server runs Debian 12"),
+        ("Deploys happen on Fridays", "Deploys never happen on Fridays"),
+        ("The hero is called Elara and fights with a silver spear", "The hero is called Elara"),
+        ("Tom plays chess every Sunday", "Ann plays chess every Sunday"),
+    ],
+)
+def test_near_texts_with_other_facts_are_kept_apart(new: str, old: str) -> None:
+    """W3: another name, number, negation or detail is not a repetition."""
+    assert not says_the_same(new, old)
+
+
+@pytest.mark.parametrize(
+    ("new", "old"),
+    [
+        ("The villain is called Malachar!", "The villain is called Malachar"),
+        ("deploys happen on Fridays", "Deploys always happen on Fridays"),
+        ("Our staging server runs Debian 12", "The staging server runs Debian 12"),
+    ],
+)
+def test_restatements_say_the_same(new: str, old: str) -> None:
+    """W3: a restatement with the same names, numbers and polarity adds nothing."""
+    assert says_the_same(new, old)
