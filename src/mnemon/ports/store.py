@@ -1,0 +1,389 @@
+"""The store port: one narrow waist for writing, and the questions that reading asks.
+
+A store is one database: an account's or a workspace's. `apply` takes a list of operations and commits them, their
+index changes and one sealed event for each in a single transaction, or raises and leaves nothing. There is no other
+way to write, but for `touch` (read statistics) and `rebuild` (derived state), neither of which changes memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Protocol
+
+from mnemon.model.conversation import Channel, Conversation, Note, Status, WorkspaceInfo
+from mnemon.model.entry import Access, Document, Entry, NamedEntry, Scope, Version
+from mnemon.model.events import Actor, Event, EventDraft
+from mnemon.model.text import commitment, terms
+from mnemon.model.values import SHARED, Curator, Kind, Lifetime, State, Visibility
+from mnemon.ports.embedder import EmbeddingModel, Vector
+
+
+@dataclass(frozen=True, slots=True)
+class Embedding:
+    model: EmbeddingModel
+    vector: Vector
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What one step of a path decided, and why. Reasons name ids and numbers, never the content itself."""
+
+    step: str
+    outcome: str
+    reason: str
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+    def plain(self) -> dict[str, Any]:
+        return {"step": self.step, "outcome": self.outcome, "reason": self.reason, **self.data}
+
+
+@dataclass(frozen=True, slots=True)
+class SaveEntry:
+    """Insert (`expect` 0) or replace the version `expect`. A different current version is a Conflict."""
+
+    entry: Entry
+    expect: int
+    action: str
+    cause: str
+    ledger: tuple[Verdict, ...] = ()
+    embedding: Embedding | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DropEntry:
+    """Remove a row for good: only what a transient scope leaves behind, and never what an action rests on."""
+
+    id: str
+    expect: int
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
+class SaveEmbedding:
+    """Attach a vector to the version of the text that it was computed from; ignored if the text has moved on."""
+
+    id: str
+    version: int
+    embedding: Embedding
+
+
+@dataclass(frozen=True, slots=True)
+class SaveNamed:
+    entry: NamedEntry
+    expect: int
+
+
+@dataclass(frozen=True, slots=True)
+class SaveDocument:
+    document: Document
+    expect: int
+
+
+@dataclass(frozen=True, slots=True)
+class SaveChannel:
+    channel: Channel
+
+
+@dataclass(frozen=True, slots=True)
+class SaveConversation:
+    """`expect` is the status it must have now; None inserts it."""
+
+    conversation: Conversation
+    expect: Status | None
+
+
+@dataclass(frozen=True, slots=True)
+class SaveNote:
+    note: Note
+
+
+@dataclass(frozen=True, slots=True)
+class DropNotes:
+    conversation: str
+    key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LinkAction:
+    """Record that an action rests on these entries; from now on none of them can be dropped."""
+
+    action: str
+    description: str
+    entries: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SaveWorkspace:
+    """Register a workspace (`expect` None) or mark it ready (`expect` its present readiness)."""
+
+    info: WorkspaceInfo
+    expect: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """An event without a row: a discarded write, a refused one, an operator's note."""
+
+    draft: EventDraft
+
+
+Operation = (
+    SaveEntry
+    | DropEntry
+    | SaveEmbedding
+    | SaveNamed
+    | SaveDocument
+    | SaveChannel
+    | SaveConversation
+    | SaveNote
+    | DropNotes
+    | LinkAction
+    | SaveWorkspace
+    | Record
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    actor: Actor
+    at: datetime
+    operations: tuple[Operation, ...]
+
+
+def describe(operation: Operation, salt: bytes) -> EventDraft | None:
+    """The event of an operation; None for derived data (vectors), which are not a change of memory.
+
+    Content never enters the log: a salted commitment does, so that the log can outlive an erasure.
+    """
+    match operation:
+        case SaveEntry(entry, expect, action, cause, ledger):
+            return EventDraft(action, entry.id, _entry_detail(entry, expect, cause, ledger, salt))
+        case DropEntry(id, expect, cause):
+            return EventDraft("entry.dropped", id, {"version": expect, "cause": cause})
+        case SaveEmbedding():
+            return None
+        case SaveNamed(named, expect):
+            detail = {"tier": named.tier, "version": expect + 1, "commitment": commitment(salt, named.body)}
+            return EventDraft("named.edited" if expect else "named.created", named.name, detail)
+        case SaveDocument(document, expect):
+            action = "document.removed" if document.removed else "document.saved"
+            detail = {"version": expect + 1, "commitment": commitment(salt, document.body)}
+            return EventDraft(action, document.id, detail)
+        case SaveChannel(channel):
+            return EventDraft("channel.created", channel.id, {"name": channel.name})
+        case SaveConversation(conversation, expect_status):
+            action = f"conversation.{conversation.status}" if expect_status else "conversation.started"
+            return EventDraft(action, conversation.id, {"channel": conversation.channel})
+        case SaveNote(note):
+            return EventDraft("note.written", note.conversation, {"key": note.key})
+        case DropNotes(conversation_id, key):
+            return EventDraft("note.cleared", conversation_id, {"key": key})
+        case LinkAction(action, description, entries):
+            return EventDraft("action.linked", action, {"description": description, "entries": list(entries)})
+        case SaveWorkspace(info, expect_ready):
+            action = "workspace.created" if expect_ready is None else "workspace.updated"
+            return EventDraft(action, info.id, {"name": info.name, "preset": info.preset, "ready": info.ready})
+        case Record(draft):
+            return draft
+
+
+def _entry_detail(entry: Entry, expect: int, cause: str, ledger: tuple[Verdict, ...], salt: bytes) -> dict[str, Any]:
+    return {
+        "tier": entry.scope.tier,
+        "version": expect + 1,
+        "state": str(entry.state),
+        "kind": str(entry.kind),
+        "trust": entry.trust.name.lower(),
+        "cause": cause,
+        "superseded_by": entry.superseded_by,
+        "commitment": commitment(salt, entry.content),
+        "ledger": [verdict.plain() for verdict in ledger],
+    }
+
+
+def index_terms(entry: Entry) -> list[str]:
+    """What the keyword index holds for an entry: its words, then its tags'."""
+    return terms(entry.content) + [t for tag in entry.tags for t in terms(tag)]
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """Structured conditions, all of which must hold; empty ones do not filter."""
+
+    kinds: frozenset[Kind] = frozenset()
+    categories: frozenset[str] = frozenset()
+    tags: frozenset[str] = frozenset()
+    sources: frozenset[str] = frozenset()
+    curators: frozenset[Curator] = frozenset()
+    states: frozenset[State] = frozenset()
+    lifetimes: frozenset[Lifetime] = frozenset()
+    conversations: frozenset[str] = frozenset()
+    since: datetime | None = None
+    until: datetime | None = None
+    min_importance: float | None = None
+
+    def __bool__(self) -> bool:
+        return self != Filters()
+
+    def admits(self, entry: Entry) -> bool:
+        """The meaning of a filter, as every store must implement it. Tags: all of them; times: of creation."""
+        return (
+            (not self.kinds or entry.kind in self.kinds)
+            and (not self.categories or (entry.category is not None and entry.category.name in self.categories))
+            and self.tags <= set(entry.tags)
+            and (not self.sources or entry.source in self.sources)
+            and (not self.curators or entry.curator in self.curators)
+            and (not self.states or entry.state in self.states)
+            and (not self.lifetimes or entry.lifetime in self.lifetimes)
+            and (not self.conversations or entry.conversation in self.conversations)
+            and (self.since is None or entry.created_at >= self.since)
+            and (self.until is None or entry.created_at < self.until)
+            and (self.min_importance is None or entry.importance >= self.min_importance)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The rows that a question may see: whole scopes, by visibility, of these owners. Nothing else can match.
+
+    `owners` None means every owner: for the person the memory belongs to, never for an agent.
+    """
+
+    scopes: tuple[Scope, ...]
+    visibilities: frozenset[Visibility] = frozenset({Visibility.OPEN})
+    owners: tuple[str, ...] | None = (SHARED,)
+    filters: Filters = Filters()
+
+
+@dataclass(frozen=True, slots=True)
+class TermRow:
+    """How often each asked term is in one entry, in the order asked, and how long the entry is in terms."""
+
+    id: str
+    counts: tuple[int, ...]
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class KeywordMatches:
+    """Raw counts for scoring: collection size, total terms, document frequency by term, and the best rows."""
+
+    size: int
+    total_terms: int
+    frequencies: tuple[int, ...]
+    rows: tuple[TermRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbour:
+    id: str
+    cosine: float
+
+
+@dataclass(frozen=True, slots=True)
+class Unembedded:
+    id: str
+    version: int
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something wrong with a store. `derived` findings can be repaired by `rebuild`."""
+
+    what: str
+    subject: str
+    detail: str
+    derived: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Census:
+    """Counts of one scope by state."""
+
+    scope: Scope
+    states: Mapping[State, int]
+
+
+class Store(Protocol):
+    """One database. All methods may be called from any thread; values returned are frozen."""
+
+    # Writing
+    def apply(self, transaction: Transaction) -> None:
+        """Commit all operations, their index changes and their events; or raise and leave nothing.
+
+        Conflict: an expected version, status or uniqueness does not hold. Refused: an action rests on a dropped
+        entry. NotFound: an operation names something that is not here. StoreError: the database cannot.
+        """
+        ...
+
+    def touch(self, ids: Sequence[str], at: datetime) -> Mapping[str, Access]:
+        """Count one retrieval of each entry, atomically, and return the counts after it."""
+        ...
+
+    # Entries
+    def entries(self, ids: Iterable[str]) -> dict[str, Entry]: ...
+    def find(self, selection: Selection, *, limit: int = 100, after: str | None = None) -> list[Entry]:
+        """Entries of a selection, newest first; `after` is the last id of the page before."""
+        ...
+
+    def twin(self, scope: Scope, owner: str, content_key: str) -> Entry | None:
+        """The active or held entry of that scope and owner with that folded text, if any."""
+        ...
+
+    def versions(self, id: str) -> list[Version]: ...
+    def access(self, ids: Iterable[str]) -> dict[str, Access]: ...
+    def linked(self, ids: Iterable[str]) -> dict[str, tuple[str, ...]]:
+        """Actions resting on each of these entries; entries without any are absent."""
+        ...
+
+    def census(self) -> list[Census]: ...
+
+    # Finding
+    def keyword(self, selection: Selection, terms: Sequence[str], limit: int) -> KeywordMatches: ...
+    def nearest(self, selection: Selection, model: EmbeddingModel, vector: Vector, limit: int) -> list[Neighbour]:
+        """Best cosines first, among vectors of exactly this model."""
+        ...
+
+    def vectors(self, ids: Iterable[str], model: EmbeddingModel) -> dict[str, Vector]: ...
+    def unembedded(self, model: EmbeddingModel, limit: int) -> list[Unembedded]:
+        """Entries without a vector of this model, oldest first; history is left out."""
+        ...
+
+    # Standing content, conversations, registry
+    def named(self, name: str | None = None) -> list[NamedEntry]: ...
+    def named_versions(self, name: str) -> list[NamedEntry]: ...
+    def documents(self, ids: Iterable[str] | None = None) -> dict[str, Document]: ...
+    def channels(self) -> list[Channel]: ...
+    def conversations(self, *, archived: bool = False, channel: str | None = None) -> list[Conversation]: ...
+    def conversation(self, id_or_ref: str) -> Conversation | None: ...
+    def notes(self, conversation: str) -> list[Note]: ...
+    def workspaces(self) -> list[WorkspaceInfo]: ...
+
+    # Log and health
+    def events(
+        self, *, after: int = 0, limit: int = 1000, subject: str | None = None, action: str | None = None
+    ) -> list[Event]: ...
+    def event_stream(self) -> Iterator[Event]:
+        """Every event in order, without holding a lock or the whole log in memory."""
+        ...
+
+    def head(self) -> tuple[int, str]:
+        """Sequence number and digest of the last event."""
+        ...
+
+    def secret(self) -> bytes:
+        """A random key of this database, for commitments to text that is not kept."""
+        ...
+
+    def check(self) -> list[Finding]:
+        """Everything that can be verified: file, hashes, indexes against rows, the chain."""
+        ...
+
+    def rebuild(self) -> None:
+        """Recreate all derived state (keyword index, partitions) from the rows."""
+        ...
+
+    def close(self) -> None: ...
