@@ -1,0 +1,166 @@
+"""A spec shown, compared, explained, and made from answers."""
+
+from __future__ import annotations
+
+import pytest
+
+from mnemon.model.errors import SpecError
+from mnemon.model.values import Kind
+from mnemon.spec import (
+    QUESTIONS,
+    WALK,
+    Difference,
+    compose,
+    diff,
+    dump,
+    explain,
+    load_preset,
+    parse_spec,
+    preset_names,
+    render_show,
+    show,
+)
+from mnemon.spec.types import BEHAVIOURS, DecayModel, WriteMode
+
+ORDER = ["Anchor", "Typology", "Tiers", "Backend", "Retrieval", "Behaviour", "Discipline", "Audit"]
+
+
+def test_show_has_every_primitive() -> None:
+    """P5: fifteen primitives and the audit posture, each value with its origin."""
+    rows = show(load_preset("default"))
+    primitives = list(dict.fromkeys(row.primitive for row in rows))
+    assert primitives == [
+        *("anchor", "typology", "tiers", "backend", "retrieval"),
+        *BEHAVIOURS,
+        *("reference_only", "sanitization", "visibility"),
+        "audit",
+    ]
+    assert all(row.value and row.provenance for row in rows)
+
+
+def test_show_tells_origins_apart() -> None:
+    """P5: explicit, typology default, and deviation with its reason."""
+    rows = show(load_preset("default"))
+    origins = {row.provenance for row in rows if row.primitive in BEHAVIOURS}
+    assert origins == {"explicit", "typology default", "deviation"}
+    assert all(bool(row.reason) == (row.provenance == "deviation") for row in rows)
+
+
+def test_show_names_exemptions() -> None:
+    """P4, P5: an exemption is shown with its reason."""
+    text = dump(load_preset("tiered")).replace(
+        "exemptions = []", 'exemptions = [{ rule = "soft-supersession", reason = "a sandbox" }]'
+    )
+    last = show(parse_spec(text))[-1]
+    assert (last.provenance, last.reason) == ("exemption", "a sandbox")
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_render(name: str) -> None:
+    """P5: the text holds every value and every reason."""
+    spec = load_preset(name)
+    text = render_show(spec)
+    for row in show(spec):
+        assert row.value in text
+        assert row.reason in text
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_diff_of_equals_is_empty(name: str) -> None:
+    """P5: a spec does not differ from what was stored of it."""
+    assert diff(load_preset(name), parse_spec(dump(load_preset(name)))) == []
+
+
+def test_diff_finds_one_change() -> None:
+    """P5: one changed line is one difference, with both sides."""
+    spec = load_preset("default")
+    other = parse_spec(dump(spec).replace('fusion = "zscore"', 'fusion = "rrf"'))
+    assert diff(spec, other) == [Difference("retrieval.fusion", "zscore", "rrf")]
+
+
+def test_diff_sees_small_numbers_and_reasons() -> None:
+    """P5: neither the sixth digit nor a reworded reason is lost."""
+    spec = load_preset("default")
+    other = parse_spec(dump(spec).replace("0.9995", "0.99950001").replace("Topics cool", "Subjects cool"))
+    paths = {d.path for d in diff(spec, other)}
+    assert "behaviour.decay.workspace.semantic.rate" in paths
+    assert "behaviour.decay.channel.episodic.reason" in paths
+
+
+def test_diff_between_presets() -> None:
+    """P5: tiers that only one side has show as such."""
+    found = {d.path: d for d in diff(load_preset("tiered"), load_preset("anchored"))}
+    assert found["typology.channel"].right == ""
+    assert found["typology.session"].left == ""
+
+
+@pytest.mark.parametrize("name", preset_names())
+def test_explain_walks_in_order(name: str) -> None:
+    """P5: the questions come in the order a new agent is parameterised."""
+    lines = explain(load_preset(name)).splitlines()
+    heads = [line.split(". ", 1)[1] for line in lines if line[:1].isdigit()]
+    assert heads == ORDER == [step.title for step in WALK]
+
+
+def test_questions_follow_the_walk() -> None:
+    """P5: `spec new` asks in the same order."""
+    steps = [step.section for step in WALK]
+    positions = [steps.index(question.step) for question in QUESTIONS]
+    assert positions == sorted(positions)
+    assert set(positions) == set(range(len(steps)))
+
+
+def test_compose_without_answers() -> None:
+    """P5: no answers make the default preset under a new name, with comments."""
+    text = compose()
+    spec = parse_spec(text)
+    assert {d.path for d in diff(load_preset("default"), spec)} == {"name", "title"}
+    assert all(f"# {n}. {title}" in text for n, title in enumerate(ORDER, 1))
+
+
+def test_compose_every_option() -> None:
+    """P5: each single answer that is offered makes a valid spec."""
+    for question in QUESTIONS:
+        for option in question.options:
+            for anchor in ("person", "tenant"):
+                parse_spec(compose({"anchor": anchor} | {question.id: option}))
+
+
+def test_compose_fewer_tiers() -> None:
+    """P5: a tier that is left out leaves no trace."""
+    spec = parse_spec(compose({"tiers": "workspace, account"}))
+    assert [tier.name for tier in spec.tiers] == ["workspace", "account"]
+    assert set(spec.visibility) == {"workspace", "account"}
+
+
+def test_compose_behaviour() -> None:
+    """P2, P5: a chosen deviation carries the reason that was given."""
+    answers = {"forgetting": "fast", "forgetting_reason": "news only", "writing": "auto", "typology": "procedural"}
+    spec = parse_spec(compose(answers))
+    fact = spec.behaviour("workspace", Kind.SEMANTIC)
+    assert (fact.decay.model, fact.decay.rate, fact.write.mode) == (DecayModel.HOURLY, 0.995, WriteMode.AUTO)
+    assert any(c.reason == "news only" for c in spec.choices)
+    assert spec.tier("account").typology == (Kind.PROCEDURAL,)
+
+
+def test_compose_without_embedder() -> None:
+    """R1: no embedder, no vector signal."""
+    assert "vector" not in parse_spec(compose({"embedder": "none"})).retrieval.signals
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        {"nmae": "x"},
+        {"store": "tape"},
+        {"tiers": "attic"},
+        {"name": "Two Words"},
+        {"typology": "vibes"},
+        {"tiers": ","},
+    ],
+)
+def test_compose_refuses(answers: dict[str, str]) -> None:
+    """P5: an answer that makes no sense is a SpecError with a way out."""
+    with pytest.raises(SpecError) as raised:
+        compose(answers)
+    assert raised.value.fix
