@@ -1,0 +1,458 @@
+"""A store in plain dictionaries: the reference that says what the others must do. It keeps nothing on disk."""
+
+from __future__ import annotations
+
+import math
+import secrets
+import threading
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+import numpy as np
+
+from mnemon.adapters.store import rules
+from mnemon.model.conversation import Channel, Conversation, Note, Status, WorkspaceInfo
+from mnemon.model.entry import Access, Document, Entry, NamedEntry, Scope, Version
+from mnemon.model.errors import Conflict
+from mnemon.model.events import GENESIS, Actor, Event, EventDraft, chain_faults, seal
+from mnemon.model.text import content_key as key_of
+from mnemon.model.values import VISIBILITY, State, Visibility
+from mnemon.ports.embedder import EmbeddingModel, Vector
+from mnemon.ports.store import (
+    Census,
+    DropEntry,
+    DropNotes,
+    Finding,
+    KeywordMatches,
+    LinkAction,
+    Neighbour,
+    Operation,
+    Record,
+    SaveChannel,
+    SaveConversation,
+    SaveDocument,
+    SaveEmbedding,
+    SaveEntry,
+    SaveNamed,
+    SaveNote,
+    SaveWorkspace,
+    Selection,
+    TermRow,
+    Transaction,
+    Unembedded,
+    describe,
+    index_terms,
+)
+
+_K1, _B = 1.2, 0.75
+
+
+@dataclass
+class _State:
+    """Everything a store holds. Values are never changed in place, so a shallow copy is a snapshot."""
+
+    entries: dict[str, Entry] = field(default_factory=dict)
+    salts: dict[str, bytes] = field(default_factory=dict)
+    terms: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    twin_keys: dict[str, tuple[Scope, str, str]] = field(default_factory=dict)
+    content_versions: dict[str, int] = field(default_factory=dict)
+    versions: dict[str, tuple[Version, ...]] = field(default_factory=dict)
+    retired: frozenset[str] = frozenset()
+    vectors: dict[tuple[str, EmbeddingModel], Vector] = field(default_factory=dict)
+    named: dict[str, tuple[NamedEntry, ...]] = field(default_factory=dict)
+    documents: dict[str, Document] = field(default_factory=dict)
+    channels: dict[str, Channel] = field(default_factory=dict)
+    conversations: dict[str, Conversation] = field(default_factory=dict)
+    notes: dict[tuple[str, str], Note] = field(default_factory=dict)
+    links: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    workspaces: dict[str, WorkspaceInfo] = field(default_factory=dict)
+    events: tuple[Event, ...] = ()
+
+    def snapshot(self) -> _State:
+        new = copy(self)
+        for name, value in vars(self).items():
+            setattr(new, name, copy(value))
+        return new
+
+
+class MemoryStore:
+    """Implements `mnemon.ports.store.Store`."""
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._state = _State()
+        self._access: dict[str, Access] = {}
+        self._secret = secrets.token_bytes(32)
+
+    # Writing
+
+    def apply(self, transaction: Transaction) -> None:
+        with self._lock, rules.only_encodable():
+            state = self._state.snapshot()
+            for operation in transaction.operations:
+                self._run(state, transaction, operation)
+                draft = describe(operation, self._salt(state, operation))
+                if draft is not None:
+                    _append(state, draft, transaction.at, transaction.actor)
+                if isinstance(operation, DropEntry):
+                    _forget(state, operation.id)
+            self._state = state
+            for operation in transaction.operations:
+                if isinstance(operation, DropEntry):
+                    self._access.pop(operation.id, None)
+
+    def _salt(self, state: _State, operation: Operation) -> bytes:
+        return state.salts[operation.entry.id] if isinstance(operation, SaveEntry) else self._secret
+
+    def _run(self, state: _State, transaction: Transaction, operation: Operation) -> None:
+        match operation:
+            case SaveEntry():
+                _save_entry(state, operation, transaction)
+            case DropEntry(id, expect):
+                if id not in state.entries:
+                    raise rules.missing("entry", id)
+                rules.check_version("entry", id, state.entries[id].version, expect)
+                if id in state.links:
+                    raise rules.linked_refusal(id)
+            case SaveEmbedding():
+                _save_embedding(state, operation)
+            case SaveNamed(entry, expect):
+                history = state.named.get(entry.name, ())
+                rules.check_version("named entry", entry.name, history[-1].version if history else None, expect)
+                state.named[entry.name] = (*history, replace(entry, version=expect + 1))
+            case SaveDocument(document, expect):
+                current = state.documents.get(document.id)
+                rules.check_version("document", document.id, current.version if current else None, expect)
+                state.documents[document.id] = replace(document, version=expect + 1)
+            case SaveChannel(channel):
+                _save_channel(state, channel)
+            case SaveConversation():
+                _save_conversation(state, operation)
+            case SaveNote(note):
+                _save_note(state, note)
+            case DropNotes(conversation, key):
+                _drop_notes(state, conversation, key)
+            case LinkAction(action, _, entries):
+                for id in rules.unique(entries):
+                    if id not in state.entries:
+                        raise rules.missing("entry", id)
+                    state.links[id] = tuple(rules.unique((*state.links.get(id, ()), action)))
+            case SaveWorkspace():
+                _save_workspace(state, operation)
+            case Record():
+                pass
+
+    def touch(self, ids: Sequence[str], at: datetime) -> Mapping[str, Access]:
+        with self._lock:
+            for id in rules.unique(ids):
+                if id in self._state.entries:
+                    before = self._access.get(id)
+                    self._access[id] = Access(before.count + 1 if before else 1, at)
+            return self.access(ids)
+
+    # Entries
+
+    def entries(self, ids: Iterable[str]) -> dict[str, Entry]:
+        found = self._state.entries
+        return {id: _copy(found[id]) for id in ids if id in found}
+
+    def find(self, selection: Selection, *, limit: int = 100, after: str | None = None) -> list[Entry]:
+        state = self._state
+        order = {id: place for place, id in enumerate(state.entries)}
+        rows = [e for e in self._selected(state, selection) if selection.filters.admits(e)]
+        rows.sort(key=lambda e: (e.created_at, order[e.id]), reverse=True)
+        if after is not None:
+            last = state.entries.get(after)
+            if last is None:
+                raise rules.missing("entry", after)
+            mark = (last.created_at, order[after])
+            rows = [e for e in rows if (e.created_at, order[e.id]) < mark]
+        return [_copy(e) for e in rows[:limit]]
+
+    def twin(self, scope: Scope, owner: str, content_key: str) -> Entry | None:
+        state = self._state
+        for entry in state.entries.values():
+            if entry.state in rules.TWIN_STATES and state.twin_keys[entry.id] == (scope, owner, content_key):
+                return _copy(entry)
+        return None
+
+    def versions(self, id: str) -> list[Version]:
+        return [replace(v, entry=_copy(v.entry)) for v in self._state.versions.get(id, ())]
+
+    def access(self, ids: Iterable[str]) -> dict[str, Access]:
+        return {id: self._access[id] for id in ids if id in self._access}
+
+    def linked(self, ids: Iterable[str]) -> dict[str, tuple[str, ...]]:
+        links = self._state.links
+        return {id: links[id] for id in ids if id in links}
+
+    def census(self) -> list[Census]:
+        counts: dict[Scope, Counter[State]] = {}
+        for entry in self._state.entries.values():
+            counts.setdefault(entry.scope, Counter())[entry.state] += 1
+        return [Census(scope, dict(states)) for scope, states in counts.items()]
+
+    # Finding
+
+    def keyword(self, selection: Selection, terms: Sequence[str], limit: int) -> KeywordMatches:
+        state = self._state
+        rows = self._selected(state, selection)
+        counts = {e.id: Counter(state.terms[e.id]) for e in rows}
+        total = sum(len(state.terms[e.id]) for e in rows)
+        frequencies = tuple(sum(term in c for c in counts.values()) for term in terms)
+        used = rules.rarest(terms, frequencies)
+        weights = {t: _idf(len(rows), f) for t, f in zip(terms, frequencies, strict=True) if t in used}
+        matches = [
+            e for e in reversed(rows) if selection.filters.admits(e) and not counts[e.id].keys().isdisjoint(used)
+        ]
+        matches.sort(key=lambda e: -_bm25(counts[e.id], weights, total / len(rows)))
+        found = (TermRow(e.id, tuple(counts[e.id][t] for t in terms), len(state.terms[e.id])) for e in matches[:limit])
+        return KeywordMatches(len(rows), total, frequencies, tuple(found))
+
+    def nearest(self, selection: Selection, model: EmbeddingModel, vector: Vector, limit: int) -> list[Neighbour]:
+        state = self._state
+        found = [
+            Neighbour(e.id, _cosine(state.vectors[e.id, model], vector))
+            for e in reversed(self._selected(state, selection))
+            if (e.id, model) in state.vectors and selection.filters.admits(e)
+        ]
+        return sorted(found, key=lambda n: -n.cosine)[:limit]
+
+    def vectors(self, ids: Iterable[str], model: EmbeddingModel) -> dict[str, Vector]:
+        vectors = self._state.vectors
+        return {id: vectors[id, model] for id in ids if (id, model) in vectors}
+
+    def unembedded(self, model: EmbeddingModel, limit: int) -> list[Unembedded]:
+        state = self._state
+        wanting = (
+            Unembedded(e.id, e.version, e.content)
+            for e in state.entries.values()
+            if (e.id, model) not in state.vectors and VISIBILITY[e.state] is not Visibility.HISTORY
+        )
+        return list(wanting)[:limit]
+
+    @staticmethod
+    def _selected(state: _State, selection: Selection) -> list[Entry]:
+        return [e for e in state.entries.values() if rules.sees(selection, e)]
+
+    # Standing content, conversations, registry
+
+    def named(self, name: str | None = None) -> list[NamedEntry]:
+        named = self._state.named
+        return [named[n][-1] for n in sorted(named) if name in (None, n)]
+
+    def named_versions(self, name: str) -> list[NamedEntry]:
+        return list(self._state.named.get(name, ()))
+
+    def documents(self, ids: Iterable[str] | None = None) -> dict[str, Document]:
+        documents = self._state.documents
+        return {id: documents[id] for id in (documents if ids is None else ids) if id in documents}
+
+    def channels(self) -> list[Channel]:
+        return list(self._state.channels.values())
+
+    def conversations(self, *, archived: bool = False, channel: str | None = None) -> list[Conversation]:
+        found = [
+            c
+            for c in reversed(self._state.conversations.values())
+            if (archived or c.status is not Status.ARCHIVED) and channel in (None, c.channel)
+        ]
+        return sorted(found, key=lambda c: c.started_at, reverse=True)
+
+    def conversation(self, id_or_ref: str) -> Conversation | None:
+        for c in self._state.conversations.values():
+            if id_or_ref in (c.id, c.ref_code):
+                return c
+        return None
+
+    def notes(self, conversation: str) -> list[Note]:
+        notes = self._state.notes
+        return [_note_copy(notes[place]) for place in sorted(notes) if place[0] == conversation]
+
+    def workspaces(self) -> list[WorkspaceInfo]:
+        return sorted(self._state.workspaces.values(), key=lambda w: w.created_at)
+
+    # Log and health
+
+    def events(
+        self, *, after: int = 0, limit: int = 1000, subject: str | None = None, action: str | None = None
+    ) -> list[Event]:
+        found = [
+            e
+            for e in self._state.events[max(after, 0) :]
+            if subject in (None, e.subject) and action in (None, e.action)
+        ]
+        return [_event_copy(e) for e in found[:limit]]
+
+    def event_stream(self) -> Iterator[Event]:
+        yield from (_event_copy(e) for e in self._state.events)
+
+    def head(self) -> tuple[int, str]:
+        events = self._state.events
+        return (events[-1].seq, events[-1].digest) if events else (0, GENESIS)
+
+    def secret(self) -> bytes:
+        return self._secret
+
+    def check(self) -> list[Finding]:
+        state = self._state
+        return [Finding("chain", "events", fault, derived=False) for fault in chain_faults(state.events)]
+
+    def rebuild(self) -> None:
+        """Nothing here is derived but the terms, which are computed with the row."""
+
+    def close(self) -> None:
+        """Nothing to release: the contents live as long as the object."""
+
+
+def _version(entry: Entry | None) -> int | None:
+    return entry.version if entry else None
+
+
+def _copy(entry: Entry) -> Entry:
+    return rules.stored(entry, entry.version)
+
+
+def _note_copy(note: Note) -> Note:
+    return replace(note, value=rules.plain_json(note.value))
+
+
+def _event_copy(event: Event) -> Event:
+    return replace(event, detail=rules.plain_json(event.detail))
+
+
+def _append(state: _State, draft: EventDraft, at: datetime, actor: Actor) -> None:
+    plain = replace(draft, detail=rules.plain_json(draft.detail))
+    previous = state.events[-1].digest if state.events else GENESIS
+    state.events = (*state.events, seal(plain, seq=len(state.events) + 1, at=at, actor=actor, previous=previous))
+
+
+def _save_entry(state: _State, operation: SaveEntry, transaction: Transaction) -> None:
+    entry = rules.stored(operation.entry, operation.expect + 1)
+    before = state.entries.get(entry.id)
+    if entry.id in state.retired:
+        raise Conflict(f"id {entry.id} was used before", fix="make a new id")
+    rules.check_version("entry", entry.id, _version(before), operation.expect)
+    if before is not None:
+        rules.check_revision(before, entry)
+    if entry.state in rules.TWIN_STATES and _has_twin(state, entry):
+        raise rules.twin_conflict(entry)
+    state.entries[entry.id] = entry
+    state.twin_keys[entry.id] = _twin_key(entry)
+    state.terms[entry.id] = tuple(index_terms(entry))
+    state.salts.setdefault(entry.id, secrets.token_bytes(16))
+    version = Version(entry, operation.action, operation.cause, str(transaction.actor), transaction.at)
+    state.versions[entry.id] = (*state.versions.get(entry.id, ()), version)
+    if before is None or before.content != entry.content:
+        state.content_versions[entry.id] = entry.version
+        _drop_vectors(state, entry.id)
+    if operation.embedding is not None:
+        state.vectors[entry.id, operation.embedding.model] = _frozen(rules.checked_vector(operation.embedding))
+
+
+def _has_twin(state: _State, entry: Entry) -> bool:
+    key = _twin_key(entry)
+    return any(
+        state.twin_keys[e.id] == key and e.id != entry.id and e.state in rules.TWIN_STATES
+        for e in state.entries.values()
+    )
+
+
+def _twin_key(entry: Entry) -> tuple[Scope, str, str]:
+    return entry.scope, entry.owner, key_of(entry.content)
+
+
+def _forget(state: _State, id: str) -> None:
+    for rows in (state.entries, state.terms, state.twin_keys, state.salts, state.content_versions, state.versions):
+        rows.pop(id)
+    _drop_vectors(state, id)
+    state.retired |= {id}
+
+
+def _drop_vectors(state: _State, id: str) -> None:
+    for place in [p for p in state.vectors if p[0] == id]:
+        del state.vectors[place]
+
+
+def _save_embedding(state: _State, operation: SaveEmbedding) -> None:
+    vector = _frozen(rules.checked_vector(operation.embedding))
+    entry = state.entries.get(operation.id)
+    if entry is not None and state.content_versions[entry.id] <= operation.version <= entry.version:
+        state.vectors[entry.id, operation.embedding.model] = vector
+
+
+def _frozen(vector: Vector) -> Vector:
+    vector.flags.writeable = False
+    return vector
+
+
+def _save_channel(state: _State, channel: Channel) -> None:
+    for other in state.channels.values():
+        same_workspace = other.workspace == channel.workspace
+        if other.id == channel.id or (same_workspace and other.name == channel.name):
+            raise rules.unique_conflict("channel", channel.id)
+        if same_workspace and other.is_default and channel.is_default:
+            raise Conflict("there is a default channel already", fix="use that one")
+    state.channels[channel.id] = channel
+
+
+def _save_conversation(state: _State, operation: SaveConversation) -> None:
+    new, before = operation.conversation, state.conversations.get(operation.conversation.id)
+    if operation.expect is None:
+        if before or any(c.ref_code == new.ref_code for c in state.conversations.values()):
+            raise rules.unique_conflict("conversation", new.id)
+        if new.channel not in state.channels:
+            raise rules.missing("channel", new.channel)
+    elif before is None:
+        raise rules.missing("conversation", new.id)
+    elif before.status is not operation.expect:
+        raise Conflict(f"conversation {new.id} is {before.status}", fix="read it again and decide anew")
+    else:
+        rules.check_conversation(before, new)
+    state.conversations[new.id] = new
+
+
+def _save_note(state: _State, note: Note) -> None:
+    if note.conversation not in state.conversations:
+        raise rules.missing("conversation", note.conversation)
+    before = state.notes.get((note.conversation, note.key))
+    kept = replace(note, created_at=before.created_at) if before else note
+    state.notes[note.conversation, note.key] = _note_copy(kept)
+
+
+def _drop_notes(state: _State, conversation: str, key: str | None) -> None:
+    if conversation not in state.conversations:
+        raise rules.missing("conversation", conversation)
+    if key is not None and (conversation, key) not in state.notes:
+        raise rules.missing("note", key)
+    for place in [p for p in state.notes if p[0] == conversation and key in (None, p[1])]:
+        del state.notes[place]
+
+
+def _save_workspace(state: _State, operation: SaveWorkspace) -> None:
+    info, before = operation.info, state.workspaces.get(operation.info.id)
+    if operation.expect is not None and before is None:
+        raise rules.missing("workspace", info.id)
+    if before is not None and before.ready is not operation.expect:
+        raise Conflict(f"workspace {info.id} is registered already", fix="read it again and decide anew")
+    if any(w.name == info.name and w.id != info.id for w in state.workspaces.values()):
+        raise rules.unique_conflict("workspace", info.id)
+    state.workspaces[info.id] = info
+
+
+def _idf(size: int, frequency: int) -> float:
+    return math.log(1 + (size - frequency + 0.5) / (frequency + 0.5))
+
+
+def _bm25(counts: Mapping[str, int], weights: Mapping[str, float], mean: float) -> float:
+    length = sum(counts.values())
+    norm = _K1 * (1 - _B + _B * length / mean)
+    return sum(w * counts[t] * (_K1 + 1) / (counts[t] + norm) for t, w in weights.items())
+
+
+def _cosine(a: Vector, b: Vector) -> float:
+    norms = float(np.linalg.norm(a)) * float(np.linalg.norm(b))
+    return min(1.0, max(-1.0, float(np.dot(a, b)) / norms)) if norms else 0.0

@@ -1,0 +1,122 @@
+"""What every store decides alike: which changes of a row are allowed, and which terms a search uses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from mnemon.model.conversation import Conversation
+from mnemon.model.entry import Entry
+from mnemon.model.errors import Conflict, InvalidInput, NotFound, Refused
+from mnemon.model.values import VISIBILITY, State
+from mnemon.ports.embedder import Vector
+from mnemon.ports.store import Embedding, Selection
+
+MAX_TERMS = 64
+POSTING_BUDGET = 4000
+TWIN_STATES = frozenset({State.ACTIVE, State.HELD})
+
+
+def sees(selection: Selection, entry: Entry) -> bool:
+    """Whether an entry is in one of the rooms a selection names, each a scope, a visibility and an owner."""
+    return (
+        entry.scope in selection.scopes
+        and VISIBILITY[entry.state] in selection.visibilities
+        and (selection.owners is None or entry.owner in selection.owners)
+    )
+
+
+def rarest(terms: Sequence[str], frequencies: Sequence[int]) -> list[str]:
+    """The terms worth matching: those that occur at all, the rarest first, few enough to bound the work.
+
+    A word in half of all entries finds nothing that the rarer words of the same query do not find better.
+    """
+    found = {term: frequency for term, frequency in zip(terms, frequencies, strict=True) if frequency}
+    used: list[str] = []
+    postings = 0
+    for term in sorted(found, key=found.__getitem__)[:MAX_TERMS]:
+        postings += found[term]
+        if used and postings > POSTING_BUDGET:
+            break
+        used.append(term)
+    return used
+
+
+def check_version(what: str, id: str, current: int | None, expect: int) -> None:
+    """`current` is the version now, None if there is none; `expect` 0 means there must be none."""
+    if current is None and expect:
+        raise missing(what, id)
+    if (current or 0) != expect:
+        raise Conflict(
+            f"{what} {id} is at version {current}, not {expect}" if expect else f"{what} {id} exists already",
+            fix="read it again and decide anew",
+        )
+
+
+def check_revision(before: Entry, after: Entry) -> None:
+    """An entry stays in its tier and scope, and what says where it came from is never rewritten."""
+    for name in ("scope", "origin", "created_at"):
+        if getattr(before, name) != getattr(after, name):
+            raise Refused(f"the {name} of entry {before.id} is fixed when it is written", fix="write a new entry")
+
+
+def check_conversation(before: Conversation, after: Conversation) -> None:
+    for name in ("ref_code", "channel", "started_at"):
+        if getattr(before, name) != getattr(after, name):
+            raise Refused(f"the {name} of conversation {before.id} is fixed", fix="start a new conversation")
+
+
+def checked_vector(embedding: Embedding) -> Vector:
+    """The vector as little-endian float32, a copy of our own; refused if it is not one of its model."""
+    vector = np.array(embedding.vector, dtype="<f4")
+    if vector.shape != (embedding.model.dimensions,) or not np.isfinite(vector).all():
+        raise InvalidInput(
+            f"not a finite vector of {embedding.model.dimensions} numbers", fix="embed the text again with this model"
+        )
+    return vector
+
+
+def stored(entry: Entry, version: int) -> Entry:
+    """The entry as a store keeps it: its new version, and metadata nobody else holds a reference to."""
+    return replace(entry, version=version, metadata=plain_json(entry.metadata))
+
+
+def plain_json(value: Any) -> Any:
+    try:
+        return json.loads(json.dumps(value))
+    except (TypeError, ValueError) as error:
+        raise InvalidInput(f"not a JSON value: {error}", fix="use strings, numbers, lists and dicts") from None
+
+
+def missing(what: str, id: str) -> NotFound:
+    return NotFound(f"no {what} {id} here", fix=f"look the {what} up again")
+
+
+def twin_conflict(entry: Entry) -> Conflict:
+    return Conflict(f"the text of entry {entry.id} is already in its scope", fix="update the entry that holds it")
+
+
+def linked_refusal(id: str) -> Refused:
+    return Refused(f"an action rests on entry {id}", fix="forget it instead: the row stays, unread by default")
+
+
+def unique_conflict(what: str, id: str) -> Conflict:
+    return Conflict(f"{what} {id} or its name is taken", fix="choose another name")
+
+
+@contextmanager
+def only_encodable() -> Iterator[None]:
+    """Text that UTF-8 cannot hold is the caller's mistake, not the database's."""
+    try:
+        yield
+    except UnicodeEncodeError:
+        raise InvalidInput("text with lone surrogates cannot be stored", fix="decode the text properly") from None
+
+
+def unique(ids: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(ids))

@@ -1,0 +1,91 @@
+"""One transaction: every operation in order, and a sealed event for each."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import apsw
+
+from mnemon.adapters.store import rules
+from mnemon.adapters.store.sqlite import records, sql
+from mnemon.adapters.store.sqlite.entries import EntryWriter
+from mnemon.adapters.store.sqlite.query import all_rows
+from mnemon.model.events import EventDraft, canonical_json, seal
+from mnemon.ports.store import (
+    DropEntry,
+    DropNotes,
+    LinkAction,
+    Operation,
+    Record,
+    SaveChannel,
+    SaveConversation,
+    SaveDocument,
+    SaveEmbedding,
+    SaveEntry,
+    SaveNamed,
+    SaveNote,
+    SaveWorkspace,
+    Transaction,
+    describe,
+)
+
+
+def run(db: apsw.Connection, transaction: Transaction, secret: bytes) -> None:
+    """Inside an open write transaction; raises to have all of it undone."""
+    writer = EntryWriter(db, transaction)
+    seq, digest = head = _head(db)
+    for operation in transaction.operations:
+        salt = _run(db, writer, operation) or secret
+        draft = describe(operation, salt)
+        if draft is not None:
+            seq, digest = _append(db, transaction, draft, seq + 1, digest)
+    if (seq, digest) != head:
+        db.execute(sql.SET_HEAD, (seq, digest))
+
+
+def _head(db: apsw.Connection) -> tuple[int, str]:
+    seq, digest = all_rows(db, sql.HEAD)[0]
+    return seq, digest
+
+
+def _append(
+    db: apsw.Connection, transaction: Transaction, draft: EventDraft, seq: int, previous: str
+) -> tuple[int, str]:
+    # Sealed as it will be read back: a tuple is a list then, and a number as a key is text.
+    plain = replace(draft, detail=rules.plain_json(draft.detail))
+    event = seal(plain, seq=seq, at=transaction.at, actor=transaction.actor, previous=previous)
+    actor = event.actor
+    who = (actor.principal, actor.surface, actor.transport)
+    what = (event.action, event.subject, canonical_json(event.detail))
+    db.execute(sql.NEW_EVENT, (seq, event.at.isoformat(), *who, *what, previous, event.digest))
+    return seq, event.digest
+
+
+def _run(db: apsw.Connection, writer: EntryWriter, operation: Operation) -> bytes | None:
+    """Apply one operation; the answer is a salt of its own, where it has one."""
+    match operation:
+        case SaveEntry():
+            return writer.save(operation)
+        case DropEntry():
+            writer.drop(operation)
+        case SaveEmbedding():
+            writer.embed(operation)
+        case LinkAction():
+            writer.link(operation)
+        case SaveNamed():
+            records.save_named(db, operation)
+        case SaveDocument():
+            records.save_document(db, operation)
+        case SaveChannel():
+            records.save_channel(db, operation)
+        case SaveConversation():
+            records.save_conversation(db, operation)
+        case SaveNote():
+            records.save_note(db, operation)
+        case DropNotes():
+            records.drop_notes(db, operation)
+        case SaveWorkspace():
+            records.save_workspace(db, operation)
+        case Record():
+            pass
+    return None

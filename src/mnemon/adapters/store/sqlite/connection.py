@@ -1,0 +1,172 @@
+"""Connections: one pair for each thread of each process, opened on demand, and the transactions on them."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import random
+import threading
+import time
+import weakref
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+import apsw
+
+from mnemon.adapters.store.sqlite import sql
+from mnemon.adapters.store.sqlite.errors import busy, full, translated
+from mnemon.adapters.store.sqlite.files import Reserve
+from mnemon.adapters.store.sqlite.opening import RESERVE, Opening, missing
+from mnemon.adapters.store.sqlite.query import all_rows
+from mnemon.model.errors import StoreError
+
+
+class _Pair:
+    """The two handles of one thread. Dropped with the thread, which closes them."""
+
+    def __init__(self, opening: Opening) -> None:
+        self.memory = opening.connect(opening.memory)
+        _settle(self.memory, sql.SET_MAIN)
+        self.access = opening.connect(opening.access)
+        _settle(self.access, sql.SET_ACCESS)
+
+    def close(self) -> None:
+        for db in (self.memory, self.access):
+            db.set_busy_timeout(0)
+            with suppress(apsw.Error):  # somebody else is reading: they will write the log back
+                all_rows(db, sql.CHECKPOINT)
+            db.close()
+
+
+def _settle(db: apsw.Connection, settings: tuple[str, ...]) -> None:
+    for setting in (sql.USE_WAL, *settings):
+        all_rows(db, setting)
+
+
+class _Local(threading.local):
+    pair: _Pair | None = None
+
+
+class Connections:
+    """The handles of a store, by thread. A fork's child starts anew and leaves its parent's alone."""
+
+    def __init__(self, opening: Opening) -> None:
+        self._opening = opening
+        self._reserve = Reserve(opening.folder / RESERVE)
+        self._reserve.fill()
+        self._closed = False
+        self._renew()
+        _LIVE.add(self)
+
+    def _renew(self) -> None:
+        self._lock = threading.Lock()
+        self._local = _Local()
+        self._pairs: weakref.WeakSet[_Pair] = weakref.WeakSet()
+
+    def after_fork(self) -> None:
+        """In the child: the parent's handles are neither used nor closed here.
+
+        Closing one would run SQLite's clean-up on locks that belong to the parent, so they are kept alive past
+        the end of the interpreter.
+        """
+        for pair in list(self._pairs):
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(pair.memory))
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(pair.access))
+        self._renew()
+
+    def _pair(self) -> _Pair:
+        pair = self._local.pair
+        if self._closed:
+            raise StoreError(f"{self._opening.folder} is closed", fix="open the store again")
+        if pair is None:
+            if not self._opening.memory.exists():
+                raise missing(self._opening)
+            with translated(self._opening.memory):
+                pair = self._local.pair = _Pair(self._opening)
+            with self._lock:
+                self._pairs.add(pair)
+        return pair
+
+    @contextmanager
+    def reading(self) -> Iterator[apsw.Connection]:
+        """One consistent view of memory, without any lock that others would wait for."""
+        db = self._pair().memory
+        with translated(self._opening.memory):
+            db.execute(sql.BEGIN_READ)
+            try:
+                yield db
+            finally:
+                self._end(db)
+
+    @contextmanager
+    def writing(self) -> Iterator[apsw.Connection]:
+        """One transaction that holds the write lock from its start; committed on leaving, or undone."""
+        path, db = self._opening.memory, self._pair().memory
+        with translated(path):
+            self._begin(db)
+            try:
+                yield db
+                db.execute(sql.COMMIT)
+            except BaseException as error:
+                self._end(db)
+                if isinstance(error, apsw.FullError):
+                    self._make_room(db)
+                    raise full(path) from error
+                raise
+        self._reserve.fill()
+
+    def _begin(self, db: apsw.Connection) -> None:
+        """Wait with SQLite's own handler, and beyond it where SQLite answers busy without asking the handler."""
+        deadline = time.monotonic() + self._opening.busy_timeout
+        while True:
+            try:
+                db.execute(sql.BEGIN_WRITE)
+            except apsw.BusyError:
+                if time.monotonic() >= deadline:
+                    raise busy(self._opening.memory) from None
+                time.sleep(random.uniform(0.002, 0.03))
+            else:
+                return
+
+    def _end(self, db: apsw.Connection) -> None:
+        """Undo what is open. After a full disk or an I/O error SQLite has already done so itself."""
+        try:
+            if db.in_transaction:
+                db.execute(sql.ROLLBACK)
+        except apsw.Error:
+            self._local.pair = None  # a handle that cannot even roll back is not used again
+
+    def _make_room(self, db: apsw.Connection) -> None:
+        self._reserve.release()
+        with suppress(apsw.Error):
+            all_rows(db, sql.CHECKPOINT)
+
+    @contextmanager
+    def counting(self) -> Iterator[apsw.Connection]:
+        """The read statistics, each statement a transaction of its own: never waits for a writer of memory."""
+        db = self._pair().access
+        with translated(self._opening.access):
+            yield db
+
+    def close(self) -> None:
+        """Write the log back where nobody else is reading, and close every handle of this process."""
+        with self._lock:
+            pairs = list(self._pairs)
+            if self._closed:
+                return
+            self._closed = True
+            for pair in pairs:
+                pair.close()
+            self._pairs.clear()
+            self._local = _Local()
+
+
+_LIVE: weakref.WeakSet[Connections] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for connections in list(_LIVE):
+        connections.after_fork()
+
+
+os.register_at_fork(after_in_child=_after_fork)

@@ -1,0 +1,191 @@
+"""Writing entries: the row, its version, its index terms, its vectors and its partition's counts together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from secrets import token_bytes
+from typing import Any, NamedTuple
+
+import apsw
+
+from mnemon.adapters.store import rules
+from mnemon.adapters.store.sqlite import sql
+from mnemon.adapters.store.sqlite.query import all_rows, one_row, one_value
+from mnemon.adapters.store.sqlite.rows import (
+    anchor_text,
+    entry_columns,
+    entry_of,
+    micros,
+    snapshot,
+    tokens,
+    vector_checksum,
+)
+from mnemon.model.entry import Entry, Scope
+from mnemon.model.errors import Conflict
+from mnemon.model.values import VISIBILITY
+from mnemon.ports.embedder import EmbeddingModel
+from mnemon.ports.store import DropEntry, Embedding, LinkAction, SaveEmbedding, SaveEntry, Transaction
+
+
+class _Place(NamedTuple):
+    """Where a row is now, and what its index holds."""
+
+    rowid: int
+    partition: int
+    content_version: int
+    version: int
+    terms: str
+    term_count: int
+    content_hash: str
+    salt: bytes
+
+
+def scope_id(db: apsw.Connection, scope: Scope) -> int:
+    return _id(db, sql.SCOPE_ID, sql.NEW_SCOPE, (scope.tier, anchor_text(scope)))
+
+
+def partition_id(db: apsw.Connection, scope: int, entry: Entry) -> int:
+    key = (scope, str(VISIBILITY[entry.state]), entry.owner)
+    return _id(db, sql.PARTITION_ID, sql.NEW_PARTITION, key)
+
+
+def model_id(db: apsw.Connection, model: EmbeddingModel) -> int:
+    return _id(db, sql.MODEL_ID, sql.NEW_MODEL, (model.name, model.dimensions, model.digest))
+
+
+def _id(db: apsw.Connection, find: str, insert: str, key: Sequence[Any]) -> int:
+    found = one_value(db, find, key)
+    return int(found if found is not None else all_rows(db, insert, key)[0][0])
+
+
+@dataclass(frozen=True, slots=True)
+class EntryWriter:
+    """Runs the operations on entries inside an open write transaction."""
+
+    db: apsw.Connection
+    transaction: Transaction
+
+    def save(self, operation: SaveEntry) -> bytes:
+        """Insert or replace; the answer is the salt for the commitment in its event."""
+        entry = rules.stored(operation.entry, operation.expect + 1)
+        place = self._place(entry.id)
+        rules.check_version("entry", entry.id, place.version if place else None, operation.expect)
+        if place is None:
+            if one_value(self.db, sql.RETIRED, (entry.id,)):
+                raise Conflict(f"id {entry.id} was used before", fix="make a new id")
+        else:
+            rules.check_revision(entry_of(self._one(sql.ENTRY, entry.id)), entry)
+        columns = self._columns(entry, place)
+        self._refuse_twin(entry, columns)
+        (rowid,) = self._one(sql.REPLACE_ENTRY if place else sql.NEW_ENTRY, columns)
+        self._add_version(rowid, entry, columns, operation)
+        self._index(rowid, place, columns)
+        self._carry_vectors(rowid, place, columns, operation.embedding)
+        return bytes(columns["salt"])
+
+    def drop(self, operation: DropEntry) -> None:
+        place = self._place(operation.id)
+        if place is None:
+            raise rules.missing("entry", operation.id)
+        rules.check_version("entry", operation.id, place.version, operation.expect)
+        if one_value(self.db, sql.IS_LINKED, (place.rowid,)):
+            raise rules.linked_refusal(operation.id)
+        self._unindex(place)
+        self._take_vectors(place.rowid)
+        self.db.execute(sql.DROP_ENTRY, (place.rowid,))
+        self.db.execute(sql.RETIRE, (operation.id,))
+
+    def embed(self, operation: SaveEmbedding) -> None:
+        """A vector of text that has since changed or gone describes nothing here, and is let go."""
+        vector = rules.checked_vector(operation.embedding).tobytes()
+        place = self._place(operation.id)
+        if place is not None and place.content_version <= operation.version <= place.version:
+            model = model_id(self.db, operation.embedding.model)
+            checksum = vector_checksum(place.content_hash, vector)
+            self._put_vector(place.rowid, model, place.partition, checksum, vector)
+
+    def link(self, operation: LinkAction) -> None:
+        self.db.execute(sql.NEW_ACTION, (operation.action, operation.description, micros(self.transaction.at)))
+        for id in rules.unique(operation.entries):
+            place = self._place(id)
+            if place is None:
+                raise rules.missing("entry", id)
+            self.db.execute(sql.NEW_LINK, (operation.action, place.rowid))
+
+    # Rows
+
+    def _place(self, id: str) -> _Place | None:
+        row = one_row(self.db, sql.PLACE, (id,))
+        return None if row is None else _Place(*row)
+
+    def _one(self, statement: str, bindings: Any) -> tuple[Any, ...]:
+        values = bindings if isinstance(bindings, dict) else (bindings,)
+        rows = all_rows(self.db, statement, values)  # to the end: RETURNING holds the statement open
+        return tuple(rows[0])
+
+    def _columns(self, entry: Entry, place: _Place | None) -> dict[str, Any]:
+        columns = entry_columns(entry)
+        same_text = place is not None and place.content_hash == columns["content_hash"]
+        scope = scope_id(self.db, entry.scope)
+        return columns | {
+            "scope_id": scope,
+            "partition_id": partition_id(self.db, scope, entry),
+            "content_version": place.content_version if place and same_text else entry.version,
+            "salt": place.salt if place else token_bytes(16),
+        }
+
+    def _refuse_twin(self, entry: Entry, columns: dict[str, Any]) -> None:
+        if entry.state in rules.TWIN_STATES:
+            key = (columns["scope_id"], entry.owner, columns["content_key"], entry.id)
+            if one_value(self.db, sql.TWIN_ID, key) is not None:
+                raise rules.twin_conflict(entry)
+
+    def _add_version(self, rowid: int, entry: Entry, columns: dict[str, Any], operation: SaveEntry) -> None:
+        actor, at = str(self.transaction.actor), micros(self.transaction.at)
+        row = (rowid, entry.version, operation.action, operation.cause, actor, at, snapshot(entry, columns))
+        self.db.execute(sql.NEW_VERSION, row)
+
+    # Keyword index
+
+    def _index(self, rowid: int, before: _Place | None, columns: dict[str, Any]) -> None:
+        partition, terms = columns["partition_id"], columns["terms"]
+        if before is not None:
+            if (before.partition, before.terms) == (partition, terms):
+                return
+            self._unindex(before)
+        self.db.execute(sql.FEED, (rowid, tokens(partition, terms.split())))
+        self.db.execute(sql.RESIZE, (1, columns["term_count"], partition))
+
+    def _unindex(self, place: _Place) -> None:
+        self.db.execute(sql.UNFEED, (place.rowid,))
+        self.db.execute(sql.RESIZE, (-1, -place.term_count, place.partition))
+
+    # Vectors
+
+    def _carry_vectors(
+        self, rowid: int, before: _Place | None, columns: dict[str, Any], embedding: Embedding | None
+    ) -> None:
+        """Vectors follow their entry to another partition, and go with the text they were computed from."""
+        partition, text_hash = columns["partition_id"], columns["content_hash"]
+        if before is not None and (before.partition, before.content_hash) != (partition, text_hash):
+            taken = self._take_vectors(rowid)
+            if before.content_hash == text_hash:
+                for model, _, checksum, vector in taken:
+                    self._put_vector(rowid, model, partition, checksum, vector)
+        if embedding is not None:
+            blob = rules.checked_vector(embedding).tobytes()
+            model = model_id(self.db, embedding.model)
+            self._put_vector(rowid, model, partition, vector_checksum(text_hash, blob), blob)
+
+    def _take_vectors(self, rowid: int) -> list[tuple[Any, ...]]:
+        taken = all_rows(self.db, sql.TAKE_VECTORS, (rowid,))
+        for _, partition, *_ in taken:
+            self.db.execute(sql.VECTORS_REMOVED, (1, partition))
+        return taken
+
+    def _put_vector(self, rowid: int, model: int, partition: int, checksum: str, vector: bytes) -> None:
+        for (left,) in all_rows(self.db, sql.TAKE_VECTOR, (rowid, model)):
+            self.db.execute(sql.VECTORS_REMOVED, (1, left))
+        self.db.execute(sql.NEW_VECTOR, (rowid, model, partition, checksum, vector))
+        self.db.execute(sql.VECTORS_ADDED, (1, partition))

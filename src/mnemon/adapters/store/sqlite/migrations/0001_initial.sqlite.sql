@@ -1,0 +1,253 @@
+-- Truth is in entries, versions, named, documents, channels, conversations, notes, actions, workspaces and events.
+-- Derived, and rebuilt from truth: fts, partitions' counts, entries' terms, vectors.
+
+PRAGMA application_id = 1298035053;
+PRAGMA user_version = 1;
+
+CREATE TABLE migrations (
+    number INTEGER PRIMARY KEY,
+    name TEXT NOT NULL,
+    checksum TEXT NOT NULL,
+    applied_at TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE meta (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    role TEXT NOT NULL CHECK (role IN ('account', 'workspace')),
+    secret BLOB NOT NULL,
+    tokenizer INTEGER NOT NULL,
+    created_at TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE scopes (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    tier TEXT NOT NULL,
+    anchor TEXT NOT NULL,
+    UNIQUE (tier, anchor)
+) STRICT;
+
+-- The room of an entry: scope, visibility, owner. Keyword terms carry its id and vectors are loaded by it,
+-- so that a search can only ever touch the rooms it was given.
+CREATE TABLE partitions (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    scope_id INTEGER NOT NULL REFERENCES scopes (id),
+    visibility TEXT NOT NULL,
+    owner TEXT NOT NULL,
+    size INTEGER NOT NULL DEFAULT 0,
+    total_terms INTEGER NOT NULL DEFAULT 0,
+    vectors INTEGER NOT NULL DEFAULT 0,
+    removals INTEGER NOT NULL DEFAULT 0,
+    UNIQUE (scope_id, visibility, owner)
+) STRICT;
+
+-- Narrow columns first: a filter then need not read past the text.
+CREATE TABLE entries (
+    rowid INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    partition_id INTEGER NOT NULL REFERENCES partitions (id),
+    scope_id INTEGER NOT NULL REFERENCES scopes (id),
+    owner TEXT NOT NULL,
+    state TEXT NOT NULL,
+    kind TEXT NOT NULL,
+    category TEXT,
+    source TEXT NOT NULL,
+    curator TEXT NOT NULL,
+    lifetime TEXT NOT NULL,
+    conversation TEXT,
+    importance REAL NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    version INTEGER NOT NULL,
+    content_version INTEGER NOT NULL,
+    term_count INTEGER NOT NULL,
+    tags TEXT NOT NULL,
+    terms TEXT NOT NULL,
+    content_hash TEXT NOT NULL,
+    content_key TEXT NOT NULL,
+    salt BLOB NOT NULL,
+    content TEXT NOT NULL,
+    rest TEXT NOT NULL
+) STRICT;
+
+CREATE UNIQUE INDEX entries_twin ON entries (scope_id, owner, content_key) WHERE state IN ('active', 'held');
+CREATE INDEX entries_newest ON entries (partition_id, created_at, rowid);
+
+CREATE TABLE retired (id TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
+
+CREATE TABLE versions (
+    entry INTEGER NOT NULL REFERENCES entries (rowid) ON DELETE CASCADE,
+    version INTEGER NOT NULL,
+    action TEXT NOT NULL,
+    cause TEXT NOT NULL,
+    actor TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    snapshot TEXT NOT NULL,
+    PRIMARY KEY (entry, version)
+) STRICT;
+
+CREATE TRIGGER versions_fixed BEFORE UPDATE ON versions
+BEGIN SELECT RAISE(ABORT, 'versions are never rewritten'); END;
+
+CREATE TABLE models (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    name TEXT NOT NULL,
+    dimensions INTEGER NOT NULL,
+    digest TEXT NOT NULL,
+    UNIQUE (name, dimensions, digest)
+) STRICT;
+
+-- A vector row is never changed, only removed and added: its seq stands for exactly these bytes of this entry.
+CREATE TABLE vectors (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    entry INTEGER NOT NULL REFERENCES entries (rowid) ON DELETE CASCADE,
+    model_id INTEGER NOT NULL REFERENCES models (id),
+    partition_id INTEGER NOT NULL REFERENCES partitions (id),
+    checksum TEXT NOT NULL,
+    vector BLOB NOT NULL,
+    UNIQUE (entry, model_id)
+) STRICT;
+
+CREATE INDEX vectors_by_partition ON vectors (partition_id, model_id, seq);
+
+CREATE VIRTUAL TABLE fts USING fts5 (terms, content='', contentless_delete=1, tokenize='ascii');
+CREATE VIRTUAL TABLE fts_frequencies USING fts5vocab (fts, 'row');
+CREATE VIRTUAL TABLE fts_instances USING fts5vocab (fts, 'instance');
+
+CREATE TABLE named (
+    name TEXT PRIMARY KEY,
+    tier TEXT NOT NULL,
+    body TEXT NOT NULL,
+    edited_at INTEGER NOT NULL,
+    editor TEXT NOT NULL,
+    version INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE named_versions (
+    name TEXT NOT NULL REFERENCES named (name),
+    version INTEGER NOT NULL,
+    tier TEXT NOT NULL,
+    body TEXT NOT NULL,
+    edited_at INTEGER NOT NULL,
+    editor TEXT NOT NULL,
+    PRIMARY KEY (name, version)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE documents (
+    place INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    title TEXT NOT NULL,
+    collection TEXT NOT NULL,
+    body TEXT NOT NULL,
+    origin TEXT NOT NULL,
+    lifecycle TEXT NOT NULL,
+    weight REAL NOT NULL,
+    standing TEXT NOT NULL,
+    version INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    removed INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE document_versions (
+    id TEXT NOT NULL REFERENCES documents (id),
+    version INTEGER NOT NULL,
+    title TEXT NOT NULL,
+    collection TEXT NOT NULL,
+    body TEXT NOT NULL,
+    origin TEXT NOT NULL,
+    lifecycle TEXT NOT NULL,
+    weight REAL NOT NULL,
+    standing TEXT NOT NULL,
+    updated_at INTEGER NOT NULL,
+    removed INTEGER NOT NULL,
+    PRIMARY KEY (id, version)
+) STRICT;
+
+CREATE TABLE channels (
+    place INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    workspace TEXT NOT NULL,
+    name TEXT NOT NULL,
+    description TEXT NOT NULL,
+    is_default INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    UNIQUE (workspace, name)
+) STRICT;
+
+CREATE UNIQUE INDEX channels_default ON channels (workspace) WHERE is_default;
+
+CREATE TABLE conversations (
+    place INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    ref_code TEXT NOT NULL UNIQUE,
+    channel TEXT NOT NULL REFERENCES channels (id),
+    started_at INTEGER NOT NULL,
+    status TEXT NOT NULL,
+    ended_at INTEGER
+) STRICT;
+
+CREATE INDEX conversations_channel ON conversations (channel, started_at);
+
+CREATE TABLE notes (
+    conversation TEXT NOT NULL REFERENCES conversations (id),
+    key TEXT NOT NULL,
+    value TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    PRIMARY KEY (conversation, key)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE actions (
+    id TEXT PRIMARY KEY,
+    description TEXT NOT NULL,
+    at INTEGER NOT NULL
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE action_links (
+    place INTEGER PRIMARY KEY AUTOINCREMENT,
+    action TEXT NOT NULL REFERENCES actions (id),
+    entry INTEGER NOT NULL REFERENCES entries (rowid) ON DELETE RESTRICT,
+    UNIQUE (entry, action)
+) STRICT;
+
+CREATE INDEX action_links_action ON action_links (action);
+
+CREATE TABLE workspaces (
+    place INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    name TEXT NOT NULL UNIQUE,
+    preset TEXT NOT NULL,
+    spec_toml TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    ready INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE events (
+    seq INTEGER PRIMARY KEY,
+    at TEXT NOT NULL,
+    principal TEXT NOT NULL,
+    surface TEXT NOT NULL,
+    transport TEXT NOT NULL,
+    action TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    detail TEXT NOT NULL,
+    previous TEXT NOT NULL,
+    digest TEXT NOT NULL
+) STRICT;
+
+CREATE INDEX events_subject ON events (subject, seq);
+CREATE INDEX events_action ON events (action, seq);
+
+CREATE TRIGGER events_kept BEFORE DELETE ON events
+BEGIN SELECT RAISE(ABORT, 'the event log is append-only'); END;
+
+CREATE TRIGGER events_fixed BEFORE UPDATE ON events
+BEGIN SELECT RAISE(ABORT, 'the event log is append-only'); END;
+
+-- What a cut-off tail would leave behind: the log alone cannot show that its end is missing.
+CREATE TABLE head (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    seq INTEGER NOT NULL,
+    digest TEXT NOT NULL
+) STRICT;
+
+INSERT INTO head VALUES (1, 0, '0000000000000000000000000000000000000000000000000000000000000000');

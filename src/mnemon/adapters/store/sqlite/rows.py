@@ -1,0 +1,201 @@
+"""Entries, events and times as rows, and back."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from mnemon.model.entry import Category, Entry, GateVerdict, Scope, SourceLink, Transition
+from mnemon.model.errors import InvalidInput
+from mnemon.model.events import Actor, Event, canonical_json
+from mnemon.model.text import content_hash, content_key
+from mnemon.model.values import Curator, Gate, Kind, Lifetime, Origin, State, Trust
+from mnemon.ports.store import Filters, index_terms
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_PLAIN_TERM = re.compile(r"[a-z0-9]{1,64}")
+
+
+def micros(at: datetime) -> int:
+    if at.tzinfo is None:
+        raise InvalidInput(f"{at} has no time zone", fix="use an aware datetime")
+    return (at - _EPOCH) // _MICROSECOND
+
+
+def moment(value: int) -> datetime:
+    return _EPOCH + value * _MICROSECOND
+
+
+def micros_or_none(at: datetime | None) -> int | None:
+    return None if at is None else micros(at)
+
+
+def moment_or_none(value: int | None) -> datetime | None:
+    return None if value is None else moment(value)
+
+
+def anchor_text(scope: Scope) -> str:
+    return canonical_json(scope.anchor)
+
+
+def scope_of(tier: str, anchor: str) -> Scope:
+    return Scope(tier, tuple((key, value) for key, value in json.loads(anchor)))
+
+
+def json_list(values: Iterable[Any]) -> str:
+    return json.dumps(list(values))
+
+
+def token(partition: int, term: str) -> str:
+    """A term as the index holds it: one ASCII word that no tokenizer can split, fold or confuse with another's."""
+    if _PLAIN_TERM.fullmatch(term):
+        return f"{partition}x{term}"
+    data = term.encode("utf-8")
+    if len(data) <= 32:
+        return f"{partition}y{data.hex()}"
+    return f"{partition}z{hashlib.sha256(data).hexdigest()}"
+
+
+def tokens(partition: int, terms: Iterable[str]) -> str:
+    return " ".join([token(partition, term) for term in terms])
+
+
+def vector_checksum(text_hash: str, vector: bytes) -> str:
+    """Binds a vector to the text it was computed from, so that neither can be swapped unseen."""
+    return hashlib.sha256(text_hash.encode("ascii") + vector).hexdigest()
+
+
+def entry_columns(entry: Entry) -> dict[str, Any]:
+    """The columns that follow from the entry alone."""
+    terms = index_terms(entry)
+    return {
+        "id": entry.id,
+        "owner": entry.owner,
+        "state": str(entry.state),
+        "kind": str(entry.kind),
+        "category": entry.category.name if entry.category else None,
+        "source": entry.source,
+        "curator": str(entry.curator),
+        "lifetime": str(entry.lifetime),
+        "conversation": entry.conversation,
+        "importance": entry.importance,
+        "created_at": micros(entry.created_at),
+        "updated_at": micros(entry.updated_at),
+        "version": entry.version,
+        "term_count": len(terms),
+        "tags": json_list(entry.tags),
+        "terms": " ".join(terms),
+        "content_hash": content_hash(entry.content),
+        "content_key": content_key(entry.content),
+        "content": entry.content,
+        "rest": canonical_json(_rest(entry)),
+    }
+
+
+def _rest(entry: Entry) -> dict[str, Any]:
+    """What never filters, in short keys' stead: only what differs from an entry's defaults."""
+    rest: dict[str, Any] = {
+        "origin": [entry.origin.principal, entry.origin.surface, entry.origin.transport, int(entry.origin.trust)],
+        "trust": int(entry.trust),
+        "confirmed_at": micros(entry.confirmed_at),
+        "merged_count": entry.merged_count,
+    }
+    optional = {
+        "category": [entry.category.confidence, entry.category.taxonomy] if entry.category else None,
+        "gate": [str(entry.gate.verdict), entry.gate.confidence, entry.gate.reason] if entry.gate else None,
+        "valid_at": micros_or_none(entry.valid_at),
+        "invalid_at": micros_or_none(entry.invalid_at),
+        "transition": _transition(entry.transition),
+        "superseded_by": entry.superseded_by,
+        "derived_from": list(entry.derived_from) or None,
+        "links": [[link.source, link.version, link.locator] for link in entry.links] or None,
+        "metadata": entry.metadata or None,
+    }
+    return rest | {key: value for key, value in optional.items() if value is not None}
+
+
+def _transition(transition: Transition | None) -> list[Any] | None:
+    return [micros(transition.at), transition.cause, transition.actor] if transition else None
+
+
+def entry_of(row: tuple[Any, ...]) -> Entry:
+    """An entry from the columns of `sql.ENTRY`, in their order."""
+    (id, tier, anchor, owner, state, kind, category, source, curator) = row[:9]
+    (lifetime, conversation, importance, created_at, updated_at, version, tags, content, rest_text) = row[9:18]
+    rest = json.loads(rest_text)
+    principal, surface, transport, trust = rest["origin"]
+    return Entry(
+        id=id,
+        scope=scope_of(tier, anchor),
+        content=content,
+        kind=Kind(kind),
+        lifetime=Lifetime(lifetime),
+        curator=Curator(curator),
+        source=source,
+        importance=importance,
+        origin=Origin(principal, surface, transport, Trust(trust)),
+        trust=Trust(rest["trust"]),
+        created_at=moment(created_at),
+        updated_at=moment(updated_at),
+        confirmed_at=moment(rest["confirmed_at"]),
+        owner=owner,
+        tags=tuple(json.loads(tags)),
+        conversation=conversation,
+        category=None if category is None else Category(category, *rest["category"]),
+        gate=_gate_of(rest.get("gate")),
+        merged_count=rest["merged_count"],
+        valid_at=moment_or_none(rest.get("valid_at")),
+        invalid_at=moment_or_none(rest.get("invalid_at")),
+        state=State(state),
+        transition=_transition_of(rest.get("transition")),
+        superseded_by=rest.get("superseded_by"),
+        derived_from=tuple(rest.get("derived_from", ())),
+        links=tuple(SourceLink(*link) for link in rest.get("links", ())),
+        metadata=rest.get("metadata", {}),
+        version=version,
+    )
+
+
+def _gate_of(gate: list[Any] | None) -> GateVerdict | None:
+    return None if gate is None else GateVerdict(Gate(gate[0]), gate[1], gate[2])
+
+
+def _transition_of(transition: list[Any] | None) -> Transition | None:
+    return None if transition is None else Transition(moment(transition[0]), transition[1], transition[2])
+
+
+# The columns of `sql.ENTRY` after id, tier and anchor, in its order.
+_SNAPSHOT = """owner state kind category source curator lifetime conversation importance created_at updated_at version
+tags content rest""".split()
+
+
+def snapshot(entry: Entry, columns: dict[str, Any]) -> str:
+    """A version of an entry: the same columns as its row, as one JSON list."""
+    head = [entry.id, entry.scope.tier, anchor_text(entry.scope)]
+    return canonical_json([*head, *(columns[name] for name in _SNAPSHOT)])
+
+
+def entry_of_snapshot(text: str) -> Entry:
+    return entry_of(tuple(json.loads(text)))
+
+
+def event_of(row: tuple[Any, ...]) -> Event:
+    seq, at, principal, surface, transport, action, subject, detail, previous, digest = row
+    actor = Actor(principal, surface, transport)
+    return Event(seq, datetime.fromisoformat(at), actor, action, subject, json.loads(detail), previous, digest)
+
+
+_LISTS = ("kinds", "categories", "tags", "sources", "curators", "states", "lifetimes", "conversations")
+
+
+def filter_bindings(filters: Filters) -> dict[str, Any]:
+    """Values for the filter clause; None for a condition that is not asked."""
+    lists = {name: getattr(filters, name) for name in _LISTS}
+    bound: dict[str, Any] = {name: json_list(values) if values else None for name, values in lists.items()}
+    times = {"since": micros_or_none(filters.since), "until": micros_or_none(filters.until)}
+    return bound | times | {"min_importance": filters.min_importance}

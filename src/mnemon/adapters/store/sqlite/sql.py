@@ -1,0 +1,341 @@
+"""Every statement the store runs, as constant text. Values are bound, lists as JSON; nothing is ever spliced in."""
+
+from __future__ import annotations
+
+# Files and connections
+
+SET_MAIN = (
+    "PRAGMA synchronous = FULL",
+    "PRAGMA foreign_keys = ON",
+    "PRAGMA secure_delete = ON",
+    "PRAGMA trusted_schema = OFF",
+    "PRAGMA cell_size_check = ON",
+    "PRAGMA journal_size_limit = 16777216",
+    "PRAGMA wal_autocheckpoint = 4000",
+    "PRAGMA cache_size = -16384",
+    "PRAGMA temp_store = MEMORY",
+)
+SET_ACCESS = ("PRAGMA synchronous = NORMAL", "PRAGMA trusted_schema = OFF", "PRAGMA journal_size_limit = 4194304")
+# A file that is not in place yet needs no safety of its own: it is synced whole before it is renamed.
+SET_BUILD = ("PRAGMA synchronous = OFF", "PRAGMA journal_mode = MEMORY")
+USE_WAL = "PRAGMA journal_mode = WAL"
+APPLICATION_ID = "PRAGMA application_id"
+USER_VERSION = "PRAGMA user_version"
+PAGE_COUNT = "PRAGMA page_count"
+PAGE_SIZE = "PRAGMA page_size"
+BEGIN_WRITE = "BEGIN IMMEDIATE"
+BEGIN_READ = "BEGIN"
+COMMIT = "COMMIT"
+ROLLBACK = "ROLLBACK"
+CHECKPOINT = "PRAGMA wal_checkpoint(TRUNCATE)"
+APPLIED = "SELECT number, checksum FROM migrations ORDER BY number"
+MIGRATED = "INSERT INTO migrations (number, name, checksum, applied_at) VALUES (?, ?, ?, ?)"
+NEW_META = "INSERT INTO meta (one, role, secret, tokenizer, created_at) VALUES (1, ?, ?, ?, ?)"
+ROLE = "SELECT role FROM meta"
+META = "SELECT secret, tokenizer FROM meta"
+SET_TOKENIZER = "UPDATE meta SET tokenizer = ?"
+
+ACCESS_SCHEMA = """
+PRAGMA application_id = 1298035041;
+PRAGMA user_version = 1;
+CREATE TABLE access (id TEXT PRIMARY KEY, count INTEGER NOT NULL, at INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+"""
+
+# Read statistics
+
+TOUCH = """
+INSERT INTO access (id, count, at) SELECT value, 1, :at FROM json_each(:ids) WHERE true
+ON CONFLICT (id) DO UPDATE SET count = count + 1, at = excluded.at
+RETURNING id, count, at
+"""
+ACCESS = "SELECT id, count, at FROM access WHERE id IN (SELECT value FROM json_each(?))"
+DROP_ACCESS = "DELETE FROM access WHERE id IN (SELECT value FROM json_each(?))"
+PRESENT = "SELECT id FROM entries WHERE id IN (SELECT value FROM json_each(?))"
+
+# Scopes and partitions
+
+SCOPE_ID = "SELECT id FROM scopes WHERE tier = ? AND anchor = ?"
+NEW_SCOPE = "INSERT INTO scopes (tier, anchor) VALUES (?, ?) RETURNING id"
+PARTITION_ID = "SELECT id FROM partitions WHERE scope_id = ? AND visibility = ? AND owner = ?"
+NEW_PARTITION = "INSERT INTO partitions (scope_id, visibility, owner) VALUES (?, ?, ?) RETURNING id"
+_PARTITION = """
+SELECT p.id, p.size, p.total_terms, p.removals
+FROM scopes AS s JOIN partitions AS p ON p.scope_id = s.id
+WHERE s.tier = ? AND s.anchor = ? AND p.visibility = ?
+"""
+PARTITION = _PARTITION + "AND p.owner = ?"
+PARTITIONS_OF_ALL_OWNERS = _PARTITION
+RESIZE = "UPDATE partitions SET size = size + ?, total_terms = total_terms + ? WHERE id = ?"
+VECTORS_ADDED = "UPDATE partitions SET vectors = vectors + ? WHERE id = ?"
+VECTORS_REMOVED = "UPDATE partitions SET vectors = vectors - ?, removals = removals + 1 WHERE id = ?"
+
+# Entries
+
+_ENTRY = """
+SELECT e.id, s.tier, s.anchor, e.owner, e.state, e.kind, e.category, e.source, e.curator,
+    e.lifetime, e.conversation, e.importance, e.created_at, e.updated_at, e.version, e.tags, e.content, e.rest
+FROM entries AS e JOIN scopes AS s ON s.id = e.scope_id
+"""
+ENTRIES = _ENTRY + "WHERE e.id IN (SELECT value FROM json_each(?))"
+STAMPS = "SELECT id, version FROM entries WHERE id IN (SELECT value FROM json_each(?))"
+ENTRIES_BY_ROW = _ENTRY + "WHERE e.rowid IN (SELECT value FROM json_each(?)) ORDER BY e.created_at DESC, e.rowid DESC"
+TWIN = (
+    _ENTRY + "WHERE s.tier = ? AND s.anchor = ? AND e.owner = ? AND e.content_key = ? AND e.state IN ('active', 'held')"
+)
+ENTRY = _ENTRY + "WHERE e.id = ?"
+PLACE = """
+SELECT rowid, partition_id, content_version, version, terms, term_count, content_hash, salt
+FROM entries WHERE id = ?
+"""
+TWIN_ID = """
+SELECT id FROM entries
+WHERE scope_id = ? AND owner = ? AND content_key = ? AND state IN ('active', 'held') AND id <> ?
+"""
+RETIRED = "SELECT 1 FROM retired WHERE id = ?"
+RETIRE = "INSERT INTO retired (id) VALUES (?)"
+NEW_ENTRY = """
+INSERT INTO entries (
+    id, partition_id, scope_id, owner, state, kind, category, source, curator, lifetime, conversation, importance,
+    created_at, updated_at, version, content_version, term_count, tags, terms, content_hash, content_key, salt,
+    content, rest
+) VALUES (
+    :id, :partition_id, :scope_id, :owner, :state, :kind, :category, :source, :curator, :lifetime,
+    :conversation, :importance, :created_at, :updated_at, :version, :content_version, :term_count, :tags,
+    :terms, :content_hash, :content_key, :salt, :content, :rest
+) RETURNING rowid
+"""
+REPLACE_ENTRY = """
+UPDATE entries SET
+    partition_id = :partition_id, owner = :owner, state = :state, kind = :kind, category = :category,
+    source = :source, curator = :curator, lifetime = :lifetime, conversation = :conversation,
+    importance = :importance, updated_at = :updated_at, version = :version,
+    content_version = :content_version, term_count = :term_count, tags = :tags, terms = :terms,
+    content_hash = :content_hash, content_key = :content_key, content = :content, rest = :rest
+WHERE id = :id
+RETURNING rowid
+"""
+DROP_ENTRY = "DELETE FROM entries WHERE rowid = ?"
+NEW_VERSION = "INSERT INTO versions (entry, version, action, cause, actor, at, snapshot) VALUES (?, ?, ?, ?, ?, ?, ?)"
+VERSIONS = """
+SELECT v.snapshot, v.action, v.cause, v.actor, v.at
+FROM entries AS e JOIN versions AS v ON v.entry = e.rowid WHERE e.id = ? ORDER BY v.version
+"""
+LINKED = """
+SELECT e.id, l.action FROM entries AS e JOIN action_links AS l ON l.entry = e.rowid
+WHERE e.id IN (SELECT value FROM json_each(?)) ORDER BY l.place
+"""
+IS_LINKED = "SELECT 1 FROM action_links WHERE entry = ? LIMIT 1"
+NEW_ACTION = "INSERT INTO actions (id, description, at) VALUES (?, ?, ?) ON CONFLICT (id) DO NOTHING"
+NEW_LINK = "INSERT INTO action_links (action, entry) VALUES (?, ?) ON CONFLICT (entry, action) DO NOTHING"
+CENSUS = """
+SELECT s.tier, s.anchor, e.state, count(*) FROM entries AS e JOIN scopes AS s ON s.id = e.scope_id
+GROUP BY s.id, e.state ORDER BY s.id
+"""
+MARK = "SELECT created_at, rowid FROM entries WHERE id = ?"
+
+# A filter left empty is bound as NULL. The lists are uncorrelated, so SQLite reads each of them once.
+_FILTERS = """
+AND (:kinds IS NULL OR e.kind IN (SELECT value FROM json_each(:kinds)))
+AND (:categories IS NULL OR e.category IN (SELECT value FROM json_each(:categories)))
+AND (:sources IS NULL OR e.source IN (SELECT value FROM json_each(:sources)))
+AND (:curators IS NULL OR e.curator IN (SELECT value FROM json_each(:curators)))
+AND (:states IS NULL OR e.state IN (SELECT value FROM json_each(:states)))
+AND (:lifetimes IS NULL OR e.lifetime IN (SELECT value FROM json_each(:lifetimes)))
+AND (:conversations IS NULL OR e.conversation IN (SELECT value FROM json_each(:conversations)))
+AND (:min_importance IS NULL OR e.importance >= :min_importance)
+AND (:since IS NULL OR e.created_at >= :since)
+AND (:until IS NULL OR e.created_at < :until)
+AND (:tags IS NULL OR NOT EXISTS (
+    SELECT 1 FROM json_each(:tags) AS asked WHERE asked.value NOT IN (SELECT value FROM json_each(e.tags))
+))
+"""
+NEWEST = (
+    "SELECT e.created_at, e.rowid FROM entries AS e WHERE e.partition_id = :partition "
+    "AND (e.created_at, e.rowid) < (:before, :before_row)"
+    + _FILTERS
+    + "ORDER BY e.created_at DESC, e.rowid DESC LIMIT :limit"
+)
+ADMITTED = "SELECT e.rowid FROM entries AS e WHERE e.partition_id = :partition" + _FILTERS
+
+# Keywords
+
+FEED = "INSERT INTO fts (rowid, terms) VALUES (?, ?)"
+UNFEED = "DELETE FROM fts WHERE rowid = ?"
+FREQUENCY = "SELECT doc FROM fts_frequencies WHERE term = ?"
+MATCHES = "SELECT rowid FROM fts WHERE fts MATCH :match ORDER BY rank, rowid DESC LIMIT :limit"
+MATCHES_FILTERED = (
+    "SELECT f.rowid FROM fts AS f JOIN entries AS e ON e.rowid = f.rowid WHERE f.fts MATCH :match"
+    + _FILTERS
+    + "ORDER BY f.rank, f.rowid DESC LIMIT :limit"
+)
+TERMS = "SELECT rowid, id, terms, term_count FROM entries WHERE rowid IN (SELECT value FROM json_each(?))"
+
+# Vectors
+
+MODEL_ID = "SELECT id FROM models WHERE name = ? AND dimensions = ? AND digest = ?"
+NEW_MODEL = "INSERT INTO models (name, dimensions, digest) VALUES (?, ?, ?) RETURNING id"
+NEW_VECTOR = "INSERT INTO vectors (entry, model_id, partition_id, checksum, vector) VALUES (?, ?, ?, ?, ?)"
+TAKE_VECTORS = "DELETE FROM vectors WHERE entry = ? RETURNING model_id, partition_id, checksum, vector"
+TAKE_VECTOR = "DELETE FROM vectors WHERE entry = ? AND model_id = ? RETURNING partition_id"
+LAST_VECTOR = "SELECT coalesce(max(seq), 0) FROM vectors WHERE partition_id = ? AND model_id = ?"
+VECTOR_SEQS = "SELECT seq FROM vectors WHERE partition_id = ? AND model_id = ? ORDER BY seq"
+VECTORS_SINCE = """
+SELECT seq, entry, vector FROM vectors WHERE partition_id = ? AND model_id = ? AND seq > ? ORDER BY seq
+"""
+VECTORS_BY_SEQ = """
+SELECT seq, entry, vector FROM vectors
+WHERE seq IN (SELECT value FROM json_each(?)) ORDER BY seq
+"""
+VECTORS = """
+SELECT e.id, v.vector FROM entries AS e JOIN vectors AS v ON v.entry = e.rowid
+WHERE e.id IN (SELECT value FROM json_each(?)) AND v.model_id = ?
+"""
+IDS = "SELECT rowid, id FROM entries WHERE rowid IN (SELECT value FROM json_each(?))"
+UNEMBEDDED = """
+SELECT e.id, e.version, e.content FROM entries AS e
+WHERE e.state IN ('active', 'stale', 'held')
+    AND NOT EXISTS (SELECT 1 FROM vectors AS v WHERE v.entry = e.rowid AND v.model_id = ?)
+ORDER BY e.rowid LIMIT ?
+"""
+
+# Standing content, conversations, registry
+
+NAMED = (
+    "SELECT name, tier, body, edited_at, editor, version FROM named WHERE :name IS NULL OR name = :name ORDER BY name"
+)
+NAMED_VERSION = "SELECT version FROM named WHERE name = ?"
+SAVE_NAMED = """
+INSERT INTO named (name, tier, body, edited_at, editor, version) VALUES (?, ?, ?, ?, ?, ?)
+ON CONFLICT (name) DO UPDATE SET tier = excluded.tier, body = excluded.body, edited_at = excluded.edited_at,
+    editor = excluded.editor, version = excluded.version
+"""
+NEW_NAMED_VERSION = (
+    "INSERT INTO named_versions (name, tier, body, edited_at, editor, version) VALUES (?, ?, ?, ?, ?, ?)"
+)
+NAMED_VERSIONS = """
+SELECT name, tier, body, edited_at, editor, version FROM named_versions WHERE name = ? ORDER BY version
+"""
+DOCUMENTS = """
+SELECT id, title, body, origin, lifecycle, weight, standing, version, updated_at, collection, removed FROM documents
+WHERE :ids IS NULL OR id IN (SELECT value FROM json_each(:ids)) ORDER BY place
+"""
+DOCUMENT_VERSION = "SELECT version FROM documents WHERE id = ?"
+SAVE_DOCUMENT = """
+INSERT INTO documents (id, title, body, origin, lifecycle, weight, standing, version, updated_at, collection, removed)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (id) DO UPDATE SET title = excluded.title, body = excluded.body, origin = excluded.origin,
+    lifecycle = excluded.lifecycle, weight = excluded.weight, standing = excluded.standing,
+    version = excluded.version, updated_at = excluded.updated_at, collection = excluded.collection,
+    removed = excluded.removed
+"""
+NEW_DOCUMENT_VERSION = """
+INSERT INTO document_versions (
+    id, title, body, origin, lifecycle, weight, standing, version, updated_at, collection, removed
+) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
+CHANNELS = "SELECT id, workspace, name, description, is_default, created_at FROM channels ORDER BY place"
+HAS_CHANNEL = "SELECT 1 FROM channels WHERE id = ?"
+NEW_CHANNEL = """
+INSERT INTO channels (id, workspace, name, description, is_default, created_at) VALUES (?, ?, ?, ?, ?, ?)
+"""
+CONVERSATIONS = """
+SELECT id, ref_code, channel, started_at, status, ended_at FROM conversations
+WHERE (:archived OR status <> 'archived') AND (:channel IS NULL OR channel = :channel)
+ORDER BY started_at DESC, place DESC
+"""
+CONVERSATION = """
+SELECT id, ref_code, channel, started_at, status, ended_at FROM conversations
+WHERE id = :id OR ref_code = :id ORDER BY place LIMIT 1
+"""
+CONVERSATION_BY_ID = "SELECT id, ref_code, channel, started_at, status, ended_at FROM conversations WHERE id = ?"
+CONVERSATION_TAKEN = "SELECT 1 FROM conversations WHERE id = ? OR ref_code = ? LIMIT 1"
+NEW_CONVERSATION = """
+INSERT INTO conversations (id, ref_code, channel, started_at, status, ended_at) VALUES (?, ?, ?, ?, ?, ?)
+"""
+UPDATE_CONVERSATION = "UPDATE conversations SET status = ?, ended_at = ? WHERE id = ?"
+NOTES = "SELECT conversation, key, value, created_at, updated_at FROM notes WHERE conversation = ? ORDER BY key"
+SAVE_NOTE = """
+INSERT INTO notes (conversation, key, value, created_at, updated_at) VALUES (?, ?, ?, ?, ?)
+ON CONFLICT (conversation, key) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at
+"""
+DROP_NOTES = "DELETE FROM notes WHERE conversation = :conversation AND (:key IS NULL OR key = :key) RETURNING key"
+WORKSPACES = "SELECT id, name, preset, spec_toml, created_at, ready FROM workspaces ORDER BY created_at, place"
+WORKSPACE_READY = "SELECT ready FROM workspaces WHERE id = ?"
+SAVE_WORKSPACE = """
+INSERT INTO workspaces (id, name, preset, spec_toml, created_at, ready) VALUES (?, ?, ?, ?, ?, ?)
+ON CONFLICT (id) DO UPDATE SET name = excluded.name, preset = excluded.preset, spec_toml = excluded.spec_toml,
+    created_at = excluded.created_at, ready = excluded.ready
+"""
+
+# Log
+
+HEAD = "SELECT seq, digest FROM head"
+SET_HEAD = "UPDATE head SET seq = ?, digest = ?"
+NEW_EVENT = """
+INSERT INTO events (seq, at, principal, surface, transport, action, subject, detail, previous, digest)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
+_EVENT = "SELECT seq, at, principal, surface, transport, action, subject, detail, previous, digest FROM events "
+EVENTS = _EVENT + "WHERE seq > :after ORDER BY seq LIMIT :limit"
+EVENTS_OF = (
+    _EVENT
+    + "WHERE seq > :after AND (:subject IS NULL OR subject = :subject) AND (:action IS NULL OR action = :action) "
+    + "ORDER BY seq LIMIT :limit"
+)
+EVENTS_BY_SUBJECT = (
+    _EVENT
+    + "WHERE subject = :subject AND seq > :after AND (:action IS NULL OR action = :action) ORDER BY seq LIMIT :limit"
+)
+
+# Checking and rebuilding
+
+INTEGRITY = "PRAGMA integrity_check"
+FOREIGN_KEYS = "PRAGMA foreign_key_check"
+ALL_ENTRIES = """
+SELECT e.id, s.tier, s.anchor, e.owner, e.state, e.kind, e.category, e.source, e.curator,
+    e.lifetime, e.conversation, e.importance, e.created_at, e.updated_at, e.version, e.tags, e.content, e.rest,
+    e.rowid, e.partition_id, e.term_count, e.terms, e.content_hash, e.content_key, e.salt,
+    p.scope_id = e.scope_id AND p.owner = e.owner, p.visibility
+FROM entries AS e LEFT JOIN scopes AS s ON s.id = e.scope_id LEFT JOIN partitions AS p ON p.id = e.partition_id
+ORDER BY e.rowid
+"""
+VERSIONS_OF_ROW = "SELECT version, snapshot FROM versions WHERE entry = ? ORDER BY version"
+INDEXED = "SELECT doc, term, count(*) FROM fts_instances GROUP BY doc, term ORDER BY doc"
+INDEX_LENGTHS = "SELECT id, sz FROM fts_docsize"
+INDEX_TOTALS = "SELECT block FROM fts_data WHERE id = 1"
+PARTITION_COUNTS = """
+SELECT p.id, p.size, p.total_terms, p.vectors,
+    (SELECT count(*) FROM entries AS e WHERE e.partition_id = p.id),
+    (SELECT coalesce(sum(term_count), 0) FROM entries AS e WHERE e.partition_id = p.id),
+    (SELECT count(*) FROM vectors AS v WHERE v.partition_id = p.id)
+FROM partitions AS p
+"""
+RECOUNT = """
+UPDATE partitions SET removals = removals + 1,
+    size = (SELECT count(*) FROM entries AS e WHERE e.partition_id = partitions.id),
+    total_terms = (SELECT coalesce(sum(term_count), 0) FROM entries AS e WHERE e.partition_id = partitions.id),
+    vectors = (SELECT count(*) FROM vectors AS v WHERE v.partition_id = partitions.id)
+"""
+ALL_VECTORS = """
+SELECT v.seq, e.id, v.vector, v.checksum, m.dimensions, e.content_hash, v.partition_id = e.partition_id
+FROM vectors AS v LEFT JOIN models AS m ON m.id = v.model_id LEFT JOIN entries AS e ON e.rowid = v.entry
+ORDER BY v.seq
+"""
+DROP_VECTOR = "DELETE FROM vectors WHERE seq = ?"
+REINDEX_ENTRY = "UPDATE entries SET partition_id = ?, terms = ?, term_count = ?, content_key = ? WHERE rowid = ?"
+EMPTY_INDEX = "INSERT INTO fts (fts) VALUES ('delete-all')"
+
+# DROP TABLE of a virtual table needs its shadow tables to be there; a vandalised index may lack any of them.
+REMAKE_INDEX = (
+    "DROP TABLE IF EXISTS fts_data",
+    "DROP TABLE IF EXISTS fts_idx",
+    "DROP TABLE IF EXISTS fts_docsize",
+    "DROP TABLE IF EXISTS fts_config",
+    "CREATE TABLE fts_data (id INTEGER PRIMARY KEY, block BLOB)",
+    "CREATE TABLE fts_idx (segid, term, pgno, PRIMARY KEY (segid, term)) WITHOUT ROWID",
+    "CREATE TABLE fts_docsize (id INTEGER PRIMARY KEY, sz BLOB, origin INTEGER)",
+    "CREATE TABLE fts_config (k PRIMARY KEY, v) WITHOUT ROWID",
+    "INSERT INTO fts_config VALUES ('version', 4)",
+    "DROP TABLE fts",
+    "CREATE VIRTUAL TABLE fts USING fts5 (terms, content='', contentless_delete=1, tokenize='ascii')",
+)

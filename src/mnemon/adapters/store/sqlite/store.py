@@ -1,0 +1,235 @@
+"""The SQLite store: a folder with `memory.db`, which is the truth, and `access.db`, which counts reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TypeVar
+
+from mnemon.adapters.store import rules
+from mnemon.adapters.store.sqlite import applying, checking, records, searching, sql
+from mnemon.adapters.store.sqlite.connection import Connections
+from mnemon.adapters.store.sqlite.decoded import EntryCache
+from mnemon.adapters.store.sqlite.opening import Migration, Opening, Role, migrations, open_files
+from mnemon.adapters.store.sqlite.query import all_rows, one_row
+from mnemon.adapters.store.sqlite.rows import (
+    anchor_text,
+    entry_of,
+    entry_of_snapshot,
+    event_of,
+    json_list,
+    micros,
+    moment,
+    scope_of,
+)
+from mnemon.adapters.store.sqlite.vectors import VectorCache
+from mnemon.model.conversation import Channel, Conversation, Note, WorkspaceInfo
+from mnemon.model.entry import Access, Document, Entry, NamedEntry, Scope, Version
+from mnemon.model.events import Event
+from mnemon.model.text import TOKENIZER_VERSION
+from mnemon.model.values import State
+from mnemon.ports.embedder import EmbeddingModel, Vector
+from mnemon.ports.store import (
+    Census,
+    DropEntry,
+    Finding,
+    KeywordMatches,
+    Neighbour,
+    Selection,
+    Transaction,
+    Unembedded,
+)
+
+_PAGE = 1000
+Value = TypeVar("Value")
+
+
+class SqliteStore:
+    """Implements `mnemon.ports.store.Store`. Safe to share between threads, and across a fork.
+
+    With `create`, an absent database is made; without it, absence is an error. `close` is for when no call runs.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        role: Role,
+        create: bool,
+        vfs: str | None = None,
+        busy_timeout: float = 30.0,
+        cache_bytes: int = 256 << 20,
+        known: Sequence[Migration] | None = None,
+    ) -> None:
+        opening = Opening(Path(path), role, create, vfs, busy_timeout, known or migrations())
+        open_files(opening)
+        self._connections = Connections(opening)
+        self._cache = VectorCache(cache_bytes)
+        self._decoded = EntryCache()
+        with self._connections.reading() as db:
+            ((secret, tokenizer),) = all_rows(db, sql.META)
+        self._secret: bytes = secret
+        if tokenizer != TOKENIZER_VERSION:
+            self.rebuild()
+
+    # Writing
+
+    def apply(self, transaction: Transaction) -> None:
+        with rules.only_encodable(), self._connections.writing() as db:
+            applying.run(db, transaction, self._secret)
+        dropped = [op.id for op in transaction.operations if isinstance(op, DropEntry)]
+        if dropped:
+            with self._connections.counting() as db:
+                db.execute(sql.DROP_ACCESS, (json_list(dropped),))
+
+    def touch(self, ids: Sequence[str], at: datetime) -> Mapping[str, Access]:
+        with self._connections.reading() as db:
+            present = [id for (id,) in all_rows(db, sql.PRESENT, (json_list(ids),))]
+        with self._connections.counting() as db:
+            rows = all_rows(db, sql.TOUCH, {"ids": json_list(present), "at": micros(at)})
+        return _by_request(ids, {id: Access(count, moment(last)) for id, count, last in rows})
+
+    # Entries
+
+    def entries(self, ids: Iterable[str]) -> dict[str, Entry]:
+        asked = list(ids)
+        with self._connections.reading() as db:
+            found = self._decoded.known(all_rows(db, sql.STAMPS, (json_list(asked),)))
+            unknown = [id for id in asked if id not in found]
+            rows = all_rows(db, sql.ENTRIES, (json_list(unknown),)) if unknown else []
+        fresh = {row[0]: entry_of(row) for row in rows}
+        self._decoded.learn(fresh.values())
+        return _by_request(asked, found | fresh)
+
+    def find(self, selection: Selection, *, limit: int = 100, after: str | None = None) -> list[Entry]:
+        with self._connections.reading() as db:
+            return searching.find(db, selection, limit, after)
+
+    def twin(self, scope: Scope, owner: str, content_key: str) -> Entry | None:
+        with self._connections.reading() as db:
+            row = one_row(db, sql.TWIN, (scope.tier, anchor_text(scope), owner, content_key))
+        return None if row is None else entry_of(row)
+
+    def versions(self, id: str) -> list[Version]:
+        with self._connections.reading() as db:
+            rows = all_rows(db, sql.VERSIONS, (id,))
+        return [
+            Version(entry_of_snapshot(snapshot), action, cause, actor, moment(at))
+            for snapshot, action, cause, actor, at in rows
+        ]
+
+    def access(self, ids: Iterable[str]) -> dict[str, Access]:
+        asked = list(ids)
+        with self._connections.counting() as db:
+            rows = all_rows(db, sql.ACCESS, (json_list(asked),))
+        return _by_request(asked, {id: Access(count, moment(at)) for id, count, at in rows})
+
+    def linked(self, ids: Iterable[str]) -> dict[str, tuple[str, ...]]:
+        found: dict[str, tuple[str, ...]] = {}
+        with self._connections.reading() as db:
+            for id, action in all_rows(db, sql.LINKED, (json_list(ids),)):
+                found[id] = (*found.get(id, ()), action)
+        return found
+
+    def census(self) -> list[Census]:
+        counts: dict[Scope, dict[State, int]] = {}
+        with self._connections.reading() as db:
+            for tier, anchor, state, count in all_rows(db, sql.CENSUS):
+                counts.setdefault(scope_of(tier, anchor), {})[State(state)] = count
+        return [Census(scope, states) for scope, states in counts.items()]
+
+    # Finding
+
+    def keyword(self, selection: Selection, terms: Sequence[str], limit: int) -> KeywordMatches:
+        with rules.only_encodable(), self._connections.reading() as db:
+            return searching.keyword(db, selection, terms, limit)
+
+    def nearest(self, selection: Selection, model: EmbeddingModel, vector: Vector, limit: int) -> list[Neighbour]:
+        with self._connections.reading() as db:
+            return searching.nearest(db, self._cache, selection, model, vector, limit)
+
+    def vectors(self, ids: Iterable[str], model: EmbeddingModel) -> dict[str, Vector]:
+        with self._connections.reading() as db:
+            return searching.vectors(db, ids, model)
+
+    def unembedded(self, model: EmbeddingModel, limit: int) -> list[Unembedded]:
+        with self._connections.reading() as db:
+            return searching.unembedded(db, model, limit)
+
+    # Standing content, conversations, registry
+
+    def named(self, name: str | None = None) -> list[NamedEntry]:
+        with self._connections.reading() as db:
+            return records.named(db, name)
+
+    def named_versions(self, name: str) -> list[NamedEntry]:
+        with self._connections.reading() as db:
+            return records.named_versions(db, name)
+
+    def documents(self, ids: Iterable[str] | None = None) -> dict[str, Document]:
+        with self._connections.reading() as db:
+            return records.documents(db, ids)
+
+    def channels(self) -> list[Channel]:
+        with self._connections.reading() as db:
+            return records.channels(db)
+
+    def conversations(self, *, archived: bool = False, channel: str | None = None) -> list[Conversation]:
+        with self._connections.reading() as db:
+            return records.conversations(db, archived, channel)
+
+    def conversation(self, id_or_ref: str) -> Conversation | None:
+        with self._connections.reading() as db:
+            return records.conversation(db, id_or_ref)
+
+    def notes(self, conversation: str) -> list[Note]:
+        with self._connections.reading() as db:
+            return records.notes(db, conversation)
+
+    def workspaces(self) -> list[WorkspaceInfo]:
+        with self._connections.reading() as db:
+            return records.workspaces(db)
+
+    # Log and health
+
+    def events(
+        self, *, after: int = 0, limit: int = 1000, subject: str | None = None, action: str | None = None
+    ) -> list[Event]:
+        bindings = {"after": after, "limit": limit, "subject": subject, "action": action}
+        statement = sql.EVENTS_OF if subject is None else sql.EVENTS_BY_SUBJECT
+        with self._connections.reading() as db:
+            return [event_of(row) for row in all_rows(db, statement, bindings)]
+
+    def event_stream(self) -> Iterator[Event]:
+        after = 0
+        while page := self.events(after=after, limit=_PAGE):
+            yield from page
+            after = page[-1].seq
+
+    def head(self) -> tuple[int, str]:
+        with self._connections.reading() as db:
+            ((seq, digest),) = all_rows(db, sql.HEAD)
+        return seq, digest
+
+    def secret(self) -> bytes:
+        return self._secret
+
+    def check(self) -> list[Finding]:
+        with self._connections.reading() as db:
+            return checking.check(db)
+
+    def rebuild(self) -> None:
+        with self._connections.writing() as db:
+            checking.rebuild(db)
+        self._cache.clear()
+
+    def close(self) -> None:
+        self._connections.close()
+        self._cache.clear()
+        self._decoded.clear()
+
+
+def _by_request(ids: Iterable[str], found: Mapping[str, Value]) -> dict[str, Value]:
+    """In the order asked, each once."""
+    return {id: found[id] for id in ids if id in found}

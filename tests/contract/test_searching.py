@@ -1,0 +1,380 @@
+"""Searching: the same rows, counts and cosines as plain brute force, within the selection and nowhere else."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mnemon.adapters.store.memory import MemoryStore
+from mnemon.adapters.store.sqlite import SqliteStore
+from mnemon.model.entry import Category, Entry, Scope
+from mnemon.model.errors import InvalidInput
+from mnemon.model.text import content_key
+from mnemon.model.text import terms as terms_of
+from mnemon.model.values import SHARED, Curator, Kind, State, Visibility
+from mnemon.ports.store import (
+    DropEntry,
+    Embedding,
+    Filters,
+    KeywordMatches,
+    SaveEmbedding,
+    SaveEntry,
+    Selection,
+    Store,
+    index_terms,
+)
+from tests.helpers.stores import (
+    MODEL,
+    OPEN,
+    OTHER_MODEL,
+    ROOM,
+    WORK,
+    change,
+    commit,
+    entry,
+    later,
+    move,
+    put,
+    stored,
+    unit,
+    vector_of,
+)
+
+VOCABULARY = [
+    "cat",
+    "dog",
+    "straße",
+    "STRASSE",
+    "naïve",
+    "東京タワー",
+    "日本",
+    "ไทย",
+    "don't",
+    "multi-agent",
+    "AND",
+    "OR",
+    "NOT",
+    "NEAR",
+    "title:cat",
+    'say "cat"',
+    "cat*",
+    "^dog",
+    "GB/s",
+    "x" * 70,
+    "é" * 40,
+    "ﬁne",
+    "ǅ",
+    "12x7",
+    "1xcat",
+    "null\0byte",
+    "🎻",
+]
+TEXTS = st.lists(st.sampled_from(VOCABULARY), min_size=1, max_size=6).map(" ".join)
+ODD = st.text(max_size=8)
+SCOPES = [WORK, ROOM, Scope("workspace", (("workspace", "w1 "),)), Scope("workspace", (("workspace", None),))]
+ENTRIES = st.builds(
+    lambda text, n, **rest: entry(f"{text} n{n}", **rest),
+    TEXTS,
+    st.integers(0, 10**9),
+    scope=st.sampled_from(SCOPES),
+    owner=st.sampled_from([SHARED, "bot", "Bot"]),
+    state=st.sampled_from(list(State)),
+    kind=st.sampled_from(list(Kind)),
+    curator=st.sampled_from(list(Curator)),
+    source=st.sampled_from(["user", "", "a\0b"]),
+    tags=st.lists(st.sampled_from(["cat", "Cat", "日本", "a\0", '"', ""]), max_size=3).map(tuple),
+    category=st.none() | st.sampled_from(["a", "b", "1"]).map(lambda name: Category(name, 0.5, "v1")),
+    created_at=st.integers(0, 5).map(later),
+)
+FILTERS = st.builds(
+    Filters,
+    kinds=st.frozensets(st.sampled_from(list(Kind)), max_size=2),
+    categories=st.frozensets(st.sampled_from(["a", "b", "1", "z"]), max_size=2),
+    tags=st.frozensets(st.sampled_from(["cat", "日本", "a\0", "a", '"', ""]), max_size=2),
+    sources=st.frozensets(st.sampled_from(["user", "a", "a\0b", ""]), max_size=2),
+    curators=st.frozensets(st.sampled_from(list(Curator)), max_size=2),
+    states=st.frozensets(st.sampled_from(list(State)), max_size=3),
+    since=st.none() | st.integers(0, 5).map(later),
+    until=st.none() | st.integers(0, 6).map(later),
+)
+SELECTIONS = st.builds(
+    Selection,
+    scopes=st.lists(st.sampled_from(SCOPES), max_size=3).map(tuple),
+    visibilities=st.frozensets(st.sampled_from(list(Visibility)), min_size=1),
+    owners=st.none() | st.lists(st.sampled_from([SHARED, "bot", "BOT"]), max_size=2).map(tuple),
+    filters=st.just(Filters()) | FILTERS,
+)
+QUESTIONS = st.lists(TEXTS.flatmap(lambda text: st.sampled_from(terms_of(text) or ["-"])) | ODD, max_size=6)
+
+slowly = settings(max_examples=60, deadline=None, suppress_health_check=list(HealthCheck), print_blob=True)
+
+
+def comparable(found: KeywordMatches) -> tuple[object, ...]:
+    return found.size, found.total_terms, found.frequencies, sorted((r.id, r.counts, r.length) for r in found.rows)
+
+
+@slowly
+@given(
+    st.lists(ENTRIES, max_size=12, unique_by=lambda e: content_key(e.content)),
+    st.lists(st.tuples(SELECTIONS, QUESTIONS), min_size=1, max_size=4),
+)
+def test_both_stores_find_the_same(
+    tmp_path_factory: pytest.TempPathFactory, made: list[Entry], asked: list[tuple[Selection, list[str]]]
+) -> None:
+    """R2, T33, T54: keyword counts, pages, cosines and censuses equal brute force, whatever the words and filters."""
+    folder: Path = tmp_path_factory.mktemp("store")
+    oracle, real = MemoryStore(), SqliteStore(folder, role="workspace", create=True)
+    for store in (oracle, real):
+        commit(store, *(put(e, vector_of(e.content)) for e in made))
+    for selection, terms in asked:
+        assert comparable(real.keyword(selection, terms, 99)) == comparable(oracle.keyword(selection, terms, 99))
+        assert real.find(selection) == oracle.find(selection)
+        near = [s.nearest(selection, MODEL, vector_of("q"), 99) for s in (real, oracle)]
+        assert {n.id for n in near[0]} == {n.id for n in near[1]}
+        assert np.allclose([n.cosine for n in near[0]], [n.cosine for n in near[1]], atol=1e-6)
+    assert {c.scope: c.states for c in real.census()} == {c.scope: c.states for c in oracle.census()}
+    assert real.check() == []
+    real.close()
+
+
+@slowly
+@given(made=st.lists(ENTRIES, min_size=1, max_size=8, unique_by=lambda e: content_key(e.content)), filters=FILTERS)
+def test_filters_mean_what_admits_says(
+    tmp_path_factory: pytest.TempPathFactory, made: list[Entry], filters: Filters
+) -> None:
+    """R3: a page holds exactly the entries of the selection that `Filters.admits` admits."""
+    store = SqliteStore(tmp_path_factory.mktemp("store"), role="workspace", create=True)
+    commit(store, *(put(e) for e in made))
+    everything = Selection(tuple(SCOPES), frozenset(Visibility), None, filters)
+    assert {e.id for e in store.find(everything)} == {e.id for e in made if filters.admits(e)}
+    store.close()
+
+
+@pytest.mark.parametrize("word", VOCABULARY)
+def test_a_word_finds_its_own_entry(store: Store, word: str) -> None:
+    """T54: any word, operator or quote is text and no syntax, and finds the entry that holds it."""
+    e = entry(f"about {word} here")
+    commit(store, put(e), put(entry("nothing else")))
+    asked = terms_of(word)
+    found = store.keyword(OPEN, asked, 10)
+    counts = Counter(index_terms(e))
+    expected = [(e.id, tuple(counts[t] for t in asked), counts.total())] if asked else []
+    assert [(r.id, r.counts, r.length) for r in found.rows] == expected
+
+
+@pytest.mark.parametrize("term", ["", " ", "CAT", "cat dog", "cat*", '"', "1xcat", "ca", "cát", "a" * 40_000, "\0"])
+def test_a_term_is_compared_whole(store: Store, term: str) -> None:
+    """T54: what is not exactly an index term matches nothing, and never raises."""
+    commit(store, put(entry("cat")), put(entry("a" * 39_999)))
+    found = store.keyword(OPEN, [term, "cat"], 10)
+    assert found.frequencies == (0, 1)
+    assert [r.counts for r in found.rows] == [(0, 1)]
+
+
+def test_terms_longer_than_the_index_takes_are_told_apart(store: Store) -> None:
+    """T54: two enormous words that differ only at their end are two words."""
+    a, b = entry("w" * 50_000 + "a"), entry("w" * 50_000 + "b")
+    commit(store, put(a), put(b))
+    assert [r.id for r in store.keyword(OPEN, index_terms(a), 10).rows] == [a.id]
+
+
+def test_a_term_asked_twice_counts_twice(store: Store) -> None:
+    """R2: counts stand in the order asked, one for each term asked."""
+    e = entry("cat cat dog")
+    commit(store, put(e))
+    found = store.keyword(OPEN, ["dog", "cat", "dog", "cow"], 10)
+    assert found.frequencies == (1, 1, 1, 0)
+    assert found.rows[0].counts == (1, 2, 1, 0)
+
+
+def test_tags_are_found_too(store: Store) -> None:
+    """R2: an entry is found by the words of its tags."""
+    e = entry("plain", tags=("Green Tea",))
+    commit(store, put(e))
+    assert [r.id for r in store.keyword(OPEN, terms_of("tea"), 5).rows] == [e.id]
+
+
+def test_filters_come_before_the_limit(store: Store) -> None:
+    """R3: a limit counts admitted rows, by keyword as by vector."""
+    wanted = entry("cat somewhere among many other words that make it rank last", source="here")
+    commit(store, put(wanted, unit(-1, 0, 0, 0)))
+    commit(store, *(put(entry(f"cat {i}"), unit(1, 0, 0, i)) for i in range(1, 30)))
+    selection = Selection((WORK,), filters=Filters(sources=frozenset({"here"})))
+    assert [r.id for r in store.keyword(selection, ["cat"], 1).rows] == [wanted.id]
+    assert [n.id for n in store.nearest(selection, MODEL, unit(1, 0, 0, 0), 1)] == [wanted.id]
+
+
+def test_the_best_rows_come_first(store: Store) -> None:
+    """R2: a limit keeps the rows with rarer and more matches; among equals the newer."""
+    commit(store, *(put(entry(f"cat n{i}")) for i in range(20)))
+    best, twin_a, twin_b = entry("cat violin"), entry("dog xa"), entry("dog xb")
+    commit(store, put(best), put(twin_a), put(twin_b))
+    assert [r.id for r in store.keyword(OPEN, ["cat", "violin"], 1).rows] == [best.id]
+    assert [r.id for r in store.keyword(OPEN, ["dog"], 2).rows] == [twin_b.id, twin_a.id]
+
+
+def test_too_many_terms_are_bounded(store: Store) -> None:
+    """R2: an enormous question is answered from its rarest terms, and counts all of them."""
+    rare = entry("pin")
+    commit(store, put(rare), *(put(entry(f"hay {i}")) for i in range(3)))
+    words = [f"none{i}" for i in range(3000)]
+    found = store.keyword(OPEN, [*words, "hay", "pin"], 10)
+    assert found.frequencies[-2:] == (3, 1)
+    assert len(found.rows) == 4
+
+
+def test_scopes_do_not_leak_into_a_search(store: Store) -> None:
+    """M1, M4, T07: sizes, frequencies, rows and cosines come from the rooms asked for alone."""
+    mine = entry("cat")
+    others = [
+        entry("cat", scope=ROOM),
+        entry("cat", owner="bot"),
+        entry("cat", state=State.ARCHIVED),
+        entry("cat", scope=Scope("workspace", (("workspace", "w1x"),))),
+        entry("cat", scope=Scope("Workspace", (("workspace", "w1"),))),
+    ]
+    commit(store, *(put(e, unit(1, 0, 0, 0)) for e in (mine, *others)))
+    found = store.keyword(OPEN, ["cat"], 10)
+    assert (found.size, found.total_terms, found.frequencies) == (1, 1, (1,))
+    assert [r.id for r in found.rows] == [mine.id]
+    assert [n.id for n in store.nearest(OPEN, MODEL, unit(1, 0, 0, 0), 10)] == [mine.id]
+
+
+def test_an_entry_moves_with_its_state(store: Store) -> None:
+    """M3: words and vectors follow an entry into history and back; each room counts its own."""
+    e = entry("cat")
+    commit(store, put(e, unit(1, 0, 0, 0)), put(entry("dog"), unit(0, 1, 0, 0)))
+    past = Selection((WORK,), frozenset({Visibility.HISTORY}))
+    near = unit(1, 0, 0, 0)
+    assert store.nearest(OPEN, MODEL, near, 1)[0].id == e.id
+    commit(store, move(e, State.FORGOTTEN))
+    assert store.keyword(OPEN, ["cat"], 5) == KeywordMatches(1, 1, (0,), ())
+    assert [n.id for n in store.nearest(past, MODEL, near, 5)] == [e.id]
+    assert e.id not in {n.id for n in store.nearest(OPEN, MODEL, near, 5)}
+    commit(store, move(stored(store, e), State.ACTIVE))
+    assert [r.id for r in store.keyword(OPEN, ["cat"], 5).rows] == [e.id]
+    assert store.nearest(OPEN, MODEL, near, 1)[0].id == e.id
+    assert store.nearest(past, MODEL, near, 5) == []
+
+
+def test_a_change_of_owner_moves_the_entry(store: Store) -> None:
+    """M4: an entry given to an agent leaves the shared room."""
+    e = entry("cat")
+    commit(store, put(e, unit(1, 0, 0, 0)))
+    commit(store, change(e, owner="bot"))
+    assert store.keyword(OPEN, ["cat"], 5).rows == ()
+    assert [n.id for n in store.nearest(Selection((WORK,), owners=("bot",)), MODEL, unit(1, 0, 0, 0), 5)] == [e.id]
+
+
+def test_changed_text_is_found_by_its_new_words(store: Store) -> None:
+    """T22: an old word no longer finds the entry, and no vector describes text that is gone."""
+    e = entry("cat")
+    commit(store, put(e, unit(1, 0, 0, 0)))
+    commit(store, change(e, content="dog"))
+    assert store.keyword(OPEN, ["cat", "dog"], 5).frequencies == (0, 1)
+    assert store.nearest(OPEN, MODEL, unit(1, 0, 0, 0), 5) == []
+    assert [(u.id, u.version, u.content) for u in store.unembedded(MODEL, 5)] == [(e.id, 2, "dog")]
+
+
+def test_a_change_beside_the_text_keeps_the_vector(store: Store) -> None:
+    """T22: only new text needs a new vector."""
+    e = entry("cat")
+    commit(store, put(e, unit(1, 0, 0, 0)))
+    commit(store, change(e, importance=0.9, tags=("pet",)))
+    assert list(store.vectors([e.id], MODEL)) == [e.id]
+
+
+def test_new_text_with_its_vector_drops_other_models(store: Store) -> None:
+    """T23: the vector given replaces, and those of other models go with the old text."""
+    e = entry("cat")
+    commit(store, put(e, unit(1, 0, 0, 0)), SaveEmbedding(e.id, 1, Embedding(OTHER_MODEL, unit(0, 1, 0, 0))))
+    new = change(e, content="dog")
+    commit(store, SaveEntry(new.entry, 1, "entry.updated", "x", embedding=Embedding(MODEL, unit(0, 0, 1, 0))))
+    assert np.allclose(store.vectors([e.id], MODEL)[e.id], unit(0, 0, 1, 0))
+    assert store.vectors([e.id], OTHER_MODEL) == {}
+
+
+def test_a_late_vector_is_let_go(store: Store) -> None:
+    """T23: a vector of old text, of the future or of a dropped entry is ignored; of the same text it is kept."""
+    e = entry("cat")
+    commit(store, put(e))
+    commit(store, change(e, importance=0.7))
+    commit(store, change(stored(store, e), content="dog"))
+    commit(store, change(stored(store, e), importance=0.8))
+    for version in (1, 2, 9):
+        commit(store, SaveEmbedding(e.id, version, Embedding(MODEL, unit(1, 0, 0, 0))))
+        assert store.vectors([e.id], MODEL) == {}
+    commit(store, SaveEmbedding("nobody", 1, Embedding(MODEL, unit(1, 0, 0, 0))))
+    commit(store, SaveEmbedding(e.id, 3, Embedding(MODEL, unit(1, 0, 0, 0))))
+    assert list(store.vectors([e.id, "nobody"], MODEL)) == [e.id]
+
+
+def test_models_are_never_mixed(store: Store) -> None:
+    """R2: a search by one model sees its vectors alone, though two have the same name and size."""
+    a, b = entry("a"), entry("b")
+    commit(store, put(a, unit(1, 0, 0, 0)), put(b, unit(1, 0, 0, 0), OTHER_MODEL))
+    assert [n.id for n in store.nearest(OPEN, MODEL, unit(1, 0, 0, 0), 9)] == [a.id]
+    assert [n.id for n in store.nearest(OPEN, OTHER_MODEL, unit(1, 0, 0, 0), 9)] == [b.id]
+    assert [u.id for u in store.unembedded(MODEL, 9)] == [b.id]
+    assert store.vectors([b.id], MODEL) == {}
+
+
+def test_vectors_come_back_as_given(store: Store) -> None:
+    """R2: the stored numbers are the ones given, to the bit."""
+    e, v = entry(), vector_of("anything")
+    commit(store, put(e, v))
+    assert store.vectors([e.id], MODEL)[e.id].tobytes() == v.astype("<f4").tobytes()
+
+
+@pytest.mark.parametrize("numbers", [(1, 2, 3), (1, 2, 3, float("nan")), (1, 2, 3, float("inf"))])
+def test_a_vector_must_fit_its_model(store: Store, numbers: tuple[float, ...]) -> None:
+    """R2: wrong size or numbers that are none are refused with everything around them."""
+    with pytest.raises(InvalidInput):
+        commit(store, put(entry(), np.array(numbers, dtype=np.float32)))
+    assert store.find(OPEN) == []
+
+
+def test_the_nearest_are_exact(store: Store) -> None:
+    """R2: the best cosines, best first, equal a plain product with every vector; newer first among equals."""
+    made = [entry(f"e{i}") for i in range(60)]
+    vectors = {e.id: vector_of(e.content) for e in made}
+    twin = entry("same direction as e0")
+    vectors[twin.id] = vectors[made[0].id]
+    commit(store, *(put(e, vectors[e.id]) for e in (*made, twin)))
+    query = vector_of("q")
+    exact = sorted(((float(v @ query), id) for id, v in vectors.items()), reverse=True)
+    found = store.nearest(OPEN, MODEL, query * 3, 20)
+    assert np.allclose([n.cosine for n in found], [cosine for cosine, _ in exact[:20]], atol=1e-6)
+    tied = store.nearest(OPEN, MODEL, vectors[twin.id], 2)
+    assert [n.id for n in tied] == [twin.id, made[0].id]
+    assert store.nearest(OPEN, MODEL, query, 0) == []
+
+
+def test_a_dropped_vector_is_not_found(store: Store) -> None:
+    """T23: a search after a drop does not see the entry, however warm its caches are."""
+    made = [entry(f"e{i}") for i in range(4)]
+    commit(store, *(put(e, vector_of(e.content)) for e in made))
+    assert len(store.nearest(OPEN, MODEL, unit(1, 0, 0, 0), 9)) == 4
+    commit(store, DropEntry(made[1].id, 1, "gone"), put(entry("e9"), vector_of("e9")))
+    found = {n.id for n in store.nearest(OPEN, MODEL, unit(1, 0, 0, 0), 9)}
+    assert made[1].id not in found
+    assert len(found) == 4
+
+
+def test_unembedded_leaves_history_out(store: Store) -> None:
+    """R2: what waits for a vector is listed oldest first, up to a limit, without history."""
+    made = [entry(f"e{i}", created_at=later(-i)) for i in range(4)]
+    commit(store, *(put(e) for e in made), put(entry("past", state=State.PRUNED)))
+    assert [u.id for u in store.unembedded(MODEL, 3)] == [e.id for e in made[:3]]
+
+
+def test_an_empty_question_answers_sizes(store: Store) -> None:
+    """R2: no terms, no rows; the collection's size is still known."""
+    commit(store, put(entry("cat dog")))
+    assert store.keyword(OPEN, [], 9) == KeywordMatches(1, 2, (), ())
+    assert store.keyword(Selection(()), ["cat"], 9) == KeywordMatches(0, 0, (0,), ())
