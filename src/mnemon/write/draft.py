@@ -1,0 +1,121 @@
+"""What travels down the write path."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from mnemon.model.entry import Category, Entry, GateVerdict, Scope, SourceLink
+from mnemon.model.values import Curator, Gate, Kind, Lifetime, Origin, Trust
+from mnemon.ports.store import Verdict
+from mnemon.spec.taxonomy import Taxonomy
+from mnemon.spec.types import Behaviour, MemorySpec
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """Something a caller wants remembered, already validated, nothing decided yet."""
+
+    id: str
+    scope: Scope
+    content: str
+    curator: Curator
+    source: str
+    origin: Origin
+    owner: str
+    importance: float
+    kind: Kind | None = None
+    lifetime: Lifetime = Lifetime.LONG_TERM
+    tags: tuple[str, ...] = ()
+    conversation: str | None = None
+    links: tuple[SourceLink, ...] = ()
+    derived_from: tuple[str, ...] = ()
+    derived_trust: tuple[Trust, ...] = ()
+    valid_at: datetime | None = None
+    supersedes: str | None = None
+    gate: GateVerdict | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Canonical:
+    """A body that memory must not repeat, and the category of the spec's non-mirror list it belongs to."""
+
+    id: str
+    category: str
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
+class Near:
+    """An entry of the same scope and owner that is close to the proposal; cosine None if only words matched."""
+
+    entry: Entry
+    cosine: float | None
+
+
+class Action(StrEnum):
+    ADD = "add"
+    UPDATE = "update"  # add, and end the validity of (or supersede) the targets
+    MERGE = "merge"  # the target already says it
+    NOOP = "noop"  # contradicts the targets, and all stay
+    DISCARD = "discard"
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    action: Action
+    targets: tuple[Entry, ...] = ()
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    proposal: Proposal
+    content: str
+    kind: Kind
+    trust: Trust
+    gate: GateVerdict
+    category: Category | None = None
+    decision: Decision = Decision(Action.ADD)
+    ledger: tuple[Verdict, ...] = ()
+
+    @property
+    def settled(self) -> bool:
+        """True once a step has decided that nothing will be stored."""
+        return self.gate.verdict is Gate.DISCARD
+
+    def noting(self, step: str, outcome: str, reason: str, **data: Any) -> Draft:
+        return replace(self, ledger=(*self.ledger, Verdict(step, outcome, reason, data)))
+
+    def ruled(self, verdict: Gate, confidence: float, reason: str) -> Draft:
+        return replace(self, gate=GateVerdict(verdict, confidence, reason))
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What the steps are given: the spec, the time, and what the store knew when it was asked."""
+
+    spec: MemorySpec
+    taxonomy: Taxonomy
+    now: datetime
+    canonical: tuple[Canonical, ...] = ()
+    neighbours: tuple[Near, ...] = ()
+
+    def behaviour(self, draft: Draft) -> Behaviour:
+        return self.spec.behaviour(draft.proposal.scope.tier, draft.kind)
+
+
+Step = Callable[[Draft, Setting], Draft]
+
+
+def run(steps: tuple[Step, ...], draft: Draft, setting: Setting) -> Draft:
+    """A pipeline is a list and a loop; a discarded draft goes no further."""
+    for step in steps:
+        if draft.settled:
+            break
+        draft = step(draft, setting)
+    return draft

@@ -1,0 +1,169 @@
+"""The steps that need no neighbours: sanitise, guard, gate, categorise, policy."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from functools import lru_cache
+
+from mnemon.model.entry import Category
+from mnemon.model.errors import MirrorsCanonical
+from mnemon.model.text import has_hidden_characters, is_unspaced, words
+from mnemon.model.values import Curator, Gate, Kind, Trust
+from mnemon.spec.taxonomy import Taxonomy
+from mnemon.spec.types import WriteMode
+from mnemon.write.draft import Draft, Setting, Step
+from mnemon.write.transforms import TRANSFORMS
+
+_ARTIFACTS = re.compile(
+    r"^\s*(?:[-*>#]+\s*)?(?:"
+    r"(?:add|insert|append|put|place|move|paste)\b.{0,80}\b(?:after|before|above|below|at the (?:end|top|bottom))\b"
+    r"|(?:add|insert|append)\s+(?:after|before|above|below|to)\b"
+    r"|replace\b.{0,120}\bwith\b"
+    r"|replace\s*(?::|[\"'`“]|(?:the\s+)?(?:line|section|paragraph|heading|block|text|sentence|above|below|following)\b)"
+    r"|(?:delete|remove|update|edit|rewrite)\s+(?:the\s+)?(?:line|section|paragraph|heading|block|text|sentence)s?\b"
+    r")",
+    re.IGNORECASE | re.DOTALL,
+)
+_PATH = r"(?:(?<=\s)|^)(?:~|\.{1,2})?/(?:[\w.-]+/)*[\w.-]+|\b[\w-]+(?:/[\w.-]+)+\.\w{1,8}\b|\b[A-Za-z]:\\"
+_COMMAND = r"`[^`\n]{2,200}`|(?:^|\s)(?:\$ |sudo |git |npm |pip |docker |kubectl |make |cargo |uv )\S"
+_SIGNALS = (
+    ("decision record", re.compile(r"\bADR[- ]?\d{1,5}\b", re.IGNORECASE)),
+    ("file path", re.compile(_PATH)),
+    ("command", re.compile(_COMMAND)),
+)
+_PREFERRED = frozenset({"preferences", "rules-conventions"})
+
+
+def sanitise(draft: Draft, setting: Setting) -> Draft:
+    """Apply the spec's gates for this tier. What was changed is noted; hidden characters from others are held."""
+    content, changes = draft.content, dict[str, int]()
+    for gate in setting.spec.sanitization:
+        if gate.into not in ("", draft.proposal.scope.tier):
+            continue
+        for name in gate.transforms:
+            content, count = TRANSFORMS[name](content)
+            changes[name] = changes.get(name, 0) + count
+    changed = {name: count for name, count in changes.items() if count}
+    if changed:
+        draft = replace(draft, content=content).noting("sanitise", "changed", "the spec's gate applies here", **changed)
+    else:
+        draft = draft.noting("sanitise", "unchanged", "nothing to transform")
+    if has_hidden_characters(draft.content) and draft.trust < Trust.AUTHOR:
+        reason = "it holds characters that a reader would not see"
+        return draft.ruled(Gate.HOLD, 1.0, reason).noting("sanitise", "hold", reason)
+    return draft
+
+
+def guard(draft: Draft, setting: Setting) -> Draft:
+    """Refuse, or hold, what repeats a canonical body: that is referenced, never copied."""
+    rule = setting.spec.reference_only
+    for body in setting.canonical:
+        if body.category not in rule.non_mirror:
+            continue
+        overlap = trigram_overlap(draft.content, body.body)
+        if overlap < rule.similarity:
+            continue
+        reason = f"repeats {overlap:.0%} of its word trigrams from {body.id}, which is only to be referenced"
+        if rule.calibration == "primary":
+            raise MirrorsCanonical(
+                f"this text {reason}",
+                mirrors=body.id,
+                fix=f"store what you conclude from it, and link to {body.id} instead",
+            )
+        return draft.ruled(Gate.HOLD, overlap, reason).noting("guard", "hold", reason, mirrors=body.id)
+    return draft.noting("guard", "pass", f"compared with {len(setting.canonical)} canonical bodies")
+
+
+def trigram_overlap(text: str, body: str) -> float:
+    """The share of a text's word trigrams that stand in a body in the same order."""
+    mine = _trigrams(text)
+    return len(mine & _trigrams(body)) / len(mine) if mine else 0.0
+
+
+@lru_cache(maxsize=256)
+def _trigrams(text: str) -> frozenset[tuple[str, ...]]:
+    sequence = words(text)
+    return frozenset(tuple(sequence[i : i + 3]) for i in range(len(sequence) - 2))
+
+
+def gate(draft: Draft, setting: Setting) -> Draft:
+    """Allow, hold or discard. Rules stand above whatever verdict the proposal came with."""
+    shortest = setting.behaviour(draft).write.min_chars
+    if weight(draft.content) < shortest:
+        return _discard(draft, f"shorter than {shortest} characters")
+    if _ARTIFACTS.search(draft.content):
+        return _discard(draft, "reads as an editing instruction, not as something to remember")
+    if draft.gate.verdict is Gate.DISCARD:
+        return _discard(draft, draft.gate.reason or "the observer discarded it")
+    found = [name for name, pattern in _SIGNALS if pattern.search(draft.content)]
+    suggested = draft.proposal.gate
+    if found and draft.gate.verdict is Gate.HOLD and suggested is not None and draft.gate == suggested:
+        reason = f"a {found[0]} is durable signal"
+        return draft.ruled(Gate.ALLOW, max(0.8, suggested.confidence), reason).noting("gate", "allow", reason)
+    reason = draft.gate.reason or (f"holds a {found[0]}" if found else "no rule speaks against it")
+    return draft.noting("gate", str(draft.gate.verdict), reason)
+
+
+def weight(text: str) -> int:
+    """Length in characters, where one of an unspaced script counts three: it says about as much."""
+    stripped = text.strip()
+    return len(stripped) + 2 * sum(map(is_unspaced, stripped))
+
+
+def _discard(draft: Draft, reason: str) -> Draft:
+    return draft.ruled(Gate.DISCARD, 1.0, reason).noting("gate", "discard", reason)
+
+
+def categorise(draft: Draft, setting: Setting) -> Draft:
+    """Match the taxonomy's words; where two categories tie, none is claimed. The kind follows if none was given."""
+    scores = category_scores(draft.content, setting.taxonomy)
+    best = sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:2]
+    if not best:
+        draft = draft.noting("categorise", "none", "no word of the taxonomy is in it")
+    elif len(best) > 1 and best[0][1] == best[1][1]:
+        draft = draft.noting("categorise", "ambiguous", f"{best[0][0]} and {best[1][0]} match equally")
+    else:
+        name, score = best[0]
+        confidence = round(score / sum(scores.values()), 3)
+        draft = replace(draft, category=Category(name, confidence, setting.taxonomy.version))
+        draft = draft.noting("categorise", name, "keyword match", confidence=confidence)
+    return draft if draft.proposal.kind else replace(draft, kind=_kind(draft, setting))
+
+
+def category_scores(content: str, taxonomy: Taxonomy) -> dict[str, float]:
+    """How many of a category's words and phrases a text holds; a phrase counts for each of its words."""
+    text = f" {' '.join(words(content))} "
+    scores = {
+        concept.id: sum(alternate.count(" ") + 1.0 for alternate in concept.alternates if f" {alternate} " in text)
+        for concept in taxonomy.concepts
+    }
+    return {id: score for id, score in scores.items() if score}
+
+
+def _kind(draft: Draft, setting: Setting) -> Kind:
+    typology = setting.spec.tier(draft.proposal.scope.tier).typology
+    preferred = draft.category is not None and draft.category.name in _PREFERRED
+    if preferred and Kind.PROCEDURAL in typology:
+        return Kind.PROCEDURAL
+    return Kind.SEMANTIC if Kind.SEMANTIC in typology else typology[0]
+
+
+def policy(draft: Draft, setting: Setting) -> Draft:
+    """Who may write what: untrusted procedures are held, and so is what only promotion may make active."""
+    preferred = draft.category is not None and draft.category.name in _PREFERRED
+    if draft.trust is Trust.UNTRUSTED and (draft.kind is Kind.PROCEDURAL or preferred):
+        reason = "procedures and preferences of untrusted origin wait for a person"
+        return draft.ruled(Gate.HOLD, 1.0, reason).noting("policy", "hold", reason)
+    write = setting.behaviour(draft).write
+    agent = draft.proposal.curator is Curator.AGENT
+    if agent and write.mode is WriteMode.PROMOTION:
+        reason = f"{draft.kind} memory of this tier is made active by promotion, not by an agent"
+        return draft.ruled(Gate.HOLD, 1.0, reason).noting("policy", "hold", reason)
+    if agent and draft.gate.verdict is Gate.ALLOW and draft.gate.confidence < write.confidence:
+        reason = f"confidence {draft.gate.confidence:.2f} is below the {write.confidence:.2f} that this tier asks for"
+        return draft.ruled(Gate.HOLD, draft.gate.confidence, reason).noting("policy", "hold", reason)
+    return draft.noting("policy", "pass", f"{draft.proposal.curator} may write {draft.kind} memory here")
+
+
+SCREEN: tuple[Step, ...] = (sanitise, guard, gate, categorise, policy)

@@ -1,0 +1,72 @@
+"""The steps that compare with what is already remembered: dedup and resolve."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from mnemon.model.entry import Entry
+from mnemon.model.statements import contradicts, says_the_same
+from mnemon.model.text import content_key
+from mnemon.model.values import Gate, State
+from mnemon.spec.types import ConflictRule
+from mnemon.write.draft import Action, Decision, Draft, Near, Setting, Step
+
+
+def dedup(draft: Draft, setting: Setting) -> Draft:
+    """If the same is already remembered, it is confirmed instead of stored twice."""
+    threshold = setting.behaviour(draft).write.dedup_cosine
+    key = content_key(draft.content)
+    for near in setting.neighbours:
+        reason = _same(draft, near, key, threshold)
+        if not reason:
+            continue
+        if draft.trust > near.entry.trust:
+            # A trusted restatement must not be swallowed by a less trusted copy: it takes its place.
+            reason = f"{reason}, of lower trust: the new statement takes its place"
+            return _decide(draft, Action.UPDATE, (near.entry,), reason, "dedup")
+        return _decide(draft, Action.MERGE, (near.entry,), reason, "dedup")
+    return draft.noting("dedup", "new", f"none of {len(setting.neighbours)} neighbours says the same")
+
+
+def _same(draft: Draft, near: Near, key: str, threshold: float) -> str:
+    if near.entry.state not in (State.ACTIVE, State.HELD):
+        return ""
+    if content_key(near.entry.content) == key:
+        return "the same text is there"
+    if near.entry.state is State.HELD or near.cosine is None or near.cosine <= threshold:
+        return ""
+    if not says_the_same(draft.content, near.entry.content):
+        return ""
+    return f"cosine {near.cosine:.3f} is above {threshold} and no name, number or negation differs"
+
+
+def resolve(draft: Draft, setting: Setting) -> Draft:
+    """Settle contradictions as the kind's rule says. What is less trusted never overrules what is more."""
+    if draft.decision.action is not Action.ADD:
+        return draft
+    found = [(near.entry, why) for near in setting.neighbours if (why := _conflict(draft, near.entry))]
+    if not found:
+        return draft.noting("resolve", "add", "contradicts nothing")
+    targets, reason = tuple(entry for entry, _ in found), found[0][1]
+    if setting.behaviour(draft).conflict.rule is ConflictRule.NOOP and draft.proposal.supersedes is None:
+        return _decide(draft, Action.NOOP, targets, f"{reason}; {draft.kind} memories accumulate", "resolve")
+    if draft.trust < max(entry.trust for entry in targets):
+        why = f"{reason}, but comes from a less trusted origin: held for a person to decide"
+        return draft.ruled(Gate.HOLD, 1.0, why).noting("resolve", "hold", why, targets=[e.id for e in targets])
+    return _decide(draft, Action.UPDATE, targets, f"{reason}; the later one holds", "resolve")
+
+
+def _conflict(draft: Draft, other: Entry) -> str:
+    if other.state is not State.ACTIVE:
+        return ""
+    if draft.proposal.supersedes == other.id:
+        return "it replaces the entry that it names"
+    return contradicts(draft.content, other.content) if other.kind is draft.kind else ""
+
+
+def _decide(draft: Draft, action: Action, targets: tuple[Entry, ...], reason: str, step: str) -> Draft:
+    decided = replace(draft, decision=Decision(action, targets, reason))
+    return decided.noting(step, str(action), reason, targets=[entry.id for entry in targets])
+
+
+SETTLE: tuple[Step, ...] = (dedup, resolve)
