@@ -1,0 +1,177 @@
+"""Ranking: the match weighed by importance, decay and use; duplicates out; as many as the profile asks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+import numpy as np
+
+from mnemon.model.entry import Access, Document, Entry
+from mnemon.model.statements import says_the_same
+from mnemon.model.text import STOP_WORDS, content_key, terms, words
+from mnemon.model.values import Authority
+from mnemon.ports.embedder import Vector
+from mnemon.ports.store import Verdict
+from mnemon.read.decay import decay_factor, frequency, last_seen, relevance
+from mnemon.read.fuse import Match
+from mnemon.spec.types import MemorySpec
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """Every factor of a hit's place: final = match × prior × tier weight."""
+
+    final: float
+    match: Match
+    importance: float
+    decay: float
+    frequency: float
+    relevance: float
+    prior: float
+    tier_weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """A corpus source as it stands now, seen through an entry's link."""
+
+    source: str
+    locator: str
+    status: str  # current | changed | vanished
+    title: str = ""
+    origin: str = ""
+    lifecycle: str = ""
+    weight: float | None = None
+    standing: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A candidate, not a fact: the entry with everything that says how far to believe it and why it is here."""
+
+    entry: Entry
+    score: Score
+    access: Access | None
+    provenance: tuple[Provenance, ...] = ()
+
+    @property
+    def id(self) -> str:
+        return self.entry.id
+
+    @property
+    def content(self) -> str:
+        return self.entry.content
+
+    @property
+    def authority(self) -> Authority:
+        return self.entry.authority
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """What ranking is given beside the matches."""
+
+    spec: MemorySpec
+    now: datetime
+    access: Mapping[str, Access]
+    closed: Mapping[str, datetime] = field(default_factory=dict)
+    vectors: Mapping[str, Vector] = field(default_factory=dict)
+
+
+def score(entry: Entry, match: Match, given: Ranking) -> Score:
+    behaviour = given.spec.behaviour(entry.scope.tier, entry.kind)
+    access = given.access.get(entry.id)
+    closed_at = given.closed.get(entry.scope.value("conversation") or "")
+    factor = decay_factor(behaviour.decay, entry, access, given.now, closed_at)
+    often = frequency(access)
+    value = relevance(entry.importance, factor, often)
+    weight = given.spec.retrieval.prior_weight
+    prior = (1 - weight) + weight * value
+    tier_weight = given.spec.retrieval.tier_weights.get(entry.scope.tier, 1.0)
+    return Score(match.value * prior * tier_weight, match, entry.importance, factor, often, value, prior, tier_weight)
+
+
+def rank(entries: Mapping[str, Entry], matches: Mapping[str, Match], given: Ranking) -> list[Hit]:
+    """Best first; ties go to the newest. A tier that the spec ranks by recency is ordered by time alone."""
+    hits = [
+        Hit(entry, score(entry, matches[id], given), given.access.get(id))
+        for id, entry in entries.items()
+        if id in matches
+    ]
+    hits.sort(key=lambda hit: (hit.score.final, hit.entry.created_at, hit.id), reverse=True)
+    tiers = {hit.entry.scope.tier for hit in hits}
+    if len(tiers) == 1 and tiers <= set(given.spec.retrieval.recency_tiers):
+        hits.sort(key=lambda hit: (hit.entry.created_at, hit.id), reverse=True)
+    return hits
+
+
+def drop_repeats(hits: Sequence[Hit], given: Ranking, wanted: int) -> tuple[list[Hit], dict[str, Verdict]]:
+    """Keep the best of those that say the same; stop once enough are kept. Also: what was dropped, and for whom."""
+    threshold = given.spec.retrieval.dedup_cosine
+    kept: list[Hit] = []
+    dropped: dict[str, Verdict] = {}
+    for hit in hits:
+        if len(kept) >= wanted:
+            break
+        twin = next((other for other in kept if _repeats(hit, other, threshold, given.vectors)), None)
+        if twin is None:
+            kept.append(hit)
+        else:
+            dropped[hit.id] = Verdict("dedup", "dropped", "says the same as a better hit", {"kept": twin.id})
+    return kept, dropped
+
+
+def _repeats(hit: Hit, other: Hit, threshold: float, vectors: Mapping[str, Vector]) -> bool:
+    if content_key(hit.content) == content_key(other.content):
+        return True
+    a, b = vectors.get(hit.id), vectors.get(other.id)
+    if a is None or b is None or float(np.dot(a, b)) <= threshold:
+        return False
+    return says_the_same(hit.content, other.content)
+
+
+_BROAD = frozenset("everything all list summarise summarize overview history compare why explain review".split())
+
+
+def choose_profile(query: str) -> str:
+    """`auto`: a broad or long question gets `deep`, one or two words get `lean`, the rest `balanced`."""
+    asked = words(query)
+    meaningful = [w for w in asked if w not in STOP_WORDS]
+    if len(meaningful) > 12 or _BROAD & set(asked):
+        return "deep"
+    return "lean" if len(meaningful) <= 2 else "balanced"
+
+
+def provenance(entry: Entry, documents: Mapping[str, Document]) -> tuple[Provenance, ...]:
+    """What an entry's links show now. The source's axes are read through the link, never from the entry."""
+    shown = []
+    for link in entry.links:
+        document = documents.get(link.source)
+        if document is None or document.removed:
+            shown.append(Provenance(link.source, link.locator, "vanished"))
+            continue
+        status = "current" if document.version == link.version else "changed"
+        shown.append(
+            Provenance(
+                link.source,
+                link.locator,
+                status,
+                document.title,
+                document.origin,
+                document.lifecycle,
+                document.weight,
+                document.standing,
+            )
+        )
+    return tuple(shown)
+
+
+def query_terms(query: str, most: int = 32) -> tuple[str, ...]:
+    """The distinct index terms of a question, in order."""
+    return tuple(dict.fromkeys(terms(query)))[:most]
+
+
+def seen(hit: Hit) -> datetime:
+    return last_seen(hit.entry, hit.access)
