@@ -1,0 +1,245 @@
+"""The composition root: settings in, a Mnemon out. The only module that names concrete classes."""
+
+from __future__ import annotations
+
+import getpass
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import TracebackType
+
+from platformdirs import user_data_path
+
+from mnemon.adapters.embed import EmbedderStatus, embedder_status, open_embedder
+from mnemon.adapters.embed.pull import default_cache
+from mnemon.adapters.store.memory import MemoryStore
+from mnemon.adapters.store.sqlite import SqliteStore
+from mnemon.model.conversation import Channel, WorkspaceInfo
+from mnemon.model.entry import NamedEntry
+from mnemon.model.errors import Conflict, InvalidInput, NotFound, StoreMissing
+from mnemon.model.events import Actor
+from mnemon.model.ids import new_id
+from mnemon.model.values import Origin, Trust
+from mnemon.ports.clock import Clock, SystemClock
+from mnemon.ports.embedder import Embedder
+from mnemon.ports.store import Operation, SaveChannel, SaveNamed, SaveWorkspace, Store, Transaction
+from mnemon.service import inputs
+from mnemon.service.room import Room
+from mnemon.service.workspace import Workspace
+from mnemon.spec import parse_spec, preset_text
+from mnemon.spec.taxonomy import load_taxonomy
+from mnemon.spec.types import MemorySpec
+
+DEFAULT_WORKSPACE = "main"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Where memory lives and what enhances it. Every field has a default that needs no network."""
+
+    data: Path
+    models: Path
+    embedder: str = "auto"
+    preset: str = "default"
+
+    @classmethod
+    def resolve(
+        cls, *, data: str | Path | None = None, embedder: str | None = None, env: Mapping[str, str] = os.environ
+    ) -> Settings:
+        """Arguments first, then MNEMON_DATA, MNEMON_EMBEDDER, MNEMON_PRESET, then the platform's own folders."""
+        chosen = data or env.get("MNEMON_DATA") or user_data_path("mnemon")
+        return cls(
+            data=Path(chosen).expanduser(),
+            models=default_cache(),
+            embedder=embedder or env.get("MNEMON_EMBEDDER") or "auto",
+            preset=env.get("MNEMON_PRESET") or "default",
+        )
+
+
+class Mnemon:
+    """An account's memory: its workspaces, and what they share."""
+
+    def __init__(
+        self, settings: Settings, *, embedder: Embedder | None, clock: Clock, origin: Origin, in_memory: bool = False
+    ) -> None:
+        self.settings = settings
+        self._embedder = embedder
+        self._clock = clock
+        self._origin = origin
+        self._in_memory = in_memory
+        self._stores: dict[str, Store] = {}
+        self._account = self._open_account()
+
+    @classmethod
+    def open(
+        cls,
+        data: str | Path | None = None,
+        *,
+        embedder: Embedder | str | None = None,
+        clock: Clock | None = None,
+        surface: str = "library",
+        transport: str = "in-process",
+        principal: str | None = None,
+        in_memory: bool = False,
+    ) -> Mnemon:
+        """Open memory in a folder (the platform's data folder by default), creating it on first use.
+
+        `embedder` is a setting ("auto", "none", "folder:…") or an embedder of your own. `in_memory` keeps everything
+        in this process and writes no file.
+        """
+        setting = embedder if isinstance(embedder, str) else None
+        settings = Settings.resolve(data=data, embedder=setting)
+        chosen = open_embedder(settings.embedder, settings.models) if embedder is None or setting else embedder
+        origin = Origin(principal or _user(), surface, transport, Trust.AUTHOR)
+        return cls(
+            settings,
+            embedder=None if isinstance(chosen, str) else chosen,
+            clock=clock or SystemClock(),
+            origin=origin,
+            in_memory=in_memory,
+        )
+
+    # Workspaces
+
+    def workspace(
+        self, name: str = DEFAULT_WORKSPACE, *, preset: str | None = None, spec: str | None = None
+    ) -> Workspace:
+        """The workspace of that name, created on first use with a preset or the text of a spec file."""
+        label = inputs.label(name, "workspace name")
+        info = self._registered(label)
+        if info is None:
+            text = spec if spec is not None else preset_text(preset or self.settings.preset)
+            info = self._register(label, text)
+        elif preset is not None or spec is not None:
+            self._same_spec(info, preset, spec)
+        parsed = parse_spec(info.spec_toml, file=f"workspace {label}")
+        return Workspace(self._room(self._ready(info, parsed), parsed))
+
+    def existing(self, name: str) -> Workspace:
+        """The workspace of that name; an error if there is none."""
+        if self._registered(name) is None:
+            raise NotFound(f"no workspace {name[:60]!r}", fix="list workspaces, or create it first")
+        return self.workspace(name)
+
+    def workspaces(self) -> list[WorkspaceInfo]:
+        return sorted(self._account.workspaces(), key=lambda info: info.name)
+
+    def embedder_status(self) -> EmbedderStatus:
+        return embedder_status(self.settings.embedder, self.settings.models)
+
+    @property
+    def account(self) -> Store:
+        return self._account
+
+    def close(self) -> None:
+        for store in (*self._stores.values(), self._account):
+            store.close()
+        self._stores.clear()
+
+    def __enter__(self) -> Mnemon:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # Composition
+
+    def _room(self, info: WorkspaceInfo, spec: MemorySpec) -> Room:
+        return Room(
+            spec=spec,
+            taxonomy=load_taxonomy(spec.taxonomy),
+            info=info,
+            local=self._stores[info.id],
+            account=self._account,
+            embedder=None if spec.backend.embedder == "none" else self._embedder,
+            clock=self._clock,
+            origin=self._origin,
+        )
+
+    def _open_account(self) -> Store:
+        if self._in_memory:
+            return MemoryStore()
+        folder = self.settings.data / "account"
+        orphaned = (self.settings.data / "workspaces").is_dir() and not (folder / "memory.db").exists()
+        if orphaned and any((self.settings.data / "workspaces").iterdir()):
+            raise StoreMissing(
+                f"{folder / 'memory.db'} is gone, but its workspaces are still there",
+                fix="restore it from a backup; an empty one is never put in its place",
+            )
+        return SqliteStore(folder, role="account", create=True)
+
+    def _registered(self, name: str) -> WorkspaceInfo | None:
+        return next((info for info in self._account.workspaces() if info.name == name), None)
+
+    def _register(self, name: str, text: str) -> WorkspaceInfo:
+        spec = parse_spec(text)
+        info = WorkspaceInfo(new_id(), name, spec.name, text, self._clock.now(), ready=False)
+        try:
+            self._commit(self._account, SaveWorkspace(info, None))
+        except Conflict:
+            # Another process registered the name first: there is one workspace of a name, so it is ours too.
+            found = self._registered(name)
+            if found is None:
+                raise
+            return found
+        return info
+
+    def _same_spec(self, info: WorkspaceInfo, preset: str | None, spec: str | None) -> None:
+        asked = spec if spec is not None else preset_text(preset or "")
+        if parse_spec(asked) != parse_spec(info.spec_toml):
+            raise InvalidInput(
+                f"workspace {info.name!r} already exists with spec {info.preset!r}",
+                fix="leave the preset out, or choose another workspace name",
+            )
+
+    def _ready(self, info: WorkspaceInfo, spec: MemorySpec) -> WorkspaceInfo:
+        """Open a workspace's store; on its first opening, furnish it and mark it ready, from when on it must exist."""
+        if info.id in self._stores:
+            return info
+        store: Store
+        if self._in_memory:
+            store = MemoryStore()
+        else:
+            store = SqliteStore(self.settings.data / "workspaces" / info.id, role="workspace", create=not info.ready)
+        self._furnish(store, info, spec)
+        self._stores[info.id] = store
+        if info.ready:
+            return info
+        ready = replace(info, ready=True)
+        try:
+            self._commit(self._account, SaveWorkspace(ready, False))
+        except Conflict:
+            return ready  # another process got there first
+        return ready
+
+    def _furnish(self, store: Store, info: WorkspaceInfo, spec: MemorySpec) -> None:
+        """The default channel and the spec's named entries exist from the first start; both only once."""
+        now = self._clock.now()
+        if not any(channel.is_default for channel in store.channels()):
+            self._once(store, SaveChannel(Channel(new_id(), info.id, "general", "", True, now)))
+        for home, target in (("workspace", store), ("account", self._account)):
+            present = {n.name for n in target.named()}
+            for default in spec.named:
+                if spec.tier(default.tier).home == home and default.name not in present:
+                    entry = NamedEntry(default.name, default.tier, default.body, now, "mnemon@first-start")
+                    self._once(target, SaveNamed(entry, 0))
+
+    def _once(self, store: Store, operation: Operation) -> None:
+        try:
+            self._commit(store, operation)
+        except Conflict:
+            return  # another process furnished it at the same moment
+
+    def _commit(self, store: Store, *operations: Operation) -> None:
+        actor = Actor(self._origin.principal, self._origin.surface, self._origin.transport)
+        store.apply(Transaction(actor, self._clock.now(), operations))
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return "owner"

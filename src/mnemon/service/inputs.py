@@ -1,0 +1,141 @@
+"""What callers hand in, checked before anything else happens. Each refusal says what to change."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any, TypeVar
+
+from mnemon.model.errors import InvalidContent, InvalidImportance, InvalidInput, InvalidQuery
+
+MAX_QUERY = 20_000
+MAX_TAGS = 64
+MAX_LABEL = 200
+MAX_METADATA = 16_384
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+
+E = TypeVar("E", bound=StrEnum)
+
+
+def text(value: object, what: str, limit: int) -> str:
+    """Non-empty text that every part of the system can hold exactly."""
+    if not isinstance(value, str):
+        raise InvalidContent(f"{what} must be text, not {type(value).__name__}", fix="pass a str")
+    if not value.strip():
+        raise InvalidContent(f"{what} is empty", fix="say what is to be remembered")
+    if len(value) > limit:
+        raise InvalidContent(
+            f"{what} has {len(value):,} characters, more than the {limit:,} allowed",
+            fix="store a summary, or add the whole as a document and link to it",
+        )
+    storable(value, what)
+    return value
+
+
+def storable(value: str, what: str) -> None:
+    if "\x00" in value:
+        raise InvalidContent(f"{what} holds a NUL character", fix="remove it")
+    try:
+        value.encode("utf-8")
+    except UnicodeEncodeError:
+        raise InvalidContent(
+            f"{what} holds a lone surrogate, which is not text", fix="decode it with the right encoding first"
+        ) from None
+
+
+def query(value: object) -> str:
+    if not isinstance(value, str):
+        raise InvalidQuery(f"a query must be text, not {type(value).__name__}", fix="pass a str")
+    if len(value) > MAX_QUERY:
+        raise InvalidQuery(f"the query has {len(value):,} characters", fix=f"keep it under {MAX_QUERY:,}")
+    # A question is not kept, so what cannot be stored is simply not matched.
+    return value.replace("\x00", " ").encode("utf-8", "replace").decode("utf-8")
+
+
+def importance(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InvalidImportance(f"importance must be a number, not {type(value).__name__}", fix="use 0.0 to 1.0")
+    if not math.isfinite(value) or not 0 <= value <= 1:
+        raise InvalidImportance(f"importance {value} is outside [0, 1]", fix="use 0.0 (trivial) to 1.0 (vital)")
+    return float(value)
+
+
+def label(value: object, what: str) -> str:
+    if not isinstance(value, str) or not value.strip() or len(value) > MAX_LABEL:
+        raise InvalidInput(f"{what} must be text of 1 to {MAX_LABEL} characters", fix="shorten or name it")
+    storable(value, what)
+    return value
+
+
+def tags(values: Iterable[object]) -> tuple[str, ...]:
+    if isinstance(values, str):
+        raise InvalidInput("tags must be a list of texts, not one text", fix=f"write [{values!r}]")
+    found: dict[str, None] = {}
+    for value in values:
+        found[label(value, "a tag")] = None
+        if len(found) > MAX_TAGS:
+            raise InvalidInput(f"more than {MAX_TAGS} tags", fix="keep the few that you would search by")
+    return tuple(found)
+
+
+def choice(value: object, kind: type[E], what: str) -> E:
+    try:
+        return kind(str(value))
+    except ValueError:
+        known = ", ".join(kind)
+        raise InvalidInput(f"unknown {what} {str(value)[:60]!r}", fix=f"use one of: {known}") from None
+
+
+def metadata(value: Mapping[str, Any]) -> dict[str, Any]:
+    try:
+        encoded = json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        raise InvalidInput("metadata must be plain JSON data", fix="use texts, numbers, lists and objects") from None
+    if not isinstance(value, Mapping) or len(encoded) > MAX_METADATA:
+        raise InvalidInput(f"metadata must be an object of at most {MAX_METADATA:,} bytes", fix="keep it small")
+    storable(json.dumps(value, ensure_ascii=False), "metadata")
+    return dict(json.loads(encoded))
+
+
+def json_value(value: object, what: str) -> Any:
+    try:
+        encoded = json.dumps(value, allow_nan=False, ensure_ascii=False)
+    except (TypeError, ValueError, RecursionError):
+        raise InvalidInput(f"{what} must be plain JSON data", fix="use texts, numbers, lists and objects") from None
+    storable(encoded, what)
+    return json.loads(encoded)
+
+
+def moment(value: object, what: str) -> datetime:
+    """A time with a zone; text is read as ISO 8601, and a time without a zone is taken as UTC."""
+    if isinstance(value, str):
+        value = _from_iso(value, what)
+    if not isinstance(value, datetime):
+        raise InvalidQuery(f"{what} must be a time, not {type(value).__name__}", fix="pass a datetime")
+    return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
+
+
+def _from_iso(value: str, what: str) -> datetime:
+    try:
+        return datetime.fromisoformat(value)
+    except ValueError:
+        raise InvalidQuery(f"{what} {value[:40]!r} is not a time", fix="write it as 2026-11-15T09:30") from None
+
+
+def limit(value: object, most: int = 1000) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
+        raise InvalidQuery(f"limit {value!r} is not a number from 1 to {most}", fix="choose one in that range")
+    return value
+
+
+def name(value: object) -> str:
+    if not isinstance(value, str) or not _NAME.fullmatch(value):
+        raise InvalidInput(
+            f"{str(value)[:60]!r} cannot be the name of a named entry",
+            fix="use a letter, then letters, digits, - or _, at most 64 in all, such as RESEARCH_STYLE",
+        )
+    return value.upper()

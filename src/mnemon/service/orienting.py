@@ -1,0 +1,76 @@
+"""Context: the one place where all tiers are read together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mnemon.model.entry import Entry, NamedEntry
+from mnemon.model.text import estimate_tokens
+from mnemon.model.values import Kind
+from mnemon.ports.embedder import Vector
+from mnemon.ports.store import Filters
+from mnemon.read.context import Context, Slice, compose, item, render
+from mnemon.read.rank import Hit
+from mnemon.service import inputs
+from mnemon.service.reading import Question, counted, query_vector, search, selections, with_provenance
+from mnemon.service.room import Room
+from mnemon.spec.types import Injection, Tier
+
+
+def context(
+    room: Room, query: str = "", *, tiers: tuple[str, ...] | None = None, budget: int | None = None, count: bool = False
+) -> Context:
+    """Compose the orientation document. Deterministic, spends no tokens, and by default counts no retrieval, so that
+    asking twice gives the same bytes."""
+    query = inputs.query(query)
+    allowed = room.spec.context_budget if budget is None else inputs.limit(budget, 1_000_000)
+    reachable = room.reachable(tiers)
+    notes: list[str] = []
+    vector = query_vector(room, query, notes)
+    standing = _standing(room, reachable)
+    fixed = {entry.id for entry in standing}
+    found = {t.name: [h for h in _slice(room, t, query, vector) if h.id not in fixed] for t in reachable}
+    hits = {hit.id: hit for found_hits in found.values() for hit in with_provenance(room, found_hits)}
+    slices = [
+        Slice(t.name, tuple(item(h.entry, hits[h.id].provenance) for h in found[t.name])) for t in reachable[::-1]
+    ]
+    injections = {t.name: injection(room, t) for t in reachable}
+    document, evicted = compose(
+        room.info.name, _named(room, reachable), [item(e) for e in standing], slices, injections, allowed
+    )
+    shown = {i.id for part in document.recalled for i in part.items}
+    if count and shown:
+        counted(room, [hit for id, hit in hits.items() if id in shown], room.now)
+    kept = {id: hit for id, hit in hits.items() if id in shown}
+    return Context(document, estimate_tokens(render(document)), allowed, kept, evicted, tuple(notes))
+
+
+def injection(room: Room, tier: Tier) -> Injection:
+    """A tier's place in the prompt is that of the kind it mainly holds."""
+    return room.spec.behaviour(tier.name, tier.typology[0]).injection
+
+
+def _named(room: Room, tiers: Sequence[Tier]) -> list[NamedEntry]:
+    names = {t.name for t in tiers}
+    found = [n for store in (room.account, room.local) for n in store.named() if n.tier in names]
+    order = [t.name for t in room.spec.tiers][::-1]
+    return sorted(found, key=lambda n: (order.index(n.tier), n.name))
+
+
+def _standing(room: Room, tiers: Sequence[Tier]) -> list[Entry]:
+    """Procedures important enough to apply always, oldest first: a new one appends and the prefix stays."""
+    wanted = Filters(kinds=frozenset({Kind.PROCEDURAL}), min_importance=room.spec.standing_importance)
+    persistent = [t for t in tiers if t.persistent]
+    found = [
+        entry
+        for store, selection in selections(room, persistent, Question("", filters=wanted))
+        for entry in store.find(selection, limit=100)
+    ]
+    return sorted(found, key=lambda entry: (entry.created_at, entry.id))
+
+
+def _slice(room: Room, tier: Tier, query: str, vector: Vector | None) -> list[Hit]:
+    """What one tier offers: everything recent if it is always present, what matches otherwise."""
+    always = injection(room, tier).mode == "always"
+    question = Question("" if always else query, (tier.name,), limit=room.spec.inject_cap, profile="deep")
+    return list(search(room, question, vector, embed=False).kept)

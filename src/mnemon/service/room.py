@@ -1,0 +1,121 @@
+"""A room: everything a verb needs, bound to one workspace, one identity and one place in it. Frozen and shareable."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from mnemon.model.conversation import WorkspaceInfo
+from mnemon.model.entry import Entry, Scope
+from mnemon.model.errors import InvalidInput, InvalidScope, NotFound
+from mnemon.model.events import Actor
+from mnemon.model.ids import parse_id
+from mnemon.model.values import SHARED, Curator, Origin, Trust
+from mnemon.ports.clock import Clock
+from mnemon.ports.embedder import Embedder
+from mnemon.ports.store import Operation, Store, Transaction
+from mnemon.spec.taxonomy import Taxonomy
+from mnemon.spec.types import MemorySpec, Tier
+
+ACCOUNT = "self"
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    spec: MemorySpec
+    taxonomy: Taxonomy
+    info: WorkspaceInfo
+    local: Store
+    account: Store
+    embedder: Embedder | None
+    clock: Clock
+    origin: Origin
+    agent: str | None = None
+    keys: Mapping[str, str] = field(default_factory=dict)
+
+    def at(self, **keys: str) -> Room:
+        """The same room with more of its anchor bound: a channel, a conversation, an organisation."""
+        known = {key.name for key in self.spec.anchor} - {"account", "workspace"}
+        for name, value in keys.items():
+            if name not in known:
+                raise InvalidScope(
+                    f"unknown scope key {name!r} in spec {self.spec.name!r}",
+                    fix=f"use one of: {', '.join(sorted(known))}",
+                )
+            if not isinstance(value, str) or not value.strip() or len(value) > 200 or not value.isprintable():
+                raise InvalidScope(
+                    f"scope key {name!r} needs a printable name of 1 to 200 characters", fix="give it one"
+                )
+        return replace(self, keys={**self.keys, **keys})
+
+    def acting(self, *, agent: str | None = None, principal: str | None = None, trust: Trust | None = None) -> Room:
+        """The same room for another actor. Trust can be lowered here, never raised."""
+        origin = self.origin
+        if agent is not None:
+            if not isinstance(agent, str) or not agent.strip() or len(agent) > 200 or agent == SHARED:
+                raise InvalidInput(
+                    f"agent needs a name of 1 to 200 characters other than {SHARED!r}", fix="name the agent"
+                )
+            origin = replace(origin, principal=agent).capped(Trust.AGENT)
+        if principal is not None:
+            origin = replace(origin, principal=principal)
+        if trust is not None:
+            origin = origin.capped(trust)
+        return replace(self, origin=origin, agent=agent if agent is not None else self.agent)
+
+    @property
+    def now(self) -> datetime:
+        return self.clock.now()
+
+    @property
+    def actor(self) -> Actor:
+        return Actor(self.origin.principal, self.origin.surface, self.origin.transport)
+
+    @property
+    def curator(self) -> Curator:
+        return Curator.AUTHOR if self.origin.trust is Trust.AUTHOR else Curator.AGENT
+
+    @property
+    def owners(self) -> tuple[str, ...]:
+        return (SHARED,) if self.agent is None else (SHARED, self.agent)
+
+    def store(self, tier: str) -> Store:
+        return self.account if self.spec.tier(tier).home == "account" else self.local
+
+    def scope(self, tier: str) -> Scope:
+        """This room's scope of a tier; every required key must be bound."""
+        definition = self.spec.tier(tier)
+        values = {"account": ACCOUNT, "workspace": self.info.id, **self.keys}
+        for key in definition.anchor:
+            if key.required and key.name not in values:
+                raise InvalidScope(
+                    f"tier {tier!r} needs the scope key {key.name!r}",
+                    fix=f"bind it first: `.at({key.name}=…)` in code, `--scope {key.name}=…` on the command line",
+                )
+        return Scope(tier, tuple((key.name, values.get(key.name)) for key in definition.anchor))
+
+    def reachable(self, wanted: tuple[str, ...] | None = None) -> list[Tier]:
+        """The tiers whose scope is bound here, narrowest first; only the wanted ones, if any are named."""
+        values = {"account", "workspace", *self.keys}
+        if wanted is not None:
+            for name in wanted:
+                self.scope(name)
+        return [
+            tier
+            for tier in self.spec.tiers
+            if (wanted is None or tier.name in wanted)
+            and all(key.name in values for key in tier.anchor if key.required)
+        ]
+
+    def apply(self, store: Store, *operations: Operation) -> None:
+        store.apply(Transaction(self.actor, self.now, operations))
+
+    def entry(self, id: str) -> tuple[Store, Entry]:
+        """An entry that this room may see, and its store. Others' private entries answer as if they were not there."""
+        key = parse_id(id)
+        for store in (self.local, self.account):
+            entry = store.entries([key]).get(key)
+            if entry is not None and (self.agent is None or entry.owner in self.owners):
+                return store, entry
+        raise NotFound(f"no entry {key} in workspace {self.info.name!r}", fix="list entries to see their ids")

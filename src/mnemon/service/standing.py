@@ -1,0 +1,122 @@
+"""Named entries and documents: what the author writes and memory may only read or point at."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from mnemon.model.entry import Document, NamedEntry
+from mnemon.model.errors import Conflict, InvalidInput, InvalidScope, NotFound, ReadOnlyForAgents
+from mnemon.model.values import Curator
+from mnemon.ports.store import SaveDocument, SaveNamed, Store
+from mnemon.service import inputs
+from mnemon.service.room import Room
+
+BODY_LIMIT = 100_000
+DOCUMENT_LIMIT = 5_000_000
+NAMED_TIERS_HINT = "named entries live in a persistent tier, such as workspace or account"
+
+
+def named(room: Room) -> list[NamedEntry]:
+    return sorted((n for store in (room.account, room.local) for n in store.named()), key=lambda n: n.name)
+
+
+def get_named(room: Room, name: str) -> NamedEntry:
+    return _find(room, inputs.name(name))[1]
+
+
+def _find(room: Room, name: str) -> tuple[Store, NamedEntry]:
+    for store in (room.local, room.account):
+        for found in store.named(name):
+            return store, found
+    raise NotFound(f"no named entry {name!r}", fix="list the named entries, or write it to create it")
+
+
+def named_versions(room: Room, name: str) -> list[NamedEntry]:
+    key = inputs.name(name)
+    store, _ = _find(room, key)
+    return store.named_versions(key)
+
+
+def edit_named(room: Room, name: str, body: str, *, tier: str | None = None, expect: int | None = None) -> NamedEntry:
+    """Write a named entry, creating it if it is new. Authors only; every former text is kept."""
+    if room.curator is not Curator.AUTHOR:
+        raise ReadOnlyForAgents(
+            f"{room.origin.principal!r} cannot write {name}: named entries are the author's",
+            fix="ask the author to edit it",
+        )
+    key = inputs.name(name)
+    inputs.storable(body, "body")
+    if len(body) > BODY_LIMIT:
+        raise InvalidInput(f"the body has {len(body):,} characters", fix=f"keep it under {BODY_LIMIT:,}")
+    before = next((n for n in named(room) if n.name == key), None)
+    home = _named_tier(room, tier, before)
+    version = before.version if before else 0
+    if expect is not None and expect != version:
+        raise Conflict(f"{key} is at version {version}, not {expect}", fix="read it again, then edit")
+    entry = NamedEntry(key, home, body, room.now, str(room.actor), version + 1)
+    room.apply(room.store(home), SaveNamed(entry, version))
+    return entry
+
+
+def _named_tier(room: Room, tier: str | None, before: NamedEntry | None) -> str:
+    if before is not None:
+        if tier not in (None, before.tier):
+            raise InvalidScope(f"{before.name} is in the {before.tier} tier", fix="leave the tier out")
+        return before.tier
+    persistent = [t.name for t in room.spec.tiers if t.persistent]
+    chosen = tier or next((name for name in ("workspace", *persistent) if name in persistent), "")
+    if chosen not in persistent or (len(room.spec.tier(chosen).anchor) > 1 and chosen == "channel"):
+        raise InvalidScope(f"tier {chosen!r} cannot hold named entries", fix=NAMED_TIERS_HINT)
+    return chosen
+
+
+def save_document(
+    room: Room,
+    id: str,
+    body: str,
+    *,
+    title: str = "",
+    collection: str = "documents",
+    origin: str = "author",
+    lifecycle: str = "current",
+    weight: float = 1.0,
+    standing: str = "canonical",
+) -> Document:
+    """Add canonical content that entries may link to, or a new version of it."""
+    key = inputs.label(id, "document id")
+    text = inputs.text(body, "body", DOCUMENT_LIMIT)
+    before = room.local.documents([key]).get(key)
+    version = before.version if before else 0
+    document = Document(
+        id=key,
+        title=inputs.label(title or key, "title"),
+        body=text,
+        origin=inputs.label(origin, "origin"),
+        lifecycle=inputs.label(lifecycle, "lifecycle"),
+        weight=inputs.importance(weight),
+        standing=inputs.label(standing, "standing"),
+        version=version + 1,
+        updated_at=room.now,
+        collection=inputs.label(collection, "collection"),
+    )
+    room.apply(room.local, SaveDocument(document, version))
+    return document
+
+
+def remove_document(room: Room, id: str) -> Document:
+    """Take a document out of the corpus; links to it show that it vanished."""
+    before = get_document(room, id)
+    gone = replace(before, removed=True, body="", version=before.version + 1, updated_at=room.now)
+    room.apply(room.local, SaveDocument(gone, before.version))
+    return gone
+
+
+def get_document(room: Room, id: str) -> Document:
+    found = room.local.documents([id]).get(id)
+    if found is None or found.removed:
+        raise NotFound(f"no document {id[:60]!r} in this workspace", fix="list the documents")
+    return found
+
+
+def documents(room: Room) -> list[Document]:
+    return sorted((d for d in room.local.documents().values() if not d.removed), key=lambda d: d.id)

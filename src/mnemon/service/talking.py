@@ -1,0 +1,156 @@
+"""Channels, conversations and their working notes."""
+
+from __future__ import annotations
+
+from collections.abc import Container
+
+from mnemon.model.conversation import Channel, Conversation, Note, Status
+from mnemon.model.entry import Entry
+from mnemon.model.errors import Conflict, InvalidTransition, NotFound
+from mnemon.model.ids import new_id, new_ref_code
+from mnemon.model.values import Lifetime, State, Visibility
+from mnemon.ports.store import (
+    DropEntry,
+    DropNotes,
+    Filters,
+    Operation,
+    SaveChannel,
+    SaveConversation,
+    SaveEntry,
+    SaveNote,
+    Selection,
+)
+from mnemon.service import inputs
+from mnemon.service.room import Room
+from mnemon.spec.types import LifecyclePolicy
+
+NOTE_LIMIT = 100_000
+PAGE = 500
+
+
+def create_channel(room: Room, name: str, description: str = "") -> Channel:
+    label = inputs.label(name, "channel name")
+    inputs.storable(description, "description")
+    channel = Channel(new_id(), room.info.id, label, description[:2000], False, room.now)
+    try:
+        room.apply(room.local, SaveChannel(channel))
+    except Conflict:
+        raise Conflict(f"there is already a channel {label!r}", fix="use it, or choose another name") from None
+    return channel
+
+
+def channel(room: Room, name_or_id: str | None = None) -> Channel:
+    """A channel by name or id; the default one if none is named."""
+    for found in room.local.channels():
+        if (name_or_id is None and found.is_default) or name_or_id in (found.id, found.name):
+            return found
+    raise NotFound(f"no channel {name_or_id!r} in this workspace", fix="list channels, or create it")
+
+
+def start(room: Room, channel_name: str | None = None) -> Conversation:
+    conversation = Conversation(new_id(), new_ref_code(), channel(room, channel_name).id, room.now)
+    room.apply(room.local, SaveConversation(conversation, None))
+    return conversation
+
+
+def conversation(room: Room, id_or_ref: str) -> Conversation:
+    found = room.local.conversation(id_or_ref)
+    if found is None:
+        raise NotFound(f"no conversation {id_or_ref[:60]!r} in this workspace", fix="list conversations")
+    return found
+
+
+def idle(room: Room, id_or_ref: str) -> Conversation:
+    return _advance(room, id_or_ref, Status.IDLE)
+
+
+def archive(room: Room, id_or_ref: str) -> Conversation:
+    return _advance(room, id_or_ref, Status.ARCHIVED)
+
+
+def _advance(room: Room, id_or_ref: str, status: Status, *operations: Operation) -> Conversation:
+    before = conversation(room, id_or_ref)
+    after = before.idle(room.now) if status is Status.IDLE else before.archive(room.now)
+    try:
+        room.apply(room.local, SaveConversation(after, before.status), *operations)
+    except Conflict:
+        # Somebody else moved it first; say so in terms of where it is now.
+        now = conversation(room, id_or_ref)
+        raise InvalidTransition(f"conversation {now.ref_code} is {now.status}", fix="look at it again") from None
+    return after
+
+
+def end(room: Room, id_or_ref: str) -> tuple[Conversation, int, int]:
+    """End a conversation: idle it and clear what lives only in it. Returns also how many were dropped and archived.
+
+    What a persistent tier holds, and what an action rests on, is archived: its row stays.
+    """
+    found = conversation(room, id_or_ref)
+    bound = room.at(conversation=found.id)
+    doomed = _ending(bound, found)
+    linked = bound.local.linked(entry.id for entry in doomed)
+    dropped = [entry for entry in doomed if _leaves(bound, entry, linked)]
+    kept = [entry for entry in doomed if entry not in dropped and entry.state is not State.ARCHIVED]
+    operations: list[Operation] = [DropEntry(e.id, e.version, "its conversation ended") for e in dropped]
+    operations.extend(_archived(bound, entry) for entry in kept)
+    if _scratchpad(bound) == "clear":
+        operations.append(DropNotes(found.id))
+    ended = _advance(bound, found.id, Status.IDLE, *operations)
+    return ended, len(dropped), len(kept)
+
+
+def _ending(room: Room, found: Conversation) -> list[Entry]:
+    """Everything of conversation lifetime that came from this conversation, whoever owns it."""
+    mine = Filters(lifetimes=frozenset({Lifetime.CONVERSATION}), conversations=frozenset({found.id}))
+    scopes = tuple(room.scope(tier.name) for tier in room.reachable() if tier.home == "workspace")
+    selection = Selection(scopes, frozenset(Visibility), None, mine)
+    out: list[Entry] = []
+    while True:
+        page = room.local.find(selection, limit=PAGE, after=out[-1].id if out else None)
+        out.extend(page)
+        if len(page) < PAGE:
+            return out
+
+
+def _leaves(room: Room, entry: Entry, linked: Container[str]) -> bool:
+    """Whether a row may go for good: only from a transient tier that drops at its end, and with no action on it."""
+    transient = not room.spec.tier(entry.scope.tier).persistent
+    policy = room.spec.behaviour(entry.scope.tier, entry.kind).lifecycle.policy
+    return transient and policy is LifecyclePolicy.DROP and entry.id not in linked
+
+
+def _archived(room: Room, entry: Entry) -> SaveEntry:
+    cause = "its conversation ended"
+    moved = entry.moved(State.ARCHIVED, at=room.now, cause=cause, actor=str(room.actor), version=entry.version + 1)
+    return SaveEntry(moved, entry.version, "entry.archived", cause)
+
+
+def _scratchpad(room: Room) -> str:
+    narrowest = room.spec.tiers[0]
+    return room.spec.behaviour(narrowest.name, narrowest.typology[0]).lifecycle.scratchpad
+
+
+def write_note(room: Room, id_or_ref: str, key: str, value: object) -> Note:
+    found = conversation(room, id_or_ref)
+    data = inputs.json_value(value, "a note's value")
+    inputs.text(str(data) or "-", "a note's value", NOTE_LIMIT)
+    now = room.now
+    note = Note(found.id, inputs.label(key, "a note's key"), data, now, now)
+    room.apply(room.local, SaveNote(note))
+    return read_note(room, found.id, note.key)
+
+
+def read_note(room: Room, id_or_ref: str, key: str) -> Note:
+    found = conversation(room, id_or_ref)
+    for note in room.local.notes(found.id):
+        if note.key == key:
+            return note
+    raise NotFound(f"no note {key[:60]!r} in conversation {found.ref_code}", fix="list its notes")
+
+
+def clear_notes(room: Room, id_or_ref: str, key: str | None = None) -> int:
+    found = conversation(room, id_or_ref)
+    count = sum(key is None or note.key == key for note in room.local.notes(found.id))
+    if count:
+        room.apply(room.local, DropNotes(found.id, key))
+    return count

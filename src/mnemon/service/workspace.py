@@ -1,0 +1,336 @@
+"""A workspace as its users hold it: the verbs of memory, bound to one place and one identity.
+
+Handles are frozen. `at` and `acting` give new ones; nothing that a handle does changes what another one sees of
+itself, so handles can be shared between threads and requests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from mnemon.model.conversation import Channel, Conversation, Note
+from mnemon.model.entry import Access, Document, Entry, NamedEntry, SourceLink, Version
+from mnemon.model.errors import InvalidInput, InvalidQuery
+from mnemon.model.events import Event, chain_faults
+from mnemon.model.ids import parse_id
+from mnemon.model.values import SHARED, Curator, Kind, Lifetime, State, Trust, Visibility
+from mnemon.ports.store import Census, Filters, Finding, LinkAction, Selection, Verdict
+from mnemon.read.context import Context
+from mnemon.read.decay import awaits_disposition, decay_factor, frequency, relevance
+from mnemon.service import inputs, orienting, reading, standing, talking, tracing, writing
+from mnemon.service.reading import Question, Recall
+from mnemon.service.room import Room
+from mnemon.service.writing import Memo, Written
+from mnemon.spec.types import MemorySpec
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """Where an entry stands now, before any question: its relevance and the factors of it."""
+
+    entry: Entry
+    access: Access | None
+    decay: float
+    frequency: float
+    relevance: float
+    awaits_disposition: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Workspace:
+    room: Room
+
+    # Who and where
+
+    @property
+    def id(self) -> str:
+        return self.room.info.id
+
+    @property
+    def name(self) -> str:
+        return self.room.info.name
+
+    @property
+    def spec(self) -> MemorySpec:
+        return self.room.spec
+
+    def at(self, **keys: str) -> Workspace:
+        """The same workspace with more of its scope bound, as in `at(channel=…)` or `at(org_id=…, domain_id=…)`.
+
+        A channel may be given by name, a conversation by ref code; both must exist.
+        """
+        bound = dict(keys)
+        if "conversation" in keys:
+            found = talking.conversation(self.room, keys["conversation"])
+            bound["conversation"] = found.id
+            if "channel" not in keys and any(k.name == "channel" for k in self.spec.anchor):
+                bound["channel"] = found.channel
+        if "channel" in keys:
+            bound["channel"] = talking.channel(self.room, keys["channel"]).id
+        return Workspace(self.room.at(**bound))
+
+    def acting(
+        self, *, agent: str | None = None, principal: str | None = None, trust: Trust | None = None
+    ) -> Workspace:
+        """The same workspace for an agent or another principal. Trust can only be lowered."""
+        return Workspace(self.room.acting(agent=agent, principal=principal, trust=trust))
+
+    # Writing
+
+    def put(
+        self,
+        tier: str,
+        content: str,
+        *,
+        kind: Kind | str | None = None,
+        importance: float = 0.5,
+        lifetime: Lifetime | str | None = None,
+        tags: Sequence[str] = (),
+        owner: str = SHARED,
+        source: str = "",
+        curator: Curator | str | None = None,
+        links: Sequence[SourceLink | str] = (),
+        derived_from: Sequence[str] = (),
+        valid_at: datetime | str | None = None,
+        supersedes: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> Written:
+        """Remember something in a tier. The answer says what became of it, and why."""
+        memo = Memo(
+            content=content,
+            kind=kind,
+            importance=importance,
+            lifetime=lifetime,
+            tags=tags,
+            owner=owner,
+            source=source,
+            curator=curator,
+            links=links,
+            derived_from=derived_from,
+            valid_at=valid_at,
+            supersedes=supersedes,
+            metadata=metadata or {},
+        )
+        return writing.put_many(self.room, tier, [memo])[0]
+
+    def put_many(self, tier: str, memos: Sequence[Memo | str]) -> list[Written]:
+        """Remember a batch in one transaction: all of it, or none."""
+        return writing.put_many(self.room, tier, [Memo(m) if isinstance(m, str) else m for m in memos])
+
+    def update(self, id: str, *, expect: int | None = None, **patch: Any) -> Written:
+        """Change content, importance, tags, kind, lifetime, metadata or valid_at of an entry.
+
+        With `expect`, only if it is still at that version; otherwise the change is applied to whatever it is now.
+        """
+        return writing.update(self.room, id, patch, expect=expect)
+
+    def forget(self, id: str, reason: str = "forgotten on request") -> Entry:
+        """Take an entry out of memory. Its row and history stay; `restore` brings it back."""
+        return writing.move(self.room, id, State.FORGOTTEN, "entry.forgotten", inputs.label(reason, "reason"))
+
+    def restore(self, id: str, reason: str = "restored on request") -> Entry:
+        return writing.move(self.room, id, State.ACTIVE, "entry.restored", inputs.label(reason, "reason"))
+
+    def link_action(self, action: str, entries: Sequence[str], description: str = "") -> None:
+        """Record that an action rests on entries: from now on none of their rows can be removed."""
+        label = inputs.label(action, "action")
+        found = [self.room.entry(id) for id in entries]
+        if not found:
+            raise InvalidInput("an action must rest on at least one entry", fix="name the entries")
+        for store in (self.room.local, self.room.account):
+            ids = tuple(entry.id for home, entry in found if home is store)
+            if ids:
+                self.room.apply(store, LinkAction(label, description[:2000], ids))
+
+    # Finding
+
+    def read(
+        self,
+        query: str,
+        *,
+        tier: str | Sequence[str] | None = None,
+        profile: str = "auto",
+        limit: int | None = None,
+        held: bool = False,
+        history: bool = False,
+        as_of: datetime | str | None = None,
+        count: bool = True,
+        **conditions: Any,
+    ) -> Recall:
+        """Ranked hits, each explaining itself. One tier reads that tier alone; none widens over all that are bound.
+
+        Conditions: kind, category, tags, source, curator, state, since, until.
+        """
+        question = self._question(query, tier, profile, limit, held, history, as_of, conditions)
+        return reading.read(self.room, question, count=count)
+
+    def why(self, query: str, id: str, *, tier: str | Sequence[str] | None = None, **options: Any) -> list[Verdict]:
+        """Why an entry is, or is not, among the hits of a query: every stage with its reason."""
+        given = {"profile": "auto", "limit": None, "held": False, "history": False, "as_of": None}
+        taken = {key: options.pop(key, default) for key, default in given.items()}
+        return tracing.why(self.room, self._question(query, tier, conditions=options, **taken), id)
+
+    def _question(
+        self,
+        query: str,
+        tier: str | Sequence[str] | None,
+        profile: str,
+        limit: int | None,
+        held: bool,
+        history: bool,
+        as_of: datetime | str | None,
+        conditions: Mapping[str, Any],
+    ) -> Question:
+        tiers = None if tier is None else (tier,) if isinstance(tier, str) else tuple(tier)
+        moment = inputs.moment(as_of, "as_of") if as_of is not None else None
+        return Question(query, tiers, profile, limit, self._filters(conditions), held, history, moment)
+
+    def _filters(self, conditions: Mapping[str, Any]) -> Filters:
+        known = ("kind", "category", "tags", "source", "curator", "state", "since", "until")
+        unknown = set(conditions) - set(known)
+        if unknown:
+            raise InvalidQuery(f"unknown condition {sorted(unknown)[0][:60]!r}", fix=f"use: {', '.join(known)}")
+        return reading.filters(**conditions)
+
+    def context(
+        self, query: str = "", *, tiers: Sequence[str] | None = None, budget: int | None = None, count: bool = False
+    ) -> Context:
+        """The orientation document for a prompt: `str()` of it is the text, `.document` the same as data."""
+        chosen = tuple(tiers) if tiers is not None else None
+        return orienting.context(self.room, query, tiers=chosen, budget=budget, count=count)
+
+    def get(self, id: str) -> Entry:
+        return self.room.entry(id)[1]
+
+    def entries(
+        self,
+        tier: str,
+        *,
+        limit: int = 100,
+        after: str | None = None,
+        everything: bool = False,
+        **conditions: Any,
+    ) -> list[Entry]:
+        """Entries of one tier, newest first; `everything` adds what is held or history. Nothing is counted."""
+        rooms = frozenset(Visibility) if everything or "state" in conditions else frozenset({Visibility.OPEN})
+        owners = None if self.room.agent is None else self.room.owners
+        selection = Selection((self.room.scope(tier),), rooms, owners, self._filters(conditions))
+        page = parse_id(after, "after") if after is not None else None
+        return self.room.store(tier).find(selection, limit=inputs.limit(limit), after=page)
+
+    def standing(self, id: str) -> Standing:
+        """An entry's present relevance with every factor of it."""
+        store, entry = self.room.entry(id)
+        access = store.access([entry.id]).get(entry.id)
+        decay = self.spec.behaviour(entry.scope.tier, entry.kind).decay
+        closed = None
+        if entry.scope.value("conversation"):
+            conversation = store.conversation(entry.scope.value("conversation") or "")
+            closed = conversation.ended_at if conversation else None
+        factor = decay_factor(decay, entry, access, self.room.now, closed)
+        value = relevance(entry.importance, factor, frequency(access))
+        return Standing(entry, access, factor, frequency(access), value, awaits_disposition(decay, value))
+
+    def history(self, id: str) -> list[Version]:
+        """Every form an entry has had, oldest first."""
+        store, entry = self.room.entry(id)
+        return store.versions(entry.id)
+
+    def ledger(self, id: str) -> list[Event]:
+        """Every event about an id, also of a write that was discarded or refused: why it is as it is."""
+        key = parse_id(id)
+        return [e for store in (self.room.local, self.room.account) for e in store.events(subject=key)]
+
+    def census(self) -> list[Census]:
+        """Counts by scope and state: this workspace's and the account's."""
+        return [*self.room.local.census(), *self.room.account.census()]
+
+    # Standing content
+
+    def named(self) -> list[NamedEntry]:
+        return standing.named(self.room)
+
+    def get_named(self, name: str) -> NamedEntry:
+        return standing.get_named(self.room, name)
+
+    def edit_named(self, name: str, body: str, *, tier: str | None = None, expect: int | None = None) -> NamedEntry:
+        return standing.edit_named(self.room, name, body, tier=tier, expect=expect)
+
+    def named_history(self, name: str) -> list[NamedEntry]:
+        return standing.named_versions(self.room, name)
+
+    def documents(self) -> list[Document]:
+        return standing.documents(self.room)
+
+    def get_document(self, id: str) -> Document:
+        return standing.get_document(self.room, id)
+
+    def save_document(self, id: str, body: str, **axes: Any) -> Document:
+        """Add or revise canonical content. Also: title, collection, origin, lifecycle, weight, standing."""
+        return standing.save_document(self.room, id, body, **axes)
+
+    def remove_document(self, id: str) -> Document:
+        return standing.remove_document(self.room, id)
+
+    # Conversations
+
+    def channels(self) -> list[Channel]:
+        return self.room.local.channels()
+
+    def create_channel(self, name: str, description: str = "") -> Channel:
+        return talking.create_channel(self.room, name, description)
+
+    def start(self, channel: str | None = None) -> Conversation:
+        """Start a conversation, in the default channel if none is named. `at(conversation=…)` then works in it."""
+        return talking.start(self.room, channel)
+
+    def conversations(self, *, archived: bool = False, channel: str | None = None) -> list[Conversation]:
+        chosen = talking.channel(self.room, channel).id if channel is not None else None
+        return self.room.local.conversations(archived=archived, channel=chosen)
+
+    def conversation(self, id_or_ref: str) -> Conversation:
+        return talking.conversation(self.room, id_or_ref)
+
+    def idle(self, id_or_ref: str) -> Conversation:
+        return talking.idle(self.room, id_or_ref)
+
+    def archive(self, id_or_ref: str) -> Conversation:
+        return talking.archive(self.room, id_or_ref)
+
+    def end(self, id_or_ref: str) -> tuple[Conversation, int, int]:
+        """Idle a conversation and clear what lives only in it; also how many entries were dropped and archived."""
+        return talking.end(self.room, id_or_ref)
+
+    def write_note(self, conversation: str, key: str, value: object) -> Note:
+        return talking.write_note(self.room, conversation, key, value)
+
+    def read_note(self, conversation: str, key: str) -> Note:
+        return talking.read_note(self.room, conversation, key)
+
+    def notes(self, conversation: str) -> list[Note]:
+        return self.room.local.notes(talking.conversation(self.room, conversation).id)
+
+    def clear_notes(self, conversation: str, key: str | None = None) -> int:
+        return talking.clear_notes(self.room, conversation, key)
+
+    # Log and health
+
+    def events(self, *, after: int = 0, limit: int = 100, action: str | None = None) -> list[Event]:
+        return self.room.local.events(after=after, limit=inputs.limit(limit, 100_000), action=action)
+
+    def verify(self) -> list[str]:
+        """What is wrong with this workspace's event chain; empty when it verifies."""
+        return chain_faults(self.room.local.event_stream(), head=self.room.local.head())
+
+    def check(self) -> list[Finding]:
+        return self.room.local.check()
+
+    def rebuild(self) -> None:
+        self.room.local.rebuild()
+
+    def backfill(self, limit: int = 1000) -> int:
+        """Embed what has no vector of the present model yet; returns how many entries got one."""
+        return writing.backfill(self.room, limit)

@@ -1,0 +1,406 @@
+"""Put, update, forget, restore: from a caller's words to one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+
+from mnemon.model.conversation import Status
+from mnemon.model.entry import Entry, GateVerdict, SourceLink
+from mnemon.model.errors import (
+    Conflict,
+    EmbedderError,
+    InvalidInput,
+    InvalidTransition,
+    MirrorsCanonical,
+    NotFound,
+    Refused,
+)
+from mnemon.model.events import EventDraft
+from mnemon.model.ids import new_id, parse_id
+from mnemon.model.text import content_key, terms
+from mnemon.model.values import SHARED, VISIBILITY, Curator, Gate, Kind, Lifetime, State, Trust, Visibility
+from mnemon.ports.embedder import Vector
+from mnemon.ports.store import Embedding, Operation, Record, SaveEmbedding, SaveEntry, Selection, Store, Verdict
+from mnemon.service import inputs
+from mnemon.service.room import Room
+from mnemon.write.draft import Canonical, Draft, Near, Proposal, Setting, run
+from mnemon.write.plan import Plan, plan
+from mnemon.write.screen import SCREEN
+from mnemon.write.settle import SETTLE
+
+ATTEMPTS = 12
+NEIGHBOURS = 12
+NAMED_ENTRIES = "named entries"  # as a spec's non-mirror list calls them; other names are collections of documents
+
+
+@dataclass(frozen=True, slots=True)
+class Memo:
+    """One thing to remember, as a caller gives it. Only `content` is needed."""
+
+    content: str
+    kind: Kind | str | None = None
+    importance: float = 0.5
+    lifetime: Lifetime | str | None = None
+    tags: Sequence[str] = ()
+    owner: str = SHARED
+    source: str = ""
+    curator: Curator | str | None = None
+    links: Sequence[SourceLink | str] = ()
+    derived_from: Sequence[str] = ()
+    valid_at: datetime | str | None = None
+    supersedes: str | None = None
+    gate: GateVerdict | None = None
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What became of a write. `outcome`: stored, held, merged, updated or discarded; the ledger says why."""
+
+    outcome: str
+    id: str
+    entry: Entry | None
+    ledger: tuple[Verdict, ...]
+
+    @property
+    def reason(self) -> str:
+        """The verdict that decided: the last one that did not just let the write pass."""
+        passing = {"pass", "unchanged", "new", "add", "none", "allow", "ambiguous"}
+        deciding = [v for v in self.ledger if v.outcome not in passing and v.step != "categorise"]
+        return (deciding or list(self.ledger))[-1].reason
+
+
+def put_many(room: Room, tier: str, memos: Sequence[Memo]) -> list[Written]:
+    """Write a batch into one tier, in one transaction; each memo sees those before it."""
+    if not memos:
+        return []
+    store = room.store(tier)
+    proposals = [_propose(room, tier, memo) for memo in memos]
+    _check_conversation(room, tier)
+    setting = Setting(room.spec, room.taxonomy, room.now, _canonical(room))
+    drafts = [_screened(room, store, proposal, setting) for proposal in proposals]
+    embeddings = _embed(room, drafts)
+    for attempt in range(ATTEMPTS):
+        plans, settled = _settle(room, store, drafts, embeddings, setting)
+        try:
+            room.apply(store, *(operation for p in plans for operation in p.operations))
+        except Conflict:
+            # Somebody changed a neighbour between our look and our write: look again and decide anew.
+            if attempt == ATTEMPTS - 1:
+                raise
+            continue
+        return [_written(p, d) for p, d in zip(plans, settled, strict=True)]
+    raise AssertionError("unreachable")
+
+
+def _written(p: Plan, draft: Draft) -> Written:
+    return Written(p.outcome, p.entry.id if p.entry else draft.proposal.id, p.entry, draft.ledger)
+
+
+def _propose(room: Room, tier: str, memo: Memo) -> Proposal:
+    definition = room.spec.tier(tier)
+    conversation = room.keys.get("conversation")
+    default = Lifetime.LONG_TERM if definition.persistent or conversation is None else Lifetime.CONVERSATION
+    if definition.persistent is False and "conversation" in {key.name for key in definition.anchor}:
+        default = Lifetime.CONVERSATION
+    sources = [room.entry(id)[1] for id in memo.derived_from]
+    owner = inputs.label(memo.owner, "owner")
+    if room.agent is not None and owner not in room.owners:
+        raise InvalidInput(f"agent {room.agent!r} cannot write for {owner!r}", fix="use its own name or 'shared'")
+    return Proposal(
+        id=new_id(),
+        scope=room.scope(tier),
+        content=inputs.text(memo.content, "content", room.spec.reference_only.max_chars),
+        curator=_curator(room, memo),
+        source=inputs.label(memo.source or room.agent or "user", "source"),
+        origin=room.origin.capped(*(entry.trust for entry in sources)),
+        owner=owner,
+        importance=inputs.importance(memo.importance),
+        kind=inputs.choice(memo.kind, Kind, "kind") if memo.kind is not None else None,
+        lifetime=inputs.choice(memo.lifetime, Lifetime, "lifetime") if memo.lifetime is not None else default,
+        tags=inputs.tags(memo.tags),
+        conversation=conversation,
+        links=tuple(_link(room, link) for link in memo.links),
+        derived_from=tuple(entry.id for entry in sources),
+        derived_trust=tuple(entry.trust for entry in sources),
+        valid_at=inputs.moment(memo.valid_at, "valid_at") if memo.valid_at is not None else None,
+        supersedes=parse_id(memo.supersedes, "supersedes") if memo.supersedes is not None else None,
+        gate=memo.gate,
+        metadata=inputs.metadata(memo.metadata),
+    )
+
+
+def _curator(room: Room, memo: Memo) -> Curator:
+    """Who curates follows from who is acting; only an author may mark what they write as an import."""
+    if memo.curator is None:
+        return room.curator
+    asked = inputs.choice(memo.curator, Curator, "curator")
+    if asked is not room.curator and not (asked is Curator.IMPORT and room.curator is Curator.AUTHOR):
+        raise Refused(f"{room.origin.principal!r} writes as {room.curator}, not as {asked}", fix="leave curator out")
+    return asked
+
+
+def _link(room: Room, link: SourceLink | str) -> SourceLink:
+    """A link pins the version that was read; a bare id pins the present one."""
+    source = link if isinstance(link, str) else link.source
+    document = room.local.documents([source]).get(source)
+    if document is None or document.removed:
+        raise NotFound(f"no document {source[:60]!r} to link to", fix="add it first, as with `mnemon document add`")
+    return SourceLink(source, document.version) if isinstance(link, str) else link
+
+
+def _check_conversation(room: Room, tier: str) -> None:
+    if "conversation" not in {key.name for key in room.spec.tier(tier).anchor}:
+        return
+    conversation = room.local.conversation(room.keys.get("conversation", ""))
+    if conversation is not None and conversation.status is Status.ARCHIVED:
+        raise InvalidTransition(
+            f"conversation {conversation.ref_code} is archived and takes no more entries",
+            fix="start a new conversation",
+        )
+
+
+def _canonical(room: Room) -> tuple[Canonical, ...]:
+    wanted = set(room.spec.reference_only.non_mirror)
+    found: list[Canonical] = []
+    if NAMED_ENTRIES in wanted:
+        for store in (room.local, room.account):
+            found.extend(Canonical(n.name, NAMED_ENTRIES, n.body) for n in store.named())
+    documents = room.local.documents().values() if wanted - {NAMED_ENTRIES} else ()
+    found.extend(Canonical(d.id, d.collection, d.body) for d in documents if d.collection in wanted and not d.removed)
+    return tuple(found)
+
+
+def _screened(room: Room, store: Store, proposal: Proposal, setting: Setting) -> Draft:
+    trust = min((proposal.origin.trust, *proposal.derived_trust))
+    typology = room.spec.tier(proposal.scope.tier).typology
+    start = Draft(
+        proposal=proposal,
+        content=proposal.content,
+        kind=proposal.kind or (Kind.SEMANTIC if Kind.SEMANTIC in typology else typology[0]),
+        trust=trust,
+        gate=proposal.gate or GateVerdict(Gate.ALLOW, 1.0, ""),
+    )
+    try:
+        return run(SCREEN, start, setting)
+    except MirrorsCanonical as refusal:
+        detail = {"tier": proposal.scope.tier, "cause": "repeats a canonical body", "mirrors": refusal.mirrors}
+        room.apply(store, Record(EventDraft("entry.refused", proposal.id, detail)))
+        raise
+
+
+def _embed(room: Room, drafts: Sequence[Draft]) -> list[Embedding | None]:
+    """Vectors for what will be stored. If the embedder fails, the text is kept and its vector comes later."""
+    wanted = [i for i, draft in enumerate(drafts) if not draft.settled]
+    out: list[Embedding | None] = [None] * len(drafts)
+    if room.embedder is None or not wanted:
+        return out
+    try:
+        vectors = room.embedder.embed_memories([drafts[i].content for i in wanted])
+    except EmbedderError:
+        return out
+    for i, vector in zip(wanted, vectors, strict=True):
+        out[i] = Embedding(room.embedder.model, vector)
+    return out
+
+
+def _settle(
+    room: Room, store: Store, drafts: Sequence[Draft], embeddings: Sequence[Embedding | None], setting: Setting
+) -> tuple[list[Plan], list[Draft]]:
+    """Fold over the batch: every draft is compared with the store as the drafts before it will have left it."""
+    secret = store.secret()
+    batch = _Batch()
+    plans: list[Plan] = []
+    settled: list[Draft] = []
+    for draft, embedding in zip(drafts, embeddings, strict=True):
+        if not draft.settled:
+            near = batch.view(_neighbours(store, draft, embedding), draft, embedding)
+            draft = run(SETTLE, draft, replace(setting, neighbours=near))
+        planned = plan(draft, setting, actor=str(room.actor), embedding=embedding, secret=secret)
+        batch.add(planned, embedding)
+        plans.append(planned)
+        settled.append(draft)
+    return plans, settled
+
+
+class _Batch:
+    """What the earlier members of a batch will have changed by the time a later one is stored."""
+
+    def __init__(self) -> None:
+        self._changed: dict[str, Entry] = {}
+        self._vectors: dict[str, Vector] = {}
+
+    def add(self, planned: Plan, embedding: Embedding | None) -> None:
+        for operation in planned.operations:
+            if isinstance(operation, SaveEntry):
+                self._changed[operation.entry.id] = operation.entry
+                if operation.expect == 0 and embedding is not None:
+                    self._vectors[operation.entry.id] = embedding.vector
+
+    def view(self, found: list[Near], draft: Draft, embedding: Embedding | None) -> tuple[Near, ...]:
+        stored = {near.entry.id for near in found}
+        current = [replace(near, entry=self._changed.get(near.entry.id, near.entry)) for near in found]
+        p = draft.proposal
+        mine = [
+            Near(entry, self._cosine(entry.id, embedding))
+            for entry in self._changed.values()
+            if entry.id not in stored and entry.scope == p.scope and entry.owner == p.owner
+        ]
+        return tuple(near for near in (*current, *mine) if near.entry.state in (State.ACTIVE, State.HELD))
+
+    def _cosine(self, id: str, embedding: Embedding | None) -> float | None:
+        vector = self._vectors.get(id)
+        return None if vector is None or embedding is None else float(np.dot(vector, embedding.vector))
+
+
+def _neighbours(store: Store, draft: Draft, embedding: Embedding | None) -> list[Near]:
+    """The entries of the same scope and owner that a new one may repeat or contradict."""
+    p = draft.proposal
+    selection = Selection((p.scope,), frozenset({Visibility.OPEN}), (p.owner,))
+    cosines: dict[str, float | None] = {}
+    if embedding is not None:
+        found = store.nearest(selection, embedding.model, embedding.vector, NEIGHBOURS)
+        cosines.update((n.id, n.cosine) for n in found)
+    asked = tuple(dict.fromkeys(terms(draft.content)))[:16]
+    for row in store.keyword(selection, asked, NEIGHBOURS).rows:
+        cosines.setdefault(row.id, None)
+    if p.supersedes is not None:
+        cosines.setdefault(p.supersedes, None)
+    entries = store.entries(cosines)
+    if p.supersedes is not None and p.supersedes not in entries:
+        raise NotFound(f"no entry {p.supersedes} to supersede in this tier", fix="give the id of an active entry")
+    twin = store.twin(p.scope, p.owner, content_key(draft.content))
+    near = [Near(entries[id], cosine) for id, cosine in cosines.items() if id in entries]
+    near = [n for n in near if n.entry.scope == p.scope and (twin is None or n.entry.id != twin.id)]
+    return [Near(twin, cosines.get(twin.id)), *near] if twin is not None else near
+
+
+_PATCHABLE = ("content", "importance", "tags", "kind", "lifetime", "metadata", "valid_at")
+
+
+def update(room: Room, id: str, patch: Mapping[str, Any], *, expect: int | None = None) -> Written:
+    """Change an entry. Its origin, scope and owner stay; its trust can only fall to that of the editor."""
+    unknown = set(patch) - set(_PATCHABLE)
+    if unknown or not patch:
+        raise InvalidInput(
+            f"cannot update {', '.join(sorted(unknown))}" if unknown else "the patch is empty",
+            fix=f"change one or more of: {', '.join(_PATCHABLE)}",
+        )
+    for attempt in range(ATTEMPTS):
+        store, entry = room.entry(id)
+        if expect is not None and entry.version != expect:
+            raise Conflict(f"entry {entry.id} is at version {entry.version}, not {expect}", fix="read it again")
+        changed, ledger = _patched(room, store, entry, patch)
+        embedding = _reembedded(room, entry, changed)
+        save = SaveEntry(changed, entry.version, "entry.updated", "update", ledger, embedding)
+        try:
+            room.apply(store, save)
+        except Conflict:
+            if expect is not None or attempt == ATTEMPTS - 1 or _text_taken(store, changed):
+                raise
+            continue
+        return Written("updated", entry.id, changed, ledger)
+    raise AssertionError("unreachable")
+
+
+def _text_taken(store: Store, entry: Entry) -> bool:
+    twin = store.twin(entry.scope, entry.owner, content_key(entry.content))
+    return twin is not None and twin.id != entry.id
+
+
+def _patched(room: Room, store: Store, entry: Entry, patch: Mapping[str, Any]) -> tuple[Entry, tuple[Verdict, ...]]:
+    if VISIBILITY[entry.state] is Visibility.HISTORY:
+        raise InvalidTransition(f"entry {entry.id} is {entry.state} and cannot be changed", fix="restore it first")
+    readers: dict[str, Callable[[Any], Any]] = {
+        "importance": inputs.importance,
+        "tags": inputs.tags,
+        "kind": lambda value: inputs.choice(value, Kind, "kind"),
+        "lifetime": lambda value: inputs.choice(value, Lifetime, "lifetime"),
+        "metadata": inputs.metadata,
+        "valid_at": lambda value: inputs.moment(value, "valid_at"),
+    }
+    changes: dict[str, Any] = {key: readers[key](value) for key, value in patch.items() if key != "content"}
+    ledger: tuple[Verdict, ...] = ()
+    trust = min(entry.trust, room.origin.trust)
+    if "content" in patch:
+        draft = _rescreened(room, store, entry, patch["content"], trust)
+        ledger = draft.ledger
+        changes.update(content=draft.content, category=draft.category, gate=draft.gate)
+        if draft.gate.verdict is Gate.HOLD and entry.state is State.ACTIVE:
+            held = entry.moved(State.HELD, at=room.now, cause=draft.gate.reason, actor=str(room.actor))
+            changes.update(state=held.state, transition=held.transition)
+    return replace(entry, updated_at=room.now, trust=trust, version=entry.version + 1, **changes), ledger
+
+
+def _rescreened(room: Room, store: Store, entry: Entry, content: object, trust: Trust) -> Draft:
+    proposal = Proposal(
+        id=entry.id,
+        scope=entry.scope,
+        content=inputs.text(content, "content", room.spec.reference_only.max_chars),
+        curator=room.curator,
+        source=entry.source,
+        origin=room.origin.capped(trust),
+        owner=entry.owner,
+        importance=entry.importance,
+        kind=entry.kind,
+    )
+    setting = Setting(room.spec, room.taxonomy, room.now, _canonical(room))
+    draft = _screened(room, store, proposal, setting)
+    if draft.settled:
+        raise Refused(f"the new text would be discarded: {draft.gate.reason}", fix="write a full statement")
+    return draft
+
+
+def _reembedded(room: Room, old: Entry, new: Entry) -> Embedding | None:
+    if room.embedder is None or old.content == new.content:
+        return None
+    try:
+        return Embedding(room.embedder.model, room.embedder.embed_memories([new.content])[0])
+    except EmbedderError:
+        return None
+
+
+def move(room: Room, id: str, state: State, action: str, cause: str) -> Entry:
+    """Change an entry's state, stamped with time, cause and actor; the row stays."""
+    for attempt in range(ATTEMPTS):
+        store, entry = room.entry(id)
+        if entry.state is state:
+            raise InvalidTransition(f"entry {entry.id} is already {state}", fix="nothing to do")
+        back = {"superseded_by": None, "invalid_at": None} if state is State.ACTIVE else {}
+        moved = entry.moved(state, at=room.now, cause=cause, actor=str(room.actor), version=entry.version + 1, **back)
+        try:
+            room.apply(store, SaveEntry(moved, entry.version, action, cause))
+        except Conflict as conflict:
+            if state is State.ACTIVE and _text_taken(store, moved):
+                raise Conflict(
+                    f"an active entry already holds the text of {entry.id}", fix="forget that one first"
+                ) from conflict
+            if attempt == ATTEMPTS - 1:
+                raise
+            continue
+        return moved
+    raise AssertionError("unreachable")
+
+
+def backfill(room: Room, limit: int) -> int:
+    """Embed entries that have no vector of the present model; returns how many got one."""
+    if room.embedder is None:
+        return 0
+    done = 0
+    for store in (room.local, room.account):
+        missing = store.unembedded(room.embedder.model, limit - done) if done < limit else []
+        if not missing:
+            continue
+        vectors = room.embedder.embed_memories([m.content for m in missing])
+        operations: list[Operation] = [
+            SaveEmbedding(m.id, m.version, Embedding(room.embedder.model, v))
+            for m, v in zip(missing, vectors, strict=True)
+        ]
+        room.apply(store, *operations)
+        done += len(missing)
+    return done
