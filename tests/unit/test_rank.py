@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from mnemon.model.entry import Access, Document, Entry, Scope, SourceLink
 from mnemon.ports.store import KeywordMatches, Neighbour, TermRow
 from mnemon.read.fuse import Fusion, Match, fuse
-from mnemon.read.rank import Ranking, choose_profile, drop_repeats, provenance, rank
+from mnemon.read.rank import Ranking, choose_profile, drop_repeats, provenance, rank, without_names
 from mnemon.read.signals import Signal, keyword, structured, vector
 from mnemon.spec import load_preset
 from mnemon.spec.types import MemorySpec
@@ -213,3 +213,18 @@ def test_frequency_never_outgrows_the_logarithm() -> None:
     entry = with_id("a", make_entry(importance=1.0))
     (hit,) = rank({"a": entry}, matched(a=1.0), Ranking(spec, NOW, {"a": Access(20, NOW)}))
     assert hit.score.frequency == pytest.approx(1 + math.log(21))
+
+
+@pytest.mark.parametrize(
+    ("query", "sources", "asked"),
+    [
+        ("What did Caroline say about Rome?", {"Caroline", "Mel"}, "What did say about Rome?"),
+        ("Where is Caroline's book?", {"Caroline"}, "Where is book?"),
+        ("Caroline", {"Caroline"}, "Caroline"),
+        ("Who painted it?", {"Caroline"}, "Who painted it?"),
+        ("Where is the lantern?", set(), "Where is the lantern?"),
+    ],
+)
+def test_meaning_is_asked_without_the_names_of_those_who_spoke(query: str, sources: set[str], asked: str) -> None:
+    """R1: names of sources are left to the structured signal; a question that is only a name stays."""
+    assert without_names(query, sources) == asked

@@ -24,6 +24,7 @@ from mnemon.model.statements import contradicts, says_the_same
         ("The API server listens on port 9000", "The API server listens on port 8080"),
         ("My favourite tea is oolong", "My favourite tea is sencha"),
         ("Bob is a citizen of France", "Bob is a citizen of Spain"),
+        ("Bob is a citizen of South Korea", "Bob is a citizen of South Africa"),
     ],
 )
 def test_one_thing_with_two_values(new: str, old: str) -> None:

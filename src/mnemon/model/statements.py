@@ -177,7 +177,8 @@ def _copula_fixes(
         return True
     if len(rest) >= 2 and (rest[0].endswith("ed") or rest[0] in _PARTICIPLES) and rest[1] in _PREPOSITIONS:
         return True
-    if rest and rest[-1] in {"of", "from"}:
+    # "a citizen of United | Kingdom": the two values may themselves begin alike.
+    if any(word in {"of", "from"} and len(rest) - i <= 3 for i, word in enumerate(rest)):
         return True
     one_valued_subject = "of" in subject or any(w in _ATTRIBUTES for w in subject)
     both_named = set(mine) & a.specifics and set(theirs) & b.specifics

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -14,7 +15,7 @@ from mnemon.model.text import STOP_WORDS, content_key, terms, words
 from mnemon.model.values import Authority
 from mnemon.ports.embedder import Vector
 from mnemon.ports.store import Verdict
-from mnemon.read.decay import decay_factor, frequency, last_seen, relevance
+from mnemon.read.decay import decay_factor, frequency, relevance
 from mnemon.read.fuse import Match
 from mnemon.spec.types import MemorySpec
 
@@ -173,5 +174,15 @@ def query_terms(query: str, most: int = 32) -> tuple[str, ...]:
     return tuple(dict.fromkeys(terms(query)))[:most]
 
 
-def seen(hit: Hit) -> datetime:
-    return last_seen(hit.entry, hit.access)
+def without_names(query: str, sources: Iterable[str]) -> str:
+    """A question without the names of those who said things, for comparing meanings.
+
+    A name pulls a vector toward texts that address the person, while what is asked for was mostly said *by* them;
+    who said it is the structured signal's to know. If nothing else was asked, the question stays as it is.
+    """
+    names = {word for source in sources for word in words(source)}
+    kept = [part for part in query.split() if not names.intersection(words(_POSSESSIVE.sub("", part)))]
+    return " ".join(kept) if query_terms(" ".join(kept)) else query
+
+
+_POSSESSIVE = re.compile(r"['’]s\b")

@@ -7,29 +7,28 @@ from collections.abc import Sequence
 from mnemon.model.entry import Entry, NamedEntry
 from mnemon.model.text import estimate_tokens
 from mnemon.model.values import Kind
-from mnemon.ports.embedder import Vector
 from mnemon.ports.store import Filters
 from mnemon.read.context import Context, Slice, compose, item, render
-from mnemon.read.rank import Hit
 from mnemon.service import inputs
-from mnemon.service.reading import Question, counted, query_vector, search, selections, with_provenance
+from mnemon.service.reading import Question, Search, counted, profile_of, search, selections, with_provenance
 from mnemon.service.room import Room
 from mnemon.spec.types import Injection, Tier
 
 
 def context(
-    room: Room, query: str = "", *, tiers: tuple[str, ...] | None = None, budget: int | None = None, count: bool = False
+    room: Room, query: str, *, tiers: tuple[str, ...] | None, budget: int | None, profile: str, count: bool
 ) -> Context:
     """Compose the orientation document. Deterministic, spends no tokens, and by default counts no retrieval, so that
     asking twice gives the same bytes."""
     query = inputs.query(query)
     allowed = room.spec.context_budget if budget is None else inputs.limit(budget, 1_000_000)
     reachable = room.reachable(tiers)
-    notes: list[str] = []
-    vector = query_vector(room, query, notes)
+    cap = profile_of(room, profile).inject_cap or room.spec.inject_cap
     standing = _standing(room, reachable)
     fixed = {entry.id for entry in standing}
-    found = {t.name: [h for h in _slice(room, t, query, vector) if h.id not in fixed] for t in reachable}
+    searches = {t.name: _slice(room, t, query, cap) for t in reachable}
+    found = {name: [hit for hit in done.kept if hit.id not in fixed] for name, done in searches.items()}
+    notes = dict.fromkeys(note for done in searches.values() for note in done.notes)
     hits = {hit.id: hit for found_hits in found.values() for hit in with_provenance(room, found_hits)}
     slices = [
         Slice(t.name, tuple(item(h.entry, hits[h.id].provenance) for h in found[t.name])) for t in reachable[::-1]
@@ -69,8 +68,7 @@ def _standing(room: Room, tiers: Sequence[Tier]) -> list[Entry]:
     return sorted(found, key=lambda entry: (entry.created_at, entry.id))
 
 
-def _slice(room: Room, tier: Tier, query: str, vector: Vector | None) -> list[Hit]:
+def _slice(room: Room, tier: Tier, query: str, cap: int) -> Search:
     """What one tier offers: everything recent if it is always present, what matches otherwise."""
     always = injection(room, tier).mode == "always"
-    question = Question("" if always else query, (tier.name,), limit=room.spec.inject_cap, profile="deep")
-    return list(search(room, question, vector, embed=False).kept)
+    return search(room, Question("" if always else query, (tier.name,), limit=cap))

@@ -13,11 +13,11 @@ from mnemon.ports.embedder import Vector
 from mnemon.ports.store import Filters, Selection, Store, Verdict
 from mnemon.read import signals
 from mnemon.read.fuse import fuse
-from mnemon.read.rank import Hit, Ranking, choose_profile, drop_repeats, provenance, query_terms, rank
+from mnemon.read.rank import Hit, Ranking, choose_profile, drop_repeats, provenance, query_terms, rank, without_names
 from mnemon.read.signals import Signal
 from mnemon.service import inputs
 from mnemon.service.room import Room
-from mnemon.spec.types import DecayModel, Tier
+from mnemon.spec.types import DecayModel, Profile, Tier
 
 NO_EMBEDDER = "no embedding model: found by keyword only"
 
@@ -102,14 +102,12 @@ def read(room: Room, question: Question, *, count: bool = True) -> Recall:
     return Recall(question.query, found.question.profile, tuple(hits), found.notes)
 
 
-def search(room: Room, question: Question, vector: Vector | None = None, embed: bool = True) -> Search:
+def search(room: Room, question: Question) -> Search:
     question = _checked(room, question)
     notes: list[str] = []
-    if embed and vector is None:
-        vector = query_vector(room, question.query, notes)
     tiers = room.reachable(question.tiers)
     terms = query_terms(question.query)
-    fetched = _fetch(room, tiers, question, terms, vector)
+    fetched = _fetch(room, tiers, question, terms, notes)
     given = Ranking(room.spec, question.as_of or room.now, _access(room, fetched.entries), _closed(room, tiers))
     matches = fuse(fetched.signals, room.spec.retrieval)
     ranked = rank(fetched.entries, matches, given)
@@ -122,20 +120,25 @@ def search(room: Room, question: Question, vector: Vector | None = None, embed: 
 def _checked(room: Room, question: Question) -> Question:
     query = inputs.query(question.query)
     profile = choose_profile(query) if question.profile == "auto" else question.profile
-    if profile not in room.spec.profiles:
-        known = ", ".join(["auto", *room.spec.profiles])
-        raise InvalidQuery(f"unknown profile {str(profile)[:60]!r}", fix=f"use one of: {known}")
+    profile_of(room, profile)
     if question.limit is not None:
         inputs.limit(question.limit)
     as_of = inputs.moment(question.as_of, "as_of") if question.as_of is not None else None
     return replace(question, query=query, profile=profile, as_of=as_of)
 
 
+def profile_of(room: Room, name: str) -> Profile:
+    if name not in room.spec.profiles:
+        known = ", ".join(["auto", *room.spec.profiles])
+        raise InvalidQuery(f"unknown profile {str(name)[:60]!r}", fix=f"use one of: {known}")
+    return room.spec.profiles[name]
+
+
 def _limit(room: Room, question: Question) -> int:
     return question.limit or room.spec.profiles[question.profile].limit
 
 
-def query_vector(room: Room, query: str, notes: list[str]) -> Vector | None:
+def _query_vector(room: Room, query: str, notes: list[str]) -> Vector | None:
     if "vector" not in room.spec.retrieval.signals or not query.strip():
         return None
     if room.embedder is None:
@@ -169,9 +172,7 @@ def selections(room: Room, tiers: Sequence[Tier], question: Question) -> list[tu
     return found
 
 
-def _fetch(
-    room: Room, tiers: Sequence[Tier], question: Question, terms: tuple[str, ...], vector: Vector | None
-) -> _Fetched:
+def _fetch(room: Room, tiers: Sequence[Tier], question: Question, terms: tuple[str, ...], notes: list[str]) -> _Fetched:
     retrieval = room.spec.retrieval
     places = selections(room, tiers, question)
     if not question.query.strip():
@@ -179,18 +180,27 @@ def _fetch(
         admitted = _as_of(room, recent, question.as_of)
         return _Fetched(admitted, (Signal("recency", dict.fromkeys(admitted, 1.0)),))
     asked: list[Signal] = []
+    entries: dict[str, Entry] = {}
     if "keyword" in retrieval.signals and terms:
         asked.append(signals.keyword(store.keyword(sel, terms, retrieval.candidates) for store, sel in places))
+        entries |= _entries(places, asked[-1].scores)
+    # Words come first, so that the names of who said things are known before the meaning is asked for.
+    meaning = without_names(question.query, {entry.source for entry in entries.values()})
+    vector = _query_vector(room, meaning, notes)
     if vector is not None and room.embedder is not None:
         model = room.embedder.model
         near = [n for store, sel in places for n in store.nearest(sel, model, vector, retrieval.candidates)]
         asked.append(signals.vector(near, model.floor))
-    ids = {id for signal in asked for id in signal.scores}
-    entries = {id: e for store, _ in places for id, e in store.entries(ids).items()}
+        entries |= _entries(places, asked[-1].scores.keys() - entries.keys())
     entries = _as_of(room, entries, question.as_of)
     if "structured" in retrieval.signals:
         asked.append(signals.structured(entries.values(), terms))
     return _Fetched(entries, tuple(Signal(s.name, {i: v for i, v in s.scores.items() if i in entries}) for s in asked))
+
+
+def _entries(places: Sequence[tuple[Store, Selection]], ids: Iterable[str]) -> dict[str, Entry]:
+    wanted = list(ids)
+    return {id: entry for store, _ in places for id, entry in store.entries(wanted).items()} if wanted else {}
 
 
 def _as_of(room: Room, entries: dict[str, Entry], at: datetime | None) -> dict[str, Entry]:

@@ -13,7 +13,7 @@ from mnemon.service.room import Room
 
 BODY_LIMIT = 100_000
 DOCUMENT_LIMIT = 5_000_000
-NAMED_TIERS_HINT = "named entries live in a persistent tier, such as workspace or account"
+_MOVING = {"channel", "conversation", "session"}  # scopes that come and go; a standing page belongs above them
 
 
 def named(room: Room) -> list[NamedEntry]:
@@ -63,10 +63,10 @@ def _named_tier(room: Room, tier: str | None, before: NamedEntry | None) -> str:
         if tier not in (None, before.tier):
             raise InvalidScope(f"{before.name} is in the {before.tier} tier", fix="leave the tier out")
         return before.tier
-    persistent = [t.name for t in room.spec.tiers if t.persistent]
-    chosen = tier or next((name for name in ("workspace", *persistent) if name in persistent), "")
-    if chosen not in persistent or (len(room.spec.tier(chosen).anchor) > 1 and chosen == "channel"):
-        raise InvalidScope(f"tier {chosen!r} cannot hold named entries", fix=NAMED_TIERS_HINT)
+    homes = [t.name for t in room.spec.tiers if t.persistent and not _MOVING & {key.name for key in t.anchor}]
+    chosen = tier if tier is not None else homes[0]
+    if chosen not in homes:
+        raise InvalidScope(f"tier {chosen!r} cannot hold named entries", fix=f"use one of: {', '.join(homes)}")
     return chosen
 
 

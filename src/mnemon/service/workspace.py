@@ -16,7 +16,7 @@ from mnemon.model.entry import Access, Document, Entry, NamedEntry, SourceLink, 
 from mnemon.model.errors import InvalidInput, InvalidQuery
 from mnemon.model.events import Event, chain_faults
 from mnemon.model.ids import parse_id
-from mnemon.model.values import SHARED, Curator, Kind, Lifetime, State, Trust, Visibility
+from mnemon.model.values import SHARED, VISIBILITY, Curator, Kind, Lifetime, State, Trust, Visibility
 from mnemon.ports.store import Census, Filters, Finding, LinkAction, Selection, Verdict
 from mnemon.read.context import Context
 from mnemon.read.decay import awaits_disposition, decay_factor, frequency, relevance
@@ -186,7 +186,11 @@ class Workspace:
     ) -> Question:
         tiers = None if tier is None else (tier,) if isinstance(tier, str) else tuple(tier)
         moment = inputs.moment(as_of, "as_of") if as_of is not None else None
-        return Question(query, tiers, profile, limit, self._filters(conditions), held, history, moment)
+        filters = self._filters(conditions)
+        # Asking for a state is asking to see it.
+        seen = {VISIBILITY[state] for state in filters.states}
+        held, history = held or Visibility.HELD in seen, history or Visibility.HISTORY in seen
+        return Question(query, tiers, profile, limit, filters, held, history, moment)
 
     def _filters(self, conditions: Mapping[str, Any]) -> Filters:
         known = ("kind", "category", "tags", "source", "curator", "state", "since", "until")
@@ -196,11 +200,17 @@ class Workspace:
         return reading.filters(**conditions)
 
     def context(
-        self, query: str = "", *, tiers: Sequence[str] | None = None, budget: int | None = None, count: bool = False
+        self,
+        query: str = "",
+        *,
+        tiers: Sequence[str] | None = None,
+        budget: int | None = None,
+        profile: str = "balanced",
+        count: bool = False,
     ) -> Context:
         """The orientation document for a prompt: `str()` of it is the text, `.document` the same as data."""
         chosen = tuple(tiers) if tiers is not None else None
-        return orienting.context(self.room, query, tiers=chosen, budget=budget, count=count)
+        return orienting.context(self.room, query, tiers=chosen, budget=budget, profile=profile, count=count)
 
     def get(self, id: str) -> Entry:
         return self.room.entry(id)[1]

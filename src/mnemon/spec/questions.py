@@ -71,7 +71,7 @@ QUESTIONS = (
         KEEP,
     ),
     Question("tiers", "tiers", "Which tiers, by name, separated by commas? (or keep: all of them)", KEEP),
-    Question("store", "backend", "Where is it kept?", "sqlite", ("sqlite", "memory", "postgres")),
+    Question("store", "backend", "Where is it kept?", "sqlite", ("sqlite", "memory")),
     Question("embedder", "backend", "Which embedding model? (auto: the local one if present; none: keywords)", "auto"),
     Question("fusion", "retrieval", "How are words and meaning combined?", KEEP, (KEEP, "zscore", "rrf")),
     Question(

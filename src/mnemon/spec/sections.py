@@ -115,7 +115,7 @@ def _boundary(table: Table) -> Boundary:
 def read_backend(root: Table) -> Backend:
     table = root.table("backend")
     backend = Backend(
-        store=table.choice("store", ("sqlite", "memory", "postgres")),
+        store=table.choice("store", ("sqlite", "memory")),
         checkpointer=table.choice("checkpointer", ("separate-file", "none"), "separate-file"),
         embedder=table.text("embedder", "auto", example="auto"),
     )
@@ -138,7 +138,7 @@ def read_retrieval(root: Table, tiers: tuple[str, ...]) -> Retrieval:
         tier_weights=_weights(table, "tier_weights", tiers),
         dedup_cosine=table.number("dedup_cosine", 0.9, above=True, high=1.0),
         recency_tiers=table.choices("recency_tiers", tiers, (), example=tiers[:1]),
-        rerank=table.choice("rerank", ("none", "model"), "none"),
+        rerank=table.choice("rerank", ("none",), "none"),
     )
     table.close()
     return retrieval

@@ -75,7 +75,7 @@ class Tier:
 class Backend:
     """Where memory is kept, where agent checkpoints are, and which model makes the vectors."""
 
-    store: Literal["sqlite", "memory", "postgres"]
+    store: Literal["sqlite", "memory"]
     checkpointer: Literal["separate-file", "none"]
     embedder: str
 
@@ -93,7 +93,7 @@ class Retrieval:
     tier_weights: dict[str, float]
     dedup_cosine: float
     recency_tiers: tuple[str, ...]
-    rerank: Literal["none", "model"]
+    rerank: Literal["none"]
 
 
 class LifecyclePolicy(StrEnum):

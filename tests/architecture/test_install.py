@@ -1,0 +1,66 @@
+"""What an install costs: packages, imports, and nothing from the network."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+import tomllib
+from importlib.metadata import distribution, requires
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+_NAME = re.compile(r"[A-Za-z0-9._-]+")
+
+
+def closure(requirements: list[str]) -> set[str]:
+    """Every distribution that these requirements bring, extras and other platforms left out."""
+    found: set[str] = set()
+    waiting = list(requirements)
+    while waiting:
+        requirement = waiting.pop()
+        if "extra ==" in requirement or "platform_system ==" in requirement or "sys_platform ==" in requirement:
+            continue
+        match = _NAME.match(requirement)
+        assert match is not None
+        name = match.group().lower()
+        if name not in found and "python_version <" not in requirement:
+            found.add(name)
+            waiting.extend(requires(name) or [])
+    return found
+
+
+def test_the_core_is_at_most_fifteen_packages() -> None:
+    """Install: the core with all that it brings stays under fifteen packages."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    assert 0 < len(closure(project["dependencies"])) + 1 <= 15
+
+
+def test_every_installed_package_is_pinned() -> None:
+    """Install: what the project asks for, directly or not, has its version in constraints.txt."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    wanted = [*project["dependencies"], *(r for extra in project["optional-dependencies"].values() for r in extra)]
+    pins = (ROOT / "constraints.txt").read_text("utf-8").splitlines()
+    pinned = {line.split("==")[0].lower().replace("_", "-") for line in pins if "==" in line}
+    assert {name.replace("_", "-") for name in closure(wanted)} <= pinned
+
+
+def test_importing_mnemon_loads_none_of_the_engine() -> None:
+    """Install: `import mnemon` is cheap: numpy, the database and the embedding runtime come on first use."""
+    code = "import sys, mnemon; print({'numpy', 'apsw', 'onnxruntime', 'rich', 'click'} & set(sys.modules))"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "set()\n"
+
+
+def test_opening_does_not_load_the_model() -> None:
+    """Install: opening memory does not wait for the embedding runtime."""
+    code = "import sys, tempfile; from mnemon import Mnemon; Mnemon.open(tempfile.mkdtemp()).workspace(); "
+    code += "print('onnxruntime' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
+
+
+def test_the_installed_version_is_the_declared_one() -> None:
+    """Install: one version number, in the package and in its metadata."""
+    code = "import mnemon; print(mnemon.__version__)"
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    assert shown == project["version"] == distribution("mnemon").version
