@@ -231,7 +231,7 @@ class Mnemon:
             present = {n.name for n in target.named()}
             for default in spec.named:
                 if spec.tier(default.tier).home == home and default.name not in present:
-                    entry = NamedEntry(default.name, default.tier, default.body, now, "mnemon@first-start")
+                    entry = NamedEntry(default.name, default.tier, default.body.strip(), now, "mnemon@first-start")
                     self._once(target, SaveNamed(entry, 0))
 
     def _once(self, store: Store, operation: Operation) -> None:

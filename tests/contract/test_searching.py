@@ -16,7 +16,7 @@ from mnemon.model.entry import Category, Entry, Scope
 from mnemon.model.errors import InvalidInput
 from mnemon.model.text import content_key
 from mnemon.model.text import terms as terms_of
-from mnemon.model.values import SHARED, Curator, Kind, State, Visibility
+from mnemon.model.values import SHARED, Curator, Kind, Lifetime, State, Visibility
 from mnemon.ports.store import (
     DropEntry,
     Embedding,
@@ -89,6 +89,9 @@ ENTRIES = st.builds(
     source=st.sampled_from(["user", "", "a\0b"]),
     tags=st.lists(st.sampled_from(["cat", "Cat", "日本", "a\0", '"', ""]), max_size=3).map(tuple),
     category=st.none() | st.sampled_from(["a", "b", "1"]).map(lambda name: Category(name, 0.5, "v1")),
+    lifetime=st.sampled_from(list(Lifetime)),
+    conversation=st.none() | st.sampled_from(["c1", "c2"]),
+    importance=st.sampled_from([0.0, 0.25, 0.5, 1.0]),
     created_at=st.integers(0, 5).map(later),
 )
 FILTERS = st.builds(
@@ -99,6 +102,9 @@ FILTERS = st.builds(
     sources=st.frozensets(st.sampled_from(["user", "a", "a\0b", ""]), max_size=2),
     curators=st.frozensets(st.sampled_from(list(Curator)), max_size=2),
     states=st.frozensets(st.sampled_from(list(State)), max_size=3),
+    lifetimes=st.frozensets(st.sampled_from(list(Lifetime)), max_size=2),
+    conversations=st.frozensets(st.sampled_from(["c1", "C2"]), max_size=2),
+    min_importance=st.none() | st.sampled_from([0.0, 0.25, 0.3, 1.0]),
     since=st.none() | st.integers(0, 5).map(later),
     until=st.none() | st.integers(0, 6).map(later),
 )

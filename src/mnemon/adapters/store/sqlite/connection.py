@@ -26,6 +26,7 @@ class _Pair:
 
     def __init__(self, opening: Opening) -> None:
         self.memory = opening.connect(opening.memory)
+        self.file = identity(opening)
         _settle(self.memory, sql.SET_MAIN)
         self.access = opening.connect(opening.access)
         _settle(self.access, sql.SET_ACCESS)
@@ -36,6 +37,15 @@ class _Pair:
             with suppress(apsw.Error):  # somebody else is reading: they will write the log back
                 all_rows(db, sql.CHECKPOINT)
             db.close()
+
+
+def identity(opening: Opening) -> tuple[int, int]:
+    """Which file is at the path now."""
+    try:
+        status = opening.memory.stat()
+    except FileNotFoundError:
+        raise missing(opening) from None
+    return status.st_dev, status.st_ino
 
 
 def _settle(db: apsw.Connection, settings: tuple[str, ...]) -> None:
@@ -79,8 +89,7 @@ class Connections:
         if self._closed:
             raise StoreError(f"{self._opening.folder} is closed", fix="open the store again")
         if pair is None:
-            if not self._opening.memory.exists():
-                raise missing(self._opening)
+            identity(self._opening)
             with translated(self._opening.memory):
                 pair = self._local.pair = _Pair(self._opening)
             with self._lock:
@@ -101,7 +110,11 @@ class Connections:
     @contextmanager
     def writing(self) -> Iterator[apsw.Connection]:
         """One transaction that holds the write lock from its start; committed on leaving, or undone."""
-        path, db = self._opening.memory, self._pair().memory
+        path, pair = self._opening.memory, self._pair()
+        db = pair.memory
+        if identity(self._opening) != pair.file:
+            # SQLite would go on writing to the file it has open, and acknowledge what nobody will ever read.
+            raise StoreError(f"{path} was replaced by another file", fix="close the store and open it again")
         with translated(path):
             self._begin(db)
             try:

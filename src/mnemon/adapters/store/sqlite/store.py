@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import TypeVar
@@ -26,6 +27,7 @@ from mnemon.adapters.store.sqlite.rows import (
 from mnemon.adapters.store.sqlite.vectors import VectorCache
 from mnemon.model.conversation import Channel, Conversation, Note, WorkspaceInfo
 from mnemon.model.entry import Access, Document, Entry, NamedEntry, Scope, Version
+from mnemon.model.errors import StoreError
 from mnemon.model.events import Event
 from mnemon.model.text import TOKENIZER_VERSION
 from mnemon.model.values import State
@@ -62,7 +64,7 @@ class SqliteStore:
         cache_bytes: int = 256 << 20,
         known: Sequence[Migration] | None = None,
     ) -> None:
-        opening = Opening(Path(path), role, create, vfs, busy_timeout, known or migrations())
+        opening = Opening(Path(path).absolute(), role, create, vfs, busy_timeout, known or migrations())
         open_files(opening)
         self._connections = Connections(opening)
         self._cache = VectorCache(cache_bytes)
@@ -80,7 +82,8 @@ class SqliteStore:
             applying.run(db, transaction, self._secret)
         dropped = [op.id for op in transaction.operations if isinstance(op, DropEntry)]
         if dropped:
-            with self._connections.counting() as db:
+            # The transaction stands: statistics left behind belong to an id that is never used again.
+            with suppress(StoreError), self._connections.counting() as db:
                 db.execute(sql.DROP_ACCESS, (json_list(dropped),))
 
     def touch(self, ids: Sequence[str], at: datetime) -> Mapping[str, Access]:

@@ -1,0 +1,64 @@
+"""The command line for tests: in this process for the many small ones, as a real process where that matters."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from click.testing import CliRunner, Result
+
+from mnemon.surfaces.cli.main import cli
+
+ROOT = Path(__file__).parents[2]
+COMMAND = [sys.executable, "-m", "mnemon.surfaces.cli.main"]
+
+
+@dataclass(slots=True)
+class Shell:
+    """Somebody's terminal: a data folder, and what they set in their environment."""
+
+    data: Path
+    env: dict[str, str] = field(default_factory=lambda: {"MNEMON_EMBEDDER": "none"})
+
+    def call(self, *args: str, input: str | bytes | None = None) -> Result:
+        return CliRunner().invoke(cli, list(args), input=input, env={"MNEMON_DATA": str(self.data), **self.env})
+
+    def run(self, *args: str, input: str | bytes | None = None) -> str:
+        """What a call that must succeed prints."""
+        result = self.call(*args, input=input)
+        assert result.exit_code == 0, f"{args}: {result.output}"
+        return result.stdout
+
+    def json(self, *args: str, input: str | bytes | None = None, code: int = 0) -> Any:
+        """The one JSON document that a call prints."""
+        result = self.call(*args, "--json", input=input)
+        assert result.exit_code == code, f"{args}: {result.output}"
+        return json.loads(result.stdout)
+
+    def fails(self, *args: str, input: str | bytes | None = None, code: int) -> dict[str, str]:
+        """The error of a call that must fail: typed, with the same exit code whether for people or for programs."""
+        human = self.call(*args, input=input)
+        assert human.exit_code == code, f"{args}: {human.output}"
+        assert human.stderr.startswith("error: ")
+        assert "Traceback" not in human.output
+        error: dict[str, str] = self.json(*args, input=input, code=code)["error"]
+        assert set(error) == {"code", "message", "fix"}
+        return error
+
+    def put(self, text: str, *args: str) -> str:
+        """Remember something, and give its id."""
+        return str(self.json("put", text, *args)["id"])
+
+    def process(self, *args: str, input: bytes | None = None, **env: str) -> subprocess.CompletedProcess[bytes]:
+        return subprocess.run(
+            [*COMMAND, *args], input=input, capture_output=True, env=self.environment(**env), check=False, timeout=60
+        )
+
+    def environment(self, **more: str) -> dict[str, str]:
+        base = {key: value for key, value in os.environ.items() if not key.startswith("MNEMON_")}
+        return {**base, "PYTHONPATH": str(ROOT / "src"), "MNEMON_DATA": str(self.data), **self.env, **more}

@@ -1,0 +1,161 @@
+"""The statements that reach SQLite are a closed set, whatever text is put in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from mnemon.adapters.store.sqlite import SqliteStore, sql
+from mnemon.adapters.store.sqlite.opening import migrations
+from mnemon.adapters.store.sqlite.rows import token
+from mnemon.model.conversation import Note
+from mnemon.model.entry import Category, Document, Scope
+from mnemon.model.errors import Conflict, NotFound
+from mnemon.model.ids import new_id
+from mnemon.model.values import Visibility
+from mnemon.ports.embedder import EmbeddingModel
+from mnemon.ports.store import (
+    DropNotes,
+    Filters,
+    LinkAction,
+    Operation,
+    SaveChannel,
+    SaveConversation,
+    SaveDocument,
+    SaveNamed,
+    SaveNote,
+    Selection,
+)
+from tests.helpers.processes import TORTURE
+from tests.helpers.stores import NOW, channel, commit, conversation, entry, named, put, unit
+
+HOSTILE = ["'", '"', "';--", "a\n", "%_", "*", "{}", "\0", "x'00'", "AND", ":name", "?1", "[", "$.a", "日本", "\u2028"]
+TEXT = st.text(max_size=6) | st.sampled_from(HOSTILE)
+
+
+class Trace:
+    """Statement texts as SQLite sees them, parameters unexpanded; its own inner statements apart."""
+
+    def __init__(self) -> None:
+        self.seen: set[str] = set()
+
+    def watch(self, db: apsw.Connection) -> None:
+        db.trace_v2(apsw.SQLITE_TRACE_STMT, self._note)
+
+    def _note(self, event: dict[str, Any]) -> None:
+        self.seen.add(str(event["sql"]).strip().rstrip(";"))
+
+
+def ours() -> set[str]:
+    found: set[str] = set()
+    for value in vars(sql).values():
+        texts = value if isinstance(value, tuple) else (value,)
+        found |= {text.strip() for text in texts if isinstance(text, str)}
+    return found
+
+
+def inner(statement: str) -> bool:
+    """What SQLite runs for itself: triggers, and the keyword index on its own tables."""
+    return statement.startswith("--") or "'main'." in statement
+
+
+def test_text_never_becomes_a_statement(tmp_path: Path) -> None:
+    """T11: whatever text is put in anywhere, the statements are those of `sql` and of the migrations, no more."""
+    trace = Trace()
+    apsw.connection_hooks.append(trace.watch)
+    store = SqliteStore(tmp_path / "store", role="workspace", create=True)
+
+    @settings(max_examples=5000 if TORTURE else 60, deadline=None, suppress_health_check=list(HealthCheck))
+    @given(data=st.data())
+    def drive(data: st.DataObject) -> None:
+        use_everything(store, data)
+
+    drive()
+    store.close()
+    apsw.connection_hooks.remove(trace.watch)
+    allowed = ours() | made_by_migrations()
+    assert {s for s in trace.seen if s not in allowed and not inner(s)} == set()
+
+
+def use_everything(store: SqliteStore, data: st.DataObject) -> None:
+    """Every operation and question, with scope values, owners, tags, ids, names and terms drawn at random."""
+
+    def text() -> str:
+        return data.draw(TEXT)
+
+    scope = Scope(text(), ((text(), text()), (text(), None)))
+    e = entry(
+        text() + new_id(),
+        scope=scope,
+        owner=text(),
+        tags=(text(), text()),
+        category=Category(text(), 0.5, text()),
+        source=text(),
+        conversation=text(),
+        superseded_by=text(),
+    )
+    room = channel(text() + new_id(), workspace=text(), description=text())
+    talk = conversation(room, new_id() + text())
+    model = EmbeddingModel(text(), 4, text())
+    batch: list[Operation] = [
+        put(e, unit(1, 0, 0, 0), model),
+        SaveNamed(named(text() + new_id(), text()), 0),
+        SaveDocument(Document(text() + new_id(), text(), text(), text(), text(), 1.0, text(), 1, NOW), 0),
+        SaveChannel(room),
+        SaveConversation(talk, None),
+        SaveNote(Note(talk.id, text(), {text(): text()}, NOW, NOW)),
+        LinkAction(text() + new_id(), text(), (e.id,)),
+    ]
+    commit(store, *batch)
+    filters = Filters(
+        tags=frozenset(e.tags[:1]),
+        categories=frozenset({e.category.name if e.category else ""}),
+        sources=frozenset({e.source}),
+    )
+    selection = Selection((scope,), frozenset(Visibility), (e.owner,), filters)
+    assert e.id in {found.id for found in store.find(selection, limit=9999)}
+    store.keyword(selection, [text(), text(), *e.content.split()], 5)
+    assert e.id in {n.id for n in store.nearest(selection, model, unit(1, 0, 0, 0), 9999)}
+    stranger = Selection((Scope(scope.tier, ((text() + "!", text()),)),), owners=None)
+    assert e.id not in {found.id for found in store.find(stranger)}
+    for probe in (text(), e.id):
+        store.entries([probe])
+        store.versions(probe)
+        store.named(probe)
+        store.documents([probe])
+        store.conversation(probe)
+        store.notes(probe)
+        store.events(subject=probe, action=text())
+        store.twin(scope, probe, probe)
+    store.touch([e.id, text()], NOW)
+    for refused in (DropNotes(talk.id, text() + new_id()), DropNotes(new_id())):
+        with pytest.raises((NotFound, Conflict)):
+            commit(store, refused)
+
+
+def made_by_migrations() -> set[str]:
+    """The statements of the migration files, as SQLite splits them."""
+    db = apsw.Connection(":memory:")
+    found = Trace()
+    found.watch(db)
+    for text in (sql.ACCESS_SCHEMA, *(m.text for m in migrations())):
+        for _ in db.execute(text):
+            pass
+    db.close()
+    return found.seen
+
+
+@given(st.lists(st.tuples(st.integers(1, 10**6), st.text(max_size=50)), min_size=2, max_size=2, unique=True))
+def test_a_token_is_one_word_of_one_partition(pairs: list[tuple[int, str]]) -> None:
+    """T07, T54: two terms, or one in two partitions, never share a token; a token is plain ASCII."""
+    first, second = (token(partition, term) for partition, term in pairs)
+    assert first != second
+    assert first.isascii()
+    assert first.isalnum()
+    assert first == first.lower()
+    assert len(first) < 100
