@@ -58,6 +58,10 @@ class Settings:
             preset=env.get("MNEMON_PRESET") or "default",
         )
 
+    def embedder_status(self) -> EmbedderStatus:
+        """Whether the embedder asked for can be had; nothing is opened or loaded."""
+        return embedder_status(self.embedder, self.models)
+
 
 class Mnemon:
     """An account's memory: its workspaces, and what they share."""
@@ -123,7 +127,7 @@ class Mnemon:
         return sorted(self._account.workspaces(), key=lambda info: info.name)
 
     def embedder_status(self) -> EmbedderStatus:
-        return embedder_status(self.settings.embedder, self.settings.models)
+        return self.settings.embedder_status()
 
     @property
     def account(self) -> Store:

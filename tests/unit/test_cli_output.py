@@ -56,7 +56,9 @@ def test_brief_is_one_line_of_at_most_the_width() -> None:
     assert len(brief("word " * 100, 20)) == 20
 
 
-@pytest.mark.parametrize(("place", "said"), [(1, "1st"), (2, "2nd"), (3, "3rd"), (4, "4th"), (11, "11th"), (22, "22nd")])
+@pytest.mark.parametrize(
+    ("place", "said"), [(1, "1st"), (2, "2nd"), (3, "3rd"), (4, "4th"), (11, "11th"), (22, "22nd")]
+)
 def test_places_are_said_in_english(place: int, said: str) -> None:
     assert ordinal(place) == said
 

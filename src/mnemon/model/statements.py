@@ -68,7 +68,7 @@ class Statement:
     negated: bool
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=32768)
 def statement(text: str) -> Statement:
     raw = _WORD.findall(text.replace("’", "'").replace("'", ""))
     folded = _rewrite([fold(w) for w in raw])
@@ -116,10 +116,19 @@ def _numbers(s: Statement) -> set[str]:
 
 def contradicts(new: str, old: str) -> str:
     """Why both cannot hold at once, in words; empty if the rules see no contradiction."""
+    if not any(map(frozenset.intersection, _edges(new), _edges(old))):
+        return ""
     a, b = statement(new), statement(old)
     if a.words == b.words:
         return ""
     return _negates(a, b) or _revalues(a, b)
+
+
+@lru_cache(maxsize=32768)
+def _edges(text: str) -> tuple[frozenset[str], frozenset[str]]:
+    """The first and the last few words: two statements about one thing share some, and this is cheap to see."""
+    plain = text.lower().split()
+    return frozenset(plain[:4]), frozenset(word.rstrip(".,;:!?") for word in plain[-4:])
 
 
 def _negates(a: Statement, b: Statement) -> str:

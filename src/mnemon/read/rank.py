@@ -82,15 +82,15 @@ class Ranking:
 
 
 def score(entry: Entry, match: Match, given: Ranking) -> Score:
-    behaviour = given.spec.behaviour(entry.scope.tier, entry.kind)
+    tier = entry.scope.tier
     access = given.access.get(entry.id)
-    closed_at = given.closed.get(entry.scope.value("conversation") or "")
-    factor = decay_factor(behaviour.decay, entry, access, given.now, closed_at)
+    closed_at = given.closed.get(entry.scope.value("conversation") or "") if given.closed else None
+    factor = decay_factor(given.spec.behaviours[tier, entry.kind].decay, entry, access, given.now, closed_at)
     often = frequency(access)
     value = relevance(entry.importance, factor, often)
     weight = given.spec.retrieval.prior_weight
     prior = (1 - weight) + weight * value
-    tier_weight = given.spec.retrieval.tier_weights.get(entry.scope.tier, 1.0)
+    tier_weight = given.spec.retrieval.tier_weights.get(tier, 1.0)
     return Score(match.value * prior * tier_weight, match, entry.importance, factor, often, value, prior, tier_weight)
 
 

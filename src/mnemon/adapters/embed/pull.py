@@ -68,8 +68,8 @@ ARCTIC: Final = ModelSource(
     name="snowflake-arctic-embed-s-int8",
     dimensions=384,
     query_prefix="Represent this sentence for searching relevant passages: ",
-    # LoCoMo's questions against turns of other conversations: median 0.51; no evidence in the top 50 lies lower.
-    floor=0.5,
+    # LoCoMo's questions against turns of other conversations: median 0.51, 95 % below 0.57; recall is as with 0.
+    floor=0.56,
     license="Apache-2.0",
     package="bot-brain",
     version="0.8.0",

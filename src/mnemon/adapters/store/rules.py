@@ -18,7 +18,7 @@ from mnemon.ports.embedder import Vector
 from mnemon.ports.store import Embedding, Selection
 
 MAX_TERMS = 64
-POSTING_BUDGET = 4000
+POSTING_BUDGET = 2500
 TWIN_STATES = frozenset({State.ACTIVE, State.HELD})
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from mnemon.adapters.store.sqlite.query import Row
 from mnemon.model.entry import Entry
 
-LIMIT = 8192
+LIMIT = 16384
 
 
 class EntryCache:
@@ -30,7 +30,7 @@ class EntryCache:
 
     def learn(self, entries: Iterable[Entry]) -> None:
         if len(self._entries) >= LIMIT:
-            self._entries = {}
+            self._entries = dict(list(self._entries.items())[LIMIT // 2 :])  # the older half gives way
         # Metadata is a dict that a caller could change; such entries are decoded anew each time.
         self._entries.update((entry.id, entry) for entry in entries if not entry.metadata)
 

@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 from mnemon.model.entry import Category, Entry, GateVerdict, Scope, SourceLink, Transition
@@ -43,6 +44,7 @@ def anchor_text(scope: Scope) -> str:
     return canonical_json(scope.anchor)
 
 
+@lru_cache(maxsize=4096)
 def scope_of(tier: str, anchor: str) -> Scope:
     return Scope(tier, tuple((key, value) for key, value in json.loads(anchor)))
 
@@ -123,46 +125,63 @@ def _transition(transition: Transition | None) -> list[Any] | None:
     return [micros(transition.at), transition.cause, transition.actor] if transition else None
 
 
+# Calling an enum looks its value up the slow way, and a read decodes hundreds of rows.
+_KINDS = {str(kind): kind for kind in Kind}
+_LIFETIMES = {str(lifetime): lifetime for lifetime in Lifetime}
+_CURATORS = {str(curator): curator for curator in Curator}
+_STATES = {str(state): state for state in State}
+_TRUSTS = {int(trust): trust for trust in Trust}
+
+
 def entry_of(row: tuple[Any, ...]) -> Entry:
     """An entry from the columns of `sql.ENTRY`, in their order."""
     (id, tier, anchor, owner, state, kind, category, source, curator) = row[:9]
     (lifetime, conversation, importance, created_at, updated_at, version, tags, content, rest_text) = row[9:18]
     rest = json.loads(rest_text)
-    principal, surface, transport, trust = rest["origin"]
     return Entry(
         id=id,
         scope=scope_of(tier, anchor),
         content=content,
-        kind=Kind(kind),
-        lifetime=Lifetime(lifetime),
-        curator=Curator(curator),
+        kind=_KINDS[kind],
+        lifetime=_LIFETIMES[lifetime],
+        curator=_CURATORS[curator],
         source=source,
         importance=importance,
-        origin=Origin(principal, surface, transport, Trust(trust)),
-        trust=Trust(rest["trust"]),
+        origin=_origin(*rest["origin"]),
+        trust=_TRUSTS[rest["trust"]],
         created_at=moment(created_at),
         updated_at=moment(updated_at),
         confirmed_at=moment(rest["confirmed_at"]),
         owner=owner,
-        tags=tuple(json.loads(tags)),
+        tags=() if tags == "[]" else tuple(json.loads(tags)),
         conversation=conversation,
         category=None if category is None else Category(category, *rest["category"]),
         gate=_gate_of(rest.get("gate")),
         merged_count=rest["merged_count"],
         valid_at=moment_or_none(rest.get("valid_at")),
         invalid_at=moment_or_none(rest.get("invalid_at")),
-        state=State(state),
+        state=_STATES[state],
         transition=_transition_of(rest.get("transition")),
         superseded_by=rest.get("superseded_by"),
         derived_from=tuple(rest.get("derived_from", ())),
-        links=tuple(SourceLink(*link) for link in rest.get("links", ())),
+        links=tuple([SourceLink(*link) for link in rest["links"]]) if "links" in rest else (),
         metadata=rest.get("metadata", {}),
         version=version,
     )
 
 
+@lru_cache(maxsize=1024)
+def _origin(principal: str, surface: str, transport: str, trust: int) -> Origin:
+    return Origin(principal, surface, transport, Trust(trust))
+
+
+@lru_cache(maxsize=1024)
+def _gate(verdict: str, confidence: float, reason: str) -> GateVerdict:
+    return GateVerdict(Gate(verdict), confidence, reason)
+
+
 def _gate_of(gate: list[Any] | None) -> GateVerdict | None:
-    return None if gate is None else GateVerdict(Gate(gate[0]), gate[1], gate[2])
+    return None if gate is None else _gate(*gate)
 
 
 def _transition_of(transition: list[Any] | None) -> Transition | None:

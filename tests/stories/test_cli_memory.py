@@ -1,0 +1,276 @@
+"""Remembering and recalling from a terminal (U2, W1, W2, R8, M3, M9, B2)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.cli import Shell
+
+VILLAIN = "The villain is called Malachar"
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    return Shell(tmp_path / "data")
+
+
+def test_what_is_put_is_read(shell: Shell) -> None:
+    """U2, R8: a hit says what it is, how far to believe it, and why it matched."""
+    id = shell.put(VILLAIN, "--importance", "0.8")
+    out = shell.run("read", "who is the villain?")
+    assert VILLAIN in out
+    assert id in out
+    assert "matched by keyword (1st" in out
+    assert "importance 0.80" in out
+    assert "authority act" in out
+
+
+def test_read_as_json_carries_everything_a_hit_must(shell: Shell) -> None:
+    """R8: curator, tier, kind, importance, relevance, each signal's rank and score, provenance."""
+    shell.put(VILLAIN)
+    found = shell.json("read", "villain")
+    (hit,) = found["hits"]
+    assert {"entry", "score", "matched", "access", "provenance"} <= set(hit)
+    assert {"curator", "tier", "kind", "importance", "authority", "origin"} <= set(hit["entry"])
+    assert {"final", "match", "prior", "decay", "frequency", "relevance", "tier_weight"} <= set(hit["score"])
+    assert hit["matched"][0] == {"signal": "keyword", "rank": 1} | {
+        key: hit["matched"][0][key] for key in ("score", "share")
+    }
+    assert hit["access"]["count"] == 1
+    assert hit["entry"]["origin"]["surface"] == "cli"
+
+
+def test_reading_without_counting(shell: Shell) -> None:
+    """D6: --no-count leaves the statistics alone."""
+    id = shell.put(VILLAIN)
+    shell.run("read", "villain", "--no-count")
+    assert shell.json("standing", id)["access"] is None
+    shell.run("read", "villain")
+    assert shell.json("standing", id)["access"]["count"] == 1
+
+
+def test_explain_shows_every_factor(shell: Shell) -> None:
+    """R8, D5: the score is the product of the factors shown."""
+    shell.put(VILLAIN)
+    out = shell.run("read", "villain", "--explain")
+    assert "match 1.000 × prior" in out
+    assert "importance 0.50 × decay 1.0000 × frequency 1.000" in out
+
+
+def test_an_empty_memory_says_what_to_do(shell: Shell) -> None:
+    """U2: an empty state is not an error, and names the next step."""
+    assert "Nothing found." in shell.run("read", "anything")
+    assert "mnemon put" in shell.run("list")
+    assert shell.json("list")["entries"] == []
+
+
+def test_a_discard_is_no_failure_but_says_so(shell: Shell) -> None:
+    """W2: discarded with the reason, exit code 0, and traceable by its id."""
+    out = shell.run("put", "too short")
+    assert out.startswith("discarded: shorter than 12 characters")
+    id = shell.json("put", "short too")["id"]
+    life = shell.run("why", id)
+    assert "entry.discarded" in life
+    assert "shorter than 12 characters" in life
+    assert shell.json("list", "--all")["entries"] == []
+
+
+def test_a_hold_says_so_and_how_to_see_it(shell: Shell) -> None:
+    """W2, B2: what an agent may not decide is held, seen on request, and accepted by a person."""
+    shell.put("The project language is English", "--kind", "semantic")
+    held = shell.call("--agent", "scout", "put", "The project language is German", "--kind", "semantic")
+    assert held.exit_code == 0
+    assert held.stdout.startswith("held ")
+    assert "--held" in held.stdout
+    (entry,) = shell.json("list", "--state", "held")["entries"]
+    assert shell.json("read", "german")["hits"] == []
+    assert len(shell.json("read", "german", "--held")["hits"]) == 1
+    assert shell.json("restore", entry["id"])["state"] == "active"
+
+
+def test_a_repetition_is_merged(shell: Shell) -> None:
+    """W3: the same text again is one entry, stated twice."""
+    id = shell.put(VILLAIN)
+    out = shell.run("put", "the villain is called  MALACHAR.")
+    assert f"merged with {id}, now stated 2 times" in out
+
+
+def test_a_correction_names_what_it_replaces(shell: Shell) -> None:
+    """W4: the old fact is kept as history and the new one says which it was."""
+    old = shell.put(VILLAIN)
+    out = shell.run("put", "The villain is called Vexis")
+    assert f"it replaces {old}" in out
+    assert shell.json("get", old)["state"] == "invalidated"
+    assert [h["entry"]["content"] for h in shell.json("read", "villain")["hits"]] == ["The villain is called Vexis"]
+    assert len(shell.json("read", "villain", "--history")["hits"]) == 2
+
+
+def test_supersedes_by_id(shell: Shell) -> None:
+    """W4: --supersedes replaces an entry that no rule would have found."""
+    old = shell.put("We ship on Fridays, after lunch")
+    result = shell.json("put", "Releases happen whenever they are ready", "--supersedes", old)
+    assert result["outcome"] == "updated"
+    assert shell.json("get", old)["superseded_by"] == result["id"]
+
+
+def test_put_takes_every_property(shell: Shell) -> None:
+    """M2: what the options say is what the entry has."""
+    base = shell.put("The archive has three floors and a cellar")
+    shell.run("document", "add", "plans", "-", input="The plans of the archive, drawn by Ilse")
+    options = ("--kind", "episodic", "--importance", "0.7", "--lifetime", "short_term", "--tag", "a", "--tag", "b")
+    more = ("--source", "survey", "--link", "plans", "--derived-from", base, "--valid-at", "2026-01-31")
+    last = ("--owner", "scout", "--metadata", '{"page": 3}')
+    entry = shell.json("put", "The cellar floods every spring since then", *options, *more, *last)["entry"]
+    assert (entry["kind"], entry["importance"], entry["lifetime"]) == ("episodic", 0.7, "short_term")
+    assert (entry["tags"], entry["source"], entry["owner"]) == (["a", "b"], "survey", "scout")
+    assert (entry["derived_from"], entry["metadata"]) == ([base], {"page": 3})
+    assert entry["links"] == [{"source": "plans", "version": 1, "locator": ""}]
+    assert entry["valid_at"] == "2026-01-31T00:00:00+00:00"
+
+
+def test_put_from_stdin(shell: Shell) -> None:
+    """U2: `-` reads the text; the line break at its end is not part of it."""
+    assert shell.json("put", "-", input="Vell is built on chains\n")["entry"]["content"] == "Vell is built on chains"
+
+
+def test_the_default_tier_follows_the_spec(shell: Shell) -> None:
+    """U2, P6: without --tier it is the workspace; in another spec, its broadest lasting tier."""
+    shell.run("workspace", "create", "desk", "--preset", "anchored")
+    scope = ("-w", "desk", "--scope", "org_id=acme", "--scope", "domain_id=tax")
+    entry = shell.json(*scope, "put", "Returns are due at the end of May")["entry"]
+    assert entry["scope"] == {"tier": "persistent", "org_id": "acme", "domain_id": "tax"}
+    assert shell.fails("-w", "desk", "put", "Returns are due in May", code=2)["code"] == "invalid-scope"
+
+
+def test_get_shows_an_entry_in_full(shell: Shell) -> None:
+    id = shell.put(VILLAIN, "--tag", "plot")
+    out = shell.run("get", id)
+    assert VILLAIN in out
+    assert "#plot" in out
+    assert "through cli" in out
+
+
+def test_list_filters(shell: Shell) -> None:
+    """R1: structured conditions, all of which must hold."""
+    kept = shell.put(VILLAIN, "--tag", "plot", "--source", "notes")
+    gone = shell.put("The harbour freezes in January", "--tag", "setting")
+    shell.run("forget", gone, "--reason", "it thaws")
+    for condition in (("--tag", "plot"), ("--source", "notes"), ("--kind", "semantic"), ("--curator", "author")):
+        assert [e["id"] for e in shell.json("list", *condition)["entries"]] == [kept]
+    assert shell.json("list", "--until", "2020-01-01")["entries"] == []
+    assert len(shell.json("list", "--since", "2020-01-01", "--all")["entries"]) == 2
+    assert len(shell.json("list", "--all", "--limit", "1")["entries"]) == 1
+    assert shell.json("list", "--all", "--after", kept)["entries"] == []
+
+
+def test_update_changes_only_what_is_named(shell: Shell) -> None:
+    """W1: a patch; its former form stays in the history."""
+    id = shell.put(VILLAIN, "--tag", "plot")
+    entry = shell.json("update", id, "--importance", "0.9", "--tag", "cast")["entry"]
+    assert (entry["importance"], entry["tags"], entry["content"]) == (0.9, ["cast"], VILLAIN)
+    out = shell.run("update", id, "--content", "-", "--expect", "2", input="The villain is called Vexis\n")
+    assert "version 3" in out
+    assert VILLAIN in shell.run("history", id)
+    assert [v["entry"]["importance"] for v in shell.json("history", id)["versions"]] == [0.5, 0.9, 0.9]
+
+
+def test_update_expecting_another_version_is_a_conflict(shell: Shell) -> None:
+    """U2: exit code 1, and nothing changed."""
+    id = shell.put(VILLAIN)
+    assert shell.fails("update", id, "--importance", "0.9", "--expect", "7", code=1)["code"] == "conflict"
+    assert shell.json("get", id)["version"] == 1
+
+
+def test_forget_and_restore(shell: Shell) -> None:
+    """M3: a state, not a deletion."""
+    id = shell.put(VILLAIN)
+    assert f"mnemon restore {id}" in shell.run("forget", id, "--reason", "wrong book")
+    assert shell.json("read", "villain")["hits"] == []
+    assert "wrong book" in shell.run("get", id)
+    shell.run("restore", id)
+    assert len(shell.json("read", "villain")["hits"]) == 1
+
+
+def test_why_traces_a_read(shell: Shell) -> None:
+    """R8: every stage, for a hit, for a miss, and for what is not in the race."""
+    id = shell.put(VILLAIN)
+    out = shell.run("why", "who is the villain?", id)
+    assert "So it was returned." in out
+    missed = shell.json("why", "harbour weather", id)
+    assert missed["returned"] is False
+    assert {s["step"] for s in missed["stages"]} >= {"scope", "state", "keyword"}
+    shell.run("forget", id)
+    assert "So it was not returned." in shell.run("why", "villain", id)
+
+
+def test_why_of_an_id_is_its_life(shell: Shell) -> None:
+    """R8, X2: every event with the steps that decided it."""
+    id = shell.put(VILLAIN)
+    shell.run("forget", id)
+    events = shell.json("why", id)["events"]
+    assert [event["action"] for event in events] == ["entry.put", "entry.forgotten"]
+    assert "no rule speaks against it" in shell.run("why", id)
+
+
+def test_standing_shows_the_factors(shell: Shell) -> None:
+    """D1: relevance = importance × decay × frequency."""
+    id = shell.put(VILLAIN, "--importance", "0.8")
+    found = shell.json("standing", id)
+    assert found["relevance"] == pytest.approx(0.8 * found["decay"] * found["frequency"])
+    assert "× decay" in shell.run("standing", id)
+
+
+def test_an_agents_private_entry_is_its_own(shell: Shell) -> None:
+    """M4: another agent does not even learn that it exists."""
+    shell.run("--agent", "scout", "put", "Only scout needs to know this one", "--owner", "scout", "--kind", "episodic")
+    (entry,) = shell.json("list", "--all")["entries"]
+    assert shell.json("--agent", "scout", "get", entry["id"])["owner"] == "scout"
+    assert shell.fails("--agent", "other", "get", entry["id"], code=1)["code"] == "not-found"
+
+
+def test_options_may_stand_before_or_after(shell: Shell) -> None:
+    """U2: a shared option after the command wins over one before it."""
+    shell.run("workspace", "create", "novel")
+    shell.run("-w", "novel", "put", VILLAIN)
+    assert len(shell.json("list", "-w", "novel")["entries"]) == 1
+    assert len(shell.json("-w", "main", "list", "--workspace", "novel")["entries"]) == 1
+    assert shell.json("list")["entries"] == []
+
+
+def test_context_is_the_text_for_a_prompt(shell: Shell) -> None:
+    """C1, C2: named entries whole and first, then what matches; the same call gives the same bytes."""
+    shell.put(VILLAIN)
+    first = shell.run("context", "the villain")
+    assert first == shell.run("context", "the villain") == shell.json("context", "the villain")["text"]
+    assert first.index("## SOUL") < first.index("## VOICE") < first.index(VILLAIN)
+
+
+def test_context_why_explains_each_line_and_what_was_left_out(shell: Shell) -> None:
+    """C2, C3: a reason for what is in it, and for what did not fit."""
+    shell.put(VILLAIN)
+    shell.put("Always answer in British English", "--tier", "account", "--kind", "procedural", "--importance", "0.9")
+    out = shell.run("context", "the villain", "--why")
+    assert "a named entry: always loaded, in full" in out
+    assert "a standing rule" in out
+    assert "matched by keyword" in out
+    tight = shell.json("context", "the villain", "--budget", "1")
+    assert {gone["tier"] for gone in tight["evicted"]} == {"account", "workspace"}
+    assert "left out: " in shell.run("context", "the villain", "--budget", "1", "--why")
+
+
+def test_context_of_chosen_tiers(shell: Shell) -> None:
+    """C5: a subagent reads only the tiers it names."""
+    shell.put(VILLAIN)
+    assert shell.json("context", "villain", "--tiers", "account")["document"]["recalled"] == []
+    assert shell.fails("context", "--tiers", "attic", code=2)["code"] == "invalid-scope"
+
+
+def test_context_counts_only_if_asked(shell: Shell) -> None:
+    """C1, D6."""
+    id = shell.put(VILLAIN)
+    shell.run("context", "villain")
+    assert shell.json("standing", id)["access"] is None
+    shell.run("context", "villain", "--count")
+    assert shell.json("standing", id)["access"]["count"] == 1

@@ -1,0 +1,251 @@
+"""The documentation is true: its programs run, its links lead somewhere, and what it lists is all there is."""
+
+from __future__ import annotations
+
+import inspect
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from mnemon import Mnemon, Workspace
+from mnemon.adapters.embed.pull import ARCTIC
+from mnemon.model import errors
+from mnemon.model.errors import MnemonError
+from mnemon.read.fuse import Contribution
+from mnemon.read.rank import Hit, Provenance, Score
+from mnemon.spec import load_preset
+from tests.architecture.test_layers import ALLOWED
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted(DOCS.rglob("*.md"))]
+PROGRAMS = [ROOT / "README.md", DOCS / "tutorial.md", *sorted((DOCS / "how-to").glob("*.md"))]
+DECISIONS = sorted((DOCS / "decisions").glob("*.md"))
+API = (DOCS / "reference" / "api.md").read_text("utf-8")
+
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+
+
+def name(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+# Programs
+
+
+class Block(NamedTuple):
+    language: str
+    text: str
+
+
+def blocks(page: Path) -> list[Block]:
+    """The parts of a page that run: all Python, and the shell where it calls the command."""
+    found = (Block(*match) for match in FENCE.findall(page.read_text("utf-8")))
+    return [b for b in found if b.language == "python" or (b.language == "sh" and b.text.startswith("mnemon "))]
+
+
+# The command as a reader has it on the path, and a way to call it between two parts of one Python program.
+COMMAND = 'mnemon() { "$PYTHON" -m mnemon.surfaces.cli.main "$@"; }\n'
+SHELL = "import subprocess as _s; _s.run(['sh', '-eu', '-c', {script!r}], check=True, stdin=_s.DEVNULL)\n"
+
+
+def program(page: Path) -> str:
+    """A page as one program, in the order of the page, so that its parts see what the ones before them did."""
+    parts = (b.text if b.language == "python" else SHELL.format(script=COMMAND + b.text) for b in blocks(page))
+    return "\n".join(parts)
+
+
+@pytest.mark.parametrize("page", PROGRAMS, ids=name)
+def test_what_a_page_shows_runs(page: Path, tmp_path: Path) -> None:
+    """U1, U2: the Python and the commands of a page run in order, on an empty memory, with the model if it is there."""
+    perform(page, tmp_path, "auto")
+
+
+@pytest.mark.parametrize("page", PROGRAMS[:2], ids=name)
+def test_the_first_pages_run_without_a_model(page: Path, tmp_path: Path) -> None:
+    """B1: what a newcomer tries first works by keyword too."""
+    perform(page, tmp_path, "none")
+
+
+def perform(page: Path, tmp_path: Path, embedder: str) -> None:
+    script = tmp_path / "page.py"
+    script.write_text(program(page), "utf-8")
+    here = {"MNEMON_DATA": str(tmp_path / "data"), "MNEMON_EMBEDDER": embedder, "PYTHON": sys.executable}
+    path = os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
+    run = subprocess.run(
+        [sys.executable, "-W", "error", str(script)],
+        env={**os.environ, **here, "PYTHONPATH": path},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+@pytest.mark.parametrize("page", PROGRAMS, ids=name)
+def test_every_hands_on_page_has_a_program(page: Path) -> None:
+    """U1: a page that teaches by doing has something to do."""
+    assert blocks(page)
+
+
+# Links
+
+
+def anchors(page: Path) -> set[str]:
+    """The headings of a page as a reader's browser names them."""
+    prose = FENCE.sub("", page.read_text("utf-8"))
+    titles = re.findall(r"^#+ (.+)$", prose, re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_links_lead_somewhere(page: Path) -> None:
+    """Docs: every relative link is a file of the repository, and its anchor a heading there."""
+    for target in LINK.findall(FENCE.sub("", page.read_text("utf-8"))):
+        if "://" in target:
+            continue
+        path, _, anchor = target.partition("#")
+        file = (page.parent / path).resolve() if path else page
+        assert file.is_file(), f"{name(page)} links to {target}"
+        assert not anchor or anchor in anchors(file), f"{name(page)} links to {target}"
+
+
+def test_the_navigation_holds_every_page_once() -> None:
+    """Docs: mkdocs.yml names each page, and no page that is not there."""
+    listed = re.findall(r": (\S+\.md)$", (ROOT / "mkdocs.yml").read_text("utf-8"), re.MULTILINE)
+    assert sorted(listed) == sorted(str(page.relative_to(DOCS)) for page in DOCS.rglob("*.md"))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
+def test_tests_that_are_cited_exist(page: Path) -> None:
+    """Docs: a promise that names a test names one that is there."""
+    for file, test in re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", page.read_text("utf-8")):
+        assert f"def {test}(" in (ROOT / file).read_text("utf-8"), f"{name(page)} cites {file}::{test}"
+
+
+# Decisions
+
+
+def front_matter(page: Path) -> dict[str, str]:
+    head = re.match(r"---\n(.*?)\n---\n", page.read_text("utf-8"), re.DOTALL)
+    assert head is not None, f"{name(page)} has no front matter"
+    return dict(line.split(": ", 1) for line in head[1].splitlines())
+
+
+@pytest.mark.parametrize("page", DECISIONS, ids=name)
+def test_decisions_are_complete(page: Path) -> None:
+    """K3: a decision has its status, its date and the four parts that make it one."""
+    head = front_matter(page)
+    assert head["status"] in {"proposed", "accepted", "shipped", "superseded", "deprecated", "rejected"}
+    assert re.fullmatch(r"\d{4}-\d{2}-\d{2}", head["date"])
+    for part in ("Context", "Decision", "Consequences", "Alternatives"):
+        assert f"\n## {part}\n" in page.read_text("utf-8"), f"{name(page)} has no {part}"
+
+
+def test_decisions_are_numbered_once() -> None:
+    """K3: numbers start at one, have no gaps and are never used twice; the title carries the number."""
+    numbers = [int(page.name[:4]) for page in DECISIONS]
+    assert numbers == list(range(1, len(DECISIONS) + 1))
+    for page in DECISIONS:
+        assert re.search(rf"^# {page.name[:4]} \S", page.read_text("utf-8"), re.MULTILINE), name(page)
+
+
+def test_every_dependency_is_justified() -> None:
+    """K3: each package the project installs is named, with its licence, in a decision."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    required = [*project["dependencies"], *project["optional-dependencies"]["embed"]]
+    told = "\n".join(page.read_text("utf-8") for page in DECISIONS)
+    for requirement in required:
+        package = re.split(r"[<>=~! ]", requirement)[0]
+        assert re.search(rf"^\| `{package}` \| .*(?:MIT|BSD|zlib|Apache)", told, re.MULTILINE), package
+
+
+# Reference
+
+
+def public(of: type) -> Iterator[tuple[str, object]]:
+    """The methods and properties of a class that a caller may use."""
+    for label, value in inspect.getmembers(of):
+        member = inspect.isfunction(value) or inspect.ismethod(value) or isinstance(value, property)
+        if member and not label.startswith("_"):
+            yield label, value
+
+
+METHODS = [
+    pytest.param(of, *member, id=f"{of.__name__}.{member[0]}") for of in (Mnemon, Workspace) for member in public(of)
+]
+
+
+def section(title: str, of: type) -> str:
+    """The part of the API page about one member of one class."""
+    whole = re.search(rf"^## {of.__name__}\n(.*?)(?=^## |\Z)", API, re.MULTILINE | re.DOTALL)
+    assert whole is not None, f"api.md has no section {of.__name__}"
+    found = re.search(rf"^### `{title}\b(.*?)(?=^###? |\Z)", whole[1], re.MULTILINE | re.DOTALL)
+    assert found is not None, f"api.md does not describe {of.__name__}.{title}"
+    return found[1]
+
+
+@pytest.mark.parametrize(("of", "label", "member"), METHODS)
+def test_the_api_page_has_every_method_and_argument(of: type, label: str, member: object) -> None:
+    """U1: each public method and property is described, with every argument it takes."""
+    text = section(label, of)
+    if callable(member):
+        for argument in inspect.signature(member).parameters:
+            assert argument in ("self", "cls") or re.search(rf"\b{argument}\b", text), f"{label}: {argument}"
+
+
+def test_the_api_page_has_every_error() -> None:
+    """Errors: the whole tree is on the page."""
+    tree = [k for k, v in vars(errors).items() if isinstance(v, type) and issubclass(v, MnemonError)]
+    assert len(tree) > 15
+    assert [kind for kind in tree if f"`{kind}`" not in API] == []
+
+
+@pytest.mark.parametrize("value", [Hit, Score, Contribution, Provenance], ids=lambda v: v.__name__)
+def test_the_api_page_has_every_field_of_a_hit(value: type) -> None:
+    """R8: what explains a hit is documented field by field."""
+    fields = [*inspect.signature(value).parameters, *(k for k, v in public(value) if isinstance(v, property))]
+    assert [field for field in fields if f"`{field}`" not in API] == []
+
+
+def test_the_api_page_has_every_event() -> None:
+    """X2: every action that the source writes into the log is on the page."""
+    subjects = "entry|named|document|channel|conversation|note|action|workspace"
+    source = "\n".join(path.read_text("utf-8") for path in (ROOT / "src" / "mnemon").rglob("*.py"))
+    written = set(re.findall(rf'"((?:{subjects})\.[a-z]+)"', source)) | {"conversation.idle", "conversation.archived"}
+    assert len(written) > 15
+    assert sorted(action for action in written if f"`{action}`" not in API) == []
+
+
+def test_the_figures_of_retrieval_are_the_ones_in_use() -> None:
+    """R1, R6: weights, floor, prior, candidates and limits are told as the default preset has them."""
+    text = (DOCS / "explanation" / "retrieval.md").read_text("utf-8")
+    spec = load_preset("default")
+    retrieval = spec.retrieval
+    told = [f"{weight:g} {signal}" for signal, weight in retrieval.weights.items()]
+    told += [
+        f"w = {retrieval.prior_weight:g}",
+        f"({retrieval.candidates} in all presets)",
+        f"floor is {ARCTIC.floor:g};",
+    ]
+    told += [f"| `{profile}` | {chosen.limit} |" for profile, chosen in spec.profiles.items()]
+    flat = " ".join(text.split())
+    assert [figure for figure in told if figure not in flat] == []
+
+
+def test_the_layer_table_is_the_one_enforced() -> None:
+    """Layers: the table in the explanation is the table of the test."""
+    text = (DOCS / "explanation" / "architecture.md").read_text("utf-8")
+    rows = re.findall(r"^\| `([\w.]+)` \| ([^|]*) \|", text, re.MULTILINE)
+    told = {layer: set(re.findall(r"`(\w+)`", seen)) for layer, seen in rows}
+    enforced = {layer or "mnemon": {there or "mnemon" for there in seen} for layer, seen in ALLOWED.items()}
+    assert told == enforced
