@@ -26,7 +26,7 @@ $(READY): pyproject.toml constraints.txt
 	@touch $(READY)
 
 model: install ## Fetch the default embedding model once; without it everything works by keyword
-	@$(BIN)/mnemon model pull --quiet || echo "No embedding model for now: Mnemon works by keyword until 'make model' succeeds."
+	@$(BIN)/mnemon model pull || echo "No embedding model for now: Mnemon works by keyword until 'make model' succeeds."
 
 test: install model check ## Lint, type-check and run every test
 	@$(BIN)/python -m pytest -n 2 --dist worksteal $(TESTS)

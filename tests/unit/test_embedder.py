@@ -18,7 +18,6 @@ from threading import Barrier
 
 import numpy as np
 import pytest
-from tests.fakes import FakeEmbedder
 
 from mnemon.adapters.embed import LazyEmbedder, embedder_status, open_embedder
 from mnemon.adapters.embed.onnx import OnnxEmbedder, batches
@@ -35,6 +34,7 @@ from mnemon.adapters.embed.pull import (
 )
 from mnemon.model.errors import EmbedderError, InvalidInput, ModelUnavailable
 from mnemon.ports.embedder import Embedder, EmbeddingModel
+from tests.fakes import FakeEmbedder
 
 SENTENCES = [
     "I",

@@ -50,7 +50,9 @@ def test_a_keyword_hit_that_no_vector_found_is_a_candidate() -> None:
     assert set(found) == {"a", "b"}
 
 
-@given(st.dictionaries(st.sampled_from("abcdef"), st.floats(0, 50), max_size=6), st.sampled_from(["default", "workspace"]))
+@given(
+    st.dictionaries(st.sampled_from("abcdef"), st.floats(0, 50), max_size=6), st.sampled_from(["default", "workspace"])
+)
 def test_fusion_is_positive_and_at_most_one(scores: dict[str, float], preset: str) -> None:
     """R1: a match is always in (0, 1], so that factors can be multiplied."""
     found = fuse([Signal("keyword", scores), Signal("vector", {})], load_preset(preset).retrieval)
@@ -173,7 +175,8 @@ def test_auto_chooses_a_profile(query: str, profile: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("preset", "lean", "balanced", "deep"), [("observer", (2, 3), (5, 7), (10, 15)), ("default", (2, 3), (5, 7), (10, 15))]
+    ("preset", "lean", "balanced", "deep"),
+    [("observer", (2, 3), (5, 7), (10, 15)), ("default", (2, 3), (5, 7), (10, 15))],
 )
 def test_profiles_are_in_their_ranges(
     preset: str, lean: tuple[int, int], balanced: tuple[int, int], deep: tuple[int, int]

@@ -190,7 +190,9 @@ def test_untrusted_facts_are_evidence() -> None:
 def test_agents_cannot_write_what_only_promotion_may() -> None:
     """P2, W2: where semantic memory is made by promotion, an agent's direct write is held."""
     spec = load_preset("anchored")
-    held = screened("Rule 7 needs two citations", setting(spec), tier="persistent", trust=Trust.AGENT, kind=Kind.SEMANTIC)
+    held = screened(
+        "Rule 7 needs two citations", setting(spec), tier="persistent", trust=Trust.AGENT, kind=Kind.SEMANTIC
+    )
     assert held.gate.verdict is Gate.HOLD
 
 

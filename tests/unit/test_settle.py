@@ -71,7 +71,12 @@ def test_a_new_fact_ends_the_validity_of_the_old_one() -> None:
     old = make_entry(at=EARLIER)
     _, planned = settled("The villain is called Vexis", Near(old, 0.93))
     retired, new = saved(planned)
-    assert (retired.id, retired.state, retired.invalid_at, retired.superseded_by) == (old.id, State.INVALIDATED, NOW, new.id)
+    assert (retired.id, retired.state, retired.invalid_at, retired.superseded_by) == (
+        old.id,
+        State.INVALIDATED,
+        NOW,
+        new.id,
+    )
     assert (new.state, new.valid_at) == (State.ACTIVE, NOW)
 
 
@@ -92,7 +97,7 @@ def test_episodes_accumulate() -> None:
 
 def test_all_contradicted_facts_are_retired() -> None:
     """W4: if two old values stand, both end."""
-    first, second = make_entry("Alice lives in Paris"), make_entry("Alice lives in Rome")
+    first, second = make_entry("Alice lives in Paris", at=EARLIER), make_entry("Alice lives in Rome", at=EARLIER)
     _, planned = settled("Alice moved to Berlin", Near(first, None), Near(second, None))
     assert [e.state for e in saved(planned)] == [State.INVALIDATED, State.INVALIDATED, State.ACTIVE]
 
@@ -118,6 +123,13 @@ def test_untrusted_repetition_leaves_a_trusted_text_as_it_is() -> None:
     old = make_entry("The staging server runs Debian 12", trust=Trust.AUTHOR)
     (merged,) = saved(settled("Our staging server runs Debian 12", Near(old, 0.99), trust=Trust.UNTRUSTED)[1])
     assert (merged.content, merged.trust, merged.origin) == (old.content, old.trust, old.origin)
+
+
+def test_a_less_trusted_repetition_lends_no_weight() -> None:
+    """B2: repeating a text from a less trusted origin raises neither importance nor tags."""
+    old = make_entry(trust=Trust.AUTHOR, importance=0.2)
+    (merged,) = saved(settled(old.content, Near(old, 1.0), trust=Trust.UNTRUSTED)[1])
+    assert (merged.importance, merged.tags, merged.merged_count) == (0.2, (), 2)
 
 
 def test_retired_neighbours_are_ignored() -> None:

@@ -19,6 +19,7 @@ MAX_METADATA = 16_384
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 
 E = TypeVar("E", bound=StrEnum)
+T = TypeVar("T")
 
 
 def text(value: object, what: str, limit: int) -> str:
@@ -34,6 +35,13 @@ def text(value: object, what: str, limit: int) -> str:
         )
     storable(value, what)
     return value
+
+
+def page(value: object, what: str, limit: int) -> str:
+    """Text that may be empty, as a page may be."""
+    if value == "":
+        return ""
+    return text(value, what, limit)
 
 
 def storable(value: str, what: str) -> None:
@@ -56,11 +64,11 @@ def query(value: object) -> str:
     return value.replace("\x00", " ").encode("utf-8", "replace").decode("utf-8")
 
 
-def importance(value: object) -> float:
+def importance(value: object, what: str = "importance") -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise InvalidImportance(f"importance must be a number, not {type(value).__name__}", fix="use 0.0 to 1.0")
+        raise InvalidImportance(f"{what} must be a number, not {type(value).__name__}", fix="use 0.0 to 1.0")
     if not math.isfinite(value) or not 0 <= value <= 1:
-        raise InvalidImportance(f"importance {value} is outside [0, 1]", fix="use 0.0 (trivial) to 1.0 (vital)")
+        raise InvalidImportance(f"{what} {value} is outside [0, 1]", fix="use 0.0 (least) to 1.0 (most)")
     return float(value)
 
 
@@ -71,9 +79,15 @@ def label(value: object, what: str) -> str:
     return value
 
 
+def several(values: Iterable[T], what: str) -> list[T]:
+    """A list that is not one text by mistake, which Python would take letter by letter."""
+    if isinstance(values, str) or not isinstance(values, Iterable):
+        raise InvalidInput(f"{what} must be a list", fix=f"write [{values!r}]")
+    return list(values)
+
+
 def tags(values: Iterable[object]) -> tuple[str, ...]:
-    if isinstance(values, str):
-        raise InvalidInput("tags must be a list of texts, not one text", fix=f"write [{values!r}]")
+    values = several(values, "tags")
     found: dict[str, None] = {}
     for value in values:
         found[label(value, "a tag")] = None

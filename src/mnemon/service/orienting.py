@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from mnemon.model.entry import Entry, NamedEntry
 from mnemon.model.text import estimate_tokens
-from mnemon.model.values import Kind
+from mnemon.model.values import Authority, Kind
 from mnemon.ports.store import Filters
 from mnemon.read.context import Context, Slice, compose, item, render
 from mnemon.service import inputs
@@ -64,6 +64,7 @@ def _standing(room: Room, tiers: Sequence[Tier]) -> list[Entry]:
         entry
         for store, selection in selections(room, persistent, Question("", filters=wanted))
         for entry in store.find(selection, limit=100)
+        if entry.authority is not Authority.NONE
     ]
     return sorted(found, key=lambda entry: (entry.created_at, entry.id))
 

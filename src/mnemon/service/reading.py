@@ -205,22 +205,32 @@ def _entries(places: Sequence[tuple[Store, Selection]], ids: Iterable[str]) -> d
 
 def _as_of(room: Room, entries: dict[str, Entry], at: datetime | None) -> dict[str, Entry]:
     if at is None:
-        return entries
+        now = room.now
+        return {id: entry for id, entry in entries.items() if _in_force(entry, now) or _retired(entry)}
     past = {id: as_it_was(room, entry, at) for id, entry in entries.items()}
     return {id: entry for id, entry in past.items() if entry is not None}
 
 
 def as_it_was(room: Room, entry: Entry, at: datetime) -> Entry | None:
-    """The form of an entry at a moment, if it was then in force: written, not retired, inside its validity."""
+    """The form of an entry at a moment, if it held then: written and not retired, or said since to have held."""
     if entry.updated_at > at:
-        store = room.store(entry.scope.tier)
-        before = [v.entry for v in store.versions(entry.id) if v.at <= at]
-        if not before:
+        versions = room.store(entry.scope.tier).versions(entry.id)
+        before = [v.entry for v in versions if v.at <= at]
+        first = versions[0].entry
+        if not before and (first.valid_at is None or first.valid_at > at):
             return None
-        entry = before[-1]
-    starts, ends = entry.valid_at or entry.created_at, entry.invalid_at
-    in_force = min(starts, entry.created_at) <= at and (ends is None or at < ends)
-    return entry if in_force and VISIBILITY[entry.state] is Visibility.OPEN else None
+        entry = replace(before[-1] if before else first, invalid_at=entry.invalid_at)
+    return entry if _in_force(entry, at) and not _retired(entry) else None
+
+
+def _in_force(entry: Entry, at: datetime) -> bool:
+    """Inside its validity, which for a fact without one is from when it was written."""
+    begun = entry.valid_at is None or entry.valid_at <= at
+    return begun and (entry.invalid_at is None or at < entry.invalid_at)
+
+
+def _retired(entry: Entry) -> bool:
+    return VISIBILITY[entry.state] is Visibility.HISTORY
 
 
 def _access(room: Room, entries: Mapping[str, Entry]) -> dict[str, Access]:

@@ -8,13 +8,14 @@ from datetime import datetime
 
 from mnemon.model.conversation import WorkspaceInfo
 from mnemon.model.entry import Entry, Scope
-from mnemon.model.errors import InvalidInput, InvalidScope, NotFound
+from mnemon.model.errors import InvalidInput, InvalidScope, NotFound, Refused
 from mnemon.model.events import Actor
 from mnemon.model.ids import parse_id
 from mnemon.model.values import SHARED, Curator, Origin, Trust
 from mnemon.ports.clock import Clock
 from mnemon.ports.embedder import Embedder
 from mnemon.ports.store import Operation, Store, Transaction
+from mnemon.service import inputs
 from mnemon.spec.taxonomy import Taxonomy
 from mnemon.spec.types import MemorySpec, Tier
 
@@ -53,14 +54,14 @@ class Room:
         """The same room for another actor. Trust can be lowered here, never raised."""
         origin = self.origin
         if agent is not None:
-            if not isinstance(agent, str) or not agent.strip() or len(agent) > 200 or agent == SHARED:
-                raise InvalidInput(
-                    f"agent needs a name of 1 to 200 characters other than {SHARED!r}", fix="name the agent"
-                )
+            if inputs.label(agent, "agent") == SHARED:
+                raise InvalidInput(f"an agent cannot be called {SHARED!r}", fix="give it another name")
             origin = replace(origin, principal=agent).capped(Trust.AGENT)
         if principal is not None:
-            origin = replace(origin, principal=principal)
+            origin = replace(origin, principal=inputs.label(principal, "principal"))
         if trust is not None:
+            if not isinstance(trust, Trust):
+                raise InvalidInput(f"trust {trust!r} is not a Trust", fix="use Trust.UNTRUSTED … Trust.AUTHOR")
             origin = origin.capped(trust)
         return replace(self, origin=origin, agent=agent if agent is not None else self.agent)
 
@@ -79,6 +80,23 @@ class Room:
     @property
     def owners(self) -> tuple[str, ...]:
         return (SHARED,) if self.agent is None else (SHARED, self.agent)
+
+    @property
+    def is_author(self) -> bool:
+        """Whether this is the person the memory belongs to, who may see and decide everything."""
+        return self.agent is None and self.origin.trust is Trust.AUTHOR
+
+    def require_author(self, what: str) -> None:
+        if not self.is_author:
+            raise Refused(f"{self.origin.principal!r} cannot {what}: that is the author's", fix="ask the author")
+
+    def require_standing(self, entry: Entry, verb: str) -> None:
+        """Agents may change what others wrote, and it can be undone; what is less trusted may touch only its own."""
+        if self.origin.trust < min(entry.trust, Trust.AGENT):
+            raise Refused(
+                f"{self.origin.principal!r} cannot {verb} entry {entry.id}, which is more trusted than they are",
+                fix="ask the author",
+            )
 
     def store(self, tier: str) -> Store:
         return self.account if self.spec.tier(tier).home == "account" else self.local
@@ -116,6 +134,6 @@ class Room:
         key = parse_id(id)
         for store in (self.local, self.account):
             entry = store.entries([key]).get(key)
-            if entry is not None and (self.agent is None or entry.owner in self.owners):
+            if entry is not None and (self.is_author or entry.owner in self.owners):
                 return store, entry
         raise NotFound(f"no entry {key} in workspace {self.info.name!r}", fix="list entries to see their ids")

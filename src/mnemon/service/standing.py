@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from mnemon.model.entry import Document, NamedEntry
-from mnemon.model.errors import Conflict, InvalidInput, InvalidScope, NotFound, ReadOnlyForAgents
-from mnemon.model.values import Curator
+from mnemon.model.errors import Conflict, InvalidScope, NotFound, ReadOnlyForAgents
 from mnemon.ports.store import SaveDocument, SaveNamed, Store
 from mnemon.service import inputs
 from mnemon.service.room import Room
@@ -39,15 +38,13 @@ def named_versions(room: Room, name: str) -> list[NamedEntry]:
 
 def edit_named(room: Room, name: str, body: str, *, tier: str | None = None, expect: int | None = None) -> NamedEntry:
     """Write a named entry, creating it if it is new. Authors only; every former text is kept."""
-    if room.curator is not Curator.AUTHOR:
+    if not room.is_author:
         raise ReadOnlyForAgents(
             f"{room.origin.principal!r} cannot write {name}: named entries are the author's",
             fix="ask the author to edit it",
         )
     key = inputs.name(name)
-    inputs.storable(body, "body")
-    if len(body) > BODY_LIMIT:
-        raise InvalidInput(f"the body has {len(body):,} characters", fix=f"keep it under {BODY_LIMIT:,}")
+    inputs.page(body, "body", BODY_LIMIT)
     before = next((n for n in named(room) if n.name == key), None)
     home = _named_tier(room, tier, before)
     version = before.version if before else 0
@@ -83,6 +80,7 @@ def save_document(
     standing: str = "canonical",
 ) -> Document:
     """Add canonical content that entries may link to, or a new version of it."""
+    room.require_author("write documents")
     key = inputs.label(id, "document id")
     text = inputs.text(body, "body", DOCUMENT_LIMIT)
     before = room.local.documents([key]).get(key)
@@ -93,7 +91,7 @@ def save_document(
         body=text,
         origin=inputs.label(origin, "origin"),
         lifecycle=inputs.label(lifecycle, "lifecycle"),
-        weight=inputs.importance(weight),
+        weight=inputs.importance(weight, "weight"),
         standing=inputs.label(standing, "standing"),
         version=version + 1,
         updated_at=room.now,
@@ -105,6 +103,7 @@ def save_document(
 
 def remove_document(room: Room, id: str) -> Document:
     """Take a document out of the corpus; links to it show that it vanished."""
+    room.require_author("remove documents")
     before = get_document(room, id)
     gone = replace(before, removed=True, body="", version=before.version + 1, updated_at=room.now)
     room.apply(room.local, SaveDocument(gone, before.version))
@@ -112,9 +111,10 @@ def remove_document(room: Room, id: str) -> Document:
 
 
 def get_document(room: Room, id: str) -> Document:
-    found = room.local.documents([id]).get(id)
+    key = inputs.label(id, "document id")
+    found = room.local.documents([key]).get(key)
     if found is None or found.removed:
-        raise NotFound(f"no document {id[:60]!r} in this workspace", fix="list the documents")
+        raise NotFound(f"no document {key[:60]!r} in this workspace", fix="list the documents")
     return found
 
 

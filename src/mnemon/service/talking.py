@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container
+from dataclasses import dataclass
 
 from mnemon.model.conversation import Channel, Conversation, Note, Status
 from mnemon.model.entry import Entry
@@ -19,6 +20,7 @@ from mnemon.ports.store import (
     SaveEntry,
     SaveNote,
     Selection,
+    Store,
 )
 from mnemon.service import inputs
 from mnemon.service.room import Room
@@ -54,10 +56,20 @@ def start(room: Room, channel_name: str | None = None) -> Conversation:
 
 
 def conversation(room: Room, id_or_ref: str) -> Conversation:
-    found = room.local.conversation(id_or_ref)
+    key = inputs.label(id_or_ref, "conversation")
+    found = room.local.conversation(key)
     if found is None:
-        raise NotFound(f"no conversation {id_or_ref[:60]!r} in this workspace", fix="list conversations")
+        raise NotFound(f"no conversation {key[:60]!r} in this workspace", fix="list conversations")
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A conversation that has ended, and how many entries went with it or were archived."""
+
+    conversation: Conversation
+    dropped: int
+    archived: int
 
 
 def idle(room: Room, id_or_ref: str) -> Conversation:
@@ -80,36 +92,43 @@ def _advance(room: Room, id_or_ref: str, status: Status, *operations: Operation)
     return after
 
 
-def end(room: Room, id_or_ref: str) -> tuple[Conversation, int, int]:
-    """End a conversation: idle it and clear what lives only in it. Returns also how many were dropped and archived.
+def end(room: Room, id_or_ref: str) -> Ended:
+    """End a conversation: idle it and clear what lives only in it, whoever wrote it.
 
     What a persistent tier holds, and what an action rests on, is archived: its row stays.
     """
     found = conversation(room, id_or_ref)
-    bound = room.at(conversation=found.id)
-    doomed = _ending(bound, found)
-    linked = bound.local.linked(entry.id for entry in doomed)
-    dropped = [entry for entry in doomed if _leaves(bound, entry, linked)]
-    kept = [entry for entry in doomed if entry not in dropped and entry.state is not State.ARCHIVED]
+    if found.status is Status.ARCHIVED:
+        raise InvalidTransition(f"conversation {found.ref_code} is archived", fix="start a new conversation")
+    here, there = (_ending(store, found) for store in (room.local, room.account))
+    linked = room.local.linked(entry.id for entry in here)
+    dropped = [entry for entry in here if _leaves(room, entry, linked)]
     operations: list[Operation] = [DropEntry(e.id, e.version, "its conversation ended") for e in dropped]
-    operations.extend(_archived(bound, entry) for entry in kept)
-    if _scratchpad(bound) == "clear":
+    operations.extend(_archived(room, entry) for entry in here if entry not in dropped)
+    if _scratchpad(room) == "clear" and room.local.notes(found.id):
         operations.append(DropNotes(found.id))
-    ended = _advance(bound, found.id, Status.IDLE, *operations)
-    return ended, len(dropped), len(kept)
+    if there:
+        room.apply(room.account, *(_archived(room, entry) for entry in there))
+    if found.status is Status.ACTIVE:
+        ended = _advance(room, found.id, Status.IDLE, *operations)
+    else:
+        ended = found
+        if operations:
+            room.apply(room.local, *operations)
+    return Ended(ended, len(dropped), len(here) - len(dropped) + len(there))
 
 
-def _ending(room: Room, found: Conversation) -> list[Entry]:
-    """Everything of conversation lifetime that came from this conversation, whoever owns it."""
+def _ending(store: Store, found: Conversation) -> list[Entry]:
+    """Everything of conversation lifetime that came from this conversation, in whatever scope, whoever owns it."""
     mine = Filters(lifetimes=frozenset({Lifetime.CONVERSATION}), conversations=frozenset({found.id}))
-    scopes = tuple(room.scope(tier.name) for tier in room.reachable() if tier.home == "workspace")
+    scopes = tuple(count.scope for count in store.census())
     selection = Selection(scopes, frozenset(Visibility), None, mine)
     out: list[Entry] = []
     while True:
-        page = room.local.find(selection, limit=PAGE, after=out[-1].id if out else None)
+        page = store.find(selection, limit=PAGE, after=out[-1].id if out else None)
         out.extend(page)
         if len(page) < PAGE:
-            return out
+            return [entry for entry in out if entry.state is not State.ARCHIVED]
 
 
 def _leaves(room: Room, entry: Entry, linked: Container[str]) -> bool:
@@ -132,6 +151,8 @@ def _scratchpad(room: Room) -> str:
 
 def write_note(room: Room, id_or_ref: str, key: str, value: object) -> Note:
     found = conversation(room, id_or_ref)
+    if found.status is Status.ARCHIVED:
+        raise InvalidTransition(f"conversation {found.ref_code} is archived", fix="start a new conversation")
     data = inputs.json_value(value, "a note's value")
     inputs.text(str(data) or "-", "a note's value", NOTE_LIMIT)
     now = room.now
@@ -142,6 +163,7 @@ def write_note(room: Room, id_or_ref: str, key: str, value: object) -> Note:
 
 def read_note(room: Room, id_or_ref: str, key: str) -> Note:
     found = conversation(room, id_or_ref)
+    inputs.label(key, "a note's key")
     for note in room.local.notes(found.id):
         if note.key == key:
             return note

@@ -16,13 +16,15 @@ from mnemon.model.entry import Access, Document, Entry, NamedEntry, SourceLink, 
 from mnemon.model.errors import InvalidInput, InvalidQuery
 from mnemon.model.events import Event, chain_faults
 from mnemon.model.ids import parse_id
-from mnemon.model.values import SHARED, VISIBILITY, Curator, Kind, Lifetime, State, Trust, Visibility
+from mnemon.model.values import SHARED, VISIBILITY, Curator, Kind, Lifetime, Trust, Visibility
 from mnemon.ports.store import Census, Filters, Finding, LinkAction, Selection, Verdict
 from mnemon.read.context import Context
 from mnemon.read.decay import awaits_disposition, decay_factor, frequency, relevance
-from mnemon.service import inputs, orienting, reading, standing, talking, tracing, writing
+from mnemon.service import inputs, orienting, reading, revising, talking, tracing, writing
+from mnemon.service import standing as pages
 from mnemon.service.reading import Question, Recall
 from mnemon.service.room import Room
+from mnemon.service.talking import Ended
 from mnemon.service.writing import Memo, Written
 from mnemon.spec.types import MemorySpec
 
@@ -118,21 +120,27 @@ class Workspace:
 
     def put_many(self, tier: str, memos: Sequence[Memo | str]) -> list[Written]:
         """Remember a batch in one transaction: all of it, or none."""
-        return writing.put_many(self.room, tier, [Memo(m) if isinstance(m, str) else m for m in memos])
+        batch = inputs.several(memos, "memos")
+        return writing.put_many(self.room, tier, [Memo(m) if isinstance(m, str) else m for m in batch])
 
     def update(self, id: str, *, expect: int | None = None, **patch: Any) -> Written:
         """Change content, importance, tags, kind, lifetime, metadata or valid_at of an entry.
 
         With `expect`, only if it is still at that version; otherwise the change is applied to whatever it is now.
         """
-        return writing.update(self.room, id, patch, expect=expect)
+        return revising.update(self.room, id, patch, expect=expect)
 
     def forget(self, id: str, reason: str = "forgotten on request") -> Entry:
         """Take an entry out of memory. Its row and history stay; `restore` brings it back."""
-        return writing.move(self.room, id, State.FORGOTTEN, "entry.forgotten", inputs.label(reason, "reason"))
+        return revising.forget(self.room, id, inputs.label(reason, "reason"))
 
     def restore(self, id: str, reason: str = "restored on request") -> Entry:
-        return writing.move(self.room, id, State.ACTIVE, "entry.restored", inputs.label(reason, "reason"))
+        """Bring an entry back from history; what contradicts it now is retired."""
+        return revising.restore(self.room, id, inputs.label(reason, "reason"))
+
+    def accept(self, id: str, reason: str = "accepted by the author") -> Entry:
+        """Let a held entry in. Only the author may."""
+        return revising.accept(self.room, id, inputs.label(reason, "reason"))
 
     def link_action(self, action: str, entries: Sequence[str], description: str = "") -> None:
         """Record that an action rests on entries: from now on none of their rows can be removed."""
@@ -209,7 +217,7 @@ class Workspace:
         count: bool = False,
     ) -> Context:
         """The orientation document for a prompt: `str()` of it is the text, `.document` the same as data."""
-        chosen = tuple(tiers) if tiers is not None else None
+        chosen = None if tiers is None else (tiers,) if isinstance(tiers, str) else tuple(tiers)
         return orienting.context(self.room, query, tiers=chosen, budget=budget, profile=profile, count=count)
 
     def get(self, id: str) -> Entry:
@@ -226,7 +234,7 @@ class Workspace:
     ) -> list[Entry]:
         """Entries of one tier, newest first; `everything` adds what is held or history. Nothing is counted."""
         rooms = frozenset(Visibility) if everything or "state" in conditions else frozenset({Visibility.OPEN})
-        owners = None if self.room.agent is None else self.room.owners
+        owners = None if self.room.is_author else self.room.owners
         selection = Selection((self.room.scope(tier),), rooms, owners, self._filters(conditions))
         page = parse_id(after, "after") if after is not None else None
         return self.room.store(tier).find(selection, limit=inputs.limit(limit), after=page)
@@ -252,7 +260,10 @@ class Workspace:
     def ledger(self, id: str) -> list[Event]:
         """Every event about an id, also of a write that was discarded or refused: why it is as it is."""
         key = parse_id(id)
-        return [e for store in (self.room.local, self.room.account) for e in store.events(subject=key)]
+        stores = (self.room.local, self.room.account)
+        if any(key in store.entries([key]) for store in stores):
+            self.room.entry(key)  # somebody else's private entry has no history here either
+        return [e for store in stores for e in store.events(subject=key)]
 
     def census(self) -> list[Census]:
         """Counts by scope and state: this workspace's and the account's."""
@@ -261,29 +272,50 @@ class Workspace:
     # Standing content
 
     def named(self) -> list[NamedEntry]:
-        return standing.named(self.room)
+        return pages.named(self.room)
 
     def get_named(self, name: str) -> NamedEntry:
-        return standing.get_named(self.room, name)
+        return pages.get_named(self.room, name)
 
     def edit_named(self, name: str, body: str, *, tier: str | None = None, expect: int | None = None) -> NamedEntry:
-        return standing.edit_named(self.room, name, body, tier=tier, expect=expect)
+        return pages.edit_named(self.room, name, body, tier=tier, expect=expect)
 
     def named_history(self, name: str) -> list[NamedEntry]:
-        return standing.named_versions(self.room, name)
+        return pages.named_versions(self.room, name)
 
     def documents(self) -> list[Document]:
-        return standing.documents(self.room)
+        return pages.documents(self.room)
 
     def get_document(self, id: str) -> Document:
-        return standing.get_document(self.room, id)
+        return pages.get_document(self.room, id)
 
-    def save_document(self, id: str, body: str, **axes: Any) -> Document:
-        """Add or revise canonical content. Also: title, collection, origin, lifecycle, weight, standing."""
-        return standing.save_document(self.room, id, body, **axes)
+    def save_document(
+        self,
+        id: str,
+        body: str,
+        *,
+        title: str = "",
+        collection: str = "documents",
+        origin: str = "author",
+        lifecycle: str = "current",
+        weight: float = 1.0,
+        standing: str = "canonical",
+    ) -> Document:
+        """Add or revise canonical content, with its standing in the world."""
+        return pages.save_document(
+            self.room,
+            id,
+            body,
+            title=title,
+            collection=collection,
+            origin=origin,
+            lifecycle=lifecycle,
+            weight=weight,
+            standing=standing,
+        )
 
     def remove_document(self, id: str) -> Document:
-        return standing.remove_document(self.room, id)
+        return pages.remove_document(self.room, id)
 
     # Conversations
 
@@ -310,8 +342,8 @@ class Workspace:
     def archive(self, id_or_ref: str) -> Conversation:
         return talking.archive(self.room, id_or_ref)
 
-    def end(self, id_or_ref: str) -> tuple[Conversation, int, int]:
-        """Idle a conversation and clear what lives only in it; also how many entries were dropped and archived."""
+    def end(self, id_or_ref: str) -> Ended:
+        """Idle a conversation and clear what lives only in it; the answer counts what was dropped and archived."""
         return talking.end(self.room, id_or_ref)
 
     def write_note(self, conversation: str, key: str, value: object) -> Note:

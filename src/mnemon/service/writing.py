@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -23,7 +23,7 @@ from mnemon.model.errors import (
 from mnemon.model.events import EventDraft
 from mnemon.model.ids import new_id, parse_id
 from mnemon.model.text import content_key, terms
-from mnemon.model.values import SHARED, VISIBILITY, Curator, Gate, Kind, Lifetime, State, Trust, Visibility
+from mnemon.model.values import SHARED, Curator, Gate, Kind, Lifetime, State, Visibility
 from mnemon.ports.embedder import Vector
 from mnemon.ports.store import Embedding, Operation, Record, SaveEmbedding, SaveEntry, Selection, Store, Verdict
 from mnemon.service import inputs
@@ -33,6 +33,7 @@ from mnemon.write.plan import Plan, plan
 from mnemon.write.screen import SCREEN
 from mnemon.write.settle import SETTLE
 
+T = TypeVar("T")
 ATTEMPTS = 12
 NEIGHBOURS = 12
 NAMED_ENTRIES = "named entries"  # as a spec's non-mirror list calls them; other names are collections of documents
@@ -60,19 +61,24 @@ class Memo:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What became of a write. `outcome`: stored, held, merged, updated or discarded; the ledger says why."""
+    """What became of a write, and in the ledger why.
+
+    `outcome`: stored, held, merged, replaced or discarded for a put; updated for an update. `replaces` are the ids of
+    what the new statement retired.
+    """
 
     outcome: str
     id: str
     entry: Entry | None
     ledger: tuple[Verdict, ...]
+    replaces: tuple[str, ...] = ()
 
     @property
     def reason(self) -> str:
-        """The verdict that decided: the last one that did not just let the write pass."""
+        """The verdict that decided: the last one that did not just let the write pass. Empty if no step ran."""
         passing = {"pass", "unchanged", "new", "add", "none", "allow", "ambiguous"}
         deciding = [v for v in self.ledger if v.outcome not in passing and v.step != "categorise"]
-        return (deciding or list(self.ledger))[-1].reason
+        return (deciding or list(self.ledger))[-1].reason if self.ledger else ""
 
 
 def put_many(room: Room, tier: str, memos: Sequence[Memo]) -> list[Written]:
@@ -82,24 +88,30 @@ def put_many(room: Room, tier: str, memos: Sequence[Memo]) -> list[Written]:
     store = room.store(tier)
     proposals = [_propose(room, tier, memo) for memo in memos]
     _check_conversation(room, tier)
-    setting = Setting(room.spec, room.taxonomy, room.now, _canonical(room))
-    drafts = [_screened(room, store, proposal, setting) for proposal in proposals]
+    setting = Setting(room.spec, room.taxonomy, room.now, canonical(room))
+    drafts = [screened(room, store, proposal, setting) for proposal in proposals]
     embeddings = _embed(room, drafts)
-    for attempt in range(ATTEMPTS):
+
+    def attempt() -> list[Written]:
         plans, settled = _settle(room, store, drafts, embeddings, setting)
-        try:
-            room.apply(store, *(operation for p in plans for operation in p.operations))
-        except Conflict:
-            # Somebody changed a neighbour between our look and our write: look again and decide anew.
-            if attempt == ATTEMPTS - 1:
-                raise
-            continue
+        room.apply(store, *(operation for p in plans for operation in p.operations))
         return [_written(p, d) for p, d in zip(plans, settled, strict=True)]
-    raise AssertionError("unreachable")
+
+    return deciding_anew(attempt)
+
+
+def deciding_anew(attempt: Callable[[], T]) -> T:
+    """Look, decide, apply; if somebody changed what was looked at in between, look again. Bounded."""
+    for _ in range(ATTEMPTS - 1):
+        try:
+            return attempt()
+        except Conflict:
+            continue
+    return attempt()
 
 
 def _written(p: Plan, draft: Draft) -> Written:
-    return Written(p.outcome, p.entry.id if p.entry else draft.proposal.id, p.entry, draft.ledger)
+    return Written(p.outcome, p.entry.id if p.entry else draft.proposal.id, p.entry, draft.ledger, p.replaces)
 
 
 def _propose(room: Room, tier: str, memo: Memo) -> Proposal:
@@ -108,10 +120,16 @@ def _propose(room: Room, tier: str, memo: Memo) -> Proposal:
     default = Lifetime.LONG_TERM if definition.persistent or conversation is None else Lifetime.CONVERSATION
     if definition.persistent is False and "conversation" in {key.name for key in definition.anchor}:
         default = Lifetime.CONVERSATION
-    sources = [room.entry(id)[1] for id in memo.derived_from]
+    sources = [room.entry(id)[1] for id in inputs.several(memo.derived_from, "derived_from")]
+    links = inputs.several(memo.links, "links")
+    if links and definition.home == "account":
+        raise InvalidInput("an account entry cannot link to a workspace's documents", fix="put it in the workspace")
     owner = inputs.label(memo.owner, "owner")
-    if room.agent is not None and owner not in room.owners:
-        raise InvalidInput(f"agent {room.agent!r} cannot write for {owner!r}", fix="use its own name or 'shared'")
+    if not room.is_author and owner not in room.owners:
+        raise InvalidInput(
+            f"{room.origin.principal!r} cannot write for {owner!r}",
+            fix="leave the owner out, or use the agent's own name",
+        )
     return Proposal(
         id=new_id(),
         scope=room.scope(tier),
@@ -125,7 +143,7 @@ def _propose(room: Room, tier: str, memo: Memo) -> Proposal:
         lifetime=inputs.choice(memo.lifetime, Lifetime, "lifetime") if memo.lifetime is not None else default,
         tags=inputs.tags(memo.tags),
         conversation=conversation,
-        links=tuple(_link(room, link) for link in memo.links),
+        links=tuple(_link(room, link) for link in links),
         derived_from=tuple(entry.id for entry in sources),
         derived_trust=tuple(entry.trust for entry in sources),
         valid_at=inputs.moment(memo.valid_at, "valid_at") if memo.valid_at is not None else None,
@@ -147,7 +165,7 @@ def _curator(room: Room, memo: Memo) -> Curator:
 
 def _link(room: Room, link: SourceLink | str) -> SourceLink:
     """A link pins the version that was read; a bare id pins the present one."""
-    source = link if isinstance(link, str) else link.source
+    source = inputs.label(link if isinstance(link, str) else link.source, "document id")
     document = room.local.documents([source]).get(source)
     if document is None or document.removed:
         raise NotFound(f"no document {source[:60]!r} to link to", fix="add it first, as with `mnemon document add`")
@@ -158,14 +176,14 @@ def _check_conversation(room: Room, tier: str) -> None:
     if "conversation" not in {key.name for key in room.spec.tier(tier).anchor}:
         return
     conversation = room.local.conversation(room.keys.get("conversation", ""))
-    if conversation is not None and conversation.status is Status.ARCHIVED:
+    if conversation is not None and conversation.status is not Status.ACTIVE:
         raise InvalidTransition(
-            f"conversation {conversation.ref_code} is archived and takes no more entries",
+            f"conversation {conversation.ref_code} is {conversation.status} and takes no more entries",
             fix="start a new conversation",
         )
 
 
-def _canonical(room: Room) -> tuple[Canonical, ...]:
+def canonical(room: Room) -> tuple[Canonical, ...]:
     wanted = set(room.spec.reference_only.non_mirror)
     found: list[Canonical] = []
     if NAMED_ENTRIES in wanted:
@@ -176,7 +194,7 @@ def _canonical(room: Room) -> tuple[Canonical, ...]:
     return tuple(found)
 
 
-def _screened(room: Room, store: Store, proposal: Proposal, setting: Setting) -> Draft:
+def screened(room: Room, store: Store, proposal: Proposal, setting: Setting) -> Draft:
     trust = min((proposal.origin.trust, *proposal.derived_trust))
     typology = room.spec.tier(proposal.scope.tier).typology
     start = Draft(
@@ -219,7 +237,7 @@ def _settle(
     settled: list[Draft] = []
     for draft, embedding in zip(drafts, embeddings, strict=True):
         if not draft.settled:
-            near = batch.view(_neighbours(store, draft, embedding), draft, embedding)
+            near = batch.view(neighbours(store, draft, embedding), draft, embedding)
             draft = run(SETTLE, draft, replace(setting, neighbours=near))
         planned = plan(draft, setting, actor=str(room.actor), embedding=embedding, secret=secret)
         batch.add(planned, embedding)
@@ -258,7 +276,7 @@ class _Batch:
         return None if vector is None or embedding is None else float(np.dot(vector, embedding.vector))
 
 
-def _neighbours(store: Store, draft: Draft, embedding: Embedding | None) -> list[Near]:
+def neighbours(store: Store, draft: Draft, embedding: Embedding | None) -> list[Near]:
     """The entries of the same scope and owner that a new one may repeat or contradict."""
     p = draft.proposal
     selection = Selection((p.scope,), frozenset({Visibility.OPEN}), (p.owner,))
@@ -278,113 +296,6 @@ def _neighbours(store: Store, draft: Draft, embedding: Embedding | None) -> list
     near = [Near(entries[id], cosine) for id, cosine in cosines.items() if id in entries]
     near = [n for n in near if n.entry.scope == p.scope and (twin is None or n.entry.id != twin.id)]
     return [Near(twin, cosines.get(twin.id)), *near] if twin is not None else near
-
-
-_PATCHABLE = ("content", "importance", "tags", "kind", "lifetime", "metadata", "valid_at")
-
-
-def update(room: Room, id: str, patch: Mapping[str, Any], *, expect: int | None = None) -> Written:
-    """Change an entry. Its origin, scope and owner stay; its trust can only fall to that of the editor."""
-    unknown = set(patch) - set(_PATCHABLE)
-    if unknown or not patch:
-        raise InvalidInput(
-            f"cannot update {', '.join(sorted(unknown))}" if unknown else "the patch is empty",
-            fix=f"change one or more of: {', '.join(_PATCHABLE)}",
-        )
-    for attempt in range(ATTEMPTS):
-        store, entry = room.entry(id)
-        if expect is not None and entry.version != expect:
-            raise Conflict(f"entry {entry.id} is at version {entry.version}, not {expect}", fix="read it again")
-        changed, ledger = _patched(room, store, entry, patch)
-        embedding = _reembedded(room, entry, changed)
-        save = SaveEntry(changed, entry.version, "entry.updated", "update", ledger, embedding)
-        try:
-            room.apply(store, save)
-        except Conflict:
-            if expect is not None or attempt == ATTEMPTS - 1 or _text_taken(store, changed):
-                raise
-            continue
-        return Written("updated", entry.id, changed, ledger)
-    raise AssertionError("unreachable")
-
-
-def _text_taken(store: Store, entry: Entry) -> bool:
-    twin = store.twin(entry.scope, entry.owner, content_key(entry.content))
-    return twin is not None and twin.id != entry.id
-
-
-def _patched(room: Room, store: Store, entry: Entry, patch: Mapping[str, Any]) -> tuple[Entry, tuple[Verdict, ...]]:
-    if VISIBILITY[entry.state] is Visibility.HISTORY:
-        raise InvalidTransition(f"entry {entry.id} is {entry.state} and cannot be changed", fix="restore it first")
-    readers: dict[str, Callable[[Any], Any]] = {
-        "importance": inputs.importance,
-        "tags": inputs.tags,
-        "kind": lambda value: inputs.choice(value, Kind, "kind"),
-        "lifetime": lambda value: inputs.choice(value, Lifetime, "lifetime"),
-        "metadata": inputs.metadata,
-        "valid_at": lambda value: inputs.moment(value, "valid_at"),
-    }
-    changes: dict[str, Any] = {key: readers[key](value) for key, value in patch.items() if key != "content"}
-    ledger: tuple[Verdict, ...] = ()
-    trust = min(entry.trust, room.origin.trust)
-    if "content" in patch:
-        draft = _rescreened(room, store, entry, patch["content"], trust)
-        ledger = draft.ledger
-        changes.update(content=draft.content, category=draft.category, gate=draft.gate)
-        if draft.gate.verdict is Gate.HOLD and entry.state is State.ACTIVE:
-            held = entry.moved(State.HELD, at=room.now, cause=draft.gate.reason, actor=str(room.actor))
-            changes.update(state=held.state, transition=held.transition)
-    return replace(entry, updated_at=room.now, trust=trust, version=entry.version + 1, **changes), ledger
-
-
-def _rescreened(room: Room, store: Store, entry: Entry, content: object, trust: Trust) -> Draft:
-    proposal = Proposal(
-        id=entry.id,
-        scope=entry.scope,
-        content=inputs.text(content, "content", room.spec.reference_only.max_chars),
-        curator=room.curator,
-        source=entry.source,
-        origin=room.origin.capped(trust),
-        owner=entry.owner,
-        importance=entry.importance,
-        kind=entry.kind,
-    )
-    setting = Setting(room.spec, room.taxonomy, room.now, _canonical(room))
-    draft = _screened(room, store, proposal, setting)
-    if draft.settled:
-        raise Refused(f"the new text would be discarded: {draft.gate.reason}", fix="write a full statement")
-    return draft
-
-
-def _reembedded(room: Room, old: Entry, new: Entry) -> Embedding | None:
-    if room.embedder is None or old.content == new.content:
-        return None
-    try:
-        return Embedding(room.embedder.model, room.embedder.embed_memories([new.content])[0])
-    except EmbedderError:
-        return None
-
-
-def move(room: Room, id: str, state: State, action: str, cause: str) -> Entry:
-    """Change an entry's state, stamped with time, cause and actor; the row stays."""
-    for attempt in range(ATTEMPTS):
-        store, entry = room.entry(id)
-        if entry.state is state:
-            raise InvalidTransition(f"entry {entry.id} is already {state}", fix="nothing to do")
-        back = {"superseded_by": None, "invalid_at": None} if state is State.ACTIVE else {}
-        moved = entry.moved(state, at=room.now, cause=cause, actor=str(room.actor), version=entry.version + 1, **back)
-        try:
-            room.apply(store, SaveEntry(moved, entry.version, action, cause))
-        except Conflict as conflict:
-            if state is State.ACTIVE and _text_taken(store, moved):
-                raise Conflict(
-                    f"an active entry already holds the text of {entry.id}", fix="forget that one first"
-                ) from conflict
-            if attempt == ATTEMPTS - 1:
-                raise
-            continue
-        return moved
-    raise AssertionError("unreachable")
 
 
 def backfill(room: Room, limit: int) -> int:

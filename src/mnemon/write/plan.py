@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
 from mnemon.model.entry import Entry
 from mnemon.model.events import EventDraft
@@ -21,6 +22,7 @@ class Plan:
     outcome: str
     entry: Entry | None
     operations: tuple[Operation, ...]
+    replaces: tuple[str, ...] = ()
 
 
 def plan(draft: Draft, setting: Setting, *, actor: str, embedding: Embedding | None, secret: bytes) -> Plan:
@@ -33,9 +35,9 @@ def plan(draft: Draft, setting: Setting, *, actor: str, embedding: Embedding | N
     action = "entry.held" if entry.state is State.HELD else "entry.put"
     save = SaveEntry(entry, 0, action, decision.reason or draft.gate.reason or "put", draft.ledger, embedding)
     if decision.action is Action.UPDATE and entry.state is State.ACTIVE:
-        retired = tuple(_retire(target, entry, draft, setting, actor) for target in decision.targets)
+        retired = tuple(retire(target, entry, setting, decision.reason, actor) for target in decision.targets)
         # The old go first: two active entries may not hold the same text, and a restatement may be the same.
-        return Plan("updated", entry, (*retired, save))
+        return Plan("replaced", entry, (*retired, save), tuple(target.id for target in decision.targets))
     return Plan("held" if entry.state is State.HELD else "stored", entry, (save,))
 
 
@@ -55,10 +57,12 @@ def _merged(draft: Draft, target: Entry, now: datetime) -> Plan:
         merged_count=target.merged_count + 1,
         confirmed_at=now,
         updated_at=now,
-        importance=max(target.importance, draft.proposal.importance),
-        tags=tuple(dict.fromkeys((*target.tags, *draft.proposal.tags))),
         version=target.version + 1,
     )
+    if draft.trust >= target.trust:  # a less trusted voice confirms, and lends neither weight nor labels
+        importance = max(target.importance, draft.proposal.importance)
+        tags = tuple(dict.fromkeys((*target.tags, *draft.proposal.tags)))
+        merged = replace(merged, importance=importance, tags=tags)
     save = SaveEntry(merged, target.version, "entry.merged", draft.decision.reason, draft.ledger)
     return Plan("merged", merged, (save,))
 
@@ -92,17 +96,20 @@ def _entry(draft: Draft, setting: Setting) -> Entry:
     )
 
 
-def _retire(target: Entry, entry: Entry, draft: Draft, setting: Setting, actor: str) -> SaveEntry:
+def retire(target: Entry, entry: Entry, setting: Setting, cause: str, actor: str) -> SaveEntry:
     """End the old statement: a fact's validity closes, a procedure is archived, a copy is superseded."""
-    rule = setting.behaviour(draft).conflict.rule
-    now, cause = setting.now, draft.decision.reason
-    changes = {"superseded_by": entry.id, "version": target.version + 1}
+    rule = setting.spec.behaviour(entry.scope.tier, entry.kind).conflict.rule
+    now, version = setting.now, target.version
+    changes: dict[str, Any] = {"superseded_by": entry.id, "version": version + 1}
     if rule is ConflictRule.VALIDITY:
         ends = max(entry.valid_at or now, target.valid_at or target.created_at)
+        if ends > now:  # the new fact holds from later on; until then the old one does
+            closing = replace(target, invalid_at=ends, updated_at=now, **changes)
+            return SaveEntry(closing, version, "entry.updated", cause)
         retired = target.moved(State.INVALIDATED, at=now, cause=cause, actor=actor, invalid_at=ends, **changes)
-        return SaveEntry(retired, target.version, "entry.invalidated", cause)
+        return SaveEntry(retired, version, "entry.invalidated", cause)
     if rule is ConflictRule.SUPERSEDE:
         retired = target.moved(State.ARCHIVED, at=now, cause=cause, actor=actor, **changes)
-        return SaveEntry(retired, target.version, "entry.archived", cause)
+        return SaveEntry(retired, version, "entry.archived", cause)
     retired = target.moved(State.SUPERSEDED, at=now, cause=cause, actor=actor, **changes)
-    return SaveEntry(retired, target.version, "entry.superseded", cause)
+    return SaveEntry(retired, version, "entry.superseded", cause)

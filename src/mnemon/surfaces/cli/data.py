@@ -90,7 +90,8 @@ def _(value: Written) -> Any:
     return {
         "outcome": value.outcome,
         "id": value.id,
-        "reason": value.reason if value.ledger else "",  # a patch without new text goes through no step
+        "reason": value.reason,
+        "replaces": list(value.replaces),
         "entry": plain(value.entry),
         "ledger": plain(value.ledger),
     }

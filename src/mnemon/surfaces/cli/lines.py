@@ -35,32 +35,24 @@ def ordinal(place: int) -> str:
 
 def written(result: Written) -> Iterator[Line]:
     """What became of a write. A discard and a hold say so in the first word."""
-    entry, others = result.entry, replaced(result)
+    entry, others = result.entry, result.replaces
     if entry is None:
         yield line(warn("discarded"), f": {result.reason}")
         yield line(dim(f"  nothing was kept; `mnemon why {result.id}` shows the record"))
     elif result.outcome == "held":
         yield line(warn("held "), result.id, f": {result.reason}")
         yield line(dim("  it is not recalled; see it with `mnemon list --all` or `mnemon read … --held`,"))
-        yield line(dim(f"  accept it with `mnemon restore {result.id}`"))
+        yield line(dim(f"  accept it with `mnemon accept {result.id}`"))
     elif result.outcome == "merged":
         yield line(good("merged"), f" with {result.id}, now stated {entry.merged_count} times: {result.reason}")
-    elif others:
-        yield line(good("stored "), result.id, f" in the {entry.scope.tier} tier")
-        yield line(f"  it replaces {', '.join(others)}: {result.reason}")
     elif result.outcome == "updated":
         yield line(good("updated "), result.id, f", now at version {entry.version}")
     else:
         yield line(good("stored "), result.id, f" in the {entry.scope.tier} tier")
+    if others:
+        yield line(f"  it replaces {', '.join(others)}: {result.reason}")
     if entry is not None:
         yield line(dim(f"  {traits(entry)}"))
-
-
-def replaced(result: Written) -> list[str]:
-    """The entries that a write retired."""
-    if result.outcome != "updated":
-        return []
-    return [str(id) for verdict in result.ledger for id in verdict.data.get("targets", [])]
 
 
 def traits(entry: Entry) -> str:

@@ -41,7 +41,8 @@ GROUPS: dict[str, dict[str, Entry]] = {
         "list": Entry("recall", "list_entries", "List the entries of a tier, newest first."),
         "update": Entry("memory", "update", "Change an entry; its former forms are kept."),
         "forget": Entry("memory", "forget", "Take an entry out of memory; its row and history stay."),
-        "restore": Entry("memory", "restore", "Bring an entry back, or accept a held one."),
+        "restore": Entry("memory", "restore", "Bring an entry back from history."),
+        "accept": Entry("memory", "accept", "Let a held entry in."),
     },
     "Ask why": {
         "why": Entry("recall", "why", "Explain a read, or the life of an entry."),

@@ -1,4 +1,4 @@
-"""Verbs about entries: put, get, update, forget, restore, history, standing."""
+"""Verbs about entries: put, get, update, forget, restore, accept, history, standing."""
 
 from __future__ import annotations
 
@@ -154,9 +154,19 @@ def forget(session: Session, id: str, reason: str) -> None:
 @click.option("--reason", default="restored on request", show_default=True, help="Why; kept with the entry.")
 @pass_session
 def restore(session: Session, id: str, reason: str) -> None:
-    """Bring an entry back, or accept a held one."""
+    """Bring an entry back from history; what contradicts it now is retired."""
     entry = session.workspace().restore(id, reason)
     session.emit(plain(entry), [line(good("active again "), entry.id)])
+
+
+@click.command(cls=Verb, examples=("mnemon accept 0197f2c1-7c1e-7d53-9c4b-1f6d3a2b8e90",))
+@click.argument("id")
+@click.option("--reason", default="accepted by the author", show_default=True, help="Why; kept with the entry.")
+@pass_session
+def accept(session: Session, id: str, reason: str) -> None:
+    """Let a held entry in, so that it is recalled; agents cannot."""
+    entry = session.workspace().accept(id, reason)
+    session.emit(plain(entry), [line(good("accepted "), entry.id)])
 
 
 @click.command(cls=Verb, examples=("mnemon history 0197f2c1-7c1e-7d53-9c4b-1f6d3a2b8e90",))

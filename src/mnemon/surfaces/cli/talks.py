@@ -98,9 +98,9 @@ def _moved(session: Session, found: Conversation) -> None:
 @pass_session
 def conversation_end(session: Session, ref: str) -> None:
     """End a conversation: what lives only in it goes, as the spec says."""
-    found, dropped, archived = session.workspace().end(ref)
-    told = line(good("ended "), found.ref_code, f": {dropped} entries went with it, {archived} were archived")
-    session.emit({"conversation": plain(found), "dropped": dropped, "archived": archived}, [told])
+    ended = session.workspace().end(ref)
+    told = f": {ended.dropped} entries went with it, {ended.archived} were archived"
+    session.emit(plain(ended), [line(good("ended "), ended.conversation.ref_code, told)])
 
 
 @click.group(cls=Family, examples=("mnemon --conversation REF note set total 42",))

@@ -158,14 +158,14 @@ def _retired(here: Workspace) -> Entry | None:
 def _write(tier: str, text: str, result: Written) -> Iterator[Line]:
     yield line(dim(f"put {tier}: "), text)
     yield line("  ", *next(iter(lines.written(result))))
-    for old in lines.replaced(result):
+    for old in result.replaces:
         yield line(dim(f"  it replaces {old}: {result.reason}"))
 
 
 def _end(world: Workspace, talk: Conversation) -> tuple[Lines, Any]:
-    ended, dropped, archived = world.end(talk.ref_code)
-    told = line(good("ended "), ended.ref_code, f": entries gone with it: {dropped}, archived: {archived}")
-    return [told], {"conversation": ended, "dropped": dropped, "archived": archived}
+    ended = world.end(talk.ref_code)
+    told = f": entries gone with it: {ended.dropped}, archived: {ended.archived}"
+    return [line(good("ended "), ended.conversation.ref_code, told)], ended
 
 
 def _ask(later: Workspace, question: str) -> tuple[Lines, Any]:

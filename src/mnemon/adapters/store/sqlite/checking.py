@@ -81,7 +81,7 @@ class _Check:
     def _events(self) -> Iterator[Event]:
         for row in stream(self.db, sql.EVENTS, {"after": 0, "limit": -1}):
             event = event_of(row)
-            if {"version", "commitment", "ledger"} <= event.detail.keys():
+            if {"version", "commitment"} <= event.detail.keys():
                 self.commitments[event.subject, event.detail["version"]] = event.detail["commitment"]
             yield event
 
@@ -98,6 +98,13 @@ class _Check:
             if not kept.room_fits or kept.visibility != VISIBILITY[entry.state]:
                 self.wrong("partition", entry.id, "indexed in a partition that is not its own", derived=True)
             self._versions(kept.rowid, entry)
+
+    def pages(self) -> None:
+        """Named entries and documents, against what the log committed to."""
+        secret = one_value(self.db, sql.META)
+        for name, body, version in [*stream(self.db, sql.NAMED_BODIES), *stream(self.db, sql.DOCUMENT_BODIES)]:
+            if self.commitments.get((name, version)) != commitment(secret, body):
+                self.wrong("content", name, "the log does not vouch for this text")
 
     def _versions(self, rowid: int, entry: Entry) -> None:
         rows = all_rows(self.db, sql.VERSIONS_OF_ROW, (rowid,))
@@ -153,7 +160,7 @@ class _Check:
 
 def check(db: apsw.Connection) -> list[Finding]:
     pass_ = _Check(db)
-    steps = (pass_.file, pass_.chain, pass_.entries, pass_.index, pass_.partitions, pass_.vectors)
+    steps = (pass_.file, pass_.chain, pass_.entries, pass_.pages, pass_.index, pass_.partitions, pass_.vectors)
     for step in steps:
         try:
             step()

@@ -121,7 +121,7 @@ class Reserve:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
             os.fchmod(descriptor, 0o600)
-            os.posix_fallocate(descriptor, 0, RESERVE_BYTES)
+            os.write(descriptor, bytes(RESERVE_BYTES))
             temporary.rename(self._path)
         except OSError:
             temporary.unlink(missing_ok=True)

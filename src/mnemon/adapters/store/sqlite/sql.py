@@ -203,6 +203,8 @@ ORDER BY e.rowid LIMIT ?
 NAMED = (
     "SELECT name, tier, body, edited_at, editor, version FROM named WHERE :name IS NULL OR name = :name ORDER BY name"
 )
+NAMED_BODIES = "SELECT name, body, version FROM named"
+DOCUMENT_BODIES = "SELECT id, body, version FROM documents"
 NAMED_VERSION = "SELECT version FROM named WHERE name = ?"
 SAVE_NAMED = """
 INSERT INTO named (name, tier, body, edited_at, editor, version) VALUES (?, ?, ?, ?, ?, ?)

@@ -1,0 +1,190 @@
+"""Update, forget, accept, restore: changes to what is there, each a new version with its cause and actor."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from mnemon.model.entry import Entry, GateVerdict
+from mnemon.model.errors import Conflict, EmbedderError, InvalidInput, InvalidTransition, Refused
+from mnemon.model.text import content_key
+from mnemon.model.values import VISIBILITY, Gate, Kind, Lifetime, State, Trust, Visibility
+from mnemon.ports.store import Embedding, SaveEntry, Store
+from mnemon.service import inputs
+from mnemon.service.room import Room
+from mnemon.service.writing import Written, canonical, deciding_anew, neighbours, screened
+from mnemon.write.draft import Action, Draft, Proposal, Setting, run
+from mnemon.write.plan import retire
+from mnemon.write.screen import policy
+from mnemon.write.settle import resolve
+
+_READERS: dict[str, Callable[[Any], Any]] = {
+    "content": lambda value: value,  # screened below, as a put is
+    "importance": inputs.importance,
+    "tags": inputs.tags,
+    "kind": lambda value: inputs.choice(value, Kind, "kind"),
+    "lifetime": lambda value: inputs.choice(value, Lifetime, "lifetime"),
+    "metadata": inputs.metadata,
+    "valid_at": lambda value: inputs.moment(value, "valid_at"),
+}
+
+
+def update(room: Room, id: str, patch: Mapping[str, Any], *, expect: int | None = None) -> Written:
+    """Change an entry. Its origin, scope and owner stay; its trust can only fall to that of the editor."""
+    unknown = set(patch) - set(_READERS)
+    if unknown or not patch:
+        raise InvalidInput(
+            f"cannot update {', '.join(sorted(unknown))}" if unknown else "the patch is empty",
+            fix=f"change one or more of: {', '.join(_READERS)}",
+        )
+
+    def attempt() -> Written:
+        store, entry = room.entry(id)
+        room.require_standing(entry, "update")
+        if VISIBILITY[entry.state] is Visibility.HISTORY:
+            raise InvalidTransition(f"entry {entry.id} is {entry.state} and cannot be changed", fix="restore it first")
+        if expect is not None and entry.version != expect:
+            raise _Stale(f"entry {entry.id} is at version {entry.version}, not {expect}", fix="read it again")
+        draft = _redrafted(room, store, entry, patch)
+        changed = _patched(room, entry, patch, draft)
+        embedding = _reembedded(room, entry, changed)
+        retired = _outdated(room, store, changed, embedding) if _says_otherwise(entry, changed) else ()
+        save = SaveEntry(changed, entry.version, "entry.updated", "update", draft.ledger, embedding)
+        _apply(room, store, changed, *retired, save)
+        return Written("updated", entry.id, changed, draft.ledger, tuple(op.entry.id for op in retired))
+
+    try:
+        return deciding_anew(attempt)
+    except (_Stale, _Taken) as final:
+        raise Conflict(final.message, fix=final.fix) from None
+
+
+class _Stale(InvalidInput):
+    """The caller's version is not the present one; looking again cannot help."""
+
+
+def _redrafted(room: Room, store: Store, entry: Entry, patch: Mapping[str, Any]) -> Draft:
+    """The entry as it would be, put through the steps again: all of them for new text, policy for anything else."""
+    trust = min(entry.trust, room.origin.trust)
+    limit = room.spec.reference_only.max_chars
+    content = inputs.text(patch["content"], "content", limit) if "content" in patch else entry.content
+    kind = inputs.choice(patch["kind"], Kind, "kind") if "kind" in patch else entry.kind
+    proposal = _proposal(room, replace(entry, content=content, kind=kind))
+    setting = Setting(room.spec, room.taxonomy, room.now, canonical(room))
+    if "content" in patch:
+        draft = screened(room, store, proposal, setting)
+    else:
+        gate = GateVerdict(Gate.ALLOW, 1.0, "")
+        draft = run((policy,), Draft(proposal, content, kind, trust, gate, entry.category), setting)
+    if draft.settled:
+        raise Refused(f"the new text would be discarded: {draft.gate.reason}", fix="write a full statement")
+    return replace(draft, trust=trust)
+
+
+def _proposal(room: Room, entry: Entry) -> Proposal:
+    return Proposal(
+        id=entry.id,
+        scope=entry.scope,
+        content=entry.content,
+        curator=room.curator,
+        source=entry.source,
+        origin=room.origin.capped(entry.trust),
+        owner=entry.owner,
+        importance=entry.importance,
+        kind=entry.kind,
+    )
+
+
+def _patched(room: Room, entry: Entry, patch: Mapping[str, Any], draft: Draft) -> Entry:
+    changes = {key: _READERS[key](value) for key, value in patch.items()}
+    if "content" in patch:
+        changes.update(content=draft.content, category=draft.category, gate=draft.gate)
+    changed = replace(entry, updated_at=room.now, trust=draft.trust, version=entry.version + 1, **changes)
+    if draft.gate.verdict is Gate.HOLD and entry.state is State.ACTIVE:
+        return changed.moved(State.HELD, at=room.now, cause=draft.gate.reason, actor=str(room.actor), gate=draft.gate)
+    return changed
+
+
+def _says_otherwise(old: Entry, new: Entry) -> bool:
+    return new.state is State.ACTIVE and (old.content, old.kind) != (new.content, new.kind)
+
+
+def _reembedded(room: Room, old: Entry, new: Entry) -> Embedding | None:
+    if room.embedder is None or old.content == new.content:
+        return None
+    try:
+        return Embedding(room.embedder.model, room.embedder.embed_memories([new.content])[0])
+    except EmbedderError:
+        return None
+
+
+def _outdated(room: Room, store: Store, entry: Entry, embedding: Embedding | None) -> tuple[SaveEntry, ...]:
+    """What an entry contradicts once it says what it says now: retired with it, in the same transaction."""
+    draft = Draft(_proposal(room, entry), entry.content, entry.kind, entry.trust, GateVerdict(Gate.ALLOW, 1.0, ""))
+    near = tuple(n for n in neighbours(store, draft, embedding) if n.entry.id != entry.id)
+    setting = Setting(room.spec, room.taxonomy, room.now, neighbours=near)
+    draft = resolve(draft, setting)
+    if draft.gate.verdict is Gate.HOLD:
+        raise Refused(f"it {draft.gate.reason}", fix="forget what it contradicts first")
+    if draft.decision.action is not Action.UPDATE:
+        return ()
+    actor = str(room.actor)
+    return tuple(retire(target, entry, setting, draft.decision.reason, actor) for target in draft.decision.targets)
+
+
+def _apply(room: Room, store: Store, entry: Entry, *operations: SaveEntry) -> None:
+    try:
+        room.apply(store, *operations)
+    except Conflict as conflict:
+        twin = store.twin(entry.scope, entry.owner, content_key(entry.content))
+        if twin is not None and twin.id != entry.id and entry.state in (State.ACTIVE, State.HELD):
+            message = f"entry {twin.id} already holds the text of {entry.id}"
+            raise _Taken(message, fix="forget that one first") from conflict
+        raise
+
+
+class _Taken(InvalidInput):
+    """Another entry holds the same text; looking again cannot help."""
+
+
+def forget(room: Room, id: str, cause: str) -> Entry:
+    """Take an entry out of memory; its row stays."""
+    return _move(room, id, State.FORGOTTEN, "entry.forgotten", cause)
+
+
+def restore(room: Room, id: str, cause: str) -> Entry:
+    """Bring an entry back from history; what contradicts it now is retired in its stead."""
+    _, entry = room.entry(id)
+    if entry.state is State.HELD:
+        raise InvalidTransition(f"entry {entry.id} is held, not gone", fix="accept it instead")
+    return _move(room, id, State.ACTIVE, "entry.restored", cause)
+
+
+def accept(room: Room, id: str, cause: str) -> Entry:
+    """Let a held entry in. Only its author may; untrusted text becomes evidence that the owner let in, no more."""
+    room.require_author("accept held entries")
+    _, entry = room.entry(id)
+    if entry.state is not State.HELD:
+        raise InvalidTransition(f"entry {entry.id} is {entry.state}, not held", fix="only held entries wait for this")
+    return _move(room, id, State.ACTIVE, "entry.accepted", cause, trust=max(entry.trust, Trust.IMPORTED))
+
+
+def _move(room: Room, id: str, state: State, action: str, cause: str, **changes: Any) -> Entry:
+    def attempt() -> Entry:
+        store, entry = room.entry(id)
+        room.require_standing(entry, action.removeprefix("entry."))
+        if entry.state is state:
+            raise InvalidTransition(f"entry {entry.id} is already {state}", fix="nothing to do")
+        back = {"superseded_by": None, "invalid_at": None} if state is State.ACTIVE else {}
+        moved = entry.moved(
+            state, at=room.now, cause=cause, actor=str(room.actor), version=entry.version + 1, **back, **changes
+        )
+        retired = _outdated(room, store, moved, None) if state is State.ACTIVE else ()
+        _apply(room, store, moved, *retired, SaveEntry(moved, entry.version, action, cause))
+        return moved
+
+    try:
+        return deciding_anew(attempt)
+    except _Taken as taken:
+        raise Conflict(taken.message, fix=taken.fix) from None
