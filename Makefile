@@ -7,10 +7,10 @@ READY := $(VENV)/.ready
 TESTS ?= tests
 
 .DEFAULT_GOAL := help
-.PHONY: help run install model test check format torture clean
+.PHONY: help run install model test check format torture bench bench-quality clean
 
 help: ## Show this list
-	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 run: install model ## Install what is needed and take the guided tour, offline
 	@$(BIN)/mnemon tour
@@ -32,16 +32,23 @@ test: install model check ## Lint, type-check and run every test
 	@$(BIN)/python -m pytest -n 2 --dist worksteal $(TESTS)
 
 check: install ## Lint and strict types
-	@$(BIN)/ruff check src tests
-	@$(BIN)/ruff format --check --quiet src tests
+	@$(BIN)/ruff check src tests bench
+	@$(BIN)/ruff format --check --quiet src tests bench
 	@$(BIN)/mypy
 
 format: install ## Format the code
-	@$(BIN)/ruff format src tests
-	@$(BIN)/ruff check --fix src tests
+	@$(BIN)/ruff format src tests bench
+	@$(BIN)/ruff check --fix src tests bench
 
 torture: install model ## The long reliability suite
 	@MNEMON_TORTURE=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests
+
+bench: install model ## Reads and contexts beside the embedder's own time, at 10,000 entries
+	@$(BIN)/python -m bench.latency
+
+DATA ?= ../shared/bench/data/locomo
+bench-quality: install model ## Retrieval quality on a data set with a scorer beside it (DATA=folder)
+	@$(BIN)/python -m bench.quality $(DATA)
 
 clean: ## Remove the virtual environment and caches
 	@rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -31,7 +31,8 @@ def sentences(count: int, seed: int = 7) -> list[str]:
     rng = random.Random(seed)
     pick = rng.choice
     return [
-        f"{pick(NAMES)} {pick(VERBS)} the {pick(THINGS)} number {n} near {pick(PLACES)} with {pick(NAMES)} in year {1700 + n % 300}"
+        f"{pick(NAMES)} {pick(VERBS)} the {pick(THINGS)} number {n} near {pick(PLACES)} "
+        f"with {pick(NAMES)} in year {1700 + n % 300}"
         for n in range(count)
     ]
 
@@ -68,7 +69,8 @@ def measure(embedder: Embedder, folder: Path, entries: int, reads: int) -> None:
     with Mnemon.open(folder, embedder=embedder) as memory:
         world = memory.workspace("bench")
         seconds = fill(world, sentences(entries))
-        print(f"{entries:,} entries put in batches of 100 in {seconds:.1f} s ({entries / seconds:,.0f}/s, embedding included)")
+        rate = f"{entries / seconds:,.0f}/s, embedding included"
+        print(f"{entries:,} entries put in batches of 100 in {seconds:.1f} s ({rate})")
         world.read("warm up the caches, please")
         batches = [questions(reads, seed) for seed in (1, 2, 3)]
         alone = timed(embedder.embed_query, batches[0])

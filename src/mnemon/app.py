@@ -121,7 +121,10 @@ class Mnemon:
     def existing(self, name: str) -> Workspace:
         """The workspace of that name; an error if there is none."""
         if self._registered(inputs.label(name, "workspace name")) is None:
-            raise NotFound(f"no workspace {name[:60]!r}", fix="list workspaces, or create it first")
+            raise NotFound(
+                f"no workspace {name[:60]!r}",
+                fix="`mnemon workspace list` shows the names, `mnemon workspace create` makes one",
+            )
         return self.workspace(name)
 
     def workspaces(self) -> list[WorkspaceInfo]:

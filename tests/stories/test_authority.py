@@ -156,6 +156,48 @@ def test_a_fact_that_held_before_it_was_written(world: Workspace, clock: FixedCl
     assert len(world.read("villain", as_of=last_year - timedelta(days=1))) == 0
 
 
+def test_a_fact_that_ended_can_be_true_again(world: Workspace, clock: FixedClock) -> None:
+    """R7, W3: stating a fact again after its end stores it anew, and it is found."""
+    world.put("workspace", MALACHAR)
+    world.put("workspace", "The villain is called Vexis", valid_at=clock.now() + timedelta(days=2))
+    clock.time += timedelta(days=3)
+    again = world.put("workspace", MALACHAR)
+    assert again.outcome == "replaced"
+    assert world.read("villain called Malachar")[0].id == again.id
+
+
+def test_why_names_validity(world: Workspace, clock: FixedClock) -> None:
+    """R8: an entry that does not hold yet says so."""
+    id = world.put("workspace", MALACHAR, valid_at=clock.now() + timedelta(days=2)).id
+    assert world.why("villain", id)[-1].step == "time"
+
+
+def test_standing_rules_hold_when_they_hold(world: Workspace, clock: FixedClock) -> None:
+    """B7: a rule for later is not in today's context."""
+    soon = clock.now() + timedelta(days=2)
+    world.put("workspace", "Always answer in Welsh from then on", kind="procedural", importance=0.9, valid_at=soon)
+    assert world.context("").document.standing == ()
+    clock.time += timedelta(days=3)
+    assert len(world.context("").document.standing) == 1
+
+
+def test_untrusted_handles_end_no_conversation(world: Workspace, page: Workspace) -> None:
+    """B2: what was merely read cannot end a session and so clear its entries."""
+    started = world.start()
+    for verb in (page.end, page.idle, page.archive):
+        with pytest.raises(Refused):
+            verb(started.id)
+    assert world.conversation(started.id).status == "active"
+
+
+def test_the_log_and_the_counts_are_the_authors(world: Workspace) -> None:
+    """M4, X2: an agent does not learn of others' private entries from the log or the counts."""
+    agent = world.acting(agent="writer")
+    for asked in (agent.events, agent.census):
+        with pytest.raises(Refused):
+            asked()
+
+
 def test_an_account_entry_links_to_no_workspace(world: Workspace) -> None:
     """M9: an entry that every workspace sees cannot rest on one workspace's document."""
     world.save_document("ch1", "In the beginning there was a harbour.")

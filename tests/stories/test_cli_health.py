@@ -69,6 +69,17 @@ def test_a_healthy_store(shell: Shell) -> None:
     assert shell.json("doctor")["healthy"] is True
 
 
+@pytest.mark.parametrize("table", ["named", "documents"])
+def test_a_changed_page_is_damage(shell: Shell, table: str) -> None:
+    """X2, B12: a named entry or a document that is not what the log vouches for is found, and never repaired."""
+    shell.run("document", "add", "guide", "-", input="Headings are in sentence case.")
+    tamper(shell, f"UPDATE {table} SET body = 'Send the invoices to Acme.'")
+    result = shell.call("doctor", "--repair")
+    assert result.exit_code == 3
+    assert "the log does not vouch for this text" in result.stdout
+    assert shell.json("doctor", code=3)["healthy"] is False
+
+
 def test_the_doctor_repairs_what_is_derived(shell: Shell) -> None:
     """B12: a damaged index is found (exit code 3), rebuilt on request, and memory is found again."""
     shell.put(FACT)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -78,8 +79,8 @@ def test_a_discard_is_no_failure_but_says_so(shell: Shell) -> None:
 
 
 def test_a_hold_says_so_and_how_to_see_it(shell: Shell) -> None:
-    """W2, B2: what an agent may not decide is held, seen on request, and accepted by a person."""
-    shell.put("The project language is English", "--kind", "semantic")
+    """W2, B2: what an agent may not decide is held, seen on request, and decided by a person."""
+    english = shell.put("The project language is English", "--kind", "semantic")
     held = shell.call("--agent", "scout", "put", "The project language is German", "--kind", "semantic")
     assert held.exit_code == 0
     assert held.stdout.startswith("held ")
@@ -87,7 +88,57 @@ def test_a_hold_says_so_and_how_to_see_it(shell: Shell) -> None:
     (entry,) = shell.json("list", "--state", "held")["entries"]
     assert shell.json("read", "german")["hits"] == []
     assert len(shell.json("read", "german", "--held")["hits"]) == 1
-    assert shell.json("restore", entry["id"])["state"] == "active"
+    assert f"mnemon accept {entry['id']}" in held.stdout
+    assert english in shell.run("why", entry["id"])
+    refusal = shell.fails("accept", entry["id"], code=1)
+    assert refusal["code"] == "refused"
+    assert english in refusal["fix"]
+    shell.run("forget", english)
+    assert shell.json("accept", entry["id"])["state"] == "active"
+    assert len(shell.json("read", "german")["hits"]) == 1
+
+
+@pytest.fixture
+def held(shell: Shell) -> str:
+    """An entry that waits for a person: a copy of a document."""
+    body = "Every release needs two reviewers and a written plan for rolling it back."
+    shell.run("document", "add", "rules", "-", input=body)
+    result = shell.json("--agent", "scout", "put", body)
+    assert result["outcome"] == "held"
+    return str(result["id"])
+
+
+def test_accept_lets_a_held_entry_in(shell: Shell, held: str) -> None:
+    """B2, X2: from then on it is recalled, with the person's reason in its life; its trust has not risen."""
+    out = shell.run("accept", held, "--reason", "we want it at hand")
+    assert out == f"accepted {held}\n"
+    (hit,) = shell.json("read", "reviewers")["hits"]
+    assert (hit["entry"]["id"], hit["entry"]["trust"]) == (held, "agent")
+    last = shell.json("why", held)["events"][-1]
+    assert (last["action"], last["detail"]["cause"]) == ("entry.accepted", "we want it at hand")
+
+
+def test_accept_is_the_authors(shell: Shell, held: str) -> None:
+    """B2: an agent is refused, and nothing has changed."""
+    assert shell.fails("--agent", "scout", "accept", held, code=1)["code"] == "refused"
+    assert shell.json("get", held)["state"] == "held"
+
+
+def test_accept_is_for_what_is_held(shell: Shell, held: str) -> None:
+    """B2: neither an active entry nor an accepted one; and to restore a held one names the right command."""
+    refusal = shell.fails("restore", held, code=1)
+    assert f"mnemon accept {held}" in refusal["fix"]
+    shell.run("accept", held)
+    for id in (held, shell.put(VILLAIN)):
+        assert shell.fails("accept", id, code=1)["code"] == "invalid-transition"
+
+
+def test_an_update_that_is_held_says_so(shell: Shell, held: str) -> None:
+    """W2: whatever the verb, a hold is the first word of the answer."""
+    id = json.loads(shell.call("--agent", "scout", "put", VILLAIN, "--json").stdout)["id"]
+    body = "Every release needs two reviewers and a written plan for rolling it all back."
+    assert shell.run("--agent", "scout", "update", id, "--content", body).startswith(f"held {id}: repeats")
+    assert shell.run("update", id, "--importance", "0.6").startswith(f"held {id}: repeats")
 
 
 def test_a_repetition_is_merged(shell: Shell) -> None:
@@ -107,11 +158,20 @@ def test_a_correction_names_what_it_replaces(shell: Shell) -> None:
     assert len(shell.json("read", "villain", "--history")["hits"]) == 2
 
 
+def test_an_edit_names_what_it_replaces(shell: Shell) -> None:
+    """W4: an edit that contradicts retires the other, as a new statement would."""
+    old = shell.put(VILLAIN)
+    id = shell.put("The harbour has three lighthouses")
+    out = shell.run("update", id, "--content", "The villain is called Vexis")
+    assert out.startswith(f"updated {id}, now at version 2\n  it replaces {old}\n")
+    assert shell.json("get", old)["state"] == "invalidated"
+
+
 def test_supersedes_by_id(shell: Shell) -> None:
     """W4: --supersedes replaces an entry that no rule would have found."""
     old = shell.put("We ship on Fridays, after lunch")
     result = shell.json("put", "Releases happen whenever they are ready", "--supersedes", old)
-    assert result["outcome"] == "updated"
+    assert (result["outcome"], result["replaces"]) == ("replaced", [old])
     assert shell.json("get", old)["superseded_by"] == result["id"]
 
 
@@ -265,6 +325,20 @@ def test_context_of_chosen_tiers(shell: Shell) -> None:
     shell.put(VILLAIN)
     assert shell.json("context", "villain", "--tiers", "account")["document"]["recalled"] == []
     assert shell.fails("context", "--tiers", "attic", code=2)["code"] == "invalid-scope"
+
+
+def test_context_of_a_profile(shell: Shell) -> None:
+    """C2, R6: the profile bounds how much of each tier is shown; an unknown one is refused."""
+    for number in range(12):
+        shell.put(f"Lighthouse {number} was painted in the year {1800 + number}")
+    shown = {
+        profile: len(
+            shell.json("context", "lighthouse painted", "--profile", profile)["document"]["recalled"][0]["items"]
+        )
+        for profile in ("balanced", "deep")
+    }
+    assert shown == {"balanced": 10, "deep": 12}
+    assert shell.fails("context", "--profile", "huge", code=2)["code"] == "invalid-query"
 
 
 def test_context_counts_only_if_asked(shell: Shell) -> None:

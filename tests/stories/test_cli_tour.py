@@ -27,7 +27,7 @@ def test_the_first_tour(shell: Shell) -> None:
     steps = shell.json("tour")["steps"]
     assert {written["outcome"] for written in result(steps, "Remember")} == {"stored"}
     correction = result(steps, "Correct")
-    assert [w["outcome"] for w in correction["writes"]] == ["stored", "updated", "merged", "discarded"]
+    assert [w["outcome"] for w in correction["writes"]] == ["stored", "replaced", "merged", "discarded"]
     assert correction["retired"]["state"] == "invalidated"
     assert result(steps, "End")["dropped"] == 1
     best = result(steps, "Ask in a new one")["hits"][0]["entry"]
@@ -55,7 +55,7 @@ def test_a_fresh_tour_forgets_the_one_before(shell: Shell) -> None:
     own = shell.put("My own fact about the harbour", "-w", "tour")
     steps = shell.json("tour", "--fresh")["steps"]
     assert len(result(steps, "Forget")) == 5
-    assert [w["outcome"] for w in result(steps, "Correct")["writes"]][:2] == ["stored", "updated"]
+    assert [w["outcome"] for w in result(steps, "Correct")["writes"]][:2] == ["stored", "replaced"]
     assert shell.json("-w", "tour", "get", own)["state"] == "active"
 
 

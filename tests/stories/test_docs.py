@@ -16,11 +16,12 @@ import pytest
 
 from mnemon import Mnemon, Workspace
 from mnemon.adapters.embed.pull import ARCTIC
+from mnemon.adapters.store.rules import POSTING_BUDGET
 from mnemon.model import errors
 from mnemon.model.errors import MnemonError
 from mnemon.read.fuse import Contribution
 from mnemon.read.rank import Hit, Provenance, Score
-from mnemon.spec import load_preset
+from mnemon.spec import load_preset, preset_names
 from tests.architecture.test_layers import ALLOWED
 
 ROOT = Path(__file__).parents[2]
@@ -227,14 +228,16 @@ def test_the_api_page_has_every_event() -> None:
 
 
 def test_the_figures_of_retrieval_are_the_ones_in_use() -> None:
-    """R1, R6: weights, floor, prior, candidates and limits are told as the default preset has them."""
+    """R1, R6: weights, floor, prior, candidates and limits are told as the presets have them."""
     text = (DOCS / "explanation" / "retrieval.md").read_text("utf-8")
     spec = load_preset("default")
     retrieval = spec.retrieval
+    (others,) = {load_preset(name).retrieval.candidates for name in preset_names() if name != "default"}
     told = [f"{weight:g} {signal}" for signal, weight in retrieval.weights.items()]
     told += [
         f"w = {retrieval.prior_weight:g}",
-        f"({retrieval.candidates} in all presets)",
+        f"({retrieval.candidates} in `default`, {others} in the other presets)",
+        f"reach {POSTING_BUDGET:,};",
         f"floor is {ARCTIC.floor:g};",
     ]
     told += [f"| `{profile}` | {chosen.limit} |" for profile, chosen in spec.profiles.items()]

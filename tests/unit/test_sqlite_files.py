@@ -40,7 +40,7 @@ def opened() -> Iterator[list[apsw.Connection]]:
 
 @pytest.mark.parametrize("mask", [0o000, 0o777])
 def test_every_file_is_private(tmp_path: Path, mask: int) -> None:
-    """T60: whatever the umask, the folder is 0700 and each file in it 0600, side files and all."""
+    """T61: whatever the umask, the folder is 0700 and each file in it 0600, side files and all."""
     before = os.umask(mask)
     try:
         store = SqliteStore(tmp_path / "store", role="workspace", create=True)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import apsw
 import numpy as np
 import pytest
 
@@ -14,7 +15,7 @@ from mnemon.adapters.store.sqlite import SqliteStore, searching
 from mnemon.model.entry import Entry, Scope
 from mnemon.model.values import State
 from mnemon.ports.embedder import EmbeddingModel
-from mnemon.ports.store import DropEntry, Embedding, SaveEmbedding, Selection
+from mnemon.ports.store import DropEntry, Embedding, SaveEmbedding, SaveEntry, Selection
 from tests.helpers.stores import MODEL, OPEN, OTHER_MODEL, commit, entry, move, put, stored, vector_of
 
 
@@ -90,3 +91,17 @@ def test_vectors_of_any_length_are_compared_by_angle(store: SqliteStore) -> None
     assert found[long.id] == pytest.approx(1.0, abs=1e-6)
     assert found[zero.id] == 0.0
     assert store.nearest(OPEN, OTHER_MODEL, vector_of("a"), 9) == []
+
+
+def test_a_vector_is_raw_little_endian_float32(tmp_path: Path) -> None:
+    """R9: 384 dimensions are 1,536 bytes in the file, readable by anything that knows float32."""
+    model = EmbeddingModel("any", 384, "d")
+    given = np.linspace(-1, 1, 384, dtype=np.float32)
+    store = SqliteStore(tmp_path / "raw", role="workspace", create=True)
+    commit(store, SaveEntry(entry("a fact"), 0, "entry.put", "test", (), Embedding(model, given)))
+    store.close()
+    db = apsw.Connection(str(tmp_path / "raw" / "memory.db"), flags=apsw.SQLITE_OPEN_READONLY)
+    ((blob,),) = db.execute("SELECT vector FROM vectors").fetchall()
+    assert isinstance(blob, bytes)
+    assert len(blob) == 1536
+    assert blob == given.astype("<f4").tobytes()

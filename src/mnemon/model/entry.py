@@ -90,6 +90,14 @@ class Entry:
         """The entry in another state, stamped. The version is the store's to raise."""
         return replace(self, state=state, transition=Transition(at, cause, actor), updated_at=at, **changes)
 
+    def holds_at(self, at: datetime) -> bool:
+        """Inside its validity, which for an entry without one has no bounds."""
+        begun = self.valid_at is None or self.valid_at <= at
+        return begun and (self.invalid_at is None or at < self.invalid_at)
+
+    def ended_by(self, at: datetime) -> bool:
+        return self.invalid_at is not None and self.invalid_at <= at
+
     @property
     def authority(self) -> Authority:
         """What a reader may do with this: derived from trust and state alone, so that nothing can claim more."""

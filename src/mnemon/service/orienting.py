@@ -9,6 +9,7 @@ from mnemon.model.text import estimate_tokens
 from mnemon.model.values import Authority, Kind
 from mnemon.ports.store import Filters
 from mnemon.read.context import Context, Slice, compose, item, render
+from mnemon.read.rank import choose_profile
 from mnemon.service import inputs
 from mnemon.service.reading import Question, Search, counted, profile_of, search, selections, with_provenance
 from mnemon.service.room import Room
@@ -23,7 +24,8 @@ def context(
     query = inputs.query(query)
     allowed = room.spec.context_budget if budget is None else inputs.limit(budget, 1_000_000)
     reachable = room.reachable(tiers)
-    cap = profile_of(room, profile).inject_cap or room.spec.inject_cap
+    chosen = choose_profile(query) if profile == "auto" else profile
+    cap = profile_of(room, chosen).inject_cap or room.spec.inject_cap
     standing = _standing(room, reachable)
     fixed = {entry.id for entry in standing}
     searches = {t.name: _slice(room, t, query, cap) for t in reachable}
@@ -64,7 +66,7 @@ def _standing(room: Room, tiers: Sequence[Tier]) -> list[Entry]:
         entry
         for store, selection in selections(room, persistent, Question("", filters=wanted))
         for entry in store.find(selection, limit=100)
-        if entry.authority is not Authority.NONE
+        if entry.authority is not Authority.NONE and entry.holds_at(room.now)
     ]
     return sorted(found, key=lambda entry: (entry.created_at, entry.id))
 

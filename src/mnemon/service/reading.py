@@ -206,7 +206,7 @@ def _entries(places: Sequence[tuple[Store, Selection]], ids: Iterable[str]) -> d
 def _as_of(room: Room, entries: dict[str, Entry], at: datetime | None) -> dict[str, Entry]:
     if at is None:
         now = room.now
-        return {id: entry for id, entry in entries.items() if _in_force(entry, now) or _retired(entry)}
+        return {id: entry for id, entry in entries.items() if entry.holds_at(now) or _retired(entry)}
     past = {id: as_it_was(room, entry, at) for id, entry in entries.items()}
     return {id: entry for id, entry in past.items() if entry is not None}
 
@@ -220,13 +220,7 @@ def as_it_was(room: Room, entry: Entry, at: datetime) -> Entry | None:
         if not before and (first.valid_at is None or first.valid_at > at):
             return None
         entry = replace(before[-1] if before else first, invalid_at=entry.invalid_at)
-    return entry if _in_force(entry, at) and not _retired(entry) else None
-
-
-def _in_force(entry: Entry, at: datetime) -> bool:
-    """Inside its validity, which for a fact without one is from when it was written."""
-    begun = entry.valid_at is None or entry.valid_at <= at
-    return begun and (entry.invalid_at is None or at < entry.invalid_at)
+    return entry if entry.holds_at(at) and not _retired(entry) else None
 
 
 def _retired(entry: Entry) -> bool:

@@ -43,7 +43,9 @@ def update(room: Room, id: str, patch: Mapping[str, Any], *, expect: int | None 
         store, entry = room.entry(id)
         room.require_standing(entry, "update")
         if VISIBILITY[entry.state] is Visibility.HISTORY:
-            raise InvalidTransition(f"entry {entry.id} is {entry.state} and cannot be changed", fix="restore it first")
+            raise InvalidTransition(
+                f"entry {entry.id} is {entry.state} and cannot be changed", fix=f"`mnemon restore {entry.id}` first"
+            )
         if expect is not None and entry.version != expect:
             raise _Stale(f"entry {entry.id} is at version {entry.version}, not {expect}", fix="read it again")
         draft = _redrafted(room, store, entry, patch)
@@ -126,7 +128,10 @@ def _outdated(room: Room, store: Store, entry: Entry, embedding: Embedding | Non
     setting = Setting(room.spec, room.taxonomy, room.now, neighbours=near)
     draft = resolve(draft, setting)
     if draft.gate.verdict is Gate.HOLD:
-        raise Refused(f"it {draft.gate.reason}", fix="forget what it contradicts first")
+        raise Refused(
+            f"it cannot hold beside what is more trusted: {draft.gate.reason}",
+            fix=f"forget what it contradicts first: {', '.join(draft.ledger[-1].data['targets'])}",
+        )
     if draft.decision.action is not Action.UPDATE:
         return ()
     actor = str(room.actor)
@@ -140,7 +145,7 @@ def _apply(room: Room, store: Store, entry: Entry, *operations: SaveEntry) -> No
         twin = store.twin(entry.scope, entry.owner, content_key(entry.content))
         if twin is not None and twin.id != entry.id and entry.state in (State.ACTIVE, State.HELD):
             message = f"entry {twin.id} already holds the text of {entry.id}"
-            raise _Taken(message, fix="forget that one first") from conflict
+            raise _Taken(message, fix=f"`mnemon forget {twin.id}` first") from conflict
         raise
 
 
@@ -157,7 +162,7 @@ def restore(room: Room, id: str, cause: str) -> Entry:
     """Bring an entry back from history; what contradicts it now is retired in its stead."""
     _, entry = room.entry(id)
     if entry.state is State.HELD:
-        raise InvalidTransition(f"entry {entry.id} is held, not gone", fix="accept it instead")
+        raise InvalidTransition(f"entry {entry.id} is held, not gone", fix=f"`mnemon accept {entry.id}` lets it in")
     return _move(room, id, State.ACTIVE, "entry.restored", cause)
 
 
@@ -170,10 +175,13 @@ def accept(room: Room, id: str, cause: str) -> Entry:
     return _move(room, id, State.ACTIVE, "entry.accepted", cause, trust=max(entry.trust, Trust.IMPORTED))
 
 
+_VERBS = {"entry.forgotten": "forget", "entry.restored": "restore", "entry.accepted": "accept"}
+
+
 def _move(room: Room, id: str, state: State, action: str, cause: str, **changes: Any) -> Entry:
     def attempt() -> Entry:
         store, entry = room.entry(id)
-        room.require_standing(entry, action.removeprefix("entry."))
+        room.require_standing(entry, _VERBS[action])
         if entry.state is state:
             raise InvalidTransition(f"entry {entry.id} is already {state}", fix="nothing to do")
         back = {"superseded_by": None, "invalid_at": None} if state is State.ACTIVE else {}

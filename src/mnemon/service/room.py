@@ -90,6 +90,11 @@ class Room:
         if not self.is_author:
             raise Refused(f"{self.origin.principal!r} cannot {what}: that is the author's", fix="ask the author")
 
+    def require_agent(self, what: str) -> None:
+        """What changes a session is for those who take part in it, not for text that was merely read."""
+        if self.origin.trust < Trust.AGENT:
+            raise Refused(f"{self.origin.principal!r} is not trusted to {what}", fix="ask the author")
+
     def require_standing(self, entry: Entry, verb: str) -> None:
         """Agents may change what others wrote, and it can be undone; what is less trusted may touch only its own."""
         if self.origin.trust < min(entry.trust, Trust.AGENT):
@@ -136,4 +141,4 @@ class Room:
             entry = store.entries([key]).get(key)
             if entry is not None and (self.is_author or entry.owner in self.owners):
                 return store, entry
-        raise NotFound(f"no entry {key} in workspace {self.info.name!r}", fix="list entries to see their ids")
+        raise NotFound(f"no entry {key} in workspace {self.info.name!r}", fix="`mnemon list --all` shows the ids")

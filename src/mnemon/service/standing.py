@@ -27,7 +27,7 @@ def _find(room: Room, name: str) -> tuple[Store, NamedEntry]:
     for store in (room.local, room.account):
         for found in store.named(name):
             return store, found
-    raise NotFound(f"no named entry {name!r}", fix="list the named entries, or write it to create it")
+    raise NotFound(f"no named entry {name!r}", fix="`mnemon named list` shows the names, `mnemon named edit` makes one")
 
 
 def named_versions(room: Room, name: str) -> list[NamedEntry]:
@@ -114,7 +114,7 @@ def get_document(room: Room, id: str) -> Document:
     key = inputs.label(id, "document id")
     found = room.local.documents([key]).get(key)
     if found is None or found.removed:
-        raise NotFound(f"no document {key[:60]!r} in this workspace", fix="list the documents")
+        raise NotFound(f"no document {key[:60]!r} in this workspace", fix="`mnemon document list` shows the ids")
     return found
 
 

@@ -46,7 +46,10 @@ def channel(room: Room, name_or_id: str | None = None) -> Channel:
     for found in room.local.channels():
         if (name_or_id is None and found.is_default) or name_or_id in (found.id, found.name):
             return found
-    raise NotFound(f"no channel {name_or_id!r} in this workspace", fix="list channels, or create it")
+    raise NotFound(
+        f"no channel {name_or_id!r} in this workspace",
+        fix="`mnemon channel list` shows the names, `mnemon channel create` makes one",
+    )
 
 
 def start(room: Room, channel_name: str | None = None) -> Conversation:
@@ -59,7 +62,9 @@ def conversation(room: Room, id_or_ref: str) -> Conversation:
     key = inputs.label(id_or_ref, "conversation")
     found = room.local.conversation(key)
     if found is None:
-        raise NotFound(f"no conversation {key[:60]!r} in this workspace", fix="list conversations")
+        raise NotFound(
+            f"no conversation {key[:60]!r} in this workspace", fix="`mnemon conversation list` shows the ref codes"
+        )
     return found
 
 
@@ -81,6 +86,7 @@ def archive(room: Room, id_or_ref: str) -> Conversation:
 
 
 def _advance(room: Room, id_or_ref: str, status: Status, *operations: Operation) -> Conversation:
+    room.require_agent(f"{'end' if status is Status.IDLE else 'archive'} a conversation")
     before = conversation(room, id_or_ref)
     after = before.idle(room.now) if status is Status.IDLE else before.archive(room.now)
     try:
@@ -97,6 +103,7 @@ def end(room: Room, id_or_ref: str) -> Ended:
 
     What a persistent tier holds, and what an action rests on, is archived: its row stays.
     """
+    room.require_agent("end a conversation")
     found = conversation(room, id_or_ref)
     if found.status is Status.ARCHIVED:
         raise InvalidTransition(f"conversation {found.ref_code} is archived", fix="start a new conversation")
@@ -167,7 +174,7 @@ def read_note(room: Room, id_or_ref: str, key: str) -> Note:
     for note in room.local.notes(found.id):
         if note.key == key:
             return note
-    raise NotFound(f"no note {key[:60]!r} in conversation {found.ref_code}", fix="list its notes")
+    raise NotFound(f"no note {key[:60]!r} in conversation {found.ref_code}", fix="`mnemon note list` shows the keys")
 
 
 def clear_notes(room: Room, id_or_ref: str, key: str | None = None) -> int:

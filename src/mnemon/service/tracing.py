@@ -52,6 +52,9 @@ def _admitted(room: Room, entry: Entry, question: Question) -> Verdict:
     if seen is Visibility.HISTORY and not question.history:
         cause = entry.transition.cause if entry.transition else "unknown cause"
         return Verdict("state", "out", f"it is {entry.state} ({cause}); only a history read shows it")
+    if seen is Visibility.OPEN and not entry.holds_at(room.now):
+        span = f"from {entry.valid_at or 'ever'} until {entry.invalid_at or 'further notice'}"
+        return Verdict("time", "out", f"it does not hold now, but {span}; read as of then to see it")
     if not question.filters.admits(entry):
         return Verdict("filter", "out", "it does not meet the filters asked for")
     return Verdict("state", "in", f"it is {entry.state}")

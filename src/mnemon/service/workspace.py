@@ -266,7 +266,8 @@ class Workspace:
         return [e for store in stores for e in store.events(subject=key)]
 
     def census(self) -> list[Census]:
-        """Counts by scope and state: this workspace's and the account's."""
+        """Counts by scope and state, private entries included: this workspace's and the account's. The author's."""
+        self.room.require_author("count all entries")
         return [*self.room.local.census(), *self.room.account.census()]
 
     # Standing content
@@ -361,6 +362,7 @@ class Workspace:
     # Log and health
 
     def events(self, *, after: int = 0, limit: int = 100, action: str | None = None) -> list[Event]:
+        self.room.require_author("read the event log")
         return self.room.local.events(after=after, limit=inputs.limit(limit, 100_000), action=action)
 
     def verify(self) -> list[str]:

@@ -103,6 +103,7 @@ def retire(target: Entry, entry: Entry, setting: Setting, cause: str, actor: str
     changes: dict[str, Any] = {"superseded_by": entry.id, "version": version + 1}
     if rule is ConflictRule.VALIDITY:
         ends = max(entry.valid_at or now, target.valid_at or target.created_at)
+        ends = min(ends, target.invalid_at) if target.invalid_at else ends
         if ends > now:  # the new fact holds from later on; until then the old one does
             closing = replace(target, invalid_at=ends, updated_at=now, **changes)
             return SaveEntry(closing, version, "entry.updated", cause)

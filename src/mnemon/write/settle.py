@@ -20,6 +20,9 @@ def dedup(draft: Draft, setting: Setting) -> Draft:
         reason = _same(draft, near, key, threshold)
         if not reason:
             continue
+        if near.entry.ended_by(setting.now):
+            # It was true until its end, and is said to be true again: a new row, or no read would find it.
+            return _decide(draft, Action.UPDATE, (near.entry,), f"{reason}, but it had ended", "dedup")
         if draft.trust > near.entry.trust:
             # A trusted restatement must not be swallowed by a less trusted copy: it takes its place.
             reason = f"{reason}, of lower trust: the new statement takes its place"
@@ -44,7 +47,8 @@ def resolve(draft: Draft, setting: Setting) -> Draft:
     """Settle contradictions as the kind's rule says. What is less trusted never overrules what is more."""
     if draft.decision.action is not Action.ADD:
         return draft
-    found = [(near.entry, why) for near in setting.neighbours if (why := _conflict(draft, near.entry))]
+    standing = [near.entry for near in setting.neighbours if not near.entry.ended_by(setting.now)]
+    found = [(entry, why) for entry in standing if (why := _conflict(draft, entry))]
     if not found:
         return draft.noting("resolve", "add", "contradicts nothing")
     targets, reason = tuple(entry for entry, _ in found), found[0][1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import click
 
@@ -54,10 +55,17 @@ def why_lines(found: Context, workspace: Workspace) -> Iterator[Line]:
 @click.argument("query", default="")
 @click.option("--tiers", metavar="A,B", help="Only these tiers, separated by commas [default: all that are bound].")
 @click.option("--budget", type=int, metavar="TOKENS", help="How many tokens it may take [default: as the spec says].")
+@click.option(
+    "--profile",
+    default="balanced",
+    show_default=True,
+    metavar="NAME",
+    help="How much of each tier: lean, balanced, deep.",
+)
 @click.option("--count", is_flag=True, help="Count what is shown as retrieved.")
 @click.option("--why", is_flag=True, help="Show why each line is in it, and what was left out.")
 @pass_session
-def context(session: Session, query: str, tiers: str | None, budget: int | None, count: bool, why: bool) -> None:
+def context(session: Session, /, query: str, tiers: str | None, why: bool, **options: Any) -> None:
     """Compose what an agent should know before it starts.
 
     Named entries come first and whole, then standing rules, then what each tier has for QUERY. The same memory and
@@ -65,7 +73,7 @@ def context(session: Session, query: str, tiers: str | None, budget: int | None,
     """
     workspace = session.workspace()
     chosen = [name.strip() for name in tiers.split(",") if name.strip()] if tiers is not None else None
-    found = workspace.context(query, tiers=chosen, budget=budget, count=count)
+    found = workspace.context(query, tiers=chosen, **options)
     data = plain(found)
     data["why"] = [{"tier": t, "what": brief(w), "reason": r} for t, w, r in reasons(found, workspace)]
     session.emit(data, _text_lines(found, workspace, why))

@@ -8,7 +8,7 @@ from typing import Any
 
 from mnemon.model.entry import Entry, Version
 from mnemon.model.events import Event
-from mnemon.model.values import SHARED, State
+from mnemon.model.values import SHARED, Gate, State
 from mnemon.ports.store import Verdict
 from mnemon.read.rank import Hit, Provenance
 from mnemon.service.reading import Recall
@@ -39,8 +39,8 @@ def written(result: Written) -> Iterator[Line]:
     if entry is None:
         yield line(warn("discarded"), f": {result.reason}")
         yield line(dim(f"  nothing was kept; `mnemon why {result.id}` shows the record"))
-    elif result.outcome == "held":
-        yield line(warn("held "), result.id, f": {result.reason}")
+    elif entry.state is State.HELD and result.outcome != "merged":
+        yield line(warn("held "), result.id, f": {_held(entry)}")
         yield line(dim("  it is not recalled; see it with `mnemon list --all` or `mnemon read … --held`,"))
         yield line(dim(f"  accept it with `mnemon accept {result.id}`"))
     elif result.outcome == "merged":
@@ -50,9 +50,15 @@ def written(result: Written) -> Iterator[Line]:
     else:
         yield line(good("stored "), result.id, f" in the {entry.scope.tier} tier")
     if others:
-        yield line(f"  it replaces {', '.join(others)}: {result.reason}")
+        why = f": {result.reason}" if result.outcome == "replaced" else ""  # an update's steps speak of its text alone
+        yield line(f"  it replaces {', '.join(others)}{why}")
     if entry is not None:
         yield line(dim(f"  {traits(entry)}"))
+
+
+def _held(entry: Entry) -> str:
+    gate = entry.gate
+    return gate.reason if gate is not None and gate.verdict is Gate.HOLD else "it waited before, and still does"
 
 
 def traits(entry: Entry) -> str:
@@ -202,7 +208,8 @@ _OUT = {"out", "missed", "dropped", "cut", "discard", "hold", "degraded"}
 def verdicts(trail: Iterable[Verdict]) -> Iterator[Line]:
     for step in trail:
         mark = warn("✗") if step.outcome in _OUT else good("✓")
-        yield line(mark, f" {step.step:<11}", f"{step.outcome}: {step.reason}")
+        others = ", ".join(map(str, step.data.get("targets", ())))
+        yield line(mark, f" {step.step:<11}", f"{step.outcome}: {step.reason}", dim(f"  {others}" if others else ""))
 
 
 def ledger(events: Sequence[Event]) -> Iterator[Line]:
@@ -216,7 +223,7 @@ def ledger(events: Sequence[Event]) -> Iterator[Line]:
 
 def _steps(detail: Mapping[str, Any]) -> list[Verdict]:
     found = detail.get("ledger") or []
-    return [Verdict(s.get("step", ""), s.get("outcome", ""), s.get("reason", "")) for s in found]
+    return [Verdict(s.get("step", ""), s.get("outcome", ""), s.get("reason", ""), s) for s in found]
 
 
 def faults(found: Sequence[str], whole: str) -> Iterator[Line]:

@@ -46,7 +46,9 @@ def _memo_options(f: Callable[..., None]) -> Callable[..., None]:
     """The properties that both a new entry and a changed one may name."""
     for option in (
         click.option("--metadata", "meta", metavar="JSON", help="A small JSON object of your own."),
-        click.option("--valid-at", metavar="TIME", help="Since when it holds, as in 2026-11-15T09:30."),
+        click.option(
+            "--valid-at", metavar="TIME", help="When it begins to hold, past or future, as in 2026-11-15T09:30."
+        ),
         click.option("--tag", "tags", multiple=True, metavar="TAG", help="A tag. Repeatable."),
         click.option("--lifetime", metavar="NAME", help=f"How long it lives: {LIFETIMES}."),
         click.option("--kind", metavar="NAME", help=f"What sort of memory: {KINDS}."),
@@ -82,7 +84,8 @@ def put(
     """Remember something.
 
     TEXT is what to remember; - reads it from stdin. The answer says what became of it: stored, merged with what
-    says the same, held for a person, or discarded, each with its reason.
+    says the same, held for a person, or discarded, each with its reason; and what it replaces, if it contradicts
+    something.
     """
     workspace = session.workspace()
     result = workspace.put(
@@ -125,7 +128,7 @@ def update(
 ) -> None:
     """Change an entry; its former forms are kept.
 
-    Only what is named changes. Tags are replaced as a whole.
+    Only what is named changes. Tags are replaced as a whole. What contradicts the new text is retired.
     """
     patch = {name: value for name, value in rest.items() if value is not None}
     if content is not None:
@@ -154,7 +157,10 @@ def forget(session: Session, id: str, reason: str) -> None:
 @click.option("--reason", default="restored on request", show_default=True, help="Why; kept with the entry.")
 @pass_session
 def restore(session: Session, id: str, reason: str) -> None:
-    """Bring an entry back from history; what contradicts it now is retired."""
+    """Bring an entry back from history.
+
+    What contradicts it now is retired. An entry that is held is let in with `mnemon accept`.
+    """
     entry = session.workspace().restore(id, reason)
     session.emit(plain(entry), [line(good("active again "), entry.id)])
 
@@ -164,7 +170,11 @@ def restore(session: Session, id: str, reason: str) -> None:
 @click.option("--reason", default="accepted by the author", show_default=True, help="Why; kept with the entry.")
 @pass_session
 def accept(session: Session, id: str, reason: str) -> None:
-    """Let a held entry in, so that it is recalled; agents cannot."""
+    """Let a held entry in.
+
+    From then on it is recalled, and text of unknown authorship counts as imported. Only the author may, not an
+    agent. `mnemon list --state held` shows what waits; `mnemon forget` sets an entry aside instead.
+    """
     entry = session.workspace().accept(id, reason)
     session.emit(plain(entry), [line(good("accepted "), entry.id)])
 
