@@ -24,6 +24,8 @@ ALLOWED = {
     "app": {"model", "spec", "ports", "service", "adapters"},
     "surfaces": {"model", "spec", "ports", "service", "app", "read", "write", ""},
     "": {"app", "model", "service", "read"},
+    "langgraph": {"surfaces"},
+    "anthropic": {"surfaces"},
 }
 FILES = sorted(SOURCE.rglob("*.py"))
 

@@ -84,6 +84,7 @@ class Entry:
     derived_from: tuple[str, ...] = ()
     links: tuple[SourceLink, ...] = ()
     metadata: dict[str, Any] = field(default_factory=dict)
+    path: str | None = None  # a file: kept verbatim, and there once for each path rather than for each text
     version: int = 1
 
     def moved(self, state: State, *, at: datetime, cause: str, actor: str, **changes: Any) -> Entry:

@@ -23,8 +23,12 @@ are translated at the border that meets them.
     │   ├── StoreForeign           a database, but not ours
     │   ├── StoreNewer             written by a newer Mnemon
     │   └── StoreMissing           known to have existed, and gone
-    └── EmbedderError              an embedding model cannot be loaded or used
-        └── ModelUnavailable       its files are absent or do not match their hash
+    ├── EmbedderError              an embedding model cannot be loaded or used
+    │   └── ModelUnavailable       its files are absent or do not match their hash
+    └── ChatError                  a language model gave no usable reply; nothing of the user's was lost
+        ├── ChatUnavailable        no answer in time, no connection, or the provider is overloaded
+        ├── ChatRefused            the provider will not answer: a key, a model name, a limit
+        └── ChatMalformed          an answer that cannot be read, after asking once more
 """
 
 from __future__ import annotations
@@ -140,3 +144,19 @@ class EmbedderError(MnemonError):
 
 class ModelUnavailable(EmbedderError):
     """Model files are absent or do not match their recorded hash."""
+
+
+class ChatError(MnemonError):
+    """A language model gave no usable reply; nothing of the user's was lost."""
+
+
+class ChatUnavailable(ChatError):
+    """No answer in time, no connection, or an overloaded provider; it may work later."""
+
+
+class ChatRefused(ChatError):
+    """The provider will not answer this as it is asked: a wrong key, model name or limit."""
+
+
+class ChatMalformed(ChatError):
+    """An answer that cannot be read, after asking once more."""

@@ -53,6 +53,11 @@ def content_key(text: str) -> str:
     return hashlib.sha256((plain.rstrip(" .!。…") or plain).encode("utf-8")).hexdigest()
 
 
+def path_key(path: str) -> str:
+    """What stands for a file in place of its text: no text has this key, since none can hold the NUL in front."""
+    return hashlib.sha256(f"\x00{path}".encode()).hexdigest()
+
+
 def content_hash(text: str) -> str:
     """SHA-256 of the exact bytes; a flipped bit in the file is seen, though SQLite may call the page fine."""
     return hashlib.sha256(text.encode("utf-8")).hexdigest()

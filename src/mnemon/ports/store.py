@@ -2,7 +2,8 @@
 
 A store is one database: an account's or a workspace's. `apply` takes a list of operations and commits them, their
 index changes and one sealed event for each in a single transaction, or raises and leaves nothing. There is no other
-way to write, but for `touch` (read statistics) and `rebuild` (derived state), neither of which changes memory.
+way to write, but for `touch` (read statistics), `touch_items` (their timers) and `rebuild` (derived state), none of
+which changes memory.
 """
 
 from __future__ import annotations
@@ -15,9 +16,11 @@ from typing import Any, Protocol
 from mnemon.model.conversation import Channel, Conversation, Note, Status, WorkspaceInfo
 from mnemon.model.entry import Access, Document, Entry, NamedEntry, Scope, Version
 from mnemon.model.events import Actor, Event, EventDraft
-from mnemon.model.text import commitment, terms
+from mnemon.model.item import item_id, value_text
+from mnemon.model.text import commitment, content_key, path_key, terms
 from mnemon.model.values import SHARED, Curator, Kind, Lifetime, State, Visibility
 from mnemon.ports.embedder import EmbeddingModel, Vector
+from mnemon.ports.items import DropItem, ItemStore, SaveItem
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +144,8 @@ Operation = (
     | DropNotes
     | LinkAction
     | SaveWorkspace
+    | SaveItem
+    | DropItem
     | Record
 )
 
@@ -185,6 +190,11 @@ def describe(operation: Operation, salt: bytes) -> EventDraft | None:
         case SaveWorkspace(info, expect_ready):
             action = "workspace.created" if expect_ready is None else "workspace.updated"
             return EventDraft(action, info.id, {"name": info.name, "preset": info.preset, "ready": info.ready})
+        case SaveItem(item):
+            detail = {"commitment": commitment(salt, value_text(item.value))}
+            return EventDraft("item.saved", item_id(salt, item.place), detail)
+        case DropItem(place, cause):
+            return EventDraft("item.dropped", item_id(salt, place), {"cause": cause})
         case Record(draft):
             return draft
 
@@ -204,8 +214,13 @@ def _entry_detail(entry: Entry, expect: int, cause: str, ledger: tuple[Verdict, 
 
 
 def index_terms(entry: Entry) -> list[str]:
-    """What the keyword index holds for an entry: its words, then its tags'."""
-    return terms(entry.content) + [t for tag in entry.tags for t in terms(tag)]
+    """What the keyword index holds for an entry: its words, then its tags' and its path's."""
+    return terms(entry.content) + [t for tag in entry.tags for t in terms(tag)] + terms(entry.path or "")
+
+
+def twin_key(entry: Entry) -> str:
+    """What a scope may hold only once for each owner: a text, or for a file its path."""
+    return content_key(entry.content) if entry.path is None else path_key(entry.path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +238,7 @@ class Filters:
     since: datetime | None = None
     until: datetime | None = None
     min_importance: float | None = None
+    filed: bool | None = None  # only files, or only what is none
 
     def __bool__(self) -> bool:
         return self != Filters()
@@ -241,6 +257,7 @@ class Filters:
             and (self.since is None or entry.created_at >= self.since)
             and (self.until is None or entry.created_at < self.until)
             and (self.min_importance is None or entry.importance >= self.min_importance)
+            and (self.filed is None or self.filed is (entry.path is not None))
         )
 
 
@@ -307,7 +324,7 @@ class Census:
     states: Mapping[State, int]
 
 
-class Store(Protocol):
+class Store(ItemStore, Protocol):
     """One database. All methods may be called from any thread; values returned are frozen."""
 
     # Writing
@@ -329,8 +346,8 @@ class Store(Protocol):
         """Entries of a selection, newest first; `after` is the last id of the page before."""
         ...
 
-    def twin(self, scope: Scope, owner: str, content_key: str) -> Entry | None:
-        """The active or held entry of that scope and owner with that folded text, if any."""
+    def twin(self, scope: Scope, owner: str, key: str) -> Entry | None:
+        """The active or held entry of that scope and owner with that `twin_key`, if any."""
         ...
 
     def versions(self, id: str) -> list[Version]: ...

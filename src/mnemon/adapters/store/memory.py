@@ -13,14 +13,16 @@ from datetime import datetime
 
 import numpy as np
 
-from mnemon.adapters.store import rules
+from mnemon.adapters.store import memory_items, rules
+from mnemon.adapters.store.memory_items import KeptItem
 from mnemon.model.conversation import Channel, Conversation, Note, Status, WorkspaceInfo
 from mnemon.model.entry import Access, Document, Entry, NamedEntry, Scope, Version
 from mnemon.model.errors import Conflict
 from mnemon.model.events import GENESIS, Actor, Event, EventDraft, chain_faults, seal
-from mnemon.model.text import content_key as key_of
+from mnemon.model.item import Item, Place
 from mnemon.model.values import VISIBILITY, State, Visibility
 from mnemon.ports.embedder import EmbeddingModel, Vector
+from mnemon.ports.items import DropItem, FoundItem, ItemQuery, SaveItem
 from mnemon.ports.store import (
     Census,
     DropEntry,
@@ -45,6 +47,7 @@ from mnemon.ports.store import (
     Unembedded,
     describe,
     index_terms,
+    twin_key,
 )
 
 _K1, _B = 1.2, 0.75
@@ -69,6 +72,7 @@ class _State:
     notes: dict[tuple[str, str], Note] = field(default_factory=dict)
     links: dict[str, tuple[str, ...]] = field(default_factory=dict)
     workspaces: dict[str, WorkspaceInfo] = field(default_factory=dict)
+    items: dict[Place, KeptItem] = field(default_factory=dict)
     events: tuple[Event, ...] = ()
 
     def snapshot(self) -> _State:
@@ -99,13 +103,22 @@ class MemoryStore:
                     _append(state, draft, transaction.at, transaction.actor)
                 if isinstance(operation, DropEntry):
                     _forget(state, operation.id)
+                elif isinstance(operation, DropItem):
+                    del state.items[operation.place]
             self._state = state
             for operation in transaction.operations:
                 if isinstance(operation, DropEntry):
                     self._access.pop(operation.id, None)
 
     def _salt(self, state: _State, operation: Operation) -> bytes:
-        return state.salts[operation.entry.id] if isinstance(operation, SaveEntry) else self._secret
+        match operation:
+            case SaveEntry(entry):
+                return state.salts[entry.id]
+            case SaveItem(item):
+                return state.items[item.place].salt
+            case DropItem(place):
+                return state.items[place].salt
+        return self._secret
 
     def _run(self, state: _State, transaction: Transaction, operation: Operation) -> None:
         match operation:
@@ -142,6 +155,10 @@ class MemoryStore:
                     state.links[id] = tuple(rules.unique((*state.links.get(id, ()), action)))
             case SaveWorkspace():
                 _save_workspace(state, operation)
+            case SaveItem():
+                memory_items.save(state.items, operation)
+            case DropItem():
+                memory_items.check_drop(state.items, operation)
             case Record():
                 pass
 
@@ -172,10 +189,10 @@ class MemoryStore:
             rows = [e for e in rows if (e.created_at, order[e.id]) < mark]
         return [_copy(e) for e in rows[:limit]]
 
-    def twin(self, scope: Scope, owner: str, content_key: str) -> Entry | None:
+    def twin(self, scope: Scope, owner: str, key: str) -> Entry | None:
         state = self._state
         for entry in state.entries.values():
-            if entry.state in rules.TWIN_STATES and state.twin_keys[entry.id] == (scope, owner, content_key):
+            if entry.state in rules.TWIN_STATES and state.twin_keys[entry.id] == (scope, owner, key):
                 return _copy(entry)
         return None
 
@@ -275,6 +292,27 @@ class MemoryStore:
     def workspaces(self) -> list[WorkspaceInfo]:
         return sorted(self._state.workspaces.values(), key=lambda w: w.created_at)
 
+    # Items
+
+    def items(self, places: Iterable[Place]) -> dict[Place, Item]:
+        items = self._state.items
+        return {place: items[place].at(place) for place in places if place in items}
+
+    def find_items(self, query: ItemQuery, *, limit: int | None = None, offset: int = 0) -> list[FoundItem]:
+        return memory_items.find(self._state.items, query, limit, offset)
+
+    def item_namespaces(
+        self, prefix: tuple[str, ...] = (), *, alive_at: datetime | None = None
+    ) -> list[tuple[str, ...]]:
+        return memory_items.namespaces(self._state.items, prefix, alive_at)
+
+    def expired_items(self, at: datetime, limit: int) -> list[Place]:
+        return memory_items.expired(self._state.items, at, limit)
+
+    def touch_items(self, places: Sequence[Place], at: datetime) -> None:
+        with self._lock:
+            self._state.items = memory_items.touched(self._state.items, places, at)
+
     # Log and health
 
     def events(
@@ -362,7 +400,7 @@ def _has_twin(state: _State, entry: Entry) -> bool:
 
 
 def _twin_key(entry: Entry) -> tuple[Scope, str, str]:
-    return entry.scope, entry.owner, key_of(entry.content)
+    return entry.scope, entry.owner, twin_key(entry)
 
 
 def _forget(state: _State, id: str) -> None:

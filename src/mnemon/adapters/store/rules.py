@@ -98,7 +98,8 @@ def missing(what: str, id: str) -> NotFound:
 
 
 def twin_conflict(entry: Entry) -> Conflict:
-    return Conflict(f"the text of entry {entry.id} is already in its scope", fix="update the entry that holds it")
+    what = "text" if entry.path is None else "path"
+    return Conflict(f"the {what} of entry {entry.id} is already in its scope", fix="update the entry that holds it")
 
 
 def linked_refusal(id: str) -> Refused:

@@ -7,10 +7,11 @@ from dataclasses import replace
 import apsw
 
 from mnemon.adapters.store import rules
-from mnemon.adapters.store.sqlite import records, sql
+from mnemon.adapters.store.sqlite import items, records, sql
 from mnemon.adapters.store.sqlite.entries import EntryWriter
 from mnemon.adapters.store.sqlite.query import all_rows
 from mnemon.model.events import EventDraft, canonical_json, seal
+from mnemon.ports.items import DropItem, SaveItem
 from mnemon.ports.store import (
     DropEntry,
     DropNotes,
@@ -66,6 +67,10 @@ def _run(db: apsw.Connection, writer: EntryWriter, operation: Operation) -> byte
     match operation:
         case SaveEntry():
             return writer.save(operation)
+        case SaveItem():
+            return items.save(db, operation)
+        case DropItem():
+            return items.drop(db, operation)
         case DropEntry():
             writer.drop(operation)
         case SaveEmbedding():

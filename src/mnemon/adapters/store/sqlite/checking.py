@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -13,6 +14,7 @@ import numpy as np
 
 from mnemon.adapters.store.sqlite import sql
 from mnemon.adapters.store.sqlite.entries import partition_id, scope_id
+from mnemon.adapters.store.sqlite.items import namespace_of, prefixes
 from mnemon.adapters.store.sqlite.query import Row, all_rows, one_value, stream
 from mnemon.adapters.store.sqlite.rows import (
     entry_columns,
@@ -25,6 +27,7 @@ from mnemon.adapters.store.sqlite.rows import (
 )
 from mnemon.model.entry import Entry
 from mnemon.model.events import Event, chain_faults
+from mnemon.model.item import Place, item_id
 from mnemon.model.text import TOKENIZER_VERSION, commitment, content_hash
 from mnemon.model.values import VISIBILITY
 from mnemon.ports.store import Finding
@@ -60,6 +63,7 @@ class _Check:
     db: apsw.Connection
     findings: list[Finding] = field(default_factory=list)
     commitments: dict[tuple[str, int], str] = field(default_factory=dict)
+    item_commitments: dict[str, str] = field(default_factory=dict)
     lengths: dict[int, int] = field(default_factory=dict)
 
     def wrong(self, what: str, subject: object, detail: str, *, derived: bool = False) -> None:
@@ -70,7 +74,7 @@ class _Check:
             if message != "ok":
                 self.wrong("file", "memory.db", message, derived="fts5" in message.lower())
         for table, rowid, parent, _ in stream(self.db, sql.FOREIGN_KEYS):
-            derived = table == "vectors"
+            derived = table in ("vectors", "item_vectors", "item_prefixes")
             self.wrong("reference", f"{table}/{rowid}", f"points at nothing in {parent}", derived=derived)
 
     def chain(self) -> None:
@@ -83,6 +87,10 @@ class _Check:
             event = event_of(row)
             if {"version", "commitment"} <= event.detail.keys():
                 self.commitments[event.subject, event.detail["version"]] = event.detail["commitment"]
+            if event.action == "item.saved":
+                self.item_commitments[event.subject] = event.detail["commitment"]
+            elif event.action == "item.dropped":
+                self.item_commitments.pop(event.subject, None)
             yield event
 
     def entries(self) -> None:
@@ -105,6 +113,28 @@ class _Check:
         for name, body, version in [*stream(self.db, sql.NAMED_BODIES), *stream(self.db, sql.DOCUMENT_BODIES)]:
             if self.commitments.get((name, version)) != commitment(secret, body):
                 self.wrong("content", name, "the log does not vouch for this text")
+
+    def items(self) -> None:
+        """Every item is the one that the log last committed to, and none that it knows of is missing."""
+        expected = dict(self.item_commitments)
+        for path, key, value, value_hash, salt in stream(self.db, sql.ALL_ITEMS):
+            id = item_id(salt, Place(namespace_of(path), key))
+            if content_hash(value) != value_hash:
+                self.wrong("content", id, "the value is not the one that was written")
+            if expected.pop(id, None) != commitment(salt, value):
+                self.wrong("content", id, "the log does not vouch for this value")
+        for id in expected:
+            self.wrong("content", id, "the log knows an item that is gone")
+
+    def item_prefixes(self) -> None:
+        for id, path, found in all_rows(self.db, sql.ALL_SPACES):
+            if sorted(json.loads(found)) != sorted(prefixes(namespace_of(path))):
+                self.wrong("namespace", id, "is not found by each of its beginnings", derived=True)
+
+    def item_vectors(self) -> None:
+        for row in stream(self.db, sql.ALL_ITEM_VECTORS):
+            if fault := _vector_fault(row):
+                self.wrong("vector", f"item vector {row[0]}", fault, derived=True)
 
     def _versions(self, rowid: int, entry: Entry) -> None:
         rows = all_rows(self.db, sql.VERSIONS_OF_ROW, (rowid,))
@@ -160,7 +190,10 @@ class _Check:
 
 def check(db: apsw.Connection) -> list[Finding]:
     pass_ = _Check(db)
-    steps = (pass_.file, pass_.chain, pass_.entries, pass_.pages, pass_.index, pass_.partitions, pass_.vectors)
+    steps = (
+        *(pass_.file, pass_.chain, pass_.entries, pass_.pages, pass_.items),
+        *(pass_.index, pass_.partitions, pass_.vectors, pass_.item_prefixes, pass_.item_vectors),
+    )
     for step in steps:
         try:
             step()
@@ -171,7 +204,7 @@ def check(db: apsw.Connection) -> list[Finding]:
     return pass_.findings
 
 
-_DERIVED = frozenset({"index", "partitions", "vectors"})
+_DERIVED = frozenset({"index", "partitions", "vectors", "item_prefixes", "item_vectors"})
 
 
 _END: tuple[int, dict[str, int]] = (2**63 - 1, {})
@@ -207,7 +240,8 @@ def _vector_fault(row: Row) -> str:
 
 def rebuild(db: apsw.Connection) -> None:
     """Inside a write transaction: all that can be computed from the rows is."""
-    _drop(db, [row[0] for row in stream(db, sql.ALL_VECTORS) if _vector_fault(row)])
+    _drop(db, sql.DROP_VECTOR, [row[0] for row in stream(db, sql.ALL_VECTORS) if _vector_fault(row)])
+    _drop(db, sql.DROP_ITEM_VECTOR, [row[0] for row in stream(db, sql.ALL_ITEM_VECTORS) if _vector_fault(row)])
     try:
         db.execute(sql.EMPTY_INDEX)
     except apsw.Error:
@@ -216,12 +250,17 @@ def rebuild(db: apsw.Connection) -> None:
     for rowid, partition, terms in _reindexed(db):
         db.execute(sql.FEED, (rowid, tokens(partition, terms)))
     db.execute(sql.RECOUNT)
+    db.execute(sql.ITEM_VECTORS_REMOVED_SOMEWHERE)
+    db.execute(sql.EMPTY_PREFIXES)
+    for id, path, _ in all_rows(db, sql.ALL_SPACES):
+        for prefix in prefixes(namespace_of(path)):
+            db.execute(sql.NEW_PREFIX, (prefix, id))
     db.execute(sql.SET_TOKENIZER, (TOKENIZER_VERSION,))
 
 
-def _drop(db: apsw.Connection, seqs: Iterable[int]) -> None:
+def _drop(db: apsw.Connection, statement: str, seqs: Iterable[int]) -> None:
     for seq in seqs:
-        db.execute(sql.DROP_VECTOR, (seq,))
+        db.execute(statement, (seq,))
 
 
 def _reindexed(db: apsw.Connection) -> Iterator[tuple[int, int, list[str]]]:

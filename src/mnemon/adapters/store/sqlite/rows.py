@@ -13,9 +13,9 @@ from typing import Any
 from mnemon.model.entry import Category, Entry, GateVerdict, Scope, SourceLink, Transition
 from mnemon.model.errors import InvalidInput
 from mnemon.model.events import Actor, Event, canonical_json
-from mnemon.model.text import content_hash, content_key
+from mnemon.model.text import content_hash
 from mnemon.model.values import Curator, Gate, Kind, Lifetime, Origin, State, Trust
-from mnemon.ports.store import Filters, index_terms
+from mnemon.ports.store import Filters, index_terms, twin_key
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
@@ -93,7 +93,7 @@ def entry_columns(entry: Entry) -> dict[str, Any]:
         "tags": json_list(entry.tags),
         "terms": " ".join(terms),
         "content_hash": content_hash(entry.content),
-        "content_key": content_key(entry.content),
+        "content_key": twin_key(entry),
         "content": entry.content,
         "rest": canonical_json(_rest(entry)),
     }
@@ -117,6 +117,7 @@ def _rest(entry: Entry) -> dict[str, Any]:
         "derived_from": list(entry.derived_from) or None,
         "links": [[link.source, link.version, link.locator] for link in entry.links] or None,
         "metadata": entry.metadata or None,
+        "path": entry.path,
     }
     return rest | {key: value for key, value in optional.items() if value is not None}
 
@@ -166,6 +167,7 @@ def entry_of(row: tuple[Any, ...]) -> Entry:
         derived_from=tuple(rest.get("derived_from", ())),
         links=tuple([SourceLink(*link) for link in rest["links"]]) if "links" in rest else (),
         metadata=rest.get("metadata", {}),
+        path=rest.get("path"),
         version=version,
     )
 
@@ -217,4 +219,4 @@ def filter_bindings(filters: Filters) -> dict[str, Any]:
     lists = {name: getattr(filters, name) for name in _LISTS}
     bound: dict[str, Any] = {name: json_list(values) if values else None for name, values in lists.items()}
     times = {"since": micros_or_none(filters.since), "until": micros_or_none(filters.until)}
-    return bound | times | {"min_importance": filters.min_importance}
+    return bound | times | {"min_importance": filters.min_importance, "filed": filters.filed}

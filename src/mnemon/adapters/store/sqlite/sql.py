@@ -143,6 +143,7 @@ AND (:states IS NULL OR e.state IN (SELECT value FROM json_each(:states)))
 AND (:lifetimes IS NULL OR e.lifetime IN (SELECT value FROM json_each(:lifetimes)))
 AND (:conversations IS NULL OR e.conversation IN (SELECT value FROM json_each(:conversations)))
 AND (:min_importance IS NULL OR e.importance >= :min_importance)
+AND (:filed IS NULL OR (json_extract(e.rest, '$.path') IS NOT NULL) = :filed)
 AND (:since IS NULL OR e.created_at >= :since)
 AND (:until IS NULL OR e.created_at < :until)
 AND (:tags IS NULL OR NOT EXISTS (
@@ -269,6 +270,64 @@ ON CONFLICT (id) DO UPDATE SET name = excluded.name, preset = excluded.preset, s
     created_at = excluded.created_at, ready = excluded.ready
 """
 
+# Items
+
+SPACE_ID = "SELECT id FROM item_spaces WHERE path = ?"
+NEW_SPACE = "INSERT INTO item_spaces (path) VALUES (?) RETURNING id"
+DROP_SPACE = "DELETE FROM item_spaces WHERE id = :space AND NOT EXISTS (SELECT 1 FROM items WHERE space = :space)"
+NEW_PREFIX = "INSERT INTO item_prefixes (prefix, space) VALUES (?, ?)"
+SAVE_ITEM = """
+INSERT INTO items (space, key, created_at, updated_at, expires_at, ttl, value_hash, salt, value)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+ON CONFLICT (space, key) DO UPDATE SET updated_at = excluded.updated_at, expires_at = excluded.expires_at,
+    ttl = excluded.ttl, value_hash = excluded.value_hash, value = excluded.value
+RETURNING rowid, salt
+"""
+ITEM_PLACE = """
+SELECT i.rowid, i.space, i.salt, i.expires_at FROM item_spaces AS s JOIN items AS i ON i.space = s.id
+WHERE s.path = ? AND i.key = ?
+"""
+DROP_ITEM = "DELETE FROM items WHERE rowid = ?"
+NEW_ITEM_VECTOR = "INSERT INTO item_vectors (item, space, model_id, field, checksum, vector) VALUES (?, ?, ?, ?, ?, ?)"
+TAKE_ITEM_VECTORS = "DELETE FROM item_vectors WHERE item = ? RETURNING seq"
+ITEM_VECTORS_REMOVED = "UPDATE item_spaces SET removals = removals + 1 WHERE id = ?"
+LAST_ITEM_VECTOR = "SELECT coalesce(max(seq), 0) FROM item_vectors WHERE space = ? AND model_id = ?"
+ITEM_VECTOR_SEQS = "SELECT seq FROM item_vectors WHERE space = ? AND model_id = ? ORDER BY seq"
+ITEM_VECTORS_SINCE = """
+SELECT seq, item, vector FROM item_vectors WHERE space = ? AND model_id = ? AND seq > ? ORDER BY seq
+"""
+ITEM_VECTORS_BY_SEQ = """
+SELECT seq, item, vector FROM item_vectors WHERE seq IN (SELECT value FROM json_each(?)) ORDER BY seq
+"""
+_ITEM = """
+SELECT i.rowid, s.path, i.key, i.value, i.created_at, i.updated_at, i.expires_at, i.ttl, i.salt
+FROM items AS i JOIN item_spaces AS s ON s.id = i.space
+"""
+ITEM = _ITEM + "WHERE s.path = ? AND i.key = ?"
+ITEMS_BY_ROW = _ITEM + "WHERE i.rowid IN (SELECT value FROM json_each(?))"
+ITEM_ROWS = """
+SELECT i.rowid FROM item_prefixes AS p JOIN items AS i ON i.space = p.space
+WHERE p.prefix = :prefix AND (:alive_at IS NULL OR i.expires_at IS NULL OR i.expires_at > :alive_at)
+ORDER BY i.updated_at DESC, i.rowid DESC
+"""
+SPACES_BELOW = """
+SELECT s.id, s.removals FROM item_prefixes AS p JOIN item_spaces AS s ON s.id = p.space WHERE p.prefix = ?
+"""
+SPACES = """
+SELECT s.path FROM item_prefixes AS p JOIN item_spaces AS s ON s.id = p.space
+WHERE p.prefix = :prefix AND (:alive_at IS NULL OR EXISTS (
+    SELECT 1 FROM items AS i WHERE i.space = s.id AND (i.expires_at IS NULL OR i.expires_at > :alive_at)
+))
+"""
+EXPIRED = """
+SELECT s.path, i.key FROM items AS i JOIN item_spaces AS s ON s.id = i.space
+WHERE i.expires_at <= ? ORDER BY i.expires_at LIMIT ?
+"""
+TOUCH_ITEM = """
+UPDATE items SET expires_at = :at + CAST(round(ttl * 60000000) AS INTEGER)
+WHERE ttl IS NOT NULL AND key = :key AND space = (SELECT id FROM item_spaces WHERE path = :path)
+"""
+
 # Log
 
 HEAD = "SELECT seq, digest FROM head"
@@ -324,6 +383,22 @@ FROM vectors AS v LEFT JOIN models AS m ON m.id = v.model_id LEFT JOIN entries A
 ORDER BY v.seq
 """
 DROP_VECTOR = "DELETE FROM vectors WHERE seq = ?"
+ALL_ITEMS = """
+SELECT s.path, i.key, i.value, i.value_hash, i.salt
+FROM items AS i LEFT JOIN item_spaces AS s ON s.id = i.space ORDER BY i.rowid
+"""
+ALL_SPACES = """
+SELECT s.id, s.path, (SELECT json_group_array(p.prefix) FROM item_prefixes AS p WHERE p.space = s.id)
+FROM item_spaces AS s ORDER BY s.id
+"""
+ALL_ITEM_VECTORS = """
+SELECT v.seq, i.key, v.vector, v.checksum, m.dimensions, i.value_hash, v.space = i.space
+FROM item_vectors AS v LEFT JOIN models AS m ON m.id = v.model_id LEFT JOIN items AS i ON i.rowid = v.item
+ORDER BY v.seq
+"""
+DROP_ITEM_VECTOR = "DELETE FROM item_vectors WHERE seq = ?"
+ITEM_VECTORS_REMOVED_SOMEWHERE = "UPDATE item_spaces SET removals = removals + 1"
+EMPTY_PREFIXES = "DELETE FROM item_prefixes"
 REINDEX_ENTRY = "UPDATE entries SET partition_id = ?, terms = ?, term_count = ?, content_key = ? WHERE rowid = ?"
 EMPTY_INDEX = "INSERT INTO fts (fts) VALUES ('delete-all')"
 

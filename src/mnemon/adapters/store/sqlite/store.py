@@ -10,6 +10,7 @@ from typing import TypeVar
 
 from mnemon.adapters.store import rules
 from mnemon.adapters.store.sqlite import applying, checking, records, searching, sql
+from mnemon.adapters.store.sqlite import items as item_rows
 from mnemon.adapters.store.sqlite.connection import Connections
 from mnemon.adapters.store.sqlite.decoded import EntryCache
 from mnemon.adapters.store.sqlite.opening import Migration, Opening, Role, migrations, open_files
@@ -24,14 +25,16 @@ from mnemon.adapters.store.sqlite.rows import (
     moment,
     scope_of,
 )
-from mnemon.adapters.store.sqlite.vectors import VectorCache
+from mnemon.adapters.store.sqlite.vectors import OF_ITEMS, VectorCache
 from mnemon.model.conversation import Channel, Conversation, Note, WorkspaceInfo
 from mnemon.model.entry import Access, Document, Entry, NamedEntry, Scope, Version
 from mnemon.model.errors import StoreError
 from mnemon.model.events import Event
+from mnemon.model.item import Item, Place
 from mnemon.model.text import TOKENIZER_VERSION
 from mnemon.model.values import State
 from mnemon.ports.embedder import EmbeddingModel, Vector
+from mnemon.ports.items import FoundItem, ItemQuery
 from mnemon.ports.store import (
     Census,
     DropEntry,
@@ -68,6 +71,7 @@ class SqliteStore:
         open_files(opening)
         self._connections = Connections(opening)
         self._cache = VectorCache(cache_bytes)
+        self._item_cache = VectorCache(cache_bytes // 4, OF_ITEMS)
         self._decoded = EntryCache()
         with self._connections.reading() as db:
             ((secret, tokenizer),) = all_rows(db, sql.META)
@@ -109,9 +113,9 @@ class SqliteStore:
         with self._connections.reading() as db:
             return searching.find(db, selection, limit, after)
 
-    def twin(self, scope: Scope, owner: str, content_key: str) -> Entry | None:
+    def twin(self, scope: Scope, owner: str, key: str) -> Entry | None:
         with self._connections.reading() as db:
-            row = one_row(db, sql.TWIN, (scope.tier, anchor_text(scope), owner, content_key))
+            row = one_row(db, sql.TWIN, (scope.tier, anchor_text(scope), owner, key))
         return None if row is None else entry_of(row)
 
     def versions(self, id: str) -> list[Version]:
@@ -194,6 +198,30 @@ class SqliteStore:
         with self._connections.reading() as db:
             return records.workspaces(db)
 
+    # Items
+
+    def items(self, places: Iterable[Place]) -> dict[Place, Item]:
+        with rules.only_encodable(), self._connections.reading() as db:
+            return item_rows.items(db, places)
+
+    def find_items(self, query: ItemQuery, *, limit: int | None = None, offset: int = 0) -> list[FoundItem]:
+        with rules.only_encodable(), self._connections.reading() as db:
+            return item_rows.find(db, self._item_cache, query, limit, offset)
+
+    def item_namespaces(
+        self, prefix: tuple[str, ...] = (), *, alive_at: datetime | None = None
+    ) -> list[tuple[str, ...]]:
+        with rules.only_encodable(), self._connections.reading() as db:
+            return item_rows.namespaces(db, prefix, alive_at)
+
+    def expired_items(self, at: datetime, limit: int) -> list[Place]:
+        with self._connections.reading() as db:
+            return item_rows.expired(db, at, limit)
+
+    def touch_items(self, places: Sequence[Place], at: datetime) -> None:
+        with rules.only_encodable(), self._connections.writing() as db:
+            item_rows.touch(db, places, at)
+
     # Log and health
 
     def events(
@@ -226,10 +254,12 @@ class SqliteStore:
         with self._connections.writing() as db:
             checking.rebuild(db)
         self._cache.clear()
+        self._item_cache.clear()
 
     def close(self) -> None:
         self._connections.close()
         self._cache.clear()
+        self._item_cache.clear()
         self._decoded.clear()
 
 

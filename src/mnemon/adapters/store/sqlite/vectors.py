@@ -7,7 +7,7 @@ import threading
 import weakref
 from collections import OrderedDict
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import apsw
 import numpy as np
@@ -84,6 +84,19 @@ def _load(found: list[Row], dimensions: int) -> tuple[_Ints, _Ints, _Floats]:
     return seqs, entries, (matrix / norms).astype(np.float32, copy=False)
 
 
+class Statements(NamedTuple):
+    """The questions to one table of vectors: its last seq, all seqs, rows after a seq, rows by seq."""
+
+    last: str
+    seqs: str
+    since: str
+    by_seq: str
+
+
+OF_ENTRIES = Statements(sql.LAST_VECTOR, sql.VECTOR_SEQS, sql.VECTORS_SINCE, sql.VECTORS_BY_SEQ)
+OF_ITEMS = Statements(sql.LAST_ITEM_VECTOR, sql.ITEM_VECTOR_SEQS, sql.ITEM_VECTORS_SINCE, sql.ITEM_VECTORS_BY_SEQ)
+
+
 class VectorCache:
     """Blocks by (partition, model), the least recently used given up first.
 
@@ -91,8 +104,9 @@ class VectorCache:
     catching up is a matter of comparing seqs, whichever process wrote or removed them.
     """
 
-    def __init__(self, limit_bytes: int) -> None:
+    def __init__(self, limit_bytes: int, statements: Statements = OF_ENTRIES) -> None:
         self._limit = limit_bytes
+        self._sql = statements
         self._renew()
         _LIVE.add(self)
 
@@ -106,11 +120,11 @@ class VectorCache:
     def block(self, db: apsw.Connection, partition: int, removals: int, model: int, dimensions: int) -> Block:
         """The block as of the read transaction that `db` is in."""
         place = (partition, model)
-        last = int(one_value(db, sql.LAST_VECTOR, place))
+        last = int(one_value(db, self._sql.last, place))
         with self._lock:
             block = self._blocks.get(place)
             if block is None:
-                block = Block(removals, *_load(all_rows(db, sql.VECTORS_SINCE, (*place, 0)), dimensions))
+                block = Block(removals, *_load(all_rows(db, self._sql.since, (*place, 0)), dimensions))
             elif (block.removals, block.last) != (removals, last):
                 block = self._caught_up(db, block, place, removals, last, dimensions)
             self._blocks[place] = block
@@ -122,10 +136,10 @@ class VectorCache:
         self, db: apsw.Connection, block: Block, place: tuple[int, int], removals: int, last: int, dimensions: int
     ) -> Block:
         if block.removals == removals and block.last < last:
-            return block.plus(removals, *_load(all_rows(db, sql.VECTORS_SINCE, (*place, block.last)), dimensions))
-        present = np.fromiter((seq for (seq,) in all_rows(db, sql.VECTOR_SEQS, place)), dtype=np.int64)
+            return block.plus(removals, *_load(all_rows(db, self._sql.since, (*place, block.last)), dimensions))
+        present = np.fromiter((seq for (seq,) in all_rows(db, self._sql.seqs, place)), dtype=np.int64)
         added = np.setdiff1d(present, block.seqs, assume_unique=True)
-        rows = all_rows(db, sql.VECTORS_BY_SEQ, (json_list(added.tolist()),)) if len(added) else []
+        rows = all_rows(db, self._sql.by_seq, (json_list(added.tolist()),)) if len(added) else []
         return block.only(np.isin(block.seqs, present)).plus(removals, *_load(rows, dimensions))
 
     def _evict(self) -> None:

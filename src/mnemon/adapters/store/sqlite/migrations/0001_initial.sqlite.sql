@@ -1,5 +1,5 @@
--- Truth is in entries, versions, named, documents, channels, conversations, notes, actions, workspaces and events.
--- Derived, and rebuilt from truth: fts, partitions' counts, entries' terms, vectors.
+-- Truth is in entries, versions, named, documents, channels, conversations, notes, actions, workspaces, items and
+-- events. Derived, and rebuilt from truth: fts, partitions' counts, entries' terms, vectors, item_prefixes.
 
 PRAGMA application_id = 1298035053;
 PRAGMA user_version = 1;
@@ -220,6 +220,54 @@ CREATE TABLE workspaces (
     created_at INTEGER NOT NULL,
     ready INTEGER NOT NULL
 ) STRICT;
+
+-- A namespace of items, spelt as a JSON array. It goes with its last item.
+CREATE TABLE item_spaces (
+    id INTEGER PRIMARY KEY AUTOINCREMENT,
+    path TEXT NOT NULL UNIQUE,
+    removals INTEGER NOT NULL DEFAULT 0
+) STRICT;
+
+-- Every beginning of every namespace, itself and the empty one included: below a namespace is then a matter of
+-- equality, and a search touches nothing but what is below it.
+CREATE TABLE item_prefixes (
+    prefix TEXT NOT NULL,
+    space INTEGER NOT NULL REFERENCES item_spaces (id) ON DELETE CASCADE,
+    PRIMARY KEY (prefix, space)
+) STRICT, WITHOUT ROWID;
+
+CREATE INDEX item_prefixes_space ON item_prefixes (space);
+
+CREATE TABLE items (
+    rowid INTEGER PRIMARY KEY AUTOINCREMENT,
+    space INTEGER NOT NULL REFERENCES item_spaces (id),
+    key TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    expires_at INTEGER,
+    ttl REAL,
+    value_hash TEXT NOT NULL,
+    salt BLOB NOT NULL,
+    value TEXT NOT NULL,
+    UNIQUE (space, key)
+) STRICT;
+
+CREATE INDEX items_newest ON items (space, updated_at, rowid, expires_at);
+CREATE INDEX items_expiring ON items (expires_at) WHERE expires_at IS NOT NULL;
+
+-- As with vectors, a row is never changed: removals of its namespace and the last seq say whether a copy is current.
+CREATE TABLE item_vectors (
+    seq INTEGER PRIMARY KEY AUTOINCREMENT,
+    item INTEGER NOT NULL REFERENCES items (rowid) ON DELETE CASCADE,
+    space INTEGER NOT NULL REFERENCES item_spaces (id),
+    model_id INTEGER NOT NULL REFERENCES models (id),
+    field TEXT NOT NULL,
+    checksum TEXT NOT NULL,
+    vector BLOB NOT NULL,
+    UNIQUE (item, model_id, field)
+) STRICT;
+
+CREATE INDEX item_vectors_by_space ON item_vectors (space, model_id, seq);
 
 CREATE TABLE events (
     seq INTEGER PRIMARY KEY,

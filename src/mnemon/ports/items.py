@@ -1,0 +1,79 @@
+"""The part of the store port that keeps items: what changes them, and the questions that can be asked of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Protocol
+
+from mnemon.model.item import Item, ItemFilter, Place
+from mnemon.ports.embedder import EmbeddingModel, Vector
+
+
+@dataclass(frozen=True, slots=True)
+class ItemVector:
+    """What one field of an item means. `field` is the path that the text was found by."""
+
+    field: str
+    model: EmbeddingModel
+    vector: Vector
+
+
+@dataclass(frozen=True, slots=True)
+class SaveItem:
+    """Insert an item, or replace the one in its place, which keeps its time of creation and loses its vectors."""
+
+    item: Item
+    vectors: tuple[ItemVector, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DropItem:
+    """Remove an item for good. With `expired_by`, only one that has expired by then; otherwise a Conflict."""
+
+    place: Place
+    cause: str
+    expired_by: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ItemQuery:
+    """All items of a namespace and of those below it that pass a filter; `alive_at` leaves expired ones out.
+
+    With `near`, those with a vector of that model come first, by the best cosine of any of their fields.
+    """
+
+    prefix: tuple[str, ...]
+    filter: ItemFilter = field(default_factory=ItemFilter)
+    alive_at: datetime | None = None
+    near: tuple[EmbeddingModel, Vector] | None = None
+
+    def admits(self, item: Item) -> bool:
+        return (self.alive_at is None or not item.expired(self.alive_at)) and self.filter.admits(item.value)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundItem:
+    """Higher scores are better; None is the answer to no question, or of an item that has nothing to compare."""
+
+    item: Item
+    score: float | None = None
+
+
+class ItemStore(Protocol):
+    def items(self, places: Iterable[Place]) -> dict[Place, Item]: ...
+    def find_items(self, query: ItemQuery, *, limit: int | None = None, offset: int = 0) -> list[FoundItem]:
+        """Best first where something is asked for, then the last changed first. Filters come before the limit."""
+        ...
+
+    def item_namespaces(
+        self, prefix: tuple[str, ...] = (), *, alive_at: datetime | None = None
+    ) -> list[tuple[str, ...]]:
+        """The namespaces that hold an item, at or below a namespace, in order."""
+        ...
+
+    def expired_items(self, at: datetime, limit: int) -> list[Place]: ...
+    def touch_items(self, places: Sequence[Place], at: datetime) -> None:
+        """Start the time to live of these items anew. Changes no value, and so leaves no event."""
+        ...

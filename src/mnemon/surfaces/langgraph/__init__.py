@@ -1,0 +1,1 @@
+"""LangGraph: a store, nodes, tools, and the reference agent."""
