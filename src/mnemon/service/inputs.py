@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+import unicodedata
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
@@ -16,6 +17,9 @@ MAX_QUERY = 20_000
 MAX_TAGS = 64
 MAX_LABEL = 200
 MAX_METADATA = 16_384
+MAX_PATH = 400
+MAX_PATH_NAME = 128
+MAX_PATH_DEPTH = 16
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 
 E = TypeVar("E", bound=StrEnum)
@@ -24,10 +28,15 @@ T = TypeVar("T")
 
 def text(value: object, what: str, limit: int) -> str:
     """Non-empty text that every part of the system can hold exactly."""
+    if isinstance(value, str) and not value.strip():
+        raise InvalidContent(f"{what} is empty", fix="say what is to be remembered")
+    return verbatim(value, what, limit)
+
+
+def verbatim(value: object, what: str, limit: int) -> str:
+    """Text as it is, also empty or blank, as a file may be."""
     if not isinstance(value, str):
         raise InvalidContent(f"{what} must be text, not {type(value).__name__}", fix="pass a str")
-    if not value.strip():
-        raise InvalidContent(f"{what} is empty", fix="say what is to be remembered")
     if len(value) > limit:
         raise InvalidContent(
             f"{what} has {len(value):,} characters, more than the {limit:,} allowed",
@@ -144,6 +153,24 @@ def limit(value: object, most: int = 1000) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
         raise InvalidQuery(f"limit {value!r} is not a number from 1 to {most}", fix="choose one in that range")
     return value
+
+
+def path(value: object) -> str:
+    """A relative path of plain names, such as project/todo.md, in the one spelling that it is kept in."""
+    whole = unicodedata.normalize("NFC", value) if isinstance(value, str) else ""
+    names = whole.split("/")
+    if len(whole) > MAX_PATH or len(names) > MAX_PATH_DEPTH or not all(map(_plain_name, names)):
+        raise InvalidInput(
+            f"a path is at most {MAX_PATH_DEPTH} names joined by / and at most {MAX_PATH} characters, each name of 1 "
+            f"to {MAX_PATH_NAME} printable characters without a backslash or spaces at its ends",
+            fix="write it as project/todo.md",
+        )
+    return whole
+
+
+def _plain_name(value: str) -> bool:
+    plain = value.isprintable() and value == value.strip() and "\\" not in value
+    return plain and 1 <= len(value) <= MAX_PATH_NAME and value not in (".", "..")
 
 
 def name(value: object) -> str:

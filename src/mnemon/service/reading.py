@@ -204,6 +204,7 @@ def _entries(places: Sequence[tuple[Store, Selection]], ids: Iterable[str]) -> d
 
 
 def _as_of(room: Room, entries: dict[str, Entry], at: datetime | None) -> dict[str, Entry]:
+    entries = {id: entry for id, entry in entries.items() if entry.content.strip()}  # an empty file answers nothing
     if at is None:
         now = room.now
         return {id: entry for id, entry in entries.items() if entry.holds_at(now) or _retired(entry)}

@@ -8,12 +8,11 @@ from typing import Any
 
 from mnemon.model.entry import Entry, GateVerdict
 from mnemon.model.errors import Conflict, EmbedderError, InvalidInput, InvalidTransition, Refused
-from mnemon.model.text import content_key
 from mnemon.model.values import VISIBILITY, Gate, Kind, Lifetime, State, Trust, Visibility
-from mnemon.ports.store import Embedding, SaveEntry, Store
+from mnemon.ports.store import Embedding, SaveEntry, Store, twin_key
 from mnemon.service import inputs
 from mnemon.service.room import Room
-from mnemon.service.writing import Written, canonical, deciding_anew, neighbours, screened
+from mnemon.service.writing import Written, canonical, checked_content, deciding_anew, neighbours, screened
 from mnemon.write.draft import Action, Draft, Proposal, Setting, run
 from mnemon.write.plan import retire
 from mnemon.write.screen import policy
@@ -69,8 +68,7 @@ class _Stale(InvalidInput):
 def _redrafted(room: Room, store: Store, entry: Entry, patch: Mapping[str, Any]) -> Draft:
     """The entry as it would be, put through the steps again: all of them for new text, policy for anything else."""
     trust = min(entry.trust, room.origin.trust)
-    limit = room.spec.reference_only.max_chars
-    content = inputs.text(patch["content"], "content", limit) if "content" in patch else entry.content
+    content = checked_content(room, patch["content"], entry.path) if "content" in patch else entry.content
     kind = inputs.choice(patch["kind"], Kind, "kind") if "kind" in patch else entry.kind
     proposal = _proposal(room, replace(entry, content=content, kind=kind))
     setting = Setting(room.spec, room.taxonomy, room.now, canonical(room))
@@ -95,6 +93,7 @@ def _proposal(room: Room, entry: Entry) -> Proposal:
         owner=entry.owner,
         importance=entry.importance,
         kind=entry.kind,
+        path=entry.path,
     )
 
 
@@ -142,9 +141,10 @@ def _apply(room: Room, store: Store, entry: Entry, *operations: SaveEntry) -> No
     try:
         room.apply(store, *operations)
     except Conflict as conflict:
-        twin = store.twin(entry.scope, entry.owner, content_key(entry.content))
+        twin = store.twin(entry.scope, entry.owner, twin_key(entry))
         if twin is not None and twin.id != entry.id and entry.state in (State.ACTIVE, State.HELD):
-            message = f"entry {twin.id} already holds the text of {entry.id}"
+            what = "text" if entry.path is None else "path"
+            message = f"entry {twin.id} already holds the {what} of {entry.id}"
             raise _Taken(message, fix=f"`mnemon forget {twin.id}` first") from conflict
         raise
 

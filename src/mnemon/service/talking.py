@@ -106,7 +106,9 @@ def end(room: Room, id_or_ref: str) -> Ended:
     room.require_agent("end a conversation")
     found = conversation(room, id_or_ref)
     if found.status is Status.ARCHIVED:
-        raise InvalidTransition(f"conversation {found.ref_code} is archived", fix="start a new conversation")
+        raise InvalidTransition(
+            f"conversation {found.ref_code} is archived", fix="start a new one, as with `mnemon conversation start`"
+        )
     here, there = (_ending(store, found) for store in (room.local, room.account))
     linked = room.local.linked(entry.id for entry in here)
     dropped = [entry for entry in here if _leaves(room, entry, linked)]
@@ -159,7 +161,9 @@ def _scratchpad(room: Room) -> str:
 def write_note(room: Room, id_or_ref: str, key: str, value: object) -> Note:
     found = conversation(room, id_or_ref)
     if found.status is Status.ARCHIVED:
-        raise InvalidTransition(f"conversation {found.ref_code} is archived", fix="start a new conversation")
+        raise InvalidTransition(
+            f"conversation {found.ref_code} is archived", fix="start a new one, as with `mnemon conversation start`"
+        )
     data = inputs.json_value(value, "a note's value")
     inputs.text(str(data) or "-", "a note's value", NOTE_LIMIT)
     now = room.now

@@ -41,7 +41,10 @@ NAMED_ENTRIES = "named entries"  # as a spec's non-mirror list calls them; other
 
 @dataclass(frozen=True, slots=True)
 class Memo:
-    """One thing to remember, as a caller gives it. Only `content` is needed."""
+    """One thing to remember, as a caller gives it. Only `content` is needed.
+
+    With a `path` it is a file: kept verbatim, also if it is empty or says what another entry says.
+    """
 
     content: str
     kind: Kind | str | None = None
@@ -57,6 +60,7 @@ class Memo:
     supersedes: str | None = None
     gate: GateVerdict | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    path: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +137,7 @@ def _propose(room: Room, tier: str, memo: Memo) -> Proposal:
     return Proposal(
         id=new_id(),
         scope=room.scope(tier),
-        content=inputs.text(memo.content, "content", room.spec.reference_only.max_chars),
+        content=checked_content(room, memo.content, memo.path),
         curator=_curator(room, memo),
         source=inputs.label(memo.source or room.agent or "user", "source"),
         origin=room.origin.capped(*(entry.trust for entry in sources)),
@@ -150,7 +154,14 @@ def _propose(room: Room, tier: str, memo: Memo) -> Proposal:
         supersedes=parse_id(memo.supersedes, "supersedes") if memo.supersedes is not None else None,
         gate=memo.gate,
         metadata=inputs.metadata(memo.metadata),
+        path=inputs.path(memo.path) if memo.path is not None else None,
     )
+
+
+def checked_content(room: Room, value: object, path: str | None) -> str:
+    """The text of an entry; only a file may be blank."""
+    check = inputs.text if path is None else inputs.verbatim
+    return check(value, "content", room.spec.reference_only.max_chars)
 
 
 def _curator(room: Room, memo: Memo) -> Curator:
@@ -179,7 +190,7 @@ def _check_conversation(room: Room, tier: str) -> None:
     if conversation is not None and conversation.status is not Status.ACTIVE:
         raise InvalidTransition(
             f"conversation {conversation.ref_code} is {conversation.status} and takes no more entries",
-            fix="start a new conversation",
+            fix="start a new one, as with `mnemon conversation start`",
         )
 
 
@@ -277,8 +288,10 @@ class _Batch:
 
 
 def neighbours(store: Store, draft: Draft, embedding: Embedding | None) -> list[Near]:
-    """The entries of the same scope and owner that a new one may repeat or contradict."""
+    """The entries of the same scope and owner that a new one may repeat or contradict; a file does neither."""
     p = draft.proposal
+    if p.path is not None and p.supersedes is None:
+        return []
     selection = Selection((p.scope,), frozenset({Visibility.OPEN}), (p.owner,))
     cosines: dict[str, float | None] = {}
     if embedding is not None:
@@ -291,7 +304,9 @@ def neighbours(store: Store, draft: Draft, embedding: Embedding | None) -> list[
         cosines.setdefault(p.supersedes, None)
     entries = store.entries(cosines)
     if p.supersedes is not None and p.supersedes not in entries:
-        raise NotFound(f"no entry {p.supersedes} to supersede in this tier", fix="give the id of an active entry")
+        raise NotFound(
+            f"no entry {p.supersedes} to supersede in this tier", fix="`mnemon list` shows the ids of active entries"
+        )
     twin = store.twin(p.scope, p.owner, content_key(draft.content))
     near = [Near(entries[id], cosine) for id, cosine in cosines.items() if id in entries]
     near = [n for n in near if n.entry.scope == p.scope and (twin is None or n.entry.id != twin.id)]

@@ -38,6 +38,7 @@ class Proposal:
     supersedes: str | None = None
     gate: GateVerdict | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    path: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

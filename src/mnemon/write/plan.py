@@ -93,6 +93,7 @@ def _entry(draft: Draft, setting: Setting) -> Entry:
         derived_from=p.derived_from,
         links=p.links,
         metadata=dict(p.metadata),
+        path=p.path,
     )
 
 

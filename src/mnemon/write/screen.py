@@ -89,6 +89,8 @@ def _trigrams(text: str) -> frozenset[tuple[str, ...]]:
 
 def gate(draft: Draft, setting: Setting) -> Draft:
     """Allow, hold or discard. Rules stand above whatever verdict the proposal came with."""
+    if draft.proposal.path is not None:
+        return draft.noting("gate", str(draft.gate.verdict), draft.gate.reason or "a file is kept as it is")
     shortest = setting.behaviour(draft).write.min_chars
     if weight(draft.content) < shortest:
         return _discard(draft, f"shorter than {shortest} characters")

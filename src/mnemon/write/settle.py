@@ -14,6 +14,8 @@ from mnemon.write.draft import Action, Decision, Draft, Near, Setting, Step
 
 def dedup(draft: Draft, setting: Setting) -> Draft:
     """If the same is already remembered, it is confirmed instead of stored twice."""
+    if draft.proposal.path is not None:
+        return draft.noting("dedup", "new", "a file is kept for its path, whatever else says the same")
     threshold = setting.behaviour(draft).write.dedup_cosine
     key = content_key(draft.content)
     for near in setting.neighbours:
@@ -32,7 +34,7 @@ def dedup(draft: Draft, setting: Setting) -> Draft:
 
 
 def _same(draft: Draft, near: Near, key: str, threshold: float) -> str:
-    if near.entry.state not in (State.ACTIVE, State.HELD):
+    if near.entry.state not in (State.ACTIVE, State.HELD) or near.entry.path is not None:
         return ""
     if content_key(near.entry.content) == key:
         return "the same text is there"
@@ -65,6 +67,8 @@ def _conflict(draft: Draft, other: Entry) -> str:
         return ""
     if draft.proposal.supersedes == other.id:
         return "it replaces the entry that it names"
+    if draft.proposal.path is not None or other.path is not None:
+        return ""  # a file changes when it is edited, not because of what is said elsewhere
     return contradicts(draft.content, other.content) if other.kind is draft.kind else ""
 
 
