@@ -1,0 +1,141 @@
+"""Chat models by name: what a setting means, whether it can be had here, and opening it.
+
+    none               no model (so is the empty setting)
+    auto               the provider whose key is set, with the model of MNEMON_CHAT_MODEL; else none
+    openai:<model>     any server that speaks OpenAI's format; MNEMON_CHAT_URL or OPENAI_BASE_URL says which
+    anthropic:<model>  Anthropic
+
+The environment:
+
+    MNEMON_CHAT_MODEL                   the model of `auto`
+    MNEMON_CHAT_URL, OPENAI_BASE_URL    the server of `openai:`, up to and without /chat/completions
+    MNEMON_CHAT_KEY, OPENAI_API_KEY     its key; a server of one's own may need none
+    ANTHROPIC_API_KEY                   the key of `anthropic:`
+    ANTHROPIC_BASE_URL                  another host for it
+    MNEMON_CHAT_INSECURE=1              allow http to other machines
+
+Nothing is sent before a reply is asked for, and importing this loads no HTTP client.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+from mnemon.adapters.chat import anthropic, openai
+from mnemon.adapters.chat.anthropic import AnthropicChat
+from mnemon.adapters.chat.endpoint import checked_url
+from mnemon.adapters.chat.openai import OpenAIChat
+from mnemon.adapters.chat.wire import INSTALL_FIX, client_installed
+from mnemon.model.errors import ChatRefused, InvalidInput
+from mnemon.ports.chat import Chat
+
+__all__ = ["AnthropicChat", "ChatStatus", "OpenAIChat", "chat_status", "open_chat"]
+
+_ALLOWED = "none, auto, openai:<model>, anthropic:<model>"
+
+
+@dataclass(frozen=True, slots=True)
+class ChatStatus:
+    """Whether the model a setting asks for can be had, and which host it would send to; if not, why, and what to do."""
+
+    name: str
+    available: bool
+    reason: str = ""
+    fix: str = ""
+    host: str = ""
+
+
+def open_chat(setting: str, env: Mapping[str, str]) -> Chat | None:
+    """The model a setting asks for; None where the setting allows to go without."""
+    choice = _choose(setting, env)
+    if choice is None:
+        return None
+    url = checked_url(choice.url, insecure=choice.insecure)
+    status = _status(choice, url)
+    if not status.available:
+        raise ChatRefused(status.reason, fix=status.fix)
+    if choice.kind == "anthropic":
+        return AnthropicChat(choice.model, choice.key, url, insecure=choice.insecure)
+    return OpenAIChat(url, choice.model, choice.key, insecure=choice.insecure)
+
+
+def chat_status(setting: str, env: Mapping[str, str]) -> ChatStatus:
+    """What `open_chat` would find, without asking anyone."""
+    choice = _choose(setting, env)
+    if choice is None:
+        if setting.strip() == "auto":
+            fix = "set MNEMON_CHAT_MODEL and a provider's key, or name a model"
+            return ChatStatus("none", False, "no provider is configured", fix)
+        return ChatStatus("none", False, "no model is asked for", f"set the model to one of: {_ALLOWED}")
+    try:
+        return _status(choice, checked_url(choice.url, insecure=choice.insecure))
+    except InvalidInput as error:
+        return ChatStatus(choice.name, False, error.message, error.fix)
+
+
+@dataclass(frozen=True, slots=True)
+class _Choice:
+    """A setting and the environment, taken together."""
+
+    kind: str
+    model: str
+    url: str
+    insecure: bool
+    key: str = field(default="", repr=False)
+
+    @property
+    def name(self) -> str:
+        return f"{self.kind}:{self.model}"
+
+
+def _choose(setting: str, env: Mapping[str, str]) -> _Choice | None:
+    kind, colon, model = (part.strip() for part in setting.strip().partition(":"))
+    if kind in ("", "none") and not colon:
+        return None
+    if kind == "auto" and not colon:
+        return _automatic(env)
+    if kind in ("openai", "anthropic") and model:
+        return _named(kind, model, env)
+    raise InvalidInput(f"unknown chat model {setting!r}", fix=f"use one of: {_ALLOWED}")
+
+
+def _automatic(env: Mapping[str, str]) -> _Choice | None:
+    """A server that was named for Mnemon comes first: whoever keeps a model at home wants nothing sent elsewhere."""
+    model = _first(env, "MNEMON_CHAT_MODEL")
+    if not model or not client_installed():
+        return None
+    if _first(env, "MNEMON_CHAT_URL"):
+        return _named("openai", model, env)
+    if _first(env, "ANTHROPIC_API_KEY"):
+        return _named("anthropic", model, env)
+    if _first(env, "MNEMON_CHAT_KEY", "OPENAI_API_KEY"):
+        return _named("openai", model, env)
+    return None
+
+
+def _named(kind: str, model: str, env: Mapping[str, str]) -> _Choice:
+    insecure = _first(env, "MNEMON_CHAT_INSECURE") == "1"
+    if kind == "anthropic":
+        url = _first(env, "ANTHROPIC_BASE_URL") or anthropic.DEFAULT_URL
+        return _Choice(kind, model, url, insecure, _first(env, "ANTHROPIC_API_KEY"))
+    url = _first(env, "MNEMON_CHAT_URL", "OPENAI_BASE_URL") or openai.DEFAULT_URL
+    return _Choice(kind, model, url, insecure, _first(env, "MNEMON_CHAT_KEY", "OPENAI_API_KEY"))
+
+
+def _status(choice: _Choice, url: str) -> ChatStatus:
+    host = urlsplit(url).netloc
+    if not client_installed():
+        return ChatStatus(choice.name, False, "httpx2 is not installed", INSTALL_FIX, host)
+    if choice.kind == "anthropic" and not choice.key:
+        return ChatStatus(choice.name, False, "ANTHROPIC_API_KEY is not set", "set it to your key", host)
+    if url == openai.DEFAULT_URL and not choice.key:
+        fix = "set it to your key, or MNEMON_CHAT_URL to a server of your own"
+        return ChatStatus(choice.name, False, "OPENAI_API_KEY is not set", fix, host)
+    return ChatStatus(choice.name, True, host=host)
+
+
+def _first(env: Mapping[str, str], *names: str) -> str:
+    """The first of these variables that is set to something."""
+    return next((value for name in names if (value := env.get(name, "").strip())), "")
