@@ -13,6 +13,8 @@ from types import TracebackType
 
 from platformdirs import user_data_path
 
+from mnemon.adapters.chat import open_chat
+from mnemon.adapters.chat.offline import OfflineChat
 from mnemon.adapters.embed import EmbedderStatus, embedder_status, open_embedder
 from mnemon.adapters.embed.pull import ModelStatus, default_cache, pull, status
 from mnemon.adapters.store.memory import MemoryStore
@@ -23,6 +25,7 @@ from mnemon.model.errors import Conflict, InvalidInput, NotFound, StoreError, St
 from mnemon.model.events import Actor
 from mnemon.model.ids import new_id
 from mnemon.model.values import Origin, Trust
+from mnemon.ports.chat import Chat
 from mnemon.ports.clock import Clock, SystemClock
 from mnemon.ports.embedder import Embedder
 from mnemon.ports.store import Operation, SaveChannel, SaveNamed, SaveWorkspace, Store, Transaction
@@ -44,18 +47,20 @@ class Settings:
     models: Path
     embedder: str = "auto"
     preset: str = "default"
+    chat: str = "auto"
 
     @classmethod
     def resolve(
         cls, *, data: str | Path | None = None, embedder: str | None = None, env: Mapping[str, str] = os.environ
     ) -> Settings:
-        """Arguments first, then MNEMON_DATA, MNEMON_EMBEDDER, MNEMON_PRESET, then the platform's own folders."""
+        """Arguments first, then MNEMON_DATA, _EMBEDDER, _PRESET and _CHAT, then the platform's own folders."""
         chosen = data or env.get("MNEMON_DATA") or user_data_path("mnemon")
         return cls(
             data=Path(chosen).expanduser(),
             models=default_cache(),
             embedder=embedder or env.get("MNEMON_EMBEDDER") or "auto",
             preset=env.get("MNEMON_PRESET") or "default",
+            chat=env.get("MNEMON_CHAT") or "auto",
         )
 
     def embedder_status(self) -> EmbedderStatus:
@@ -132,6 +137,16 @@ class Mnemon:
 
     def embedder_status(self) -> EmbedderStatus:
         return self.settings.embedder_status()
+
+    def chat(self) -> Chat:
+        """The language model of the settings, or the offline responder where there is none."""
+        return open_chat(self.settings.chat, os.environ) or OfflineChat()
+
+    def folder(self, workspace: Workspace) -> Path | None:
+        """Where a workspace's files are; None if it is kept in this process alone."""
+        if self._in_memory or workspace.spec.backend.store == "memory":
+            return None
+        return self.settings.data / "workspaces" / workspace.id
 
     @property
     def account(self) -> Store:
