@@ -37,6 +37,7 @@ GROUPS: dict[str, dict[str, Entry]] = {
         "put": Entry("memory", "put", "Remember something."),
         "read": Entry("recall", "read", "Find what is remembered, best first."),
         "context": Entry("context", "context", "Compose what an agent should know before it starts."),
+        "chat": Entry("chat", "chat", "Talk with an agent that has this memory."),
         "get": Entry("memory", "get", "Show one entry in full."),
         "list": Entry("recall", "list_entries", "List the entries of a tier, newest first."),
         "update": Entry("memory", "update", "Change an entry; its former forms are kept."),
@@ -60,6 +61,8 @@ GROUPS: dict[str, dict[str, Entry]] = {
         "action": Entry("pages", "action", "Record what an action rests on."),
     },
     "Set up and keep well": {
+        "install": Entry("install", "install", "Let a harness use this memory by itself, or stop it."),
+        "hook": Entry("hook", "hook", "Answer a harness's events with what memory has for them."),
         "tour": Entry("tour", "tour", "See it work: a guided tour in a workspace of its own."),
         "spec": Entry("spec", "spec", "Show, make, check and compare memory specs."),
         "model": Entry("model", "model", "See and fetch the embedding model."),

@@ -1,0 +1,80 @@
+"""The moments of a session at which memory speaks up: it starts, something is asked, something fails."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mnemon.read.context import Document, render
+from mnemon.service.reading import counted
+from mnemon.surfaces.hooks import passages
+from mnemon.surfaces.hooks.guard import marked, unmarked
+from mnemon.surfaces.hooks.payload import Payload, excerpt
+from mnemon.surfaces.hooks.sessions import Talk, point
+
+# Claude Code passes on this many characters of a hook's answer; what is longer becomes a file that nobody reads.
+MOST_CHARACTERS = 10_000
+FAILURE_HITS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Pushed:
+    """What a hook has to say: the text to inject, empty if there is nothing new, and the entries in it."""
+
+    text: str = ""
+    ids: tuple[str, ...] = ()
+
+
+def session_start(talk: Talk, payload: Payload) -> Pushed:
+    """The pages and rules that always hold, and what stands highest.
+
+    A resumed session still has what it was given; a cleared or compacted one has lost it.
+    """
+    anew = payload.source != "resume"
+    found = talk.world.context("")
+    pushed = _push(talk, passages.news(found.document, frozenset() if anew else talk.given), anew=anew)
+    point(talk, payload)
+    return pushed
+
+
+def prompt(talk: Talk, payload: Payload) -> Pushed:
+    """What memory has for this question and this session has not seen; it counts as read."""
+    question = excerpt(unmarked(payload.prompt)).strip()
+    if not question:
+        return Pushed()
+    found = talk.world.context(question)
+    pushed = _push(talk, passages.news(found.document, talk.given))
+    counted(talk.world.room, [found.hits[id] for id in pushed.ids if id in found.hits], talk.world.room.now)
+    return pushed
+
+
+def tool_failure(talk: Talk, payload: Payload) -> Pushed:
+    """What memory knows about a failure like this one."""
+    failure = excerpt(unmarked(payload.failure)).strip()
+    if not failure:
+        return Pushed()
+    question = f"{payload.tool} {payload.tool_input}\n{failure}".strip()
+    recall = talk.world.read(question, profile="lean", limit=FAILURE_HITS, count=False)
+    hits = {hit.id: hit for hit in passages.about_failure(recall, question)}
+    tiers = [tier.name for tier in talk.world.spec.tiers][::-1]
+    document = passages.recalled(talk.world.name, list(hits.values()), tiers)
+    pushed = _push(talk, passages.news(document, talk.given))
+    counted(talk.world.room, [hits[id] for id in pushed.ids], talk.world.room.now)
+    return pushed
+
+
+def _push(talk: Talk, document: Document, *, anew: bool = False) -> Pushed:
+    """Say what fits, and remember that it was said."""
+    while _length(text := marked(render(document))) > MOST_CHARACTERS:
+        less = passages.shorter(document)
+        if less is None:
+            break
+        document = less
+    talk.give(document, anew=anew)
+    if passages.empty(document):
+        return Pushed()
+    return Pushed(text, tuple(entry.id for entry in passages.items(document)))
+
+
+def _length(text: str) -> int:
+    """Characters as a harness written in JavaScript counts them."""
+    return len(text.encode("utf-16-le")) // 2

@@ -1,0 +1,131 @@
+"""A harness's session as a conversation: found again by the session's id alone, with what it has been given so far.
+
+The conversation's id is worked out from the session's, so that a resumed session, and two hooks that run at the same
+moment, come to the same conversation without looking for it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import uuid
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from mnemon.model.conversation import Conversation, Status
+from mnemon.model.errors import Conflict, InvalidTransition
+from mnemon.model.ids import BASE62, REF_CODE_LENGTH
+from mnemon.ports.store import SaveConversation
+from mnemon.read.context import Document
+from mnemon.service import talking
+from mnemon.service.workspace import Workspace
+from mnemon.surfaces.hooks import passages
+from mnemon.surfaces.hooks.payload import Payload
+
+GIVEN = "injected"
+MOST_GIVEN = 1500
+MOST_RESTARTS = 100
+MOST_NOTED = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Talk:
+    """A workspace with a session's conversation bound in it; without a session, the workspace alone."""
+
+    world: Workspace
+    conversation: Conversation | None = None
+    listener: str = ""
+
+    @property
+    def given(self) -> frozenset[str]:
+        """What this session has already been given, as `passages.marks` names it."""
+        return frozenset(self._noted())
+
+    def give(self, document: Document, *, anew: bool = False) -> None:
+        """Note what was given. Two hooks at once may each note their own only: then one passage is given twice."""
+        if self.conversation is None:
+            return
+        known = [] if anew else self._noted()
+        marks = [mark for mark in passages.marks(document) if mark not in known]
+        if marks or anew:
+            self.write(self._key, [*known, *marks][-MOST_GIVEN:])
+
+    def write(self, key: str, value: object) -> None:
+        if self.conversation is not None:
+            self.world.write_note(self.conversation.id, key, value)
+
+    def _noted(self) -> list[str]:
+        """What the note holds; somebody else's value under its key counts as nothing."""
+        notes = self.world.notes(self.conversation.id) if self.conversation else ()
+        value = next((note.value for note in notes if note.key == self._key), ())
+        return [mark for mark in value if isinstance(mark, str)] if isinstance(value, list) else []
+
+    @property
+    def _key(self) -> str:
+        """A subagent listens for itself: what its parent was given, it has not seen."""
+        return f"{GIVEN}.{self.listener}" if self.listener else GIVEN
+
+
+def talk(world: Workspace, session: str, *, listener: str = "", channel: str | None = None) -> Talk:
+    """The conversation of a session, opened if this is the first that is heard of it."""
+    if not session:
+        return Talk(world)
+    conversation = _open(world, session, channel)
+    return bound(world, conversation, listener=listener)
+
+
+def bound(world: Workspace, conversation: Conversation, *, listener: str = "") -> Talk:
+    """A conversation as a talk. A spec without conversations in its anchor still keeps the notes of one."""
+    known = {key.name for key in world.spec.anchor}
+    here = world.at(conversation=conversation.id) if "conversation" in known else world
+    return Talk(here, conversation, _short(listener) if listener else "")
+
+
+def point(talk: Talk, payload: Payload, **more: str) -> bool:
+    """Note which session this is and where its transcript was last seen, for whoever observes it later.
+
+    Whether there is a transcript to read: only a file can be, for a pipe would wait for ever.
+    """
+    talk.write("session", {"id": payload.session[:MOST_NOTED], "folder": payload.cwd, **more})
+    try:
+        found = os.stat(payload.transcript)
+    except (OSError, ValueError):
+        return False
+    if not stat.S_ISREG(found.st_mode) or not os.access(payload.transcript, os.R_OK):
+        return False
+    modified = datetime.fromtimestamp(found.st_mtime, UTC).isoformat()
+    talk.write("transcript", {"path": payload.transcript, "size": found.st_size, "modified": modified})
+    return True
+
+
+def _open(world: Workspace, session: str, channel: str | None) -> Conversation:
+    room = world.room
+    for restart in range(MOST_RESTARTS):
+        id, ref_code = _names(room.info.id, session, restart)
+        found = room.local.conversation(id)
+        if found is None:
+            home = talking.channel(room, channel).id
+            found = Conversation(id, ref_code, home, room.now)
+            try:
+                room.apply(room.local, SaveConversation(found, None))
+            except Conflict:
+                found = room.local.conversation(id) or found  # another hook of this session was first
+        if found.status is not Status.ARCHIVED:
+            return found
+    raise InvalidTransition("every conversation of this session is archived", fix="start a new session in the harness")
+
+
+def _names(workspace: str, session: str, restart: int) -> tuple[str, str]:
+    """The id and the ref code of a session's conversation; a new one if the last was archived."""
+    digest = hashlib.sha256(f"{workspace}\n{session}\n{restart}".encode()).digest()
+    number = int.from_bytes(digest[16:], "big")
+    code = ""
+    for _ in range(REF_CODE_LENGTH):
+        number, place = divmod(number, len(BASE62))
+        code += BASE62[place]
+    return str(uuid.UUID(bytes=digest[:16], version=5)), code
+
+
+def _short(name: str) -> str:
+    return hashlib.sha256(name.encode()).hexdigest()[:12]
