@@ -8,13 +8,12 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from importlib import import_module
 from pathlib import Path
 from types import TracebackType
 
 from platformdirs import user_data_path
 
-from mnemon.adapters.chat import open_chat
-from mnemon.adapters.chat.offline import OfflineChat
 from mnemon.adapters.embed import EmbedderStatus, embedder_status, open_embedder
 from mnemon.adapters.embed.pull import ModelStatus, default_cache, pull, status
 from mnemon.adapters.store.memory import MemoryStore
@@ -140,7 +139,10 @@ class Mnemon:
 
     def chat(self) -> Chat:
         """The language model of the settings, or the offline responder where there is none."""
-        return open_chat(self.settings.chat, os.environ) or OfflineChat()
+        # Loaded when asked for: sockets and certificates are a fifth of what a hook would otherwise wait for.
+        provider: Chat | None = import_module("mnemon.adapters.chat").open_chat(self.settings.chat, os.environ)
+        offline: type[Chat] = import_module("mnemon.adapters.chat.offline").OfflineChat
+        return provider or offline()
 
     def folder(self, workspace: Workspace) -> Path | None:
         """Where a workspace's files are; None if it is kept in this process alone."""
