@@ -59,7 +59,7 @@ def _framed(name: str, told: Lines) -> Iterator[Line]:
     yield line()
 
 
-@click.command(cls=Verb, examples=("mnemon tour", "mnemon tour --fresh", "mnemon --data /tmp/try tour"))
+@click.command(cls=Verb, examples=("mnemon tour", "mnemon tour --fresh", "mnemon --data ./try tour"))
 @click.option("--fresh", is_flag=True, help="First forget what an earlier tour remembered.")
 @pass_session
 def tour(session: Session, fresh: bool) -> None:
