@@ -23,7 +23,7 @@ from pathlib import Path
 from bench.latency import fill, sentences
 from mnemon import Mnemon
 
-FOLDER = "/tmp/a-project"
+FOLDER = str(Path(tempfile.gettempdir()) / "a-project")
 EVENTS: dict[str, dict[str, object]] = {
     "session-start": {"hook_event_name": "SessionStart", "source": "startup"},
     "prompt": {"hook_event_name": "UserPromptSubmit", "prompt": "who repaired the lantern near Veyra harbour?"},
