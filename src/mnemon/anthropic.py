@@ -1,7 +1,23 @@
-"""Mnemon behind Anthropic's memory tool: `MemoryTool(world)` answers its commands. The Anthropic SDK is not needed."""
+"""Mnemon behind Anthropic's memory tool.
+
+`MemoryTool(world)` answers its commands and does not need Anthropic's SDK. `RunnerMemoryTool(world)` and
+`AsyncRunnerMemoryTool(world)` are what the SDK's tool runners take; they load it on first use.
+"""
 
 from __future__ import annotations
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from mnemon.surfaces.anthropic.tool import MemoryTool
 
-__all__ = ["MemoryTool"]
+if TYPE_CHECKING:
+    from mnemon.surfaces.anthropic.runner import AsyncRunnerMemoryTool, RunnerMemoryTool
+
+__all__ = ["AsyncRunnerMemoryTool", "MemoryTool", "RunnerMemoryTool"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'mnemon.anthropic' has no attribute {name!r}")
+    return getattr(import_module("mnemon.surfaces.anthropic.runner"), name)

@@ -16,6 +16,9 @@ The first rule that fits decides. After a tool result `follow` answers with the 
 loop ends. For more steps write a function: `lambda asked: Reply("...")`; look at `asked.said` (the last user message),
 `asked.results` (the tool results since the model last spoke), `asked.tools` (names) and `asked.system`.
 
+**Threads.** A request that creates or continues one, as Anthropic's SDK does, is answered from what the server holds of
+it: `asked.body` and `asked.messages` are the whole conversation, `asked.sent` is what came over the wire.
+
 **Manners.** Like the real ones it answers 400 to a request they would refuse: a tool result without its call, a call
 left without result, an empty Anthropic text block, a bad tool name, no max_tokens. With `ChatServer(..., key="...")` it
 answers 401 to any other key, and echoes the wrong key in the message, as an unkind provider would.
@@ -76,6 +79,8 @@ class Asked:
     body: Mapping[str, Any]
     messages: tuple[Message, ...]  # the system message first, if there is one
     tools: tuple[str, ...]
+    sent: Mapping[str, Any] = field(default_factory=dict)  # the body without what the server held of its thread
+    reply_id: str = "msg_1"
 
     @property
     def model(self) -> str:
@@ -314,6 +319,7 @@ class ChatServer:
         self.errors: list[BaseException] = []
         self._plan: deque[Fault] = deque()
         self._always: Fault | None = None
+        self._threads: dict[str, dict[str, Any]] = {}
         self._lock = threading.Lock()
         self._http = _Http(self)
         self._thread = threading.Thread(target=self._http.serve_forever, args=(0.01,), daemon=True)
@@ -352,6 +358,20 @@ class ChatServer:
         with self._lock:
             self.asked.append(asked)
             return self._plan.popleft() if self._plan else self._always or Fault()
+
+    def threaded(self, body: dict[str, Any]) -> dict[str, Any]:
+        """A request with what the server holds of the thread that it continues; unchanged if there is none."""
+        before = (body.get("thread") or {}).get("previous_message_id")
+        if before is None:
+            return body
+        held = self._threads.get(before, {})
+        return {**held, **body, "messages": [*held.get("messages", ()), *body["messages"]]}
+
+    def keep(self, asked: Asked, said: Said) -> None:
+        """Hold a conversation under the id of its last reply, as the one who asked wants it."""
+        if asked.body.get("thread"):
+            reply = {"role": "assistant", "content": _whole(asked, said)["content"]}
+            self._threads[asked.reply_id] = {**asked.body, "messages": [*asked.body["messages"], reply]}
 
     def wait(self) -> None:
         self.holding.set()
@@ -395,7 +415,7 @@ class _Handler(BaseHTTPRequestHandler):
         chat = self.server.chat
         body = self.rfile.read(int(self.headers.get("Content-Length", "0")))
         try:
-            self._answer(chat, _asked(self.path, dict(self.headers.items()), body))
+            self._answer(chat, _asked(chat, self.path, dict(self.headers.items()), body))
         except (ConnectionError, TimeoutError):
             pass
         except BaseException as error:
@@ -418,6 +438,7 @@ class _Handler(BaseHTTPRequestHandler):
             return self._refuse(400, complaint)
         said = _said(chat.model(asked))
         said = fault.alter(said) if fault.alter else said
+        chat.keep(asked, said)
         if (asked.stream and not fault.spoil) or fault.drip:
             return self._stream(chat, fault, _events(asked, said))
         whole = json.dumps(_whole(asked, said)).encode()
@@ -491,14 +512,18 @@ class _Handler(BaseHTTPRequestHandler):
 # --- reading requests ----------------------------------------------------------------------------------------
 
 
-def _asked(path: str, headers: Mapping[str, str], raw_body: bytes) -> Asked:
-    body = json.loads(raw_body)
+def _asked(chat: ChatServer, path: str, headers: Mapping[str, str], raw_body: bytes) -> Asked:
+    sent = json.loads(raw_body)
+    body = chat.threaded(sent)
     lower = {name.lower(): value for name, value in headers.items()}
+    path = path.removesuffix("?beta=true")  # as the SDK asks for what is not settled yet
     if path == "/v1/messages":
         tools = tuple(str(tool["name"]) for tool in body.get("tools", ()))
-        return Asked("anthropic", path, lower, body, tuple(_anthropic_messages(body)), tools)
+        return Asked(
+            "anthropic", path, lower, body, tuple(_anthropic_messages(body)), tools, sent, f"msg_{len(chat.asked) + 1}"
+        )
     tools = tuple(str(tool["function"]["name"]) for tool in body.get("tools", ()))
-    return Asked("openai", path, lower, body, tuple(_openai_messages(body)), tools)
+    return Asked("openai", path, lower, body, tuple(_openai_messages(body)), tools, sent)
 
 
 def _openai_messages(body: Mapping[str, Any]) -> Iterator[Message]:
@@ -511,19 +536,23 @@ def _openai_messages(body: Mapping[str, Any]) -> Iterator[Message]:
 
 
 def _anthropic_messages(body: Mapping[str, Any]) -> Iterator[Message]:
-    if body.get("system"):
-        yield Message("system", body["system"])
+    for block in _text_blocks(body.get("system") or []):
+        yield Message("system", block["text"])
     for message in body["messages"]:
-        blocks = message["content"]
-        if isinstance(blocks, str):
-            blocks = [{"type": "text", "text": blocks}]
+        blocks = _text_blocks(message["content"])
         for block in blocks:
             if block["type"] == "tool_result":
-                yield Message("tool", block["content"], tool_call_id=block["tool_use_id"])
+                result = "".join(part["text"] for part in _text_blocks(block["content"]))
+                yield Message("tool", result, tool_call_id=block["tool_use_id"])
         text = "\n".join(block["text"] for block in blocks if block["type"] == "text")
         calls = tuple(ToolCall(b["id"], b["name"], b["input"]) for b in blocks if b["type"] == "tool_use")
         if text or calls:
             yield Message(message["role"], text, calls)
+
+
+def _text_blocks(content: str | list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Content as blocks; a plain text stands for one."""
+    return [{"type": "text", "text": content}] if isinstance(content, str) else content
 
 
 def _complaint(asked: Asked) -> str:
@@ -565,8 +594,13 @@ def _anthropic_complaint(asked: Asked) -> str:
         return "messages: first message must use the user role"
     if any(first["role"] == then["role"] for first, then in pairwise(turns)):
         return "messages: roles must alternate"
+    system = _text_blocks(asked.body.get("system") or [])
+    if any(not block["text"].strip() for block in system):
+        return "system: text content blocks must be non-empty"
+    if sum("cache_control" in block for block in system) > 4:
+        return "A maximum of 4 blocks with cache_control may be provided"
     for turn in turns:
-        for block in turn["content"]:
+        for block in _text_blocks(turn["content"]):
             if block["type"] == "text" and not block["text"].strip():
                 return "messages: text content blocks must contain non-whitespace text"
             if block["type"] == "tool_use" and not re.fullmatch(r"[a-zA-Z0-9_-]+", block["id"]):
@@ -603,7 +637,7 @@ def _whole(asked: Asked, said: Said) -> dict[str, Any]:
         blocks: list[dict[str, Any]] = [{"type": "text", "text": said.text}] if said.text else []
         blocks += [{"type": "tool_use", "id": c.id, "name": c.name, "input": _input(c.arguments)} for c in said.calls]
         usage = {"input_tokens": said.usage.prompt, "output_tokens": said.usage.completion}
-        head = {"id": "msg_1", "type": "message", "role": "assistant", "model": asked.model, "content": blocks}
+        head = {"id": asked.reply_id, "type": "message", "role": "assistant", "model": asked.model, "content": blocks}
         return {**head, "stop_reason": _finish(asked, said), "usage": usage}
     message: dict[str, Any] = {"role": "assistant", "content": said.text or None}
     if said.calls:
@@ -658,7 +692,7 @@ def _anthropic_events(asked: Asked, said: Said) -> Iterator[bytes]:
         return _data({"type": kind, **fields}, kind)
 
     usage = {"input_tokens": said.usage.prompt, "output_tokens": 1}
-    head = {"id": "msg_1", "type": "message", "role": "assistant", "model": asked.model, "content": []}
+    head = {"id": asked.reply_id, "type": "message", "role": "assistant", "model": asked.model, "content": []}
     yield event("message_start", message={**head, "stop_reason": None, "usage": usage})
     index = 0
     if said.text:

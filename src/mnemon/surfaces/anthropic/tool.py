@@ -46,16 +46,19 @@ class MemoryTool:
         """What to put among the `tools` of a request."""
         return {"type": "memory_20250818", "name": self.name}
 
-    def to_dict(self) -> dict[str, str]:
-        """The definition, under the name that the SDK's tool runner asks for."""
-        return self.definition()
-
     def call(self, input: object) -> str:
         """Answer the input of a tool_use block."""
+        try:
+            return self.attempt(input)
+        except Answer as answer:
+            return str(answer)
+
+    def attempt(self, input: object) -> str:
+        """As `call`, but a command that cannot be done raises `Answer`, for callers that mark it as an error."""
         command = Command(input).get("command")
         if not isinstance(command, str) or command not in self._commands:
-            return f"Error: Unknown command: {shown(command)}. Use one of: {', '.join(self._commands)}"
-        return self._answer(command, input)
+            raise Answer(f"Error: Unknown command: {shown(command)}. Use one of: {', '.join(self._commands)}")
+        return self._attempt(command, input)
 
     def view(self, command: object) -> str:
         """A directory, two levels deep, or a file with line numbers: `path`, and for a file `view_range`."""
@@ -83,13 +86,22 @@ class MemoryTool:
 
     def _answer(self, name: str, given: object) -> str:
         try:
+            return self._attempt(name, given)
+        except Answer as answer:
+            return str(answer)
+
+    def _attempt(self, name: str, given: object) -> str:
+        try:
             return self._commands[name](Command(given))
         except Answer as answer:
-            return str(answer).encode("utf-8", "backslashreplace").decode("utf-8")  # it may repeat what is no text
+            text = str(answer).encode("utf-8", "backslashreplace").decode("utf-8")  # it may repeat what is no text
+            raise Answer(text) from None
         except Conflict:
-            return "Error: The memory changed at the same moment. Nothing was done; view it again and decide anew"
+            raise Answer(
+                "Error: The memory changed at the same moment. Nothing was done; view it again and decide anew"
+            ) from None
         except MnemonError as error:
-            return f"Error: {error}"
+            raise Answer(f"Error: {error}") from error
 
     # Commands
 

@@ -13,7 +13,7 @@ from langgraph.store.base import IndexConfig, ensure_embeddings, get_text_at_pat
 
 from mnemon.model.errors import InvalidInput
 from mnemon.ports.embedder import EmbeddingModel, Vector
-from mnemon.surfaces.langgraph.offload import Wait
+from mnemon.surfaces.offload import Wait
 
 WHOLE = ("$",)
 

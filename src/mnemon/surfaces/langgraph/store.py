@@ -33,8 +33,8 @@ from mnemon.service import items
 from mnemon.service.items import ItemSearch, Pattern, PutItem
 from mnemon.service.workspace import Workspace
 from mnemon.surfaces.langgraph.embedding import WHOLE, Index, IndexEmbedder, checked_fields, texts_of
-from mnemon.surfaces.langgraph.offload import Wait, offload, wait_apart, wait_on
 from mnemon.surfaces.langgraph.sweeping import Sweeper
+from mnemon.surfaces.offload import Wait, offload, wait_apart, wait_on
 
 _SWEEP_MINUTES = 5.0
 _TTL_SETTINGS = frozenset({"refresh_on_read", "omit_expired", "default_ttl", "sweep_interval_minutes"})

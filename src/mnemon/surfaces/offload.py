@@ -1,4 +1,4 @@
-"""The one way from a graph's event loop into the synchronous core, and back for functions that need the loop."""
+"""The one way from an event loop into the synchronous core, and back for functions that need the loop."""
 
 from __future__ import annotations
 
