@@ -12,14 +12,19 @@ import pytest
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "mnemon"
 
-# Each room, and the rooms it may look into. Siblings (write, read, hygiene) never see one another.
+# Each room, and the rooms it may look into. Siblings (write, read, pipeline, observe, curated, upkeep) never see one
+# another.
 ALLOWED = {
     "model": set(),
     "spec": {"model"},
     "ports": {"model", "spec"},
     "write": {"model", "spec", "ports"},
     "read": {"model", "spec", "ports"},
-    "service": {"model", "spec", "ports", "write", "read"},
+    "pipeline": {"model", "spec", "ports"},
+    "observe": {"model", "spec", "ports"},
+    "curated": {"model", "spec", "ports"},
+    "upkeep": {"model", "spec", "ports"},
+    "service": {"model", "spec", "ports", "write", "read", "pipeline", "observe", "curated", "upkeep"},
     "adapters": {"model", "ports"},
     "app": {"model", "spec", "ports", "service", "adapters"},
     "surfaces": {"model", "spec", "ports", "service", "app", "read", "write", ""},

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
+from mnemon.model.transcript import Quote
 from mnemon.model.values import SHARED, Authority, Curator, Gate, Kind, Lifetime, Origin, State, Trust
 
 
@@ -84,6 +85,7 @@ class Entry:
     derived_from: tuple[str, ...] = ()
     links: tuple[SourceLink, ...] = ()
     metadata: dict[str, Any] = field(default_factory=dict)
+    evidence: tuple[Quote, ...] = ()  # where it was said, for what was observed in a transcript
     path: str | None = None  # a file: kept verbatim, and there once for each path rather than for each text
     version: int = 1
 

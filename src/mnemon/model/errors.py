@@ -15,6 +15,7 @@ are translated at the border that meets them.
     │   ├── ReadOnlyForAgents      an agent tried to edit a named entry
     │   └── InvalidTransition      a conversation or entry cannot go from here to there
     ├── Conflict                   the thing changed since it was read
+    ├── LostClaim                  another worker has taken the job; what this one did for it counts no more
     ├── SpecError                  a spec file is incomplete or inconsistent
     ├── StoreError                 the database cannot do it
     │   ├── StoreBusy              another process held the file too long
@@ -98,6 +99,10 @@ class InvalidTransition(Refused):
 
 class Conflict(MnemonError):
     """The thing changed since it was read; read it again and decide anew."""
+
+
+class LostClaim(MnemonError):
+    """Another worker has taken the job since, or it was cancelled: nothing more may be written for it."""
 
 
 class SpecError(MnemonError):

@@ -2,8 +2,8 @@
 
 A store is one database: an account's or a workspace's. `apply` takes a list of operations and commits them, their
 index changes and one sealed event for each in a single transaction, or raises and leaves nothing. There is no other
-way to write, but for `touch` (read statistics), `touch_items` (their timers) and `rebuild` (derived state), none of
-which changes memory.
+way to write, but for `touch` (read statistics), `touch_items` (their timers), claims of jobs and `rebuild` (derived
+state), none of which changes memory.
 """
 
 from __future__ import annotations
@@ -15,12 +15,13 @@ from typing import Any, Protocol
 
 from mnemon.model.conversation import Channel, Conversation, Note, Status, WorkspaceInfo
 from mnemon.model.entry import Access, Document, Entry, NamedEntry, Scope, Version
-from mnemon.model.events import Actor, Event, EventDraft
+from mnemon.model.events import Actor, Event, EventDraft, canonical_json
 from mnemon.model.item import item_id, value_text
 from mnemon.model.text import commitment, content_key, path_key, terms
 from mnemon.model.values import SHARED, Curator, Kind, Lifetime, State, Visibility
 from mnemon.ports.embedder import EmbeddingModel, Vector
 from mnemon.ports.items import DropItem, ItemStore, SaveItem
+from mnemon.ports.pipeline import KeepUtterances, PipelineOperation, PipelineStore, SaveAmendment, SaveTranscript
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +148,7 @@ Operation = (
     | SaveItem
     | DropItem
     | Record
+    | PipelineOperation
 )
 
 
@@ -158,7 +160,7 @@ class Transaction:
 
 
 def describe(operation: Operation, salt: bytes) -> EventDraft | None:
-    """The event of an operation; None for derived data (vectors), which are not a change of memory.
+    """The event of an operation; None for vectors, jobs and telemetry, which are not a change of memory.
 
     Content never enters the log: a salted commitment does, so that the log can outlive an erasure.
     """
@@ -167,8 +169,6 @@ def describe(operation: Operation, salt: bytes) -> EventDraft | None:
             return EventDraft(action, entry.id, _entry_detail(entry, expect, cause, ledger, salt))
         case DropEntry(id, expect, cause):
             return EventDraft("entry.dropped", id, {"version": expect, "cause": cause})
-        case SaveEmbedding():
-            return None
         case SaveNamed(named, expect):
             detail = {"tier": named.tier, "version": expect + 1, "commitment": commitment(salt, named.body)}
             return EventDraft("named.edited" if expect else "named.created", named.name, detail)
@@ -195,8 +195,23 @@ def describe(operation: Operation, salt: bytes) -> EventDraft | None:
             return EventDraft("item.saved", item_id(salt, item.place), detail)
         case DropItem(place, cause):
             return EventDraft("item.dropped", item_id(salt, place), {"cause": cause})
+        case SaveTranscript(transcript, expect):
+            detail = {"format": transcript.format, "kept": transcript.kept, "observed": transcript.observed}
+            detail |= {"progress": str(transcript.progress), "how": transcript.how, "version": expect + 1}
+            return EventDraft("transcript.updated" if expect else "transcript.kept", transcript.id, detail)
+        case KeepUtterances(id, utterances):
+            said = canonical_json([[u.id, u.role, u.text] for u in utterances])
+            return EventDraft(
+                "transcript.said", id, {"messages": len(utterances), "commitment": commitment(salt, said)}
+            )
+        case SaveAmendment(amendment, expect):
+            detail = {"section": amendment.section, "decided_by": amendment.decided_by, "reason": amendment.reason}
+            detail |= {"version": expect + 1, "commitment": commitment(salt, amendment.line or amendment.change)}
+            return EventDraft(f"amendment.{amendment.state}", amendment.id, detail)
         case Record(draft):
             return draft
+        case _:  # vectors, jobs, telemetry
+            return None
 
 
 def _entry_detail(entry: Entry, expect: int, cause: str, ledger: tuple[Verdict, ...], salt: bytes) -> dict[str, Any]:
@@ -324,7 +339,7 @@ class Census:
     states: Mapping[State, int]
 
 
-class Store(ItemStore, Protocol):
+class Store(ItemStore, PipelineStore, Protocol):
     """One database. All methods may be called from any thread; values returned are frozen."""
 
     # Writing

@@ -23,6 +23,7 @@ from mnemon.model.errors import (
 from mnemon.model.events import EventDraft
 from mnemon.model.ids import new_id, parse_id
 from mnemon.model.text import content_key, terms
+from mnemon.model.transcript import Quote
 from mnemon.model.values import SHARED, Curator, Gate, Kind, Lifetime, State, Visibility
 from mnemon.ports.embedder import Vector
 from mnemon.ports.store import Embedding, Operation, Record, SaveEmbedding, SaveEntry, Selection, Store, Verdict
@@ -43,7 +44,8 @@ NAMED_ENTRIES = "named entries"  # as a spec's non-mirror list calls them; other
 class Memo:
     """One thing to remember, as a caller gives it. Only `content` is needed.
 
-    With a `path` it is a file: kept verbatim, also if it is empty or says what another entry says.
+    With a `path` it is a file: kept verbatim, also if it is empty or says what another entry says. With an `id` of
+    the caller's, which must be new, the same memo is never stored twice.
     """
 
     content: str
@@ -60,7 +62,9 @@ class Memo:
     supersedes: str | None = None
     gate: GateVerdict | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    evidence: Sequence[Quote] = ()
     path: str | None = None
+    id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +89,14 @@ class Written:
         return (deciding or list(self.ledger))[-1].reason if self.ledger else ""
 
 
-def put_many(room: Room, tier: str, memos: Sequence[Memo]) -> list[Written]:
-    """Write a batch into one tier, in one transaction; each memo sees those before it."""
+Also = Callable[[list[Written]], Sequence[Operation]]
+
+
+def put_many(room: Room, tier: str, memos: Sequence[Memo], *, also: Also | None = None) -> list[Written]:
+    """Write a batch into one tier, in one transaction; each memo sees those before it.
+
+    `also` is told what will become of them, and names what must be committed with it: a journal, a job.
+    """
     if not memos:
         return []
     store = room.store(tier)
@@ -98,8 +108,9 @@ def put_many(room: Room, tier: str, memos: Sequence[Memo]) -> list[Written]:
 
     def attempt() -> list[Written]:
         plans, settled = _settle(room, store, drafts, embeddings, setting)
-        room.apply(store, *(operation for p in plans for operation in p.operations))
-        return [_written(p, d) for p, d in zip(plans, settled, strict=True)]
+        written = [_written(p, d) for p, d in zip(plans, settled, strict=True)]
+        room.apply(store, *(operation for p in plans for operation in p.operations), *(also(written) if also else ()))
+        return written
 
     return deciding_anew(attempt)
 
@@ -135,7 +146,7 @@ def _propose(room: Room, tier: str, memo: Memo) -> Proposal:
             fix="leave the owner out, or use the agent's own name",
         )
     return Proposal(
-        id=new_id(),
+        id=new_id() if memo.id is None else parse_id(memo.id),
         scope=room.scope(tier),
         content=checked_content(room, memo.content, memo.path),
         curator=_curator(room, memo),
@@ -154,6 +165,7 @@ def _propose(room: Room, tier: str, memo: Memo) -> Proposal:
         supersedes=parse_id(memo.supersedes, "supersedes") if memo.supersedes is not None else None,
         gate=memo.gate,
         metadata=inputs.metadata(memo.metadata),
+        evidence=tuple(memo.evidence),
         path=inputs.path(memo.path) if memo.path is not None else None,
     )
 

@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any
 
 from mnemon.model.entry import Category, Entry, GateVerdict, Scope, SourceLink
+from mnemon.model.transcript import Quote
 from mnemon.model.values import Curator, Gate, Kind, Lifetime, Origin, Trust
 from mnemon.ports.store import Verdict
 from mnemon.spec.taxonomy import Taxonomy
@@ -38,6 +39,7 @@ class Proposal:
     supersedes: str | None = None
     gate: GateVerdict | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    evidence: tuple[Quote, ...] = ()
     path: str | None = None
 
 

@@ -14,6 +14,8 @@ from mnemon.ports.store import Embedding, Operation, Record, SaveEntry
 from mnemon.spec.types import ConflictRule
 from mnemon.write.draft import Action, Draft, Setting
 
+MOST_EVIDENCE = 50  # quotes kept of one fact: enough to count independent observations, and bounded
+
 
 @dataclass(frozen=True, slots=True)
 class Plan:
@@ -57,6 +59,7 @@ def _merged(draft: Draft, target: Entry, now: datetime) -> Plan:
         merged_count=target.merged_count + 1,
         confirmed_at=now,
         updated_at=now,
+        evidence=tuple(dict.fromkeys((*target.evidence, *draft.proposal.evidence)))[:MOST_EVIDENCE],
         version=target.version + 1,
     )
     if draft.trust >= target.trust:  # a less trusted voice confirms, and lends neither weight nor labels
@@ -93,6 +96,7 @@ def _entry(draft: Draft, setting: Setting) -> Entry:
         derived_from=p.derived_from,
         links=p.links,
         metadata=dict(p.metadata),
+        evidence=p.evidence,
         path=p.path,
     )
 

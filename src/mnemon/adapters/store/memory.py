@@ -6,7 +6,7 @@ import math
 import secrets
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -15,11 +15,13 @@ import numpy as np
 
 from mnemon.adapters.store import memory_items, rules
 from mnemon.adapters.store.memory_items import KeptItem
+from mnemon.adapters.store.memory_pipeline import Background, BackgroundReads
 from mnemon.model.conversation import Channel, Conversation, Note, Status, WorkspaceInfo
 from mnemon.model.entry import Access, Document, Entry, NamedEntry, Scope, Version
 from mnemon.model.errors import Conflict
 from mnemon.model.events import GENESIS, Actor, Event, EventDraft, chain_faults, seal
 from mnemon.model.item import Item, Place
+from mnemon.model.job import Job
 from mnemon.model.values import VISIBILITY, State, Visibility
 from mnemon.ports.embedder import EmbeddingModel, Vector
 from mnemon.ports.items import DropItem, FoundItem, ItemQuery, SaveItem
@@ -73,6 +75,7 @@ class _State:
     links: dict[str, tuple[str, ...]] = field(default_factory=dict)
     workspaces: dict[str, WorkspaceInfo] = field(default_factory=dict)
     items: dict[Place, KeptItem] = field(default_factory=dict)
+    background: Background = field(default_factory=Background)
     events: tuple[Event, ...] = ()
 
     def snapshot(self) -> _State:
@@ -82,7 +85,7 @@ class _State:
         return new
 
 
-class MemoryStore:
+class MemoryStore(BackgroundReads):
     """Implements `mnemon.ports.store.Store`."""
 
     def __init__(self) -> None:
@@ -161,6 +164,22 @@ class MemoryStore:
                 memory_items.check_drop(state.items, operation)
             case Record():
                 pass
+            case _:
+                state.background.run(operation, transaction.at)
+
+    @property
+    def background(self) -> Background:
+        return self._state.background
+
+    def claim_job(
+        self, worker: str, *, now: datetime, lease_until: datetime, kinds: Collection[str] | None = None
+    ) -> Job | None:
+        with self._lock:
+            return self._state.background.claim(worker, now, lease_until, kinds)
+
+    def renew_lease(self, job: str, claim: int, lease_until: datetime) -> bool:
+        with self._lock:
+            return self._state.background.renew(job, claim, lease_until)
 
     def touch(self, ids: Sequence[str], at: datetime) -> Mapping[str, Access]:
         with self._lock:

@@ -12,7 +12,8 @@ import numpy as np
 
 from mnemon.model.conversation import Conversation
 from mnemon.model.entry import Entry
-from mnemon.model.errors import Conflict, InvalidInput, NotFound, Refused
+from mnemon.model.errors import Conflict, InvalidInput, InvalidTransition, LostClaim, NotFound, Refused
+from mnemon.model.job import FINISHED, JobState
 from mnemon.model.values import VISIBILITY, State
 from mnemon.ports.embedder import Vector
 from mnemon.ports.store import Embedding, Selection
@@ -104,6 +105,20 @@ def twin_conflict(entry: Entry) -> Conflict:
 
 def linked_refusal(id: str) -> Refused:
     return Refused(f"an action rests on entry {id}", fix="forget it instead: the row stays, unread by default")
+
+
+def lost_claim(job: str) -> LostClaim:
+    return LostClaim(f"job {job} is no longer held by this worker", fix="leave it to whoever holds it")
+
+
+def check_revivable(job: str, state: JobState) -> None:
+    if state not in (JobState.DEAD, JobState.CANCELLED):
+        raise InvalidTransition(f"job {job} is {state}; only a dead or cancelled one can be retried", fix="wait for it")
+
+
+def check_cancellable(job: str, state: JobState) -> None:
+    if state in FINISHED:
+        raise InvalidTransition(f"job {job} is {state} and cannot be cancelled", fix="`mnemon jobs` shows what waits")
 
 
 def unique_conflict(what: str, id: str) -> Conflict:

@@ -3,15 +3,33 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime
 
 import apsw
 
 from mnemon.adapters.store import rules
-from mnemon.adapters.store.sqlite import items, records, sql
+from mnemon.adapters.store.sqlite import items, jobs, records, sql, telemetry, transcripts
 from mnemon.adapters.store.sqlite.entries import EntryWriter
 from mnemon.adapters.store.sqlite.query import all_rows
 from mnemon.model.events import EventDraft, canonical_json, seal
 from mnemon.ports.items import DropItem, SaveItem
+from mnemon.ports.pipeline import (
+    CancelJob,
+    Emit,
+    Enqueue,
+    FailJob,
+    FinishJob,
+    ForgetJobs,
+    ForgetPoints,
+    JournalStep,
+    KeepUtterances,
+    PipelineOperation,
+    PostponeJob,
+    ReviveJob,
+    SaveAmendment,
+    SaveTranscript,
+    Spend,
+)
 from mnemon.ports.store import (
     DropEntry,
     DropNotes,
@@ -36,7 +54,7 @@ def run(db: apsw.Connection, transaction: Transaction, secret: bytes) -> None:
     writer = EntryWriter(db, transaction)
     seq, digest = head = _head(db)
     for operation in transaction.operations:
-        salt = _run(db, writer, operation) or secret
+        salt = _run(db, writer, operation, transaction.at) or secret
         draft = describe(operation, salt)
         if draft is not None:
             seq, digest = _append(db, transaction, draft, seq + 1, digest)
@@ -62,7 +80,7 @@ def _append(
     return seq, event.digest
 
 
-def _run(db: apsw.Connection, writer: EntryWriter, operation: Operation) -> bytes | None:
+def _run(db: apsw.Connection, writer: EntryWriter, operation: Operation, at: datetime) -> bytes | None:
     """Apply one operation; the answer is a salt of its own, where it has one."""
     match operation:
         case SaveEntry():
@@ -93,4 +111,38 @@ def _run(db: apsw.Connection, writer: EntryWriter, operation: Operation) -> byte
             records.save_workspace(db, operation)
         case Record():
             pass
+        case _:
+            _background(db, operation, at)
     return None
+
+
+def _background(db: apsw.Connection, operation: PipelineOperation, at: datetime) -> None:
+    match operation:
+        case Enqueue(draft):
+            jobs.enqueue(db, draft, at)
+        case JournalStep():
+            jobs.journal(db, operation, at)
+        case FinishJob():
+            jobs.finish(db, operation, at)
+        case FailJob():
+            jobs.fail(db, operation, at)
+        case PostponeJob():
+            jobs.postpone(db, operation, at)
+        case ReviveJob():
+            jobs.revive(db, operation, at)
+        case CancelJob():
+            jobs.cancel(db, operation, at)
+        case ForgetJobs(before):
+            jobs.forget(db, before)
+        case SaveTranscript():
+            transcripts.save(db, operation)
+        case KeepUtterances():
+            transcripts.keep(db, operation)
+        case SaveAmendment():
+            transcripts.save_amendment(db, operation)
+        case Emit(point):
+            telemetry.emit(db, point)
+        case ForgetPoints(before):
+            telemetry.forget(db, before)
+        case Spend(spending):
+            telemetry.spend(db, spending)

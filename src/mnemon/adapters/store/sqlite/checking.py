@@ -12,7 +12,7 @@ from typing import NamedTuple
 import apsw
 import numpy as np
 
-from mnemon.adapters.store.sqlite import sql
+from mnemon.adapters.store.sqlite import pipeline_sql, sql, transcripts
 from mnemon.adapters.store.sqlite.entries import partition_id, scope_id
 from mnemon.adapters.store.sqlite.items import namespace_of, prefixes
 from mnemon.adapters.store.sqlite.query import Row, all_rows, one_value, stream
@@ -143,6 +143,16 @@ class _Check:
         elif entry_of_snapshot(rows[-1][1]) != entry:
             self.wrong("versions", entry.id, "the row is not its last version")
 
+    def utterances(self) -> None:
+        for _, transcript, id, text_hash, text in stream(self.db, pipeline_sql.ALL_UTTERANCES):
+            if content_hash(text) != text_hash:
+                self.wrong("content", f"{transcript}/{id}", "the message is not the one that was kept")
+
+    def utterance_index(self) -> None:
+        kept = [row[0] for row in stream(self.db, pipeline_sql.ALL_UTTERANCES)]
+        if kept != [id for (id,) in stream(self.db, pipeline_sql.INDEXED_UTTERANCES)]:
+            self.wrong("index", "utterances", "the index of messages does not match them", derived=True)
+
     def index(self) -> None:
         """Every term of every row, no more and no less; then what ranking rests on: lengths and totals."""
         indexed = _indexed(self.db)
@@ -191,8 +201,9 @@ class _Check:
 def check(db: apsw.Connection) -> list[Finding]:
     pass_ = _Check(db)
     steps = (
-        *(pass_.file, pass_.chain, pass_.entries, pass_.pages, pass_.items),
+        *(pass_.file, pass_.chain, pass_.entries, pass_.pages, pass_.items, pass_.utterances),
         *(pass_.index, pass_.partitions, pass_.vectors, pass_.item_prefixes, pass_.item_vectors),
+        pass_.utterance_index,
     )
     for step in steps:
         try:
@@ -204,7 +215,7 @@ def check(db: apsw.Connection) -> list[Finding]:
     return pass_.findings
 
 
-_DERIVED = frozenset({"index", "partitions", "vectors", "item_prefixes", "item_vectors"})
+_DERIVED = frozenset({"index", "partitions", "vectors", "item_prefixes", "item_vectors", "utterance_index"})
 
 
 _END: tuple[int, dict[str, int]] = (2**63 - 1, {})
@@ -255,6 +266,7 @@ def rebuild(db: apsw.Connection) -> None:
     for id, path, _ in all_rows(db, sql.ALL_SPACES):
         for prefix in prefixes(namespace_of(path)):
             db.execute(sql.NEW_PREFIX, (prefix, id))
+    transcripts.rebuild(db)
     db.execute(sql.SET_TOKENIZER, (TOKENIZER_VERSION,))
 
 

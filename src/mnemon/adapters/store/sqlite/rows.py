@@ -14,6 +14,7 @@ from mnemon.model.entry import Category, Entry, GateVerdict, Scope, SourceLink, 
 from mnemon.model.errors import InvalidInput
 from mnemon.model.events import Actor, Event, canonical_json
 from mnemon.model.text import content_hash
+from mnemon.model.transcript import Quote
 from mnemon.model.values import Curator, Gate, Kind, Lifetime, Origin, State, Trust
 from mnemon.ports.store import Filters, index_terms, twin_key
 
@@ -117,6 +118,7 @@ def _rest(entry: Entry) -> dict[str, Any]:
         "derived_from": list(entry.derived_from) or None,
         "links": [[link.source, link.version, link.locator] for link in entry.links] or None,
         "metadata": entry.metadata or None,
+        "evidence": [[q.transcript, q.message, q.start, q.end] for q in entry.evidence] or None,
         "path": entry.path,
     }
     return rest | {key: value for key, value in optional.items() if value is not None}
@@ -167,6 +169,7 @@ def entry_of(row: tuple[Any, ...]) -> Entry:
         derived_from=tuple(rest.get("derived_from", ())),
         links=tuple([SourceLink(*link) for link in rest["links"]]) if "links" in rest else (),
         metadata=rest.get("metadata", {}),
+        evidence=tuple([Quote(*quote) for quote in rest["evidence"]]) if "evidence" in rest else (),
         path=rest.get("path"),
         version=version,
     )

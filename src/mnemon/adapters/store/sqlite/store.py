@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from mnemon.adapters.store import rules
-from mnemon.adapters.store.sqlite import applying, checking, records, searching, sql
+from mnemon.adapters.store.sqlite import applying, checking, records, searching, sql, telemetry
 from mnemon.adapters.store.sqlite import items as item_rows
+from mnemon.adapters.store.sqlite import jobs as job_rows
+from mnemon.adapters.store.sqlite import transcripts as session_rows
 from mnemon.adapters.store.sqlite.connection import Connections
 from mnemon.adapters.store.sqlite.decoded import EntryCache
 from mnemon.adapters.store.sqlite.opening import Migration, Opening, Role, migrations, open_files
@@ -26,15 +28,20 @@ from mnemon.adapters.store.sqlite.rows import (
     scope_of,
 )
 from mnemon.adapters.store.sqlite.vectors import OF_ITEMS, VectorCache
+from mnemon.model.amendment import Amendment, AmendmentState
 from mnemon.model.conversation import Channel, Conversation, Note, WorkspaceInfo
 from mnemon.model.entry import Access, Document, Entry, NamedEntry, Scope, Version
 from mnemon.model.errors import StoreError
 from mnemon.model.events import Event
 from mnemon.model.item import Item, Place
+from mnemon.model.job import Job, JobState
+from mnemon.model.telemetry import Point, PointQuery, Spending, Tally
 from mnemon.model.text import TOKENIZER_VERSION
+from mnemon.model.transcript import Progress, Transcript, Utterance
 from mnemon.model.values import State
 from mnemon.ports.embedder import EmbeddingModel, Vector
 from mnemon.ports.items import FoundItem, ItemQuery
+from mnemon.ports.pipeline import Said
 from mnemon.ports.store import (
     Census,
     DropEntry,
@@ -221,6 +228,86 @@ class SqliteStore:
     def touch_items(self, places: Sequence[Place], at: datetime) -> None:
         with rules.only_encodable(), self._connections.writing() as db:
             item_rows.touch(db, places, at)
+
+    # Jobs
+
+    def claim_job(
+        self, worker: str, *, now: datetime, lease_until: datetime, kinds: Collection[str] | None = None
+    ) -> Job | None:
+        with self._connections.writing() as db:
+            return job_rows.claim(db, worker, now, lease_until, kinds)
+
+    def renew_lease(self, job: str, claim: int, lease_until: datetime) -> bool:
+        with self._connections.writing() as db:
+            return job_rows.renew(db, job, claim, lease_until)
+
+    def jobs(
+        self, *, states: Collection[JobState] | None = None, kind: str | None = None, limit: int = 100
+    ) -> list[Job]:
+        with self._connections.reading() as db:
+            return job_rows.jobs(db, states, kind, limit)
+
+    def job(self, id_or_key: str) -> Job | None:
+        with self._connections.reading() as db:
+            return job_rows.job(db, id_or_key)
+
+    def steps(self, job: str) -> dict[str, Any]:
+        with self._connections.reading() as db:
+            return job_rows.steps(db, job)
+
+    def queue_depth(self) -> dict[JobState, int]:
+        with self._connections.reading() as db:
+            return job_rows.depth(db)
+
+    def next_run(self) -> datetime | None:
+        with self._connections.reading() as db:
+            return job_rows.next_run(db)
+
+    # Transcripts, amendments, telemetry
+
+    def transcripts(
+        self, *, progress: Progress | None = None, limit: int = 100, after: str | None = None
+    ) -> list[Transcript]:
+        with self._connections.reading() as db:
+            return session_rows.transcripts(db, progress, limit, after)
+
+    def transcript(self, id_or_key: str) -> Transcript | None:
+        with self._connections.reading() as db:
+            return session_rows.transcript(db, id_or_key)
+
+    def utterances(self, transcript: str, *, start: int = 0, limit: int | None = None) -> list[Utterance]:
+        with self._connections.reading() as db:
+            return session_rows.utterances(db, transcript, start, limit)
+
+    def utterance(self, transcript: str, message: str) -> Utterance | None:
+        with self._connections.reading() as db:
+            return session_rows.utterance(db, transcript, message)
+
+    def find_utterances(self, terms: Sequence[str], limit: int) -> list[Said]:
+        with rules.only_encodable(), self._connections.reading() as db:
+            return session_rows.find(db, terms, limit)
+
+    def amendments(
+        self,
+        ids: Iterable[str] | None = None,
+        *,
+        states: Collection[AmendmentState] | None = None,
+        limit: int = 1000,
+    ) -> list[Amendment]:
+        with self._connections.reading() as db:
+            return session_rows.amendments(db, ids, states, limit)
+
+    def points(self, query: PointQuery, *, limit: int = 100) -> list[Point]:
+        with self._connections.reading() as db:
+            return telemetry.points(db, query, limit)
+
+    def tally(self, query: PointQuery) -> list[Tally]:
+        with self._connections.reading() as db:
+            return telemetry.tally(db, query)
+
+    def spent(self, since_day: str) -> list[Spending]:
+        with self._connections.reading() as db:
+            return telemetry.spent(db, since_day)
 
     # Log and health
 

@@ -1,5 +1,6 @@
--- Truth is in entries, versions, named, documents, channels, conversations, notes, actions, workspaces, items and
--- events. Derived, and rebuilt from truth: fts, partitions' counts, entries' terms, vectors, item_prefixes.
+-- Truth is in entries, versions, named, documents, channels, conversations, notes, actions, workspaces, items,
+-- transcripts, utterances, amendments, jobs, job_steps, points, spending and events. Derived, and rebuilt from truth:
+-- fts, partitions' counts, entries' terms, vectors, item_prefixes, utterance_fts.
 
 PRAGMA application_id = 1298035053;
 PRAGMA user_version = 1;
@@ -268,6 +269,114 @@ CREATE TABLE item_vectors (
 ) STRICT;
 
 CREATE INDEX item_vectors_by_space ON item_vectors (space, model_id, seq);
+
+-- Work that must not be lost. The claim rises each time somebody takes the job: older holders can write no more.
+CREATE TABLE jobs (
+    place INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    kind TEXT NOT NULL,
+    key TEXT NOT NULL UNIQUE,
+    payload TEXT NOT NULL,
+    state TEXT NOT NULL,
+    attempts INTEGER NOT NULL,
+    max_attempts INTEGER NOT NULL,
+    claim INTEGER NOT NULL,
+    run_after INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    lease_until INTEGER,
+    worker TEXT NOT NULL,
+    error TEXT NOT NULL,
+    result TEXT NOT NULL
+) STRICT;
+
+CREATE INDEX jobs_due ON jobs (state, run_after, place);
+CREATE INDEX jobs_touched ON jobs (updated_at, place);
+
+CREATE TABLE job_steps (
+    place INTEGER PRIMARY KEY AUTOINCREMENT,
+    job TEXT NOT NULL REFERENCES jobs (id) ON DELETE CASCADE,
+    name TEXT NOT NULL,
+    claim INTEGER NOT NULL,
+    at INTEGER NOT NULL,
+    output TEXT NOT NULL,
+    UNIQUE (job, name)
+) STRICT;
+
+CREATE TABLE transcripts (
+    place INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    key TEXT NOT NULL UNIQUE,
+    format TEXT NOT NULL,
+    title TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    started_at INTEGER,
+    progress TEXT NOT NULL,
+    kept INTEGER NOT NULL,
+    observed INTEGER NOT NULL,
+    how TEXT NOT NULL,
+    detail TEXT NOT NULL,
+    version INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE utterances (
+    rowid INTEGER PRIMARY KEY AUTOINCREMENT,
+    transcript TEXT NOT NULL REFERENCES transcripts (id),
+    place INTEGER NOT NULL,
+    id TEXT NOT NULL,
+    role TEXT NOT NULL,
+    at INTEGER,
+    text_hash TEXT NOT NULL,
+    text TEXT NOT NULL,
+    UNIQUE (transcript, place)
+) STRICT;
+
+CREATE INDEX utterances_id ON utterances (transcript, id);
+
+CREATE VIRTUAL TABLE utterance_fts USING fts5 (terms, content='', contentless_delete=1, tokenize='ascii');
+
+CREATE TABLE amendments (
+    place INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    section TEXT NOT NULL,
+    change TEXT NOT NULL,
+    confidence REAL NOT NULL,
+    sources TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    updated_at INTEGER NOT NULL,
+    state TEXT NOT NULL,
+    decided_by TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    line TEXT NOT NULL,
+    version INTEGER NOT NULL
+) STRICT;
+
+CREATE INDEX amendments_state ON amendments (state, place);
+
+CREATE TABLE points (
+    place INTEGER PRIMARY KEY AUTOINCREMENT,
+    at INTEGER NOT NULL,
+    level TEXT NOT NULL,
+    source TEXT NOT NULL,
+    component TEXT NOT NULL,
+    action TEXT NOT NULL,
+    success INTEGER NOT NULL,
+    duration_ms REAL NOT NULL,
+    metadata TEXT NOT NULL
+) STRICT;
+
+CREATE INDEX points_at ON points (at, place);
+
+CREATE TABLE spending (
+    day TEXT NOT NULL,
+    model TEXT NOT NULL,
+    calls INTEGER NOT NULL,
+    prompt INTEGER NOT NULL,
+    completion INTEGER NOT NULL,
+    cost REAL NOT NULL,
+    PRIMARY KEY (day, model)
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE events (
     seq INTEGER PRIMARY KEY,

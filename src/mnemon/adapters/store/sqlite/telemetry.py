@@ -1,0 +1,62 @@
+"""Telemetry and what models cost: writes and reads."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime
+from typing import Any
+
+import apsw
+
+from mnemon.adapters.store import rules
+from mnemon.adapters.store.sqlite import pipeline_sql as sql
+from mnemon.adapters.store.sqlite.query import all_rows
+from mnemon.adapters.store.sqlite.rows import micros, micros_or_none, moment
+from mnemon.model.telemetry import Point, PointQuery, Spending, Tally
+
+
+def emit(db: apsw.Connection, p: Point) -> None:
+    metadata = json.dumps(rules.plain_json(dict(p.metadata)))
+    what = (p.level, p.source, p.component, p.action, int(p.success), float(p.duration_ms), metadata)
+    db.execute(sql.NEW_POINT, (micros(p.at), *what))
+
+
+def forget(db: apsw.Connection, before: datetime) -> None:
+    db.execute(sql.FORGET_POINTS, (micros(before),))
+
+
+def spend(db: apsw.Connection, s: Spending) -> None:
+    db.execute(sql.SPEND, (s.day, s.model, s.calls, s.prompt, s.completion, float(s.cost)))
+
+
+def points(db: apsw.Connection, query: PointQuery, limit: int) -> list[Point]:
+    rows = all_rows(db, sql.POINTS, {**_bindings(query), "limit": limit})
+    return [
+        Point(moment(at), level, source, component, action, bool(success), duration, json.loads(metadata))
+        for at, level, source, component, action, success, duration, metadata in rows
+    ]
+
+
+def tally(db: apsw.Connection, query: PointQuery) -> list[Tally]:
+    sums: dict[tuple[str, str], dict[str, float]] = {}
+    for component, action, key, total in all_rows(db, sql.TALLY_SUMS, _bindings(query)):
+        sums.setdefault((component, action), {})[key] = total
+    return [
+        Tally(component, action, count, failures, mean, most, sums.get((component, action), {}))
+        for component, action, count, failures, mean, most in all_rows(db, sql.TALLY, _bindings(query))
+    ]
+
+
+def spent(db: apsw.Connection, since_day: str) -> list[Spending]:
+    return [Spending(*row) for row in all_rows(db, sql.SPENT, (since_day,))]
+
+
+def _bindings(query: PointQuery) -> dict[str, Any]:
+    return {
+        "since": micros_or_none(query.since),
+        "until": micros_or_none(query.until),
+        "component": query.component,
+        "action": query.action,
+        "level": query.level,
+        "success": None if query.success is None else int(query.success),
+    }

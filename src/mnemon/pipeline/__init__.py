@@ -1,0 +1,1 @@
+"""Background work that loses nothing and repeats nothing: jobs, their journals, and who works on them when."""
