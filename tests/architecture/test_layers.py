@@ -26,7 +26,7 @@ ALLOWED = {
     "upkeep": {"model", "spec", "ports"},
     "service": {"model", "spec", "ports", "write", "read", "pipeline", "observe", "curated", "upkeep"},
     "adapters": {"model", "ports"},
-    "app": {"model", "spec", "ports", "service", "adapters"},
+    "app": {"model", "spec", "ports", "service", "pipeline", "adapters"},
     "surfaces": {"model", "spec", "ports", "service", "app", "read", "write", ""},
     "": {"app", "model", "service", "read"},
     "langgraph": {"surfaces"},
