@@ -179,6 +179,7 @@ class Mnemon:
             embedder=self._embedder_for(spec),
             clock=self._clock,
             origin=self._origin,
+            prompts=None if self._in_memory else self.settings.data / "prompts",
         )
 
     def _embedder_for(self, spec: MemorySpec) -> Embedder | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from pathlib import Path
 
 from mnemon.model.conversation import WorkspaceInfo
 from mnemon.model.entry import Entry, Scope
@@ -34,6 +35,7 @@ class Room:
     origin: Origin
     agent: str | None = None
     keys: Mapping[str, str] = field(default_factory=dict)
+    prompts: Path | None = None  # where a person's own prompts are
 
     def at(self, **keys: str) -> Room:
         """The same room with more of its anchor bound: a channel, a conversation, an organisation."""
