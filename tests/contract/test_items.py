@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mnemon.adapters.store.memory import MemoryStore
 from mnemon.model.errors import Conflict, InvalidInput, NotFound
 from mnemon.model.item import Item, ItemFilter, Place
-from mnemon.ports.items import DropItem, ItemQuery, ItemVector, SaveItem
+from mnemon.ports.items import DropItem, ItemIndex, ItemQuery, ItemVector, SaveItem, SaveItemVectors
 from mnemon.ports.store import Store
 from tests.helpers.stores import MODEL, NOW, OTHER_MODEL, commit, later, unit
 
@@ -207,3 +207,53 @@ def test_namespaces_never_mix(store: Store, spaces: list[tuple[str, ...]], prefi
     expected = sorted({space for space in spaces if space[: len(prefix)] == prefix})
     assert store.item_namespaces(prefix) == model.item_namespaces(prefix) == expected
     assert sorted(found.item.place.namespace for found in store.find_items(ItemQuery(prefix))) == expected
+
+
+WHOLE = ItemIndex((("$", None),))
+
+
+NEAR = (0.0, 0.0, 1.0, 0.0)
+
+
+def test_items_that_lack_a_vector_are_known(store: Store) -> None:
+    """O8: items with something to be found by and no vector of the model, the oldest first, by whose index they are."""
+    titles = ItemIndex((("title", "A walk"), ("body", None)), "langgraph:embed")
+    commit(store, SaveItem(item(at("a")), (), WHOLE), SaveItem(item(at("b")), vectors(NEAR), WHOLE))
+    commit(store, SaveItem(item(at("c"))), SaveItem(item(at("d")), (), titles))
+    assert [(each.place, each.index) for each in store.unembedded_items(MODEL, "", 9)] == [(at("a"), WHOLE)]
+    assert [each.place for each in store.unembedded_items(OTHER_MODEL, "", 9)] == [at("a"), at("b")]
+    assert [each.place for each in store.unembedded_items(OTHER_MODEL, "", 1)] == [at("a")]
+    (other,) = store.unembedded_items(MODEL, "langgraph:embed", 9)
+    assert (other.place, other.texts) == (at("d"), [("title", "A walk"), ("body", '{"theme": "dark"}')])
+
+
+def test_vectors_can_come_later(store: Store) -> None:
+    """O8: an item that gets its vectors after it was written is found by them, and its change is no event."""
+    commit(store, SaveItem(item(), (), WHOLE))
+    (missing,) = store.unembedded_items(MODEL, "", 9)
+    before = store.head()
+    for _ in range(2):  # whoever comes second has nothing to add
+        commit(store, SaveItemVectors(missing.place, missing.value, missing.index, vectors(NEAR)))
+    assert (store.unembedded_items(MODEL, "", 9), store.head()) == ([], before)
+    (found,) = store.find_items(ItemQuery((), near=(MODEL, unit(*NEAR))))
+    assert found.score == pytest.approx(1.0)
+    assert store.check() == []
+
+
+@pytest.mark.parametrize(
+    "newer",
+    [
+        SaveItem(item(value={"theme": "light"}), (), WHOLE),
+        SaveItem(item(), (), ItemIndex((("theme", "dark"),))),
+        SaveItem(item(), (), ItemIndex(WHOLE.texts, "langgraph:embed")),
+        DropItem(ADA, "deleted"),
+    ],
+    ids=["value", "fields", "index", "gone"],
+)
+def test_vectors_of_what_has_moved_on_are_let_go(store: Store, newer: SaveItem | DropItem) -> None:
+    """O8: a value, or what it is to be found by, that changed while the model worked keeps no vector of before."""
+    commit(store, SaveItem(item(), (), WHOLE))
+    (missing,) = store.unembedded_items(MODEL, "", 9)
+    commit(store, newer)
+    commit(store, SaveItemVectors(missing.place, missing.value, missing.index, vectors(NEAR)))
+    assert [found.score for found in store.find_items(ItemQuery((), near=(MODEL, unit(*NEAR))))] in ([None], [])

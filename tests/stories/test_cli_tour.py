@@ -88,6 +88,6 @@ def test_what_was_written_without_a_model_is_embedded_later(shell: Shell) -> Non
     Shell(shell.data).put("The harbour freezes in January")
     with_model = Shell(shell.data, {"MNEMON_EMBEDDER": "auto"})
     assert with_model.json("embed")["embedded"] == 1
-    assert "every entry has its vector" in with_model.run("embed")
+    assert "every text has its vector" in with_model.run("embed")
     (hit,) = with_model.json("read", "when does ice close the port?")["hits"]
     assert [c["signal"] for c in hit["matched"] if c["rank"]] == ["vector"]

@@ -25,17 +25,18 @@ from mnemon.model.errors import (
 from tests.helpers.processes import Tripwire, finish, fork, until
 from tests.helpers.stores import OPEN, commit, entry, put
 
-SECOND = Migration(
-    2,
-    "second",
-    """
+LAST = migrations()[-1].number
+NEXT = Migration(
+    LAST + 1,
+    "next",
+    f"""
     CREATE TABLE extra (x TEXT NOT NULL) STRICT;
     INSERT INTO extra SELECT content FROM entries;
     ALTER TABLE channels ADD COLUMN colour TEXT;
-    PRAGMA user_version = 2;
+    PRAGMA user_version = {LAST + 1};
     """,
 )
-BOTH = (*migrations(), SECOND)
+BOTH = (*migrations(), NEXT)
 
 
 def open_store(folder: Path, *, create: bool = True, role: Role = "workspace", timeout: float = 30.0) -> SqliteStore:
@@ -186,7 +187,7 @@ def test_a_migration_that_differs_is_refused(tmp_path: Path) -> None:
     before = contents(tmp_path / "store")
     other = Migration(1, "initial", migrations()[0].text + "-- edited")
     with pytest.raises(StoreDamaged):
-        SqliteStore(tmp_path / "store", role="workspace", create=False, known=(other,))
+        SqliteStore(tmp_path / "store", role="workspace", create=False, known=(other, *migrations()[1:]))
     assert contents(tmp_path / "store") == before
 
 
@@ -264,19 +265,19 @@ def test_a_migration_killed_anywhere_leaves_old_or_new(tmp_path: Path) -> None:
         db = apsw.Connection(str(file))
         version = db.execute("PRAGMA user_version").get
         assert version == db.execute("SELECT max(number) FROM migrations").get
-        assert db.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'extra'").get == version - 1
+        assert db.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'extra'").get == version - LAST
         db.close()
         seen.add(version)
         store = SqliteStore(folder, role="workspace", create=False, known=BOTH)
         assert (len(store.find(OPEN)), store.check()) == (40, [])
         store.close()
-    assert seen == {1, 2}
+    assert seen == {LAST, LAST + 1}
 
 
 def test_a_failing_migration_is_undone(tmp_path: Path) -> None:
     """T16: an upgrade that cannot finish leaves the old database, usable as before."""
     made(tmp_path / "store")
-    broken = Migration(2, "broken", SECOND.text + "INSERT INTO nowhere VALUES (1);")
+    broken = Migration(LAST + 1, "broken", NEXT.text + "INSERT INTO nowhere VALUES (1);")
     with pytest.raises(StoreError):
         SqliteStore(tmp_path / "store", role="workspace", create=False, known=(*migrations(), broken))
     store = open_store(tmp_path / "store", create=False)

@@ -75,6 +75,11 @@ def value_text(value: Mapping[str, Any]) -> str:
         raise InvalidInput(f"not a JSON value: {error}", fix="use strings, numbers, lists and dicts") from None
 
 
+def whole_text(value: Mapping[str, Any]) -> str:
+    """A whole value as what it means, whatever the order of its keys; as LangGraph spells it."""
+    return json.dumps(dict(value), sort_keys=True, ensure_ascii=False)
+
+
 def _check_json(value: Any, depth: int) -> None:
     if depth > _MAX_DEPTH:
         raise InvalidInput(f"nested more than {_MAX_DEPTH} deep", fix="flatten the value")

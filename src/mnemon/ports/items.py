@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Protocol
+from typing import Any, Protocol
 
-from mnemon.model.item import Item, ItemFilter, Place
+from mnemon.model.item import Item, ItemFilter, Place, whole_text
 from mnemon.ports.embedder import EmbeddingModel, Vector
 
 
@@ -21,11 +21,45 @@ class ItemVector:
 
 
 @dataclass(frozen=True, slots=True)
+class ItemIndex:
+    """What an item is to be found by, kept with it: each field with its text, None for the whole value.
+
+    `by` is empty if the workspace's embedder makes the vectors, and otherwise says who does.
+    """
+
+    texts: tuple[tuple[str, str | None], ...] = ()
+    by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class SaveItem:
     """Insert an item, or replace the one in its place, which keeps its time of creation and loses its vectors."""
 
     item: Item
     vectors: tuple[ItemVector, ...] = ()
+    index: ItemIndex = ItemIndex()
+
+
+@dataclass(frozen=True, slots=True)
+class SaveItemVectors:
+    """Add vectors of a model to an item that has none of it; ignored if its value or its index has moved on."""
+
+    place: Place
+    value: dict[str, Any]
+    index: ItemIndex
+    vectors: tuple[ItemVector, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class UnembeddedItem:
+    place: Place
+    value: dict[str, Any]
+    index: ItemIndex
+
+    @property
+    def texts(self) -> list[tuple[str, str]]:
+        whole = whole_text(self.value)
+        return [(field, whole if text is None else text) for field, text in self.index.texts]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +108,10 @@ class ItemStore(Protocol):
         ...
 
     def expired_items(self, at: datetime, limit: int) -> list[Place]: ...
+    def unembedded_items(self, model: EmbeddingModel, indexer: str, limit: int) -> list[UnembeddedItem]:
+        """Items of an index without a vector of this model, oldest first."""
+        ...
+
     def touch_items(self, places: Sequence[Place], at: datetime) -> None:
         """Start the time to live of these items anew. Changes no value, and so leaves no event."""
         ...

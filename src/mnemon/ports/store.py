@@ -20,7 +20,7 @@ from mnemon.model.item import item_id, value_text
 from mnemon.model.text import commitment, content_key, path_key, terms
 from mnemon.model.values import SHARED, Curator, Kind, Lifetime, State, Visibility
 from mnemon.ports.embedder import EmbeddingModel, Vector
-from mnemon.ports.items import DropItem, ItemStore, SaveItem
+from mnemon.ports.items import DropItem, ItemStore, SaveItem, SaveItemVectors
 from mnemon.ports.pipeline import KeepUtterances, PipelineOperation, PipelineStore, SaveAmendment, SaveTranscript
 
 
@@ -146,6 +146,7 @@ Operation = (
     | LinkAction
     | SaveWorkspace
     | SaveItem
+    | SaveItemVectors
     | DropItem
     | Record
     | PipelineOperation

@@ -10,10 +10,10 @@ from datetime import datetime
 from typing import Any, Literal
 
 from mnemon.model.errors import Conflict, EmbedderError, InvalidQuery, NotFound
-from mnemon.model.item import Item, ItemFilter, Place, checked_namespace, lifetime, value_text
+from mnemon.model.item import Item, ItemFilter, Place, checked_namespace, lifetime, value_text, whole_text
 from mnemon.model.text import terms
 from mnemon.ports.embedder import Embedder
-from mnemon.ports.items import DropItem, FoundItem, ItemQuery, ItemVector, SaveItem
+from mnemon.ports.items import DropItem, FoundItem, ItemIndex, ItemQuery, ItemVector, SaveItem
 from mnemon.ports.store import Operation
 from mnemon.service.room import Room
 
@@ -22,12 +22,21 @@ _SWEEP = 500
 
 @dataclass(frozen=True, slots=True)
 class PutItem:
-    """A value for a place; None empties it. `texts` are what a search is to find it by, each with its field."""
+    """A value for a place; None empties it.
+
+    `texts` are what a search is to find it by, each with its field; `indexer` says who makes their vectors.
+    """
 
     place: Place
     value: Mapping[str, Any] | None
     ttl: float | None = None
     texts: tuple[tuple[str, str], ...] = ()
+    indexer: str = ""
+
+    @property
+    def index(self) -> ItemIndex:
+        whole = whole_text(self.value or {})
+        return ItemIndex(tuple((f, None if text == whole else text) for f, text in self.texts), self.indexer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +81,11 @@ def write(room: Room, puts: Sequence[PutItem], embedder: Embedder | None) -> Non
     last = {put.place: put for put in puts}
     vectors = _vectors([put for put in last.values() if put.value is not None], embedder)
     now = room.now
-    saves = [SaveItem(_new(put, now), vectors.get(place, ())) for place, put in last.items() if put.value is not None]
+    saves = [
+        SaveItem(_new(put, now), vectors.get(place, ()), put.index)
+        for place, put in last.items()
+        if put.value is not None
+    ]
     emptied = [place for place, put in last.items() if put.value is None]
     while True:
         present = room.local.items(emptied) if emptied else {}
@@ -93,7 +106,7 @@ def _new(put: PutItem, now: datetime) -> Item:
 
 
 def _vectors(puts: Sequence[PutItem], embedder: Embedder | None) -> dict[Place, tuple[ItemVector, ...]]:
-    """One vector a field. If the embedder fails, the values are still kept: they are then found without it."""
+    """One vector a field. If the embedder fails, the values are still kept, and their vectors come with a backfill."""
     for put in puts:
         value_text(put.value or {})  # a value that cannot be stored is said before anything is paid for
         lifetime(put.ttl)

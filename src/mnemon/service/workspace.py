@@ -20,7 +20,7 @@ from mnemon.model.values import SHARED, VISIBILITY, Curator, Kind, Lifetime, Tru
 from mnemon.ports.store import Census, Filters, Finding, LinkAction, Selection, Verdict
 from mnemon.read.context import Context
 from mnemon.read.decay import awaits_disposition, decay_factor, frequency, relevance
-from mnemon.service import inputs, orienting, reading, revising, talking, tracing, writing
+from mnemon.service import backfilling, inputs, orienting, reading, revising, talking, tracing, writing
 from mnemon.service import standing as pages
 from mnemon.service.reading import Question, Recall
 from mnemon.service.room import Room
@@ -376,5 +376,5 @@ class Workspace:
         self.room.local.rebuild()
 
     def backfill(self, limit: int = 1000) -> int:
-        """Embed what has no vector of the present model yet; returns how many entries got one."""
-        return writing.backfill(self.room, limit)
+        """Embed entries and items that have no vector of the present model yet; returns how many got one."""
+        return backfilling.backfill(self.room, inputs.limit(limit, 1_000_000))

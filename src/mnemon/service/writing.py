@@ -26,7 +26,7 @@ from mnemon.model.text import content_key, terms
 from mnemon.model.transcript import Quote
 from mnemon.model.values import SHARED, Curator, Gate, Kind, Lifetime, State, Visibility
 from mnemon.ports.embedder import Vector
-from mnemon.ports.store import Embedding, Operation, Record, SaveEmbedding, SaveEntry, Selection, Store, Verdict
+from mnemon.ports.store import Embedding, Record, SaveEntry, Selection, Store, Verdict
 from mnemon.service import inputs
 from mnemon.service.room import Room
 from mnemon.write.draft import Canonical, Draft, Near, Proposal, Setting, run
@@ -323,22 +323,3 @@ def neighbours(store: Store, draft: Draft, embedding: Embedding | None) -> list[
     near = [Near(entries[id], cosine) for id, cosine in cosines.items() if id in entries]
     near = [n for n in near if n.entry.scope == p.scope and (twin is None or n.entry.id != twin.id)]
     return [Near(twin, cosines.get(twin.id)), *near] if twin is not None else near
-
-
-def backfill(room: Room, limit: int) -> int:
-    """Embed entries that have no vector of the present model; returns how many got one."""
-    if room.embedder is None:
-        return 0
-    done = 0
-    for store in (room.local, room.account):
-        missing = store.unembedded(room.embedder.model, limit - done) if done < limit else []
-        if not missing:
-            continue
-        vectors = room.embedder.embed_memories([m.content for m in missing])
-        operations: list[Operation] = [
-            SaveEmbedding(m.id, m.version, Embedding(room.embedder.model, v))
-            for m, v in zip(missing, vectors, strict=True)
-        ]
-        room.apply(store, *operations)
-        done += len(missing)
-    return done

@@ -24,7 +24,7 @@ from mnemon.model.item import Item, Place
 from mnemon.model.job import Job
 from mnemon.model.values import VISIBILITY, State, Visibility
 from mnemon.ports.embedder import EmbeddingModel, Vector
-from mnemon.ports.items import DropItem, FoundItem, ItemQuery, SaveItem
+from mnemon.ports.items import DropItem, FoundItem, ItemQuery, SaveItem, SaveItemVectors, UnembeddedItem
 from mnemon.ports.store import (
     Census,
     DropEntry,
@@ -160,6 +160,8 @@ class MemoryStore(BackgroundReads):
                 _save_workspace(state, operation)
             case SaveItem():
                 memory_items.save(state.items, operation)
+            case SaveItemVectors():
+                memory_items.embed(state.items, operation)
             case DropItem():
                 memory_items.check_drop(state.items, operation)
             case Record():
@@ -327,6 +329,9 @@ class MemoryStore(BackgroundReads):
 
     def expired_items(self, at: datetime, limit: int) -> list[Place]:
         return memory_items.expired(self._state.items, at, limit)
+
+    def unembedded_items(self, model: EmbeddingModel, indexer: str, limit: int) -> list[UnembeddedItem]:
+        return memory_items.unembedded(self._state.items, model, indexer, limit)
 
     def touch_items(self, places: Sequence[Place], at: datetime) -> None:
         with self._lock:

@@ -7,6 +7,7 @@ import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import islice
 from typing import TypeAlias
 
 import numpy as np
@@ -15,7 +16,7 @@ from mnemon.adapters.store import rules
 from mnemon.model.errors import Conflict
 from mnemon.model.item import Item, Place, item_id, lifetime, path_text, value_text
 from mnemon.ports.embedder import EmbeddingModel, Vector
-from mnemon.ports.items import DropItem, FoundItem, ItemQuery, SaveItem
+from mnemon.ports.items import DropItem, FoundItem, ItemIndex, ItemQuery, SaveItem, SaveItemVectors, UnembeddedItem
 from mnemon.ports.store import Embedding
 
 
@@ -28,6 +29,7 @@ class KeptItem:
     expires_at: datetime | None
     ttl: float | None
     vectors: tuple[tuple[EmbeddingModel, Vector], ...]
+    index: ItemIndex
 
     def at(self, place: Place) -> Item:
         times = (self.created_at, self.updated_at, self.expires_at)
@@ -51,7 +53,28 @@ def save(items: Items, operation: SaveItem) -> None:
         item.expires_at,
         item.ttl,
         vectors,
+        operation.index,
     )
+
+
+def embed(items: Items, operation: SaveItemVectors) -> None:
+    """Vectors of a value that has since changed or gone describe nothing here, and are let go."""
+    vectors = tuple((v.model, rules.checked_vector(Embedding(v.model, v.vector))) for v in operation.vectors)
+    kept = items.get(operation.place)
+    if kept is None or (kept.text, kept.index) != (value_text(operation.value), operation.index):
+        return
+    known = {model for model, _ in kept.vectors}
+    new = tuple((model, vector) for model, vector in vectors if model not in known)
+    items[operation.place] = replace(kept, vectors=(*kept.vectors, *new))
+
+
+def unembedded(items: Items, model: EmbeddingModel, indexer: str, limit: int) -> list[UnembeddedItem]:
+    wanting = (
+        UnembeddedItem(place, json.loads(kept.text), kept.index)
+        for place, kept in items.items()
+        if kept.index.texts and kept.index.by == indexer and model not in {of for of, _ in kept.vectors}
+    )
+    return list(islice(wanting, limit))
 
 
 def check_drop(items: Items, operation: DropItem) -> None:

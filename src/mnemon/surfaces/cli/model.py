@@ -87,7 +87,7 @@ def embed(session: Session) -> None:
         while count := workspace.backfill(BATCH):
             done += count
             advance(count)
-    told = line(good("embedded "), f"{done} entries") if done else line(good("✓ "), "every entry has its vector")
+    told = line(good("embedded "), f"{done} texts") if done else line(good("✓ "), "every text has its vector")
     session.emit({"embedded": done}, [told])
 
 
@@ -106,5 +106,7 @@ def _missing(workspace: Workspace) -> int | None:
     room = workspace.room
     if room.embedder is None:
         return 0
-    found = sum(len(store.unembedded(room.embedder.model, COUNTED)) for store in (room.local, room.account))
+    model = room.embedder.model
+    found = sum(len(store.unembedded(model, COUNTED)) for store in (room.local, room.account))
+    found += len(room.local.unembedded_items(model, "", COUNTED))
     return found if found < COUNTED else None

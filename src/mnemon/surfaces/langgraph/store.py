@@ -29,7 +29,7 @@ from mnemon.model.errors import InvalidInput
 from mnemon.model.item import ItemFilter, Place
 from mnemon.ports.embedder import Embedder
 from mnemon.ports.items import FoundItem
-from mnemon.service import items
+from mnemon.service import backfilling, items
 from mnemon.service.items import ItemSearch, Pattern, PutItem
 from mnemon.service.workspace import Workspace
 from mnemon.surfaces.langgraph.embedding import WHOLE, Index, IndexEmbedder, checked_fields, texts_of
@@ -37,6 +37,7 @@ from mnemon.surfaces.langgraph.sweeping import Sweeper
 from mnemon.surfaces.offload import Wait, offload, wait_apart, wait_on
 
 _SWEEP_MINUTES = 5.0
+_OWN_INDEX = "langgraph"  # whose vectors an item gets: those of a store's index, whichever its function
 _TTL_SETTINGS = frozenset({"refresh_on_read", "omit_expired", "default_ttl", "sweep_interval_minutes"})
 
 
@@ -58,6 +59,7 @@ class MnemonStore(BaseStore):
         self._room = workspace.room
         self._index = Index.of(index) if index is not None else None
         self._fields = self._index.fields if self._index else WHOLE
+        self._indexer = _OWN_INDEX if self._index else ""
         self._omit_expired = bool((ttl or {}).get("omit_expired", False))
         self._sweeper = Sweeper(self.sweep_ttl)
         self._memory: Mnemon | None = None
@@ -120,7 +122,7 @@ class MnemonStore(BaseStore):
             return PutItem(place, None)
         model.value_text(op.value)
         fields = () if op.index is False else self._fields if op.index is None else checked_fields(op.index)
-        return PutItem(place, op.value, op.ttl, texts_of(op.value, fields))
+        return PutItem(place, op.value, op.ttl, texts_of(op.value, fields), self._indexer)
 
     def _answer(self, op: Op, embedder: Embedder | None) -> Result:
         match op:
@@ -162,6 +164,14 @@ class MnemonStore(BaseStore):
             offset=op.offset,
             omit_expired=self._omit_expired,
         )
+
+    def backfill(self, limit: int = 1000) -> int:
+        """Make the vectors that are missing, as after a change of the index's function; returns how many items got any.
+
+        Items without an index of their own get theirs by `Workspace.backfill` and `mnemon embed` as well.
+        """
+        embedder: Embedder | None = IndexEmbedder(self._index, wait_apart) if self._index else self._room.embedder
+        return 0 if embedder is None else backfilling.items(self._room, embedder, limit, indexer=self._indexer)
 
     # Expiry
 

@@ -12,7 +12,7 @@ from mnemon.adapters.store.sqlite import items, jobs, records, sql, telemetry, t
 from mnemon.adapters.store.sqlite.entries import EntryWriter
 from mnemon.adapters.store.sqlite.query import all_rows
 from mnemon.model.events import EventDraft, canonical_json, seal
-from mnemon.ports.items import DropItem, SaveItem
+from mnemon.ports.items import DropItem, SaveItem, SaveItemVectors
 from mnemon.ports.pipeline import (
     CancelJob,
     Emit,
@@ -89,6 +89,8 @@ def _run(db: apsw.Connection, writer: EntryWriter, operation: Operation, at: dat
             return items.save(db, operation)
         case DropItem():
             return items.drop(db, operation)
+        case SaveItemVectors():
+            items.embed(db, operation)
         case DropEntry():
             writer.drop(operation)
         case SaveEmbedding():

@@ -29,7 +29,16 @@ from mnemon.model.errors import Conflict
 from mnemon.model.item import Item, ItemFilter, Place, item_id, path_text, value_text
 from mnemon.model.text import content_hash
 from mnemon.ports.embedder import EmbeddingModel, Vector
-from mnemon.ports.items import DropItem, FoundItem, ItemQuery, ItemVector, SaveItem
+from mnemon.ports.items import (
+    DropItem,
+    FoundItem,
+    ItemIndex,
+    ItemQuery,
+    ItemVector,
+    SaveItem,
+    SaveItemVectors,
+    UnembeddedItem,
+)
 from mnemon.ports.store import Embedding
 
 _PAGE = 200
@@ -53,12 +62,35 @@ def save(db: apsw.Connection, operation: SaveItem) -> bytes:
     text = value_text(item.value)
     times = (micros(item.created_at), micros(item.updated_at), micros_or_none(item.expires_at))
     ttl = None if item.ttl is None else float(item.ttl)
-    row = (_space_id(db, item.place.namespace), item.place.key, *times, ttl, content_hash(text), token_bytes(16), text)
+    space = _space_id(db, item.place.namespace)
+    sealed = (content_hash(text), token_bytes(16), text)
+    row = (space, item.place.key, *times, ttl, *sealed, _texts(operation.index), operation.index.by)
     ((rowid, salt),) = all_rows(db, sql.SAVE_ITEM, row)
-    _take_vectors(db, rowid, row[0])
+    _take_vectors(db, rowid, space)
     for vector in operation.vectors:
-        _add_vector(db, (rowid, row[0]), vector, content_hash(text))
+        _add_vector(db, (rowid, space), vector, content_hash(text))
     return bytes(salt)
+
+
+def _texts(index: ItemIndex) -> str:
+    return json.dumps(index.texts, ensure_ascii=False, separators=(",", ":"))
+
+
+def embed(db: apsw.Connection, operation: SaveItemVectors) -> None:
+    """Vectors of a value that has since changed or gone describe nothing here, and are let go."""
+    for vector in operation.vectors:
+        rules.checked_vector(Embedding(vector.model, vector.vector))
+    place, index, value_hash = operation.place, operation.index, content_hash(value_text(operation.value))
+    meant = (path_text(place.namespace), place.key, value_hash, _texts(index), index.by)
+    row = one_row(db, sql.ITEM_AS_INDEXED, meant)
+    if row is None:
+        return
+    rowid, space = row
+    models = {vector.model: model_id(db, vector.model) for vector in operation.vectors}
+    missing = {m for m, id in models.items() if not one_value(db, sql.HAS_ITEM_VECTOR, (rowid, id))}
+    for vector in operation.vectors:
+        if vector.model in missing:
+            _add_vector(db, (rowid, space), vector, value_hash)
 
 
 def _space_id(db: apsw.Connection, namespace: tuple[str, ...]) -> int:
@@ -160,6 +192,15 @@ def _admitted(
             value = json.loads(rows[rowid][3])
             if condition.admits(value):  # before the rest is decoded: most of a large namespace may not pass
                 yield FoundItem(_item(rows[rowid], value), score)
+
+
+def unembedded(db: apsw.Connection, model: EmbeddingModel, indexer: str, limit: int) -> list[UnembeddedItem]:
+    found = one_value(db, sql.MODEL_ID, (model.name, model.dimensions, model.digest))
+    out = []
+    for path, key, value, texts in all_rows(db, sql.UNEMBEDDED_ITEMS, (indexer, found, limit)):
+        index = ItemIndex(tuple((field, text) for field, text in json.loads(texts)), indexer)
+        out.append(UnembeddedItem(Place(namespace_of(path), key), json.loads(value), index))
+    return out
 
 
 def namespaces(db: apsw.Connection, prefix: tuple[str, ...], alive_at: datetime | None) -> list[tuple[str, ...]]:

@@ -277,15 +277,27 @@ NEW_SPACE = "INSERT INTO item_spaces (path) VALUES (?) RETURNING id"
 DROP_SPACE = "DELETE FROM item_spaces WHERE id = :space AND NOT EXISTS (SELECT 1 FROM items WHERE space = :space)"
 NEW_PREFIX = "INSERT INTO item_prefixes (prefix, space) VALUES (?, ?)"
 SAVE_ITEM = """
-INSERT INTO items (space, key, created_at, updated_at, expires_at, ttl, value_hash, salt, value)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO items (space, key, created_at, updated_at, expires_at, ttl, value_hash, salt, value, texts, indexer)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (space, key) DO UPDATE SET updated_at = excluded.updated_at, expires_at = excluded.expires_at,
-    ttl = excluded.ttl, value_hash = excluded.value_hash, value = excluded.value
+    ttl = excluded.ttl, value_hash = excluded.value_hash, value = excluded.value, texts = excluded.texts,
+    indexer = excluded.indexer
 RETURNING rowid, salt
 """
 ITEM_PLACE = """
 SELECT i.rowid, i.space, i.salt, i.expires_at FROM item_spaces AS s JOIN items AS i ON i.space = s.id
 WHERE s.path = ? AND i.key = ?
+"""
+ITEM_AS_INDEXED = """
+SELECT i.rowid, i.space FROM item_spaces AS s JOIN items AS i ON i.space = s.id
+WHERE s.path = ? AND i.key = ? AND i.value_hash = ? AND i.texts = ? AND i.indexer = ?
+"""
+HAS_ITEM_VECTOR = "SELECT 1 FROM item_vectors WHERE item = ? AND model_id = ?"
+UNEMBEDDED_ITEMS = """
+SELECT s.path, i.key, i.value, i.texts FROM items AS i JOIN item_spaces AS s ON s.id = i.space
+WHERE i.indexer = ? AND i.texts != '[]'
+    AND NOT EXISTS (SELECT 1 FROM item_vectors AS v WHERE v.item = i.rowid AND v.model_id = ?)
+ORDER BY i.rowid LIMIT ?
 """
 DROP_ITEM = "DELETE FROM items WHERE rowid = ?"
 NEW_ITEM_VECTOR = "INSERT INTO item_vectors (item, space, model_id, field, checksum, vector) VALUES (?, ?, ?, ?, ?, ?)"

@@ -40,7 +40,7 @@ from mnemon.model.text import TOKENIZER_VERSION
 from mnemon.model.transcript import Progress, Transcript, Utterance
 from mnemon.model.values import State
 from mnemon.ports.embedder import EmbeddingModel, Vector
-from mnemon.ports.items import FoundItem, ItemQuery
+from mnemon.ports.items import FoundItem, ItemQuery, UnembeddedItem
 from mnemon.ports.pipeline import Said
 from mnemon.ports.store import (
     Census,
@@ -224,6 +224,10 @@ class SqliteStore:
     def expired_items(self, at: datetime, limit: int) -> list[Place]:
         with self._connections.reading() as db:
             return item_rows.expired(db, at, limit)
+
+    def unembedded_items(self, model: EmbeddingModel, indexer: str, limit: int) -> list[UnembeddedItem]:
+        with self._connections.reading() as db:
+            return item_rows.unembedded(db, model, indexer, limit)
 
     def touch_items(self, places: Sequence[Place], at: datetime) -> None:
         with rules.only_encodable(), self._connections.writing() as db:

@@ -239,6 +239,8 @@ CREATE TABLE item_prefixes (
 
 CREATE INDEX item_prefixes_space ON item_prefixes (space);
 
+-- What an item is to be found by is kept, so that its vectors can also be made later: pairs of a field and its text, null
+-- for the whole value; and who makes them, empty for the workspace's own embedder.
 CREATE TABLE items (
     rowid INTEGER PRIMARY KEY AUTOINCREMENT,
     space INTEGER NOT NULL REFERENCES item_spaces (id),
@@ -250,6 +252,8 @@ CREATE TABLE items (
     value_hash TEXT NOT NULL,
     salt BLOB NOT NULL,
     value TEXT NOT NULL,
+    texts TEXT NOT NULL,
+    indexer TEXT NOT NULL,
     UNIQUE (space, key)
 ) STRICT;
 
