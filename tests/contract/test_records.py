@@ -133,6 +133,23 @@ def test_notes_are_replaced_by_key(store: Store) -> None:
     assert len(store.notes(c.id)) == 2
 
 
+def test_a_note_is_written_onto_what_was_read(store: Store) -> None:
+    """M7, D6: with what was read in hand, a note that says something else by now is a conflict, and stays."""
+    room = channel()
+    c = conversation(room)
+    commit(store, SaveChannel(room), SaveConversation(c, None))
+    first, second = Note(c.id, "a", [1], NOW, NOW), Note(c.id, "a", [1, 2], NOW, later(9))
+    with pytest.raises(Conflict):
+        commit(store, SaveNote(second, onto=first))
+    commit(store, SaveNote(first, onto=None))
+    with pytest.raises(Conflict):
+        commit(store, SaveNote(second, onto=None))
+    commit(store, SaveNote(second, onto=first))
+    with pytest.raises(Conflict):
+        commit(store, SaveNote(first, onto=first))
+    assert store.notes(c.id) == [second]
+
+
 def test_notes_are_cleared_by_key_or_whole(store: Store) -> None:
     """M7: clearing one leaves the others; clearing an absent one is not found, clearing all never."""
     room = channel()

@@ -7,18 +7,20 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from mnemon import Mnemon
-from mnemon.read.context import parse
-from mnemon.surfaces.hooks import passages, payload, transcript
+from mnemon import Mnemon, Workspace
+from mnemon.read.context import Document, parse
+from mnemon.surfaces.hooks import moments, passages, payload, sessions, transcript
 from mnemon.surfaces.hooks.guard import CLOSE, OPEN, marked, unmarked
 from mnemon.surfaces.hooks.place import workspace_name
 from tests.helpers.cli import COMMAND, Shell
+from tests.helpers.processes import finish, fork
 
 STAGING = "The staging database lives on host db-7 and needs the VPN"
 YAML = "ModuleNotFoundError for yaml means that the dev extra is missing: pip install -e .[dev]"
@@ -669,7 +671,7 @@ def test_errors_can_be_had_as_a_document(shell: Shell) -> None:
 
 
 def test_hooks_of_one_session_at_the_same_moment(claude: Harness) -> None:
-    """B9, D6: eight at once come to one conversation, and each gets its answer."""
+    """B9, D6: eight at once come to one conversation, and what is new to it is given by one of them alone."""
     claude.starts()
     claude.ends()
     claude.knows(STAGING)
@@ -688,14 +690,61 @@ def test_hooks_of_one_session_at_the_same_moment(claude: Harness) -> None:
         assert process.stdin is not None
         process.stdin.write(json.dumps(event).encode())
         process.stdin.close()
+        process.stdin = None  # all of them have their event before the first answers
+    told = []
     for process in running:
-        assert process.wait(timeout=120) == 0
-        assert process.stderr is not None
-        assert process.stderr.read() == b""
-        process.stderr.close()
-        assert process.stdout is not None
-        process.stdout.close()
+        out, err = process.communicate(timeout=120)
+        assert (process.returncode, err) == (0, b"")
+        told.append(out.decode())
+    assert sum(STAGING in out for out in told) == 1
     assert len(claude.conversations()) == 2
+
+
+def test_a_claim_sees_what_another_claimed_meanwhile(world: Workspace) -> None:
+    """B9: whoever comes second chooses again, from what is left, and neither forgets what the other gave."""
+    first, second = (alone(world, text) for text in ("The villain is called Malachar", STAGING))
+    one, other = (sessions.talk(world, "s") for _ in range(2))
+    given: list[frozenset[str]] = []
+
+    def choose(had: frozenset[str]) -> Document:
+        given.append(had)
+        if len(given) == 1:
+            other.claim(lambda seen: passages.news(first, seen))
+        return passages.news(replace(first, recalled=(*first.recalled, *second.recalled)), had)
+
+    assert one.claim(choose).recalled == second.recalled
+    assert [len(had) for had in given] == [0, 1]
+    assert passages.empty(other.claim(lambda seen: passages.news(second, seen)))
+
+
+def alone(world: Workspace, text: str) -> Document:
+    """A passage as a document of its own."""
+    written = world.put("workspace", text)
+    hits = [hit for hit in world.read(text, count=False) if hit.id == written.id]
+    return passages.recalled("w", hits, ["workspace"])
+
+
+def test_processes_that_race_for_a_passage(tmp_path: Path) -> None:
+    """B9, D6: in every one of many sessions a passage is given once, whichever process gets there first."""
+    with Mnemon.open(tmp_path / "data", embedder="none") as memory:
+        memory.workspace("novel").put("workspace", STAGING)
+    gate, opener = os.pipe()
+    event = payload.Payload(prompt="where is the staging database?")
+
+    def race(name: str) -> None:
+        os.close(opener)
+        with Mnemon.open(tmp_path / "data", embedder="none") as memory:
+            world = memory.workspace("novel")
+            os.read(gate, 1)  # ends for all of them when the parent closes the other end
+            given = [n for n in range(25) if moments.prompt(sessions.talk(world, f"s{n}"), event).text]
+        (tmp_path / name).write_text(json.dumps(given))
+
+    children = [fork(partial(race, f"child-{n}")) for n in range(3)]
+    os.close(opener)
+    os.close(gate)
+    assert [finish(child) for child in children] == [0, 0, 0]
+    given = [n for child in range(3) for n in json.loads((tmp_path / f"child-{child}").read_text())]
+    assert sorted(given) == list(range(25))
 
 
 def test_a_hook_loads_no_more_than_it_needs(claude: Harness) -> None:

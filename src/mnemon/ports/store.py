@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol
 
 from mnemon.model.conversation import Channel, Conversation, Note, Status, WorkspaceInfo
 from mnemon.model.entry import Access, Document, Entry, NamedEntry, Scope, Version
@@ -100,7 +100,10 @@ class SaveConversation:
 
 @dataclass(frozen=True, slots=True)
 class SaveNote:
+    """Write a note. With `onto`, only in place of what was read: that note, or nothing (None); else a Conflict."""
+
     note: Note
+    onto: Note | Literal["anything"] | None = "anything"
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Container
+from collections.abc import Callable, Container
 from dataclasses import dataclass
+from typing import Any
 
 from mnemon.model.conversation import Channel, Conversation, Note, Status
 from mnemon.model.entry import Entry
@@ -24,6 +25,7 @@ from mnemon.ports.store import (
 )
 from mnemon.service import inputs
 from mnemon.service.room import Room
+from mnemon.service.writing import deciding_anew
 from mnemon.spec.types import LifecyclePolicy
 
 NOTE_LIMIT = 100_000
@@ -56,6 +58,19 @@ def start(room: Room, channel_name: str | None = None) -> Conversation:
     conversation = Conversation(new_id(), new_ref_code(), channel(room, channel_name).id, room.now)
     room.apply(room.local, SaveConversation(conversation, None))
     return conversation
+
+
+def join(room: Room, id: str, ref_code: str, channel_name: str | None = None) -> Conversation:
+    """The conversation with this id, started if it is not there yet. Of many who ask at once, one starts it."""
+    found = room.local.conversation(id)
+    if found is not None:
+        return found
+    started = Conversation(id, ref_code, channel(room, channel_name).id, room.now)
+    try:
+        room.apply(room.local, SaveConversation(started, None))
+    except Conflict:
+        return conversation(room, id)
+    return started
 
 
 def conversation(room: Room, id_or_ref: str) -> Conversation:
@@ -159,6 +174,29 @@ def _scratchpad(room: Room) -> str:
 
 
 def write_note(room: Room, id_or_ref: str, key: str, value: object) -> Note:
+    note = _new_note(room, id_or_ref, key, value)
+    room.apply(room.local, SaveNote(note))
+    return read_note(room, note.conversation, note.key)
+
+
+def change_note(room: Room, id_or_ref: str, key: str, change: Callable[[Any], object]) -> None:
+    """Write what a function makes of a note's value, None if there is no note yet; nothing if it makes None.
+
+    If somebody else wrote the note in between, the function is asked again with what is there then.
+    """
+    found = conversation(room, id_or_ref)
+    inputs.label(key, "a note's key")
+
+    def attempt() -> None:
+        before = next((note for note in room.local.notes(found.id) if note.key == key), None)
+        value = change(before.value if before else None)
+        if value is not None:
+            room.apply(room.local, SaveNote(_new_note(room, found.id, key, value), onto=before))
+
+    deciding_anew(attempt)
+
+
+def _new_note(room: Room, id_or_ref: str, key: str, value: object) -> Note:
     found = conversation(room, id_or_ref)
     if found.status is Status.ARCHIVED:
         raise InvalidTransition(
@@ -167,9 +205,7 @@ def write_note(room: Room, id_or_ref: str, key: str, value: object) -> Note:
     data = inputs.json_value(value, "a note's value")
     inputs.text(str(data) or "-", "a note's value", NOTE_LIMIT)
     now = room.now
-    note = Note(found.id, inputs.label(key, "a note's key"), data, now, now)
-    room.apply(room.local, SaveNote(note))
-    return read_note(room, found.id, note.key)
+    return Note(found.id, inputs.label(key, "a note's key"), data, now, now)
 
 
 def read_note(room: Room, id_or_ref: str, key: str) -> Note:

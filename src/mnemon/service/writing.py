@@ -26,7 +26,7 @@ from mnemon.model.text import content_key, terms
 from mnemon.model.transcript import Quote
 from mnemon.model.values import SHARED, Curator, Gate, Kind, Lifetime, State, Visibility
 from mnemon.ports.embedder import Vector
-from mnemon.ports.store import Embedding, Record, SaveEntry, Selection, Store, Verdict
+from mnemon.ports.store import Embedding, Operation, Record, SaveEntry, Selection, Store, Verdict
 from mnemon.service import inputs
 from mnemon.service.room import Room
 from mnemon.write.draft import Canonical, Draft, Near, Proposal, Setting, run

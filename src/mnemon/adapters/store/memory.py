@@ -147,8 +147,8 @@ class MemoryStore(BackgroundReads):
                 _save_channel(state, channel)
             case SaveConversation():
                 _save_conversation(state, operation)
-            case SaveNote(note):
-                _save_note(state, note)
+            case SaveNote():
+                _save_note(state, operation)
             case DropNotes(conversation, key):
                 _drop_notes(state, conversation, key)
             case LinkAction(action, _, entries):
@@ -477,10 +477,12 @@ def _save_conversation(state: _State, operation: SaveConversation) -> None:
     state.conversations[new.id] = new
 
 
-def _save_note(state: _State, note: Note) -> None:
+def _save_note(state: _State, operation: SaveNote) -> None:
+    note = operation.note
     if note.conversation not in state.conversations:
         raise rules.missing("conversation", note.conversation)
     before = state.notes.get((note.conversation, note.key))
+    rules.check_note(operation, before)
     kept = replace(note, created_at=before.created_at) if before else note
     state.notes[note.conversation, note.key] = _note_copy(kept)
 

@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from mnemon.model.conversation import Conversation
+from mnemon.model.conversation import Conversation, Note
 from mnemon.model.entry import Entry
 from mnemon.model.errors import Conflict, InvalidInput, InvalidTransition, LostClaim, NotFound, Refused
 from mnemon.model.job import FINISHED, JobState
 from mnemon.model.values import VISIBILITY, State
 from mnemon.ports.embedder import Vector
-from mnemon.ports.store import Embedding, Selection
+from mnemon.ports.store import Embedding, SaveNote, Selection
 
 MAX_TERMS = 64
 POSTING_BUDGET = 2500
@@ -92,6 +92,15 @@ def plain_json(value: Any) -> Any:
         return json.loads(json.dumps(value))
     except (TypeError, ValueError) as error:
         raise InvalidInput(f"not a JSON value: {error}", fix="use strings, numbers, lists and dicts") from None
+
+
+def check_note(operation: SaveNote, before: Note | None) -> None:
+    """What is there now must say what the writer read, if the writer says what that was."""
+    read = operation.onto
+    if read == "anything" or (before is None and read is None):
+        return
+    if before is None or not isinstance(read, Note) or plain_json(read.value) != plain_json(before.value):
+        raise Conflict(f"note {operation.note.key} was written at the same moment", fix="read it again and decide anew")
 
 
 def missing(what: str, id: str) -> NotFound:

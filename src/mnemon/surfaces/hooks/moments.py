@@ -31,7 +31,7 @@ def session_start(talk: Talk, payload: Payload) -> Pushed:
     """
     anew = payload.source != "resume"
     found = talk.world.context("")
-    pushed = _push(talk, passages.news(found.document, frozenset() if anew else talk.given), anew=anew)
+    pushed = _push(talk, found.document, anew=anew)
     point(talk, payload)
     return pushed
 
@@ -42,7 +42,7 @@ def prompt(talk: Talk, payload: Payload) -> Pushed:
     if not question:
         return Pushed()
     found = talk.world.context(question)
-    pushed = _push(talk, passages.news(found.document, talk.given))
+    pushed = _push(talk, found.document)
     counted(talk.world.room, [found.hits[id] for id in pushed.ids if id in found.hits], talk.world.room.now)
     return pushed
 
@@ -57,22 +57,26 @@ def tool_failure(talk: Talk, payload: Payload) -> Pushed:
     hits = {hit.id: hit for hit in passages.about_failure(recall, question)}
     tiers = [tier.name for tier in talk.world.spec.tiers][::-1]
     document = passages.recalled(talk.world.name, list(hits.values()), tiers)
-    pushed = _push(talk, passages.news(document, talk.given))
+    pushed = _push(talk, document)
     counted(talk.world.room, [hits[id] for id in pushed.ids], talk.world.room.now)
     return pushed
 
 
 def _push(talk: Talk, document: Document, *, anew: bool = False) -> Pushed:
-    """Say what fits, and remember that it was said."""
-    while _length(text := marked(render(document))) > MOST_CHARACTERS:
+    """Say what is new to the session and fits, and remember that it was said."""
+    claimed = talk.claim(lambda given: _fitting(passages.news(document, given)), anew=anew)
+    if passages.empty(claimed):
+        return Pushed()
+    return Pushed(marked(render(claimed)), tuple(entry.id for entry in passages.items(claimed)))
+
+
+def _fitting(document: Document) -> Document:
+    while _length(marked(render(document))) > MOST_CHARACTERS:
         less = passages.shorter(document)
         if less is None:
             break
         document = less
-    talk.give(document, anew=anew)
-    if passages.empty(document):
-        return Pushed()
-    return Pushed(text, tuple(entry.id for entry in passages.items(document)))
+    return document
 
 
 def _length(text: str) -> int:

@@ -10,13 +10,13 @@ import hashlib
 import os
 import stat
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from mnemon.model.conversation import Conversation, Status
-from mnemon.model.errors import Conflict, InvalidTransition
+from mnemon.model.errors import InvalidTransition
 from mnemon.model.ids import BASE62, REF_CODE_LENGTH
-from mnemon.ports.store import SaveConversation
 from mnemon.read.context import Document
 from mnemon.service import talking
 from mnemon.service.workspace import Workspace
@@ -37,34 +37,37 @@ class Talk:
     conversation: Conversation | None = None
     listener: str = ""
 
-    @property
-    def given(self) -> frozenset[str]:
-        """What this session has already been given, as `passages.marks` names it."""
-        return frozenset(self._noted())
+    def claim(self, choose: Callable[[frozenset[str]], Document], *, anew: bool = False) -> Document:
+        """What is chosen, seeing what this session has had so far (as `passages.marks` names it), and noted as had.
 
-    def give(self, document: Document, *, anew: bool = False) -> None:
-        """Note what was given. Two hooks at once may each note their own only: then one passage is given twice."""
+        Of two hooks at the same moment one is first, and the other chooses again: no passage is claimed twice.
+        """
         if self.conversation is None:
-            return
-        known = [] if anew else self._noted()
-        marks = [mark for mark in passages.marks(document) if mark not in known]
-        if marks or anew:
-            self.write(self._key, [*known, *marks][-MOST_GIVEN:])
+            return choose(frozenset())
+        chosen: list[Document] = []
+
+        def change(value: object) -> list[str] | None:
+            known = [] if anew else _marks(value)
+            chosen.append(choose(frozenset(known)))
+            marks = [mark for mark in passages.marks(chosen[-1]) if mark not in known]
+            return [*known, *marks][-MOST_GIVEN:] if marks or anew else None
+
+        talking.change_note(self.world.room, self.conversation.id, self._key, change)
+        return chosen[-1]
 
     def write(self, key: str, value: object) -> None:
         if self.conversation is not None:
             self.world.write_note(self.conversation.id, key, value)
 
-    def _noted(self) -> list[str]:
-        """What the note holds; somebody else's value under its key counts as nothing."""
-        notes = self.world.notes(self.conversation.id) if self.conversation else ()
-        value = next((note.value for note in notes if note.key == self._key), ())
-        return [mark for mark in value if isinstance(mark, str)] if isinstance(value, list) else []
-
     @property
     def _key(self) -> str:
         """A subagent listens for itself: what its parent was given, it has not seen."""
         return f"{GIVEN}.{self.listener}" if self.listener else GIVEN
+
+
+def _marks(value: object) -> list[str]:
+    """What the note holds; somebody else's value under its key counts as nothing."""
+    return [mark for mark in value if isinstance(mark, str)] if isinstance(value, list) else []
 
 
 def talk(world: Workspace, session: str, *, listener: str = "", channel: str | None = None) -> Talk:
@@ -102,15 +105,7 @@ def point(talk: Talk, payload: Payload, **more: str) -> bool:
 def _open(world: Workspace, session: str, channel: str | None) -> Conversation:
     room = world.room
     for restart in range(MOST_RESTARTS):
-        id, ref_code = _names(room.info.id, session, restart)
-        found = room.local.conversation(id)
-        if found is None:
-            home = talking.channel(room, channel).id
-            found = Conversation(id, ref_code, home, room.now)
-            try:
-                room.apply(room.local, SaveConversation(found, None))
-            except Conflict:
-                found = room.local.conversation(id) or found  # another hook of this session was first
+        found = talking.join(room, *_names(room.info.id, session, restart), channel)
         if found.status is not Status.ARCHIVED:
             return found
     raise InvalidTransition("every conversation of this session is archived", fix="start a new session in the harness")

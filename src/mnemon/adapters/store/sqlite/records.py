@@ -80,6 +80,8 @@ def _start(db: apsw.Connection, new: Conversation) -> None:
 def save_note(db: apsw.Connection, operation: SaveNote) -> None:
     n = operation.note
     _require_conversation(db, n.conversation)
+    if operation.onto != "anything":
+        rules.check_note(operation, next((note for note in notes(db, n.conversation) if note.key == n.key), None))
     value = json.dumps(rules.plain_json(n.value))
     db.execute(sql.SAVE_NOTE, (n.conversation, n.key, value, micros(n.created_at), micros(n.updated_at)))
 

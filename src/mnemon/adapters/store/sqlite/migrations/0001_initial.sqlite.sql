@@ -252,8 +252,8 @@ CREATE TABLE items (
     value_hash TEXT NOT NULL,
     salt BLOB NOT NULL,
     value TEXT NOT NULL,
-    texts TEXT NOT NULL,
-    indexer TEXT NOT NULL,
+    texts TEXT NOT NULL DEFAULT '[]',
+    indexer TEXT NOT NULL DEFAULT '',
     UNIQUE (space, key)
 ) STRICT;
 
