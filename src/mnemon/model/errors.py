@@ -156,7 +156,14 @@ class ChatError(MnemonError):
 
 
 class ChatUnavailable(ChatError):
-    """No answer in time, no connection, or an overloaded provider; it may work later."""
+    """No answer in time, no connection, or an overloaded provider; it may work later.
+
+    `retry_after` is the pause in seconds that the provider asks for, if it asks.
+    """
+
+    def __init__(self, message: str, *, fix: str = "", retry_after: float | None = None) -> None:
+        super().__init__(message, fix=fix)
+        self.retry_after = retry_after
 
 
 class ChatRefused(ChatError):

@@ -298,7 +298,7 @@ class _Exchange:
         if final or (300 <= status < 500 and status not in _BUSY):
             return ChatRefused(what, fix=_refusal_fix(status))
         pause = f"; it asks to wait {wait:.0f} s" if wait else ""
-        return _Later(ChatUnavailable(what + pause, fix="try again later"), wait)
+        return _Later(ChatUnavailable(what + pause, fix="try again later", retry_after=wait), wait)
 
     def _unavailable(self, what: str) -> ChatUnavailable:
         host = self._endpoint.host

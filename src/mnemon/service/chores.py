@@ -1,0 +1,31 @@
+"""The standing jobs that every workspace has: vectors that are missing, and records that have served their time."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from mnemon.pipeline.task import Task
+from mnemon.ports.pipeline import ForgetJobs, ForgetPoints
+from mnemon.service import backfilling
+from mnemon.service.room import Room
+
+BATCH = 50
+KEEP_JOBS = timedelta(days=30)  # longer than any schedule's window, so that a window is never worked on twice
+KEEP_POINTS = timedelta(days=90)
+
+
+def backfill(room: Room, task: Task) -> dict[str, Any]:
+    """O8: vectors for a batch of entries that have none. They are derived, so that repeating it costs nothing."""
+    if not task.journaled("embedded"):
+        counts = {"embedded": backfilling.backfill(room, BATCH)}
+        task.commit("embedded", counts, task.point("backfill.completed", metadata=counts))
+    return dict(task.output("embedded"))
+
+
+def tidy(room: Room, task: Task) -> dict[str, Any]:
+    """Finished jobs and telemetry are kept for a while, not for ever. Dead jobs stay until somebody decides."""
+    now = room.now
+    forget = (ForgetJobs(now - KEEP_JOBS), ForgetPoints(now - KEEP_POINTS))
+    task.once("tidied", dict, *forget, task.point("tidy.completed"))
+    return {}

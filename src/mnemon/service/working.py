@@ -1,0 +1,55 @@
+"""Background work of a workspace: which kinds there are, and the station a worker finds there.
+
+A handler gets the workspace's room and a task, does its work in journaled steps, and returns its counts. A new kind of
+work is one line in `HANDLERS`; a kind that is not there is neither asked for nor claimed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from mnemon.model.events import Actor
+from mnemon.model.values import Origin, Trust
+from mnemon.pipeline.task import Task
+from mnemon.pipeline.worker import Run, Station, Worker
+from mnemon.ports.chat import Chat
+from mnemon.service import chores
+from mnemon.service.room import Room
+
+PRINCIPAL = "mnemon"
+SURFACE = "worker"
+
+Work = Callable[[Room, Task], dict[str, Any]]
+
+HANDLERS: dict[str, Work] = {
+    "backfill": chores.backfill,
+    "tidy": chores.tidy,
+}
+
+
+def room_for(room: Room, kind: str) -> Room:
+    """The room as a job of that kind has it: nothing bound, and the log says which work it was.
+
+    It sees what the author sees, since maintenance is about all entries. What a job writes that it concluded itself,
+    or was told by a model, it writes with `acting(trust=Trust.AGENT)` or less.
+    """
+    return replace(room, origin=Origin(PRINCIPAL, SURFACE, kind, Trust.AUTHOR), agent=None, keys={})
+
+
+def station(room: Room, handlers: Mapping[str, Work] | None = None) -> Station:
+    work = HANDLERS if handlers is None else handlers
+    return Station(
+        workspace=room.info.name,
+        store=room.local,
+        handlers={kind: partial(handle, room_for(room, kind)) for kind, handle in work.items()},
+        actor=lambda kind: Actor(PRINCIPAL, SURFACE, kind),
+    )
+
+
+def run_next(room: Room, *, chat: Chat | None = None, handlers: Mapping[str, Work] | None = None) -> Run | None:
+    """Run the next job that is due in this workspace, if there is one."""
+    here = station(room, handlers)
+    return Worker(lambda: [here], clock=room.clock, chat=chat).step()
