@@ -18,7 +18,7 @@ from pathlib import Path
 
 from mnemon import Memo, Mnemon, Workspace
 from mnemon.adapters.embed import open_embedder
-from mnemon.adapters.embed.pull import default_cache
+from mnemon.adapters.embed.cached import default_cache
 from mnemon.ports.embedder import Embedder
 
 NAMES = "Ada Bela Cato Dina Enzo Fara Gil Hana Ivo Jun Kaya Lev Mina Noor Otto Pia Quin Rosa Sami Tove".split()

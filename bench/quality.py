@@ -20,7 +20,7 @@ from typing import Any
 
 from mnemon import Memo, Mnemon
 from mnemon.adapters.embed import open_embedder
-from mnemon.adapters.embed.pull import default_cache
+from mnemon.adapters.embed.cached import default_cache
 
 BATCH = 50
 

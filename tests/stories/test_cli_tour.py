@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from mnemon.adapters.embed.pull import default_cache, pull
+from mnemon.adapters.embed.cached import default_cache
+from mnemon.adapters.embed.pull import pull
 from tests.helpers.cli import Shell
 
 

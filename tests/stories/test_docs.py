@@ -15,7 +15,7 @@ from typing import NamedTuple
 import pytest
 
 from mnemon import Mnemon, Workspace
-from mnemon.adapters.embed.pull import ARCTIC
+from mnemon.adapters.embed.cached import ARCTIC
 from mnemon.adapters.store.rules import POSTING_BUDGET
 from mnemon.model import errors
 from mnemon.model.errors import MnemonError

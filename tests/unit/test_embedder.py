@@ -20,18 +20,17 @@ import numpy as np
 import pytest
 
 from mnemon.adapters.embed import LazyEmbedder, embedder_status, open_embedder
-from mnemon.adapters.embed.onnx import OnnxEmbedder, batches
-from mnemon.adapters.embed.pull import (
+from mnemon.adapters.embed.cached import (
     ARCTIC,
     ModelFile,
     ModelSource,
     default_cache,
-    download,
     file_digest,
     locate,
-    pull,
     status,
 )
+from mnemon.adapters.embed.onnx import OnnxEmbedder, batches
+from mnemon.adapters.embed.pull import download, pull
 from mnemon.model.errors import EmbedderError, InvalidInput, ModelUnavailable
 from mnemon.ports.embedder import Embedder, EmbeddingModel
 from tests.fakes import FakeEmbedder

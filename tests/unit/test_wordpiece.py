@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from mnemon.adapters.embed.pull import default_cache, pull
+from mnemon.adapters.embed.cached import default_cache
+from mnemon.adapters.embed.pull import pull
 from mnemon.adapters.embed.wordpiece import WordPiece, words
 from mnemon.model.errors import ModelUnavailable
 

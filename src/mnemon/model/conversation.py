@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
 from mnemon.model.errors import InvalidTransition
+from mnemon.model.frozen import dataclass
 
 
 class Status(StrEnum):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from typing import Any
 
+from mnemon.model.frozen import dataclass
 from mnemon.model.transcript import Quote
 from mnemon.model.values import SHARED, Authority, Curator, Gate, Kind, Lifetime, Origin, State, Trust
 

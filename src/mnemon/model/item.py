@@ -9,12 +9,12 @@ import json
 import operator
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
 from mnemon.model.errors import InvalidInput, InvalidQuery
 from mnemon.model.events import canonical_json
+from mnemon.model.frozen import dataclass
 from mnemon.model.text import commitment
 
 _MAX_DEPTH = 100

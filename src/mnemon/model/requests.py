@@ -7,8 +7,9 @@ a session in case nobody acted on it.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from mnemon.model.frozen import dataclass
 from mnemon.model.values import Lifetime
 
 LOW, HIGH = 0.1, 0.9

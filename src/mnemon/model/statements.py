@@ -8,9 +8,9 @@ statements then simply stay.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 
+from mnemon.model.frozen import dataclass
 from mnemon.model.text import fold, terms
 
 _WORD = re.compile(r"[^\W_]+(?:[.:/@_-][^\W_]+)*")

@@ -8,8 +8,7 @@ import re
 import unicodedata
 from functools import lru_cache
 
-# One language's module: the package's index would load thirty of them.
-from snowballstemmer.english_stemmer import EnglishStemmer
+from mnemon.model.snowball import english
 
 TOKENIZER_VERSION = 1
 
@@ -70,8 +69,7 @@ def commitment(salt: bytes, text: str) -> str:
 
 @lru_cache(maxsize=50_000)
 def _stem(word: str) -> str:
-    # A stemmer holds its word in itself, so one shared between threads would mix them up; making one is cheap.
-    return str(EnglishStemmer().stemWord(word)) if word.isascii() and word.isalpha() else word
+    return english().stemWord(word) if word.isascii() and word.isalpha() else word
 
 
 def words(text: str) -> list[str]:

@@ -4,8 +4,10 @@ responder that needs none."""
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Literal, Protocol
+
+from mnemon.model.frozen import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Any, Protocol
 
+from mnemon.model.frozen import dataclass
 from mnemon.model.item import Item, ItemFilter, Place, whole_text
 from mnemon.ports.embedder import EmbeddingModel, Vector
 

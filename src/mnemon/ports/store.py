@@ -9,13 +9,14 @@ state), none of which changes memory.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Any, Literal, Protocol
 
 from mnemon.model.conversation import Channel, Conversation, Note, Status, WorkspaceInfo
 from mnemon.model.entry import Access, Document, Entry, NamedEntry, Scope, Version
 from mnemon.model.events import Actor, Event, EventDraft, canonical_json
+from mnemon.model.frozen import dataclass
 from mnemon.model.item import item_id, value_text
 from mnemon.model.text import commitment, content_key, path_key, terms
 from mnemon.model.values import SHARED, Curator, Kind, Lifetime, State, Visibility

@@ -15,11 +15,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from mnemon.model.entry import Entry, NamedEntry
 from mnemon.model.errors import InvalidInput
+from mnemon.model.frozen import dataclass
 from mnemon.model.text import estimate_tokens, has_hidden_characters
 from mnemon.read.rank import Hit, Provenance
 from mnemon.spec.types import Injection

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 
+from mnemon.model.frozen import dataclass
 from mnemon.read.signals import Signal
 from mnemon.spec.types import Retrieval
 

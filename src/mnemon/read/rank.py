@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 
-import numpy as np
-
+from mnemon.model.arrays import np
 from mnemon.model.entry import Access, Document, Entry
+from mnemon.model.frozen import dataclass
 from mnemon.model.statements import says_the_same
 from mnemon.model.text import STOP_WORDS, content_key, terms, words
 from mnemon.model.values import Authority

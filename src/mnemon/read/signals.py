@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from mnemon.model.entry import Entry
+from mnemon.model.frozen import dataclass
 from mnemon.model.text import terms
 from mnemon.ports.store import KeywordMatches, Neighbour
 

@@ -9,11 +9,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 
 from mnemon.model.errors import ChatMalformed, InvalidInput
+from mnemon.model.frozen import dataclass
 from mnemon.model.requests import forgetting, request, sentence
 from mnemon.model.statements import says_the_same
 from mnemon.model.values import Lifetime

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Any, Literal
 
 from mnemon.model.errors import Conflict, EmbedderError, InvalidQuery, NotFound
+from mnemon.model.frozen import dataclass
 from mnemon.model.item import Item, ItemFilter, Place, checked_namespace, lifetime, value_text, whole_text
 from mnemon.model.text import terms
 from mnemon.ports.embedder import Embedder

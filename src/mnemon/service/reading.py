@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from mnemon.model.entry import Access, Document, Entry
 from mnemon.model.errors import EmbedderError, InvalidQuery
+from mnemon.model.frozen import dataclass
 from mnemon.model.values import VISIBILITY, Curator, Kind, State, Visibility
 from mnemon.ports.embedder import Vector
 from mnemon.ports.store import Filters, Selection, Store, Verdict

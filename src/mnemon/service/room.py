@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from mnemon.model.conversation import WorkspaceInfo
 from mnemon.model.entry import Entry, Scope
 from mnemon.model.errors import InvalidInput, InvalidScope, NotFound, Refused
 from mnemon.model.events import Actor
+from mnemon.model.frozen import dataclass
 from mnemon.model.ids import parse_id
 from mnemon.model.values import SHARED, Curator, Origin, Trust
 from mnemon.ports.clock import Clock

@@ -14,13 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 
 from mnemon.model.conversation import Conversation, Status
 from mnemon.model.entry import Entry
 from mnemon.model.errors import InvalidInput, InvalidTransition, MnemonError, StoreError
 from mnemon.model.events import EventDraft
+from mnemon.model.frozen import dataclass
 from mnemon.model.ids import new_id
 from mnemon.model.statements import says_the_same
 from mnemon.model.text import content_key, terms

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Container
-from dataclasses import dataclass
 from typing import Any
 
 from mnemon.model.conversation import Channel, Conversation, Note, Status
 from mnemon.model.entry import Entry
 from mnemon.model.errors import Conflict, InvalidTransition, NotFound
+from mnemon.model.frozen import dataclass
 from mnemon.model.ids import new_id, new_ref_code
 from mnemon.model.values import Lifetime, State, Visibility
 from mnemon.ports.store import (

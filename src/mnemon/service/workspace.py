@@ -7,7 +7,6 @@ itself, so handles can be shared between threads and requests.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
@@ -15,6 +14,7 @@ from mnemon.model.conversation import Channel, Conversation, Note
 from mnemon.model.entry import Access, Document, Entry, NamedEntry, SourceLink, Version
 from mnemon.model.errors import InvalidInput, InvalidQuery
 from mnemon.model.events import Event, chain_faults
+from mnemon.model.frozen import dataclass
 from mnemon.model.ids import parse_id
 from mnemon.model.values import SHARED, VISIBILITY, Curator, Kind, Lifetime, Trust, Visibility
 from mnemon.ports.store import Census, Filters, Finding, LinkAction, Selection, Verdict

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from typing import Any, TypeVar
 
-import numpy as np
-
+from mnemon.model.arrays import np
 from mnemon.model.conversation import Status
 from mnemon.model.entry import Entry, GateVerdict, SourceLink
 from mnemon.model.errors import (
@@ -21,6 +20,7 @@ from mnemon.model.errors import (
     Refused,
 )
 from mnemon.model.events import EventDraft
+from mnemon.model.frozen import dataclass
 from mnemon.model.ids import new_id, parse_id
 from mnemon.model.text import content_key, terms
 from mnemon.model.transcript import Quote

@@ -2,13 +2,44 @@
 
 from __future__ import annotations
 
-from mnemon.spec.dump import dump
-from mnemon.spec.load import InvalidSpec, check, load_preset, load_spec, parse_spec, preset_names, preset_text
-from mnemon.spec.questions import QUESTIONS, WALK, Question, compose
-from mnemon.spec.show import Difference, Row, diff, explain, render_show, show
-from mnemon.spec.taxonomy import Concept, Taxonomy, load_taxonomy
-from mnemon.spec.types import MemorySpec
-from mnemon.spec.typology import default_behaviour
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from mnemon.spec.dumping import dump
+    from mnemon.spec.load import InvalidSpec, check, load_preset, load_spec, parse_spec, preset_names, preset_text
+    from mnemon.spec.questions import QUESTIONS, WALK, Question, compose
+    from mnemon.spec.showing import Difference, Row, diff, explain, render_show, show
+    from mnemon.spec.taxonomy import Concept, Taxonomy, load_taxonomy
+    from mnemon.spec.types import MemorySpec
+    from mnemon.spec.typology import default_behaviour
+
+# Loaded on first use: opening memory reads a spec, but neither shows one nor asks about one.
+_HOMES = {
+    "dump": "dumping",
+    "InvalidSpec": "load",
+    "check": "load",
+    "load_preset": "load",
+    "load_spec": "load",
+    "parse_spec": "load",
+    "preset_names": "load",
+    "preset_text": "load",
+    "QUESTIONS": "questions",
+    "WALK": "questions",
+    "Question": "questions",
+    "compose": "questions",
+    "Difference": "showing",
+    "Row": "showing",
+    "diff": "showing",
+    "explain": "showing",
+    "render_show": "showing",
+    "show": "showing",
+    "Concept": "taxonomy",
+    "Taxonomy": "taxonomy",
+    "load_taxonomy": "taxonomy",
+    "MemorySpec": "types",
+    "default_behaviour": "typology",
+}
 
 __all__ = [
     "QUESTIONS",
@@ -35,3 +66,9 @@ __all__ = [
     "render_show",
     "show",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'mnemon.spec' has no attribute {name!r}")
+    return getattr(import_module(f"mnemon.spec.{_HOMES[name]}"), name)

@@ -6,9 +6,10 @@ tier. A kind goes before a tier because behaviour follows the kind of memory fir
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
+from mnemon.model.frozen import dataclass
 from mnemon.model.values import Kind
 from mnemon.spec.decode import Problems, Table, nearest
 from mnemon.spec.primitives import read_primitive

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from mnemon.model.errors import SpecError
+from mnemon.model.frozen import dataclass
 from mnemon.model.values import Kind
 from mnemon.spec.decode import nearest
-from mnemon.spec.dump import dump
+from mnemon.spec.dumping import dump
 from mnemon.spec.load import build, preset_text
 from mnemon.spec.types import BEHAVIOURS
 

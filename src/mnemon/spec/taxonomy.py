@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import tomllib
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
 from mnemon.model.errors import SpecError
+from mnemon.model.frozen import dataclass
 from mnemon.spec.decode import Problems, Table
 
 _FOLDER = Path(__file__).parent / "taxonomies"

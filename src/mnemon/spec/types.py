@@ -8,11 +8,12 @@ and the audit posture, which is the same for everybody unless an exemption gives
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Literal
 
 from mnemon.model.errors import InvalidScope
+from mnemon.model.frozen import dataclass
 from mnemon.model.values import Kind
 
 Primitive = Literal["lifecycle", "decay", "write", "promotion", "conflict", "consolidation", "injection"]

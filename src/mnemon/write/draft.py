@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
 from mnemon.model.entry import Category, Entry, GateVerdict, Scope, SourceLink
+from mnemon.model.frozen import dataclass
 from mnemon.model.transcript import Quote
 from mnemon.model.values import Curator, Gate, Kind, Lifetime, Origin, Trust
 from mnemon.ports.store import Verdict

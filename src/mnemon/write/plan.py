@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from mnemon.model.entry import Entry
 from mnemon.model.events import EventDraft
+from mnemon.model.frozen import dataclass
 from mnemon.model.text import commitment
 from mnemon.model.values import Gate, Kind, State
 from mnemon.ports.store import Embedding, Operation, Record, SaveEntry

@@ -20,7 +20,7 @@ Nothing is sent before a reply is asked for, and importing this loads no HTTP cl
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from urllib.parse import urlsplit
 
 from mnemon.adapters.chat import anthropic, openai
@@ -29,6 +29,7 @@ from mnemon.adapters.chat.endpoint import checked_url
 from mnemon.adapters.chat.openai import OpenAIChat
 from mnemon.adapters.chat.wire import INSTALL_FIX, client_installed
 from mnemon.model.errors import ChatRefused, InvalidInput
+from mnemon.model.frozen import dataclass
 from mnemon.ports.chat import Chat
 
 __all__ = ["AnthropicChat", "ChatStatus", "OpenAIChat", "chat_status", "open_chat"]

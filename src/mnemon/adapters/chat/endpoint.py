@@ -6,10 +6,11 @@ import contextlib
 import ipaddress
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from urllib.parse import urlsplit
 
 from mnemon.model.errors import ChatRefused, InvalidInput
+from mnemon.model.frozen import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from mnemon.model.frozen import dataclass
 from mnemon.model.requests import Request, forgetting, request
 from mnemon.model.text import fold, terms
 from mnemon.ports.chat import Message, Reply, Tool, ToolCall

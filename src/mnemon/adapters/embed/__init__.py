@@ -16,15 +16,15 @@ import importlib.util
 import json
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from mnemon.adapters.embed import pull
+from mnemon.adapters.embed import cached
+from mnemon.adapters.embed.cached import ARCTIC, PULL_FIX
 from mnemon.adapters.embed.onnx import MODEL_FILE, VOCABULARY_FILE, OnnxEmbedder, runtime_installed, unit_rows
+from mnemon.model.arrays import np
 from mnemon.model.errors import InvalidInput, ModelUnavailable
+from mnemon.model.frozen import dataclass
 from mnemon.ports.embedder import Embedder, EmbeddingModel, Vector
 
 _ALLOWED = "none, auto, default, folder:/path, fastembed:<model>"
@@ -70,7 +70,7 @@ def embedder_status(setting: str, cache: Path) -> EmbedderStatus:
         return EmbedderStatus(argument, True)
     if kind == "folder":
         return _folder_status(Path(argument).expanduser())
-    model = pull.status(cache)
+    model = cached.status(cache)
     if not model.ready:
         return EmbedderStatus(model.name, False, model.reason, model.fix)
     return _runtime_status(model.name)
@@ -107,7 +107,7 @@ class LazyEmbedder:
                 loaded = self._load()
                 if loaded.model != self._model:
                     raise ModelUnavailable(
-                        f"the model loaded is {loaded.model.key}, not {self._model.key}", fix=pull.PULL_FIX
+                        f"the model loaded is {loaded.model.key}, not {self._model.key}", fix=PULL_FIX
                     )
                 self._loaded = loaded
             return self._loaded
@@ -144,7 +144,7 @@ def _parse(setting: str) -> tuple[str, str]:
 
 
 def _default(cache: Path) -> LazyEmbedder:
-    source = pull.ARCTIC
+    source = ARCTIC
     folder = cache / source.name
 
     def load() -> Embedder:
@@ -174,7 +174,7 @@ def _query_prefix(folder: Path) -> str:
         settings = json.loads((folder / "config_sentence_transformers.json").read_bytes())
         return str(settings["prompts"]["query"])
     except (OSError, ValueError, KeyError, TypeError):
-        return pull.ARCTIC.query_prefix
+        return ARCTIC.query_prefix
 
 
 def _open_fastembed(name: str) -> Any:

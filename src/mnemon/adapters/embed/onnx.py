@@ -8,15 +8,16 @@ import mmap
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from mnemon.adapters.embed.pull import PULL_FIX, file_digest
+from mnemon.adapters.embed.cached import PULL_FIX, file_digest
 from mnemon.adapters.embed.wordpiece import WordPiece
+from mnemon.model.arrays import np
 from mnemon.model.errors import EmbedderError, ModelUnavailable
 from mnemon.ports.embedder import EmbeddingModel, Vector
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 MODEL_FILE = "model.onnx"
 VOCABULARY_FILE = "vocab.txt"
@@ -26,7 +27,7 @@ _BATCH_ROWS = 32
 _BATCH_TOKENS = 4096
 _QUERIES_CACHED = 256
 _KNOWN_INPUTS = {"input_ids", "attention_mask", "token_type_ids"}
-_INTEGERS: dict[str, type[np.signedinteger[Any]]] = {"tensor(int64)": np.int64, "tensor(int32)": np.int32}
+_INTEGERS = {"tensor(int64)": "int64", "tensor(int32)": "int32"}
 
 
 class OnnxEmbedder:
@@ -130,7 +131,7 @@ def _runtime_errors() -> tuple[type[Exception], ...]:
     return (*kinds, RuntimeError, ValueError, OSError)
 
 
-def _read_inputs(session: Any) -> dict[str, type[np.signedinteger[Any]]]:
+def _read_inputs(session: Any) -> dict[str, str]:
     """The inputs the model wants, of those a BERT model can be given, each with its integer type."""
     wanted = {put.name: put.type for put in session.get_inputs()}
     foreign = sorted(name for name, kind in wanted.items() if name not in _KNOWN_INPUTS or kind not in _INTEGERS)

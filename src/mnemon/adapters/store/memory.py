@@ -11,11 +11,10 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-import numpy as np
-
 from mnemon.adapters.store import memory_items, rules
 from mnemon.adapters.store.memory_items import KeptItem
 from mnemon.adapters.store.memory_pipeline import Background, BackgroundReads
+from mnemon.model.arrays import np
 from mnemon.model.conversation import Channel, Conversation, Note, Status, WorkspaceInfo
 from mnemon.model.entry import Access, Document, Entry, NamedEntry, Scope, Version
 from mnemon.model.errors import Conflict

@@ -5,15 +5,15 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from itertools import islice
 from typing import TypeAlias
 
-import numpy as np
-
 from mnemon.adapters.store import rules
+from mnemon.model.arrays import np
 from mnemon.model.errors import Conflict
+from mnemon.model.frozen import dataclass
 from mnemon.model.item import Item, Place, item_id, lifetime, path_text, value_text
 from mnemon.ports.embedder import EmbeddingModel, Vector
 from mnemon.ports.items import DropItem, FoundItem, ItemIndex, ItemQuery, SaveItem, SaveItemVectors, UnembeddedItem

@@ -8,8 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
+from mnemon.model.arrays import np
 from mnemon.model.conversation import Conversation, Note
 from mnemon.model.entry import Entry
 from mnemon.model.errors import Conflict, InvalidInput, InvalidTransition, LostClaim, NotFound, Refused

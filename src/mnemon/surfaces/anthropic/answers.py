@@ -6,7 +6,8 @@ Pure. A command that cannot be done raises `Answer`, whose text is the result.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+
+from mnemon.model.frozen import dataclass
 
 MAX_LINES = 999_999
 _UNITS = "BKMG"

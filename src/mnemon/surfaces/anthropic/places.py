@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import Enum, auto
 
 from mnemon.model.errors import InvalidInput
+from mnemon.model.frozen import dataclass
 from mnemon.service import inputs
 from mnemon.spec.types import Tier
 from mnemon.surfaces.anthropic.answers import Answer, shown

@@ -11,13 +11,13 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
 import click
 
 from mnemon import __version__
+from mnemon.model.frozen import dataclass
 from mnemon.surfaces.cli.options import Family
 
 INTERRUPTED = 130

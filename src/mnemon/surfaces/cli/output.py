@@ -9,10 +9,10 @@ import json
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
 
+from mnemon.model.frozen import dataclass
 from mnemon.model.text import escape_controls, has_hidden_characters
 
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from mnemon.model.frozen import dataclass
 from mnemon.read.context import Document, render
 from mnemon.service.reading import counted
 from mnemon.surfaces.hooks import passages

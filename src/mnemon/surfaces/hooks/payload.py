@@ -15,10 +15,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from mnemon.model.errors import InvalidInput
+from mnemon.model.frozen import dataclass
 
 MOST_BYTES = 64_000_000
 MOST_LABEL = 4096

@@ -11,11 +11,11 @@ import os
 import stat
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from mnemon.model.conversation import Conversation, Status
 from mnemon.model.errors import InvalidTransition
+from mnemon.model.frozen import dataclass
 from mnemon.model.ids import BASE62, REF_CODE_LENGTH
 from mnemon.read.context import Document
 from mnemon.service import talking

@@ -13,11 +13,11 @@ import re
 import stat
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from mnemon.model.errors import Conflict, InvalidInput, StoreError
+from mnemon.model.frozen import dataclass
 
 MOST_BYTES = 10_000_000
 _BOM = "\ufeff"

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from langchain_core.embeddings import Embeddings
 from langgraph.store.base import IndexConfig, ensure_embeddings, get_text_at_path
 
+from mnemon.model.arrays import np
 from mnemon.model.errors import InvalidInput
+from mnemon.model.frozen import dataclass
 from mnemon.ports.embedder import EmbeddingModel, Vector
 from mnemon.surfaces.offload import Wait
 

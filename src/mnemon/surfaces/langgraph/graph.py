@@ -15,7 +15,6 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Annotated, Any, TypedDict, cast
@@ -33,6 +32,7 @@ from langgraph.graph.state import CompiledStateGraph
 
 from mnemon.model.conversation import Conversation
 from mnemon.model.errors import ChatError, StoreError
+from mnemon.model.frozen import dataclass
 from mnemon.model.ids import new_id
 from mnemon.ports.chat import Chat, Message, Tool, ToolCall
 from mnemon.read.context import Context

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.tools import BaseTool, StructuredTool
 
 from mnemon.model.errors import InvalidInput, MnemonError
+from mnemon.model.frozen import dataclass
 from mnemon.model.values import SHARED, Kind, Lifetime
 from mnemon.ports.chat import Tool, ToolCall
 from mnemon.read.rank import Hit

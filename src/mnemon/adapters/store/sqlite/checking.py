@@ -10,7 +10,6 @@ from itertools import groupby
 from typing import NamedTuple
 
 import apsw
-import numpy as np
 
 from mnemon.adapters.store.sqlite import pipeline_sql, sql, transcripts
 from mnemon.adapters.store.sqlite.entries import partition_id, scope_id
@@ -25,6 +24,7 @@ from mnemon.adapters.store.sqlite.rows import (
     tokens,
     vector_checksum,
 )
+from mnemon.model.arrays import np
 from mnemon.model.entry import Entry
 from mnemon.model.events import Event, chain_faults
 from mnemon.model.item import Place, item_id

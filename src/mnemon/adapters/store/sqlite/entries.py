@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from secrets import token_bytes
 from typing import Any, NamedTuple
 
@@ -23,6 +22,7 @@ from mnemon.adapters.store.sqlite.rows import (
 )
 from mnemon.model.entry import Entry, Scope
 from mnemon.model.errors import Conflict
+from mnemon.model.frozen import dataclass
 from mnemon.model.values import VISIBILITY
 from mnemon.ports.embedder import EmbeddingModel
 from mnemon.ports.store import DropEntry, Embedding, LinkAction, SaveEmbedding, SaveEntry, Transaction

@@ -10,7 +10,6 @@ from secrets import token_bytes
 from typing import Any
 
 import apsw
-import numpy as np
 
 from mnemon.adapters.store import rules
 from mnemon.adapters.store.sqlite import sql
@@ -25,6 +24,7 @@ from mnemon.adapters.store.sqlite.rows import (
     vector_checksum,
 )
 from mnemon.adapters.store.sqlite.vectors import VectorCache
+from mnemon.model.arrays import np
 from mnemon.model.errors import Conflict
 from mnemon.model.item import Item, ItemFilter, Place, item_id, path_text, value_text
 from mnemon.model.text import content_hash

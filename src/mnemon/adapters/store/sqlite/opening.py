@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import stat
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from importlib import resources
@@ -20,6 +19,7 @@ from mnemon.adapters.store.sqlite import files, sql
 from mnemon.adapters.store.sqlite.errors import damaged, translated
 from mnemon.adapters.store.sqlite.query import all_rows, one_value
 from mnemon.model.errors import StoreError, StoreForeign, StoreMissing, StoreNewer
+from mnemon.model.frozen import dataclass
 from mnemon.model.text import TOKENIZER_VERSION
 
 Role = Literal["account", "workspace"]

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import apsw
-import numpy as np
 
 from mnemon.adapters.store import rules
 from mnemon.adapters.store.sqlite import sql
 from mnemon.adapters.store.sqlite.query import Row, all_rows, one_row, one_value
 from mnemon.adapters.store.sqlite.rows import anchor_text, entry_of, filter_bindings, json_list, token
 from mnemon.adapters.store.sqlite.vectors import VectorCache
+from mnemon.model.arrays import np
 from mnemon.model.entry import Entry
 from mnemon.ports.embedder import EmbeddingModel, Vector
 from mnemon.ports.store import KeywordMatches, Neighbour, Selection, TermRow, Unembedded

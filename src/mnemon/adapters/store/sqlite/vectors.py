@@ -6,19 +6,21 @@ import os
 import threading
 import weakref
 from collections import OrderedDict
-from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import apsw
-import numpy as np
-from numpy.typing import NDArray
 
 from mnemon.adapters.store.sqlite import sql
 from mnemon.adapters.store.sqlite.query import Row, all_rows, one_value
 from mnemon.adapters.store.sqlite.rows import json_list
+from mnemon.model.arrays import np
+from mnemon.model.frozen import dataclass
 
-_Ints = NDArray[np.int64]
-_Floats = NDArray[np.float32]
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_Ints: TypeAlias = "NDArray[np.int64]"
+_Floats: TypeAlias = "NDArray[np.float32]"
 
 
 @dataclass(frozen=True, slots=True)

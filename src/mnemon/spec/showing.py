@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
+from mnemon.model.frozen import dataclass
 from mnemon.model.values import Kind
-from mnemon.spec.dump import values_of
+from mnemon.spec.dumping import values_of
 from mnemon.spec.questions import WALK, Step
 from mnemon.spec.types import BEHAVIOURS, AnchorKey, Choice, Decay, DecayModel, MemorySpec, Promotion, Provenance
 
