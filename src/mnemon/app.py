@@ -11,6 +11,7 @@ from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from platformdirs import user_data_path
 
@@ -24,7 +25,6 @@ from mnemon.model.events import Actor
 from mnemon.model.frozen import dataclass
 from mnemon.model.ids import new_id
 from mnemon.model.values import Origin, Trust
-from mnemon.ports.chat import Chat
 from mnemon.ports.clock import Clock, SystemClock
 from mnemon.ports.embedder import Embedder
 from mnemon.ports.store import Operation, SaveChannel, SaveNamed, SaveWorkspace, Store, Transaction
@@ -34,6 +34,9 @@ from mnemon.service.workspace import Workspace
 from mnemon.spec.load import parse_spec, preset_text
 from mnemon.spec.taxonomy import load_taxonomy
 from mnemon.spec.types import MemorySpec
+
+if TYPE_CHECKING:
+    from mnemon.ports.chat import Chat
 
 DEFAULT_WORKSPACE = "main"
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Mapping
-from difflib import get_close_matches
+from importlib import import_module
 from typing import TypeVar
 
 from mnemon.model.errors import SpecError
@@ -57,7 +57,9 @@ def bare_or_quoted(key: str) -> str:
 
 def nearest(word: str, known: Iterable[str]) -> str:
     """The known word that was probably meant, or nothing."""
-    return next(iter(get_close_matches(word, list(known), n=1, cutoff=0.6)), "")
+    # Loaded when something is wrong: most specs are read to be used.
+    close: list[str] = import_module("difflib").get_close_matches(word, list(known), n=1, cutoff=0.6)
+    return next(iter(close), "")
 
 
 class Problems:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import tempfile
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -144,7 +143,8 @@ def file_digest(path: Path) -> str:
 
 def write_whole(path: Path, content: bytes) -> None:
     """All of it, on the disk, or nothing under that name."""
-    handle, partial = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+    partial = path.with_name(f".{path.name}-{os.urandom(8).hex()}")
+    handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:
         with os.fdopen(handle, "wb") as stream:
             stream.write(content)

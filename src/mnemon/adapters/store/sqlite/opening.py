@@ -7,7 +7,6 @@ import stat
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import cache
-from importlib import resources
 from pathlib import Path
 from secrets import token_bytes
 from typing import Literal
@@ -29,6 +28,7 @@ MEMORY, ACCESS, LOCK, RESERVE = "memory.db", "access.db", "memory.lock", "reserv
 MEMORY_ID, ACCESS_ID = 1298035053, 1298035041
 OLDEST_LIBRARY = (3, 51, 3)
 SMALLEST_PAGE = 512
+_MIGRATIONS = Path(__file__).parent / "migrations"
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,10 +76,9 @@ class Opening:
 @cache
 def migrations() -> tuple[Migration, ...]:
     """The numbered files of this package, in order."""
-    folder = resources.files("mnemon.adapters.store.sqlite") / "migrations"
-    found = sorted(f for f in (entry.name for entry in folder.iterdir()) if f.endswith(".sqlite.sql"))
+    found = sorted(f for f in (entry.name for entry in _MIGRATIONS.iterdir()) if f.endswith(".sqlite.sql"))
     return tuple(
-        Migration(int(f[:4]), f[5:].removesuffix(".sqlite.sql"), (folder / f).read_text("utf-8")) for f in found
+        Migration(int(f[:4]), f[5:].removesuffix(".sqlite.sql"), (_MIGRATIONS / f).read_text("utf-8")) for f in found
     )
 
 
