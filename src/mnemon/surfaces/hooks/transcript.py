@@ -6,6 +6,7 @@ import json
 import os
 import re
 from collections.abc import Iterator
+from itertools import islice
 
 from mnemon.service.distilling import Turn
 from mnemon.surfaces.hooks.guard import unmarked
@@ -34,7 +35,8 @@ def turns(path: str) -> list[Turn]:
         return []
     lines = tail.split(b"\n")
     whole = lines if size <= TAIL else lines[1:]
-    return [turn for line in whole for turn in _turn(line)][-MOST_TURNS:]
+    latest = islice((turn for line in reversed(whole) for turn in _turn(line)), MOST_TURNS)
+    return list(latest)[::-1]
 
 
 def _turn(line: bytes) -> Iterator[Turn]:
