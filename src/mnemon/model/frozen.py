@@ -8,6 +8,7 @@ in every other way (`fields`, `replace`, `match`), and a type checker sees nothi
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, FrozenInstanceError
 from operator import attrgetter
@@ -32,6 +33,7 @@ def _make(given: type[Any]) -> type[Any]:
     made: Any = dataclasses.dataclass(slots=True, init=False, repr=False, eq=False)(given)
     fields = dataclasses.fields(made)
     made.__init__ = _filling(made, fields)
+    made.__signature__ = _Signature()
     made.__setattr__, made.__delattr__ = _refuse_to_set, _refuse_to_delete
     made.__getstate__, made.__setstate__ = _state, _restore
     made.__eq__, made.__hash__ = _comparing([field.name for field in fields if field.compare])
@@ -57,6 +59,20 @@ def _filling(made: type[Any], fields: Sequence[dataclasses.Field[Any]]) -> Calla
             check(self)
 
     return fill
+
+
+class _Signature:
+    """What `help` and editors show of a class: worked out when one of them asks."""
+
+    def __get__(self, value: object, made: type[Any]) -> inspect.Signature:
+        return inspect.Signature([_parameter(field) for field in dataclasses.fields(made)])
+
+
+def _parameter(field: dataclasses.Field[Any]) -> inspect.Parameter:
+    made_anew = field.default_factory is not MISSING
+    default = field.default_factory if made_anew else field.default
+    shown = inspect.Parameter.empty if default is MISSING else default
+    return inspect.Parameter(field.name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=shown, annotation=field.type)
 
 
 def _default(made: type[Any], field: dataclasses.Field[Any]) -> Any:

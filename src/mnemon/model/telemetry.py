@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Any, Literal
+
+from mnemon.model.frozen import dataclass
 
 Level = Literal["debug", "info", "warn", "error"]
 

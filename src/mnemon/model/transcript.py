@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Literal
+
+from mnemon.model.frozen import dataclass
 
 Role = Literal["user", "assistant", "system", "tool"]
 

@@ -7,11 +7,12 @@ next are one commit. The exceptions are claims and leases, which are no change o
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime
 from typing import Any, Protocol
 
 from mnemon.model.amendment import Amendment, AmendmentState
+from mnemon.model.frozen import dataclass
 from mnemon.model.job import Job, JobDraft, JobState
 from mnemon.model.telemetry import Point, PointQuery, Spending, Tally
 from mnemon.model.transcript import Progress, Transcript, Utterance
