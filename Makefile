@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 TESTS ?= tests
 
 .DEFAULT_GOAL := help
-.PHONY: help run install model test check format torture bench bench-quality clean
+.PHONY: help run install model test check format torture bench bench-offline bench-quality clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -45,6 +45,9 @@ torture: install model ## The long reliability suite
 
 bench: install model ## Reads and contexts beside the embedder's own time, at 10,000 entries
 	@$(BIN)/python -m bench.latency
+
+bench-offline: install model ## When the responder without a model quotes a memory: precision and recall over thresholds
+	@$(BIN)/python -m bench.offline
 
 DATA ?= ../shared/bench/data/locomo
 bench-quality: install model ## Retrieval quality on a data set with a scorer beside it (DATA=folder)

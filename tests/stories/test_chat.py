@@ -58,6 +58,33 @@ def test_the_model_sees_memory_as_evidence(memory: Mnemon, world: Workspace, ser
     }  # fmt: skip
 
 
+def test_what_always_holds_is_the_same_bytes_each_turn(
+    memory: Mnemon, world: Workspace, server: ChatServer, chat: Chat
+) -> None:
+    """B7: pages and rules come first and do not change with the question, so that a provider's cache can keep them."""
+    world.put("workspace", "Always answer in British English", kind="procedural", importance=0.9)
+    world.put("workspace", "The villain is called Malachar")
+    world.put("workspace", "The staging server is db-7")
+    with agent(memory, world, chat=chat) as talk:
+        talk.turn("who is the villain?")
+        talk.turn("which staging server?")
+    bodies = [asked.sent for asked in server.asked]
+    if chat.name.startswith("anthropic"):
+        stable = [body["system"][0] for body in bodies]
+        assert stable[0]["cache_control"] == {"type": "ephemeral"}
+        assert [list(block) for body in bodies for block in body["system"][1:]] == [["type", "text"]] * 2
+        kept, whole = stable[0]["text"], ["".join(b["text"] for b in body["system"]) for body in bodies]
+        assert stable[0] == stable[1]
+    else:
+        whole = [body["messages"][0]["content"] for body in bodies]
+        assert [[m["role"] for m in body["messages"]].count("system") for body in bodies] == [1, 1]
+        kept = whole[0].split("## Recalled")[0]
+    assert "British English" in kept
+    assert "Malachar" not in kept
+    assert all(text.startswith(kept) for text in whole)
+    assert whole[0] != whole[1]
+
+
 def test_nothing_is_written_unless_the_model_decides(
     memory: Mnemon, world: Workspace, server: ChatServer, chat: Chat
 ) -> None:

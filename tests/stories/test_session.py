@@ -10,10 +10,10 @@ import pytest
 from mnemon import Mnemon, State, Workspace
 from mnemon.adapters.chat import open_chat
 from mnemon.model.errors import ChatError, ChatMalformed, InvalidInput, InvalidTransition
-from mnemon.ports.chat import Chat
+from mnemon.ports.chat import Chat, Reply
 from mnemon.service import refining, session
-from mnemon.service.distilling import Distilled, Turn, by_model, by_rules
-from tests.helpers.chat_server import ChatServer, follow, status
+from mnemon.service.distilling import Distilled, Turn, by_model, by_model_or_rules, by_rules
+from tests.helpers.chat_server import ChatServer, Fault, follow, status
 from tests.helpers.talk import facts, reads
 
 
@@ -223,6 +223,24 @@ def test_a_dead_session_is_persisted_by_the_next(here: Workspace, world: Workspa
     assert (done.conversation.id, done.conversation.status) == (session.current(here).id, "idle")
     assert [e.content for e in facts(world)] == ["I prefer tea."]
     assert session.resume_pending(world) == []
+
+
+@pytest.mark.parametrize("fault", [None, status(500, times=9), status(400)])
+def test_a_dead_session_is_looked_through_by_the_model(
+    here: Workspace, world: Workspace, server: ChatServer, fault: Fault | None
+) -> None:
+    """L1: with a model it writes the summary; one that gives no answer leaves it to the rules, and nothing waits."""
+    server.model = lambda asked: Reply(
+        json.dumps({"summary": "They chose tea.", "facts": [{"text": "The user prefers tea over coffee."}]})
+    )
+    server.always(fault)
+    hear(here, "I prefer tea.")
+    (done,) = session.resume_pending(world, distil=by_model_or_rules(model(server)))
+    assert done.summary is not None
+    assert done.summary.content.endswith("They chose tea.") is (fault is None)
+    assert [e.content for e in facts(world)] == (
+        ["The user prefers tea over coffee."] if fault is None else ["I prefer tea."]
+    )
 
 
 def test_a_living_or_left_session_is_let_alone(here: Workspace, world: Workspace) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from mnemon.model.entry import NamedEntry
 from mnemon.model.errors import InvalidInput
 from mnemon.model.text import has_hidden_characters
-from mnemon.read.context import Document, Item, Pinned, Slice, compose, parse, render
+from mnemon.read.context import Document, Item, Pinned, Slice, compose, halves, parse, render
 from mnemon.spec.types import Injection
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
@@ -132,3 +133,13 @@ def test_other_text_is_refused() -> None:
     """W9: parsing something else is a typed error."""
     with pytest.raises(InvalidInput):
         parse("hello")
+
+
+@given(DOCUMENTS, DOCUMENTS)
+def test_the_stable_half_does_not_depend_on_what_is_recalled(document: Document, other: Document) -> None:
+    """B7: whatever is recalled, in whatever words, the pinned and standing part of the text is the same bytes."""
+    stable, recalled = halves(render(document))
+    assert stable + recalled == render(document)
+    if document.recalled and other.recalled:
+        assert halves(render(replace(document, recalled=other.recalled)))[0] == stable
+    assert bool(recalled) is bool(document.recalled)

@@ -31,6 +31,8 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Message:
+    """One message. Of several system messages at the start, all but the last are the same from turn to turn."""
+
     role: Literal["system", "user", "assistant", "tool"]
     content: str
     tool_calls: tuple[ToolCall, ...] = ()

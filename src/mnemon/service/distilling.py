@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal
 
-from mnemon.model.errors import ChatMalformed, InvalidInput
+from mnemon.model.errors import ChatError, ChatMalformed, InvalidInput
 from mnemon.model.frozen import dataclass
 from mnemon.model.requests import forgetting, request, sentence
 from mnemon.model.statements import says_the_same
@@ -116,6 +116,19 @@ def by_model(chat: Chat, *, timeout: float = 60.0) -> Distil:
             raise ChatMalformed(
                 f"{chat.name} gave no usable summary: {fault.message}", fix="end the session again, or without a model"
             ) from fault
+
+    return distil
+
+
+def by_model_or_rules(chat: Chat, *, timeout: float = 20.0) -> Distil:
+    """For a session that died, whose end nobody watches: a model that gives no answer must not keep it open."""
+    ask = by_model(chat, timeout=timeout)
+
+    def distil(turns: Sequence[Turn]) -> Distilled:
+        try:
+            return ask(turns)
+        except ChatError:
+            return by_rules(turns)
 
     return distil
 

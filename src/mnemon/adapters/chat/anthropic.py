@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import takewhile
 from typing import Any
 
 from mnemon.adapters.chat.endpoint import DEFAULT_LIMITS, Endpoint, Limits, checked_url
@@ -62,15 +63,23 @@ class AnthropicChat:
 def request(messages: Sequence[Message], tools: Iterable[Tool]) -> dict[str, Any]:
     """The system's words apart, and turns that alternate: results of tools are the user's, side by side."""
     body: dict[str, Any] = {"messages": _turns(message for message in messages if message.role != "system")}
-    system = "\n\n".join(message.content for message in messages if message.role == "system" and message.content)
+    system = [message.content for message in messages if message.role == "system" and message.content.strip()]
+    leading = sum(1 for _ in takewhile(lambda message: message.role == "system", messages))
     if system:
-        body["system"] = system
+        body["system"] = _blocks_to_keep(system) if 1 < leading <= len(system) else "\n\n".join(system)
     offered = [
         {"name": tool.name, "description": tool.description, "input_schema": dict(tool.parameters)} for tool in tools
     ]
     if offered:
         body["tools"] = offered
     return body
+
+
+def _blocks_to_keep(texts: Sequence[str]) -> list[dict[str, Any]]:
+    """All but the last, and the tools before them, are to be kept in the provider's cache."""
+    blocks: list[dict[str, Any]] = [{"type": "text", "text": text} for text in texts]
+    blocks[-2]["cache_control"] = {"type": "ephemeral"}
+    return blocks
 
 
 def _turns(messages: Iterable[Message]) -> list[dict[str, Any]]:

@@ -199,7 +199,7 @@ def _forget(target: str, steps: Sequence[_Step]) -> str | ToolCall:
         return _trouble(steps[-1])
     if len(steps) > 1:
         return f"I have forgotten this, and you can restore it: “{steps[-1].result.get('content', '')}”"
-    best = next(iter(_matching(target, _hits(steps[0]))), None)
+    best = next(iter(matching(target, _hits(steps[0]))), None)
     if best is None:
         return "I found nothing like that to forget."
     return _call("memory_forget", steps, id=best["id"], reason="the user asked to forget it")
@@ -267,8 +267,8 @@ def _recall(said: str, steps: Sequence[_Step]) -> str | ToolCall:
         summaries = [hit for hit in found if SUMMARY in hit.get("tags", ())]
         if summaries:
             return "\n".join(_quote(hit) for hit in summaries[:QUOTED])
-    matching = _matching(said, found)[:QUOTED]
-    return "\n".join(_quote(hit) for hit in matching) if matching else NOTHING
+    quoted = matching(said, found)[:QUOTED]
+    return "\n".join(_quote(hit) for hit in quoted) if quoted else NOTHING
 
 
 def _overview(steps: Sequence[_Step]) -> str | ToolCall:
@@ -290,7 +290,7 @@ def _hits(step: _Step) -> list[Mapping[str, Any]]:
     return [hit for hit in hits if isinstance(hit, Mapping)] if isinstance(hits, list) else []
 
 
-def _matching(question: str, hits: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def matching(question: str, hits: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Hits that are about the question: they share what it is about, or are clearly near in meaning.
 
     If the question names somebody, only what mentions the name is an answer.

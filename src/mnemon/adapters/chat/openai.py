@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import takewhile
 from typing import Any
 
 from mnemon.adapters.chat.endpoint import DEFAULT_LIMITS, Endpoint, Limits, checked_url
@@ -59,14 +60,22 @@ class OpenAIChat:
         return ask(self._endpoint, body, lambda show: OpenAIDraft(show, taken), timeout=timeout, on_text=on_text)
 
 
-def request(model: str, messages: Iterable[Message], tools: Iterable[Tool], *, stream: bool) -> dict[str, Any]:
-    body: dict[str, Any] = {"model": model, "messages": [_message(message) for message in messages]}
+def request(model: str, messages: Sequence[Message], tools: Iterable[Tool], *, stream: bool) -> dict[str, Any]:
+    body: dict[str, Any] = {"model": model, "messages": [_message(message) for message in _one_system(messages)]}
     functions = [_function(tool) for tool in tools]
     if functions:
         body["tools"] = functions
     if stream:
         body |= {"stream": True, "stream_options": {"include_usage": True}}
     return body
+
+
+def _one_system(messages: Sequence[Message]) -> Iterator[Message]:
+    """The system messages at the start as one, in order: many servers take no more, and a cache goes by prefix."""
+    first = list(takewhile(lambda message: message.role == "system", messages))
+    if first:
+        yield Message("system", "\n\n".join(message.content for message in first if message.content))
+    yield from messages[len(first) :]
 
 
 def _message(message: Message) -> dict[str, Any]:

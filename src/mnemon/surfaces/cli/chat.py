@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
+from functools import partial
 from importlib import import_module, util
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -226,7 +227,9 @@ class Dialogue:
             )
             self._agent = agent
             if folder is not None:
-                sessions.resume_pending(self._world, alive=lambda conversation: graph.is_led(folder, conversation))
+                distil = distilling.by_model_or_rules(self._chat) if self._is_model else distilling.by_rules
+                led = partial(graph.is_led, folder)
+                sessions.resume_pending(self._world, alive=led, distil=distil)
         return self._agent
 
     def _finish(self, *, ending: bool, failed: bool) -> Persisted | None:

@@ -35,7 +35,7 @@ from mnemon.model.errors import ChatError, StoreError
 from mnemon.model.frozen import dataclass
 from mnemon.model.ids import new_id
 from mnemon.ports.chat import Chat, Message, Tool, ToolCall
-from mnemon.read.context import Context
+from mnemon.read.context import Context, halves
 from mnemon.service import inputs, session
 from mnemon.service.distilling import Distil, Turn, by_rules
 from mnemon.service.refining import Refine
@@ -249,9 +249,8 @@ class _Nodes:
         writer = get_stream_writer()
         last_round = state.get("rounds", 0) >= ROUNDS
         tools: tuple[Tool, ...] = () if last_round else self.box.tools
-        system = Message("system", f"{GUIDE}\n\n{state.get('context', '')}")
         reply = self.making.chat.reply(
-            [system, *_port_messages(state["messages"])],
+            [*_system(state.get("context", "")), *_port_messages(state["messages"])],
             tools,
             timeout=self.making.timeout,
             on_text=lambda text: writer({"text": text}),
@@ -300,6 +299,14 @@ def _calls(message: AIMessage) -> list[ToolCall]:
     good = [ToolCall(c["id"] or "", c["name"], c["args"]) for c in message.tool_calls]
     bad = [ToolCall(c["id"] or "", c["name"] or "", {}, c["error"] or "?") for c in message.invalid_tool_calls]
     return good + bad
+
+
+def _system(context: str) -> Iterator[Message]:
+    """The guide and what always holds first, what was recalled for this turn last: a provider may keep the former."""
+    stable, recalled = halves(context)
+    yield Message("system", f"{GUIDE}\n\n{stable}".rstrip())
+    if recalled.strip():
+        yield Message("system", recalled.strip())
 
 
 def _port_messages(messages: Sequence[AnyMessage]) -> Iterator[Message]:
