@@ -265,3 +265,16 @@ def test_metadata_must_be_json(store: Store) -> None:
     with pytest.raises(InvalidInput):
         commit(store, put(entry(metadata={"x": object()})))
     assert store.head()[0] == 0
+
+
+def test_what_an_entry_replaced_is_found(store: Store) -> None:
+    """B3: from a correction to what it superseded, in whatever state that is now."""
+    old, older, other = entry("one"), entry("two"), entry("three")
+    new = entry("four")
+    commit(store, put(older), put(old), put(other), put(new))
+    commit(store, change(stored(store, older), superseded_by=new.id, state=State.INVALIDATED))
+    commit(store, change(stored(store, old), superseded_by=new.id, state=State.FORGOTTEN))
+    assert [e.id for e in store.replaced_by(new.id)] == [older.id, old.id]
+    assert store.replaced_by(other.id) == []
+    commit(store, change(stored(store, old), superseded_by=None, state=State.ACTIVE))
+    assert [e.id for e in store.replaced_by(new.id)] == [older.id]

@@ -28,7 +28,8 @@ def test_only_the_author_accepts_what_is_held(world: Workspace, page: Workspace)
             other.accept(id)
         with pytest.raises(InvalidTransition):
             other.restore(id)
-    accepted = world.accept(id)
+    accepted = world.accept(id).entry
+    assert accepted is not None
     assert (accepted.state, accepted.trust, accepted.authority) == (State.ACTIVE, Trust.IMPORTED, Authority.INFORM)
     assert world.ledger(id)[-1].action == "entry.accepted"
 
@@ -55,7 +56,8 @@ def test_agents_may_forget_and_it_can_be_undone(world: Workspace) -> None:
     """W1: an agent corrects what the author told it; the row stays and comes back."""
     id = world.put("workspace", MALACHAR).id
     world.acting(agent="planner").forget(id, "the author corrected it")
-    assert world.restore(id).state is State.ACTIVE
+    assert world.restore(id).outcome == "restored"
+    assert world.get(id).state is State.ACTIVE
 
 
 def test_an_update_cannot_make_untrusted_text_a_rule(world: Workspace, page: Workspace) -> None:

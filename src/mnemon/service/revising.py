@@ -4,20 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from mnemon.model.entry import Entry, GateVerdict
 from mnemon.model.errors import Conflict, EmbedderError, InvalidInput, InvalidTransition, Refused
 from mnemon.model.values import VISIBILITY, Gate, Kind, Lifetime, State, Trust, Visibility
 from mnemon.ports.store import Embedding, SaveEntry, Store, twin_key
 from mnemon.service import inputs
+from mnemon.service.reopening import Reopened, corrected, redraft
 from mnemon.service.room import Room
 from mnemon.service.writing import Written, canonical, checked_content, deciding_anew, neighbours, screened
-from mnemon.write.draft import Action, Draft, Proposal, Setting, run
+from mnemon.write.draft import Action, Draft, Setting, run
 from mnemon.write.plan import retire
 from mnemon.write.screen import policy
 from mnemon.write.settle import resolve
 
+T = TypeVar("T")
 _READERS: dict[str, Callable[[Any], Any]] = {
     "content": lambda value: value,  # screened below, as a put is
     "importance": inputs.importance,
@@ -50,15 +52,20 @@ def update(room: Room, id: str, patch: Mapping[str, Any], *, expect: int | None 
         draft = _redrafted(room, store, entry, patch)
         changed = _patched(room, entry, patch, draft)
         embedding = _reembedded(room, entry, changed)
-        retired = _outdated(room, store, changed, embedding) if _says_otherwise(entry, changed) else ()
+        retired = outdated(room, store, changed, embedding) if says_otherwise(entry, changed) else ()
         save = SaveEntry(changed, entry.version, "entry.updated", "update", draft.ledger, embedding)
-        _apply(room, store, changed, *retired, save)
+        commit(room, store, changed, *retired, save)
         return Written("updated", entry.id, changed, draft.ledger, tuple(op.entry.id for op in retired))
 
+    return final(lambda: deciding_anew(attempt))
+
+
+def final(attempts: Callable[[], T]) -> T:
+    """What looking again cannot mend is a conflict for the caller."""
     try:
-        return deciding_anew(attempt)
-    except (_Stale, _Taken) as final:
-        raise Conflict(final.message, fix=final.fix) from None
+        return attempts()
+    except (_Stale, _Taken) as lost:
+        raise Conflict(lost.message, fix=lost.fix) from None
 
 
 class _Stale(InvalidInput):
@@ -70,7 +77,7 @@ def _redrafted(room: Room, store: Store, entry: Entry, patch: Mapping[str, Any])
     trust = min(entry.trust, room.origin.trust)
     content = checked_content(room, patch["content"], entry.path) if "content" in patch else entry.content
     kind = inputs.choice(patch["kind"], Kind, "kind") if "kind" in patch else entry.kind
-    proposal = _proposal(room, replace(entry, content=content, kind=kind))
+    proposal = redraft(room, replace(entry, content=content, kind=kind)).proposal
     setting = Setting(room.spec, room.taxonomy, room.now, canonical(room))
     if "content" in patch:
         draft = screened(room, store, proposal, setting)
@@ -80,21 +87,6 @@ def _redrafted(room: Room, store: Store, entry: Entry, patch: Mapping[str, Any])
     if draft.settled:
         raise Refused(f"the new text would be discarded: {draft.gate.reason}", fix="write a full statement")
     return replace(draft, trust=trust)
-
-
-def _proposal(room: Room, entry: Entry) -> Proposal:
-    return Proposal(
-        id=entry.id,
-        scope=entry.scope,
-        content=entry.content,
-        curator=room.curator,
-        source=entry.source,
-        origin=room.origin.capped(entry.trust),
-        owner=entry.owner,
-        importance=entry.importance,
-        kind=entry.kind,
-        path=entry.path,
-    )
 
 
 def _patched(room: Room, entry: Entry, patch: Mapping[str, Any], draft: Draft) -> Entry:
@@ -107,7 +99,7 @@ def _patched(room: Room, entry: Entry, patch: Mapping[str, Any], draft: Draft) -
     return changed
 
 
-def _says_otherwise(old: Entry, new: Entry) -> bool:
+def says_otherwise(old: Entry, new: Entry) -> bool:
     return new.state is State.ACTIVE and (old.content, old.kind) != (new.content, new.kind)
 
 
@@ -120,9 +112,9 @@ def _reembedded(room: Room, old: Entry, new: Entry) -> Embedding | None:
         return None
 
 
-def _outdated(room: Room, store: Store, entry: Entry, embedding: Embedding | None) -> tuple[SaveEntry, ...]:
+def outdated(room: Room, store: Store, entry: Entry, embedding: Embedding | None) -> tuple[SaveEntry, ...]:
     """What an entry contradicts once it says what it says now: retired with it, in the same transaction."""
-    draft = Draft(_proposal(room, entry), entry.content, entry.kind, entry.trust, GateVerdict(Gate.ALLOW, 1.0, ""))
+    draft = redraft(room, entry)
     near = tuple(n for n in neighbours(store, draft, embedding) if n.entry.id != entry.id)
     setting = Setting(room.spec, room.taxonomy, room.now, neighbours=near)
     draft = resolve(draft, setting)
@@ -137,7 +129,8 @@ def _outdated(room: Room, store: Store, entry: Entry, embedding: Embedding | Non
     return tuple(retire(target, entry, setting, draft.decision.reason, actor) for target in draft.decision.targets)
 
 
-def _apply(room: Room, store: Store, entry: Entry, *operations: SaveEntry) -> None:
+def commit(room: Room, store: Store, entry: Entry, *operations: SaveEntry) -> None:
+    """Apply a revision; if another entry has taken the text that this one would hold, say which."""
     try:
         room.apply(store, *operations)
     except Conflict as conflict:
@@ -153,12 +146,12 @@ class _Taken(InvalidInput):
     """Another entry holds the same text; looking again cannot help."""
 
 
-def forget(room: Room, id: str, cause: str) -> Entry:
-    """Take an entry out of memory; its row stays."""
+def forget(room: Room, id: str, cause: str) -> Written:
+    """Take an entry out of memory; its row stays, and what it had corrected is open again."""
     return _move(room, id, State.FORGOTTEN, "entry.forgotten", cause)
 
 
-def restore(room: Room, id: str, cause: str) -> Entry:
+def restore(room: Room, id: str, cause: str) -> Written:
     """Bring an entry back from history; what contradicts it now is retired in its stead."""
     _, entry = room.entry(id)
     if entry.state is State.HELD:
@@ -166,7 +159,7 @@ def restore(room: Room, id: str, cause: str) -> Entry:
     return _move(room, id, State.ACTIVE, "entry.restored", cause)
 
 
-def accept(room: Room, id: str, cause: str) -> Entry:
+def accept(room: Room, id: str, cause: str) -> Written:
     """Let a held entry in. Only its author may; untrusted text becomes evidence that the owner let in, no more."""
     room.require_author("accept held entries")
     _, entry = room.entry(id)
@@ -178,8 +171,8 @@ def accept(room: Room, id: str, cause: str) -> Entry:
 _VERBS = {"entry.forgotten": "forget", "entry.restored": "restore", "entry.accepted": "accept"}
 
 
-def _move(room: Room, id: str, state: State, action: str, cause: str, **changes: Any) -> Entry:
-    def attempt() -> Entry:
+def _move(room: Room, id: str, state: State, action: str, cause: str, **changes: Any) -> Written:
+    def attempt() -> Written:
         store, entry = room.entry(id)
         room.require_standing(entry, _VERBS[action])
         if entry.state is state:
@@ -188,11 +181,18 @@ def _move(room: Room, id: str, state: State, action: str, cause: str, **changes:
         moved = entry.moved(
             state, at=room.now, cause=cause, actor=str(room.actor), version=entry.version + 1, **back, **changes
         )
-        retired = _outdated(room, store, moved, None) if state is State.ACTIVE else ()
-        _apply(room, store, moved, *retired, SaveEntry(moved, entry.version, action, cause))
-        return moved
+        retired = outdated(room, store, moved, None) if state is State.ACTIVE else ()
+        reopened = _corrected(room, entry) if state is State.FORGOTTEN else Reopened()
+        save = SaveEntry(moved, entry.version, action, cause)
+        commit(room, store, moved, *retired, save, *reopened.of(store))
+        replaces = tuple(op.entry.id for op in retired)
+        return Written(action.removeprefix("entry."), moved.id, moved, (), replaces, reopened.ids)
 
-    try:
-        return deciding_anew(attempt)
-    except _Taken as taken:
-        raise Conflict(taken.message, fix=taken.fix) from None
+    return final(lambda: deciding_anew(attempt))
+
+
+def _corrected(room: Room, entry: Entry) -> Reopened:
+    """What comes back with the end of a statement; one that was no longer in force had nothing to hold down."""
+    if VISIBILITY[entry.state] is not Visibility.OPEN:
+        return Reopened()
+    return corrected(room, entry, f"entry {entry.id}, which had replaced it, was forgotten")

@@ -20,11 +20,12 @@ from mnemon.model.values import SHARED, VISIBILITY, Curator, Kind, Lifetime, Tru
 from mnemon.ports.store import Census, Filters, Finding, LinkAction, Selection, Verdict
 from mnemon.read.context import Context
 from mnemon.read.decay import awaits_disposition, decay_factor, frequency, relevance
-from mnemon.service import backfilling, inputs, orienting, reading, revising, talking, tracing, writing
+from mnemon.service import backfilling, inputs, orienting, reading, revising, talking, tracing, undoing, writing
 from mnemon.service import standing as pages
 from mnemon.service.reading import Question, Recall
 from mnemon.service.room import Room
 from mnemon.service.talking import Ended
+from mnemon.service.undoing import Undone
 from mnemon.service.writing import Memo, Written
 from mnemon.spec.types import MemorySpec
 
@@ -130,17 +131,24 @@ class Workspace:
         """
         return revising.update(self.room, id, patch, expect=expect)
 
-    def forget(self, id: str, reason: str = "forgotten on request") -> Entry:
-        """Take an entry out of memory. Its row and history stay; `restore` brings it back."""
+    def forget(self, id: str, reason: str = "forgotten on request") -> Written:
+        """Take an entry out of memory. Its row and history stay; `restore` brings it back.
+
+        What it had corrected is in force again, unless something else speaks against that.
+        """
         return revising.forget(self.room, id, inputs.label(reason, "reason"))
 
-    def restore(self, id: str, reason: str = "restored on request") -> Entry:
+    def restore(self, id: str, reason: str = "restored on request") -> Written:
         """Bring an entry back from history; what contradicts it now is retired."""
         return revising.restore(self.room, id, inputs.label(reason, "reason"))
 
-    def accept(self, id: str, reason: str = "accepted by the author") -> Entry:
+    def accept(self, id: str, reason: str = "accepted by the author") -> Written:
         """Let a held entry in. Only the author may."""
         return revising.accept(self.room, id, inputs.label(reason, "reason"))
+
+    def undo(self, what: str | int, reason: str = "undone on request") -> Undone:
+        """Take back the last change of an entry, the change of an event, or all that a job changed."""
+        return undoing.undo(self.room, what, inputs.label(reason, "reason"))
 
     def link_action(self, action: str, entries: Sequence[str], description: str = "") -> None:
         """Record that an action rests on entries: from now on none of their rows can be removed."""

@@ -71,8 +71,8 @@ class Memo:
 class Written:
     """What became of a write, and in the ledger why.
 
-    `outcome`: stored, held, merged, replaced or discarded for a put; updated for an update. `replaces` are the ids of
-    what the new statement retired.
+    `outcome`: stored, held, merged, replaced or discarded for a put; updated, forgotten, restored or accepted for a
+    change. `replaces` are the ids of what the statement retired, `reopened` those of what its end brought back.
     """
 
     outcome: str
@@ -80,6 +80,7 @@ class Written:
     entry: Entry | None
     ledger: tuple[Verdict, ...]
     replaces: tuple[str, ...] = ()
+    reopened: tuple[str, ...] = ()
 
     @property
     def reason(self) -> str:

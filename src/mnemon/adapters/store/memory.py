@@ -216,6 +216,9 @@ class MemoryStore(BackgroundReads):
                 return _copy(entry)
         return None
 
+    def replaced_by(self, id: str) -> list[Entry]:
+        return [_copy(e) for e in self._state.entries.values() if e.superseded_by == id]
+
     def versions(self, id: str) -> list[Version]:
         return [replace(v, entry=_copy(v.entry)) for v in self._state.versions.get(id, ())]
 

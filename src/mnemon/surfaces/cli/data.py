@@ -92,6 +92,7 @@ def _(value: Written) -> Any:
         "id": value.id,
         "reason": value.reason,
         "replaces": list(value.replaces),
+        "reopened": list(value.reopened),
         "entry": plain(value.entry),
         "ledger": plain(value.ledger),
     }

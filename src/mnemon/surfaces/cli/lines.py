@@ -56,6 +56,14 @@ def written(result: Written) -> Iterator[Line]:
         yield line(dim(f"  {traits(entry)}"))
 
 
+def consequences(result: Written) -> Iterator[Line]:
+    """What a change of one entry did to others."""
+    if result.replaces:
+        yield line(f"  it replaces {', '.join(result.replaces)}")
+    if result.reopened:
+        yield line(f"  in force again: {', '.join(result.reopened)}")
+
+
 def _held(entry: Entry) -> str:
     gate = entry.gate
     return gate.reason if gate is not None and gate.verdict is Gate.HOLD else "it waited before, and still does"

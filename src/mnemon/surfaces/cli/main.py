@@ -44,6 +44,7 @@ GROUPS: dict[str, dict[str, Entry]] = {
         "forget": Entry("memory", "forget", "Take an entry out of memory; its row and history stay."),
         "restore": Entry("memory", "restore", "Bring an entry back from history."),
         "accept": Entry("memory", "accept", "Let a held entry in."),
+        "undo": Entry("undo", "undo", "Take back a change: of an entry, of an event, or all that a job did."),
     },
     "Ask why": {
         "why": Entry("recall", "why", "Explain a read, or the life of an entry."),

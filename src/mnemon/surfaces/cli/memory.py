@@ -10,6 +10,7 @@ import click
 
 from mnemon.model.errors import InvalidInput
 from mnemon.model.values import SHARED, Curator, Kind, Lifetime
+from mnemon.service.writing import Written
 from mnemon.spec.types import MemorySpec
 from mnemon.surfaces.cli import lines
 from mnemon.surfaces.cli.data import plain
@@ -147,9 +148,9 @@ def update(
 @pass_session
 def forget(session: Session, id: str, reason: str) -> None:
     """Take an entry out of memory; its row and history stay."""
-    entry = session.workspace().forget(id, reason)
-    told = line(good("forgotten "), entry.id), line(dim(f"  `mnemon restore {entry.id}` brings it back"))
-    session.emit(plain(entry), told)
+    done = session.workspace().forget(id, reason)
+    told = [line(good("forgotten "), done.id), line(dim(f"  `mnemon restore {done.id}` brings it back"))]
+    session.emit(_revised(done), [*told, *lines.consequences(done)])
 
 
 @click.command(cls=Verb, examples=("mnemon restore 0197f2c1-7c1e-7d53-9c4b-1f6d3a2b8e90",))
@@ -161,8 +162,8 @@ def restore(session: Session, id: str, reason: str) -> None:
 
     What contradicts it now is retired. An entry that is held is let in with `mnemon accept`.
     """
-    entry = session.workspace().restore(id, reason)
-    session.emit(plain(entry), [line(good("active again "), entry.id)])
+    done = session.workspace().restore(id, reason)
+    session.emit(_revised(done), [line(good("active again "), done.id), *lines.consequences(done)])
 
 
 @click.command(cls=Verb, examples=("mnemon accept 0197f2c1-7c1e-7d53-9c4b-1f6d3a2b8e90",))
@@ -175,8 +176,14 @@ def accept(session: Session, id: str, reason: str) -> None:
     From then on it is recalled, and text of unknown authorship counts as imported. Only the author may, not an
     agent. `mnemon list --state held` shows what waits; `mnemon forget` sets an entry aside instead.
     """
-    entry = session.workspace().accept(id, reason)
-    session.emit(plain(entry), [line(good("accepted "), entry.id)])
+    done = session.workspace().accept(id, reason)
+    session.emit(_revised(done), [line(good("accepted "), done.id), *lines.consequences(done)])
+
+
+def _revised(done: Written) -> dict[str, Any]:
+    """The entry as it is now, and what its change did to others."""
+    entry: dict[str, Any] = plain(done.entry)
+    return entry | {"replaces": list(done.replaces), "reopened": list(done.reopened)}
 
 
 @click.command(cls=Verb, examples=("mnemon history 0197f2c1-7c1e-7d53-9c4b-1f6d3a2b8e90",))

@@ -182,7 +182,8 @@ def _forget(
     world: Workspace, given: Mapping[str, Any], seen: Collection[str]
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
     gone = world.forget(given["id"], given.get("reason") or "an agent decided to forget it")
-    return {"outcome": str(gone.state), "id": gone.id, "content": gone.content}, ()
+    content = gone.entry.content if gone.entry else ""
+    return {"outcome": gone.outcome, "id": gone.id, "content": content, "reopened": list(gone.reopened)}, ()
 
 
 def _note_write(

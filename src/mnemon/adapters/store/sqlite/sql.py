@@ -82,6 +82,9 @@ ENTRIES_BY_ROW = _ENTRY + "WHERE e.rowid IN (SELECT value FROM json_each(?)) ORD
 TWIN = (
     _ENTRY + "WHERE s.tier = ? AND s.anchor = ? AND e.owner = ? AND e.content_key = ? AND e.state IN ('active', 'held')"
 )
+# As the index on it has it.
+_SUCCESSOR = "CASE WHEN json_valid(e.rest) THEN json_extract(e.rest, '$.superseded_by') END"
+REPLACED_BY = _ENTRY + f"WHERE {_SUCCESSOR} IS NOT NULL AND {_SUCCESSOR} = ? ORDER BY e.created_at, e.rowid"
 ENTRY = _ENTRY + "WHERE e.id = ?"
 PLACE = """
 SELECT rowid, partition_id, content_version, version, terms, term_count, content_hash, salt

@@ -125,6 +125,10 @@ class SqliteStore:
             row = one_row(db, sql.TWIN, (scope.tier, anchor_text(scope), owner, key))
         return None if row is None else entry_of(row)
 
+    def replaced_by(self, id: str) -> list[Entry]:
+        with self._connections.reading() as db:
+            return [entry_of(row) for row in all_rows(db, sql.REPLACED_BY, (id,))]
+
     def versions(self, id: str) -> list[Version]:
         with self._connections.reading() as db:
             rows = all_rows(db, sql.VERSIONS, (id,))

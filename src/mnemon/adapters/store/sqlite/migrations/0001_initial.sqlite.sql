@@ -72,6 +72,8 @@ CREATE TABLE entries (
 
 CREATE UNIQUE INDEX entries_twin ON entries (scope_id, owner, content_key) WHERE state IN ('active', 'held');
 CREATE INDEX entries_newest ON entries (partition_id, created_at, rowid);
+CREATE INDEX entries_replaced ON entries (CASE WHEN json_valid(rest) THEN json_extract(rest, '$.superseded_by') END)
+WHERE CASE WHEN json_valid(rest) THEN json_extract(rest, '$.superseded_by') END IS NOT NULL;
 
 CREATE TABLE retired (id TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
 
