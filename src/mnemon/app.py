@@ -17,6 +17,7 @@ from platformdirs import user_data_path
 
 from mnemon.adapters.embed import EmbedderStatus, embedder_status, open_embedder
 from mnemon.adapters.embed.cached import ModelStatus, default_cache, status
+from mnemon.adapters.files.log import AppendedLines
 from mnemon.adapters.store.sqlite import SqliteStore
 from mnemon.model.conversation import Channel, WorkspaceInfo
 from mnemon.model.entry import NamedEntry
@@ -37,8 +38,10 @@ from mnemon.spec.types import MemorySpec
 
 if TYPE_CHECKING:
     from mnemon.ports.chat import Chat
+    from mnemon.service.deciding import Decisions
 
 DEFAULT_WORKSPACE = "main"
+LOG = "log.jsonl"
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,9 +152,12 @@ class Mnemon:
 
     def folder(self, workspace: Workspace) -> Path | None:
         """Where a workspace's files are; None if it is kept in this process alone."""
-        if self._in_memory or workspace.spec.backend.store == "memory":
+        return self._folder(workspace.room.info, workspace.spec)
+
+    def _folder(self, info: WorkspaceInfo, spec: MemorySpec) -> Path | None:
+        if self._in_memory or spec.backend.store == "memory":
             return None
-        return self.settings.data / "workspaces" / workspace.id
+        return self.settings.data / "workspaces" / info.id
 
     @property
     def account(self) -> Store:
@@ -173,6 +179,7 @@ class Mnemon:
     # Composition
 
     def _room(self, info: WorkspaceInfo, spec: MemorySpec) -> Room:
+        folder = self._folder(info, spec)
         return Room(
             spec=spec,
             taxonomy=load_taxonomy(spec.taxonomy),
@@ -183,6 +190,7 @@ class Mnemon:
             clock=self._clock,
             origin=self._origin,
             prompts=None if self._in_memory else self.settings.data / "prompts",
+            log_file=AppendedLines(folder / LOG) if folder is not None else None,
         )
 
     def _embedder_for(self, spec: MemorySpec) -> Embedder | None:
@@ -284,6 +292,13 @@ def _parsed(text: str, workspace: str) -> MemorySpec:
 def _shared_embedder(setting: str, models: Path) -> Embedder | None:
     """One warm model for a process, however many times memory is opened."""
     return open_embedder(setting, models)
+
+
+def open_decisions(folder: Path, clock: Clock | None = None) -> Decisions:
+    """The decision records of a folder, which need not be there yet."""
+    files = import_module("mnemon.adapters.files.decisions").DecisionFiles(folder)
+    made: Decisions = import_module("mnemon.service.deciding").Decisions(files, clock or SystemClock())
+    return made
 
 
 def pull_model(models: Path, *, progress: Callable[[str], None], wheel: Path | None = None) -> Path:

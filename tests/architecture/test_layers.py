@@ -27,7 +27,7 @@ ALLOWED = {
     "service": {"model", "spec", "ports", "write", "read", "pipeline", "observe", "curated", "upkeep"},
     "adapters": {"model", "ports"},
     "app": {"model", "spec", "ports", "service", "pipeline", "adapters"},
-    "surfaces": {"model", "spec", "ports", "service", "app", "read", "write", ""},
+    "surfaces": {"model", "spec", "ports", "service", "app", "read", "write", "curated", ""},
     "": {"app", "model", "service", "read"},
     "langgraph": {"surfaces"},
     "anthropic": {"surfaces"},

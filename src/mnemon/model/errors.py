@@ -8,7 +8,8 @@ are translated at the border that meets them.
     │   ├── InvalidContent         empty, too long, NUL bytes, lone surrogates, wrong type
     │   ├── InvalidImportance      not a finite number in [0, 1]
     │   ├── InvalidScope           unknown tier, missing or unknown scope key
-    │   └── InvalidQuery           unusable limit, time, filter or profile
+    │   ├── InvalidQuery           unusable limit, time, filter or profile
+    │   └── InvalidDecision        a decision record that cannot be read as one
     ├── NotFound                   nothing of that id in this workspace (foreign ids answer the same)
     ├── Refused                    well-formed, but the spec or the posture forbids it
     │   ├── MirrorsCanonical       repeats a body that must only be referenced
@@ -24,6 +25,8 @@ are translated at the border that meets them.
     │   ├── StoreForeign           a database, but not ours
     │   ├── StoreNewer             written by a newer Mnemon
     │   └── StoreMissing           known to have existed, and gone
+    ├── GitError                   git could not do it; the file itself is written
+    │   └── GitMissing             there is no git on this machine
     ├── EmbedderError              an embedding model cannot be loaded or used
     │   └── ModelUnavailable       its files are absent or do not match their hash
     └── ChatError                  a language model gave no usable reply; nothing of the user's was lost
@@ -71,6 +74,10 @@ class InvalidScope(InvalidInput):
 
 class InvalidQuery(InvalidInput):
     """A limit, time, filter or profile that cannot be used."""
+
+
+class InvalidDecision(InvalidInput):
+    """A decision record that cannot be read as one."""
 
 
 class NotFound(MnemonError, LookupError):
@@ -141,6 +148,14 @@ class StoreNewer(StoreError):
 
 class StoreMissing(StoreError):
     """A database that is known to have existed is gone; an empty one is never put in its place."""
+
+
+class GitError(MnemonError):
+    """Git could not do it. What is in the database and in the file is not touched by that."""
+
+
+class GitMissing(GitError):
+    """There is no git on this machine; the file is written all the same, without a commit."""
 
 
 class EmbedderError(MnemonError):

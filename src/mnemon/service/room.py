@@ -16,6 +16,7 @@ from mnemon.model.ids import parse_id
 from mnemon.model.values import SHARED, Curator, Origin, Trust
 from mnemon.ports.clock import Clock
 from mnemon.ports.embedder import Embedder
+from mnemon.ports.files import CuratedFile, LogFile
 from mnemon.ports.store import Operation, Store, Transaction
 from mnemon.service import inputs
 from mnemon.spec.taxonomy import Taxonomy
@@ -37,6 +38,8 @@ class Room:
     agent: str | None = None
     keys: Mapping[str, str] = field(default_factory=dict)
     prompts: Path | None = None  # where a person's own prompts are
+    curated_file: CuratedFile | None = None  # where the spec wants the curated document in a file
+    log_file: LogFile | None = None
 
     def at(self, **keys: str) -> Room:
         """The same room with more of its anchor bound: a channel, a conversation, an organisation."""

@@ -22,6 +22,7 @@ from mnemon.read.context import Context
 from mnemon.read.decay import awaits_disposition, decay_factor, frequency, relevance
 from mnemon.service import backfilling, inputs, orienting, reading, revising, talking, tracing, undoing, writing
 from mnemon.service import standing as pages
+from mnemon.service.journaling import Slog
 from mnemon.service.reading import Question, Recall
 from mnemon.service.room import Room
 from mnemon.service.talking import Ended
@@ -368,6 +369,11 @@ class Workspace:
         return talking.clear_notes(self.room, conversation, key)
 
     # Log and health
+
+    @property
+    def slog(self) -> Slog:
+        """The structured log: what was done, with what and why, in a file that is only ever added to."""
+        return Slog(self.room)
 
     def events(self, *, after: int = 0, limit: int = 100, action: str | None = None) -> list[Event]:
         self.room.require_author("read the event log")

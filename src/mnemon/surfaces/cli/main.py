@@ -61,6 +61,10 @@ GROUPS: dict[str, dict[str, Entry]] = {
         "document": Entry("pages", "document", "Keep canonical documents that memory may point at."),
         "action": Entry("pages", "action", "Record what an action rests on."),
     },
+    "Keep a record": {
+        "slog": Entry("slog", "slog", "Keep a structured log of what was done and why."),
+        "adr": Entry("adr", "adr", "Keep decision records: numbered, with a status, cross-checked."),
+    },
     "Set up and keep well": {
         "install": Entry("install", "install", "Let a harness use this memory by itself, or stop it."),
         "hook": Entry("hook", "hook", "Answer a harness's events with what memory has for them."),
