@@ -6,7 +6,7 @@ import getpass
 import os
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import field, replace
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
@@ -26,6 +26,7 @@ from mnemon.model.events import Actor
 from mnemon.model.frozen import dataclass
 from mnemon.model.ids import new_id
 from mnemon.model.values import Origin, Trust
+from mnemon.pipeline.budget import Budget
 from mnemon.ports.clock import Clock, SystemClock
 from mnemon.ports.embedder import Embedder
 from mnemon.ports.store import Operation, SaveChannel, SaveNamed, SaveWorkspace, Store, Transaction
@@ -37,11 +38,14 @@ from mnemon.spec.taxonomy import load_taxonomy
 from mnemon.spec.types import MemorySpec
 
 if TYPE_CHECKING:
+    from mnemon.pipeline.crew import Crew
+    from mnemon.pipeline.worker import Tell, Worker
     from mnemon.ports.chat import Chat
     from mnemon.service.deciding import Decisions
 
 DEFAULT_WORKSPACE = "main"
 LOG = "log.jsonl"
+MOST_THREADS = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +57,14 @@ class Settings:
     embedder: str = "auto"
     preset: str = "default"
     chat: str = "auto"
+    budget: Budget = field(default_factory=Budget)
 
     @classmethod
     def resolve(
         cls, *, data: str | Path | None = None, embedder: str | None = None, env: Mapping[str, str] = os.environ
     ) -> Settings:
-        """Arguments first, then MNEMON_DATA, _EMBEDDER, _PRESET and _CHAT, then the platform's own folders."""
+        """Arguments first, then MNEMON_DATA, _EMBEDDER, _PRESET, _CHAT, _BUDGET_TOKENS, _BUDGET_COST and _PRICES, then
+        the platform's own folders."""
         chosen = data or env.get("MNEMON_DATA") or user_data_path("mnemon")
         return cls(
             data=Path(chosen).expanduser(),
@@ -66,6 +72,7 @@ class Settings:
             embedder=embedder or env.get("MNEMON_EMBEDDER") or "auto",
             preset=env.get("MNEMON_PRESET") or "default",
             chat=env.get("MNEMON_CHAT") or "auto",
+            budget=Budget.read(env),
         )
 
     def embedder_status(self) -> EmbedderStatus:
@@ -125,8 +132,7 @@ class Mnemon:
             info = self._register(label, text)
         elif preset is not None or spec is not None:
             self._same_spec(info, preset, spec)
-        parsed = _parsed(info.spec_toml, label)
-        return Workspace(self._room(self._ready(info, parsed), parsed))
+        return Workspace(self._open_room(info))
 
     def existing(self, name: str) -> Workspace:
         """The workspace of that name; an error if there is none."""
@@ -145,10 +151,33 @@ class Mnemon:
 
     def chat(self) -> Chat:
         """The language model of the settings, or the offline responder where there is none."""
-        # Loaded when asked for: sockets and certificates are a fifth of what a hook would otherwise wait for.
-        provider: Chat | None = import_module("mnemon.adapters.chat").open_chat(self.settings.chat, os.environ)
+        provider = self._model(self.settings.chat)
         offline: type[Chat] = import_module("mnemon.adapters.chat.offline").OfflineChat
         return provider or offline()
+
+    def worker(self, *, chat: Chat | str | None = None, tell: Tell | None = None) -> Worker:
+        """A worker for all workspaces: `drain()` does what is due, `run(stop)` goes on until told to stop.
+
+        `chat` is a model, or a setting as in MNEMON_CHAT, which it is by default; without one, work is done by rules.
+        `tell` is called with each run, and with each trouble of a workspace.
+        """
+        return self.crew(1, chat=chat, tell=tell).workers[0]
+
+    def crew(self, threads: int = 1, *, chat: Chat | str | None = None, tell: Tell | None = None) -> Crew:
+        """Workers for a process that does nothing else: `serve(stop, hurry)` returns when all have come to rest."""
+        if not 1 <= threads <= MOST_THREADS:
+            raise InvalidInput(f"{threads} threads cannot work", fix=f"give 1 to {MOST_THREADS}")
+        model = chat if chat is not None and not isinstance(chat, str) else self._model(chat or self.settings.chat)
+        # Loaded when asked for: all kinds of work come with it, and most who remember something run none of it here.
+        manning = import_module("mnemon.service.manning")
+        options = {"chat": model, "clock": self._clock, "budget": self.settings.budget, "tell": tell}
+        made: Crew = manning.crew(threads, self.workspaces, self._open_room, **options)
+        return made
+
+    def _model(self, setting: str) -> Chat | None:
+        # Loaded when asked for: sockets and certificates are a fifth of what a hook would otherwise wait for.
+        provider: Chat | None = import_module("mnemon.adapters.chat").open_chat(setting, os.environ)
+        return provider
 
     def folder(self, workspace: Workspace) -> Path | None:
         """Where a workspace's files are; None if it is kept in this process alone."""
@@ -177,6 +206,10 @@ class Mnemon:
         self.close()
 
     # Composition
+
+    def _open_room(self, info: WorkspaceInfo) -> Room:
+        spec = _parsed(info.spec_toml, info.name)
+        return self._room(self._ready(info, spec), spec)
 
     def _room(self, info: WorkspaceInfo, spec: MemorySpec) -> Room:
         folder = self._folder(info, spec)

@@ -6,6 +6,7 @@ import json
 import re
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from mnemon.model.errors import ChatError, ChatMalformed, InvalidInput
@@ -37,40 +38,67 @@ def ask(
         if chat is None:
             raise InvalidInput("no language model is set", fix="set MNEMON_CHAT, or let the rules do it")
         task.allowance.check(chat)
-        began = time.monotonic()
+        began, bill = time.monotonic(), _Bill()
         try:
-            data, usage, calls = _answer(chat, prompt, content, read, timeout)
+            data = _answer(chat, prompt, content, read, timeout, bill)
         except ChatError as error:
             task.allowance.failed(chat, error)
+            about: dict[str, Any] = {"step": step, "error": error.code, **bill.about(chat)}
             took = (time.monotonic() - began) * 1000
-            about: dict[str, Any] = {"step": step, "model": chat.name, "error": error.code}
-            task.tell(task.point("model.failed", success=False, level="error", duration_ms=took, metadata=about))
+            failed = task.point("model.failed", success=False, level="error", duration_ms=took, metadata=about)
+            task.tell(*bill.spending(task, chat), failed)
             raise
         task.allowance.succeeded(chat)
         took = (time.monotonic() - began) * 1000
-        about = {"step": step, "model": chat.name, "calls": calls}
-        about |= {"prompt_tokens": usage.prompt, "completion_tokens": usage.completion}
-        spent = Spending(f"{task.clock.now():%Y-%m-%d}", chat.name, calls, usage.prompt, usage.completion)
-        task.commit(step, data, Spend(spent), task.point("model.answered", duration_ms=took, metadata=about))
+        answered = task.point("model.answered", duration_ms=took, metadata={"step": step, **bill.about(chat)})
+        task.commit(step, data, *bill.spending(task, chat), answered)
     return read(task.output(step))
 
 
+@dataclass(slots=True)
+class _Bill:
+    """What was used so far, also if it came to nothing."""
+
+    calls: int = 0
+    usage: Usage = field(default_factory=Usage)
+
+    def add(self, usage: Usage) -> None:
+        self.calls += 1
+        self.usage = Usage(self.usage.prompt + usage.prompt, self.usage.completion + usage.completion)
+
+    def about(self, chat: Chat) -> dict[str, Any]:
+        tokens = {"prompt_tokens": self.usage.prompt, "completion_tokens": self.usage.completion}
+        return {"model": chat.name, "calls": self.calls, **tokens}
+
+    def spending(self, task: Task, chat: Chat) -> list[Spend]:
+        if not self.calls:
+            return []
+        day, cost = f"{task.clock.now():%Y-%m-%d}", task.allowance.cost(chat, self.usage)
+        return [Spend(Spending(day, chat.name, self.calls, self.usage.prompt, self.usage.completion, cost))]
+
+
 def _answer(
-    chat: Chat, prompt: str, content: str, read: Callable[[Mapping[str, Any]], object], timeout: float
-) -> tuple[Mapping[str, Any], Usage, int]:
+    chat: Chat,
+    prompt: str,
+    content: str,
+    read: Callable[[Mapping[str, Any]], object],
+    timeout: float,
+    bill: _Bill,
+) -> Mapping[str, Any]:
     """Both tries end within `timeout`."""
     ends = time.monotonic() + timeout
     asked = [Message("system", prompt), Message("user", content)]
     first = chat.reply(asked, timeout=timeout)
+    bill.add(first.usage)
     try:
-        return _usable(first, read), first.usage, 1
+        return _usable(first, read)
     except InvalidInput as fault:
         said = Message("assistant", first.text.strip()[:20_000] or "(nothing)")
         asked += [said, Message("user", f"That cannot be used: {fault.message}. Answer with the JSON object alone.")]
     second = chat.reply(asked, timeout=max(1.0, ends - time.monotonic()))
-    total = Usage(first.usage.prompt + second.usage.prompt, first.usage.completion + second.usage.completion)
+    bill.add(second.usage)
     try:
-        return _usable(second, read), total, 2
+        return _usable(second, read)
     except InvalidInput as fault:
         raise ChatMalformed(
             f"{chat.name} gave no usable answer: {fault.message}", fix="try again later, or with another model"

@@ -16,9 +16,9 @@ from mnemon.model.errors import MnemonError
 from mnemon.model.events import Actor
 from mnemon.model.job import Job
 from mnemon.model.telemetry import Level, Point
-from mnemon.ports.chat import Chat
+from mnemon.ports.chat import Chat, Usage
 from mnemon.ports.clock import Clock
-from mnemon.ports.pipeline import Emit, JournalStep
+from mnemon.ports.pipeline import Emit, JournalStep, Spend
 from mnemon.ports.store import Operation, Store, Transaction
 
 SOURCE = "worker"
@@ -44,6 +44,14 @@ class Allowance:
 
     def failed(self, chat: Chat, error: MnemonError) -> None:
         """Told after each call without a usable answer."""
+
+    def blocked(self, chat: Chat) -> datetime | None:
+        """Until when the model is left alone because it keeps failing, whoever asks."""
+        return None
+
+    def cost(self, chat: Chat, usage: Usage) -> float:
+        """What that many tokens cost, where prices are known."""
+        return 0.0
 
 
 @dataclass(slots=True)
@@ -111,7 +119,8 @@ class Task:
         now = self.clock.now()
         return Emit(Point(now, level, SOURCE, self.job.kind, action, success, duration_ms, about))
 
-    def tell(self, *points: Emit) -> None:
+    def tell(self, *points: Emit | Spend) -> None:
+        """Reports that belong to no step: what failed, and what it cost."""
         self.store.apply(Transaction(self.actor, self.clock.now(), points))
 
 

@@ -14,18 +14,20 @@ from __future__ import annotations
 
 import os
 import random
+import secrets
 import threading
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import field
 from datetime import datetime, timedelta
 from typing import Any, Literal, Protocol
 
 from mnemon.model.errors import ChatUnavailable, LostClaim, MnemonError
 from mnemon.model.events import Actor
-from mnemon.model.job import Job, JobDraft, JobState
+from mnemon.model.frozen import dataclass
+from mnemon.model.job import Job, JobDraft
 from mnemon.model.telemetry import Level
 from mnemon.pipeline.backoff import pause
 from mnemon.pipeline.heartbeat import Heartbeat
@@ -38,6 +40,7 @@ from mnemon.ports.store import Operation, Store, Transaction
 LEASE = timedelta(seconds=60)
 LOOK = timedelta(seconds=30)  # how often triggers are asked
 WAKE = 1.0  # seconds; the longest sleep, since another process may ask for work at any time
+PATIENCE = timedelta(days=7)  # for which an outage costs a job no attempts
 LONGEST_ERROR = 500
 
 Outcome = Literal["done", "failed", "dead", "postponed", "lost"]
@@ -101,7 +104,7 @@ class Worker:
         tell: Tell = lambda what: None,
         span: Span = lambda name, about: nullcontext(),
     ) -> None:
-        self.name = name or f"{os.getpid()}-{threading.get_native_id()}"
+        self.name = name or f"{os.getpid()}-{secrets.token_hex(3)}"
         self._stations = stations
         self._clock = clock
         self._chat = chat
@@ -136,12 +139,21 @@ class Worker:
         """Work until `stop` is set. In between it sleeps until the next job is due, and at most a second."""
         started = self._clock.now()
         while not stop.is_set():
-            stations = self._stations()
-            for station in stations:
-                if self._clock.now() - self._looked.get(station.workspace, started - LOOK) >= LOOK:
-                    self._look(station, started)
-            if self.step(stations) is None:
-                stop.wait(self._idle(stations))
+            try:
+                pause = self._pass(started)
+            except Exception as error:  # noqa: BLE001 - a worker outlives whatever befalls the account it serves
+                self._tell(Trouble("", said(error)))
+                pause = WAKE
+            if pause:
+                stop.wait(pause)
+
+    def _pass(self, started: datetime) -> float:
+        """One job, if one is due; how long to sleep if none is."""
+        stations = self._stations()
+        for station in stations:
+            if self._clock.now() - self._looked.get(station.workspace, started - LOOK) >= LOOK:
+                self._look(station, started)
+        return self._idle(stations) if self.step(stations) is None else 0.0
 
     def step(self, stations: Sequence[Station] | None = None) -> Run | None:
         """One job of the next workspace that has one due, in turn; None if none has."""
@@ -208,12 +220,23 @@ class Worker:
             return Run(station.workspace, job, "lost", 0.0, error=said(error))
         except NotNow as later:
             return Run(station.workspace, job, "postponed", 0.0, error=later.reason, next_run=later.until)
+        except ChatUnavailable as error:
+            return self._unanswered(station, job, error)
         except Exception as error:  # noqa: BLE001 - the worker's own handler: whatever a job does, the worker goes on
-            over = job.attempts >= job.max_attempts
-            asked = error.retry_after if isinstance(error, ChatUnavailable) else None
-            until = None if over else self._clock.now() + pause(job.attempts, self._dice(), asked)
-            return Run(station.workspace, job, "dead" if over else "failed", 0.0, error=said(error), next_run=until)
+            return self._failed(station, job, error)
         return Run(station.workspace, job, "done", 0.0, result=result)
+
+    def _unanswered(self, station: Station, job: Job, error: ChatUnavailable) -> Run:
+        """While nobody gets an answer, it is not this job's fault: a week offline must not end in dead letters."""
+        until = self._allowance.blocked(self._chat) if self._chat is not None else None
+        if until is None or self._clock.now() - job.created_at >= PATIENCE:
+            return self._failed(station, job, error, error.retry_after)
+        return Run(station.workspace, job, "postponed", 0.0, error=said(error), next_run=until)
+
+    def _failed(self, station: Station, job: Job, error: Exception, asked: float | None = None) -> Run:
+        over = job.attempts >= job.max_attempts
+        until = None if over else self._clock.now() + pause(job.attempts, self._dice(), asked)
+        return Run(station.workspace, job, "dead" if over else "failed", 0.0, error=said(error), next_run=until)
 
     def _record(self, station: Station, task: Task, run: Run, took: float) -> Run:
         """The end of an attempt and its report, in one commit. If the claim is gone, only the report."""
@@ -293,8 +316,3 @@ def said(error: Exception) -> str:
         f" in {frames[-1].name}, line {frames[-1].lineno} of {os.path.basename(frames[-1].filename)}" if frames else ""
     )
     return f"unexpected {type(error).__name__}{where}"[:LONGEST_ERROR]
-
-
-def unfinished(depth: Mapping[JobState, int]) -> int:
-    """How many jobs of a queue are still to be done."""
-    return depth.get(JobState.QUEUED, 0) + depth.get(JobState.RUNNING, 0)

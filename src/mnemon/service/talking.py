@@ -11,6 +11,8 @@ from mnemon.model.errors import Conflict, InvalidTransition, NotFound
 from mnemon.model.frozen import dataclass
 from mnemon.model.ids import new_id, new_ref_code
 from mnemon.model.values import Lifetime, State, Visibility
+from mnemon.pipeline.schedule import session_close
+from mnemon.ports.pipeline import Enqueue
 from mnemon.ports.store import (
     DropEntry,
     DropNotes,
@@ -131,6 +133,7 @@ def end(room: Room, id_or_ref: str) -> Ended:
     operations.extend(_archived(room, entry) for entry in here if entry not in dropped)
     if _scratchpad(room) == "clear" and room.local.notes(found.id):
         operations.append(DropNotes(found.id))
+    operations.extend(Enqueue(draft) for draft in session_close(room.spec, found.id))
     if there:
         room.apply(room.account, *(_archived(room, entry) for entry in there))
     if found.status is Status.ACTIVE:

@@ -18,6 +18,7 @@ from mnemon.pipeline.worker import Run, Station, Worker
 from mnemon.ports.chat import Chat
 from mnemon.service import chores
 from mnemon.service.room import Room
+from mnemon.service.triggering import Triggers
 
 PRINCIPAL = "mnemon"
 SURFACE = "worker"
@@ -46,6 +47,7 @@ def station(room: Room, handlers: Mapping[str, Work] | None = None) -> Station:
         store=room.local,
         handlers={kind: partial(handle, room_for(room, kind)) for kind, handle in work.items()},
         actor=lambda kind: Actor(PRINCIPAL, SURFACE, kind),
+        wanted=Triggers(room).wanted,
     )
 
 

@@ -16,11 +16,23 @@ from mnemon.model.errors import InvalidInput, InvalidQuery
 from mnemon.model.events import Event, chain_faults
 from mnemon.model.frozen import dataclass
 from mnemon.model.ids import parse_id
+from mnemon.model.job import Job, JobState
 from mnemon.model.values import SHARED, VISIBILITY, Curator, Kind, Lifetime, Trust, Visibility
 from mnemon.ports.store import Census, Filters, Finding, LinkAction, Selection, Verdict
 from mnemon.read.context import Context
 from mnemon.read.decay import awaits_disposition, decay_factor, frequency, relevance
-from mnemon.service import backfilling, inputs, orienting, reading, revising, talking, tracing, undoing, writing
+from mnemon.service import (
+    backfilling,
+    inputs,
+    orienting,
+    queueing,
+    reading,
+    revising,
+    talking,
+    tracing,
+    undoing,
+    writing,
+)
 from mnemon.service import standing as pages
 from mnemon.service.journaling import Slog
 from mnemon.service.reading import Question, Recall
@@ -367,6 +379,27 @@ class Workspace:
 
     def clear_notes(self, conversation: str, key: str | None = None) -> int:
         return talking.clear_notes(self.room, conversation, key)
+
+    # Background work
+
+    def jobs(self, *, state: JobState | str | None = None, kind: str | None = None, limit: int = 100) -> list[Job]:
+        """The work that waits, runs, is done or died; the last touched first. The author's, like all about jobs."""
+        return queueing.jobs(self.room, state=state, kind=kind, limit=limit)
+
+    def job(self, id_or_key: str) -> Job:
+        return queueing.job(self.room, id_or_key)
+
+    def job_steps(self, id_or_key: str) -> dict[str, Any]:
+        """The journal of a job: what each finished step gave, in order."""
+        return queueing.steps(self.room, id_or_key)
+
+    def retry_job(self, id_or_key: str) -> Job:
+        """Queue a dead or cancelled job again, with the journal it had."""
+        return queueing.retry(self.room, id_or_key)
+
+    def cancel_job(self, id_or_key: str, reason: str = "cancelled on request") -> Job:
+        """Give a job up that is not finished."""
+        return queueing.cancel(self.room, id_or_key, reason)
 
     # Log and health
 

@@ -65,6 +65,10 @@ GROUPS: dict[str, dict[str, Entry]] = {
         "slog": Entry("slog", "slog", "Keep a structured log of what was done and why."),
         "adr": Entry("adr", "adr", "Keep decision records: numbered, with a status, cross-checked."),
     },
+    "Work in the background": {
+        "worker": Entry("work", "worker", "Do the background work that is due, or go on doing it."),
+        "jobs": Entry("work", "jobs", "Look at background work, and have it tried again or given up."),
+    },
     "Set up and keep well": {
         "install": Entry("install", "install", "Let a harness use this memory by itself, or stop it."),
         "hook": Entry("hook", "hook", "Answer a harness's events with what memory has for them."),

@@ -77,9 +77,9 @@ def safe(text: str) -> str:
     return escape_controls(text)
 
 
-def encode(data: Any) -> str:
+def encode(data: Any, *, indent: int | None = 2) -> str:
     """JSON in which nothing can drive a terminal: what a reader would not see is written as an escape."""
-    text = json.dumps(data, ensure_ascii=False, indent=2, allow_nan=False)
+    text = json.dumps(data, ensure_ascii=False, indent=indent, allow_nan=False)
     if not has_hidden_characters(text):
         return text
     return "".join(json.dumps(c)[1:-1] if has_hidden_characters(c) else c for c in text)

@@ -1,0 +1,68 @@
+"""Workers for an account: where they find work, which model they may ask, and how much they may spend."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+
+from mnemon.model.conversation import WorkspaceInfo
+from mnemon.model.errors import InvalidInput, MnemonError
+from mnemon.model.telemetry import Spending
+from mnemon.pipeline.budget import Budget
+from mnemon.pipeline.crew import Crew
+from mnemon.pipeline.guard import Guard
+from mnemon.pipeline.worker import Station, Tell, Trouble, Worker, said
+from mnemon.ports.chat import Chat
+from mnemon.ports.clock import Clock
+from mnemon.service import working
+from mnemon.service.room import Room
+
+REST = 30.0  # seconds for which a workspace that cannot be opened is left alone
+
+
+class Stations:
+    """The workspaces of an account, as a worker asks for them before each job: a new one is noticed at once."""
+
+    def __init__(
+        self, workspaces: Callable[[], Sequence[WorkspaceInfo]], room: Callable[[WorkspaceInfo], Room], tell: Tell
+    ) -> None:
+        self._workspaces = workspaces
+        self._room = room
+        self._tell = tell
+        self._known: dict[str, Station] = {}
+        self._resting: dict[str, float] = {}
+
+    def __call__(self) -> list[Station]:
+        for info in self._workspaces():
+            if info.ready and info.id not in self._known and time.monotonic() >= self._resting.get(info.id, 0.0):
+                try:
+                    self._known[info.id] = working.station(self._room(info))
+                except MnemonError as error:
+                    self._resting[info.id] = time.monotonic() + REST
+                    self._tell(Trouble(info.name, said(error)))
+        return list(self._known.values())
+
+    def spent(self, day: str) -> list[Spending]:
+        """What models have cost since then, in all workspaces."""
+        return [spending for station in self() for spending in station.store.spent(day)]
+
+
+def crew(
+    threads: int,
+    workspaces: Callable[[], Sequence[WorkspaceInfo]],
+    room: Callable[[WorkspaceInfo], Room],
+    *,
+    chat: Chat | None,
+    clock: Clock,
+    budget: Budget,
+    tell: Tell | None = None,
+) -> Crew:
+    if chat is not None and budget.cost is not None and budget.price(chat.name) is None:
+        raise InvalidInput(
+            f"MNEMON_BUDGET_COST is set, but {chat.name} has no price",
+            fix=f"set MNEMON_PRICES={chat.name}=PROMPT/COMPLETION, per million tokens, or MNEMON_BUDGET_TOKENS instead",
+        )
+    told = tell or (lambda what: None)
+    guard = Guard(clock, budget, Stations(workspaces, room, told).spent)
+    each = [Stations(workspaces, room, told) for _ in range(threads)]
+    return Crew([Worker(here, clock=clock, chat=chat, allowance=guard, tell=told) for here in each])

@@ -1,0 +1,262 @@
+"""Background work as users see it: triggers that fire, jobs that can be looked at, retried and given up."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mnemon import Mnemon, Workspace
+from mnemon.model.errors import InvalidInput, InvalidTransition, NotFound, Refused
+from mnemon.model.job import JobDraft, JobState
+from mnemon.model.telemetry import PointQuery
+from mnemon.model.values import Trust
+from mnemon.pipeline.schedule import IDLE, QUEUE_DEPTH
+from mnemon.pipeline.task import Task
+from mnemon.pipeline.worker import Trouble, Worker
+from mnemon.ports.pipeline import Enqueue
+from mnemon.service import chores, working
+from mnemon.service.room import Room
+from tests.fakes import FakeEmbedder
+from tests.helpers.making import FixedClock
+
+Work = Callable[[Room, Task], dict[str, Any]]
+
+
+def noted(room: Room, task: Task) -> dict[str, Any]:
+    return {"trigger": task.job.payload.get("trigger", "")}
+
+
+def worker(world: Workspace, **handlers: Work) -> Worker:
+    here = working.station(world.room, handlers)
+    return Worker(lambda: [here], clock=world.room.clock)
+
+
+def ask_for(world: Workspace, kind: str = "nothing", key: str = "k") -> None:
+    world.room.apply(world.room.local, Enqueue(JobDraft(kind, key)))
+
+
+# Triggers
+
+
+def test_a_conversation_that_ends_asks_for_its_consolidation(memory: Mnemon) -> None:
+    """O5: in the transaction of the end, once however often it is ended; a spec without the trigger asks for none."""
+    world = memory.workspace("novel", preset="tiered")
+    talk = world.start()
+    world.end(talk.id)
+    world.end(talk.id)
+    (job,) = world.jobs()
+    assert (job.kind, job.payload) == ("consolidate", {"trigger": "session_close", "conversation": talk.id})
+    other = memory.workspace("other", preset="workspace")
+    other.end(other.start().id)
+    assert other.jobs() == []
+
+
+def test_what_piles_up_is_consolidated(memory: Mnemon) -> None:
+    """O5: queue depth; asked for once, and again when as much has come since."""
+    world = memory.workspace("novel", preset="tiered")
+    w = worker(world, consolidate=noted)
+
+    def fill(tag: str, count: int) -> None:
+        world.put_many("workspace", [f"Fact {n} of {tag} concerns castle number {n} of {tag}" for n in range(count)])
+
+    fill("spring", QUEUE_DEPTH - 1)
+    assert w.drain() == []
+    fill("summer", 1)
+    assert [run.result for run in w.drain()] == [{"trigger": "queue_depth"}]
+    assert w.drain() == []
+    fill("autumn", QUEUE_DEPTH)
+    assert [run.result for run in w.drain()] == [{"trigger": "queue_depth"}]
+
+
+def test_an_idle_memory_is_consolidated_once(memory: Mnemon, clock: FixedClock) -> None:
+    """O5: when nothing has changed for a while; what consolidation itself changes does not call for another."""
+    world = memory.workspace("novel", preset="tiered")
+    world.put("workspace", "The villain is called Malachar")
+
+    def consolidate(room: Room, task: Task) -> dict[str, Any]:
+        found = room.local.events(action="entry.put")[0].subject
+        Workspace(room).update(found, importance=0.9)
+        return noted(room, task)
+
+    w = worker(world, consolidate=consolidate)
+    assert w.drain() == []
+    clock.time += IDLE
+    assert [run.result for run in w.drain()] == [{"trigger": "idle"}]
+    clock.time += IDLE
+    assert w.drain() == []
+    world.put("workspace", "The heroine is called Ysolde")
+    clock.time += IDLE
+    assert [run.result for run in w.drain()] == [{"trigger": "idle"}]
+
+
+def test_a_schedule_catches_up_once(memory: Mnemon, clock: FixedClock) -> None:
+    """O5: after a month without a worker there is one daily run, not thirty, however many workers look."""
+    world = memory.workspace("novel", preset="workspace")
+    clock.time += timedelta(days=30)
+    first, second = (worker(world, consolidate=noted) for _ in range(2))
+    assert [run.result for run in (*first.drain(), *second.drain())] == [{"trigger": "schedule:daily"}]
+    assert first.drain() == []
+    clock.time += timedelta(days=1)
+    assert len(second.drain()) == 1
+
+
+def test_missing_vectors_come_by_themselves(tmp_path: Path, clock: FixedClock) -> None:
+    """O8: fifty a run, one run in half an hour; without an embedder quietly nothing."""
+    with Mnemon.open(tmp_path, embedder="none", clock=clock) as bare:
+        world = bare.workspace("novel")
+        texts = [f"Castle number {n} has a moat of its own colour {n}" for n in range(chores.BATCH + 10)]
+        world.put_many("workspace", texts)
+        assert bare.worker(chat="none").drain() == []
+    with Mnemon.open(tmp_path, embedder=FakeEmbedder(256), clock=clock) as memory:
+        runs = memory.worker(chat="none").drain()
+        assert [(run.job.kind, run.result) for run in runs] == [("backfill", {"embedded": chores.BATCH})]
+        clock.time += timedelta(minutes=30)
+        assert [run.result for run in memory.worker(chat="none").drain()] == [{"embedded": 10}]
+        clock.time += timedelta(minutes=30)
+        assert memory.worker(chat="none").drain() == []
+        (told, _) = memory.workspace("novel").room.local.points(PointQuery(action="backfill.completed"))
+        assert told.metadata["embedded"] == 10
+
+
+def test_old_records_are_let_go(memory: Mnemon, clock: FixedClock) -> None:
+    """T1: finished jobs and telemetry are kept for a while; a dead job waits for a person, however long."""
+    world = memory.workspace("novel")
+    ask_for(world, "works", "done")
+    ask_for(world, "fails", "dead")
+
+    def fails(room: Room, task: Task) -> dict[str, Any]:
+        raise InvalidInput("never")
+
+    for _ in range(5):
+        worker(world, works=noted, fails=fails).drain()
+        clock.time += timedelta(hours=1)
+    clock.time += chores.KEEP_POINTS
+    (run,) = worker(world, tidy=chores.tidy).drain()
+    assert run.job.kind == "tidy"
+    assert {job.key: job.state for job in world.jobs() if job.kind != "tidy"} == {"dead": JobState.DEAD}
+    told = {point.action for point in world.room.local.points(PointQuery())}
+    assert told == {"tidy.completed", "job.done"}
+
+
+# Workers of an account
+
+
+def test_a_worker_serves_every_workspace(memory: Mnemon, clock: FixedClock) -> None:
+    """O2: also one that is made while it works."""
+    novel, diary = memory.workspace("novel"), memory.workspace("diary")
+    w = memory.worker(chat="none")
+    for world in (novel, diary):
+        ask_for(world, "tidy")
+    assert {run.workspace for run in w.drain()} == {"novel", "diary"}
+    ask_for(memory.workspace("later"), "tidy")
+    assert [run.workspace for run in w.drain()] == ["later"]
+
+
+def test_a_broken_workspace_is_told(tmp_path: Path) -> None:
+    """T06: its file is gone; the worker says so and serves the others."""
+    with Mnemon.open(tmp_path, embedder="none") as memory:
+        broken = memory.folder(memory.workspace("broken"))
+        ask_for(memory.workspace("novel"), "tidy")
+    assert broken is not None
+    (broken / "memory.db").unlink()
+    told: list[Any] = []
+    with Mnemon.open(tmp_path, embedder="none") as memory:
+        runs = memory.worker(chat="none", tell=told.append).drain()
+    assert [run.workspace for run in runs] == ["novel"]
+    assert [(t.workspace, t.error.split(":")[0]) for t in told if isinstance(t, Trouble)] == [
+        ("broken", "store-missing")
+    ]
+
+
+def test_a_budget_needs_a_price(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """T06: a limit in money without a price would be no limit."""
+    monkeypatch.setenv("MNEMON_BUDGET_COST", "1.50")
+    monkeypatch.setenv("MNEMON_CHAT_MODEL", "gpt-x")
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    with Mnemon.open(tmp_path, embedder="none") as memory:
+        with pytest.raises(InvalidInput, match="has no price") as refused:
+            memory.worker(chat="openai:gpt-x")
+        assert "MNEMON_PRICES=openai:gpt-x=" in refused.value.fix
+        memory.worker(chat="none")
+    monkeypatch.setenv("MNEMON_PRICES", "gpt-x=1/2")
+    with Mnemon.open(tmp_path, embedder="none") as memory:
+        assert memory.worker(chat="openai:gpt-x").name
+
+
+def test_a_crew_has_a_size(memory: Mnemon) -> None:
+    """O2: none or a thousand threads are refused with what to give."""
+    assert len(memory.crew(3, chat="none").workers) == 3
+    for count in (0, 33):
+        with pytest.raises(InvalidInput):
+            memory.crew(count)
+
+
+# Looking at jobs
+
+
+def test_a_dead_job_is_tried_again(world: Workspace, clock: FixedClock) -> None:
+    """T06: visible with its error; retried by the author with all attempts before it, and the log says so."""
+    faults: list[Exception] = [InvalidInput("not yet")] * 5
+
+    def work(room: Room, task: Task) -> dict[str, Any]:
+        if faults:
+            raise faults.pop()
+        return {"n": 1}
+
+    ask_for(world, "work")
+    w = worker(world, work=work)
+    for _ in range(5):
+        w.drain()
+        clock.time += timedelta(hours=2)
+    (dead,) = world.jobs(state="dead")
+    assert (dead.attempts, dead.error) == (5, "invalid-input: not yet")
+    assert world.retry_job(dead.id).state is JobState.QUEUED
+    assert [run.result for run in w.drain()] == [{"n": 1}]
+    (event,) = world.events(action="job.retried")
+    assert (event.subject, event.detail["error"]) == (dead.id, "invalid-input: not yet")
+    with pytest.raises(InvalidTransition):
+        world.retry_job(dead.id)
+
+
+def test_a_job_is_given_up(world: Workspace) -> None:
+    """T06: it is not run, the log says why, and it may be taken up again."""
+    ask_for(world)
+    job = world.cancel_job("k", "wrong file")
+    assert (job.state, job.error) == (JobState.CANCELLED, "wrong file")
+    assert worker(world, nothing=noted).drain() == []
+    assert [event.detail["cause"] for event in world.events(action="job.cancelled")] == ["wrong file"]
+    with pytest.raises(InvalidTransition):
+        world.cancel_job(job.id)
+    world.retry_job(job.id)
+    assert len(worker(world, nothing=noted).drain()) == 1
+
+
+def test_a_jobs_journal_can_be_read(world: Workspace) -> None:
+    """O2: what each step gave, in order."""
+
+    def work(room: Room, task: Task) -> dict[str, Any]:
+        for step in ("second", "first"):
+            task.once(step, partial(dict, named=step))
+        return {}
+
+    ask_for(world, "work")
+    worker(world, work=work).drain()
+    assert list(world.job_steps("k").items()) == [("second", {"named": "second"}), ("first", {"named": "first"})]
+
+
+def test_jobs_are_the_authors(world: Workspace) -> None:
+    """B2: an agent neither sees nor steers background work, and a job of nowhere is not found."""
+    ask_for(world)
+    for handle in (world.acting(agent="scout"), world.acting(trust=Trust.UNTRUSTED)):
+        for call in (handle.jobs, partial(handle.cancel_job, "k"), partial(handle.retry_job, "k")):
+            with pytest.raises(Refused):
+                call()
+    with pytest.raises(NotFound):
+        world.job("elsewhere")
+    with pytest.raises(InvalidInput, match="state"):
+        world.jobs(state="asleep")
