@@ -31,6 +31,7 @@ from mnemon.ports.clock import Clock, SystemClock
 from mnemon.ports.embedder import Embedder
 from mnemon.ports.store import Operation, SaveChannel, SaveNamed, SaveWorkspace, Store, Transaction
 from mnemon.service import inputs
+from mnemon.service.access import Access
 from mnemon.service.room import Room
 from mnemon.service.workspace import Workspace
 from mnemon.spec.load import parse_spec, preset_text
@@ -187,6 +188,11 @@ class Mnemon:
         if self._in_memory or spec.backend.store == "memory":
             return None
         return self.settings.data / "workspaces" / info.id
+
+    @property
+    def access(self) -> Access:
+        """Who else may use this memory: their grants, and the passes that come of them."""
+        return Access(self, self._account, self._clock, self._origin)
 
     @property
     def account(self) -> Store:

@@ -14,7 +14,9 @@ are translated at the border that meets them.
     ├── Refused                    well-formed, but the spec or the posture forbids it
     │   ├── MirrorsCanonical       repeats a body that must only be referenced
     │   ├── ReadOnlyForAgents      an agent tried to edit a named entry
-    │   └── InvalidTransition      a conversation or entry cannot go from here to there
+    │   ├── InvalidTransition      a conversation or entry cannot go from here to there
+    │   └── Forbidden              the pass does not allow it
+    ├── Unauthenticated            no pass, or one that is not valid (any more)
     ├── Conflict                   the thing changed since it was read
     ├── LostClaim                  another worker has taken the job; what this one did for it counts no more
     ├── SpecError                  a spec file is incomplete or inconsistent
@@ -102,6 +104,14 @@ class ReadOnlyForAgents(Refused):
 
 class InvalidTransition(Refused):
     """A state change that the life cycle does not have."""
+
+
+class Forbidden(Refused):
+    """The pass is valid, but not for this."""
+
+
+class Unauthenticated(MnemonError):
+    """No pass, or one that is malformed, unknown, expired or revoked: the answer is the same for all of these."""
 
 
 class Conflict(MnemonError):

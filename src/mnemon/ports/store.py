@@ -20,6 +20,7 @@ from mnemon.model.frozen import dataclass
 from mnemon.model.item import item_id, value_text
 from mnemon.model.text import commitment, content_key, path_key, terms
 from mnemon.model.values import SHARED, Curator, Kind, Lifetime, State, Visibility
+from mnemon.ports.access import AccessOperation, AccessStore, SaveGrant, grant_detail, grant_text
 from mnemon.ports.embedder import EmbeddingModel, Vector
 from mnemon.ports.items import DropItem, ItemStore, SaveItem, SaveItemVectors
 from mnemon.ports.pipeline import KeepUtterances, PipelineOperation, PipelineStore, SaveAmendment, SaveTranscript
@@ -153,6 +154,7 @@ Operation = (
     | SaveItemVectors
     | DropItem
     | Record
+    | AccessOperation
     | PipelineOperation
 )
 
@@ -165,7 +167,7 @@ class Transaction:
 
 
 def describe(operation: Operation, salt: bytes) -> EventDraft | None:
-    """The event of an operation; None for vectors, jobs and telemetry, which are not a change of memory.
+    """The event of an operation; None for vectors, jobs, telemetry and answers, which change no memory.
 
     Content never enters the log: a salted commitment does, so that the log can outlive an erasure.
     """
@@ -213,9 +215,13 @@ def describe(operation: Operation, salt: bytes) -> EventDraft | None:
             detail = {"section": amendment.section, "decided_by": amendment.decided_by, "reason": amendment.reason}
             detail |= {"version": expect + 1, "commitment": commitment(salt, amendment.line or amendment.change)}
             return EventDraft(f"amendment.{amendment.state}", amendment.id, detail)
+        case SaveGrant(grant, expect):
+            action = "grant.created" if not expect else "grant.revoked" if grant.revoked_at else "grant.changed"
+            detail = {**grant_detail(grant), "version": expect + 1, "commitment": commitment(salt, grant_text(grant))}
+            return EventDraft(action, grant.id, detail)
         case Record(draft):
             return draft
-        case _:  # vectors, jobs, telemetry
+        case _:  # vectors, jobs, telemetry, answers
             return None
 
 
@@ -344,7 +350,7 @@ class Census:
     states: Mapping[State, int]
 
 
-class Store(ItemStore, PipelineStore, Protocol):
+class Store(ItemStore, PipelineStore, AccessStore, Protocol):
     """One database. All methods may be called from any thread; values returned are frozen."""
 
     # Writing

@@ -12,6 +12,7 @@ from mnemon.model.entry import Entry, Scope
 from mnemon.model.errors import InvalidInput, InvalidScope, NotFound, Refused
 from mnemon.model.events import Actor
 from mnemon.model.frozen import dataclass
+from mnemon.model.grant import Reach
 from mnemon.model.ids import parse_id
 from mnemon.model.values import SHARED, Curator, Origin, Trust
 from mnemon.ports.clock import Clock
@@ -40,6 +41,7 @@ class Room:
     prompts: Path | None = None  # where a person's own prompts are
     curated_file: CuratedFile | None = None  # where the spec wants the curated document in a file
     log_file: LogFile | None = None
+    reach: Reach | None = None  # how far a grant goes; None goes everywhere
 
     def at(self, **keys: str) -> Room:
         """The same room with more of its anchor bound: a channel, a conversation, an organisation."""
@@ -54,6 +56,8 @@ class Room:
                 raise InvalidScope(
                     f"scope key {name!r} needs a printable name of 1 to 200 characters", fix="give it one"
                 )
+            if not self.takes_part(name, value):
+                raise NotFound(f"no {name} {value[:60]!r} in this workspace", fix="ask the owner to grant it")
         return replace(self, keys={**self.keys, **keys})
 
     def acting(self, *, agent: str | None = None, principal: str | None = None, trust: Trust | None = None) -> Room:
@@ -109,12 +113,39 @@ class Room:
                 fix="ask the author",
             )
 
+    def opens(self, tier: str) -> bool:
+        """Whether a tier is within this room's reach at all."""
+        if self.reach is None:
+            return True
+        home = next((known.home for known in self.spec.tiers if known.name == tier), None)
+        return home is not None and self.reach.opens(tier, home)
+
+    def takes_part(self, key: str, id: str) -> bool:
+        """Whether what belongs to a channel or conversation is this room's to see.
+
+        A grant takes part where it is listed, and in what was begun in its own name.
+        """
+        if self.reach is None or key not in ("channel", "conversation"):
+            return True
+        if id in (self.reach.channels if key == "channel" else self.reach.conversations):
+            return True
+        begun = self.local.events(subject=id, limit=1)
+        return bool(begun) and begun[0].actor.principal == self.origin.principal
+
+    def admits(self, scope: Scope) -> bool:
+        """Whether a scope is within this room's reach."""
+        return self.reach is None or (
+            self.opens(scope.tier) and all(value is None or self.takes_part(key, value) for key, value in scope.anchor)
+        )
+
     def store(self, tier: str) -> Store:
         return self.account if self.spec.tier(tier).home == "account" else self.local
 
     def scope(self, tier: str) -> Scope:
         """This room's scope of a tier; every required key must be bound."""
         definition = self.spec.tier(tier)
+        if not self.opens(tier):
+            raise Refused(f"{self.origin.principal!r} has no access to tier {tier!r}", fix="ask the owner to grant it")
         values = {"account": ACCOUNT, "workspace": self.info.id, **self.keys}
         for key in definition.anchor:
             if key.required and key.name not in values:
@@ -134,6 +165,7 @@ class Room:
             tier
             for tier in self.spec.tiers
             if (wanted is None or tier.name in wanted)
+            and self.opens(tier.name)
             and all(key.name in values for key in tier.anchor if key.required)
         ]
 
@@ -145,6 +177,6 @@ class Room:
         key = parse_id(id)
         for store in (self.local, self.account):
             entry = store.entries([key]).get(key)
-            if entry is not None and (self.is_author or entry.owner in self.owners):
+            if entry is not None and (self.is_author or entry.owner in self.owners) and self.admits(entry.scope):
                 return store, entry
         raise NotFound(f"no entry {key} in workspace {self.info.name!r}", fix="`mnemon list --all` shows the ids")

@@ -16,7 +16,12 @@ _MOVING = {"channel", "conversation", "session"}  # scopes that come and go; a s
 
 
 def named(room: Room) -> list[NamedEntry]:
-    return sorted((n for store in (room.account, room.local) for n in store.named()), key=lambda n: n.name)
+    found = (n for store in (room.account, room.local) for n in store.named())
+    return sorted((n for n in found if _opens(room, n)), key=lambda n: n.name)
+
+
+def _opens(room: Room, page: NamedEntry) -> bool:
+    return room.opens(page.tier)
 
 
 def get_named(room: Room, name: str) -> NamedEntry:
@@ -26,7 +31,8 @@ def get_named(room: Room, name: str) -> NamedEntry:
 def _find(room: Room, name: str) -> tuple[Store, NamedEntry]:
     for store in (room.local, room.account):
         for found in store.named(name):
-            return store, found
+            if _opens(room, found):
+                return store, found
     raise NotFound(f"no named entry {name!r}", fix="`mnemon named list` shows the names, `mnemon named edit` makes one")
 
 

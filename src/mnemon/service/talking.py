@@ -47,13 +47,23 @@ def create_channel(room: Room, name: str, description: str = "") -> Channel:
 
 def channel(room: Room, name_or_id: str | None = None) -> Channel:
     """A channel by name or id; the default one if none is named."""
-    for found in room.local.channels():
+    for found in channels(room):
         if (name_or_id is None and found.is_default) or name_or_id in (found.id, found.name):
             return found
     raise NotFound(
         f"no channel {name_or_id!r} in this workspace",
         fix="`mnemon channel list` shows the names, `mnemon channel create` makes one",
     )
+
+
+def channels(room: Room) -> list[Channel]:
+    """Those that this room takes part in. Anybody may begin a conversation in the default one."""
+    return [found for found in room.local.channels() if found.is_default or room.takes_part("channel", found.id)]
+
+
+def conversations(room: Room, *, archived: bool = False, channel: str | None = None) -> list[Conversation]:
+    found = room.local.conversations(archived=archived, channel=channel)
+    return [talk for talk in found if room.takes_part("conversation", talk.id)]
 
 
 def start(room: Room, channel_name: str | None = None) -> Conversation:
@@ -78,7 +88,7 @@ def join(room: Room, id: str, ref_code: str, channel_name: str | None = None) ->
 def conversation(room: Room, id_or_ref: str) -> Conversation:
     key = inputs.label(id_or_ref, "conversation")
     found = room.local.conversation(key)
-    if found is None:
+    if found is None or not room.takes_part("conversation", found.id):
         raise NotFound(
             f"no conversation {key[:60]!r} in this workspace", fix="`mnemon conversation list` shows the ref codes"
         )

@@ -82,7 +82,8 @@ class Workspace:
         if "conversation" in keys:
             found = talking.conversation(self.room, keys["conversation"])
             bound["conversation"] = found.id
-            if "channel" not in keys and any(k.name == "channel" for k in self.spec.anchor):
+            has_channel = any(k.name == "channel" for k in self.spec.anchor)
+            if "channel" not in keys and has_channel and self.room.takes_part("channel", found.channel):
                 bound["channel"] = found.channel
         if "channel" in keys:
             bound["channel"] = talking.channel(self.room, keys["channel"]).id
@@ -342,7 +343,7 @@ class Workspace:
     # Conversations
 
     def channels(self) -> list[Channel]:
-        return self.room.local.channels()
+        return talking.channels(self.room)
 
     def create_channel(self, name: str, description: str = "") -> Channel:
         return talking.create_channel(self.room, name, description)
@@ -353,7 +354,7 @@ class Workspace:
 
     def conversations(self, *, archived: bool = False, channel: str | None = None) -> list[Conversation]:
         chosen = talking.channel(self.room, channel).id if channel is not None else None
-        return self.room.local.conversations(archived=archived, channel=chosen)
+        return talking.conversations(self.room, archived=archived, channel=chosen)
 
     def conversation(self, id_or_ref: str) -> Conversation:
         return talking.conversation(self.room, id_or_ref)

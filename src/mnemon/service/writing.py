@@ -163,7 +163,7 @@ def _propose(room: Room, tier: str, memo: Memo) -> Proposal:
         derived_from=tuple(entry.id for entry in sources),
         derived_trust=tuple(entry.trust for entry in sources),
         valid_at=inputs.moment(memo.valid_at, "valid_at") if memo.valid_at is not None else None,
-        supersedes=parse_id(memo.supersedes, "supersedes") if memo.supersedes is not None else None,
+        supersedes=room.entry(parse_id(memo.supersedes, "supersedes"))[1].id if memo.supersedes is not None else None,
         gate=memo.gate,
         metadata=inputs.metadata(memo.metadata),
         evidence=tuple(memo.evidence),

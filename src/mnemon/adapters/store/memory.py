@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from mnemon.adapters.store import memory_items, rules
+from mnemon.adapters.store.memory_grants import GrantReads, Grants
 from mnemon.adapters.store.memory_items import KeptItem
 from mnemon.adapters.store.memory_pipeline import Background, BackgroundReads
 from mnemon.model.arrays import np
@@ -22,6 +23,7 @@ from mnemon.model.events import GENESIS, Actor, Event, EventDraft, chain_faults,
 from mnemon.model.item import Item, Place
 from mnemon.model.job import Job
 from mnemon.model.values import VISIBILITY, State, Visibility
+from mnemon.ports.access import DropAnswer, ForgetAnswers, SaveAnswer, SaveGrant
 from mnemon.ports.embedder import EmbeddingModel, Vector
 from mnemon.ports.items import DropItem, FoundItem, ItemQuery, SaveItem, SaveItemVectors, UnembeddedItem
 from mnemon.ports.store import (
@@ -75,6 +77,7 @@ class _State:
     workspaces: dict[str, WorkspaceInfo] = field(default_factory=dict)
     items: dict[Place, KeptItem] = field(default_factory=dict)
     background: Background = field(default_factory=Background)
+    access_rows: Grants = field(default_factory=Grants)
     events: tuple[Event, ...] = ()
 
     def snapshot(self) -> _State:
@@ -84,7 +87,7 @@ class _State:
         return new
 
 
-class MemoryStore(BackgroundReads):
+class MemoryStore(BackgroundReads, GrantReads):
     """Implements `mnemon.ports.store.Store`."""
 
     def __init__(self) -> None:
@@ -165,12 +168,18 @@ class MemoryStore(BackgroundReads):
                 memory_items.check_drop(state.items, operation)
             case Record():
                 pass
+            case SaveGrant() | SaveAnswer() | DropAnswer() | ForgetAnswers():
+                state.access_rows.run(operation)
             case _:
                 state.background.run(operation, transaction.at)
 
     @property
     def background(self) -> Background:
         return self._state.background
+
+    @property
+    def access_rows(self) -> Grants:
+        return self._state.access_rows
 
     def claim_job(
         self, worker: str, *, now: datetime, lease_until: datetime, kinds: Collection[str] | None = None

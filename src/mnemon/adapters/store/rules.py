@@ -6,8 +6,10 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import datetime
 from typing import Any
 
+from mnemon.model.answer import Answer
 from mnemon.model.arrays import np
 from mnemon.model.conversation import Conversation, Note
 from mnemon.model.entry import Entry
@@ -100,6 +102,17 @@ def check_note(operation: SaveNote, before: Note | None) -> None:
         return
     if before is None or not isinstance(read, Note) or plain_json(read.value) != plain_json(before.value):
         raise Conflict(f"note {operation.note.key} was written at the same moment", fix="read it again and decide anew")
+
+
+def check_answer(before: Answer | None, new: Answer, stale: datetime | None) -> None:
+    """A key belongs to one request; while somebody is at it, nobody else may be, and its answer stands."""
+    if before is None:
+        return
+    if before.request != new.request:
+        raise Conflict("the key belongs to another request", fix="use a new key for each request")
+    abandoned = not before.status and stale is not None and before.at < stale
+    if before.status or not (new.status or abandoned):
+        raise Conflict("a request with this key is there already", fix="wait for its answer")
 
 
 def missing(what: str, id: str) -> NotFound:

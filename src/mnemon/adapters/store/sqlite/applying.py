@@ -8,10 +8,11 @@ from datetime import datetime
 import apsw
 
 from mnemon.adapters.store import rules
-from mnemon.adapters.store.sqlite import items, jobs, records, sql, telemetry, transcripts
+from mnemon.adapters.store.sqlite import grants, items, jobs, records, sql, telemetry, transcripts
 from mnemon.adapters.store.sqlite.entries import EntryWriter
 from mnemon.adapters.store.sqlite.query import all_rows
 from mnemon.model.events import EventDraft, canonical_json, seal
+from mnemon.ports.access import DropAnswer, ForgetAnswers, SaveAnswer, SaveGrant
 from mnemon.ports.items import DropItem, SaveItem, SaveItemVectors
 from mnemon.ports.pipeline import (
     CancelJob,
@@ -113,6 +114,8 @@ def _run(db: apsw.Connection, writer: EntryWriter, operation: Operation, at: dat
             records.save_workspace(db, operation)
         case Record():
             pass
+        case SaveGrant() | SaveAnswer() | DropAnswer() | ForgetAnswers():
+            grants.run(db, operation)
         case _:
             _background(db, operation, at)
     return None

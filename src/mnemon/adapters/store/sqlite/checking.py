@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import apsw
 
-from mnemon.adapters.store.sqlite import pipeline_sql, sql, transcripts
+from mnemon.adapters.store.sqlite import grants, pipeline_sql, sql, transcripts
 from mnemon.adapters.store.sqlite.entries import partition_id, scope_id
 from mnemon.adapters.store.sqlite.items import namespace_of, prefixes
 from mnemon.adapters.store.sqlite.query import Row, all_rows, one_value, stream
@@ -30,6 +30,7 @@ from mnemon.model.events import Event, chain_faults
 from mnemon.model.item import Place, item_id
 from mnemon.model.text import TOKENIZER_VERSION, commitment, content_hash
 from mnemon.model.values import VISIBILITY
+from mnemon.ports.access import grant_text
 from mnemon.ports.store import Finding
 
 
@@ -113,6 +114,14 @@ class _Check:
         for name, body, version in [*stream(self.db, sql.NAMED_BODIES), *stream(self.db, sql.DOCUMENT_BODIES)]:
             if self.commitments.get((name, version)) != commitment(secret, body):
                 self.wrong("content", name, "the log does not vouch for this text")
+
+    def grants(self) -> None:
+        """A grant is the last one that the log committed to: neither widened nor brought back behind its back."""
+        secret = one_value(self.db, sql.META)
+        for grant in grants.grants(self.db):
+            last = (grant.id, grant.version + 1) not in self.commitments
+            if not last or self.commitments.get((grant.id, grant.version)) != commitment(secret, grant_text(grant)):
+                self.wrong("grant", grant.id, "the log does not vouch for this grant")
 
     def items(self) -> None:
         """Every item is the one that the log last committed to, and none that it knows of is missing."""
@@ -201,7 +210,7 @@ class _Check:
 def check(db: apsw.Connection) -> list[Finding]:
     pass_ = _Check(db)
     steps = (
-        *(pass_.file, pass_.chain, pass_.entries, pass_.pages, pass_.items, pass_.utterances),
+        *(pass_.file, pass_.chain, pass_.entries, pass_.pages, pass_.grants, pass_.items, pass_.utterances),
         *(pass_.index, pass_.partitions, pass_.vectors, pass_.item_prefixes, pass_.item_vectors),
         pass_.utterance_index,
     )

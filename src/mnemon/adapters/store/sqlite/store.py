@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 
 from mnemon.adapters.store import rules
 from mnemon.adapters.store.sqlite import applying, checking, records, searching, sql, telemetry
+from mnemon.adapters.store.sqlite import grants as grant_rows
 from mnemon.adapters.store.sqlite import items as item_rows
 from mnemon.adapters.store.sqlite import jobs as job_rows
 from mnemon.adapters.store.sqlite import transcripts as session_rows
@@ -29,10 +30,12 @@ from mnemon.adapters.store.sqlite.rows import (
 )
 from mnemon.adapters.store.sqlite.vectors import OF_ITEMS, VectorCache
 from mnemon.model.amendment import Amendment, AmendmentState
+from mnemon.model.answer import Answer
 from mnemon.model.conversation import Channel, Conversation, Note, WorkspaceInfo
 from mnemon.model.entry import Access, Document, Entry, NamedEntry, Scope, Version
 from mnemon.model.errors import StoreError
 from mnemon.model.events import Event
+from mnemon.model.grant import Grant
 from mnemon.model.item import Item, Place
 from mnemon.model.job import Job, JobState
 from mnemon.model.telemetry import Point, PointQuery, Spending, Tally
@@ -316,6 +319,20 @@ class SqliteStore:
     def spent(self, since_day: str) -> list[Spending]:
         with self._connections.reading() as db:
             return telemetry.spent(db, since_day)
+
+    # Grants
+
+    def grants(self) -> list[Grant]:
+        with self._connections.reading() as db:
+            return grant_rows.grants(db)
+
+    def grant(self, id: str) -> Grant | None:
+        with self._connections.reading() as db:
+            return grant_rows.grant(db, id)
+
+    def answer(self, key: str) -> Answer | None:
+        with self._connections.reading() as db:
+            return grant_rows.answer(db, key)
 
     # Log and health
 

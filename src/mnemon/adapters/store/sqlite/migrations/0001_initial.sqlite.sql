@@ -1,6 +1,6 @@
 -- Truth is in entries, versions, named, documents, channels, conversations, notes, actions, workspaces, items,
--- transcripts, utterances, amendments, jobs, job_steps, points, spending and events. Derived, and rebuilt from truth:
--- fts, partitions' counts, entries' terms, vectors, item_prefixes, utterance_fts.
+-- transcripts, utterances, amendments, jobs, job_steps, points, spending, grants, answers and events. Derived, and
+-- rebuilt from truth: fts, partitions' counts, entries' terms, vectors, item_prefixes, utterance_fts.
 
 PRAGMA application_id = 1298035053;
 PRAGMA user_version = 1;
@@ -382,6 +382,33 @@ CREATE TABLE spending (
     completion INTEGER NOT NULL,
     cost REAL NOT NULL,
     PRIMARY KEY (day, model)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE grants (
+    place INTEGER PRIMARY KEY AUTOINCREMENT,
+    id TEXT NOT NULL UNIQUE,
+    name TEXT NOT NULL,
+    principal TEXT NOT NULL,
+    agent TEXT NOT NULL,
+    workspaces TEXT NOT NULL,
+    capabilities TEXT NOT NULL,
+    tiers TEXT NOT NULL,
+    channels TEXT NOT NULL,
+    conversations TEXT NOT NULL,
+    trust INTEGER NOT NULL,
+    created_at INTEGER NOT NULL,
+    digest TEXT NOT NULL,
+    expires_at INTEGER,
+    revoked_at INTEGER,
+    version INTEGER NOT NULL
+) STRICT;
+
+CREATE TABLE answers (
+    key TEXT PRIMARY KEY,
+    request TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    status INTEGER NOT NULL,
+    body TEXT NOT NULL
 ) STRICT, WITHOUT ROWID;
 
 CREATE TABLE events (
