@@ -11,23 +11,15 @@ import click
 from mnemon.model.errors import InvalidInput
 from mnemon.model.values import SHARED, Curator, Kind, Lifetime
 from mnemon.service.writing import Written
-from mnemon.spec.types import MemorySpec
 from mnemon.surfaces.cli import lines
 from mnemon.surfaces.cli.data import plain
 from mnemon.surfaces.cli.options import Verb
 from mnemon.surfaces.cli.output import dim, good, line
 from mnemon.surfaces.cli.session import Session, pass_session, text_or_stdin
+from mnemon.surfaces.defaults import default_tier
 
 KINDS = ", ".join(Kind)
 LIFETIMES = ", ".join(Lifetime)
-
-
-def default_tier(spec: MemorySpec) -> str:
-    """Where a memory goes that names no tier: the workspace, or the broadest lasting tier that stays in it."""
-    lasting = [tier.name for tier in spec.tiers if tier.persistent and tier.home == "workspace"]
-    if "workspace" in lasting:
-        return "workspace"
-    return lasting[-1] if lasting else spec.tiers[-1].name
 
 
 def metadata(given: str | None) -> dict[str, Any] | None:

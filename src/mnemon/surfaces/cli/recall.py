@@ -12,10 +12,10 @@ from mnemon.model.ids import parse_id
 from mnemon.model.values import Curator, Kind, State
 from mnemon.surfaces.cli import lines
 from mnemon.surfaces.cli.data import plain
-from mnemon.surfaces.cli.memory import default_tier
 from mnemon.surfaces.cli.options import Verb
 from mnemon.surfaces.cli.output import Line, line
 from mnemon.surfaces.cli.session import Session, pass_session
+from mnemon.surfaces.defaults import default_tier
 
 
 def _conditions(f: Callable[..., None]) -> Callable[..., None]:

@@ -1,0 +1,16 @@
+"""The table: every verb there is. HTTP routes, the OpenAPI document and MCP tools are made from it."""
+
+from __future__ import annotations
+
+from mnemon.surfaces.api import entries, granting, oversight, pages, places, recall
+from mnemon.surfaces.api.verb import Verb
+
+VERBS: tuple[Verb, ...] = (
+    *recall.VERBS,
+    *entries.VERBS,
+    *pages.VERBS,
+    *places.VERBS,
+    *oversight.VERBS,
+    *granting.VERBS,
+)
+BY_NAME = {verb.name: verb for verb in VERBS}

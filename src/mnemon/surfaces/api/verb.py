@@ -1,0 +1,125 @@
+"""What a verb is, and the one way to perform one, whichever surface it came through.
+
+An input says what to do and where to look. Who asks is in the pass, and in nothing else: no input has a field for an
+owner, an origin, a principal or a trust, and unknown fields are refused.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict
+
+from mnemon.model.errors import InvalidInput
+from mnemon.model.frozen import dataclass
+from mnemon.model.grant import Capability
+from mnemon.service.access import Access, Pass
+from mnemon.service.workspace import Workspace
+from mnemon.surfaces.cli.data import plain
+
+Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
+_IN_PATH = re.compile(r"\{(\w+)\}")
+
+
+class Given(BaseModel):
+    """An input: exactly these fields."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+class Told(BaseModel):
+    """An output, made from a value of the engine by the names of its fields."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    @classmethod
+    def of(cls, value: Any) -> Self:
+        return cls.model_validate(plain(value))
+
+    def tag(self) -> int | None:
+        """The version of the one thing this is about, where it is about one."""
+        return None
+
+
+class Nothing(Given):
+    """No input."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of a verb: who asks, and the workspace as they may hold it."""
+
+    access: Access
+    given: Pass
+    entered: Workspace | None = None
+
+    @property
+    def workspace(self) -> Workspace:
+        if self.entered is None:
+            raise InvalidInput("this verb needs a workspace", fix="name one")
+        return self.entered
+
+    def at(self, channel: str | None = None, conversation: str | None = None) -> Workspace:
+        """The workspace with a channel or a conversation bound, where they are named."""
+        named = {"channel": channel, "conversation": conversation}
+        keys = {key: value for key, value in named.items() if value is not None}
+        return self.workspace.at(**keys) if keys else self.workspace
+
+    def overseen(self, capability: Capability) -> Workspace:
+        """All of the workspace, for verbs about the whole of it."""
+        return self.access.overseen(self.given, self.workspace, capability)
+
+
+@dataclass(frozen=True, slots=True)
+class Verb:
+    """One thing that a client can ask for. `path` stands under /v1; `{workspace}` in it is not an input.
+
+    A verb with `version_of` changes one thing that has a version: its input has `expected_version`, which over HTTP
+    is the If-Match header, and `version_of` tells which version is there.
+    """
+
+    name: str
+    title: str
+    description: str
+    capability: Capability
+    method: Method
+    path: str
+    input: type[Given]
+    output: type[Told]
+    run: Callable[[Call, Any], Told]
+    mutates: bool = False
+    owner_only: bool = False
+    status: int = 200
+    version_of: Callable[[Call, Any], int] | None = None
+    tool: bool = True  # offered to agents as a tool
+
+    @property
+    def in_workspace(self) -> bool:
+        return "{workspace}" in self.path
+
+    @property
+    def path_fields(self) -> tuple[str, ...]:
+        """The fields of the input that stand in the path."""
+        return tuple(name for name in _IN_PATH.findall(self.path) if name != "workspace")
+
+    @property
+    def other_fields(self) -> tuple[str, ...]:
+        """The fields of the input that stand in the query of a GET or DELETE, else in the body."""
+        taken = {*self.path_fields, *(("expected_version",) if self.version_of else ())}
+        return tuple(name for name in self.input.model_fields if name not in taken)
+
+
+def perform(verb: Verb, access: Access, given: Pass, workspace: str | None, input: Given) -> Told:
+    """Check the pass, enter the workspace, run the verb. What a pass does not include is refused before anything."""
+    call = prepare(verb, access, given, workspace)
+    return verb.run(call, input)
+
+
+def prepare(verb: Verb, access: Access, given: Pass, workspace: str | None) -> Call:
+    given.require(verb.capability)
+    if verb.owner_only:
+        given.require_owner(f"use {verb.title}")
+    entered = access.enter(given, workspace or "") if verb.in_workspace else None
+    return Call(access, given, entered)
