@@ -72,7 +72,7 @@ def test_the_log_names_a_grant_and_not_its_token(store: Store) -> None:
     assert one.digest not in str(events)
 
 
-@pytest.mark.parametrize("lie", ["capabilities = '[\"read\",\"events\"]'", "workspaces = '[\"w9\"]'", "trust = 0"])
+@pytest.mark.parametrize("lie", ['capabilities = \'["read","events"]\'', "workspaces = '[\"w9\"]'", "trust = 0"])
 def test_a_widened_grant_is_found(store: Store, lie: str) -> None:
     """X2, X4: a grant that was changed in the file, past the log, does not pass the check."""
     if not isinstance(store, SqliteStore):

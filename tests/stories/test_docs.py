@@ -164,6 +164,7 @@ def test_every_dependency_is_justified() -> None:
     """K3: each package the project installs is named, with its licence, in a decision."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     required = [*project["dependencies"], *project["optional-dependencies"]["embed"]]
+    required += project["optional-dependencies"]["server"]
     told = "\n".join(page.read_text("utf-8") for page in DECISIONS)
     for requirement in required:
         package = re.split(r"[<>=~! ]", requirement)[0]
@@ -220,7 +221,7 @@ def test_the_api_page_has_every_field_of_a_hit(value: type) -> None:
 
 def test_the_api_page_has_every_event() -> None:
     """X2: every action that the source writes into the log is on the page."""
-    subjects = "entry|named|document|channel|conversation|note|action|workspace|transcript|job"
+    subjects = "entry|named|document|channel|conversation|note|action|workspace|transcript|job|grant"
     source = "\n".join(path.read_text("utf-8") for path in (ROOT / "src" / "mnemon").rglob("*.py"))
     written = set(re.findall(rf'"((?:{subjects})\.[a-z]+)"', source)) | {"conversation.idle", "conversation.archived"}
     assert len(written) > 15

@@ -181,7 +181,6 @@ def ledger(call: Call, given: EntryIn) -> LedgerOut:
 VERBS = (
     Verb(
         "memory_put",
-        "memory.put",
         "Remember one thing that will still matter later: a fact, a decision, a preference, how something is done. "
         "Write it as a full sentence that makes sense on its own, with names instead of pronouns. Do not store "
         "secrets, what is only needed for this turn, or what the project's files already say. Repeating what is known "
@@ -197,7 +196,6 @@ VERBS = (
     ),
     Verb(
         "memory_put_many",
-        "memory.put_many",
         "Remember several things at once: all of them, or none. Use it after a piece of work, for what was learned.",
         Capability.WRITE,
         "POST",
@@ -210,7 +208,6 @@ VERBS = (
     ),
     Verb(
         "memory_list",
-        "memory.list",
         "List the entries of a tier, newest first, by state, kind, category, source or time. For a question use "
         "memory_read, which finds the best answers; this is for looking through.",
         Capability.READ,
@@ -222,7 +219,6 @@ VERBS = (
     ),
     Verb(
         "memory_get",
-        "memory.get",
         "Show one entry in full, by its id.",
         Capability.READ,
         "GET",
@@ -233,7 +229,6 @@ VERBS = (
     ),
     Verb(
         "memory_update",
-        "memory.update",
         "Correct an entry that is wrong or out of date. Its former text is kept. Read it first and give the version "
         "that you read. For something new use memory_put.",
         Capability.WRITE,
@@ -247,7 +242,6 @@ VERBS = (
     ),
     Verb(
         "memory_forget",
-        "memory.forget",
         "Take an entry out of memory because somebody asks for it or because it was never true. Nothing is destroyed: "
         "memory_restore brings it back. What has merely changed is better updated or replaced.",
         Capability.FORGET,
@@ -260,7 +254,6 @@ VERBS = (
     ),
     Verb(
         "memory_restore",
-        "memory.restore",
         "Bring an entry back that was forgotten or replaced; what contradicts it now is retired.",
         Capability.WRITE,
         "POST",
@@ -272,7 +265,6 @@ VERBS = (
     ),
     Verb(
         "memory_history",
-        "memory.history",
         "Show every form that an entry has had, the oldest first, with who changed it and why.",
         Capability.READ,
         "GET",
@@ -283,7 +275,6 @@ VERBS = (
     ),
     Verb(
         "memory_standing",
-        "memory.standing",
         "Show how relevant an entry is now, before any question: importance, decay and use.",
         Capability.READ,
         "GET",
@@ -294,7 +285,6 @@ VERBS = (
     ),
     Verb(
         "memory_ledger",
-        "memory.ledger",
         "Show every event about an entry: what each step of its writing decided, and each change since.",
         Capability.READ,
         "GET",

@@ -56,7 +56,6 @@ def revoke(call: Call, given: GrantIdIn) -> GrantOut:
 VERBS = (
     Verb(
         "grant_list",
-        "grant.list",
         "List all grants, also those that are over.",
         Capability.GRANTS,
         "GET",
@@ -69,7 +68,6 @@ VERBS = (
     ),
     Verb(
         "grant_create",
-        "grant.create",
         "Let another client in. The answer has its token, this once.",
         Capability.GRANTS,
         "POST",
@@ -84,7 +82,6 @@ VERBS = (
     ),
     Verb(
         "grant_revoke",
-        "grant.revoke",
         "End a grant; its token opens nothing from now on.",
         Capability.GRANTS,
         "DELETE",

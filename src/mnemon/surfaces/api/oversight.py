@@ -27,7 +27,6 @@ def events(call: Call, given: EventsIn) -> EventsOut:
 VERBS = (
     Verb(
         "event_list",
-        "event.list",
         "Look into the event log of a workspace: every change, oldest first, without the texts.",
         Capability.EVENTS,
         "GET",

@@ -49,7 +49,6 @@ def version(call: Call, given: NameIn) -> int:
 VERBS = (
     Verb(
         "named_list",
-        "named.list",
         "List the author's standing pages, such as VOICE and SOUL: how to write, what to keep to. They are guidance.",
         Capability.READ,
         "GET",
@@ -60,7 +59,6 @@ VERBS = (
     ),
     Verb(
         "named_get",
-        "named.get",
         "Show one of the author's pages in full.",
         Capability.READ,
         "GET",
@@ -71,7 +69,6 @@ VERBS = (
     ),
     Verb(
         "named_edit",
-        "named.edit",
         "Write one of the author's pages. Only the author can; propose a change in words instead.",
         Capability.NAMED_WRITE,
         "PUT",
@@ -86,7 +83,6 @@ VERBS = (
     ),
     Verb(
         "named_history",
-        "named.history",
         "Show every form that a page has had, the oldest first.",
         Capability.READ,
         "GET",

@@ -102,7 +102,6 @@ def clear_notes(call: Call, given: ConversationIn) -> ClearedOut:
 VERBS = (
     Verb(
         "workspace_list",
-        "workspace.list",
         "List the workspaces that this pass is for. A workspace is one project's memory, apart from all others.",
         Capability.READ,
         "GET",
@@ -113,7 +112,6 @@ VERBS = (
     ),
     Verb(
         "channel_list",
-        "channel.list",
         "List the channels that this pass takes part in: topics that several conversations share.",
         Capability.READ,
         "GET",
@@ -124,7 +122,6 @@ VERBS = (
     ),
     Verb(
         "channel_create",
-        "channel.create",
         "Make a channel for a topic that will come up in several conversations.",
         Capability.CONVERSATIONS,
         "POST",
@@ -137,7 +134,6 @@ VERBS = (
     ),
     Verb(
         "conversation_list",
-        "conversation.list",
         "List the conversations that this pass takes part in.",
         Capability.READ,
         "GET",
@@ -148,7 +144,6 @@ VERBS = (
     ),
     Verb(
         "conversation_start",
-        "conversation.start",
         "Begin a conversation: working context and notes that end with it.",
         Capability.CONVERSATIONS,
         "POST",
@@ -161,7 +156,6 @@ VERBS = (
     ),
     Verb(
         "conversation_end",
-        "conversation.end",
         "End a conversation: what lives only in it goes. Put what should last into a lasting tier first.",
         Capability.CONVERSATIONS,
         "POST",
@@ -173,7 +167,6 @@ VERBS = (
     ),
     Verb(
         "conversation_archive",
-        "conversation.archive",
         "Put a conversation away for good.",
         Capability.CONVERSATIONS,
         "POST",
@@ -186,7 +179,6 @@ VERBS = (
     ),
     Verb(
         "note_list",
-        "note.list",
         "Show all working notes of a conversation.",
         Capability.READ,
         "GET",
@@ -197,7 +189,6 @@ VERBS = (
     ),
     Verb(
         "note_read",
-        "note.read",
         "Show one working note of a conversation.",
         Capability.READ,
         "GET",
@@ -208,7 +199,6 @@ VERBS = (
     ),
     Verb(
         "note_write",
-        "note.write",
         "Write a working note: an intermediate result or a plan for this conversation alone. What should outlast it is "
         "for memory_put.",
         Capability.CONVERSATIONS,
@@ -221,7 +211,6 @@ VERBS = (
     ),
     Verb(
         "note_clear",
-        "note.clear",
         "Remove one working note of a conversation.",
         Capability.CONVERSATIONS,
         "DELETE",
@@ -233,7 +222,6 @@ VERBS = (
     ),
     Verb(
         "note_clear_all",
-        "note.clear_all",
         "Remove all working notes of a conversation.",
         Capability.CONVERSATIONS,
         "DELETE",

@@ -81,7 +81,6 @@ class Verb:
     """
 
     name: str
-    title: str
     description: str
     capability: Capability
     method: Method
@@ -94,6 +93,11 @@ class Verb:
     status: int = 200
     version_of: Callable[[Call, Any], int] | None = None
     tool: bool = True  # offered to agents as a tool
+
+    @property
+    def title(self) -> str:
+        """The name with a dot, as people read it: memory.put."""
+        return self.name.replace("_", ".", 1)
 
     @property
     def in_workspace(self) -> bool:
