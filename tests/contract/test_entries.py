@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -251,6 +252,17 @@ def test_census_counts_by_scope_and_state(store: Store) -> None:
     commit(store, put(entry("a")), put(entry("b")), put(entry("c", state=State.STALE)), put(entry("d", scope=ROOM)))
     counted = {c.scope: dict(c.states) for c in store.census()}
     assert counted == {WORK: {State.ACTIVE: 2, State.STALE: 1}, ROOM: {State.ACTIVE: 1}}
+
+
+def test_arrivals_count_what_was_written_on_each_day(store: Store) -> None:
+    """U5: growth by tier, a day being one of UTC; what was retired since still arrived then."""
+    late = datetime(2026, 3, 1, 23, 30, tzinfo=UTC)
+    days = [late, late, late + timedelta(hours=1)]
+    first, *_ = written = [entry(f"n{i}", created_at=day) for i, day in enumerate(days)]
+    commit(store, *map(put, written), put(entry("elsewhere", scope=ROOM, created_at=late)))
+    commit(store, move(first, State.FORGOTTEN))
+    counted = [(a.day.isoformat(), a.tier, a.count) for a in store.arrivals()]
+    assert counted == [("2026-03-01", ROOM.tier, 1), ("2026-03-01", WORK.tier, 2), ("2026-03-02", WORK.tier, 1)]
 
 
 def test_lone_surrogates_are_refused(store: Store) -> None:

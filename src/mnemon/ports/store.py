@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import field
-from datetime import datetime
+from datetime import date, datetime
 from typing import Any, Literal, Protocol
 
 from mnemon.model.conversation import Channel, Conversation, Note, Status, WorkspaceInfo
@@ -350,6 +350,15 @@ class Census:
     states: Mapping[State, int]
 
 
+@dataclass(frozen=True, slots=True)
+class Arrivals:
+    """How many entries were first written on one day (UTC) in one tier, whatever became of them."""
+
+    day: date
+    tier: str
+    count: int
+
+
 class Store(ItemStore, PipelineStore, AccessStore, Protocol):
     """One database. All methods may be called from any thread; values returned are frozen."""
 
@@ -387,6 +396,9 @@ class Store(ItemStore, PipelineStore, AccessStore, Protocol):
         ...
 
     def census(self) -> list[Census]: ...
+    def arrivals(self) -> list[Arrivals]:
+        """By day and tier, the oldest first."""
+        ...
 
     # Finding
     def keyword(self, selection: Selection, terms: Sequence[str], limit: int) -> KeywordMatches: ...

@@ -28,6 +28,7 @@ from mnemon.service import (
     queueing,
     reading,
     revising,
+    surveying,
     talking,
     tracing,
     undoing,
@@ -37,6 +38,7 @@ from mnemon.service import standing as pages
 from mnemon.service.journaling import Slog
 from mnemon.service.reading import Question, Recall
 from mnemon.service.room import Room
+from mnemon.service.surveying import Said, Survey
 from mnemon.service.talking import Ended
 from mnemon.service.undoing import Undone
 from mnemon.service.writing import Memo, Written
@@ -291,6 +293,14 @@ class Workspace:
         """Counts by scope and state, private entries included: this workspace's and the account's. The author's."""
         self.room.require_author("count all entries")
         return [*self.room.local.census(), *self.room.account.census()]
+
+    def survey(self) -> Survey:
+        """The workspace at a glance: counts, growth, what fades, what waits. The author's."""
+        return surveying.survey(self.room)
+
+    def evidence(self, id: str) -> list[Said]:
+        """The words that an entry rests on, as they were said."""
+        return surveying.evidence(self.room, id)
 
     # Standing content
 

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 
 from mnemon.adapters.store import memory_items, rules
 from mnemon.adapters.store.memory_grants import GrantReads, Grants
@@ -27,6 +27,7 @@ from mnemon.ports.access import DropAnswer, ForgetAnswers, SaveAnswer, SaveGrant
 from mnemon.ports.embedder import EmbeddingModel, Vector
 from mnemon.ports.items import DropItem, FoundItem, ItemQuery, SaveItem, SaveItemVectors, UnembeddedItem
 from mnemon.ports.store import (
+    Arrivals,
     Census,
     DropEntry,
     DropNotes,
@@ -243,6 +244,10 @@ class MemoryStore(BackgroundReads, GrantReads):
         for entry in self._state.entries.values():
             counts.setdefault(entry.scope, Counter())[entry.state] += 1
         return [Census(scope, dict(states)) for scope, states in counts.items()]
+
+    def arrivals(self) -> list[Arrivals]:
+        days = Counter((e.created_at.astimezone(UTC).date(), e.scope.tier) for e in self._state.entries.values())
+        return [Arrivals(day, tier, count) for (day, tier), count in sorted(days.items())]
 
     # Finding
 

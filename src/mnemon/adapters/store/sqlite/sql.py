@@ -134,6 +134,12 @@ CENSUS = """
 SELECT s.tier, s.anchor, e.state, count(*) FROM entries AS e JOIN scopes AS s ON s.id = e.scope_id
 GROUP BY s.id, e.state ORDER BY s.id
 """
+# By way of partitions, so that an index has all that is asked of entries.
+ARRIVALS = """
+SELECT date(e.created_at / 1000000, 'unixepoch') AS day, s.tier, count(*)
+FROM entries AS e JOIN partitions AS p ON p.id = e.partition_id JOIN scopes AS s ON s.id = p.scope_id
+GROUP BY day, s.tier ORDER BY day, s.tier
+"""
 MARK = "SELECT created_at, rowid FROM entries WHERE id = ?"
 
 # A filter left empty is bound as NULL. The lists are uncorrelated, so SQLite reads each of them once.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from datetime import datetime
+from datetime import date, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -46,6 +46,7 @@ from mnemon.ports.embedder import EmbeddingModel, Vector
 from mnemon.ports.items import FoundItem, ItemQuery, UnembeddedItem
 from mnemon.ports.pipeline import Said
 from mnemon.ports.store import (
+    Arrivals,
     Census,
     DropEntry,
     Finding,
@@ -159,6 +160,10 @@ class SqliteStore:
             for tier, anchor, state, count in all_rows(db, sql.CENSUS):
                 counts.setdefault(scope_of(tier, anchor), {})[State(state)] = count
         return [Census(scope, states) for scope, states in counts.items()]
+
+    def arrivals(self) -> list[Arrivals]:
+        with self._connections.reading() as db:
+            return [Arrivals(date.fromisoformat(day), *rest) for day, *rest in all_rows(db, sql.ARRIVALS)]
 
     # Finding
 
