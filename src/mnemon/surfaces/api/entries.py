@@ -91,6 +91,7 @@ class ListIn(Given):
     state: str | None = Field(None, description="active, held, stale, forgotten, superseded, archived, …")
     kind: str | None = Field(None, description="semantic, episodic or procedural.")
     category: str | None = None
+    tag: str | None = Field(None, description="Only what has this tag.")
     source: str | None = Field(None, description="Who it was learned from.")
     curator: str | None = Field(None, description="agent, author or import.")
     since: datetime | None = Field(None, description="Written at or after this time.")
@@ -106,6 +107,8 @@ def entries(call: Call, given: ListIn) -> EntriesOut:
     tier = given.tier or default_tier(here.spec)
     names = ("state", "kind", "category", "source", "curator", "since", "until")
     conditions = {name: value for name in names if (value := getattr(given, name)) is not None}
+    if given.tag:
+        conditions["tags"] = [given.tag]
     if given.q:
         seen = given.everything
         found = here.read(given.q, tier=tier, limit=given.limit, held=seen, history=seen, count=False, **conditions)

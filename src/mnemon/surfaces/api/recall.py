@@ -12,7 +12,7 @@ from mnemon.surfaces.api.shapes import ContextOut, RecallOut, TraceOut
 from mnemon.surfaces.api.verb import Call, Given, Verb
 
 
-class ReadIn(Given):
+class QuestionIn(Given):
     query: str = Field(description="What you want to know, in the words you would use for a person.")
     tiers: list[str] = Field(default=[], description="Only these tiers; all within reach if left out.")
     channel: str | None = Field(None, description="Channel to look in as well, by name or id.")
@@ -23,6 +23,7 @@ class ReadIn(Given):
     category: str | None = None
     tags: list[str] = Field(default=[], description="Only entries that have all of these.")
     source: str | None = Field(None, description="Only what was learned from this one.")
+    curator: str | None = Field(None, description="Only what an agent, the author or an import wrote.")
     state: str | None = Field(None, description="Only entries in this state.")
     since: datetime | None = Field(None, description="Only what was written at or after this time.")
     until: datetime | None = Field(None, description="Only what was written before this time.")
@@ -31,7 +32,7 @@ class ReadIn(Given):
     as_of: datetime | None = Field(None, description="As it was known to be at this time.")
 
     def options(self) -> dict[str, Any]:
-        names = ("kind", "category", "source", "state", "since", "until", "as_of", "limit")
+        names = ("kind", "category", "source", "curator", "state", "since", "until", "as_of", "limit")
         found = {name: value for name in names if (value := getattr(self, name)) is not None}
         if self.tags:
             found["tags"] = self.tags
@@ -44,12 +45,16 @@ class ReadIn(Given):
         }
 
 
+class ReadIn(QuestionIn):
+    count: bool = Field(True, description="Whether this is a use of what it finds, which then fades more slowly.")
+
+
 def read(call: Call, given: ReadIn) -> RecallOut:
     here = call.at(given.channel, given.conversation)
-    return RecallOut.of(here.read(given.query, **given.options()))
+    return RecallOut.of(here.read(given.query, count=given.count, **given.options()))
 
 
-class WhyIn(ReadIn):
+class WhyIn(QuestionIn):
     id: str = Field(description="Id of the entry in question.")
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mnemon.surfaces.api import entries, granting, oversight, pages, places, recall
+from mnemon.surfaces.api import entries, granting, oversight, pages, places, recall, surveying
 from mnemon.surfaces.api.verb import Verb
 
 VERBS: tuple[Verb, ...] = (
@@ -11,6 +11,7 @@ VERBS: tuple[Verb, ...] = (
     *pages.VERBS,
     *places.VERBS,
     *oversight.VERBS,
+    *surveying.VERBS,
     *granting.VERBS,
 )
 BY_NAME = {verb.name: verb for verb in VERBS}
