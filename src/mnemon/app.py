@@ -172,6 +172,7 @@ class Mnemon:
         # Loaded when asked for: all kinds of work come with it, and most who remember something run none of it here.
         manning = import_module("mnemon.service.manning")
         options = {"chat": model, "clock": self._clock, "budget": self.settings.budget, "tell": tell}
+        options["span"] = import_module("mnemon.adapters.telemetry").opentelemetry_spans()
         made: Crew = manning.crew(threads, self.workspaces, self._open_room, **options)
         return made
 

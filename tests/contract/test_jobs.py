@@ -8,6 +8,7 @@ import pytest
 
 from mnemon.model.errors import Conflict, InvalidTransition, LostClaim, NotFound
 from mnemon.model.job import Job, JobDraft, JobState
+from mnemon.model.telemetry import PointQuery
 from mnemon.ports.pipeline import (
     CancelJob,
     Enqueue,
@@ -61,7 +62,8 @@ def test_the_longest_waiting_due_job_is_taken(store: Store) -> None:
     ask(store, "second")
     assert [take(store).key, take(store).key] == ["first", "second"]
     assert store.claim_job("w", now=later(1), lease_until=later(2)) is None
-    assert store.next_run() == later(50)
+    assert store.next_run() == store.next_run(["observe"]) == later(50)
+    assert store.next_run(["other"]) is None
     assert take(store, 50).key == "late"
     assert store.claim_job("w", now=later(51), lease_until=later(55), kinds=["other"]) is None
 
@@ -108,6 +110,8 @@ def test_crashes_count_as_attempts(store: Store) -> None:
     (dead,) = store.jobs(states=[JobState.DEAD])
     assert dead.attempts == 2
     assert "attempt 2 of 2" in dead.error
+    (told,) = store.points(PointQuery(action="job.dead"))
+    assert (told.component, told.level, told.success, told.metadata["job"]) == ("observe", "error", False, dead.id)
 
 
 def test_a_failed_job_waits_and_then_dies(store: Store) -> None:

@@ -151,7 +151,7 @@ def test_a_broken_workspace_does_not_stop_the_others() -> None:
     """T06: its store cannot be read; it is told, left alone for a while, and the others are served."""
 
     class Broken(MemoryStore):
-        def next_run(self) -> Any:
+        def next_run(self, kinds: Any = None) -> Any:
             raise StoreBusy("held too long")
 
     good = Shop(lambda task: {})

@@ -40,7 +40,8 @@ def ask(
         task.allowance.check(chat)
         began, bill = time.monotonic(), _Bill()
         try:
-            data = _answer(chat, prompt, content, read, timeout, bill)
+            with task.span("model.answer", {"mnemon.model": chat.name, "mnemon.step": step}):
+                data = _answer(chat, prompt, content, read, timeout, bill)
         except ChatError as error:
             task.allowance.failed(chat, error)
             about: dict[str, Any] = {"step": step, "error": error.code, **bill.about(chat)}

@@ -20,6 +20,7 @@ from mnemon.ports.chat import Chat, Usage
 from mnemon.ports.clock import Clock
 from mnemon.ports.pipeline import Emit, JournalStep, Spend
 from mnemon.ports.store import Operation, Store, Transaction
+from mnemon.ports.tracing import Span, no_span
 
 SOURCE = "worker"
 
@@ -64,6 +65,7 @@ class Task:
     actor: Actor
     chat: Chat | None = None
     allowance: Allowance = field(default_factory=Allowance)
+    span: Span = no_span
     _journal: dict[str, Any] | None = None
 
     # Steps

@@ -19,7 +19,6 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import field
 from datetime import datetime, timedelta
 from typing import Any, Literal, Protocol
@@ -36,6 +35,7 @@ from mnemon.ports.chat import Chat
 from mnemon.ports.clock import Clock
 from mnemon.ports.pipeline import Enqueue, FailJob, FinishJob, PostponeJob
 from mnemon.ports.store import Operation, Store, Transaction
+from mnemon.ports.tracing import Span, no_span
 
 LEASE = timedelta(seconds=60)
 LOOK = timedelta(seconds=30)  # how often triggers are asked
@@ -87,7 +87,6 @@ class Stop(Protocol):
 
 
 Tell = Callable[[Run | Trouble], None]
-Span = Callable[[str, Mapping[str, Any]], AbstractContextManager[Any]]
 
 
 class Worker:
@@ -102,7 +101,7 @@ class Worker:
         lease: timedelta = LEASE,
         dice: Callable[[], float] = random.random,
         tell: Tell = lambda what: None,
-        span: Span = lambda name, about: nullcontext(),
+        span: Span = no_span,
     ) -> None:
         self.name = name or f"{os.getpid()}-{secrets.token_hex(3)}"
         self._stations = stations
@@ -188,17 +187,18 @@ class Worker:
         if self._resting.get(station.workspace, now) > now:
             return None
         try:
-            due = station.store.next_run()
-            if due is None or due > now:
-                return None
             kinds = tuple(station.handlers)
+            due = station.store.next_run(kinds)
+            if due is None or due > now:
+                return None  # looking is free; claiming takes the write lock
             return station.store.claim_job(self.name, now=now, lease_until=now + self._lease, kinds=kinds)
         except MnemonError as error:
             self._trouble(station, error)
             return None
 
     def _attempt(self, station: Station, job: Job) -> Run:
-        task = Task(job, station.store, self._clock, station.actor(job.kind), self._chat, self._allowance)
+        actor = station.actor(job.kind)
+        task = Task(job, station.store, self._clock, actor, self._chat, self._allowance, self._span)
         began = time.monotonic()
         self._hand = (station, job)
         try:
@@ -214,7 +214,7 @@ class Worker:
     def _outcome(self, station: Station, task: Task) -> Run:
         job = task.job
         try:
-            with self._span(f"mnemon.{job.kind}", {"job": job.id, "attempt": job.attempts}):
+            with task.span(f"job.{job.kind}", {"mnemon.job": job.id, "mnemon.attempt": job.attempts}):
                 result = station.handlers[job.kind](task)
         except LostClaim as error:
             return Run(station.workspace, job, "lost", 0.0, error=said(error))
@@ -288,7 +288,7 @@ class Worker:
         now, soonest = self._clock.now(), WAKE
         for station in stations:
             try:
-                due = station.store.next_run()
+                due = station.store.next_run(tuple(station.handlers))
             except MnemonError as error:
                 self._trouble(station, error)
                 continue

@@ -158,7 +158,8 @@ class PipelineStore(Protocol):
     ) -> Job | None:
         """Take the job that has waited longest: queued and due, or running with a lease that has run out.
 
-        Its claim and its attempts rise by one. A job whose last attempt ended with its lease is dead instead.
+        Its claim and its attempts rise by one. A job whose last attempt ended with its lease is dead instead,
+        and has its report.
         """
         ...
 
@@ -178,8 +179,8 @@ class PipelineStore(Protocol):
         ...
 
     def queue_depth(self) -> dict[JobState, int]: ...
-    def next_run(self) -> datetime | None:
-        """When the next job is due, or the next lease runs out."""
+    def next_run(self, kinds: Collection[str] | None = None) -> datetime | None:
+        """When the next job of these kinds is due, or the next lease of one runs out."""
         ...
 
     # Transcripts

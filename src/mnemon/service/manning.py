@@ -14,6 +14,7 @@ from mnemon.pipeline.guard import Guard
 from mnemon.pipeline.worker import Station, Tell, Trouble, Worker, said
 from mnemon.ports.chat import Chat
 from mnemon.ports.clock import Clock
+from mnemon.ports.tracing import Span, no_span
 from mnemon.service import working
 from mnemon.service.room import Room
 
@@ -56,6 +57,7 @@ def crew(
     clock: Clock,
     budget: Budget,
     tell: Tell | None = None,
+    span: Span | None = None,
 ) -> Crew:
     if chat is not None and budget.cost is not None and budget.price(chat.name) is None:
         raise InvalidInput(
@@ -65,4 +67,5 @@ def crew(
     told = tell or (lambda what: None)
     guard = Guard(clock, budget, Stations(workspaces, room, told).spent)
     each = [Stations(workspaces, room, told) for _ in range(threads)]
-    return Crew([Worker(here, clock=clock, chat=chat, allowance=guard, tell=told) for here in each])
+    seen = span or no_span
+    return Crew([Worker(here, clock=clock, chat=chat, allowance=guard, tell=told, span=seen) for here in each])

@@ -170,6 +170,7 @@ class Background:
         for job in [j for j in self.jobs.values() if _expired(j, now) and j.attempts >= j.max_attempts]:
             error = f"its worker stopped without a word on attempt {job.attempts} of {job.max_attempts}"
             self._put(job, now, state=JobState.DEAD, error=error)
+            self.points = (*self.points, rules.buried(now, job.id, job.kind, job.attempts, error))
         due = [
             job
             for job in self.jobs.values()
@@ -222,8 +223,8 @@ class BackgroundReads:
     def queue_depth(self) -> dict[JobState, int]:
         return dict(Counter(job.state for job in self.background.jobs.values()))
 
-    def next_run(self) -> datetime | None:
-        jobs = self.background.jobs.values()
+    def next_run(self, kinds: Collection[str] | None = None) -> datetime | None:
+        jobs = [job for job in self.background.jobs.values() if kinds is None or job.kind in kinds]
         due = [job.run_after for job in jobs if job.state is JobState.QUEUED]
         return min([*due, *(j.lease_until for j in jobs if j.lease_until is not None)], default=None)
 

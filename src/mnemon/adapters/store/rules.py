@@ -15,6 +15,7 @@ from mnemon.model.conversation import Conversation, Note
 from mnemon.model.entry import Entry
 from mnemon.model.errors import Conflict, InvalidInput, InvalidTransition, LostClaim, NotFound, Refused
 from mnemon.model.job import FINISHED, JobState
+from mnemon.model.telemetry import Point
 from mnemon.model.values import VISIBILITY, State
 from mnemon.ports.embedder import Vector
 from mnemon.ports.store import Embedding, SaveNote, Selection
@@ -135,6 +136,12 @@ def lost_claim(job: str) -> LostClaim:
 def check_revivable(job: str, state: JobState) -> None:
     if state not in (JobState.DEAD, JobState.CANCELLED):
         raise InvalidTransition(f"job {job} is {state}; only a dead or cancelled one can be retried", fix="wait for it")
+
+
+def buried(at: datetime, job: str, kind: str, attempts: int, error: str) -> Point:
+    """The report of a job whose last worker could give none itself."""
+    about = {"job": job, "attempt": attempts, "error": error}
+    return Point(at, "error", "worker", kind, f"job.{JobState.DEAD}", False, 0.0, about)
 
 
 def check_cancellable(job: str, state: JobState) -> None:

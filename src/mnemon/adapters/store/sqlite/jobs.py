@@ -11,6 +11,7 @@ import apsw
 
 from mnemon.adapters.store import rules
 from mnemon.adapters.store.sqlite import pipeline_sql as sql
+from mnemon.adapters.store.sqlite import telemetry
 from mnemon.adapters.store.sqlite.query import Row, all_rows, one_row, one_value
 from mnemon.adapters.store.sqlite.rows import json_list, micros, micros_or_none, moment, moment_or_none
 from mnemon.model.errors import Conflict
@@ -83,7 +84,8 @@ def claim(
     db: apsw.Connection, worker: str, now: datetime, lease_until: datetime, kinds: Collection[str] | None
 ) -> Job | None:
     """Inside a write transaction, so that two workers cannot take one job."""
-    db.execute(sql.BURY_JOBS, {"now": micros(now)})
+    for id, kind, attempts, error in all_rows(db, sql.BURY_JOBS, {"now": micros(now)}):
+        telemetry.emit(db, rules.buried(now, id, kind, attempts, error))
     wanted = None if kinds is None else json_list(kinds)
     times = {"now": micros(now), "lease_until": micros(lease_until)}
     row = one_row(db, sql.CLAIM_JOB, {"worker": worker, "kinds": wanted, **times})
@@ -115,8 +117,9 @@ def depth(db: apsw.Connection) -> dict[JobState, int]:
     return {JobState(state): count for state, count in all_rows(db, sql.QUEUE_DEPTH)}
 
 
-def next_run(db: apsw.Connection) -> datetime | None:
-    return moment_or_none(one_value(db, sql.NEXT_RUN))
+def next_run(db: apsw.Connection, kinds: Collection[str] | None) -> datetime | None:
+    wanted = None if kinds is None else json_list(kinds)
+    return moment_or_none(one_value(db, sql.NEXT_RUN, {"kinds": wanted}))
 
 
 def _job(row: Row) -> Job:

@@ -21,6 +21,7 @@ BURY_JOBS = """
 UPDATE jobs SET state = 'dead', updated_at = :now, lease_until = NULL,
     error = 'its worker stopped without a word on attempt ' || attempts || ' of ' || max_attempts
 WHERE state = 'running' AND lease_until <= :now AND attempts >= max_attempts
+RETURNING id, kind, attempts, error
 """
 CLAIM_JOB = f"""
 UPDATE jobs SET state = 'running', claim = claim + 1, attempts = attempts + 1, worker = :worker,
@@ -70,8 +71,10 @@ JOB = _JOB + "WHERE id = :id OR key = :id ORDER BY id = :id DESC LIMIT 1"
 QUEUE_DEPTH = "SELECT state, count(*) FROM jobs GROUP BY state"
 NEXT_RUN = """
 SELECT min(at) FROM (
-    SELECT min(run_after) AS at FROM jobs WHERE state = 'queued'
-    UNION ALL SELECT min(lease_until) FROM jobs WHERE state = 'running'
+    SELECT min(run_after) AS at FROM jobs
+    WHERE state = 'queued' AND (:kinds IS NULL OR kind IN (SELECT value FROM json_each(:kinds)))
+    UNION ALL SELECT min(lease_until) FROM jobs
+    WHERE state = 'running' AND (:kinds IS NULL OR kind IN (SELECT value FROM json_each(:kinds)))
 )
 """
 

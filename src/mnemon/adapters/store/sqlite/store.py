@@ -275,9 +275,9 @@ class SqliteStore:
         with self._connections.reading() as db:
             return job_rows.depth(db)
 
-    def next_run(self) -> datetime | None:
+    def next_run(self, kinds: Collection[str] | None = None) -> datetime | None:
         with self._connections.reading() as db:
-            return job_rows.next_run(db)
+            return job_rows.next_run(db, kinds)
 
     # Transcripts, amendments, telemetry
 

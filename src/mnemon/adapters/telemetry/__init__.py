@@ -1,0 +1,34 @@
+"""Spans for OpenTelemetry, where a program has it: one for each job and each question to a model.
+
+Without the package there are none, and without an SDK that the program has set up they go nowhere: nothing leaves the
+machine unless somebody has arranged for it. What a failure said is not in a span, because it might quote a memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any
+
+from mnemon.ports.tracing import Span
+
+
+def opentelemetry_spans() -> Span | None:
+    try:
+        trace = import_module("opentelemetry.trace")
+    except ImportError:
+        return None
+    tracer = trace.get_tracer("mnemon")
+    quiet = {"record_exception": False, "set_status_on_exception": False}
+
+    @contextmanager
+    def span(name: str, about: Mapping[str, Any]) -> Iterator[None]:
+        with tracer.start_as_current_span(name, attributes=dict(about), **quiet) as current:
+            try:
+                yield
+            except Exception as error:
+                current.set_status(trace.StatusCode.ERROR, type(error).__name__)
+                raise
+
+    return span
