@@ -27,7 +27,22 @@ from mnemon.ports.store import (
     Transaction,
     Verdict,
 )
-from tests.helpers.stores import ACTOR, MODEL, NOW, OPEN, channel, commit, conversation, entry, move, named, put, unit
+from tests.helpers.stores import (
+    ACTOR,
+    MODEL,
+    NOW,
+    OPEN,
+    channel,
+    commit,
+    conversation,
+    entry,
+    later,
+    move,
+    named,
+    put,
+    stored,
+    unit,
+)
 
 
 def test_every_change_leaves_an_event(store: Store) -> None:
@@ -142,3 +157,18 @@ def test_operations_see_the_ones_before_them(store: Store) -> None:
     ]
     with pytest.raises(Conflict):
         commit(store, put(f))
+
+
+def test_what_there_is_and_what_happened_is_counted(store: Store) -> None:
+    """T2: entries by tier, state, kind, category and source; events by action; both since a time."""
+    old = entry("one", created_at=later(-60), source="user")
+    commit(store, put(old), put(entry("two", source="user")), put(entry("three", source="page")))
+    commit(store, move(stored(store, old), State.FORGOTTEN))
+    shares = [(s.state, s.source, s.count, s.added) for s in store.shares(later(-1))]
+    assert shares == [
+        (State.ACTIVE, "page", 1, 1),
+        (State.ACTIVE, "user", 1, 1),
+        (State.FORGOTTEN, "user", 1, 0),
+    ]
+    assert store.event_counts(later(-1)) == {"entry.added": 3, "entry.forgotten": 1}
+    assert store.event_counts(later(1)) == {}

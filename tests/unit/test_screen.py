@@ -17,6 +17,7 @@ from mnemon.spec import load_preset, load_taxonomy
 from mnemon.spec.types import MemorySpec, SanitizationGate
 from mnemon.write.draft import Canonical, Draft, Proposal, Setting, run
 from mnemon.write.screen import SCREEN, trigram_overlap
+from mnemon.write.transforms import TRANSFORMS
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
 CHAPTER = "The old harbour of Veyra had three lighthouses, and only the eldest was still lit by the keeper's daughter."
@@ -215,3 +216,21 @@ def test_sanitization_changes_are_recorded() -> None:
 def test_any_text_gets_a_verdict(content: str, trust: Trust) -> None:
     """W2, T37: no text makes the screen fail, and it always ends in allow, hold or discard."""
     assert screened(content, trust=trust).gate.verdict in set(Gate)
+
+
+@pytest.mark.parametrize(
+    ("trust", "begins"),
+    [(Trust.AUTHOR, "The mill"), (Trust.AGENT, "An agent noted: The mill"), (Trust.UNTRUSTED, "Claimed by an unknown")],
+)
+def test_text_is_hedged_by_where_it_comes_from(trust: Trust, begins: str) -> None:
+    """W6: a reader in another scope is told how far to believe it, once."""
+    hedged, _ = TRANSFORMS["hedge_by_provenance"]("The mill stands empty", trust)
+    assert hedged.startswith(begins)
+    assert TRANSFORMS["hedge_by_provenance"](hedged, trust) == (hedged, 0)
+
+
+def test_what_is_marked_as_reserved_does_not_cross() -> None:
+    """W6: only the part of a text that its writer left open passes the boundary."""
+    text = "The mill stands empty.\nInternal: the owner is ill.\nIt was sold [private]for 40[/private] in May."
+    assert TRANSFORMS["auth_scoped_subset"](text) == ("The mill stands empty.\nIt was sold  in May.", 2)
+    assert TRANSFORMS["auth_scoped_subset"]("[confidential] all of it") == ("", 1)

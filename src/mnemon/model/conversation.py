@@ -10,6 +10,8 @@ from typing import Any
 from mnemon.model.errors import InvalidTransition
 from mnemon.model.frozen import dataclass
 
+SUMMARY_TAG = "conversation-summary"  # of the entry that carries a conversation on when it has ended
+
 
 class Status(StrEnum):
     ACTIVE = "active"

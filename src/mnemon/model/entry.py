@@ -10,6 +10,8 @@ from mnemon.model.frozen import dataclass
 from mnemon.model.transcript import Quote
 from mnemon.model.values import SHARED, Authority, Curator, Gate, Kind, Lifetime, Origin, State, Trust
 
+DISPOSITION, EXEMPT = "disposition", "exempt"  # in an entry's metadata
+
 
 @dataclass(frozen=True, slots=True)
 class Scope:
@@ -101,6 +103,11 @@ class Entry:
 
     def ended_by(self, at: datetime) -> bool:
         return self.invalid_at is not None and self.invalid_at <= at
+
+    @property
+    def exempt(self) -> bool:
+        """Whether somebody decided that it shall not fade."""
+        return self.metadata.get(DISPOSITION) == EXEMPT
 
     @property
     def authority(self) -> Authority:

@@ -359,6 +359,19 @@ class Arrivals:
     count: int
 
 
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Entries that are alike in all of this: how many, and how many of them were written since the time asked for."""
+
+    tier: str
+    state: State
+    kind: Kind
+    category: str
+    source: str
+    count: int
+    added: int
+
+
 class Store(ItemStore, PipelineStore, AccessStore, Protocol):
     """One database. All methods may be called from any thread; values returned are frozen."""
 
@@ -400,6 +413,10 @@ class Store(ItemStore, PipelineStore, AccessStore, Protocol):
         """By day and tier, the oldest first."""
         ...
 
+    def shares(self, since: datetime) -> list[Share]:
+        """All entries counted by tier, state, kind, category (empty for none) and source, the most first."""
+        ...
+
     # Finding
     def keyword(self, selection: Selection, terms: Sequence[str], limit: int) -> KeywordMatches: ...
     def nearest(self, selection: Selection, model: EmbeddingModel, vector: Vector, limit: int) -> list[Neighbour]:
@@ -425,6 +442,10 @@ class Store(ItemStore, PipelineStore, AccessStore, Protocol):
     def events(
         self, *, after: int = 0, limit: int = 1000, subject: str | None = None, action: str | None = None
     ) -> list[Event]: ...
+    def event_counts(self, since: datetime) -> dict[str, int]:
+        """How many events there were of each action since then."""
+        ...
+
     def event_stream(self) -> Iterator[Event]:
         """Every event in order, without holding a lock or the whole log in memory."""
         ...

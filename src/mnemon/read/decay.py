@@ -24,6 +24,8 @@ def decay_factor(
     decay: Decay, entry: Entry, access: Access | None, now: datetime, closed_at: datetime | None = None
 ) -> float:
     """What time has left of an entry, in (0, 1]."""
+    if entry.exempt:
+        return 1.0
     factor = _by_model(decay, entry, access, now, closed_at)
     return factor * decay.stale_factor if entry.state is State.STALE else factor
 

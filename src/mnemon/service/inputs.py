@@ -7,7 +7,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any, TypeVar
 
@@ -140,6 +140,18 @@ def moment(value: object, what: str) -> datetime:
     if not isinstance(value, datetime):
         raise InvalidQuery(f"{what} must be a time, not {type(value).__name__}", fix="pass a datetime")
     return value.astimezone(UTC) if value.tzinfo else value.replace(tzinfo=UTC)
+
+
+_SPAN = re.compile(r"(\d{1,5})\s*([hdw])")
+_HOURS = {"h": 1, "d": 24, "w": 168}
+
+
+def since(value: object, what: str, now: datetime) -> datetime:
+    """A time, or how long ago: 24h, 7d, 2w."""
+    found = _SPAN.fullmatch(value.strip()) if isinstance(value, str) else None
+    if found is None:
+        return moment(value, what)
+    return now - timedelta(hours=int(found[1]) * _HOURS[found[2]])
 
 
 def _from_iso(value: str, what: str) -> datetime:

@@ -17,7 +17,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 
-from mnemon.model.conversation import Conversation, Status
+from mnemon.model.conversation import SUMMARY_TAG, Conversation, Status
 from mnemon.model.entry import Entry
 from mnemon.model.errors import InvalidInput, InvalidTransition, MnemonError, StoreError
 from mnemon.model.events import EventDraft
@@ -38,7 +38,7 @@ from mnemon.service.writing import Memo, Written
 from mnemon.spec.types import Tier
 
 SOURCE = "persist"
-SUMMARY = "conversation-summary"
+SUMMARY = SUMMARY_TAG
 RESERVED = "session:"
 _MARK, _TURN = "session:open", "session:turn:"
 _SHOWN, _CUT = 5, 120

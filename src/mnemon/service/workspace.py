@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from mnemon.model.conversation import Channel, Conversation, Note
 from mnemon.model.entry import Access, Document, Entry, NamedEntry, SourceLink, Version
@@ -43,6 +44,10 @@ from mnemon.service.talking import Ended
 from mnemon.service.undoing import Undone
 from mnemon.service.writing import Memo, Written
 from mnemon.spec.types import MemorySpec
+
+if TYPE_CHECKING:
+    from mnemon.service.counting import Stats
+    from mnemon.upkeep.weighed import Weighed
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,6 +280,26 @@ class Workspace:
         factor = decay_factor(decay, entry, access, self.room.now, closed)
         value = relevance(entry.importance, factor, frequency(access))
         return Standing(entry, access, factor, frequency(access), value, awaits_disposition(decay, value))
+
+    def stats(self, since: datetime | str = "7d") -> Stats:
+        """What is remembered and what happened to it since a time, or for so long: 24h, 7d, 2w. The author's."""
+        moment = inputs.since(since, "since", self.room.now)
+        found: Stats = import_module("mnemon.service.counting").stats(self.room, moment)
+        return found
+
+    def dispositions(self) -> list[Weighed]:
+        """What has faded so far that somebody must decide about it, the most faded first. The author's."""
+        found: list[Weighed] = import_module("mnemon.service.disposing").waiting(self.room)
+        return found
+
+    def dispose(self, id: str, how: str, reason: str = "decided by the author") -> Written:
+        """Decide about an entry that waits: `promote` it to a fact, `exempt` it from decay, or `archive` it."""
+        verbs = ("promote", "exempt", "archive")
+        if how not in verbs:
+            raise InvalidInput(f"{str(how)[:60]!r} is no disposition", fix=f"use one of: {', '.join(verbs)}")
+        decide = getattr(import_module("mnemon.service.disposing"), how)
+        done: Written = decide(self.room, id, inputs.label(reason, "reason"))
+        return done
 
     def history(self, id: str) -> list[Version]:
         """Every form an entry has had, oldest first."""

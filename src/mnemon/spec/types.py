@@ -39,7 +39,7 @@ TRIGGERS = (
     "schedule:daily",
     "schedule:weekly",
 )
-TRANSFORMS = ("strip_identifiers", "redact_secrets")
+TRANSFORMS = ("strip_identifiers", "redact_secrets", "hedge_by_provenance", "auth_scoped_subset")
 AUDIT_RULES = ("keep-persistent", "keep-action-linked", "soft-supersession")
 
 

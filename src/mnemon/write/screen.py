@@ -42,11 +42,13 @@ def sanitise(draft: Draft, setting: Setting) -> Draft:
         if gate.into not in ("", draft.proposal.scope.tier):
             continue
         for name in gate.transforms:
-            content, count = TRANSFORMS[name](content)
+            content, count = TRANSFORMS[name](content, draft.trust)
             changes[name] = changes.get(name, 0) + count
     changed = {name: count for name, count in changes.items() if count}
     if changed:
         draft = replace(draft, content=content).noting("sanitise", "changed", "the spec's gate applies here", **changed)
+        if not content.strip():
+            return _discard(draft, "nothing of it may cross into this tier")
     else:
         draft = draft.noting("sanitise", "unchanged", "nothing to transform")
     if has_hidden_characters(draft.content) and draft.trust < Trust.AUTHOR:

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from typing import Protocol
 
-Transform = Callable[[str], tuple[str, int]]
+from mnemon.model.values import Trust
+
+
+class Transform(Protocol):
+    def __call__(self, text: str, trust: Trust = Trust.AUTHOR) -> tuple[str, int]:
+        """The text as it may pass, given how far its source is trusted, and how many places changed."""
+        ...
+
 
 _IDENTIFIERS = (
     (re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}"), "[email]"),
@@ -24,7 +31,7 @@ _SECRETS = (
 
 
 def _replacing(patterns: tuple[tuple[re.Pattern[str], str], ...]) -> Transform:
-    def transform(text: str) -> tuple[str, int]:
+    def transform(text: str, trust: Trust = Trust.AUTHOR) -> tuple[str, int]:
         total = 0
         for pattern, replacement in patterns:
             text, count = pattern.subn(replacement, text)
@@ -34,7 +41,39 @@ def _replacing(patterns: tuple[tuple[re.Pattern[str], str], ...]) -> Transform:
     return transform
 
 
+# What a reader of another scope should know before the words themselves. The author's own need no such thing.
+_HEDGES = {
+    Trust.AGENT: "An agent noted: ",
+    Trust.IMPORTED: "From an import, not confirmed: ",
+    Trust.UNTRUSTED: "Claimed by an unknown source: ",
+}
+
+
+def _hedged(text: str, trust: Trust = Trust.AUTHOR) -> tuple[str, int]:
+    hedge = _HEDGES.get(trust, "")
+    if not hedge or text.startswith(tuple(_HEDGES.values())):
+        return text, 0
+    return f"{hedge}{text}", 1
+
+
+_RESERVED = (
+    re.compile(r"\[(private|internal|confidential)\].{0,20000}?(?:\[/\1\]|\Z)", re.IGNORECASE | re.DOTALL),
+    re.compile(r"^[ \t>*-]*(?:private|internal|confidential)\s{0,3}:.*(?:\n|\Z)", re.IGNORECASE | re.MULTILINE),
+)
+
+
+def _open_part(text: str, trust: Trust = Trust.AUTHOR) -> tuple[str, int]:
+    """Without what its writer marked as for a narrower circle: spans in [private]…[/private], lines "Internal: …"."""
+    total = 0
+    for pattern in _RESERVED:
+        text, count = pattern.subn("", text)
+        total += count
+    return (text.strip() if total else text), total
+
+
 TRANSFORMS: dict[str, Transform] = {
     "strip_identifiers": _replacing(_IDENTIFIERS),
     "redact_secrets": _replacing(_SECRETS),
+    "hedge_by_provenance": _hedged,
+    "auth_scoped_subset": _open_part,
 }

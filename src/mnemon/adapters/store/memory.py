@@ -22,7 +22,7 @@ from mnemon.model.errors import Conflict
 from mnemon.model.events import GENESIS, Actor, Event, EventDraft, chain_faults, seal
 from mnemon.model.item import Item, Place
 from mnemon.model.job import Job
-from mnemon.model.values import VISIBILITY, State, Visibility
+from mnemon.model.values import VISIBILITY, Kind, State, Visibility
 from mnemon.ports.access import DropAnswer, ForgetAnswers, SaveAnswer, SaveGrant
 from mnemon.ports.embedder import EmbeddingModel, Vector
 from mnemon.ports.items import DropItem, FoundItem, ItemQuery, SaveItem, SaveItemVectors, UnembeddedItem
@@ -46,6 +46,7 @@ from mnemon.ports.store import (
     SaveNote,
     SaveWorkspace,
     Selection,
+    Share,
     TermRow,
     Transaction,
     Unembedded,
@@ -249,6 +250,15 @@ class MemoryStore(BackgroundReads, GrantReads):
         days = Counter((e.created_at.astimezone(UTC).date(), e.scope.tier) for e in self._state.entries.values())
         return [Arrivals(day, tier, count) for (day, tier), count in sorted(days.items())]
 
+    def shares(self, since: datetime) -> list[Share]:
+        all_of, new = Counter[tuple[str, ...]](), Counter[tuple[str, ...]]()
+        for e in self._state.entries.values():
+            key = (e.scope.tier, str(e.state), str(e.kind), e.category.name if e.category else "", e.source)
+            all_of[key] += 1
+            new[key] += e.created_at >= since
+        rows = sorted(all_of.items(), key=lambda row: (-row[1], row[0]))
+        return [Share(k[0], State(k[1]), Kind(k[2]), k[3], k[4], count, new[k]) for k, count in rows]
+
     # Finding
 
     def keyword(self, selection: Selection, terms: Sequence[str], limit: int) -> KeywordMatches:
@@ -364,6 +374,9 @@ class MemoryStore(BackgroundReads, GrantReads):
             if subject in (None, e.subject) and action in (None, e.action)
         ]
         return [_event_copy(e) for e in found[:limit]]
+
+    def event_counts(self, since: datetime) -> dict[str, int]:
+        return dict(sorted(Counter(e.action for e in self._state.events if e.at >= since).items()))
 
     def event_stream(self) -> Iterator[Event]:
         yield from (_event_copy(e) for e in self._state.events)

@@ -77,6 +77,10 @@ GROUPS: dict[str, dict[str, Entry]] = {
         "spec": Entry("spec", "spec", "Show, make, check and compare memory specs."),
         "model": Entry("model", "model", "See and fetch the embedding model."),
         "embed": Entry("model", "embed", "Compute the vectors that are still missing."),
+        "consolidate": Entry("upkeep", "consolidate", "Make few entries out of many, as the spec says, now."),
+        "maintain": Entry("upkeep", "maintain", "Fold copies, mark the never recalled stale, forget the stale, now."),
+        "disposition": Entry("disposition", "disposition", "Decide about what has faded: promote, exempt or archive."),
+        "stats": Entry("stats", "stats", "Count what is remembered, what happened to it, and how the work went."),
         "doctor": Entry("health", "doctor", "Check the stores, and repair what can be derived."),
     },
 }

@@ -130,6 +130,11 @@ WHERE e.id IN (SELECT value FROM json_each(?)) ORDER BY l.place
 IS_LINKED = "SELECT 1 FROM action_links WHERE entry = ? LIMIT 1"
 NEW_ACTION = "INSERT INTO actions (id, description, at) VALUES (?, ?, ?) ON CONFLICT (id) DO NOTHING"
 NEW_LINK = "INSERT INTO action_links (action, entry) VALUES (?, ?) ON CONFLICT (entry, action) DO NOTHING"
+SHARES = """
+SELECT s.tier, e.state, e.kind, coalesce(e.category, ''), e.source, count(*), sum(e.created_at >= ?)
+FROM entries AS e JOIN scopes AS s ON s.id = e.scope_id
+GROUP BY s.tier, e.state, e.kind, e.category, e.source ORDER BY count(*) DESC, 1, 2, 3, 4, 5
+"""
 CENSUS = """
 SELECT s.tier, s.anchor, e.state, count(*) FROM entries AS e JOIN scopes AS s ON s.id = e.scope_id
 GROUP BY s.id, e.state ORDER BY s.id
@@ -351,6 +356,7 @@ WHERE ttl IS NOT NULL AND key = :key AND space = (SELECT id FROM item_spaces WHE
 
 # Log
 
+EVENT_COUNTS = "SELECT action, count(*) FROM events WHERE at >= ? GROUP BY action ORDER BY action"
 HEAD = "SELECT seq, digest FROM head"
 SET_HEAD = "UPDATE head SET seq = ?, digest = ?"
 NEW_EVENT = """

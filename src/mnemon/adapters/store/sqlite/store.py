@@ -41,7 +41,7 @@ from mnemon.model.job import Job, JobState
 from mnemon.model.telemetry import Point, PointQuery, Spending, Tally
 from mnemon.model.text import TOKENIZER_VERSION
 from mnemon.model.transcript import Progress, Transcript, Utterance
-from mnemon.model.values import State
+from mnemon.model.values import Kind, State
 from mnemon.ports.embedder import EmbeddingModel, Vector
 from mnemon.ports.items import FoundItem, ItemQuery, UnembeddedItem
 from mnemon.ports.pipeline import Said
@@ -53,6 +53,7 @@ from mnemon.ports.store import (
     KeywordMatches,
     Neighbour,
     Selection,
+    Share,
     Transaction,
     Unembedded,
 )
@@ -164,6 +165,11 @@ class SqliteStore:
     def arrivals(self) -> list[Arrivals]:
         with self._connections.reading() as db:
             return [Arrivals(date.fromisoformat(day), *rest) for day, *rest in all_rows(db, sql.ARRIVALS)]
+
+    def shares(self, since: datetime) -> list[Share]:
+        with self._connections.reading() as db:
+            rows = all_rows(db, sql.SHARES, (micros(since),))
+        return [Share(tier, State(state), Kind(kind), *rest) for tier, state, kind, *rest in rows]
 
     # Finding
 
@@ -348,6 +354,10 @@ class SqliteStore:
         statement = sql.EVENTS_OF if subject is None else sql.EVENTS_BY_SUBJECT
         with self._connections.reading() as db:
             return [event_of(row) for row in all_rows(db, statement, bindings)]
+
+    def event_counts(self, since: datetime) -> dict[str, int]:
+        with self._connections.reading() as db:
+            return dict(all_rows(db, sql.EVENT_COUNTS, (since.isoformat(),)))
 
     def event_stream(self) -> Iterator[Event]:
         after = 0

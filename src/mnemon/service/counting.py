@@ -1,0 +1,61 @@
+"""Statistics: what is remembered, what happened to it, how the work went and what it cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from mnemon.model.frozen import dataclass
+from mnemon.model.job import JobState
+from mnemon.model.telemetry import PointQuery, Spending, Tally
+from mnemon.ports.store import Share
+from mnemon.read.decay import awaits_disposition
+from mnemon.service.room import Room
+from mnemon.service.upkeeping import places, weighed
+from mnemon.upkeep.weighed import Weighed
+
+FADING = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """`entries` counts all there are, each share also those added `since`; `events` and `work` are of the time since.
+
+    `fading` are the least relevant of what is still found, and `awaiting` how many wait for a disposition.
+    """
+
+    since: datetime
+    entries: tuple[Share, ...]
+    events: Mapping[str, int]
+    fading: tuple[Weighed, ...]
+    awaiting: int
+    jobs: Mapping[JobState, int]
+    work: tuple[Tally, ...]
+    spending: tuple[Spending, ...]
+
+    def total(self, **alike: str) -> int:
+        """Entries that are alike in what is named, as in `total(state="active", tier="workspace")`."""
+        return sum(s.count for s in self.entries if all(str(getattr(s, k)) == v for k, v in alike.items()))
+
+    @property
+    def added(self) -> int:
+        return sum(share.added for share in self.entries)
+
+
+def stats(room: Room, since: datetime) -> Stats:
+    room.require_author("see statistics")
+    tiers = {tier.name for tier in room.spec.tiers if tier.home == "account"}
+    shares = [*room.local.shares(since), *(s for s in room.account.shares(since) if s.tier in tiers)]
+    found = [w for place in places(room) for w in weighed(room, place)]
+    decays = {(t, k): b.decay for (t, k), b in room.spec.behaviours.items()}
+    awaiting = sum(awaits_disposition(decays[w.entry.scope.tier, w.entry.kind], w.relevance) for w in found)
+    return Stats(
+        since=since,
+        entries=tuple(sorted(shares, key=lambda s: -s.count)),
+        events=room.local.event_counts(since),
+        fading=tuple(sorted(found, key=lambda w: (w.relevance, w.entry.confirmed_at, w.id))[:FADING]),
+        awaiting=awaiting,
+        jobs=room.local.queue_depth(),
+        work=tuple(room.local.tally(PointQuery(since=since))),
+        spending=tuple(room.local.spent(f"{since:%Y-%m-%d}")),
+    )

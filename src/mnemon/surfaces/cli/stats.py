@@ -1,0 +1,76 @@
+"""Statistics on the command line."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import click
+
+from mnemon.service.counting import Stats
+from mnemon.surfaces.cli.data import plain
+from mnemon.surfaces.cli.options import Verb
+from mnemon.surfaces.cli.output import Line, brief, dim, line, table, title
+from mnemon.surfaces.cli.session import Session, pass_session
+
+
+@click.command(cls=Verb, examples=("mnemon stats", "mnemon stats --since 24h --json"))
+@click.option("--since", default="7d", show_default=True, metavar="TIME", help="A time, or how long ago: 24h, 7d, 2w.")
+@pass_session
+def stats(session: Session, since: str) -> None:
+    """Count what is remembered, what happened to it, and how the work went.
+
+    What is remembered by tier, state, category and source; what was written, discarded or retired since a time; what
+    fades next; background jobs, how long each kind of work took, and what language models cost.
+    """
+    found = session.workspace().stats(since)
+    session.emit(plain(found) | {"added": found.added}, _told(found))
+
+
+def _told(found: Stats) -> Iterator[Line]:
+    when = f"{found.since:%Y-%m-%d %H:%M}"
+    if not found.entries:
+        yield line("Nothing is remembered here yet.")
+        yield line(dim('  `mnemon put "…"` remembers something; `mnemon tour` shows how it all works'))
+    else:
+        yield line(title(f"{found.total():,} entries"), f", {found.added:,} written since {when}")
+        for name in ("tier", "state", "category", "source"):
+            yield line(f"  by {name:<9}", _shares(found, name))
+    if found.events:
+        yield line(title(f"Since {when}"))
+        yield from table(("event", "times"), ((action, f"{count:,}") for action, count in found.events.items()))
+    if found.fading:
+        yield line(title("Fading next"))
+        rows = ((w.id, f"{w.relevance:.4f}", brief(w.entry.content, 60)) for w in found.fading)
+        yield from table(("id", "relevance", "text"), rows)
+    if found.awaiting:
+        yield line(f"{found.awaiting:,} wait for a decision: `mnemon disposition list`")
+    yield from _work(found)
+
+
+def _shares(found: Stats, name: str) -> str:
+    counts: Counter[str] = Counter()
+    for share in found.entries:
+        counts[str(getattr(share, name)) or "none"] += share.count
+    return ", ".join(f"{what} {count:,}" for what, count in counts.most_common(12))
+
+
+def _work(found: Stats) -> Iterator[Line]:
+    if found.jobs:
+        yield line(title("Jobs"), "  ", ", ".join(f"{state} {count:,}" for state, count in found.jobs.items()))
+    if found.work:
+        yield line(title("Work"))
+        heads = ("work", "times", "failed", "mean ms", "longest ms")
+        rows = (
+            (f"{t.component} {t.action}", f"{t.count:,}", f"{t.failures:,}", f"{t.mean_ms:,.1f}", f"{t.max_ms:,.1f}")
+            for t in found.work
+        )
+        yield from table(heads, rows)
+    if found.spending:
+        yield line(title("Language models"))
+        costs = ("day", "model", "calls", "prompt", "completion", "cost")
+        spent = (
+            (s.day, s.model, f"{s.calls:,}", f"{s.prompt:,}", f"{s.completion:,}", f"{s.cost:.4f}")
+            for s in found.spending
+        )
+        yield from table(costs, spent)

@@ -1,0 +1,54 @@
+"""Upkeep in tests: a run as a worker does it, and a model that waits until it is told to answer."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from mnemon import Entry, Workspace
+from mnemon.model.job import Job, JobState
+from mnemon.ports.chat import Chat, Message, Reply, Tool, Usage
+from mnemon.service import operating
+
+
+def run(world: Workspace, kind: str, *, tiers: Sequence[str] | None = None, chat: Chat | None = None) -> Job:
+    """Ask for a run and have it done; it must not fail."""
+    job = operating.work(world.room, operating.ask(world.room, kind, tiers), chat=chat)
+    assert job.state is JobState.DONE, job.error
+    return job
+
+
+def same(entry: Entry) -> Entry:
+    """An entry without what every new version stamps."""
+    return replace(entry, version=0, updated_at=entry.created_at, transition=None)
+
+
+@dataclass
+class Consolidator:
+    """A model that joins what it is given with semicolons. With `gate`, it answers once that is set."""
+
+    gate: threading.Event | None = None
+    asked: threading.Event = field(default_factory=threading.Event)
+    calls: int = 0
+    say: Callable[[list[dict[str, Any]]], str] | None = None
+    name: str = "fake"
+
+    def reply(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[Tool] = (),
+        *,
+        timeout: float = 60.0,
+        on_text: Callable[[str], None] | None = None,
+    ) -> Reply:
+        notes = [json.loads(line) for line in messages[1].content.split("\n")]
+        self.calls += 1
+        self.asked.set()
+        if self.gate is not None:
+            assert self.gate.wait(60)
+        text = self.say(notes) if self.say else "; ".join(note["text"] for note in notes)
+        answer = {"text": text, "sources": [note["number"] for note in notes]}
+        return Reply(json.dumps(answer, ensure_ascii=False), usage=Usage(10, 3))

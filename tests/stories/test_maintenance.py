@@ -1,0 +1,175 @@
+"""Maintenance and the workspace preset's pipeline: every move recoverable, and twice as once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from mnemon import Lifetime, Memo, Mnemon, State, Workspace
+from mnemon.model.ids import new_id
+from mnemon.model.telemetry import PointQuery
+from mnemon.ports.store import Embedding, SaveEntry
+from mnemon.spec import preset_text
+from tests.fakes import FakeEmbedder
+from tests.helpers.making import FixedClock
+from tests.helpers.upkeep import run, same
+
+
+@pytest.fixture
+def observer(memory: Mnemon) -> Workspace:
+    return memory.workspace("watched", preset="observer")
+
+
+@pytest.fixture
+def tidy(memory: Mnemon) -> Workspace:
+    return memory.workspace("project", preset="workspace")
+
+
+@pytest.fixture
+def embedded(tmp_path: Path, clock: FixedClock) -> Iterator[Mnemon]:
+    with Mnemon.open(tmp_path / "data", embedder=FakeEmbedder(256), clock=clock) as opened:
+        yield opened
+
+
+def test_the_never_recalled_grow_stale_and_are_forgotten(observer: Workspace, clock: FixedClock) -> None:
+    """O7: stale after 90 days without a recall, forgotten after 180; what was recalled stays."""
+    quiet = observer.put("workspace", "The lantern stands in the attic").id
+    used = observer.put("workspace", "The harbour freezes in January").id
+    observer.read("when does the harbour freeze?", limit=1)
+    clock.time += timedelta(days=91)
+    assert run(observer, "maintain").result["stale"] == 1
+    assert (observer.get(quiet).state, observer.get(used).state) == (State.STALE, State.ACTIVE)
+    clock.time += timedelta(days=90)
+    assert run(observer, "maintain").result["forgotten"] == 1
+    assert (observer.get(quiet).state, observer.get(used).state) == (State.FORGOTTEN, State.ACTIVE)
+    observer.restore(quiet)
+    assert observer.get(quiet).state is State.ACTIVE
+
+
+def test_use_takes_staleness_back(observer: Workspace, clock: FixedClock) -> None:
+    """O7: a stale entry that is recalled after all is active again with the next run."""
+    id = observer.put("workspace", "The lantern stands in the attic").id
+    clock.time += timedelta(days=91)
+    run(observer, "maintain")
+    observer.read("where is the lantern?")
+    run(observer, "maintain")
+    assert observer.get(id).state is State.ACTIVE
+
+
+@pytest.mark.parametrize("kind", ["maintain", "consolidate"])
+def test_twice_is_as_once(memory: Mnemon, clock: FixedClock, kind: str) -> None:
+    """O7: a second run changes nothing: the log has no further event."""
+    for preset in ("observer", "workspace", "default"):
+        world = memory.workspace(preset, preset=preset)
+        for number in range(12):
+            world.put("workspace", f"Note {number} tells of lantern {number * 7} in the attic", kind="episodic")
+        clock.time += timedelta(days=91)
+        run(world, kind)
+        head = world.room.local.head()
+        again = run(world, kind)
+        assert world.room.local.head() == head
+        assert {k: v for k, v in again.result.items() if not k.startswith("entries_")} == {}
+
+
+def test_what_a_run_did_is_undone_in_one_step(observer: Workspace, clock: FixedClock) -> None:
+    """B3: by the job's id; everything is as it was before the run."""
+    ids = [observer.put("workspace", f"Lantern {n} stands in attic {n}").id for n in range(5)]
+    before = [same(observer.get(id)) for id in ids]
+    clock.time += timedelta(days=91)
+    job = run(observer, "maintain")
+    assert {observer.get(id).state for id in ids} == {State.STALE}
+    assert len(observer.undo(job.id).entries) == 5
+    assert [same(observer.get(id)) for id in ids] == before
+
+
+def test_statistics_are_emitted(observer: Workspace) -> None:
+    """O7, T1: a run tells how much there is, as telemetry."""
+    observer.put("workspace", "The lantern stands in the attic")
+    run(observer, "maintain")
+    (point,) = observer.room.local.points(PointQuery(action="maintain.completed"))
+    assert point.metadata["entries_open"] == 1
+
+
+def test_copies_are_superseded(embedded: Mnemon, clock: FixedClock) -> None:
+    """O7, W3: copies that the write path could not see fold into the best supported one, and come back by undo."""
+    world = embedded.workspace("watched", preset="observer")
+    kept = world.put("workspace", "The blue lantern stands in the north attic", importance=0.9).id
+    copy = _copied(world, kept, "The blue lantern stands in the north attic now")
+    before = [same(world.get(id)) for id in (kept, copy)]
+    clock.time += timedelta(hours=1)
+    job = run(world, "maintain")
+    assert (world.get(copy).state, world.get(copy).superseded_by) == (State.SUPERSEDED, kept)
+    assert world.get(kept).merged_count == 2
+    world.undo(job.id)
+    assert [same(world.get(id)) for id in (kept, copy)] == before
+
+
+def _copied(world: Workspace, id: str, text: str) -> str:
+    """A second entry beside the first, as an import of another store leaves it."""
+    room = world.room
+    assert room.embedder is not None
+    other = replace(world.get(id), id=new_id(), content=text, importance=0.5)
+    vector = Embedding(room.embedder.model, room.embedder.embed_memories([text])[0])
+    room.apply(room.local, SaveEntry(other, 0, "entry.put", "imported", embedding=vector))
+    return other.id
+
+
+def test_the_trivial_is_pruned_and_the_important_stays(tidy: Workspace, clock: FixedClock) -> None:
+    """O6, D1: below a relevance of 0.01 an entry is pruned, a state that can be taken back."""
+    trivial = tidy.put("workspace", "The kettle boiled twice on Tuesday", importance=0.05).id
+    vital = tidy.put("workspace", "Deploys run from the release branch", importance=1.0).id
+    clock.time += timedelta(days=15)
+    assert run(tidy, "consolidate").result == {"pruned": 1}
+    assert (tidy.get(trivial).state, tidy.get(vital).state) == (State.PRUNED, State.ACTIVE)
+    tidy.restore(trivial)
+    assert tidy.get(trivial).state is State.ACTIVE
+
+
+def test_use_earns_a_long_life(tidy: Workspace) -> None:
+    """O6, W8: short-term becomes long-term with a relevance above 0.7 and more than three reads."""
+    used = tidy.put("workspace", "Deploys run from the release branch", importance=0.9, lifetime="short_term").id
+    idle = tidy.put("workspace", "The kettle boiled twice on Tuesday", importance=0.9, lifetime="short_term").id
+    for _ in range(4):
+        tidy.read("where do deploys run from?", limit=1)
+    assert run(tidy, "consolidate").result == {"promoted": 1}
+    assert (tidy.get(used).lifetime, tidy.get(idle).lifetime) == (Lifetime.LONG_TERM, Lifetime.SHORT_TERM)
+    assert tidy.ledger(used)[-1].action == "entry.promoted"
+
+
+def test_a_scope_is_capped(memory: Mnemon) -> None:
+    """O6: beyond the cap the least relevant are pruned; the spec says how many a scope holds."""
+    world = memory.workspace("small", spec=_small("cap = 10000", "cap = 5"))
+    for number in range(9):
+        importance = 0.1 + number / 10
+        world.put("workspace", f"Lantern {number * 13} stands in attic {number}", importance=importance)
+    assert run(world, "consolidate").result == {"pruned": 4}
+    left = sorted(entry.importance for entry in world.entries("workspace"))
+    assert left == pytest.approx([0.5, 0.6, 0.7, 0.8, 0.9])
+
+
+def _small(old: str, new: str) -> str:
+    text = preset_text("workspace")
+    assert old in text
+    return text.replace(old, new)
+
+
+def test_files_are_left_alone(tidy: Workspace, clock: FixedClock) -> None:
+    """O6: what Anthropic's memory tool keeps as files is no note to be tidied away."""
+    (file,) = tidy.put_many("workspace", [Memo("plain words", path="project/a.md", importance=0.01)])
+    clock.time += timedelta(days=400)
+    run(tidy, "consolidate")
+    run(tidy, "maintain")
+    assert tidy.get(file.id).state is State.ACTIVE
+
+
+def test_private_entries_keep_their_owner(embedded: Mnemon, clock: FixedClock) -> None:
+    """M4: what two owners keep is never folded into one."""
+    world = embedded.workspace("watched", preset="observer")
+    shared = world.put("workspace", "The blue lantern stands in the north attic").id
+    own = world.acting(agent="helper").put("workspace", "The blue lantern stands in the north attic", owner="helper").id
+    run(world, "maintain")
+    assert {world.get(shared).state, world.get(own).state} == {State.ACTIVE}

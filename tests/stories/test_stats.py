@@ -1,0 +1,80 @@
+"""Statistics, and upkeep from the command line."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from mnemon import Workspace
+from mnemon.model.errors import InvalidQuery, Refused
+from tests.helpers.cli import Shell
+from tests.helpers.making import FixedClock
+from tests.helpers.upkeep import run
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    return Shell(tmp_path)
+
+
+def test_stats_count_what_is_there_and_what_happened(world: Workspace, clock: FixedClock) -> None:
+    """T2: entries by tier and state, what was written and discarded since a time, jobs and how the work went."""
+    world.put("workspace", "The harbour freezes in January", source="page")
+    clock.time += timedelta(days=8)
+    gone = world.put("workspace", "The lantern stands in the attic").id
+    world.put("account", "Prefers metric units in all tables")
+    world.forget(gone)
+    world.put("workspace", "ok")
+    run(world, "maintain")
+    found = world.stats()
+    assert (found.total(), found.total(tier="workspace", state="active"), found.total(source="page")) == (3, 1, 1)
+    assert (found.added, found.events["entry.discarded"]) == (2, 1)
+    assert world.stats("1h").events.get("entry.put", 0) == 1
+    assert [t.count for t in found.work if t.action == "maintain.completed"] == [1]
+    assert found.jobs["done"] == 1  # type: ignore[index]
+    assert {w.entry.content for w in found.fading} == {e.content for e in world.entries("workspace")} | {
+        e.content for e in world.entries("account")
+    }
+
+
+def test_stats_are_the_authors(world: Workspace) -> None:
+    """B2, W9: an agent does not see how much others keep; a time that is none is refused."""
+    with pytest.raises(Refused):
+        world.acting(agent="helper").stats()
+    with pytest.raises(InvalidQuery):
+        world.stats("a while")
+
+
+def test_stats_for_people(shell: Shell) -> None:
+    """T2, U2: an empty memory says what to do; then counts, and the same as data."""
+    assert "Nothing is remembered here yet" in shell.run("stats")
+    shell.put("The harbour freezes in January")
+    shell.json("put", "ok")
+    told = shell.run("stats", "--since", "24h")
+    assert "1 entries" in told
+    assert "entry.discarded  1" in told
+    data = shell.json("stats")
+    assert (data["added"], data["events"]["entry.put"]) == (1, 1)
+
+
+def test_upkeep_from_the_command_line(shell: Shell) -> None:
+    """O5, O7, U2: a dry run changes nothing; a run is a job that can be undone; the answer is also data."""
+    assert "Nothing to do" in shell.run("maintain", "--dry-run")
+    for number in range(3):
+        shell.put(f"Goose {number} sat on pond {number * 7}", "--kind", "episodic")
+    assert shell.json("consolidate", "--dry-run")["result"] == {}
+    done = shell.json("consolidate", "--tier", "workspace")
+    assert (done["job"]["state"], done["result"]) == ("done", {})
+    assert shell.json("maintain")["result"]["entries_open"] == 3
+    shell.fails("consolidate", "--tier", "attic", code=2)
+
+
+def test_dispositions_from_the_command_line(shell: Shell) -> None:
+    """D3, U2: the queue says what it is for when it is empty."""
+    assert "Nothing waits" in shell.run("disposition", "list")
+    assert shell.json("disposition", "list") == {"waiting": []}
+    id = shell.put("Goose 4 sat on pond 28", "--kind", "semantic")
+    for how in ("promote", "exempt", "archive"):
+        shell.fails("disposition", how, id, code=1)
