@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from mnemon.model.amendment import Amendment, AmendmentState
 from mnemon.model.errors import Conflict, InvalidInput, NotFound
-from mnemon.model.telemetry import Level, Point, PointQuery, Spending
+from mnemon.model.telemetry import DayTally, Level, Point, PointQuery, Spending
 from mnemon.model.text import terms
 from mnemon.model.transcript import Progress, Quote, Transcript, Utterance
 from mnemon.ports.pipeline import (
@@ -80,6 +81,16 @@ def test_amendments_move_by_version(store: Store) -> None:
         commit(store, SaveAmendment(decided, 1))
     assert store.amendments(["a1"]) == [replace(decided, version=2)]
     assert [x.id for x in store.amendments(states=[AmendmentState.PENDING])] == ["a2"]
+
+
+def test_points_are_counted_by_day(store: Store) -> None:
+    """T2, U5: a day being one of UTC."""
+    late = datetime(2026, 3, 1, 23, 59, tzinfo=UTC)
+    for at, ok in ((late, True), (late, False), (late + timedelta(minutes=2), True)):
+        commit(store, Emit(Point(at, "info", "worker", "observe", "observe.completed", ok)))
+    days = [DayTally("2026-03-01", 2, 1), DayTally("2026-03-02", 1, 0)]
+    assert store.tally_days(PointQuery()) == days
+    assert store.tally_days(PointQuery(since=late + timedelta(minutes=1))) == days[1:]
 
 
 def test_points_are_found_and_added_up(store: Store) -> None:

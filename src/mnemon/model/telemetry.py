@@ -52,6 +52,15 @@ class Tally:
 
 
 @dataclass(frozen=True, slots=True)
+class DayTally:
+    """All points of one day (UTC, as YYYY-MM-DD): how many, and how many failed."""
+
+    day: str
+    count: int
+    failures: int
+
+
+@dataclass(frozen=True, slots=True)
 class Spending:
     """What calls to one model took on one day (UTC, as YYYY-MM-DD). Cost is zero where no price is set."""
 

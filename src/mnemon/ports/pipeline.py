@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from mnemon.model.amendment import Amendment, AmendmentState
 from mnemon.model.frozen import dataclass
 from mnemon.model.job import Job, JobDraft, JobState
-from mnemon.model.telemetry import Point, PointQuery, Spending, Tally
+from mnemon.model.telemetry import DayTally, Point, PointQuery, Spending, Tally
 from mnemon.model.transcript import Progress, Transcript, Utterance
 
 
@@ -214,4 +214,8 @@ class PipelineStore(Protocol):
         ...
 
     def tally(self, query: PointQuery) -> list[Tally]: ...
+    def tally_days(self, query: PointQuery) -> list[DayTally]:
+        """Days that have points, the oldest first."""
+        ...
+
     def spent(self, since_day: str) -> list[Spending]: ...

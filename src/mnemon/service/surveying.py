@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
 from itertools import accumulate, groupby
 
+from mnemon.model.amendment import AmendmentState
 from mnemon.model.entry import Entry
 from mnemon.model.frozen import dataclass
 from mnemon.model.job import JobState
@@ -65,6 +66,7 @@ class Survey:
     growth: tuple[Day, ...]
     fading: tuple[Fading, ...]
     held: int
+    proposals: int
     jobs: Mapping[JobState, int]
     vectors: Vectors | None
     events: int
@@ -82,6 +84,7 @@ def survey(room: Room) -> Survey:
         growth=growth([one for store in stores for one in store.arrivals() if one.tier in states]),
         fading=_fading(room, stores),
         held=sum(counts[State.HELD] for counts in states.values()),
+        proposals=len(room.local.amendments(states={AmendmentState.REVIEW})),
         jobs=room.local.queue_depth(),
         vectors=_vectors(room, stores),
         events=room.local.head()[0],

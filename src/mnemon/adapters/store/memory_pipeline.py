@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from mnemon.adapters.store import rules
@@ -14,7 +14,7 @@ from mnemon.model.amendment import Amendment, AmendmentState
 from mnemon.model.errors import Conflict
 from mnemon.model.ids import new_id
 from mnemon.model.job import Job, JobDraft, JobState
-from mnemon.model.telemetry import Point, PointQuery, Spending, Tally
+from mnemon.model.telemetry import DayTally, Point, PointQuery, Spending, Tally
 from mnemon.model.text import terms as words
 from mnemon.model.transcript import Progress, Transcript, Utterance
 from mnemon.ports.pipeline import (
@@ -283,6 +283,13 @@ class BackgroundReads:
             if _admits(query, point):
                 groups.setdefault((point.component, point.action), []).append(point)
         return [_tally(*name, groups[name]) for name in sorted(groups)]
+
+    def tally_days(self, query: PointQuery) -> list[DayTally]:
+        found: dict[str, list[Point]] = {}
+        for point in self.background.points:
+            if _admits(query, point):
+                found.setdefault(f"{point.at.astimezone(UTC):%Y-%m-%d}", []).append(point)
+        return [DayTally(day, len(same), sum(not p.success for p in same)) for day, same in sorted(found.items())]
 
     def spent(self, since_day: str) -> list[Spending]:
         spending = self.background.spending

@@ -44,6 +44,7 @@ class SurveyOut(Told):
     growth: list[DayOut]
     fading: list[FadingOut]
     held: int
+    proposals: int
     jobs: dict[str, int]
     vectors: VectorsOut | None = None
     events: int

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mnemon.surfaces.api import entries, granting, oversight, pages, places, recall, surveying
+from mnemon.surfaces.api import drawing, entries, granting, oversight, pages, places, recall, surveying
 from mnemon.surfaces.api.verb import Verb
 
 VERBS: tuple[Verb, ...] = (
@@ -12,6 +12,7 @@ VERBS: tuple[Verb, ...] = (
     *places.VERBS,
     *oversight.VERBS,
     *surveying.VERBS,
+    *drawing.VERBS,
     *granting.VERBS,
 )
 BY_NAME = {verb.name: verb for verb in VERBS}

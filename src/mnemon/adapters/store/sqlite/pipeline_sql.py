@@ -160,6 +160,11 @@ TALLY = (
     + _POINTS
     + "GROUP BY p.component, p.action ORDER BY p.component, p.action"
 )
+TALLY_DAYS = (
+    "SELECT date(p.at / 1000000, 'unixepoch') AS day, count(*), sum(p.success = 0)"
+    + _POINTS
+    + "GROUP BY day ORDER BY day"
+)
 TALLY_SUMS = (
     "SELECT p.component, p.action, m.key, sum(m.value)"
     + _POINTS.replace("FROM points AS p", "FROM points AS p, json_each(p.metadata) AS m")

@@ -38,7 +38,7 @@ from mnemon.model.events import Event
 from mnemon.model.grant import Grant
 from mnemon.model.item import Item, Place
 from mnemon.model.job import Job, JobState
-from mnemon.model.telemetry import Point, PointQuery, Spending, Tally
+from mnemon.model.telemetry import DayTally, Point, PointQuery, Spending, Tally
 from mnemon.model.text import TOKENIZER_VERSION
 from mnemon.model.transcript import Progress, Transcript, Utterance
 from mnemon.model.values import Kind, State
@@ -326,6 +326,10 @@ class SqliteStore:
     def tally(self, query: PointQuery) -> list[Tally]:
         with self._connections.reading() as db:
             return telemetry.tally(db, query)
+
+    def tally_days(self, query: PointQuery) -> list[DayTally]:
+        with self._connections.reading() as db:
+            return telemetry.tally_days(db, query)
 
     def spent(self, since_day: str) -> list[Spending]:
         with self._connections.reading() as db:

@@ -12,7 +12,7 @@ from mnemon.adapters.store import rules
 from mnemon.adapters.store.sqlite import pipeline_sql as sql
 from mnemon.adapters.store.sqlite.query import all_rows
 from mnemon.adapters.store.sqlite.rows import micros, micros_or_none, moment
-from mnemon.model.telemetry import Point, PointQuery, Spending, Tally
+from mnemon.model.telemetry import DayTally, Point, PointQuery, Spending, Tally
 
 
 def emit(db: apsw.Connection, p: Point) -> None:
@@ -45,6 +45,10 @@ def tally(db: apsw.Connection, query: PointQuery) -> list[Tally]:
         Tally(component, action, count, failures, mean, most, sums.get((component, action), {}))
         for component, action, count, failures, mean, most in all_rows(db, sql.TALLY, _bindings(query))
     ]
+
+
+def tally_days(db: apsw.Connection, query: PointQuery) -> list[DayTally]:
+    return [DayTally(*row) for row in all_rows(db, sql.TALLY_DAYS, _bindings(query))]
 
 
 def spent(db: apsw.Connection, since_day: str) -> list[Spending]:
