@@ -19,6 +19,7 @@ from mnemon.adapters.embed import EmbedderStatus, embedder_status, open_embedder
 from mnemon.adapters.embed.cached import ModelStatus, default_cache, status
 from mnemon.adapters.files.log import AppendedLines
 from mnemon.adapters.store.sqlite import SqliteStore
+from mnemon.adapters.threads import CheckpointFile
 from mnemon.model.conversation import Channel, WorkspaceInfo
 from mnemon.model.entry import NamedEntry
 from mnemon.model.errors import Conflict, InvalidInput, NotFound, StoreError, StoreMissing
@@ -30,7 +31,8 @@ from mnemon.pipeline.budget import Budget
 from mnemon.ports.clock import Clock, SystemClock
 from mnemon.ports.embedder import Embedder
 from mnemon.ports.store import Operation, SaveChannel, SaveNamed, SaveWorkspace, Store, Transaction
-from mnemon.service import inputs
+from mnemon.ports.threads import Threads
+from mnemon.service import inputs, scrubbing
 from mnemon.service.access import Access
 from mnemon.service.room import Room
 from mnemon.service.workspace import Workspace
@@ -231,7 +233,12 @@ class Mnemon:
             origin=self._origin,
             prompts=None if self._in_memory else self.settings.data / "prompts",
             log_file=AppendedLines(folder / LOG) if folder is not None else None,
+            threads=self._threads(info, spec),
         )
+
+    def _threads(self, info: WorkspaceInfo, spec: MemorySpec) -> Threads | None:
+        folder = self._folder(info, spec)
+        return None if folder is None else CheckpointFile(folder)
 
     def _embedder_for(self, spec: MemorySpec) -> Embedder | None:
         """A spec may do without vectors; otherwise an embedder given in code, then the setting, then the spec's."""
@@ -296,9 +303,12 @@ class Mnemon:
         return ready
 
     def _open_workspace(self, info: WorkspaceInfo, spec: MemorySpec) -> Store:
-        if self._in_memory or spec.backend.store == "memory":
+        folder = self._folder(info, spec)
+        if folder is None:
             return _in_process()
-        return SqliteStore(self.settings.data / "workspaces" / info.id, role="workspace", create=not info.ready)
+        store = SqliteStore(folder, role="workspace", create=not info.ready)
+        scrubbing.finish(store, self._threads(info, spec))
+        return store
 
     def _furnish(self, store: Store, info: WorkspaceInfo, spec: MemorySpec) -> None:
         """The default channel and the spec's named entries exist from the first start; both only once."""

@@ -12,8 +12,8 @@ import pytest
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "mnemon"
 
-# Each room, and the rooms it may look into. Siblings (write, read, pipeline, observe, curated, upkeep) never see one
-# another.
+# Each room, and the rooms it may look into. Siblings (write, read, pipeline, observe, curated, upkeep, hygiene) never
+# see one another.
 ALLOWED = {
     "model": set(),
     "spec": {"model"},
@@ -24,10 +24,11 @@ ALLOWED = {
     "observe": {"model", "spec", "ports"},
     "curated": {"model", "spec", "ports"},
     "upkeep": {"model", "spec", "ports"},
-    "service": {"model", "spec", "ports", "write", "read", "pipeline", "observe", "curated", "upkeep"},
+    "hygiene": {"model", "spec", "ports"},
+    "service": {"model", "spec", "ports", "write", "read", "pipeline", "observe", "curated", "upkeep", "hygiene"},
     "adapters": {"model", "ports"},
     "app": {"model", "spec", "ports", "service", "pipeline", "adapters"},
-    "surfaces": {"model", "spec", "ports", "service", "app", "read", "write", "curated", ""},
+    "surfaces": {"model", "spec", "ports", "service", "app", "read", "write", "curated", "hygiene", ""},
     "": {"app", "model", "service", "read"},
     "langgraph": {"surfaces"},
     "anthropic": {"surfaces"},

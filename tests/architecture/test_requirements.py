@@ -13,7 +13,7 @@ TESTS = Path(__file__).parents[1]
 CLAIMED = """P1 P2 P3 P4 P5 P6 M1 M2 M3 M4 M5 M6 M7 M8 M9 D1 D2 D3 D4 D5 D6 W1 W2 W3 W4 W5 W7 W9 R1 R2 R3 R4 R6 R7 R8 R9
 C1 C2 C3 C4 C5 L1 L2 L3 K2 K3 O2 O5 O8 X1 X2 X3 X4 U1 U2 B1 B2 B3 B7 B9 B11 B14 T1 T01 T03 T06 T11 T14 T16 T18 T20 T21
 T22 T23 T24 T54 T61
-O6 O7 W6 W8 T2 T04""".split()
+O6 O7 W6 W8 T2 T04 H1 H2 H3""".split()
 _ID = re.compile(r"\b([A-Z])(\d{1,2})(?:\s*[–-]\s*([A-Z])(\d{1,2}))?\b")
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from mnemon.model.frozen import dataclass
 
 GENESIS = "0" * 64
+SCRUBBED = "scrub.executed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,23 +80,92 @@ def canonical_json(value: Any) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
+# Redaction: a scrub may empty events. Their place, time, actor and action stay, and so do their seals.
+
+
+@dataclass(frozen=True, slots=True)
+class Redacted:
+    """Which events a scrub emptied, as ranges of numbers, and a digest over all that is left of them."""
+
+    ranges: tuple[tuple[int, int], ...] = ()
+    husks: str = ""
+
+    def plain(self) -> dict[str, Any]:
+        return {"ranges": [list(span) for span in self.ranges], "husks": self.husks}
+
+
+def redaction(events: Iterable[Event]) -> Redacted:
+    """What a scrub has to say of the events it empties, given in order, so that their husks stay verifiable."""
+    ranges: list[tuple[int, int]] = []
+    husks = hashlib.sha256()
+    for event in events:
+        if ranges and ranges[-1][1] == event.seq - 1:
+            ranges[-1] = (ranges[-1][0], event.seq)
+        else:
+            ranges.append((event.seq, event.seq))
+        husks.update(_husk(event))
+    return Redacted(tuple(ranges), husks.hexdigest() if ranges else "")
+
+
+def emptied(event: Event) -> Event:
+    return replace(event, subject="", detail={})
+
+
+def is_emptied(event: Event) -> bool:
+    return not event.subject and not event.detail
+
+
+def may_be_emptied(event: Event) -> bool:
+    """A scrub's own event is final: nothing removes it. What is empty already stays as it is vouched for."""
+    return event.action != SCRUBBED and not is_emptied(event)
+
+
+def _husk(event: Event) -> bytes:
+    actor = [event.actor.principal, event.actor.surface, event.actor.transport]
+    left = [event.seq, event.at.isoformat(), actor, event.action, event.previous, event.digest]
+    return hashlib.sha256(canonical_json(left).encode("utf-8")).digest()
+
+
 def chain_faults(events: Iterable[Event], *, head: tuple[int, str] | None = None) -> list[str]:
     """What is wrong with a chain, in words; empty when it verifies.
 
-    `head` is the (seq, digest) kept outside the log: without it a cut-off tail would still look whole.
+    `head` is the (seq, digest) kept outside the log: without it a cut-off tail would still look whole. An event that
+    was emptied counts as whole only if a later scrub, itself intact, vouches for exactly what is left of it.
     """
-    faults: list[str] = []
+    faults: list[tuple[int, str]] = []
+    unvouched: dict[int, bytes] = {}
     previous, expected = GENESIS, 1
     for event in events:
         if event.seq != expected:
-            faults.append(f"event {expected} is missing or out of order (found {event.seq})")
+            faults.append((event.seq, f"event {expected} is missing or out of order (found {event.seq})"))
             expected = event.seq
         if event.previous != previous:
-            faults.append(f"event {event.seq} does not continue the one before it")
+            faults.append((event.seq, f"event {event.seq} does not continue the one before it"))
         draft = EventDraft(event.action, event.subject, event.detail)
         if _digest(draft, event.seq, event.at, event.actor, event.previous) != event.digest:
-            faults.append(f"event {event.seq} was altered")
+            if is_emptied(event) and event.action != SCRUBBED:
+                unvouched[event.seq] = _husk(event)
+            else:
+                faults.append((event.seq, f"event {event.seq} was altered"))
+        elif event.action == SCRUBBED and not _vouch(event, unvouched):
+            faults.append((event.seq, f"what scrub {event.seq} emptied is not what is there"))
         previous, expected = event.digest, expected + 1
+    faults += [(seq, f"event {seq} was emptied, and no scrub vouches for it") for seq in unvouched]
+    told = [text for _, text in sorted(faults, key=lambda fault: fault[0])]
     if head is not None and head != (expected - 1, previous):
-        faults.append(f"the log ends at event {expected - 1}, but its recorded head is event {head[0]}")
-    return faults
+        told.append(f"the log ends at event {expected - 1}, but its recorded head is event {head[0]}")
+    return told
+
+
+def _vouch(scrub: Event, unvouched: dict[int, bytes]) -> bool:
+    """Take off the list what this scrub speaks for; False if that is not exactly what is left."""
+    said = scrub.detail.get("redacted") or {}
+    try:
+        spans = [(int(first), int(last)) for first, last in said.get("ranges", [])]
+    except (TypeError, ValueError):
+        return False
+    if not all(0 < first <= last < scrub.seq for first, last in spans):
+        return False
+    seqs = [seq for first, last in spans for seq in range(first, last + 1)]
+    husks = hashlib.sha256(b"".join(unvouched.pop(seq, b"") for seq in seqs)).hexdigest() if seqs else ""
+    return bool(husks == said.get("husks", ""))

@@ -2,8 +2,8 @@
 
 A store is one database: an account's or a workspace's. `apply` takes a list of operations and commits them, their
 index changes and one sealed event for each in a single transaction, or raises and leaves nothing. There is no other
-way to write, but for `touch` (read statistics), `touch_items` (their timers), claims of jobs and `rebuild` (derived
-state), none of which changes memory.
+way to write, but for `touch` (read statistics), `touch_items` (their timers), claims of jobs, `rebuild` (derived
+state) and `sweep` (the files), none of which changes memory.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from mnemon.ports.access import AccessOperation, AccessStore, SaveGrant, grant_d
 from mnemon.ports.embedder import EmbeddingModel, Vector
 from mnemon.ports.items import DropItem, ItemStore, SaveItem, SaveItemVectors
 from mnemon.ports.pipeline import KeepUtterances, PipelineOperation, PipelineStore, SaveAmendment, SaveTranscript
+from mnemon.ports.scrub import Scrub, ScrubStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +156,7 @@ Operation = (
     | DropItem
     | Record
     | AccessOperation
+    | Scrub
     | PipelineOperation
 )
 
@@ -221,6 +223,8 @@ def describe(operation: Operation, salt: bytes) -> EventDraft | None:
             return EventDraft(action, grant.id, detail)
         case Record(draft):
             return draft
+        case Scrub():
+            return operation.draft()
         case _:  # vectors, jobs, telemetry, answers
             return None
 
@@ -372,7 +376,7 @@ class Share:
     added: int
 
 
-class Store(ItemStore, PipelineStore, AccessStore, Protocol):
+class Store(ItemStore, PipelineStore, AccessStore, ScrubStore, Protocol):
     """One database. All methods may be called from any thread; values returned are frozen."""
 
     # Writing

@@ -19,6 +19,7 @@ from mnemon.ports.clock import Clock
 from mnemon.ports.embedder import Embedder
 from mnemon.ports.files import CuratedFile, LogFile
 from mnemon.ports.store import Operation, Store, Transaction
+from mnemon.ports.threads import Threads
 from mnemon.service import inputs
 from mnemon.spec.taxonomy import Taxonomy
 from mnemon.spec.types import MemorySpec, Tier
@@ -42,6 +43,7 @@ class Room:
     curated_file: CuratedFile | None = None  # where the spec wants the curated document in a file
     log_file: LogFile | None = None
     reach: Reach | None = None  # how far a grant goes; None goes everywhere
+    threads: Threads | None = None  # what chats keep of their conversations outside memory
 
     def at(self, **keys: str) -> Room:
         """The same room with more of its anchor bound: a channel, a conversation, an organisation."""

@@ -11,6 +11,7 @@ from datetime import datetime
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from mnemon.hygiene.manifest import Manifest
 from mnemon.model.conversation import Channel, Conversation, Note
 from mnemon.model.entry import Access, Document, Entry, NamedEntry, SourceLink, Version
 from mnemon.model.errors import InvalidInput, InvalidQuery
@@ -18,6 +19,7 @@ from mnemon.model.events import Event, chain_faults
 from mnemon.model.frozen import dataclass
 from mnemon.model.ids import parse_id
 from mnemon.model.job import Job, JobState
+from mnemon.model.scrub import Mode
 from mnemon.model.values import SHARED, VISIBILITY, Curator, Kind, Lifetime, Trust, Visibility
 from mnemon.ports.store import Census, Filters, Finding, LinkAction, Selection, Verdict
 from mnemon.read.context import Context
@@ -29,6 +31,7 @@ from mnemon.service import (
     queueing,
     reading,
     revising,
+    scrubbing,
     surveying,
     talking,
     tracing,
@@ -39,6 +42,7 @@ from mnemon.service import standing as pages
 from mnemon.service.journaling import Slog
 from mnemon.service.reading import Question, Recall
 from mnemon.service.room import Room
+from mnemon.service.scrubbing import Scrubbed
 from mnemon.service.surveying import Said, Survey
 from mnemon.service.talking import Ended
 from mnemon.service.undoing import Undone
@@ -436,6 +440,24 @@ class Workspace:
     def cancel_job(self, id_or_key: str, reason: str = "cancelled on request") -> Job:
         """Give a job up that is not finished."""
         return queueing.cancel(self.room, id_or_key, reason)
+
+    # Removing for good
+
+    def scrub_plan(self, tier: str, *, mode: Mode | str = Mode.FULL) -> Manifest:
+        """What a scrub of this tier's scope would remove; `keep_named` spares the named entries. Removes nothing."""
+        return scrubbing.plan(self.room, tier, mode)
+
+    def scrub_execute(self, tier: str, *, confirm: str, mode: Mode | str = Mode.FULL) -> Scrubbed:
+        """Remove all of it for good. `confirm` repeats the plan's digest. Only the author may; there is no undo."""
+        return scrubbing.execute(self.room, tier, confirm, mode)
+
+    def purge_plan(self, conversation: str) -> Manifest:
+        """What a purge of one conversation would remove, its checkpoints and events included. Removes nothing."""
+        return scrubbing.plan_purge(self.room, conversation)
+
+    def purge_execute(self, conversation: str, *, confirm: str) -> Scrubbed:
+        """Remove all of a conversation for good, and archive it. Only the author may; there is no undo."""
+        return scrubbing.purge(self.room, conversation, confirm)
 
     # Log and health
 

@@ -11,7 +11,7 @@ from copy import copy
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 
-from mnemon.adapters.store import memory_items, rules
+from mnemon.adapters.store import memory_items, memory_scrub, rules
 from mnemon.adapters.store.memory_grants import GrantReads, Grants
 from mnemon.adapters.store.memory_items import KeptItem
 from mnemon.adapters.store.memory_pipeline import Background, BackgroundReads
@@ -22,10 +22,12 @@ from mnemon.model.errors import Conflict
 from mnemon.model.events import GENESIS, Actor, Event, EventDraft, chain_faults, seal
 from mnemon.model.item import Item, Place
 from mnemon.model.job import Job
+from mnemon.model.scrub import Extent, Holdings
 from mnemon.model.values import VISIBILITY, Kind, State, Visibility
 from mnemon.ports.access import DropAnswer, ForgetAnswers, SaveAnswer, SaveGrant
 from mnemon.ports.embedder import EmbeddingModel, Vector
 from mnemon.ports.items import DropItem, FoundItem, ItemQuery, SaveItem, SaveItemVectors, UnembeddedItem
+from mnemon.ports.scrub import Scrub
 from mnemon.ports.store import (
     Arrivals,
     Census,
@@ -81,6 +83,7 @@ class _State:
     background: Background = field(default_factory=Background)
     access_rows: Grants = field(default_factory=Grants)
     events: tuple[Event, ...] = ()
+    unswept: frozenset[str] = frozenset()
 
     def snapshot(self) -> _State:
         new = copy(self)
@@ -103,7 +106,8 @@ class MemoryStore(BackgroundReads, GrantReads):
     def apply(self, transaction: Transaction) -> None:
         with self._lock, rules.only_encodable():
             state = self._state.snapshot()
-            for operation in transaction.operations:
+            for given in transaction.operations:
+                operation = self._taken(state, given) if isinstance(given, Scrub) else given
                 self._run(state, transaction, operation)
                 draft = describe(operation, self._salt(state, operation))
                 if draft is not None:
@@ -112,10 +116,14 @@ class MemoryStore(BackgroundReads, GrantReads):
                     _forget(state, operation.id)
                 elif isinstance(operation, DropItem):
                     del state.items[operation.place]
+                elif isinstance(operation, Scrub):
+                    memory_scrub.seal(state, operation)
             self._state = state
-            for operation in transaction.operations:
-                if isinstance(operation, DropEntry):
-                    self._access.pop(operation.id, None)
+            if any(isinstance(operation, DropEntry | Scrub) for operation in transaction.operations):
+                self._access = {id: access for id, access in self._access.items() if id in state.entries}
+
+    def _taken(self, state: _State, operation: Scrub) -> Scrub:
+        return memory_scrub.take(state, operation, lambda id: _forget(state, id))
 
     def _salt(self, state: _State, operation: Operation) -> bytes:
         match operation:
@@ -168,7 +176,7 @@ class MemoryStore(BackgroundReads, GrantReads):
                 memory_items.embed(state.items, operation)
             case DropItem():
                 memory_items.check_drop(state.items, operation)
-            case Record():
+            case Record() | Scrub():
                 pass
             case SaveGrant() | SaveAnswer() | DropAnswer() | ForgetAnswers():
                 state.access_rows.run(operation)
@@ -362,6 +370,22 @@ class MemoryStore(BackgroundReads, GrantReads):
     def touch_items(self, places: Sequence[Place], at: datetime) -> None:
         with self._lock:
             self._state.items = memory_items.touched(self._state.items, places, at)
+
+    # Scrubbing
+
+    def holdings(self, extent: Extent) -> Holdings:
+        return memory_scrub.holdings(self._state, extent)
+
+    def unswept(self) -> list[str]:
+        return sorted(self._state.unswept)
+
+    def swept(self, conversation: str) -> None:
+        with self._lock:
+            self._state.unswept -= {conversation}
+
+    def sweep(self) -> bool:
+        """There is no file that could hold what is gone."""
+        return True
 
     # Log and health
 

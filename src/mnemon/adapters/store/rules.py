@@ -116,6 +116,20 @@ def check_answer(before: Answer | None, new: Answer, stale: datetime | None) -> 
         raise Conflict("a request with this key is there already", fix="wait for its answer")
 
 
+def check_manifest(found: str, expect: str) -> None:
+    if found != expect:
+        raise Conflict("what would be scrubbed has changed since the plan", fix="plan again, and confirm that")
+
+
+def check_idle(running: int) -> None:
+    """A job that runs has read what goes, and would write of it afterwards."""
+    if running:
+        raise Refused(
+            f"{running} of this workspace's jobs {'is' if running == 1 else 'are'} running",
+            fix="stop the worker or wait, then plan again",
+        )
+
+
 def missing(what: str, id: str) -> NotFound:
     return NotFound(f"no {what} {id} here", fix=f"look the {what} up again")
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mnemon.surfaces.api import drawing, entries, granting, oversight, pages, places, recall, surveying
+from mnemon.surfaces.api import drawing, entries, granting, oversight, pages, places, recall, scrubbing, surveying
 from mnemon.surfaces.api.verb import Verb
 
 VERBS: tuple[Verb, ...] = (
@@ -13,6 +13,7 @@ VERBS: tuple[Verb, ...] = (
     *oversight.VERBS,
     *surveying.VERBS,
     *drawing.VERBS,
+    *scrubbing.VERBS,
     *granting.VERBS,
 )
 BY_NAME = {verb.name: verb for verb in VERBS}

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 import click
 
 from mnemon.model.errors import MnemonError, StoreDamaged, StoreForeign, StoreMissing
-from mnemon.model.events import Event, chain_faults
+from mnemon.model.events import Event, chain_faults, is_emptied
 from mnemon.ports.store import Finding, Store
 from mnemon.surfaces.cli import lines
 from mnemon.surfaces.cli.data import plain
@@ -61,12 +60,14 @@ def _events(found: Sequence[Event]) -> Iterator[Line]:
         yield line("No such event.")
         return
     heads = ("seq", "at", "action", "by", "subject", "cause")
-    rows = ((str(e.seq), when(e.at), e.action, str(e.actor), e.subject, _cause(e.detail)) for e in found)
+    rows = ((str(e.seq), when(e.at), e.action, str(e.actor), e.subject, _cause(e)) for e in found)
     yield from table(heads, rows)
 
 
-def _cause(detail: dict[str, Any]) -> str:
-    return brief(str(detail.get("cause") or json.dumps(detail, ensure_ascii=False)), 60)
+def _cause(event: Event) -> str:
+    if is_emptied(event):
+        return "(scrubbed)"
+    return brief(str(event.detail.get("cause") or json.dumps(event.detail, ensure_ascii=False)), 60)
 
 
 @events.command("verify", examples=("mnemon events verify",))

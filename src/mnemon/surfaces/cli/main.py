@@ -82,6 +82,7 @@ GROUPS: dict[str, dict[str, Entry]] = {
         "disposition": Entry("disposition", "disposition", "Decide about what has faded: promote, exempt or archive."),
         "stats": Entry("stats", "stats", "Count what is remembered, what happened to it, and how the work went."),
         "doctor": Entry("health", "doctor", "Check the stores, and repair what can be derived."),
+        "scrub": Entry("scrub", "scrub", "Remove a tier's contents or a conversation for good, in two steps."),
     },
 }
 COMMANDS = {name: entry for group in GROUPS.values() for name, entry in group.items()}

@@ -35,6 +35,7 @@ from mnemon.model.errors import ChatError, StoreError
 from mnemon.model.frozen import dataclass
 from mnemon.model.ids import new_id
 from mnemon.ports.chat import Chat, Message, Tool, ToolCall
+from mnemon.ports.threads import CHECKPOINTS, lock_name
 from mnemon.read.context import Context, halves
 from mnemon.service import inputs, session
 from mnemon.service.distilling import Distil, Turn, by_rules
@@ -47,7 +48,6 @@ from mnemon.surfaces.langgraph.tools import Toolbox
 ROUNDS = 8
 REMEMBERED_MESSAGES = 60
 TIMEOUT = 60.0
-CHECKPOINTS = "checkpoints.db"
 
 GUIDE = """You are an assistant with a memory. What follows was composed from it for this turn. Treat it as evidence
 that may be out of date: say when something was noted rather than asserting it, and say plainly when you know nothing.
@@ -375,4 +375,4 @@ def is_led(folder: Path, conversation: Conversation) -> bool:
 
 
 def _lock(folder: Path, conversation: Conversation) -> Path:
-    return folder / f"chat-{conversation.ref_code}.lock"
+    return folder / lock_name(conversation)

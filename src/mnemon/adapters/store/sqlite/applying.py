@@ -8,7 +8,7 @@ from datetime import datetime
 import apsw
 
 from mnemon.adapters.store import rules
-from mnemon.adapters.store.sqlite import grants, items, jobs, records, sql, telemetry, transcripts
+from mnemon.adapters.store.sqlite import grants, items, jobs, records, scrubbing, sql, telemetry, transcripts
 from mnemon.adapters.store.sqlite.entries import EntryWriter
 from mnemon.adapters.store.sqlite.query import all_rows
 from mnemon.model.events import EventDraft, canonical_json, seal
@@ -31,6 +31,7 @@ from mnemon.ports.pipeline import (
     SaveTranscript,
     Spend,
 )
+from mnemon.ports.scrub import Scrub
 from mnemon.ports.store import (
     DropEntry,
     DropNotes,
@@ -54,11 +55,14 @@ def run(db: apsw.Connection, transaction: Transaction, secret: bytes) -> None:
     """Inside an open write transaction; raises to have all of it undone."""
     writer = EntryWriter(db, transaction)
     seq, digest = head = _head(db)
-    for operation in transaction.operations:
+    for given in transaction.operations:
+        operation = scrubbing.take(db, given) if isinstance(given, Scrub) else given
         salt = _run(db, writer, operation, transaction.at) or secret
         draft = describe(operation, salt)
         if draft is not None:
             seq, digest = _append(db, transaction, draft, seq + 1, digest)
+        if isinstance(operation, Scrub):
+            scrubbing.seal(db, operation, seq)
     if (seq, digest) != head:
         db.execute(sql.SET_HEAD, (seq, digest))
 
@@ -112,7 +116,7 @@ def _run(db: apsw.Connection, writer: EntryWriter, operation: Operation, at: dat
             records.drop_notes(db, operation)
         case SaveWorkspace():
             records.save_workspace(db, operation)
-        case Record():
+        case Record() | Scrub():
             pass
         case SaveGrant() | SaveAnswer() | DropAnswer() | ForgetAnswers():
             grants.run(db, operation)

@@ -89,7 +89,7 @@ class _Check:
             if {"version", "commitment"} <= event.detail.keys():
                 self.commitments[event.subject, event.detail["version"]] = event.detail["commitment"]
             if event.action == "item.saved":
-                self.item_commitments[event.subject] = event.detail["commitment"]
+                self.item_commitments[event.subject] = event.detail.get("commitment", "")
             elif event.action == "item.dropped":
                 self.item_commitments.pop(event.subject, None)
             yield event

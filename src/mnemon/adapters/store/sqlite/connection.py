@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 import random
 import threading
@@ -13,12 +14,14 @@ from contextlib import contextmanager, suppress
 
 import apsw
 
-from mnemon.adapters.store.sqlite import sql
+from mnemon.adapters.store.sqlite import scrub_sql, sql
 from mnemon.adapters.store.sqlite.errors import busy, full, translated
 from mnemon.adapters.store.sqlite.files import Reserve
 from mnemon.adapters.store.sqlite.opening import RESERVE, Opening, missing
 from mnemon.adapters.store.sqlite.query import all_rows
 from mnemon.model.errors import StoreError
+
+PATIENCE = 5.0  # seconds for those who still read what is being removed
 
 
 class _Pair:
@@ -153,6 +156,42 @@ class Connections:
         self._reserve.release()
         with suppress(apsw.Error):
             all_rows(db, sql.CHECKPOINT)
+
+    def rewrite(self) -> bool:
+        """Write both files anew with what is in them now, and empty their logs: what was removed is in neither then.
+
+        False if somebody else reads an older state, which the log must keep for them; and all is as it was.
+        """
+        db, counts = self._pair().memory, self._pair().access
+        with self.writing() as writer:
+            writer.execute(scrub_sql.OPTIMISE)
+            writer.execute(scrub_sql.OPTIMISE_UTTERANCES)
+        with self.counting():
+            counted = [id for (id,) in all_rows(counts, sql.COUNTED)]
+            with self.reading():
+                present = {id for (id,) in all_rows(db, sql.PRESENT, (json.dumps(counted),))}
+            all_rows(counts, sql.DROP_ACCESS, (json.dumps([id for id in counted if id not in present]),))
+        with translated(self._opening.memory):
+            all_rows(db, scrub_sql.TEMPORARY_FILES)  # as large as the database, and not for the memory
+            try:
+                db.execute(scrub_sql.VACUUM)
+            finally:
+                all_rows(db, scrub_sql.TEMPORARY_MEMORY)
+            emptied = [self._emptied(handle) for handle in (db, counts)]
+        if all(emptied):
+            with self.writing() as writer:
+                writer.execute(scrub_sql.SWEPT, ("",))
+        return all(emptied)
+
+    def _emptied(self, db: apsw.Connection) -> bool:
+        db.set_busy_timeout(round(min(PATIENCE, self._opening.busy_timeout) * 1000))
+        try:
+            ((blocked, _, _),) = all_rows(db, sql.CHECKPOINT)
+            return not blocked
+        except apsw.BusyError:
+            return False
+        finally:
+            db.set_busy_timeout(round(self._opening.busy_timeout * 1000))
 
     @contextmanager
     def counting(self) -> Iterator[apsw.Connection]:

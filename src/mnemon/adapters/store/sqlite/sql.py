@@ -15,7 +15,12 @@ SET_MAIN = (
     "PRAGMA cache_size = -16384",
     "PRAGMA temp_store = MEMORY",
 )
-SET_ACCESS = ("PRAGMA synchronous = NORMAL", "PRAGMA trusted_schema = OFF", "PRAGMA journal_size_limit = 4194304")
+SET_ACCESS = (
+    "PRAGMA synchronous = NORMAL",
+    "PRAGMA secure_delete = ON",
+    "PRAGMA trusted_schema = OFF",
+    "PRAGMA journal_size_limit = 4194304",
+)
 # A file that is not in place yet needs no safety of its own: it is synced whole before it is renamed.
 SET_BUILD = ("PRAGMA synchronous = OFF", "PRAGMA journal_mode = MEMORY")
 USE_WAL = "PRAGMA journal_mode = WAL"
@@ -32,7 +37,7 @@ APPLIED = "SELECT number, checksum FROM migrations ORDER BY number"
 MIGRATED = "INSERT INTO migrations (number, name, checksum, applied_at) VALUES (?, ?, ?, ?)"
 NEW_META = "INSERT INTO meta (one, role, secret, tokenizer, created_at) VALUES (1, ?, ?, ?, ?)"
 ROLE = "SELECT role FROM meta"
-META = "SELECT secret, tokenizer FROM meta"
+META = "SELECT secret, tokenizer, EXISTS (SELECT 1 FROM unswept WHERE conversation = '') FROM meta"
 SET_TOKENIZER = "UPDATE meta SET tokenizer = ?"
 
 ACCESS_SCHEMA = """
@@ -49,6 +54,7 @@ ON CONFLICT (id) DO UPDATE SET count = count + 1, at = excluded.at
 RETURNING id, count, at
 """
 ACCESS = "SELECT id, count, at FROM access WHERE id IN (SELECT value FROM json_each(?))"
+COUNTED = "SELECT id FROM access"
 DROP_ACCESS = "DELETE FROM access WHERE id IN (SELECT value FROM json_each(?))"
 PRESENT = "SELECT id FROM entries WHERE id IN (SELECT value FROM json_each(?))"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from mnemon.adapters.store import rules
-from mnemon.adapters.store.sqlite import applying, checking, records, searching, sql, telemetry
+from mnemon.adapters.store.sqlite import applying, checking, records, scrub_sql, scrubbing, searching, sql, telemetry
 from mnemon.adapters.store.sqlite import grants as grant_rows
 from mnemon.adapters.store.sqlite import items as item_rows
 from mnemon.adapters.store.sqlite import jobs as job_rows
@@ -38,6 +38,7 @@ from mnemon.model.events import Event
 from mnemon.model.grant import Grant
 from mnemon.model.item import Item, Place
 from mnemon.model.job import Job, JobState
+from mnemon.model.scrub import Extent, Holdings
 from mnemon.model.telemetry import DayTally, Point, PointQuery, Spending, Tally
 from mnemon.model.text import TOKENIZER_VERSION
 from mnemon.model.transcript import Progress, Transcript, Utterance
@@ -45,6 +46,7 @@ from mnemon.model.values import Kind, State
 from mnemon.ports.embedder import EmbeddingModel, Vector
 from mnemon.ports.items import FoundItem, ItemQuery, UnembeddedItem
 from mnemon.ports.pipeline import Said
+from mnemon.ports.scrub import Scrub
 from mnemon.ports.store import (
     Arrivals,
     Census,
@@ -86,10 +88,12 @@ class SqliteStore:
         self._item_cache = VectorCache(cache_bytes // 4, OF_ITEMS)
         self._decoded = EntryCache()
         with self._connections.reading() as db:
-            ((secret, tokenizer),) = all_rows(db, sql.META)
+            ((secret, tokenizer, unswept),) = all_rows(db, sql.META)
         self._secret: bytes = secret
         if tokenizer != TOKENIZER_VERSION:
             self.rebuild()
+        if unswept:
+            self.sweep()
 
     # Writing
 
@@ -101,6 +105,27 @@ class SqliteStore:
             # The transaction stands: statistics left behind belong to an id that is never used again.
             with suppress(StoreError), self._connections.counting() as db:
                 db.execute(sql.DROP_ACCESS, (json_list(dropped),))
+        if any(isinstance(op, Scrub) for op in transaction.operations):
+            self._cache.clear()
+            self._decoded.clear()
+
+    def holdings(self, extent: Extent) -> Holdings:
+        with self._connections.reading() as db:
+            return scrubbing.holdings(db, extent)
+
+    def unswept(self) -> list[str]:
+        with self._connections.reading() as db:
+            return [id for (id,) in all_rows(db, scrub_sql.UNSWEPT)]
+
+    def swept(self, conversation: str) -> None:
+        with self._connections.writing() as db:
+            db.execute(scrub_sql.SWEPT, (conversation,))
+
+    def sweep(self) -> bool:
+        # The scrub stands whatever happens here: what is left undone is noted in the store, and done at its opening.
+        with suppress(StoreError):
+            return self._connections.rewrite()
+        return False
 
     def touch(self, ids: Sequence[str], at: datetime) -> Mapping[str, Access]:
         with self._connections.reading() as db:

@@ -1,6 +1,6 @@
 -- Truth is in entries, versions, named, documents, channels, conversations, notes, actions, workspaces, items,
--- transcripts, utterances, amendments, jobs, job_steps, points, spending, grants, answers and events. Derived, and
--- rebuilt from truth: fts, partitions' counts, entries' terms, vectors, item_prefixes, utterance_fts.
+-- transcripts, utterances, amendments, jobs, job_steps, points, spending, grants, answers, events and redactions.
+-- Derived, and rebuilt from truth: fts, partitions' counts, entries' terms, vectors, item_prefixes, utterance_fts.
 
 PRAGMA application_id = 1298035053;
 PRAGMA user_version = 1;
@@ -430,8 +430,36 @@ CREATE INDEX events_action ON events (action, seq);
 CREATE TRIGGER events_kept BEFORE DELETE ON events
 BEGIN SELECT RAISE(ABORT, 'the event log is append-only'); END;
 
+-- What scrubs have emptied, by ranges. A row stands for a scrub's own event, which comes after all that it names.
+CREATE TABLE redactions (
+    first INTEGER PRIMARY KEY,
+    last INTEGER NOT NULL CHECK (last >= first),
+    scrub INTEGER NOT NULL REFERENCES events (seq) CHECK (scrub > last)
+) STRICT;
+
+CREATE TRIGGER redactions_by_scrubs BEFORE INSERT ON redactions
+WHEN NOT EXISTS (SELECT 1 FROM events WHERE seq = NEW.scrub AND action = 'scrub.executed')
+BEGIN SELECT RAISE(ABORT, 'only a scrub redacts'); END;
+
+CREATE TRIGGER redactions_kept BEFORE DELETE ON redactions
+BEGIN SELECT RAISE(ABORT, 'redactions are kept'); END;
+
+CREATE TRIGGER redactions_fixed BEFORE UPDATE ON redactions
+BEGIN SELECT RAISE(ABORT, 'redactions are kept'); END;
+
+-- The one change an event may see: emptied by a scrub that is in the log. A scrub's own event sees none.
 CREATE TRIGGER events_fixed BEFORE UPDATE ON events
+WHEN NOT (
+    NEW.subject = '' AND NEW.detail = '{}' AND OLD.action <> 'scrub.executed'
+    AND NEW.seq = OLD.seq AND NEW.at = OLD.at AND NEW.principal = OLD.principal AND NEW.surface = OLD.surface
+    AND NEW.transport = OLD.transport AND NEW.action = OLD.action AND NEW.previous = OLD.previous
+    AND NEW.digest = OLD.digest
+    AND OLD.seq <= (SELECT last FROM redactions WHERE first <= OLD.seq ORDER BY first DESC LIMIT 1)
+) IS TRUE
 BEGIN SELECT RAISE(ABORT, 'the event log is append-only'); END;
+
+-- What a scrub has still to clear away outside its transaction: a conversation of a chat, or the files ('').
+CREATE TABLE unswept (conversation TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
 
 -- What a cut-off tail would leave behind: the log alone cannot show that its end is missing.
 CREATE TABLE head (

@@ -1,0 +1,1 @@
+"""Hygiene: deciding what may be removed for good. Pure functions of values."""

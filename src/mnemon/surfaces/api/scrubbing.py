@@ -1,0 +1,114 @@
+"""Verbs that remove for good. Planning can be granted; executing is the owner's, whatever a grant says."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+
+from mnemon.hygiene.manifest import SHORTEST, Manifest
+from mnemon.model.grant import Capability
+from mnemon.model.scrub import Mode
+from mnemon.service.workspace import Workspace
+from mnemon.surfaces.api.verb import Call, Given, Told, Verb
+
+_AT = "/workspaces/{workspace}"
+_CAPABILITY = {
+    Mode.FULL: Capability.SCRUB_FULL,
+    Mode.KEEP_NAMED: Capability.SCRUB_KEEP_NAMED,
+    Mode.PURGE_THREAD: Capability.SCRUB_PURGE_THREAD,
+}
+
+
+class ScrubIn(Given):
+    mode: Literal["full", "keep_named", "purge_thread"] = Field(
+        description="Everything of a tier, all of it but the named entries, or one conversation with its checkpoints."
+    )
+    tier: str | None = Field(None, description="The tier whose contents go; not for purge_thread.")
+    channel: str | None = Field(None, description="The channel, if the tier belongs to one.")
+    conversation: str | None = Field(None, description="The conversation, if the tier belongs to one or for a purge.")
+
+    @model_validator(mode="after")
+    def _one_thing(self) -> ScrubIn:
+        purges = self.mode == "purge_thread"
+        if purges is (self.tier is not None) or (purges and self.conversation is None):
+            raise ValueError("name a tier, or for purge_thread a conversation and no tier")
+        return self
+
+
+class ExecuteIn(ScrubIn):
+    confirm: str = Field(
+        min_length=SHORTEST, max_length=64, description="The digest of the plan, or its first 12 characters."
+    )
+
+
+class LineOut(Told):
+    kind: str
+    count: int
+    what: str
+
+
+class ManifestOut(Told):
+    scope: dict[str, Any]
+    mode: str
+    lines: list[LineOut]
+    sample: list[str]
+    warnings: list[str]
+    digest: str
+
+
+class ScrubbedOut(Told):
+    manifest: ManifestOut
+    event: int
+    swept: bool
+
+
+def plan(call: Call, given: ScrubIn) -> ManifestOut:
+    return ManifestOut.of(_plan(_place(call, given), given))
+
+
+def _plan(world: Workspace, given: ScrubIn) -> Manifest:
+    if given.mode == "purge_thread":
+        return world.purge_plan(given.conversation or "")
+    return world.scrub_plan(given.tier or "", mode=given.mode)
+
+
+def _place(call: Call, given: ScrubIn) -> Workspace:
+    return call.workspace if given.mode == "purge_thread" else call.at(given.channel, given.conversation)
+
+
+def execute(call: Call, given: ExecuteIn) -> ScrubbedOut:
+    call.given.require(_CAPABILITY[Mode(given.mode)])
+    world = _place(call, given)
+    if given.mode == "purge_thread":
+        return ScrubbedOut.of(world.purge_execute(given.conversation or "", confirm=given.confirm))
+    return ScrubbedOut.of(world.scrub_execute(given.tier or "", confirm=given.confirm, mode=given.mode))
+
+
+VERBS = (
+    Verb(
+        "memory_scrub_plan",
+        "Show what a scrub would remove for good: one scope of one tier, or one conversation. Removes nothing. Use it "
+        "only when the person asks what would be removed; to take a single memory out, use memory_forget.",
+        Capability.SCRUB_PLAN,
+        "POST",
+        f"{_AT}/scrub/plan",
+        ScrubIn,
+        ManifestOut,
+        plan,
+    ),
+    Verb(
+        "memory_scrub_execute",
+        "Remove for good what a plan has shown, confirmed by its digest. There is no undo. The owner's alone: an "
+        "agent's call is refused, whatever it was granted.",
+        Capability.SCRUB_PLAN,
+        "POST",
+        f"{_AT}/scrub/execute",
+        ExecuteIn,
+        ScrubbedOut,
+        execute,
+        mutates=True,
+        owner_only=True,
+        tool=False,
+    ),
+)
