@@ -14,6 +14,7 @@ from mnemon.adapters.store.memory import MemoryStore
 from mnemon.adapters.store.sqlite import SqliteStore
 from mnemon.model.entry import Category, Entry, Scope
 from mnemon.model.errors import InvalidInput
+from mnemon.model.ids import new_id
 from mnemon.model.text import content_key
 from mnemon.model.text import terms as terms_of
 from mnemon.model.values import SHARED, Curator, Kind, Lifetime, State, Visibility
@@ -384,3 +385,36 @@ def test_an_empty_question_answers_sizes(store: Store) -> None:
     commit(store, put(entry("cat dog")))
     assert store.keyword(OPEN, [], 9) == KeywordMatches(1, 2, (), ())
     assert store.keyword(Selection(()), ["cat"], 9) == KeywordMatches(0, 0, (0,), ())
+
+
+def test_neighbours_come_by_the_order_of_writing(store: Store) -> None:
+    """R1: before and after, counted in steps, as far as asked."""
+    rows = [entry(f"turn number {n}", conversation="c") for n in range(5)]
+    commit(store, *(put(row) for row in rows))
+    ids = [row.id for row in rows]
+    assert store.beside([ids[2]], 2) == {ids[2]: {ids[0]: -2, ids[1]: -1, ids[3]: 1, ids[4]: 2}}
+    assert store.beside([ids[0], new_id()], 1) == {ids[0]: {ids[1]: 1}}
+    assert store.beside([], 2) == {}
+
+
+def test_neighbours_are_of_one_room_and_one_conversation(store: Store) -> None:
+    """R1, M4: another scope, owner, state or conversation in between is stepped over, and never answered."""
+    first, last = entry("first turn", conversation="c"), entry("last turn", conversation="c")
+    between = [
+        entry("another scope", conversation="c", scope=Scope("workspace", (("workspace", "elsewhere"),))),
+        entry("another owner", conversation="c", owner="researcher"),
+        entry("another conversation", conversation="d"),
+        entry("no conversation"),
+    ]
+    gone = entry("forgotten", conversation="c")
+    commit(store, put(first), *(put(row) for row in between), put(gone), put(last))
+    commit(store, move(stored(store, gone), State.FORGOTTEN))
+    assert store.beside([first.id], 2) == {first.id: {last.id: 1}}
+    assert store.beside([between[3].id], 2) == {}
+
+
+def test_neighbours_are_looked_for_nearby(store: Store) -> None:
+    """R1: the work is bounded: what is far away in the order of writing is no neighbour."""
+    first, last = entry("first turn", conversation="c"), entry("last turn", conversation="c")
+    commit(store, put(first), *(put(entry(f"note {n}")) for n in range(20)), put(last))
+    assert store.beside([first.id, last.id], 2) == {}

@@ -12,10 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mnemon.model.entry import Access, Document, Entry, Scope, SourceLink
+from mnemon.model.values import Kind
 from mnemon.ports.store import KeywordMatches, Neighbour, TermRow
-from mnemon.read.fuse import Fusion, Match, fuse
-from mnemon.read.rank import Ranking, choose_profile, drop_repeats, provenance, rank, without_names
-from mnemon.read.signals import Signal, keyword, structured, vector
+from mnemon.read.asking import wanted_answer
+from mnemon.read.fuse import Fusion, Match, fuse, strengths
+from mnemon.read.rank import Ranking, drop_repeats, provenance, rank
+from mnemon.read.signals import Signal, answer, keyword, speaker, structured, time, vector
+from mnemon.read.surroundings import context, lenders
+from mnemon.read.times import Span
 from mnemon.spec import load_preset
 from mnemon.spec.types import MemorySpec
 from tests.helpers.making import make_entry
@@ -162,19 +166,6 @@ def test_near_hits_with_other_facts_are_both_kept() -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "profile"),
-    [
-        ("villain", "lean"),
-        ("what is the name of the villain in chapter three", "balanced"),
-        ("list everything about the harbour", "deep"),
-    ],
-)
-def test_auto_chooses_a_profile(query: str, profile: str) -> None:
-    """R6: `auto` picks by how much is asked."""
-    assert choose_profile(query) == profile
-
-
-@pytest.mark.parametrize(
     ("preset", "lean", "balanced", "deep"),
     [("observer", (2, 3), (5, 7), (10, 15)), ("default", (2, 3), (5, 7), (10, 15))],
 )
@@ -218,16 +209,121 @@ def test_frequency_never_outgrows_the_logarithm() -> None:
     assert hit.score.frequency == pytest.approx(1 + math.log(21))
 
 
+def episode(id: str, content: str = "Yes, last Tuesday!", *, source: str = "Tom", minutes: float = 0) -> Entry:
+    made = make_entry(content, kind=Kind.EPISODIC, at=NOW + timedelta(minutes=minutes))
+    return replace(made, id=id, source=source)
+
+
+def test_a_name_in_an_episode_does_not_count_as_a_word() -> None:
+    """R1: in what was said, a speaker's name addresses somebody; in a fact, it says whom the fact is about."""
+    rows = (TermRow("said", (1, 0), 5), TermRow("fact", (1, 0), 5), TermRow("topic", (0, 1), 5))
+    found = keyword([KeywordMatches(100, 500, (3, 3), rows)], ("ada", "rome"), {"ada"}, {"said", "topic"})
+    assert set(found.scores) == {"fact", "topic"}
+
+
+def test_a_question_that_is_only_a_name_is_searched_as_it_is() -> None:
+    """R1: if nothing else was asked, the name is the word."""
+    rows = (TermRow("said", (1,), 5),)
+    assert keyword([KeywordMatches(100, 500, (3,), rows)], ("ada",), {"ada"}, {"said"}).scores["said"] > 0
+
+
+def test_the_speaker_who_is_named() -> None:
+    """R1: what somebody said, if the question names them; a person's own words, if they ask about themselves."""
+    entries = [episode("a", source="Ada"), episode("t", source="Tom"), episode("u", source="user")]
+    assert speaker(entries, {"Ada"}, False).scores == {"a": 1.0}
+    assert set(speaker(entries, set(), True).scores) == {"u"}
+
+
+def test_what_was_recorded_at_the_time_that_is_named() -> None:
+    """R1: an entry of that time, and one that speaks of it."""
+    may = Span(NOW - timedelta(days=190), NOW - timedelta(days=160), ("May",))
+    then, now = episode("then", minutes=-170 * 24 * 60), episode("now")
+    about = episode("about", "The May release is out")
+    assert set(time([then, now, about], may).scores) == {"then", "about"}
+    assert time([then, now, about], None).scores == {}
+
+
+def test_what_holds_the_kind_of_answer() -> None:
+    """R1: a short text with a time answers "when"; a long one says nothing by holding one."""
+    short, without = episode("short"), episode("without", "Yes, of course!")
+    long = episode("long", "last Tuesday " * 100)
+    assert set(answer([short, without, long], wanted_answer("When was it?")).scores) == {"short"}
+
+
+def test_an_episode_borrows_from_the_matches_beside_it() -> None:
+    """R1: what came after a match borrows more than what came before it; both less than the match has."""
+    entries = {e.id: e for e in (episode("before"), episode("match"), episode("after"))}
+    lent = context({"match": 2.0}, {"match": {"before": -1, "after": 1}}, entries).scores
+    assert 2.0 > lent["after"] > lent["before"] > 0
+
+
 @pytest.mark.parametrize(
-    ("query", "sources", "asked"),
+    "other",
     [
-        ("What did Caroline say about Rome?", {"Caroline", "Mel"}, "What did say about Rome?"),
-        ("Where is Caroline's book?", {"Caroline"}, "Where is book?"),
-        ("Caroline", {"Caroline"}, "Caroline"),
-        ("Who painted it?", {"Caroline"}, "Who painted it?"),
-        ("Where is the lantern?", set(), "Where is the lantern?"),
+        replace(episode("other"), kind=Kind.SEMANTIC),
+        episode("other", "A long story. " * 100),
+        episode("other", minutes=90),
+        replace(episode("other"), path="notes/a.md"),
     ],
 )
-def test_meaning_is_asked_without_the_names_of_those_who_spoke(query: str, sources: set[str], asked: str) -> None:
-    """R1: names of sources are left to the structured signal; a question that is only a name stays."""
-    assert without_names(query, sources) == asked
+def test_what_stands_by_itself_borrows_nothing(other: Entry) -> None:
+    """R1: a fact, a long text, a file, or what was written at another time depends on nothing beside it."""
+    entries = {"match": episode("match"), "other": other}
+    assert context({"match": 2.0}, {"match": {"other": 1}}, entries).scores == {}
+
+
+def test_a_conversation_is_one_occasion_however_long() -> None:
+    """R1: neighbours of one conversation belong together though hours lie between them."""
+    entries = {id: replace(episode(id, minutes=m), conversation="c") for id, m in (("match", 0), ("other", 300))}
+    assert context({"match": 2.0}, {"match": {"other": 1}}, entries).scores
+
+
+def test_only_matching_episodes_lend() -> None:
+    """R1: the strongest come first; facts and what does not match lend nothing."""
+    entries = {"weak": episode("weak"), "strong": episode("strong"), "fact": make_entry(), "none": episode("none")}
+    assert lenders({"weak": 0.5, "strong": 2.0, "fact": 3.0, "none": 0.0}, entries) == ["strong", "weak"]
+
+
+@pytest.mark.parametrize("preset", ["default", "workspace"])
+def test_strength_is_by_what_an_entry_says(preset: str) -> None:
+    """R1: signals about the entry itself do not flow to its neighbours."""
+    signals = [Signal("keyword", {"a": 9.0, "b": 1.0}), Signal("speaker", {"c": 1.0}, own_scale=True)]
+    found = strengths(signals, load_preset(preset).retrieval)
+    assert set(found) == {"a", "b"}
+    assert found["a"] > found["b"] >= 0
+
+
+@pytest.mark.parametrize("preset", ["default", "workspace"])
+def test_a_match_alone_is_a_strong_one(preset: str) -> None:
+    """R1: with nothing to compare with, what was found stands out from all that was not."""
+    assert strengths([Signal("keyword", {"a": 0.3})], load_preset(preset).retrieval)["a"] > 0.5
+
+
+def test_a_signal_on_its_own_scale_counts_as_it_is() -> None:
+    """R1: a named speaker weighs the same however many candidates are theirs."""
+    retrieval = load_preset("default").retrieval
+    few = fuse([Signal("speaker", {"a": 1.0, "b": 0.0}, own_scale=True)], retrieval)
+    many = fuse([Signal("speaker", {"a": 1.0, "c": 1.0, "b": 0.0}, own_scale=True)], retrieval)
+    assert few["b"].value == pytest.approx(many["b"].value) == pytest.approx(math.exp(-retrieval.weights["speaker"]))
+
+
+def test_equals_share_a_place() -> None:
+    """R8: two entries that a signal cannot tell apart are not put into an order."""
+    assert Signal("time", {"a": 1.0, "b": 1.0, "c": 0.5}).ranks() == {"a": 1, "b": 1, "c": 3}
+
+
+def test_without_vectors_words_speak_for_both() -> None:
+    """R1: the other signals keep their proportion to what the entry says when there is no model."""
+    retrieval = load_preset("default").retrieval
+    words = Signal("keyword", {"a": 2.0, "b": 1.0})
+    (alone,) = fuse([words], retrieval)["a"].contributions
+    beside, _ = fuse([words, Signal("vector", {})], retrieval)["a"].contributions
+    weights = retrieval.weights
+    assert alone.share / beside.share == pytest.approx((weights["keyword"] + weights["vector"]) / weights["keyword"])
+
+
+def test_of_two_that_hardly_differ_neither_is_far_above() -> None:
+    """R1: a handful of candidates is compared with all that was not found, too, and not only with one another."""
+    retrieval = load_preset("default").retrieval
+    found = fuse([Signal("keyword", {"a": 2.0, "b": 1.98})], retrieval)
+    assert found["b"].value > 0.9

@@ -14,6 +14,7 @@ from mnemon.model.values import Kind
 from mnemon.spec import InvalidSpec, check, load_preset, load_spec, parse_spec, preset_text
 from mnemon.spec.decode import Problems
 from mnemon.spec.load import decode
+from mnemon.spec.types import SIGNALS
 
 Data = dict[str, Any]
 GATE = {"boundary": "tenant", "into": "account", "transforms": ["strip_identifiers"]}
@@ -217,7 +218,7 @@ def test_numbers_too_long_to_print() -> None:
         ("retrieval", {"candidates": 0}),
         ("retrieval", {"prior_weight": -1}),
         ("retrieval", {"dedup_cosine": 0}),
-        ("retrieval", {"weights": {"keyword": 0, "vector": 0, "structured": 0}}),
+        ("retrieval", {"weights": dict.fromkeys(SIGNALS, 0)}),
         ("reference_only", {"similarity": 2}),
         ("reference_only", {"max_chars": 0}),
     ],

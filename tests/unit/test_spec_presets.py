@@ -8,8 +8,8 @@ import pytest
 
 from mnemon.model.values import Kind
 from mnemon.spec import MemorySpec, check, dump, load_preset, parse_spec, preset_names, preset_text
-from mnemon.spec.types import TRANSFORMS as SPEC_TRANSFORMS
 from mnemon.spec.types import (
+    SIGNALS,
     Behaviour,
     ConflictRule,
     DecayModel,
@@ -18,6 +18,7 @@ from mnemon.spec.types import (
     Provenance,
     WriteMode,
 )
+from mnemon.spec.types import TRANSFORMS as SPEC_TRANSFORMS
 from mnemon.write.transforms import TRANSFORMS
 
 NAMES = ("default", "anchored", "observer", "tiered", "workspace")
@@ -259,6 +260,7 @@ def test_default_retrieval() -> None:
     assert (retrieval.fusion, retrieval.candidates, retrieval.prior_weight) == ("zscore", 120, 0.25)
     assert retrieval.weights["vector"] > retrieval.weights["keyword"] > retrieval.weights["structured"] > 0
     assert retrieval.weights["structured"] < 0.5
+    assert set(retrieval.signals) == set(SIGNALS)
     assert set(retrieval.tier_weights.values()) == {1.0}
 
 

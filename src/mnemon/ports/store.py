@@ -427,6 +427,15 @@ class Store(ItemStore, PipelineStore, AccessStore, ScrubStore, Protocol):
         """Best cosines first, among vectors of exactly this model."""
         ...
 
+    def beside(self, ids: Iterable[str], reach: int) -> dict[str, dict[str, int]]:
+        """The entries written just before and after each of these, in its room and its conversation: up to `reach`
+        each way, by id, with how many steps after it each was written (negative: before it).
+
+        The order is that of writing. A store looks a few rows around each entry and no further, so that what was
+        written in between elsewhere may hide a neighbour; ids without any are absent.
+        """
+        ...
+
     def vectors(self, ids: Iterable[str], model: EmbeddingModel) -> dict[str, Vector]: ...
     def unembedded(self, model: EmbeddingModel, limit: int) -> list[Unembedded]:
         """Entries without a vector of this model, oldest first; history is left out."""

@@ -11,6 +11,8 @@ from mnemon.model.frozen import dataclass
 from mnemon.read.signals import Signal
 from mnemon.spec.types import Retrieval
 
+FEWEST = 20  # candidates that a standard score is taken over, at least
+
 
 @dataclass(frozen=True, slots=True)
 class Contribution:
@@ -58,11 +60,24 @@ def fuse(signals: Sequence[Signal], retrieval: Retrieval) -> dict[str, Match]:
     if not ids:
         return {}
     zscore = retrieval.fusion == "zscore"
-    shares = [(_zscore if zscore else _rrf)(signal, ids, retrieval) for signal in signals]
+    shares = _standard(signals, ids, retrieval) if zscore else [_rrf(signal, ids, retrieval) for signal in signals]
     totals = {id: sum(share[id] for share in shares) for id in ids}
     values = _positive(totals) if zscore else _scaled(totals)
     fusion = Fusion(signals, shares)
     return {id: Match(values[id], id, fusion) for id in ids}
+
+
+def strengths(signals: Sequence[Signal], retrieval: Retrieval) -> dict[str, float]:
+    """How well each candidate matches by what it says, before anything beside it is looked at; 0 if not at all."""
+    own = [signal for signal in signals if not signal.own_scale]
+    ids = sorted({id for signal in own for id in signal.scores})
+    if not ids:
+        return {}
+    if retrieval.fusion == "rrf":
+        ranked = [_rrf(signal, ids, retrieval) for signal in own]
+        return _scaled({id: sum(share[id] for share in ranked) for id in ids})
+    shares = _standard(own, ids, retrieval)
+    return {id: max(0.0, sum(share[id] for share in shares)) for id in ids}
 
 
 def _rrf(signal: Signal, ids: Sequence[str], retrieval: Retrieval) -> dict[str, float]:
@@ -71,22 +86,43 @@ def _rrf(signal: Signal, ids: Sequence[str], retrieval: Retrieval) -> dict[str, 
     return {id: weight / (retrieval.rrf_k + ranks[id]) if id in ranks else 0.0 for id in ids}
 
 
-def _zscore(signal: Signal, ids: Sequence[str], retrieval: Retrieval) -> dict[str, float]:
-    """Standard scores over all candidates; what a signal did not find counts as the least it found."""
-    weight = retrieval.weights.get(signal.name, 1.0)
-    least = 0.0 if signal.name != "vector" else min(signal.scores.values(), default=0.0)
-    values = [signal.scores.get(id, least) for id in ids]
+def _standard(signals: Sequence[Signal], ids: Sequence[str], retrieval: Retrieval) -> list[dict[str, float]]:
+    """Standard scores, weighted; a signal on its own scale counts as it is."""
+    compared = sorted({id for signal in signals if not signal.own_scale for id in signal.scores})
+    weights = _weights(signals, retrieval)
+    return [
+        {id: weights[signal.name] * signal.scores.get(id, 0.0) for id in ids}
+        if signal.own_scale
+        else _zscore(signal, weights[signal.name], compared, ids)
+        for signal in signals
+    ]
+
+
+def _weights(signals: Sequence[Signal], retrieval: Retrieval) -> dict[str, float]:
+    """The spec's weights. Words and meaning answer for one another: if one is not there, the other speaks for both."""
+    weights = {signal.name: retrieval.weights.get(signal.name, 1.0) for signal in signals}
+    for present, absent in (("keyword", "vector"), ("vector", "keyword")):
+        if present in weights and absent not in weights:
+            weights[present] += retrieval.weights.get(absent, 0.0)
+    return weights
+
+
+def _zscore(signal: Signal, weight: float, compared: Sequence[str], ids: Sequence[str]) -> dict[str, float]:
+    """Standard scores over what was compared. What a signal did not find counts as the least, and a handful of
+    candidates is compared with that, too: of two that hardly differ, neither is far above the other."""
+    values = [signal.scores.get(id, signal.least) for id in compared]
+    values += [signal.least] * (FEWEST - len(values))
     mean = sum(values) / len(values)
     spread = math.sqrt(sum((v - mean) ** 2 for v in values) / len(values))
     if spread < 1e-9:
         return dict.fromkeys(ids, 0.0)
-    return {id: weight * (v - mean) / spread for id, v in zip(ids, values, strict=True)}
+    return {id: weight * (signal.scores.get(id, signal.least) - mean) / spread for id in ids}
 
 
 def _positive(totals: dict[str, float]) -> dict[str, float]:
     """Standard scores made positive so that they can be weighed by the prior; the best is 1."""
     best = max(totals.values())
-    return {id: math.exp(value - best) for id, value in totals.items()}
+    return {id: max(math.exp(value - best), 1e-300) for id, value in totals.items()}
 
 
 def _scaled(totals: dict[str, float]) -> dict[str, float]:

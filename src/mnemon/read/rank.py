@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field
 from datetime import datetime
 
@@ -11,7 +10,7 @@ from mnemon.model.arrays import np
 from mnemon.model.entry import Access, Document, Entry
 from mnemon.model.frozen import dataclass
 from mnemon.model.statements import says_the_same
-from mnemon.model.text import STOP_WORDS, content_key, terms, words
+from mnemon.model.text import content_key
 from mnemon.model.values import Authority
 from mnemon.ports.embedder import Vector
 from mnemon.ports.store import Verdict
@@ -133,18 +132,6 @@ def _repeats(hit: Hit, other: Hit, threshold: float, vectors: Mapping[str, Vecto
     return says_the_same(hit.content, other.content)
 
 
-_BROAD = frozenset("everything all list summarise summarize overview history compare why explain review".split())
-
-
-def choose_profile(query: str) -> str:
-    """`auto`: a broad or long question gets `deep`, one or two words get `lean`, the rest `balanced`."""
-    asked = words(query)
-    meaningful = [w for w in asked if w not in STOP_WORDS]
-    if len(meaningful) > 12 or _BROAD & set(asked):
-        return "deep"
-    return "lean" if len(meaningful) <= 2 else "balanced"
-
-
 def provenance(entry: Entry, documents: Mapping[str, Document]) -> tuple[Provenance, ...]:
     """What an entry's links show now. The source's axes are read through the link, never from the entry."""
     shown = []
@@ -167,22 +154,3 @@ def provenance(entry: Entry, documents: Mapping[str, Document]) -> tuple[Provena
             )
         )
     return tuple(shown)
-
-
-def query_terms(query: str, most: int = 32) -> tuple[str, ...]:
-    """The distinct index terms of a question, in order."""
-    return tuple(dict.fromkeys(terms(query)))[:most]
-
-
-def without_names(query: str, sources: Iterable[str]) -> str:
-    """A question without the names of those who said things, for comparing meanings.
-
-    A name pulls a vector toward texts that address the person, while what is asked for was mostly said *by* them;
-    who said it is the structured signal's to know. If nothing else was asked, the question stays as it is.
-    """
-    names = {word for source in sources for word in words(source)}
-    kept = [part for part in query.split() if not names.intersection(words(_POSSESSIVE.sub("", part)))]
-    return " ".join(kept) if query_terms(" ".join(kept)) else query
-
-
-_POSSESSIVE = re.compile(r"['’]s\b")

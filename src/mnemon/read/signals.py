@@ -3,36 +3,70 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from mnemon.model.entry import Entry
 from mnemon.model.frozen import dataclass
 from mnemon.model.text import terms
+from mnemon.model.values import Kind
 from mnemon.ports.store import KeywordMatches, Neighbour
+from mnemon.read.asking import USER
+from mnemon.read.times import Span
 
-K1, B = 1.2, 0.75
+# Saturating soon and hardly minding length, as suits passages: which of the asked words are there says more than how
+# often they are.
+K1, B = 0.9, 0.4
+ONESELF = 0.5  # of a named speaker's score
+SHORT, LONG = 400, 800  # characters: up to the one a text leans on what is around it, from the other on it does not
 
 
 @dataclass(frozen=True, slots=True)
 class Signal:
+    """Scores by entry id; what was not found has at most the `least`. On its `own_scale`, a score between 0 and about 1
+    counts as it is; others are compared with the rest of the candidates first."""
+
     name: str
     scores: Mapping[str, float]
+    own_scale: bool = False
+    least: float = 0.0
 
     def ranks(self) -> dict[str, int]:
+        """Places by score; equals share one."""
         ordered = sorted(self.scores, key=lambda id: (-self.scores[id], id))
-        return {id: place for place, id in enumerate(ordered, 1)}
+        places: dict[str, int] = {}
+        for place, id in enumerate(ordered, 1):
+            before = ordered[place - 2] if place > 1 else id
+            places[id] = places[before] if place > 1 and self.scores[before] == self.scores[id] else place
+        return places
 
 
-def keyword(matches: Iterable[KeywordMatches]) -> Signal:
+def keyword(
+    matches: Iterable[KeywordMatches],
+    asked: Sequence[str] = (),
+    names: Collection[str] = (),
+    episodes: Collection[str] = (),
+) -> Signal:
     """BM25 over everything searched. Several stores are scored as one collection, so that a small one (an
-    account with three entries) is not penalised for its size."""
+    account with three entries) is not penalised for its size.
+
+    Of the terms `asked`, those of speakers' `names` do not count in `episodes`: in what was said, a name mostly
+    addresses somebody, and who said it is another signal's to know.
+    """
     found = tuple(matches)
     size = sum(m.size for m in found)
     average = max(1.0, sum(m.total_terms for m in found) / size) if size else 1.0
     frequencies = [sum(column) for column in zip(*(m.frequencies for m in found), strict=True)]
     weights = [math.log(1 + (size - n + 0.5) / (n + 0.5)) for n in frequencies]
-    scores = {row.id: _bm25(row.counts, row.length / average, weights) for m in found for row in m.rows}
+    quiet = weights
+    if names and not set(asked) <= set(names):
+        quiet = [0.0 if term in names else w for term, w in zip(asked, weights, strict=True)]
+    scores = {
+        row.id: _bm25(row.counts, row.length / average, quiet if row.id in episodes else weights)
+        for m in found
+        for row in m.rows
+    }
     return Signal("keyword", {id: score for id, score in scores.items() if score > 0})
 
 
@@ -41,23 +75,65 @@ def _bm25(counts: Sequence[int], relative_length: float, weights: Sequence[float
     return sum(w * n * (K1 + 1) / (n + norm) for n, w in zip(counts, weights, strict=True) if n)
 
 
-def vector(neighbours: Iterable[Neighbour], floor: float) -> Signal:
-    """Cosines above what unrelated texts reach."""
-    return Signal("vector", {n.id: n.cosine for n in neighbours if n.cosine > floor})
+def vector(neighbours: Sequence[Neighbour], floor: float, limit: int | None = None) -> Signal:
+    """Cosines above what unrelated texts reach. If as many came as were asked for, more may be as near as the last."""
+    scores = {n.id: n.cosine for n in neighbours if n.cosine > floor}
+    cut = limit is not None and len(scores) >= limit
+    return Signal("vector", scores, least=min(scores.values()) if cut else floor)
 
 
-def structured(entries: Iterable[Entry], query_terms: Sequence[str]) -> Signal:
-    """How much of the question names an entry's tags, category, kind or source."""
+def structured(entries: Iterable[Entry], query_terms: Sequence[str], *, sources: bool = True) -> Signal:
+    """How much of the question names an entry's tags, category or kind, and its source unless that is heard already."""
     asked = set(query_terms)
-    scores = {entry.id: len(asked & _labels(entry)) / len(asked) for entry in entries} if asked else {}
+    scores = {entry.id: len(asked & _labels(entry, sources)) / len(asked) for entry in entries} if asked else {}
     return Signal("structured", {id: score for id, score in scores.items() if score > 0})
 
 
-def _labels(entry: Entry) -> set[str]:
-    labels = [*entry.tags, entry.kind, entry.source, entry.category.name if entry.category else ""]
+def _labels(entry: Entry, sources: bool) -> set[str]:
+    labels = [*entry.tags, entry.kind, entry.source if sources else "", entry.category.name if entry.category else ""]
     return set().union(*map(_label_terms, labels))
 
 
 @lru_cache(maxsize=4096)
 def _label_terms(label: str) -> frozenset[str]:
     return frozenset(terms(label))
+
+
+def speaker(entries: Iterable[Entry], named: Collection[str], oneself: bool) -> Signal:
+    """What was said by somebody the question names; of a person who asks about themselves, what they said."""
+    scores = {}
+    for entry in entries:
+        if entry.source in named:
+            scores[entry.id] = 1.0
+        elif oneself and entry.kind is Kind.EPISODIC and entry.source == USER:
+            scores[entry.id] = ONESELF
+    return Signal("speaker", scores, own_scale=True)
+
+
+def time(entries: Iterable[Entry], span: Span | None) -> Signal:
+    """How near an entry is to the time that the question names: when it was recorded, or what it speaks of."""
+    if span is None:
+        return Signal("time", {}, own_scale=True)
+    scores = {
+        entry.id: 1.0 if span.named_in(entry.content) else span.nearness(entry.valid_at or entry.created_at)
+        for entry in entries
+    }
+    return Signal("time", {id: score for id, score in scores.items() if score > 0}, own_scale=True)
+
+
+def answer(entries: Iterable[Entry], wanted: re.Pattern[str] | None) -> Signal:
+    """Whether an entry holds what the question wants: a time, a number. A long text always does, so it says nothing."""
+    scores = {}
+    if wanted is not None:
+        scores = {e.id: leaning(e) for e in entries if leaning(e) and _holds(wanted, e.content)}
+    return Signal("answer", scores, own_scale=True)
+
+
+@lru_cache(maxsize=16384)
+def _holds(wanted: re.Pattern[str], content: str) -> bool:
+    return wanted.search(content) is not None
+
+
+def leaning(entry: Entry) -> float:
+    """How far a text depends on what is around it: wholly if it is short, not at all if it is long."""
+    return min(1.0, max(0.0, (LONG - len(entry.content)) / (LONG - SHORT)))

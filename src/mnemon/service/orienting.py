@@ -8,8 +8,8 @@ from mnemon.model.entry import Entry, NamedEntry
 from mnemon.model.text import estimate_tokens
 from mnemon.model.values import Authority, Kind
 from mnemon.ports.store import Filters
+from mnemon.read.asking import choose_profile
 from mnemon.read.context import Context, Slice, compose, item, render
-from mnemon.read.rank import choose_profile
 from mnemon.service import inputs
 from mnemon.service.reading import Question, Search, counted, profile_of, search, selections, with_provenance
 from mnemon.service.room import Room

@@ -7,20 +7,19 @@ from dataclasses import replace
 from datetime import datetime
 
 from mnemon.model.entry import Access, Document, Entry
-from mnemon.model.errors import EmbedderError, InvalidQuery
+from mnemon.model.errors import InvalidQuery
 from mnemon.model.frozen import dataclass
-from mnemon.model.values import VISIBILITY, Curator, Kind, State, Visibility
+from mnemon.model.values import Curator, Kind, State, Visibility
 from mnemon.ports.embedder import Vector
 from mnemon.ports.store import Filters, Selection, Store, Verdict
-from mnemon.read import signals
+from mnemon.read.asking import choose_profile, query_terms
 from mnemon.read.fuse import fuse
-from mnemon.read.rank import Hit, Ranking, choose_profile, drop_repeats, provenance, query_terms, rank, without_names
+from mnemon.read.rank import Hit, Ranking, drop_repeats, provenance, rank
 from mnemon.read.signals import Signal
 from mnemon.service import inputs
+from mnemon.service.finding import Asked, find
 from mnemon.service.room import Room
 from mnemon.spec.types import DecayModel, Profile, Tier
-
-NO_EMBEDDER = "no embedding model: found by keyword only"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,17 +104,16 @@ def read(room: Room, question: Question, *, count: bool = True) -> Recall:
 
 def search(room: Room, question: Question) -> Search:
     question = _checked(room, question)
-    notes: list[str] = []
     tiers = room.reachable(question.tiers)
     terms = query_terms(question.query)
-    fetched = _fetch(room, tiers, question, terms, notes)
-    given = Ranking(room.spec, question.as_of or room.now, _access(room, fetched.entries), _closed(room, tiers))
-    matches = fuse(fetched.signals, room.spec.retrieval)
-    ranked = rank(fetched.entries, matches, given)
+    found = find(room, Asked(question.query, terms, selections(room, tiers, question), question.as_of))
+    given = Ranking(room.spec, question.as_of or room.now, _access(room, found.entries), _closed(room, tiers))
+    matches = fuse(found.signals, room.spec.retrieval)
+    ranked = rank(found.entries, matches, given)
     limit = _limit(room, question)
     given = replace(given, vectors=_vectors(room, ranked[: limit * 3]))
     kept, dropped = drop_repeats(ranked, given, limit)
-    return Search(question, limit, terms, fetched.signals, tuple(ranked), tuple(kept), dropped, tuple(notes))
+    return Search(question, limit, terms, tuple(found.signals), tuple(ranked), tuple(kept), dropped, tuple(found.notes))
 
 
 def _checked(room: Room, question: Question) -> Question:
@@ -139,25 +137,6 @@ def _limit(room: Room, question: Question) -> int:
     return question.limit or room.spec.profiles[question.profile].limit
 
 
-def _query_vector(room: Room, query: str, notes: list[str]) -> Vector | None:
-    if "vector" not in room.spec.retrieval.signals or not query.strip():
-        return None
-    if room.embedder is None:
-        notes.append(NO_EMBEDDER)
-        return None
-    try:
-        return room.embedder.embed_query(query)
-    except EmbedderError as error:
-        notes.append(f"the embedding model failed ({error.message}): found by keyword only")
-        return None
-
-
-@dataclass(frozen=True, slots=True)
-class _Fetched:
-    entries: dict[str, Entry]
-    signals: tuple[Signal, ...]
-
-
 def selections(room: Room, tiers: Sequence[Tier], question: Question) -> list[tuple[Store, Selection]]:
     """One selection for each database: the scopes of the asked tiers that live there."""
     rooms = {Visibility.OPEN}
@@ -171,62 +150,6 @@ def selections(room: Room, tiers: Sequence[Tier], question: Question) -> list[tu
         if scopes:
             found.append((store, Selection(scopes, frozenset(rooms), room.owners, question.filters)))
     return found
-
-
-def _fetch(room: Room, tiers: Sequence[Tier], question: Question, terms: tuple[str, ...], notes: list[str]) -> _Fetched:
-    retrieval = room.spec.retrieval
-    places = selections(room, tiers, question)
-    if not question.query.strip():
-        recent = {e.id: e for store, sel in places for e in store.find(sel, limit=retrieval.candidates)}
-        admitted = _as_of(room, recent, question.as_of)
-        return _Fetched(admitted, (Signal("recency", dict.fromkeys(admitted, 1.0)),))
-    asked: list[Signal] = []
-    entries: dict[str, Entry] = {}
-    if "keyword" in retrieval.signals and terms:
-        asked.append(signals.keyword(store.keyword(sel, terms, retrieval.candidates) for store, sel in places))
-        entries |= _entries(places, asked[-1].scores)
-    # Words come first, so that the names of who said things are known before the meaning is asked for.
-    meaning = without_names(question.query, {entry.source for entry in entries.values()})
-    vector = _query_vector(room, meaning, notes)
-    if vector is not None and room.embedder is not None:
-        model = room.embedder.model
-        near = [n for store, sel in places for n in store.nearest(sel, model, vector, retrieval.candidates)]
-        asked.append(signals.vector(near, model.floor))
-        entries |= _entries(places, asked[-1].scores.keys() - entries.keys())
-    entries = _as_of(room, entries, question.as_of)
-    if "structured" in retrieval.signals:
-        asked.append(signals.structured(entries.values(), terms))
-    return _Fetched(entries, tuple(Signal(s.name, {i: v for i, v in s.scores.items() if i in entries}) for s in asked))
-
-
-def _entries(places: Sequence[tuple[Store, Selection]], ids: Iterable[str]) -> dict[str, Entry]:
-    wanted = list(ids)
-    return {id: entry for store, _ in places for id, entry in store.entries(wanted).items()} if wanted else {}
-
-
-def _as_of(room: Room, entries: dict[str, Entry], at: datetime | None) -> dict[str, Entry]:
-    entries = {id: entry for id, entry in entries.items() if entry.content.strip()}  # an empty file answers nothing
-    if at is None:
-        now = room.now
-        return {id: entry for id, entry in entries.items() if entry.holds_at(now) or _retired(entry)}
-    past = {id: as_it_was(room, entry, at) for id, entry in entries.items()}
-    return {id: entry for id, entry in past.items() if entry is not None}
-
-
-def as_it_was(room: Room, entry: Entry, at: datetime) -> Entry | None:
-    """The form of an entry at a moment, if it held then: written and not retired, or said since to have held."""
-    if entry.updated_at > at:
-        versions = room.store(entry.scope.tier).versions(entry.id)
-        before = [v.entry for v in versions if v.at <= at]
-        first = versions[0].entry
-        if not before and (first.valid_at is None or first.valid_at > at):
-            return None
-        entry = replace(before[-1] if before else first, invalid_at=entry.invalid_at)
-    return entry if entry.holds_at(at) and not _retired(entry) else None
-
-
-def _retired(entry: Entry) -> bool:
-    return VISIBILITY[entry.state] is Visibility.HISTORY
 
 
 def _access(room: Room, entries: Mapping[str, Entry]) -> dict[str, Access]:

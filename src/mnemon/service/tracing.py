@@ -7,7 +7,8 @@ from mnemon.model.values import VISIBILITY, Visibility
 from mnemon.ports.store import Verdict
 from mnemon.read.rank import Hit
 from mnemon.read.signals import Signal
-from mnemon.service.reading import Question, Search, as_it_was, search
+from mnemon.service.finding import as_it_was
+from mnemon.service.reading import Question, Search, search
 from mnemon.service.room import Room
 
 
@@ -69,7 +70,16 @@ def _signal_verdict(room: Room, entry: Entry, signal: Signal, found: Search) -> 
         return Verdict("keyword", "missed", f"none of its words is among the asked ones ({', '.join(found.terms)})")
     if signal.name == "vector":
         return Verdict("vector", "missed", _vector_miss(room, entry))
-    return Verdict(signal.name, "missed", "no tag, category or source is named in the question")
+    return Verdict(signal.name, "missed", _MISSED.get(signal.name, "it says nothing of this entry"))
+
+
+_MISSED = {
+    "structured": "no tag, category, kind or source of it is named in the question",
+    "speaker": "the question does not name who said it",
+    "time": "the question names no time, or another one",
+    "answer": "the question asks for no time or number, or it holds none, or is too long for that to say anything",
+    "context": "nothing beside it matches, or it does not depend on what is beside it",
+}
 
 
 def _vector_miss(room: Room, entry: Entry) -> str:

@@ -28,7 +28,8 @@ BEHAVIOURS: tuple[Primitive, ...] = (
 )
 
 # What a spec may name; a word outside these would be silently without effect, so a spec using one is refused.
-SIGNALS: tuple[Literal["keyword", "vector", "structured"], ...] = ("keyword", "vector", "structured")
+SignalName = Literal["keyword", "vector", "structured", "speaker", "time", "answer", "context"]
+SIGNALS: tuple[SignalName, ...] = ("keyword", "vector", "structured", "speaker", "time", "answer", "context")
 TRIGGERS = (
     "session_close",
     "queue_depth",
@@ -85,7 +86,7 @@ class Backend:
 class Retrieval:
     """How memory is found: which signals, how they are fused, how much the prior (importance, decay) weighs."""
 
-    signals: tuple[Literal["keyword", "vector", "structured"], ...]
+    signals: tuple[SignalName, ...]
     fusion: Literal["rrf", "zscore"]
     rrf_k: int
     weights: dict[str, float]

@@ -293,6 +293,19 @@ class MemoryStore(BackgroundReads, GrantReads):
         ]
         return sorted(found, key=lambda n: -n.cosine)[:limit]
 
+    def beside(self, ids: Iterable[str], reach: int) -> dict[str, dict[str, int]]:
+        state = self._state
+        order = list(state.entries)
+        places = {id: place for place, id in enumerate(order)}
+        found = {}
+        for id in ids:
+            if id in places:
+                start = max(0, places[id] - rules.ROWS_BESIDE)
+                rows = order[start : places[id] + rules.ROWS_BESIDE + 1]
+                room = [n for n in rows if rules.side_by_side(state.entries[n], state.entries[id])]
+                found[id] = rules.steps(id, room, reach)
+        return {id: others for id, others in found.items() if others}
+
     def vectors(self, ids: Iterable[str], model: EmbeddingModel) -> dict[str, Vector]:
         vectors = self._state.vectors
         return {id: vectors[id, model] for id in ids if (id, model) in vectors}

@@ -22,6 +22,7 @@ from mnemon.ports.store import Embedding, SaveNote, Selection
 
 MAX_TERMS = 64
 POSTING_BUDGET = 2500
+ROWS_BESIDE = 8  # how far around an entry its neighbours are looked for
 TWIN_STATES = frozenset({State.ACTIVE, State.HELD})
 
 
@@ -48,6 +49,19 @@ def rarest(terms: Sequence[str], frequencies: Sequence[int]) -> list[str]:
             break
         used.append(term)
     return used
+
+
+def side_by_side(a: Entry, b: Entry) -> bool:
+    """Whether two entries are in one room and of one conversation."""
+    same_room = a.scope == b.scope and a.owner == b.owner and VISIBILITY[a.state] is VISIBILITY[b.state]
+    return same_room and a.conversation == b.conversation
+
+
+def steps(id: str, order: Sequence[str], reach: int) -> dict[str, int]:
+    """The neighbours of an id in an order, with how many steps after it they stand."""
+    place = order.index(id)
+    near = range(max(0, place - reach), min(len(order), place + reach + 1))
+    return {order[i]: i - place for i in near if i != place}
 
 
 def check_version(what: str, id: str, current: int | None, expect: int) -> None:

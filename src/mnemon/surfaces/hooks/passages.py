@@ -6,8 +6,9 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from mnemon.model.text import content_hash, terms
+from mnemon.read.asking import query_terms
 from mnemon.read.context import Document, Item, Pinned, Slice, item
-from mnemon.read.rank import Hit, query_terms
+from mnemon.read.rank import Hit
 
 # Words that most failures have in common, whatever failed: on their own they connect nothing.
 _COMMONPLACE = """error errors failed failure failing fail exit exited code status command line file files directory

@@ -98,6 +98,17 @@ def _term_rows(db: apsw.Connection, rowids: Sequence[int], terms: Sequence[str])
     return tuple(found[rowid] for rowid in rowids)
 
 
+# By place
+
+
+def beside(db: apsw.Connection, ids: Iterable[str], reach: int) -> dict[str, dict[str, int]]:
+    order: dict[str, list[str]] = {}
+    for id, other in all_rows(db, sql.BESIDE, {"ids": json_list(ids), "rows": rules.ROWS_BESIDE}):
+        order.setdefault(id, []).append(other)
+    found = {id: rules.steps(id, others, reach) for id, others in order.items()}
+    return {id: others for id, others in found.items() if others}
+
+
 # By vector
 
 

@@ -206,6 +206,10 @@ class SqliteStore:
         with self._connections.reading() as db:
             return searching.nearest(db, self._cache, selection, model, vector, limit)
 
+    def beside(self, ids: Iterable[str], reach: int) -> dict[str, dict[str, int]]:
+        with self._connections.reading() as db:
+            return searching.beside(db, ids, reach)
+
     def vectors(self, ids: Iterable[str], model: EmbeddingModel) -> dict[str, Vector]:
         with self._connections.reading() as db:
             return searching.vectors(db, ids, model)

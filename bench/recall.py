@@ -1,0 +1,100 @@
+"""Rankings through the public API: put every turn, read with every question."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+
+import numpy as np
+
+from bench.dataset import Dataset
+from mnemon import Memo, Mnemon
+from mnemon.ports.embedder import Embedder, EmbeddingModel, Vector
+from mnemon.spec import preset_text
+
+BATCH = 100
+LIMIT = 20
+Ranking = dict[str, list[str]]
+
+
+class TurnClock:
+    """The time of the session being put, then a moment after the last."""
+
+    def __init__(self) -> None:
+        self.time = datetime(2020, 1, 1, tzinfo=UTC)
+
+    def now(self) -> datetime:
+        return self.time
+
+
+@dataclass
+class Remembering:
+    """An embedder that computes each text once, so that several recipes share one computation."""
+
+    inner: Embedder
+    memories: dict[str, Vector] = field(default_factory=dict)
+    queries: dict[str, Vector] = field(default_factory=dict)
+
+    @property
+    def model(self) -> EmbeddingModel:
+        return self.inner.model
+
+    def embed_memories(self, texts: Sequence[str]) -> Vector:
+        new = [text for text in dict.fromkeys(texts) if text not in self.memories]
+        if new:
+            self.memories.update(zip(new, self.inner.embed_memories(new), strict=True))
+        return np.stack([self.memories[text] for text in texts])
+
+    def embed_query(self, text: str) -> Vector:
+        if text not in self.queries:
+            self.queries[text] = self.inner.embed_query(text)
+        return self.queries[text]
+
+
+@dataclass(frozen=True, slots=True)
+class Recipe:
+    """One way to find things: a preset, with lines of its `[retrieval]` table changed, with a model or without."""
+
+    name: str
+    preset: str = "default"
+    retrieval: tuple[tuple[str, str], ...] = ()
+    model: bool = True
+    kind: str = "episodic"
+    more: str = ""
+
+    def spec(self) -> str:
+        text = preset_text(self.preset)
+        for key, value in self.retrieval:
+            text, count = re.subn(rf"(?m)^{key} = .*$", f"{key} = {value}", text, count=1)
+            if count != 1:
+                raise ValueError(f"no line {key!r} in preset {self.preset!r}")
+        return text + self.more
+
+
+def ranking(data: Dataset, recipe: Recipe, embedder: Embedder | None) -> Ranking:
+    """Each scope is a workspace, each session a conversation, each turn an entry by its speaker at its time."""
+    clock = TurnClock()
+    found: Ranking = {}
+    with (
+        tempfile.TemporaryDirectory() as place,
+        Mnemon.open(place, embedder=(embedder if recipe.model else None) or "none", clock=clock) as memory,
+    ):
+        for scope in data.scopes:
+            world = memory.workspace(scope, spec=recipe.spec())
+            known: dict[str, str] = {}
+            for session in data.sessions(scope):
+                talk = world.at(conversation=world.start().id)
+                for at in range(0, len(session), BATCH):
+                    turns = session[at : at + BATCH]
+                    clock.time = datetime.fromisoformat(turns[0]["timestamp"]).replace(tzinfo=UTC)
+                    memos = [Memo(turn["text"], kind=recipe.kind, source=turn["speaker"]) for turn in turns]
+                    for turn, written in zip(turns, talk.put_many("workspace", memos), strict=True):
+                        known.setdefault(written.id, turn["id"])
+            clock.time += timedelta(hours=1)
+            for query in data.asked(scope):
+                hits = world.read(query["text"], tier="workspace", limit=LIMIT, count=False)
+                found[query["id"]] = [known[hit.id] for hit in hits if hit.id in known]
+    return found

@@ -1,0 +1,186 @@
+"""Finding candidates: the question put to every signal that the spec names, in one order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass as mutable
+from dataclasses import field, replace
+from datetime import datetime
+
+from mnemon.model.entry import Entry
+from mnemon.model.errors import EmbedderError
+from mnemon.model.frozen import dataclass
+from mnemon.model.text import terms as terms_of
+from mnemon.model.values import VISIBILITY, Kind, Visibility
+from mnemon.ports.embedder import Vector
+from mnemon.ports.store import Filters, Selection, Store
+from mnemon.read import signals, surroundings
+from mnemon.read.asking import is_about_oneself, named_sources, wanted_answer, without_names
+from mnemon.read.fuse import strengths
+from mnemon.read.signals import Signal
+from mnemon.read.times import Span, span
+from mnemon.service.room import Room
+
+NO_EMBEDDER = "no embedding model: found by keyword only"
+OF_A_TIME = 60  # entries that the time alone brings in
+
+Place = tuple[Store, Selection]
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A question with the places to look in. `as_of` asks for what held at a moment, in the wording of that moment."""
+
+    query: str
+    terms: tuple[str, ...]
+    places: Sequence[Place]
+    as_of: datetime | None = None
+
+
+@mutable(slots=True)
+class Found:
+    """What was found so far: candidates, what each signal said of them, and what the caller should know."""
+
+    entries: dict[str, Entry] = field(default_factory=dict)
+    signals: list[Signal] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def find(room: Room, asked: Asked) -> Found:
+    """Every signal of the spec, each of which may bring candidates or weigh those that are there."""
+    found = Found()
+    if not asked.query.strip():
+        _newest(room, asked, found)
+        return found
+    wanted = set(room.spec.retrieval.signals)
+    # Words come first, so that the names of who said things are known before the meaning is asked for.
+    named: frozenset[str] = frozenset()
+    if "keyword" in wanted and asked.terms:
+        named = _by_keyword(room, asked, found)
+    if "vector" in wanted:
+        _by_vector(room, asked, found, named)
+    stretch = span(asked.query, asked.as_of or room.now) if "time" in wanted else None
+    if stretch is not None:
+        _by_time(room, asked, found, stretch)
+    if "structured" in wanted:
+        found.signals.append(signals.structured(found.entries.values(), asked.terms, sources="speaker" not in wanted))
+    if "context" in wanted:
+        _by_context(room, asked, found)
+    entries = found.entries.values()
+    if "speaker" in wanted:
+        named = named_sources(asked.query, {entry.source for entry in entries})
+        found.signals.append(signals.speaker(entries, named, is_about_oneself(asked.query)))
+    if "time" in wanted:
+        found.signals.append(signals.time(entries, stretch))
+    if "answer" in wanted:
+        found.signals.append(signals.answer(entries, wanted_answer(asked.query)))
+    return found
+
+
+def _newest(room: Room, asked: Asked, found: Found) -> None:
+    limit = room.spec.retrieval.candidates
+    recent = {e.id: e for store, selection in asked.places for e in store.find(selection, limit=limit)}
+    found.entries = _admitted(room, asked, recent)
+    found.signals.append(Signal("recency", dict.fromkeys(found.entries, 1.0)))
+
+
+def _by_keyword(room: Room, asked: Asked, found: Found) -> frozenset[str]:
+    """By words; the answer is which sources the question names."""
+    limit = room.spec.retrieval.candidates
+    matches = [store.keyword(selection, asked.terms, limit) for store, selection in asked.places]
+    _admit(room, asked, found, (row.id for m in matches for row in m.rows))
+    named = named_sources(asked.query, {entry.source for entry in found.entries.values()})
+    names = frozenset(term for source in named for term in terms_of(source))
+    episodes = {id for id, entry in found.entries.items() if entry.kind is Kind.EPISODIC}
+    found.signals.append(_among(signals.keyword(matches, asked.terms, names, episodes), found))
+    return named
+
+
+def _by_vector(room: Room, asked: Asked, found: Found, named: Iterable[str]) -> None:
+    vector = _query_vector(room, without_names(asked.query, named), found)
+    if vector is None or room.embedder is None:
+        return
+    model = room.embedder.model
+    limit = room.spec.retrieval.candidates
+    near = [n for store, selection in asked.places for n in store.nearest(selection, model, vector, limit)]
+    signal = signals.vector(near, model.floor, limit)
+    _admit(room, asked, found, signal.scores)
+    found.signals.append(_among(signal, found))
+
+
+def _query_vector(room: Room, meaning: str, found: Found) -> Vector | None:
+    if room.embedder is None:
+        found.notes.append(NO_EMBEDDER)
+        return None
+    try:
+        return room.embedder.embed_query(meaning)
+    except EmbedderError as error:
+        found.notes.append(f"the embedding model failed ({error.message}): found by keyword only")
+        return None
+
+
+def _by_time(room: Room, asked: Asked, found: Found, stretch: Span) -> None:
+    """What was recorded at the time that the question names, though no word of it was asked for."""
+    for store, selection in asked.places:
+        then = replace(selection, filters=_within(selection.filters, stretch))
+        recorded = {entry.id: entry for entry in store.find(then, limit=OF_A_TIME) if entry.id not in found.entries}
+        found.entries |= _admitted(room, asked, recorded)
+
+
+def _within(filters: Filters, stretch: Span) -> Filters:
+    since = max(stretch.start, filters.since) if filters.since else stretch.start
+    until = min(stretch.until, filters.until) if filters.until else stretch.until
+    return replace(filters, since=since, until=until)
+
+
+def _by_context(room: Room, asked: Asked, found: Found) -> None:
+    """What stands beside the best matches, and how much of their strength it borrows."""
+    strong = strengths(found.signals, room.spec.retrieval)
+    lenders = surroundings.lenders(strong, found.entries)
+    beside = {
+        id: others for store, _ in asked.places for id, others in store.beside(lenders, surroundings.REACH).items()
+    }
+    _admit(room, asked, found, {id for others in beside.values() for id in others})
+    found.signals.append(surroundings.context(strong, beside, found.entries))
+
+
+def _admit(room: Room, asked: Asked, found: Found, ids: Iterable[str]) -> None:
+    """Make candidates of those that are not yet, if the question may see them."""
+    wanted = [id for id in ids if id not in found.entries]
+    if wanted:
+        fetched = {id: entry for store, _ in asked.places for id, entry in store.entries(wanted).items()}
+        found.entries |= _admitted(room, asked, fetched)
+
+
+def _among(signal: Signal, found: Found) -> Signal:
+    return replace(signal, scores={id: score for id, score in signal.scores.items() if id in found.entries})
+
+
+def _admitted(room: Room, asked: Asked, entries: dict[str, Entry]) -> dict[str, Entry]:
+    filters = asked.places[0][1].filters if asked.places else Filters()
+    seen = {
+        id: entry
+        for id, entry in entries.items()
+        if entry.content.strip() and (not filters or filters.admits(entry))  # an empty file answers nothing
+    }
+    if asked.as_of is None:
+        now = room.now
+        return {id: entry for id, entry in seen.items() if entry.holds_at(now) or retired(entry)}
+    past = {id: as_it_was(room, entry, asked.as_of) for id, entry in seen.items()}
+    return {id: entry for id, entry in past.items() if entry is not None}
+
+
+def as_it_was(room: Room, entry: Entry, at: datetime) -> Entry | None:
+    """The form of an entry at a moment, if it held then: written and not retired, or said since to have held."""
+    if entry.updated_at > at:
+        versions = room.store(entry.scope.tier).versions(entry.id)
+        before = [v.entry for v in versions if v.at <= at]
+        first = versions[0].entry
+        if not before and (first.valid_at is None or first.valid_at > at):
+            return None
+        entry = replace(before[-1] if before else first, invalid_at=entry.invalid_at)
+    return entry if entry.holds_at(at) and not retired(entry) else None
+
+
+def retired(entry: Entry) -> bool:
+    return VISIBILITY[entry.state] is Visibility.HISTORY

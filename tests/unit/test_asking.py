@@ -1,0 +1,85 @@
+"""What a question asks for."""
+
+from __future__ import annotations
+
+import pytest
+
+from mnemon.read.asking import choose_profile, is_about_oneself, named_sources, wanted_answer, without_names
+
+
+@pytest.mark.parametrize(
+    ("query", "profile"),
+    [
+        ("villain", "lean"),
+        ("what is the name of the villain in chapter three", "balanced"),
+        ("list everything about the harbour", "deep"),
+    ],
+)
+def test_auto_chooses_a_profile(query: str, profile: str) -> None:
+    """R6: `auto` picks by how much is asked."""
+    assert choose_profile(query) == profile
+
+
+@pytest.mark.parametrize(
+    ("query", "sources", "asked"),
+    [
+        ("What did Caroline say about Rome?", {"Caroline", "Mel"}, "What did say about Rome?"),
+        ("Where is Caroline's book?", {"Caroline"}, "Where is book?"),
+        ("Caroline", {"Caroline"}, "Caroline"),
+        ("Who painted it?", {"Caroline"}, "Who painted it?"),
+        ("Where is the lantern?", set(), "Where is the lantern?"),
+    ],
+)
+def test_meaning_is_asked_without_the_names_of_those_who_spoke(query: str, sources: set[str], asked: str) -> None:
+    """R1: names of sources are left to the speaker signal; a question that is only a name stays."""
+    assert without_names(query, sources) == asked
+
+
+@pytest.mark.parametrize(
+    ("query", "named"),
+    [
+        ("what did caroline say?", {"Caroline"}),
+        ("What did Ada say?", {"Ada Byron"}),
+        ("What limits does the design have?", set()),
+        ("What did the design review say?", {"design review"}),
+        ("Who said it?", set()),
+    ],
+)
+def test_a_source_is_named_whole_or_by_a_part_that_is_a_name(query: str, named: set[str]) -> None:
+    """R1: a common word that happens to be part of a source's label does not name the source."""
+    assert named_sources(query, {"Caroline", "Ada Byron", "design review"}) == named
+
+
+@pytest.mark.parametrize(
+    ("query", "alone"),
+    [
+        ("What did I say my budget was?", True),
+        ("What did you tell me?", False),
+        ("What did we decide?", False),
+        ("What is the budget?", False),
+    ],
+)
+def test_a_person_asks_about_themselves(query: str, alone: bool) -> None:
+    """R1: "I" and "my" alone; with "you" or "we", somebody else may have said it."""
+    assert is_about_oneself(query) is alone
+
+
+@pytest.mark.parametrize(
+    ("query", "holding", "lacking"),
+    [
+        ("When did the ferry stop?", "It stopped last Tuesday", "It stopped for repairs"),
+        ("What year was it built?", "They built it in 1987", "They built it of stone"),
+        ("How many boats are there?", "There are twelve or 13 of them", "There are boats"),
+    ],
+)
+def test_the_kind_of_answer(query: str, holding: str, lacking: str) -> None:
+    """R1: a question for a time or a number says what an answer would hold."""
+    wanted = wanted_answer(query)
+    assert wanted is not None
+    assert wanted.search(holding)
+    assert not wanted.search(lacking)
+
+
+def test_most_questions_want_nothing_in_particular() -> None:
+    """R1: other questions expect neither."""
+    assert wanted_answer("Who sails the ferry?") is None
