@@ -191,10 +191,11 @@ MATCHES_FILTERED = (
 )
 TERMS = "SELECT rowid, id, terms, term_count FROM entries WHERE rowid IN (SELECT value FROM json_each(?))"
 
-# Neighbours by the order of writing; CROSS keeps the planner from starting at the wrong end.
+# Neighbours by the order of writing. CROSS and NOT INDEXED keep the planner from starting at the wrong end and from
+# walking through a whole room by its index.
 BESIDE = """
 SELECT e.id, n.id FROM json_each(:ids) AS asked CROSS JOIN entries AS e ON e.id = asked.value
-CROSS JOIN entries AS n ON n.rowid BETWEEN e.rowid - :rows AND e.rowid + :rows
+CROSS JOIN entries AS n NOT INDEXED ON n.rowid BETWEEN e.rowid - :rows AND e.rowid + :rows
 WHERE n.partition_id = e.partition_id AND n.conversation IS e.conversation
 ORDER BY e.rowid, n.rowid
 """
