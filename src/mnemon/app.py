@@ -44,11 +44,13 @@ if TYPE_CHECKING:
     from mnemon.pipeline.crew import Crew
     from mnemon.pipeline.worker import Tell, Worker
     from mnemon.ports.chat import Chat
+    from mnemon.ports.files import CuratedFile
     from mnemon.service.deciding import Decisions
 
 DEFAULT_WORKSPACE = "main"
 LOG = "log.jsonl"
 MOST_THREADS = 32
+CURATED = "curated"
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +234,7 @@ class Mnemon:
             clock=self._clock,
             origin=self._origin,
             prompts=None if self._in_memory else self.settings.data / "prompts",
+            curated_file=self._curated_file(folder, spec),
             log_file=AppendedLines(folder / LOG) if folder is not None else None,
             threads=self._threads(info, spec),
         )
@@ -239,6 +242,9 @@ class Mnemon:
     def _threads(self, info: WorkspaceInfo, spec: MemorySpec) -> Threads | None:
         folder = self._folder(info, spec)
         return None if folder is None else CheckpointFile(folder)
+
+    def _curated_file(self, folder: Path | None, spec: MemorySpec) -> CuratedFile | None:
+        return None if folder is None or spec.curated != "git" else open_curated_file(folder / CURATED)
 
     def _embedder_for(self, spec: MemorySpec) -> Embedder | None:
         """A spec may do without vectors; otherwise an embedder given in code, then the setting, then the spec's."""
@@ -342,6 +348,12 @@ def _parsed(text: str, workspace: str) -> MemorySpec:
 def _shared_embedder(setting: str, models: Path) -> Embedder | None:
     """One warm model for a process, however many times memory is opened."""
     return open_embedder(setting, models)
+
+
+def open_curated_file(folder: Path) -> CuratedFile:
+    """MEMORY.md of a folder, under git."""
+    file: CuratedFile = import_module("mnemon.adapters.files.git").GitFile(folder)
+    return file
 
 
 def open_decisions(folder: Path, clock: Clock | None = None) -> Decisions:

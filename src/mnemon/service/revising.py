@@ -156,7 +156,10 @@ def restore(room: Room, id: str, cause: str) -> Written:
     _, entry = room.entry(id)
     if entry.state is State.HELD:
         raise InvalidTransition(f"entry {entry.id} is held, not gone", fix=f"`mnemon accept {entry.id}` lets it in")
-    return _move(room, id, State.ACTIVE, "entry.restored", cause)
+    store, _ = room.entry(id)
+    before = next((v.entry.state for v in reversed(store.versions(entry.id)) if v.entry.state is not entry.state), None)
+    # What was held when it went is held again: bringing something back is not the same as letting it in.
+    return _move(room, id, State.HELD if before is State.HELD else State.ACTIVE, "entry.restored", cause)
 
 
 def accept(room: Room, id: str, cause: str) -> Written:

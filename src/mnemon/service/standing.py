@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from mnemon.curated.document import NAME as CURATED
 from mnemon.model.entry import Document, NamedEntry
 from mnemon.model.errors import Conflict, InvalidScope, NotFound, ReadOnlyForAgents
-from mnemon.ports.store import SaveDocument, SaveNamed, Store
+from mnemon.model.job import JobDraft
+from mnemon.ports.pipeline import Enqueue
+from mnemon.ports.store import Operation, SaveDocument, SaveNamed, Store
 from mnemon.service import inputs
 from mnemon.service.room import Room
+from mnemon.spec.types import Tier
 
 BODY_LIMIT = 100_000
 DOCUMENT_LIMIT = 5_000_000
@@ -57,8 +61,20 @@ def edit_named(room: Room, name: str, body: str, *, tier: str | None = None, exp
     if expect is not None and expect != version:
         raise Conflict(f"{key} is at version {version}, not {expect}", fix="read it again, then edit")
     entry = NamedEntry(key, home, body, room.now, str(room.actor), version + 1)
-    room.apply(room.store(home), SaveNamed(entry, version))
+    room.apply(room.store(home), SaveNamed(entry, version), *_written_out(room, entry))
     return entry
+
+
+def _written_out(room: Room, entry: NamedEntry) -> tuple[Operation, ...]:
+    """The curated page may have a file, which follows it."""
+    if entry.name != CURATED or room.curated_file is None or room.store(entry.tier) is not room.local:
+        return ()
+    return (Enqueue(JobDraft("curate", f"curate:{entry.version}", {"version": entry.version})),)
+
+
+def lasting(room: Room) -> list[Tier]:
+    """The tiers that can hold standing pages, the narrowest first."""
+    return [t for t in room.spec.tiers if t.persistent and not _MOVING & {key.name for key in t.anchor}]
 
 
 def _named_tier(room: Room, tier: str | None, before: NamedEntry | None) -> str:
@@ -66,7 +82,7 @@ def _named_tier(room: Room, tier: str | None, before: NamedEntry | None) -> str:
         if tier not in (None, before.tier):
             raise InvalidScope(f"{before.name} is in the {before.tier} tier", fix="leave the tier out")
         return before.tier
-    homes = [t.name for t in room.spec.tiers if t.persistent and not _MOVING & {key.name for key in t.anchor}]
+    homes = [t.name for t in lasting(room)]
     chosen = tier if tier is not None else homes[0]
     if chosen not in homes:
         raise InvalidScope(f"tier {chosen!r} cannot hold named entries", fix=f"use one of: {', '.join(homes)}")

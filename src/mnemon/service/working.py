@@ -16,7 +16,7 @@ from mnemon.model.values import Origin, Trust
 from mnemon.pipeline.task import Task
 from mnemon.pipeline.worker import Run, Station, Worker
 from mnemon.ports.chat import Chat
-from mnemon.service import chores, consolidating, maintaining
+from mnemon.service import chores, consolidating, curating, maintaining
 from mnemon.service.room import Room
 from mnemon.service.triggering import Triggers
 
@@ -28,6 +28,7 @@ Work = Callable[[Room, Task], dict[str, Any]]
 HANDLERS: dict[str, Work] = {
     "backfill": chores.backfill,
     "consolidate": consolidating.consolidate,
+    "curate": curating.curate,
     "maintain": maintaining.maintain,
     "tidy": chores.tidy,
 }

@@ -30,6 +30,7 @@ from mnemon.service import (
     orienting,
     queueing,
     reading,
+    reviewing,
     revising,
     scrubbing,
     surveying,
@@ -39,8 +40,10 @@ from mnemon.service import (
     writing,
 )
 from mnemon.service import standing as pages
+from mnemon.service.curated import Curated
 from mnemon.service.journaling import Slog
 from mnemon.service.reading import Question, Recall
+from mnemon.service.reviewing import Decided, Inbox
 from mnemon.service.room import Room
 from mnemon.service.scrubbing import Scrubbed
 from mnemon.service.surveying import Said, Survey
@@ -330,6 +333,25 @@ class Workspace:
     def evidence(self, id: str) -> list[Said]:
         """The words that an entry rests on, as they were said."""
         return surveying.evidence(self.room, id)
+
+    # Review and curation
+
+    def inbox(self, *, limit: int = 100) -> Inbox:
+        """What waits for you: held entries and proposals, each with why and the words it came from."""
+        return reviewing.inbox(self.room, inputs.limit(limit))
+
+    def approve(self, id: str, *, text: str | None = None, reason: str = "approved by the author") -> Decided:
+        """Let a held entry in, or put a proposal on the curated page; with `text`, in these words instead."""
+        return reviewing.approve(self.room, id, text=text, reason=inputs.label(reason, "reason"))
+
+    def reject(self, id: str, reason: str = "rejected by the author") -> Decided:
+        """Set a held entry aside, or turn a proposal down; neither is lost."""
+        return reviewing.reject(self.room, id, reason=inputs.label(reason, "reason"))
+
+    @property
+    def curated(self) -> Curated:
+        """The curated document: its text, history and file."""
+        return Curated(self.room)
 
     # Standing content
 

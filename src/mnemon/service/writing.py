@@ -7,6 +7,7 @@ from dataclasses import field, replace
 from datetime import datetime
 from typing import Any, TypeVar
 
+from mnemon.curated.document import NAME as CURATED
 from mnemon.model.arrays import np
 from mnemon.model.conversation import Status
 from mnemon.model.entry import Entry, GateVerdict, SourceLink
@@ -212,7 +213,8 @@ def canonical(room: Room) -> tuple[Canonical, ...]:
     found: list[Canonical] = []
     if NAMED_ENTRIES in wanted:
         for store in (room.local, room.account):
-            found.extend(Canonical(n.name, NAMED_ENTRIES, n.body) for n in store.named())
+            # The curated page is made from entries: they cannot be copies of it.
+            found.extend(Canonical(n.name, NAMED_ENTRIES, n.body) for n in store.named() if n.name != CURATED)
     documents = room.local.documents().values() if wanted - {NAMED_ENTRIES} else ()
     found.extend(Canonical(d.id, d.collection, d.body) for d in documents if d.collection in wanted and not d.removed)
     return tuple(found)

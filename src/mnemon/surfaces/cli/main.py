@@ -61,6 +61,12 @@ GROUPS: dict[str, dict[str, Entry]] = {
         "document": Entry("pages", "document", "Keep canonical documents that memory may point at."),
         "action": Entry("pages", "action", "Record what an action rests on."),
     },
+    "Review and curate": {
+        "review": Entry(
+            "review", "review", "Decide what waits: held entries, and lines proposed for the curated document."
+        ),
+        "curated": Entry("curated", "curated", "Show, export, rebuild and take back the curated document."),
+    },
     "Keep a record": {
         "slog": Entry("slog", "slog", "Keep a structured log of what was done and why."),
         "adr": Entry("adr", "adr", "Keep decision records: numbered, with a status, cross-checked."),

@@ -1,0 +1,55 @@
+"""A workspace that curates, for tests: proposals made by hand, jobs run one by one, git looked at with git."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+from typing import Any
+
+from mnemon import Workspace
+from mnemon.model.amendment import Amendment, AmendmentState
+from mnemon.model.ids import new_id
+from mnemon.pipeline.worker import Run
+from mnemon.ports.chat import Chat
+from mnemon.ports.pipeline import SaveAmendment
+from mnemon.service.working import run_next
+
+
+def propose(world: Workspace, change: str, **fields: Any) -> str:
+    """A proposal as reflection leaves it."""
+    now = world.room.now
+    given: dict[str, Any] = {"section": "operations", "confidence": 0.6, "sources": (), **fields}
+    amendment = Amendment(id=new_id(), change=change, created_at=now, updated_at=now, **given)
+    world.room.apply(world.room.local, SaveAmendment(amendment, 0))
+    return amendment.id
+
+
+def proposal(world: Workspace, id: str) -> Amendment:
+    return world.room.local.amendments([id])[0]
+
+
+def promote(world: Workspace, *changes: str) -> list[str]:
+    """Lines put on the page by a person, each a version."""
+    ids = [propose(world, change, state=AmendmentState.REVIEW) for change in changes]
+    for id in ids:
+        world.approve(id)
+    return ids
+
+
+def work(world: Workspace, chat: Chat | None = None) -> list[Run]:
+    """Run every job that is due."""
+    done: list[Run] = []
+    while (run := run_next(world.room, chat=chat)) is not None:
+        assert run.outcome == "done", run
+        done.append(run)
+    return done
+
+
+def git(folder: Path, *args: str) -> str:
+    run = subprocess.run(["git", "-C", str(folder), *args], capture_output=True, text=True, check=True, timeout=60)
+    return run.stdout
+
+
+def subjects(folder: Path) -> list[str]:
+    """The subjects of the commits, oldest first."""
+    return git(folder, "log", "--reverse", "--format=%s").splitlines()
