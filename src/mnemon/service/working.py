@@ -16,7 +16,7 @@ from mnemon.model.values import Origin, Trust
 from mnemon.pipeline.task import Task
 from mnemon.pipeline.worker import Run, Station, Worker
 from mnemon.ports.chat import Chat
-from mnemon.service import chores, consolidating, curating, maintaining
+from mnemon.service import chores, consolidating, curating, maintaining, reflecting, triaging
 from mnemon.service.room import Room
 from mnemon.service.triggering import Triggers
 
@@ -30,7 +30,9 @@ HANDLERS: dict[str, Work] = {
     "consolidate": consolidating.consolidate,
     "curate": curating.curate,
     "maintain": maintaining.maintain,
+    "reflect": reflecting.reflect,
     "tidy": chores.tidy,
+    "triage": triaging.triage,
 }
 
 

@@ -96,17 +96,27 @@ def gate(draft: Draft, setting: Setting) -> Draft:
     shortest = setting.behaviour(draft).write.min_chars
     if weight(draft.content) < shortest:
         return _discard(draft, f"shorter than {shortest} characters")
-    if _ARTIFACTS.search(draft.content):
+    if is_artifact(draft.content):
         return _discard(draft, "reads as an editing instruction, not as something to remember")
     if draft.gate.verdict is Gate.DISCARD:
         return _discard(draft, draft.gate.reason or "the observer discarded it")
-    found = [name for name, pattern in _SIGNALS if pattern.search(draft.content)]
+    found = signals(draft.content)
     suggested = draft.proposal.gate
     if found and draft.gate.verdict is Gate.HOLD and suggested is not None and draft.gate == suggested:
         reason = f"a {found[0]} is durable signal"
         return draft.ruled(Gate.ALLOW, max(0.8, suggested.confidence), reason).noting("gate", "allow", reason)
     reason = draft.gate.reason or (f"holds a {found[0]}" if found else "no rule speaks against it")
     return draft.noting("gate", str(draft.gate.verdict), reason)
+
+
+def is_artifact(text: str) -> bool:
+    """Whether a text tells how to edit something instead of saying something."""
+    return _ARTIFACTS.search(text) is not None
+
+
+def signals(text: str) -> tuple[str, ...]:
+    """The signs of something durable in a text: a decision record, a file path, a command."""
+    return tuple(name for name, pattern in _SIGNALS if pattern.search(text))
 
 
 def weight(text: str) -> int:

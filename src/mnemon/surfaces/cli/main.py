@@ -65,6 +65,7 @@ GROUPS: dict[str, dict[str, Entry]] = {
         "review": Entry(
             "review", "review", "Decide what waits: held entries, and lines proposed for the curated document."
         ),
+        "reflect": Entry("reflect", "reflect", "Propose lines for the curated document, and triage them."),
         "curated": Entry("curated", "curated", "Show, export, rebuild and take back the curated document."),
     },
     "Keep a record": {

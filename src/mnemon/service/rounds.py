@@ -1,0 +1,41 @@
+"""A round of curation on demand: reflect, triage and write the page out, here and now instead of by a worker."""
+
+from __future__ import annotations
+
+from mnemon.model.amendment import Amendment
+from mnemon.model.frozen import dataclass
+from mnemon.pipeline.budget import Budget
+from mnemon.pipeline.guard import Guard
+from mnemon.pipeline.worker import Run, Worker
+from mnemon.ports.chat import Chat
+from mnemon.ports.pipeline import Enqueue
+from mnemon.service import reflecting, working
+from mnemon.service.curating import EVERY
+from mnemon.service.room import Room
+
+KINDS = ("reflect", "triage", "curate")
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What was read, what came of it, and what went wrong on the way; that is tried again by a worker."""
+
+    observations: int
+    proposals: tuple[Amendment, ...]
+    errors: tuple[str, ...]
+
+
+def reflect_now(room: Room, *, chat: Chat | None, budget: Budget | None = None) -> Round:
+    """Proposals from everything remembered since the last reflection, each taken as far as triage takes it."""
+    room.require_author("reflect on what is remembered")
+    before = {a.id for a in room.local.amendments(limit=EVERY)}
+    room.apply(room.local, Enqueue(reflecting.draft(room)))
+    station = working.station(room, {kind: working.HANDLERS[kind] for kind in KINDS})
+    guard = Guard(room.clock, budget or Budget(), room.local.spent)
+    worker = Worker(lambda: [station], clock=room.clock, chat=chat, allowance=guard)
+    runs: list[Run] = []
+    while (run := worker.step()) is not None:
+        runs.append(run)
+    made = tuple(a for a in room.local.amendments(limit=EVERY) if a.id not in before)
+    read = sum(int(run.result.get("observations", 0)) for run in runs)
+    return Round(read, made, tuple(f"{run.job.kind}: {run.error}" for run in runs if run.error))
