@@ -44,10 +44,10 @@ def test_what_waits_is_shown_with_its_words(world: Workspace) -> None:
     propose(world, "Triage has not seen this one yet")
     found = world.inbox()
     assert [(item.entry.id, item.why) for item in found.entries] == [(id, "may be of use"), (hidden, "may be of use")]
-    assert [quote.words for quote in found.entries[0].quotes] == ["Ines owns the gateway, I think"]
+    assert [quote.text for quote in found.entries[0].quotes] == ["Ines owns the gateway, I think"]
     (waiting,) = found.proposals
     assert (waiting.amendment.id, waiting.why, [e.id for e in waiting.sources]) == (asked, "not sure", [id])
-    assert waiting.quotes[0].message.text.startswith("well,")
+    assert [quote.role for quote in waiting.quotes] == ["user"]
     assert len(found) == 3
 
 

@@ -50,7 +50,7 @@ class Synced:
 
 
 def page(room: Room) -> NamedEntry | None:
-    return next(iter(room.local.named(NAME)), None)
+    return next((n for n in room.local.named(NAME) if room.opens(n.tier)), None)
 
 
 def body(room: Room) -> str:

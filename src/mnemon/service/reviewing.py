@@ -14,31 +14,22 @@ from mnemon.model.entry import Entry
 from mnemon.model.errors import InvalidTransition, NotFound
 from mnemon.model.frozen import dataclass
 from mnemon.model.ids import parse_id
-from mnemon.model.transcript import Utterance
 from mnemon.model.values import State, Visibility
 from mnemon.ports.pipeline import SaveAmendment
 from mnemon.ports.store import Selection, Store
 from mnemon.service import curating, inputs, revising
 from mnemon.service.room import Room
+from mnemon.service.surveying import Said, evidence
 from mnemon.service.writing import deciding_anew
 
 _DECIDED = (AmendmentState.PROMOTED, AmendmentState.MERGED)
 
 
 @dataclass(frozen=True, slots=True)
-class Quoted:
-    """Where something was said: the message, and the words of it."""
-
-    transcript: str
-    message: Utterance
-    words: str
-
-
-@dataclass(frozen=True, slots=True)
 class HeldEntry:
     entry: Entry
     why: str
-    quotes: tuple[Quoted, ...]
+    quotes: tuple[Said, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +39,7 @@ class OpenProposal:
     amendment: Amendment
     why: str
     sources: tuple[Entry, ...]
-    quotes: tuple[Quoted, ...]
+    quotes: tuple[Said, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +78,7 @@ def _held(room: Room, store: Store, limit: int) -> Iterable[HeldEntry]:
     if not scopes:
         return
     for entry in store.find(Selection(scopes, frozenset({Visibility.HELD}), None), limit=limit):
-        yield HeldEntry(entry, _why(entry), quotes(room, entry))
+        yield HeldEntry(entry, _why(entry), tuple(evidence(room, entry.id)))
 
 
 def _why(entry: Entry) -> str:
@@ -96,18 +87,9 @@ def _why(entry: Entry) -> str:
     return entry.transition.cause if entry.transition is not None else "it was held when it was written"
 
 
-def quotes(room: Room, entry: Entry) -> tuple[Quoted, ...]:
-    found: list[Quoted] = []
-    for quote in entry.evidence:
-        said = room.local.utterance(quote.transcript, quote.message)
-        if said is not None:
-            found.append(Quoted(quote.transcript, said, said.text[quote.start : quote.end]))
-    return tuple(found)
-
-
 def _proposal(room: Room, amendment: Amendment) -> OpenProposal:
     entries = tuple(room.local.entries(amendment.sources).values())
-    said = tuple(quote for entry in entries for quote in quotes(room, entry))
+    said = tuple(quote for entry in entries for quote in evidence(room, entry.id))
     return OpenProposal(amendment, amendment.reason, entries, said)
 
 

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Sequence
 import click
 
 from mnemon.model.errors import MnemonError
-from mnemon.service.reviewing import Decided, HeldEntry, Inbox, OpenProposal, Quoted
+from mnemon.service.reviewing import Decided, HeldEntry, Inbox, OpenProposal
+from mnemon.service.surveying import Said
 from mnemon.service.workspace import Workspace
 from mnemon.surfaces.cli.data import plain
 from mnemon.surfaces.cli.lines import joined, when
@@ -162,10 +163,9 @@ def _item(item: Item) -> Iterator[Line]:
     yield from _quotes(item.quotes)
 
 
-def _quotes(quotes: Sequence[Quoted]) -> Iterator[Line]:
-    for quote in quotes[:3]:
-        said = joined(quote.message.role, when(quote.message.at))
-        yield line(dim("  said        "), f"“{brief(quote.words, 200)}”", dim(f"  {said}"))
+def _quotes(quotes: Sequence[Said]) -> Iterator[Line]:
+    for quote in [quote for quote in quotes if quote.text][:3]:
+        yield line(dim("  said        "), f"“{brief(quote.text, 200)}”", dim(f"  {joined(quote.role, quote.title)}"))
 
 
 def _decided(made: Decided) -> Iterator[Line]:
