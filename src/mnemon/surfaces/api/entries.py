@@ -18,6 +18,7 @@ from mnemon.surfaces.api.shapes import (
     HistoryOut,
     LedgerOut,
     StandingOut,
+    UndoneOut,
     WrittenOut,
 )
 from mnemon.surfaces.api.verb import Call, Given, Verb
@@ -157,14 +158,20 @@ class ReasonIn(EntryIn):
     reason: str | None = Field(None, description="Why, for the log.")
 
 
-def forget(call: Call, given: ReasonIn) -> EntryOut:
+def forget(call: Call, given: ReasonIn) -> WrittenOut:
     said = {"reason": given.reason} if given.reason is not None else {}
-    return EntryOut.of(call.workspace.forget(given.id, **said))
+    return WrittenOut.of(call.workspace.forget(given.id, **said))
 
 
-def restore(call: Call, given: ReasonIn) -> EntryOut:
+def restore(call: Call, given: ReasonIn) -> WrittenOut:
     said = {"reason": given.reason} if given.reason is not None else {}
-    return EntryOut.of(call.workspace.restore(given.id, **said))
+    return WrittenOut.of(call.workspace.restore(given.id, **said))
+
+
+def undo(call: Call, given: ReasonIn) -> UndoneOut:
+    call.workspace.get(given.id)  # of an entry; what a job or an event did is taken back on the command line
+    said = {"reason": given.reason} if given.reason is not None else {}
+    return UndoneOut.of(call.workspace.undo(given.id, **said))
 
 
 def history(call: Call, given: EntryIn) -> HistoryOut:
@@ -251,7 +258,7 @@ VERBS = (
         "DELETE",
         f"{AT}/{{id}}",
         ReasonIn,
-        EntryOut,
+        WrittenOut,
         forget,
         mutates=True,
     ),
@@ -262,8 +269,20 @@ VERBS = (
         "POST",
         f"{AT}/{{id}}/restore",
         ReasonIn,
-        EntryOut,
+        WrittenOut,
         restore,
+        mutates=True,
+    ),
+    Verb(
+        "memory_undo",
+        "Take back the last change of an entry, whoever made it: a mistaken correction, forgetting or replacement. "
+        "What that change had closed is opened again. Undoing is a change too, and can be undone.",
+        Capability.WRITE,
+        "POST",
+        f"{AT}/{{id}}/undo",
+        ReasonIn,
+        UndoneOut,
+        undo,
         mutates=True,
     ),
     Verb(

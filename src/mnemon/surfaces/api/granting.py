@@ -79,6 +79,7 @@ VERBS = (
         owner_only=True,
         status=201,
         tool=False,
+        keyed=False,
     ),
     Verb(
         "grant_revoke",

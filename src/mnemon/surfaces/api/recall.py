@@ -17,7 +17,7 @@ class QuestionIn(Given):
     tiers: list[str] = Field(default=[], description="Only these tiers; all within reach if left out.")
     channel: str | None = Field(None, description="Channel to look in as well, by name or id.")
     conversation: str | None = Field(None, description="Conversation to look in as well, by ref code or id.")
-    profile: str = Field("auto", description="auto, precise, balanced or broad: how many and how near.")
+    profile: str = Field("auto", description="auto, lean, balanced or deep: how much to look for.")
     limit: int | None = Field(None, ge=1, le=200)
     kind: str | None = Field(None, description="Only semantic, episodic or procedural.")
     category: str | None = None
@@ -69,7 +69,7 @@ class ContextIn(Given):
     channel: str | None = Field(None, description="Channel to look in as well, by name or id.")
     conversation: str | None = Field(None, description="Conversation to look in as well, by ref code or id.")
     budget: int | None = Field(None, ge=1, le=1_000_000, description="At most so many tokens.")
-    profile: str = Field("balanced", description="auto, precise, balanced or broad.")
+    profile: str = Field("balanced", description="auto, lean, balanced or deep.")
 
 
 def context(call: Call, given: ContextIn) -> ContextOut:

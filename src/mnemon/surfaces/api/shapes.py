@@ -140,6 +140,19 @@ class WrittenOut(Told):
         return None if self.entry is None else self.entry.version
 
 
+class KeptOut(Told):
+    id: str
+    reason: str
+
+
+class UndoneOut(Told):
+    """What was taken back: entries as they are now. `kept` is what was left alone, each with its reason."""
+
+    entries: list[EntryOut]
+    kept: list[KeptOut]
+    replaces: list[str]
+
+
 class BatchOut(Told):
     written: list[WrittenOut]
 
@@ -292,6 +305,29 @@ class NotesOut(Told):
 
 class ClearedOut(Told):
     cleared: int
+
+
+class JobOut(Told):
+    """Background work. `attempts` counts every start."""
+
+    id: str
+    kind: str
+    key: str
+    state: str
+    attempts: int
+    max_attempts: int
+    run_after: datetime
+    created_at: datetime
+    updated_at: datetime
+    lease_until: datetime | None = None
+    worker: str
+    error: str
+    payload: dict[str, Any]
+    result: dict[str, Any]
+
+
+class JobsOut(Told):
+    jobs: list[JobOut]
 
 
 class ReachOut(Told):

@@ -2,7 +2,18 @@
 
 from __future__ import annotations
 
-from mnemon.surfaces.api import drawing, entries, granting, oversight, pages, places, recall, scrubbing, surveying
+from mnemon.surfaces.api import (
+    drawing,
+    entries,
+    granting,
+    oversight,
+    pages,
+    places,
+    recall,
+    scrubbing,
+    surveying,
+    working,
+)
 from mnemon.surfaces.api.verb import Verb
 
 VERBS: tuple[Verb, ...] = (
@@ -14,6 +25,7 @@ VERBS: tuple[Verb, ...] = (
     *surveying.VERBS,
     *drawing.VERBS,
     *scrubbing.VERBS,
+    *working.VERBS,
     *granting.VERBS,
 )
 BY_NAME = {verb.name: verb for verb in VERBS}

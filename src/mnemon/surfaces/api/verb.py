@@ -93,6 +93,7 @@ class Verb:
     status: int = 200
     version_of: Callable[[Call, Any], int] | None = None
     tool: bool = True  # offered to agents as a tool
+    keyed: bool = True  # may be sent twice under one key; not where the answer is a secret, which is kept nowhere
 
     @property
     def title(self) -> str:

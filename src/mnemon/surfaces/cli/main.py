@@ -77,6 +77,7 @@ GROUPS: dict[str, dict[str, Entry]] = {
         "jobs": Entry("work", "jobs", "Look at background work, and have it tried again or given up."),
     },
     "Set up and keep well": {
+        "serve": Entry("serve", "serve", "Serve the page, the HTTP API and the worker on this machine."),
         "grant": Entry("grant", "grant", "Let other clients use this memory, and stop them."),
         "install": Entry("install", "install", "Let a harness use this memory by itself, or stop it."),
         "hook": Entry("hook", "hook", "Answer a harness's events with what memory has for them."),

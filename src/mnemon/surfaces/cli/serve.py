@@ -1,0 +1,66 @@
+"""`mnemon serve`: the page, the HTTP API and the worker, in one process on loopback."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import webbrowser
+from importlib import import_module
+from typing import Any
+
+import click
+
+from mnemon.app import DEFAULT_WORKSPACE
+from mnemon.model.errors import InvalidInput
+from mnemon.surfaces.cli.options import Verb
+from mnemon.surfaces.cli.output import dim, good, line
+from mnemon.surfaces.cli.session import Session, pass_session
+
+DEFAULT_PORT = 7437
+
+
+@click.command(
+    cls=Verb,
+    examples=("mnemon serve", "mnemon serve --port 8080 --no-open", "mnemon -w novel serve"),
+)
+@click.option("--port", type=click.IntRange(0, 65535), default=DEFAULT_PORT, show_default=True, help="0 takes any.")
+@click.option("--open/--no-open", "browse", default=None, help="Open the page [default: if this is a terminal].")
+@click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="Address to listen on.")
+@click.option("--behind-tls", "public", metavar="NAME", help="Host name of a proxy in front that speaks TLS.")
+@click.option("--worker/--no-worker", "work", default=True, show_default=True, help="Do background work as well.")
+@pass_session
+def serve(session: Session, port: int, browse: bool | None, host: str, public: str | None, work: bool) -> None:
+    """Serve the page, the HTTP API and the background worker on this machine.
+
+    It prints a link that opens the page once; clients use tokens, as `mnemon grant create` makes them. It goes on until
+    it is told to stop (Ctrl-C, SIGTERM), and then finishes what is under way.
+    """
+    serving = _serving()
+    memory = session.memory
+    session.choices.workspace = session.choices.workspace or DEFAULT_WORKSPACE
+    session.workspace()
+    bound = serving.listen(serving.Address(host, port, public), memory)
+    server = serving.Server(memory, bound, public=public)
+    link = server.link()
+    told = [line(good("serving "), link), line(dim("  the link opens once; Ctrl-C stops"))]
+    session.emit({"url": f"http://127.0.0.1:{server.port}", "link": link}, told)
+    sys.stdout.flush()
+    if browse if browse is not None else sys.stdout.isatty():
+        webbrowser.open(link)
+    signals = (signal.SIGINT, signal.SIGTERM)
+    if not work:
+        server.run(signals=signals)
+        return
+    with serving.working(memory, lambda said: click.echo(said, err=True)):
+        server.run(signals=signals)
+
+
+def _serving() -> Any:
+    try:
+        return import_module("mnemon.surfaces.http.serving")
+    except ModuleNotFoundError as missing:
+        if (missing.name or "").partition(".")[0] == "mnemon":
+            raise
+        raise InvalidInput(
+            f"the server needs the package {missing.name!r}", fix="pip install 'mnemon[server]'"
+        ) from None
