@@ -1,0 +1,282 @@
+"""T09: who may do what, for every route there is, generated from the table; and a denied call changes nothing."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import timedelta
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+from starlette.routing import Mount, Route
+
+from mnemon import Mnemon
+from mnemon.model.errors import Forbidden
+from mnemon.model.grant import OWNERS_ALONE, Capability
+from mnemon.model.job import JobDraft
+from mnemon.ports.pipeline import CancelJob, Enqueue
+from mnemon.surfaces.api.table import BY_NAME, VERBS
+from mnemon.surfaces.api.verb import Verb, perform
+from mnemon.surfaces.http.app import build
+from tests.helpers.making import FixedClock
+from tests.helpers.server import Answer, Client, Running, running
+
+EVERYTHING = tuple(c for c in Capability if c not in OWNERS_ALONE)
+_COUNT = count()
+NOT_VERBS = {"health", "openapi", "event_stream", "page", "session_enter", "session_show", "session_leave", "assets"}
+
+
+@dataclass(frozen=True)
+class Stage:
+    """A server with something of everything in it, and one caller of each sort."""
+
+    house: Running
+    callers: dict[str, Client]
+
+
+@pytest.fixture(scope="module")
+def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
+    clock = FixedClock()
+    with Mnemon.open(tmp_path_factory.mktemp("matrix"), embedder="none", clock=clock) as memory:
+        memory.workspace("novel")
+        memory.workspace("other")
+        access = memory.access
+        expired = access.create("expired", workspaces=["novel"], can=EVERYTHING, expires=timedelta(seconds=1))
+        revoked = access.create("revoked", workspaces=["novel"], can=EVERYTHING)
+        access.revoke("revoked")
+        clock.time += timedelta(minutes=1)
+        with running(memory) as house:
+            callers = {
+                "none": house.stranger(),
+                "empty": Client(house.port, {"authorization": ""}),
+                "malformed": house.holder("mnm_nonsense"),
+                "basic": Client(house.port, {"authorization": "Basic b3duZXI6"}),
+                "expired": house.holder(expired.token),
+                "revoked": house.holder(revoked.token),
+                "elsewhere": house.granted(*EVERYTHING, workspaces=("other",), name="elsewhere"),
+                "reader": house.granted("read", name="reader"),
+                "writer": house.granted("read", "write", name="writer"),
+                "everything": house.granted(*EVERYTHING, name="everything"),
+                "owner": house.owner(),
+            }
+            yield Stage(house, callers)
+
+
+class Things(dict[str, str]):
+    """What a call works on, made when its example asks for it."""
+
+    def __init__(self, memory: Mnemon) -> None:
+        super().__init__(fresh=f"no {next(_COUNT)}")
+        self._memory = memory
+        self._world = memory.existing("novel")
+
+    def __missing__(self, name: str) -> str:
+        self[name] = str(getattr(self, f"_{name}")())
+        return self[name]
+
+    def _entry(self) -> str:
+        return self._world.put("workspace", f"The word of day {self['fresh']} is lantern").id
+
+    def _gone(self) -> str:
+        return self._world.forget(self._world.put("workspace", f"The tide {self['fresh']} was high").id).id
+
+    def _talk(self) -> str:
+        talk = self._world.start()
+        self._world.write_note(talk.id, "plan", 1)
+        return talk.ref_code
+
+    def _queued(self) -> str:
+        room = self._world.room
+        room.apply(room.local, Enqueue(JobDraft("matrix", self["fresh"])))
+        return self._world.job(self["fresh"]).id
+
+    def _over(self) -> str:
+        self._world.room.apply(self._world.room.local, CancelJob(self["queued"], "for the test"))
+        return self["queued"]
+
+    def _grant(self) -> str:
+        return self._memory.access.create(self["fresh"], workspaces=["novel"]).grant.id
+
+
+# What a good call of each verb says: the values of its path, and the rest. A verb that is not here fails the test.
+EXAMPLES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
+    "memory_read": ({}, {"query": "what is the word of the day?"}),
+    "memory_why": ({"id": "{entry}"}, {"query": "what is the word of the day?"}),
+    "memory_context": ({}, {"query": "the word"}),
+    "memory_put": ({}, {"content": "The harbour of {fresh} freezes in winter"}),
+    "memory_put_many": ({}, {"memos": [{"content": "The bridge of {fresh} is closed"}]}),
+    "memory_list": ({}, {"limit": "2"}),
+    "memory_get": ({"id": "{entry}"}, {}),
+    "memory_update": ({"id": "{entry}"}, {"importance": 0.9}),
+    "memory_forget": ({"id": "{entry}"}, {}),
+    "memory_restore": ({"id": "{gone}"}, {}),
+    "memory_undo": ({"id": "{gone}"}, {}),
+    "memory_history": ({"id": "{entry}"}, {}),
+    "memory_standing": ({"id": "{entry}"}, {}),
+    "memory_ledger": ({"id": "{entry}"}, {}),
+    "named_list": ({}, {}),
+    "named_get": ({"name": "VOICE"}, {}),
+    "named_edit": ({"name": "VOICE"}, {"body": "Plainly."}),
+    "named_history": ({"name": "VOICE"}, {}),
+    "workspace_list": ({}, {}),
+    "channel_list": ({}, {}),
+    "channel_create": ({}, {"name": "channel {fresh}"}),
+    "conversation_list": ({}, {}),
+    "conversation_start": ({}, {}),
+    "conversation_end": ({"id": "{talk}"}, {}),
+    "conversation_archive": ({"id": "{talk}"}, {}),
+    "note_list": ({"id": "{talk}"}, {}),
+    "note_read": ({"id": "{talk}", "key": "plan"}, {}),
+    "note_write": ({"id": "{talk}", "key": "plan"}, {"value": {"step": 2}}),
+    "note_clear": ({"id": "{talk}", "key": "plan"}, {}),
+    "note_clear_all": ({"id": "{talk}"}, {}),
+    "event_list": ({}, {"limit": "3"}),
+    "job_list": ({}, {}),
+    "job_get": ({"id": "{queued}"}, {}),
+    "job_retry": ({"id": "{over}"}, {}),
+    "job_cancel": ({"id": "{queued}"}, {}),
+    "grant_list": ({}, {}),
+    "grant_create": ({}, {"name": "{fresh}", "workspaces": ["novel"]}),
+    "grant_revoke": ({"id": "{grant}"}, {}),
+}
+# A grant takes part in no conversation of the owner's, so these are not there for it.
+OWNERS_TALK = {"conversation_end", "conversation_archive"} | {name for name in BY_NAME if name.startswith("note_")}
+
+
+def filled(value: Any, things: Things) -> Any:
+    if isinstance(value, str):
+        return value.format_map(things)
+    if isinstance(value, list):
+        return [filled(one, things) for one in value]
+    return {key: filled(one, things) for key, one in value.items()} if isinstance(value, dict) else value
+
+
+def call(verb: Verb, caller: Client, things: Things) -> Answer:
+    places, said = EXAMPLES[verb.name]
+    path = "/v1" + verb.path.format(workspace="novel", **filled(places, things))
+    headers = {"if_match": "*"} if verb.version_of is not None else {}
+    if verb.method in ("GET", "DELETE"):
+        query = "&".join(f"{key}={value}" for key, value in said.items())
+        return caller.ask(verb.method, f"{path}?{query}" if query else path, **headers)
+    return caller.ask(verb.method, path, filled(said, things), **headers)
+
+
+def expected(verb: Verb, caller: str) -> set[int]:
+    """The table itself."""
+    if caller in ("none", "empty", "malformed", "basic", "expired", "revoked"):
+        return {401}
+    if caller == "owner":
+        return {verb.status}
+    can = {"reader": {"read"}, "writer": {"read", "write"}}.get(caller, set(EVERYTHING))
+    if verb.capability not in can or verb.owner_only:
+        return {403}
+    if caller == "elsewhere" and verb.in_workspace:
+        return {404}
+    return {404} if verb.name in OWNERS_TALK else {verb.status}
+
+
+def bytes_of(memory: Mnemon) -> str:
+    """All that is in the files, read statistics too."""
+    files = [p for p in sorted(Path(memory.settings.data).rglob("*")) if p.name.endswith((".db", ".db-wal"))]
+    return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
+
+
+def ready(verb: Verb, memory: Mnemon) -> Things:
+    """Things for a call of this verb, made before anything is compared."""
+    things = Things(memory)
+    filled(EXAMPLES[verb.name][0], things)
+    return things
+
+
+CALLERS = [
+    "none",
+    "empty",
+    "malformed",
+    "basic",
+    "expired",
+    "revoked",
+    "elsewhere",
+    "reader",
+    "writer",
+    "everything",
+    "owner",
+]
+
+
+@pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.name)
+def test_every_route_for_every_caller(stage: Stage, verb: Verb) -> None:
+    """T09, X4, U4: the expected answer and no other; a call that is refused leaves every file byte for byte."""
+    things = ready(verb, stage.house.memory)
+    for name in CALLERS:
+        before = bytes_of(stage.house.memory)
+        answer = call(verb, stage.callers[name], things)
+        assert answer.status in expected(verb, name), (verb.name, name, answer.status, answer.body)
+        if answer.status >= 400:
+            assert bytes_of(stage.house.memory) == before, (verb.name, name)
+            assert answer.headers["content-type"] == "application/problem+json"
+            assert set(answer.json) >= {"type", "title", "status", "detail", "fix"}
+        elif verb.mutates:
+            things = ready(verb, stage.house.memory)
+
+
+@pytest.mark.parametrize("path", ["/openapi.json", "/v1/workspaces/novel/events/stream"])
+def test_what_is_no_verb_asks_for_a_pass_too(stage: Stage, path: str) -> None:
+    """T09: the routes beside the table; the stream of events is the owner's alone."""
+    for name in ("none", "malformed", "expired", "revoked"):
+        assert stage.callers[name].get(path).status == 401
+    wanted = 403 if path.endswith("stream") else 200
+    assert stage.callers["everything"].get(path).status == wanted
+
+
+def test_every_route_is_known(stage: Stage) -> None:
+    """T09: a route that is neither a verb's nor on the short list is one that nobody decided about."""
+    app: Any = build(stage.house.server.house)
+    names = {route.name for route in app._app.routes if isinstance(route, Route | Mount)}
+    assert names == {verb.name for verb in VERBS} | NOT_VERBS
+
+
+def test_every_verb_has_what_it_needs() -> None:
+    """T09, X4: a capability, a name that is used once, a path that is used once, and an example here."""
+    assert all(isinstance(verb.capability, Capability) for verb in VERBS)
+    assert len(BY_NAME) == len(VERBS) == len({(verb.method, verb.path) for verb in VERBS})
+    assert set(EXAMPLES) == set(BY_NAME)
+    assert all(verb.mutates <= (verb.method != "GET") for verb in VERBS)
+    given = {
+        name: getattr(VERBS[0], name) for name in ("name", "description", "method", "path", "input", "output", "run")
+    }
+    with pytest.raises(TypeError, match="capability"):
+        Verb(**given)
+
+
+@pytest.mark.parametrize("verb", [v for v in VERBS if v.capability is not Capability.READ], ids=lambda verb: verb.name)
+def test_a_verb_is_refused_whichever_surface_asks(stage: Stage, verb: Verb) -> None:
+    """T09, H3: the check is in the one way to perform a verb, so that no surface can leave it out."""
+    access = stage.house.memory.access
+    token = stage.callers["reader"].headers["authorization"].removeprefix("Bearer ")
+    given = access.admit(token, surface="mcp", transport="stdio")
+    with pytest.raises(Forbidden):
+        perform(verb, access, given, "novel", verb.input.model_construct())
+
+
+def test_capabilities_are_apart(stage: Stage) -> None:
+    """H3, X4: each way of scrubbing is a capability of its own, and none of them comes with another."""
+    scrubs = {c for c in Capability if c.startswith("scrub_")}
+    assert len(scrubs) == 4
+    for one in Capability:
+        if one not in OWNERS_ALONE:
+            grant = stage.house.memory.access.create(
+                "single", workspaces=["novel"], can=[one], agent=f"only-{one}"
+            ).grant
+            assert grant.capabilities == (one,)
+
+
+def test_no_answer_has_a_secret(stage: Stage) -> None:
+    """T09, T61: neither a token nor its digest is in what anybody is told of grants."""
+    told = stage.callers["owner"].get("/v1/grants")
+    assert told.status == 200
+    for grant in stage.house.memory.access.grants():
+        assert grant.digest.encode() not in told.body
+    assert b"mnm_" not in told.body
