@@ -10,6 +10,7 @@ import pytest
 
 from mnemon import Mnemon
 from mnemon.surfaces.api.table import VERBS
+from mnemon.surfaces.web import STATIC
 from tests.helpers.cli import COMMAND, Shell
 from tests.helpers.server import Running, raw_request, running
 
@@ -148,7 +149,8 @@ def test_nothing_changes_by_get(house: Running, good: dict[str, str], verb: obje
 def test_only_health_and_the_empty_page_are_open(house: Running) -> None:
     """T02: without a pass there is health, and the page, which holds nothing."""
     host = {"Host": f"127.0.0.1:{house.port}"}
-    for path in ("/health", "/", "/assets/enter.js"):
+    assets = [f"/assets/{path.name}" for path in (STATIC / "assets").iterdir() if path.is_file()]
+    for path in ("/health", "/", *assets):
         assert house.raw(raw_request("GET", path, host))[0] == 200
     for path in ("/openapi.json", "/session", "/v1", "/v1/", "/nowhere", "/mcp", "/assets/../../__init__.py", "/docs"):
         assert house.raw(raw_request("GET", path, host))[0] in (401, 404), path

@@ -88,6 +88,9 @@ class Things(dict[str, str]):
         self._world.write_note(talk.id, "plan", 1)
         return talk.ref_code
 
+    def _digest(self) -> str:
+        return self._world.purge_plan(self["talk"]).digest
+
     def _queued(self) -> str:
         room = self._world.room
         room.apply(room.local, Enqueue(JobDraft("matrix", self["fresh"])))
@@ -117,6 +120,12 @@ EXAMPLES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     "memory_history": ({"id": "{entry}"}, {}),
     "memory_standing": ({"id": "{entry}"}, {}),
     "memory_ledger": ({"id": "{entry}"}, {}),
+    "memory_evidence": ({"id": "{entry}"}, {}),
+    "memory_scrub_plan": ({}, {"mode": "keep_named", "tier": "workspace"}),
+    "memory_scrub_execute": ({}, {"mode": "purge_thread", "conversation": "{talk}", "confirm": "{digest}"}),
+    "workspace_overview": ({}, {}),
+    "chart_draw": ({"name": "growth"}, {}),
+    "markdown_render": ({}, {"text": "# Lantern"}),
     "named_list": ({}, {}),
     "named_get": ({"name": "VOICE"}, {}),
     "named_edit": ({"name": "VOICE"}, {"body": "Plainly."}),
@@ -187,7 +196,7 @@ def bytes_of(memory: Mnemon) -> str:
 def ready(verb: Verb, memory: Mnemon) -> Things:
     """Things for a call of this verb, made before anything is compared."""
     things = Things(memory)
-    filled(EXAMPLES[verb.name][0], things)
+    filled(list(EXAMPLES[verb.name]), things)
     return things
 
 

@@ -30,7 +30,7 @@ DEFAULT_PORT = 7437
 @click.option("--worker/--no-worker", "work", default=True, show_default=True, help="Do background work as well.")
 @pass_session
 def serve(session: Session, port: int, browse: bool | None, host: str, public: str | None, work: bool) -> None:
-    """Serve the page, the HTTP API and the background worker on this machine.
+    """Serve the page, the HTTP API and the worker on this machine.
 
     It prints a link that opens the page once; clients use tokens, as `mnemon grant create` makes them. It goes on until
     it is told to stop (Ctrl-C, SIGTERM), and then finishes what is under way.
