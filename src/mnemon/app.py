@@ -89,9 +89,17 @@ class Mnemon:
     """An account's memory: its workspaces, and what they share."""
 
     def __init__(
-        self, settings: Settings, *, embedder: Embedder | None, clock: Clock, origin: Origin, in_memory: bool = False
+        self,
+        settings: Settings,
+        *,
+        embedder: Embedder | None,
+        clock: Clock,
+        origin: Origin,
+        in_memory: bool = False,
+        chat: Chat | None = None,
     ) -> None:
         self.settings = settings
+        self._chat = chat
         self._embedder = embedder
         self._clock = clock
         self._origin = origin
@@ -111,18 +119,20 @@ class Mnemon:
         transport: str = "in-process",
         principal: str | None = None,
         in_memory: bool = False,
+        chat: Chat | None = None,
     ) -> Mnemon:
         """Open memory in a folder (the platform's data folder by default), creating it on first use.
 
         `embedder` is a setting ("auto", "none", "folder:…") or an embedder of your own. `in_memory` keeps everything
-        in this process and writes no file.
+        in this process and writes no file. `chat` is a language model of your own, instead of the setting's.
         """
         setting = embedder if isinstance(embedder, str) else None
         settings = Settings.resolve(data=data, embedder=setting)
         settings.embedder_status()  # an unknown setting is said here, not at the first use
         given = None if isinstance(embedder, str) else embedder
         origin = Origin(principal or _user(), surface, transport, Trust.AUTHOR)
-        return cls(settings, embedder=given, clock=clock or SystemClock(), origin=origin, in_memory=in_memory)
+        time = clock or SystemClock()
+        return cls(settings, embedder=given, clock=time, origin=origin, in_memory=in_memory, chat=chat)
 
     # Workspaces
 
@@ -156,7 +166,7 @@ class Mnemon:
 
     def chat(self) -> Chat:
         """The language model of the settings, or the offline responder where there is none."""
-        provider = self._model(self.settings.chat)
+        provider = self._chat or self._model(self.settings.chat)
         offline: type[Chat] = import_module("mnemon.adapters.chat.offline").OfflineChat
         return provider or offline()
 
@@ -172,7 +182,8 @@ class Mnemon:
         """Workers for a process that does nothing else: `serve(stop, hurry)` returns when all have come to rest."""
         if not 1 <= threads <= MOST_THREADS:
             raise InvalidInput(f"{threads} threads cannot work", fix=f"give 1 to {MOST_THREADS}")
-        model = chat if chat is not None and not isinstance(chat, str) else self._model(chat or self.settings.chat)
+        given = self._chat if chat is None else chat
+        model = given if given is not None and not isinstance(given, str) else self._model(given or self.settings.chat)
         # Loaded when asked for: all kinds of work come with it, and most who remember something run none of it here.
         manning = import_module("mnemon.service.manning")
         options = {"chat": model, "clock": self._clock, "budget": self.settings.budget, "tell": tell}
@@ -218,6 +229,17 @@ class Mnemon:
 
     # Composition
 
+    def _chat_of_rooms(self) -> Callable[[], Chat] | None:
+        """What opens the model, if one is set; whether it is, is told from the settings, without loading anything."""
+        named = self.settings.chat not in ("", "none", "auto")
+        if (
+            self._chat is None
+            and not named
+            and not (self.settings.chat == "auto" and os.environ.get("MNEMON_CHAT_MODEL"))
+        ):
+            return None
+        return self.chat
+
     def _open_room(self, info: WorkspaceInfo) -> Room:
         spec = _parsed(info.spec_toml, info.name)
         return self._room(self._ready(info, spec), spec)
@@ -234,6 +256,7 @@ class Mnemon:
             clock=self._clock,
             origin=self._origin,
             prompts=None if self._in_memory else self.settings.data / "prompts",
+            chat=self._chat_of_rooms(),
             curated_file=self._curated_file(folder, spec),
             log_file=AppendedLines(folder / LOG) if folder is not None else None,
             threads=self._threads(info, spec),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from importlib import import_module
 
 from mnemon.model.entry import Access, Document, Entry
 from mnemon.model.errors import InvalidQuery
@@ -21,6 +22,8 @@ from mnemon.service.finding import Asked, find
 from mnemon.service.room import Room
 from mnemon.spec.types import DecayModel, Profile, Tier
 
+_BY_MODEL = "mnemon.service.rewriting"  # loaded only where there is a model
+
 
 @dataclass(frozen=True, slots=True)
 class Question:
@@ -34,6 +37,7 @@ class Question:
     held: bool = False
     history: bool = False
     as_of: datetime | None = None
+    rewrite: bool | None = None  # by a model before searching; None: as the profile says
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +62,7 @@ class Recall:
     profile: str
     hits: tuple[Hit, ...]
     notes: tuple[str, ...] = ()
+    asked: str = ""  # what was searched for: the query, or what a model made of it
 
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)
@@ -94,12 +99,26 @@ def filters(
 
 def read(room: Room, question: Question, *, count: bool = True) -> Recall:
     """Find, rank, and count one retrieval of each hit returned."""
-    found = search(room, question)
+    notes: list[str] = []
+    asked = _rewritten(room, question, notes)
+    found = search(room, asked)
     hits = list(found.kept)
+    if room.chat is not None:
+        hits = import_module(_BY_MODEL).reranked(room, question.query, hits, notes)
     if count and hits:
         hits = counted(room, hits, room.now)
     hits = with_provenance(room, hits)
-    return Recall(question.query, found.question.profile, tuple(hits), found.notes)
+    return Recall(question.query, found.question.profile, tuple(hits), (*notes, *found.notes), asked.query)
+
+
+def _rewritten(room: Room, question: Question, notes: list[str]) -> Question:
+    """The question as it is searched with: rewritten where the profile says so and there is a model to do it."""
+    if room.chat is None or question.rewrite is False:
+        return question
+    checked = _checked(room, question)
+    if question.rewrite is None and not profile_of(room, checked.profile).rewrite:
+        return question
+    return replace(checked, query=import_module(_BY_MODEL).rewritten(room, checked.query, notes))
 
 
 def search(room: Room, question: Question) -> Search:

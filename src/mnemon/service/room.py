@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import field, replace
 from datetime import datetime
 from pathlib import Path
@@ -15,6 +15,7 @@ from mnemon.model.frozen import dataclass
 from mnemon.model.grant import Reach
 from mnemon.model.ids import parse_id
 from mnemon.model.values import SHARED, Curator, Origin, Trust
+from mnemon.ports.chat import Chat
 from mnemon.ports.clock import Clock
 from mnemon.ports.embedder import Embedder
 from mnemon.ports.files import CuratedFile, LogFile
@@ -40,6 +41,7 @@ class Room:
     agent: str | None = None
     keys: Mapping[str, str] = field(default_factory=dict)
     prompts: Path | None = None  # where a person's own prompts are
+    chat: Callable[[], Chat] | None = None  # opens the language model, where one is set
     curated_file: CuratedFile | None = None  # where the spec wants the curated document in a file
     log_file: LogFile | None = None
     reach: Reach | None = None  # how far a grant goes; None goes everywhere

@@ -203,7 +203,7 @@ def _memo(world: Workspace, fact: Fact) -> Memo:
 
 def _known(world: Workspace, conversation: Conversation, text: str) -> bool:
     """Whether this is remembered, or was and the session itself retired it: that must not come back by the end."""
-    found = world.read(text, limit=10, held=True, history=True, count=False)
+    found = world.read(text, limit=10, held=True, history=True, count=False, rewrite=False)
     return any(
         _says(hit.entry.content, text)
         and (VISIBILITY[hit.entry.state] is not Visibility.HISTORY or hit.entry.updated_at >= conversation.started_at)

@@ -16,7 +16,7 @@ from mnemon.model.values import Origin, Trust
 from mnemon.pipeline.task import Task
 from mnemon.pipeline.worker import Run, Station, Worker
 from mnemon.ports.chat import Chat
-from mnemon.service import chores, consolidating, curating, maintaining, reflecting, triaging
+from mnemon.service import chores, consolidating, curating, maintaining, reflecting, resolving, triaging
 from mnemon.service.room import Room
 from mnemon.service.triggering import Triggers
 
@@ -31,6 +31,7 @@ HANDLERS: dict[str, Work] = {
     "curate": curating.curate,
     "maintain": maintaining.maintain,
     "reflect": reflecting.reflect,
+    "resolve": resolving.resolve,
     "tidy": chores.tidy,
     "triage": triaging.triage,
 }

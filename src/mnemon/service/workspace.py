@@ -7,6 +7,7 @@ itself, so handles can be shared between threads and requests.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -202,14 +203,16 @@ class Workspace:
         history: bool = False,
         as_of: datetime | str | None = None,
         count: bool = True,
+        rewrite: bool | None = None,
         **conditions: Any,
     ) -> Recall:
         """Ranked hits, each explaining itself. One tier reads that tier alone; none widens over all that are bound.
 
-        Conditions: kind, category, tags, source, curator, state, since, until.
+        Conditions: kind, category, tags, source, curator, state, since, until. Where a language model is set, it may
+        put the question into better words first, as the profile says or `rewrite` does.
         """
         question = self._question(query, tier, profile, limit, held, history, as_of, conditions)
-        return reading.read(self.room, question, count=count)
+        return reading.read(self.room, replace(question, rewrite=rewrite), count=count)
 
     def why(self, query: str, id: str, *, tier: str | Sequence[str] | None = None, **options: Any) -> list[Verdict]:
         """Why an entry is, or is not, among the hits of a query: every stage with its reason."""

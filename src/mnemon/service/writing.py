@@ -23,17 +23,19 @@ from mnemon.model.errors import (
 from mnemon.model.events import EventDraft
 from mnemon.model.frozen import dataclass
 from mnemon.model.ids import new_id, parse_id
+from mnemon.model.job import JobDraft
 from mnemon.model.text import content_key, terms
 from mnemon.model.transcript import Quote
 from mnemon.model.values import SHARED, Curator, Gate, Kind, Lifetime, State, Visibility
 from mnemon.ports.embedder import Vector
+from mnemon.ports.pipeline import Enqueue
 from mnemon.ports.store import Embedding, Operation, Record, SaveEntry, Selection, Store, Verdict
 from mnemon.service import inputs
 from mnemon.service.room import Room
 from mnemon.write.draft import Canonical, Draft, Near, Proposal, Setting, run
 from mnemon.write.plan import Plan, plan
 from mnemon.write.screen import SCREEN
-from mnemon.write.settle import SETTLE
+from mnemon.write.settle import SETTLE, ambiguous
 
 T = TypeVar("T")
 ATTEMPTS = 12
@@ -109,9 +111,12 @@ def put_many(room: Room, tier: str, memos: Sequence[Memo], *, also: Also | None 
     embeddings = _embed(room, drafts)
 
     def attempt() -> list[Written]:
-        plans, settled = _settle(room, store, drafts, embeddings, setting)
+        plans, settled, doubts = _settle(room, store, drafts, embeddings, setting)
         written = [_written(p, d) for p, d in zip(plans, settled, strict=True)]
-        room.apply(store, *(operation for p in plans for operation in p.operations), *(also(written) if also else ()))
+        with_it = [*(also(written) if also else ()), *(doubts if store is room.local else ())]
+        room.apply(store, *(operation for p in plans for operation in p.operations), *with_it)
+        if doubts and store is not room.local:  # jobs live in the workspace: if this fails, the rules' word stands
+            room.apply(room.local, *doubts)
         return written
 
     return deciding_anew(attempt)
@@ -255,21 +260,38 @@ def _embed(room: Room, drafts: Sequence[Draft]) -> list[Embedding | None]:
 
 def _settle(
     room: Room, store: Store, drafts: Sequence[Draft], embeddings: Sequence[Embedding | None], setting: Setting
-) -> tuple[list[Plan], list[Draft]]:
-    """Fold over the batch: every draft is compared with the store as the drafts before it will have left it."""
+) -> tuple[list[Plan], list[Draft], list[Enqueue]]:
+    """Fold over the batch: every draft is compared with the store as the drafts before it will have left it.
+
+    Also: what a language model should look at later, where there is one and the rules leave doubt.
+    """
     secret = store.secret()
     batch = _Batch()
     plans: list[Plan] = []
     settled: list[Draft] = []
+    doubts: list[Enqueue] = []
     for draft, embedding in zip(drafts, embeddings, strict=True):
         if not draft.settled:
             near = batch.view(neighbours(store, draft, embedding), draft, embedding)
-            draft = run(SETTLE, draft, replace(setting, neighbours=near))
+            with_near = replace(setting, neighbours=near)
+            draft = run(SETTLE, draft, with_near)
+            if room.chat is not None:
+                doubts.extend(_doubt(draft, with_near))
         planned = plan(draft, setting, actor=str(room.actor), embedding=embedding, secret=secret)
         batch.add(planned, embedding)
         plans.append(planned)
         settled.append(draft)
-    return plans, settled
+    return plans, settled, doubts
+
+
+def _doubt(draft: Draft, setting: Setting) -> list[Enqueue]:
+    """W4: a job that asks a model, committed with the write and never waited for by it."""
+    others = ambiguous(draft, setting)
+    if not others:
+        return []
+    new = draft.proposal
+    payload = {"entry": new.id, "version": 1, "tier": new.scope.tier, "against": [[e.id, e.version] for e in others]}
+    return [Enqueue(JobDraft("resolve", f"resolve:{new.id}:1", payload))]
 
 
 class _Batch:

@@ -138,7 +138,7 @@ def read_retrieval(root: Table, tiers: tuple[str, ...]) -> Retrieval:
         tier_weights=_weights(table, "tier_weights", tiers),
         dedup_cosine=table.number("dedup_cosine", 0.9, above=True, high=1.0),
         recency_tiers=table.choices("recency_tiers", tiers, (), example=tiers[:1]),
-        rerank=table.choice("rerank", ("none",), "none"),
+        rerank=table.choice("rerank", ("none", "model"), "none"),
     )
     table.close()
     return retrieval

@@ -95,7 +95,7 @@ class Retrieval:
     tier_weights: dict[str, float]
     dedup_cosine: float
     recency_tiers: tuple[str, ...]
-    rerank: Literal["none"]
+    rerank: Literal["none", "model"]
 
 
 class LifecyclePolicy(StrEnum):

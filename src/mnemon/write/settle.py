@@ -6,10 +6,13 @@ from dataclasses import replace
 
 from mnemon.model.entry import Entry
 from mnemon.model.statements import contradicts, says_the_same
-from mnemon.model.text import content_key
+from mnemon.model.text import content_key, terms
 from mnemon.model.values import Gate, State
 from mnemon.spec.types import ConflictRule
 from mnemon.write.draft import Action, Decision, Draft, Near, Setting, Step
+
+DOUBT_COSINE = 0.75
+MOST_DOUBTS = 5
 
 
 def dedup(draft: Draft, setting: Setting) -> Draft:
@@ -75,6 +78,26 @@ def _conflict(draft: Draft, other: Entry) -> str:
 def _decide(draft: Draft, action: Action, targets: tuple[Entry, ...], reason: str, step: str) -> Draft:
     decided = replace(draft, decision=Decision(action, targets, reason))
     return decided.noting(step, str(action), reason, targets=[entry.id for entry in targets])
+
+
+def ambiguous(draft: Draft, setting: Setting) -> tuple[Entry, ...]:
+    """What is near enough to a statement that was simply added for the rules to have missed what they should see."""
+    rule = setting.behaviour(draft).conflict.rule
+    if draft.decision.action is not Action.ADD or draft.gate.verdict is not Gate.ALLOW or rule is ConflictRule.NOOP:
+        return ()
+    if draft.proposal.path is not None:
+        return ()
+    near = [n for n in setting.neighbours if n.entry.kind is draft.kind and _doubtful(draft, n)]
+    return tuple(n.entry for n in near if not n.entry.ended_by(setting.now))[:MOST_DOUBTS]
+
+
+def _doubtful(draft: Draft, near: Near) -> bool:
+    if near.entry.state is not State.ACTIVE or near.entry.path is not None:
+        return False
+    if near.cosine is not None:
+        return near.cosine >= DOUBT_COSINE
+    mine, theirs = set(terms(draft.content)), set(terms(near.entry.content))
+    return 3 * len(mine & theirs) >= len(mine | theirs)
 
 
 SETTLE: tuple[Step, ...] = (dedup, resolve)

@@ -79,6 +79,7 @@ def _(value: Hit) -> Any:
 def _(value: Recall) -> Any:
     return {
         "query": value.query,
+        "asked": value.asked,
         "profile": value.profile,
         "hits": plain(value.hits),
         "notes": plain(value.notes),
