@@ -130,6 +130,23 @@ def test_named_entries_survive_keep_named(world: Workspace) -> None:
     assert world.check() == []
 
 
+def test_a_page_that_is_in_a_file_is_not_removed_to_come_back(memory: Mnemon) -> None:
+    """H1: files are not a scrub's to remove; the curated page goes when its file has, and stays with keep_named."""
+    world = memory.workspace("desk", preset="observer")
+    world.edit_named("MEMORY", f"- the {CANARY} sleeps", tier="workspace")
+    file = world.room.curated_file
+    assert file is not None
+    with file.locked():
+        file.write(f"- the {CANARY} sleeps", instead_of=None)
+    with pytest.raises(Refused):
+        world.scrub_execute("workspace", confirm=world.scrub_plan("workspace").digest)
+    world.scrub_execute("workspace", confirm=world.scrub_plan("workspace", mode="keep_named").digest, mode="keep_named")
+    file.path.unlink()
+    world.scrub_execute("workspace", confirm=world.scrub_plan("workspace").digest)
+    assert "MEMORY" not in {page.name for page in world.named()}
+    assert world.check() == []
+
+
 def test_tiers_and_channels_are_scrubbed_apart(memory: Mnemon, world: Workspace) -> None:
     """H1: one channel, one conversation, the account: each its own scope, and nothing else's."""
     world.create_channel("research")

@@ -77,6 +77,13 @@ def _plan(room: Room, target: _Target) -> Manifest:
     return manifest(target.extent, held, checkpoints=kept, visible=_visible(room, target.store, ids))
 
 
+def _in_a_file(room: Room, target: _Target) -> bool:
+    """Whether the curated page would go, and come back from its file."""
+    if target.extent.named is None or target.store is not room.local or room.curated_file is None:
+        return False
+    return room.curated_file.read() is not None
+
+
 def _visible(room: Room, store: Store, ids: Sequence[str]) -> list[str]:
     """Those whose ids this room may be told: others' private entries are counted, not named."""
     if room.is_author:
@@ -91,6 +98,11 @@ def _execute(room: Room, target: _Target, confirm: object) -> Scrubbed:
     if target.thread is not None and room.threads is not None and room.threads.led(target.thread):
         raise Refused(
             f"conversation {target.thread.ref_code} is being led by a process", fix="end it there, then plan again"
+        )
+    if _in_a_file(room, target) and room.curated_file is not None:
+        raise Refused(
+            f"the curated page is also in {room.curated_file.path}, with its history, and would come back from there",
+            fix="move that folder away first, or use the mode keep_named",
         )
     operations: list[Operation] = []
     if target.thread is not None and target.thread.status is not Status.ARCHIVED:

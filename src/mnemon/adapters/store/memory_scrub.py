@@ -87,7 +87,7 @@ def _about(extent: Extent, held: Holdings) -> Callable[[Event], bool]:
         of_talk = extent.conversation is not None and event.subject == extent.conversation
         return may_be_emptied(event) and (
             event.subject in ids
-            or (event.action in ("named.created", "named.edited") and event.subject in names)
+            or (event.action.startswith(("named.", "curated.")) and event.subject in names)
             or (of_talk and (extent.purges or event.action in ("note.written", "note.cleared")))
             or (event.action in ("entry.discarded", "entry.refused") and tier == event.detail.get("tier", ""))
             or (event.action == "action.linked" and not ids.isdisjoint(event.detail["entries"]))

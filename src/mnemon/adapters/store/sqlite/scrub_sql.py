@@ -39,7 +39,7 @@ _OPEN = "action <> 'scrub.executed' AND NOT (subject = '' AND detail = '{}')"
 EVENTS = f"""
 {_EVENT} WHERE {_OPEN} AND (
     subject IN (SELECT value FROM json_each(:ids))
-    OR (action IN ('named.created', 'named.edited') AND subject IN (SELECT value FROM json_each(:names)))
+    OR (subject IN (SELECT value FROM json_each(:names)) AND (action GLOB 'named.*' OR action GLOB 'curated.*'))
     OR (action IN ('note.written', 'note.cleared') AND subject = :conversation)
     OR (:purges AND subject = :conversation)
     OR (action IN ('entry.discarded', 'entry.refused') AND detail ->> '$.tier' = :tier)

@@ -1,0 +1,193 @@
+"""Two workspaces side by side: what one does, the other cannot see, change, count or infer."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import unicodedata
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mnemon import Mnemon, Workspace
+from mnemon.model.errors import MnemonError
+from mnemon.model.ids import new_id
+from mnemon.surfaces.cli.data import plain
+from tests.fakes import FakeEmbedder
+from tests.helpers.making import FixedClock
+from tests.helpers.processes import TORTURE
+
+OPERATIONS = 12_500 if TORTURE else 125  # of each of the two, for each pair of names
+PAIRS = {
+    "prefix": ("novel", "novel2"),
+    "wildcard": ("a_c", "abc"),
+    "percent": ("ab%", "abcd"),
+    "punctuation": ("a.b:c/d*e", "a.b:c/d"),
+    "case": ("Novel", "novel"),
+    "composition": (unicodedata.normalize("NFC", "café"), unicodedata.normalize("NFD", "café")),
+    "confusable": ("paypal", "раураl"),
+    "long": ("n" * 199, "n" * 200),
+}
+
+WORDS = "lantern ferry harbour violin bread tower tide baker Ines Otto".split()
+UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+DIGEST = re.compile(r"\b[0-9a-f]{12,64}\b")
+
+
+@dataclass
+class Driver:
+    """Does operations in one workspace, each drawn from dice of its own, and notes all that it is answered."""
+
+    world: Workspace
+    dice: random.Random
+    foreign: Callable[[], str]
+    known: list[str] = field(default_factory=list)
+    strangers: set[str] = field(default_factory=set)
+    talks: list[str] = field(default_factory=list)
+    said: list[str] = field(default_factory=list)
+
+    def step(self) -> None:
+        (name,) = self.dice.choices(list(OPERATION), [WEIGHT.get(name, 1) for name in OPERATION])
+        try:
+            answer = plain(OPERATION[name](self))
+        except MnemonError as error:
+            answer = [type(error).__name__, error.message, error.fix]
+        self.said.append(f"{name}: {json.dumps(answer, ensure_ascii=False, sort_keys=True, default=str)}")
+
+    def text(self) -> str:
+        subject, place, time = (self.dice.choice(WORDS) for _ in range(3))
+        return f"The {subject} is {self.dice.choice(['at', 'near', 'not at'])} the {place} by {time}"
+
+    def some(self) -> str:
+        """An id of this workspace, or now and then one that is not: another's, where there is another."""
+        if self.known and self.dice.random() < 0.8:
+            return self.dice.choice(self.known)
+        stranger = self.foreign()
+        self.strangers.add(stranger)
+        return stranger
+
+    def talk(self) -> str:
+        if not self.talks or self.dice.random() < 0.2:
+            self.talks.append(self.world.start().ref_code)
+        return self.dice.choice(self.talks)
+
+    def put(self) -> Any:
+        written = self.world.put("workspace", self.text(), importance=round(self.dice.random(), 2))
+        self.known.append(written.id)
+        return written
+
+    def put_in_talk(self) -> Any:
+        return self.world.at(conversation=self.talk()).put("conversation", self.text())
+
+    def put_in_channel(self) -> Any:
+        return self.world.at(channel="general").put("channel", self.text())
+
+    def scrub(self) -> Any:
+        if self.dice.random() < 0.9:
+            shown = self.world.scrub_plan("workspace")
+            return shown.scope, shown.counts, shown.warnings
+        mode = self.dice.choice(["full", "keep_named"])
+        digest = self.world.scrub_plan("workspace", mode=mode).digest
+        done = self.world.scrub_execute("workspace", mode=mode, confirm=digest)
+        return done.manifest.counts, done.event, done.swept
+
+    def purge(self) -> Any:
+        ref = self.talk()
+        return self.world.purge_execute(ref, confirm=self.world.purge_plan(ref).digest).manifest.counts
+
+
+OPERATION: dict[str, Callable[[Driver], Any]] = {
+    "put": Driver.put,
+    "put in a conversation": Driver.put_in_talk,
+    "put in a channel": Driver.put_in_channel,
+    "read": lambda d: d.world.read(d.text(), held=True, history=d.dice.random() < 0.3),
+    "context": lambda d: str(d.world.context(d.text())),
+    "list": lambda d: d.world.entries("workspace", everything=True),
+    "get": lambda d: d.world.get(d.some()),
+    "update": lambda d: d.world.update(d.some(), content=d.text()),
+    "forget": lambda d: d.world.forget(d.some()),
+    "restore": lambda d: d.world.restore(d.some()),
+    "undo": lambda d: d.world.undo(d.some()),
+    "why": lambda d: d.world.why(d.text(), d.some()),
+    "history": lambda d: d.world.history(d.some()),
+    "ledger": lambda d: d.world.ledger(d.some()),
+    "standing": lambda d: d.world.standing(d.some()),
+    "action": lambda d: d.world.link_action(f"a{d.dice.random()}", [d.some()], d.text()),
+    "page": lambda d: d.world.edit_named("PLACES", d.text(), tier="workspace"),
+    "pages": lambda d: (d.world.named(), d.world.named_history("PLACES")),
+    "document": lambda d: d.world.save_document(d.dice.choice(WORDS), d.text()),
+    "documents": lambda d: d.world.documents(),
+    "note": lambda d: d.world.write_note(d.talk(), d.dice.choice(WORDS), d.text()),
+    "clear": lambda d: d.world.clear_notes(d.talk()),
+    "notes": lambda d: d.world.notes(d.talk()),
+    "end": lambda d: d.world.end(d.talk()),
+    "conversations": lambda d: d.world.conversations(archived=True),
+    "channel": lambda d: d.world.create_channel(d.dice.choice(WORDS)),
+    "census": lambda d: d.world.census(),
+    "survey": lambda d: d.world.survey(),
+    "stats": lambda d: d.world.stats(),
+    "jobs": lambda d: d.world.jobs(),
+    "events": lambda d: d.world.events(limit=10_000),
+    "verify": lambda d: d.world.verify(),
+    "scrub": Driver.scrub,
+    "purge": Driver.purge,
+}
+
+
+WEIGHT = {"put": 12, "put in a conversation": 3, "put in a channel": 3, "read": 3, "purge": 0.5}
+
+
+def normal(driver: Driver) -> list[str]:
+    """Ids, ref codes and seals are random: each becomes the number of its first appearance, or nothing."""
+    seen = dict.fromkeys(driver.strangers, "stranger")
+
+    def number(match: re.Match[str]) -> str:
+        return seen.setdefault(match[0], f"#{len(seen) - len(driver.strangers)}")
+
+    refs = re.compile("|".join(map(re.escape, driver.talks)) or r"(?!)")
+    return [DIGEST.sub("seal", refs.sub(number, UUID.sub(number, line))) for line in driver.said]
+
+
+def drive(folder: Path, names: tuple[str, str], seed: str, *, together: bool) -> list[str]:
+    """What the first workspace says, alone or with the second one busy between its steps."""
+    clock = FixedClock()
+    dice = random.Random(f"between {seed}")
+    with Mnemon.open(folder, embedder=FakeEmbedder(), clock=clock, principal="ada") as memory:
+        other = Driver(memory.workspace(names[1]), random.Random(f"second {seed}"), new_id) if together else None
+        foreign = (lambda: dice.choice(other.known) if other.known else new_id()) if other else new_id
+        first = Driver(memory.workspace(names[0]), random.Random(f"first {seed}"), foreign)
+        for _ in range(OPERATIONS):
+            clock.time += timedelta(minutes=7)
+            first.step()
+            if other is not None:
+                other.step()
+        assert first.world.check() == []
+    return normal(first)
+
+
+@pytest.mark.parametrize("kind", PAIRS)
+def test_what_one_workspace_does_another_cannot_tell(tmp_path: Path, kind: str) -> None:
+    """T07, X3: all that a workspace answers is the same, alone or beside a busy one; foreign ids are unknown ids."""
+    alone = drive(tmp_path / "alone", PAIRS[kind], kind, together=False)
+    beside = drive(tmp_path / "beside", PAIRS[kind], kind, together=True)
+    for number, (one, two) in enumerate(zip(alone, beside, strict=True)):
+        assert one == two, f"answer {number}"
+    assert len({line.split(":")[0] for line in alone}) > 25
+
+
+def test_the_account_is_what_workspaces_share(tmp_path: Path) -> None:
+    """T07: by design, and nothing else: a fact of the account is read in each, and scrubbed for all by the author."""
+    with Mnemon.open(tmp_path, embedder="none") as memory:
+        one, two = memory.workspace("one"), memory.workspace("two")
+        one.put("account", "The author prefers short answers")
+        two.put("workspace", "The ferry leaves at noon every day")
+        assert [hit.content for hit in two.read("which answers are preferred?")] == ["The author prefers short answers"]
+        two.scrub_execute("account", confirm=one.scrub_plan("account").digest)
+        assert one.entries("account") == []
+        assert len(two.entries("workspace")) == 1
+        assert one.events(action="scrub.executed") == []
