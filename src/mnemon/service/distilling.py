@@ -7,16 +7,16 @@ assistant said may be memory read back, and must not be stored again.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal
 
 from mnemon.model.errors import ChatError, ChatMalformed, InvalidInput
 from mnemon.model.frozen import dataclass
-from mnemon.model.requests import forgetting, request, sentence
+from mnemon.model.requests import request
 from mnemon.model.statements import says_the_same
-from mnemon.model.values import Lifetime
+from mnemon.model.values import Gate, Lifetime
+from mnemon.observe import rules
 from mnemon.ports.chat import Chat, Message
 from mnemon.service import inputs
 
@@ -57,15 +57,6 @@ class Distilled:
 
 Distil = Callable[[Sequence[Turn]], Distilled]
 
-_SENTENCE = re.compile(r"[^.!?\n]+(?:[.!?](?=\S)[^.!?\n]+)*[.!?]*")
-_STATED = re.compile(
-    r"\bmy (?:\w+ )?name is\b|\bcall me\b|\bi(?: am|['’]m) called\b"
-    r"|\bi(?: \w+ly)?(?: always| never)? (?:prefer|dislike)\b|\bi (?:always|never)\b"
-    r"|\b(?:we|i)(?: have|['’]ve)? (?:decided|agreed|settled on|chosen|chose)\b"
-    r"|^\s*(?:please )?(?:always|never)\b|\bfrom now on\b",
-    re.IGNORECASE,
-)
-
 
 def by_rules(turns: Sequence[Turn]) -> Distilled:
     """What was asked to be remembered, and plain statements of names, preferences, decisions and standing wishes."""
@@ -77,18 +68,12 @@ def by_rules(turns: Sequence[Turn]) -> Distilled:
 
 
 def _stated(text: str) -> Iterator[Fact]:
-    asked = request(text)
-    if asked is not None:
-        if asked.content and asked.lifetime is not Lifetime.CONVERSATION:
-            weight = IMPORTANCE if asked.importance is None else asked.importance
-            yield Fact(asked.content, asked.reach, asked.lifetime, weight, asked.private)
-        return
-    if forgetting(text) is not None:
-        return
-    for found in _SENTENCE.findall(text):
-        said = sentence(found)
-        if _STATED.search(said) and not said.endswith("?") and len(said) <= FACT_CHARS:
-            yield Fact(said)
+    for found in rules.look(text):
+        if found.gate is Gate.ALLOW:
+            reach, lifetime, private = "", None, False
+            if found.asked is not None:
+                reach, lifetime, private = found.asked.reach, found.asked.lifetime, found.asked.private
+            yield Fact(found.text, reach, lifetime, found.importance, private)
 
 
 _PROMPT = f"""You look through a finished conversation for what a memory system should keep.

@@ -48,7 +48,7 @@ class Memo:
     """One thing to remember, as a caller gives it. Only `content` is needed.
 
     With a `path` it is a file: kept verbatim, also if it is empty or says what another entry says. With an `id` of
-    the caller's, which must be new, the same memo is never stored twice.
+    the caller's, which must be new, the same memo is never stored twice. A `category` counts where words leave doubt.
     """
 
     content: str
@@ -64,6 +64,7 @@ class Memo:
     valid_at: datetime | str | None = None
     supersedes: str | None = None
     gate: GateVerdict | None = None
+    category: str = ""
     metadata: Mapping[str, Any] = field(default_factory=dict)
     evidence: Sequence[Quote] = ()
     path: str | None = None
@@ -171,6 +172,7 @@ def _propose(room: Room, tier: str, memo: Memo) -> Proposal:
         valid_at=inputs.moment(memo.valid_at, "valid_at") if memo.valid_at is not None else None,
         supersedes=room.entry(parse_id(memo.supersedes, "supersedes"))[1].id if memo.supersedes is not None else None,
         gate=memo.gate,
+        category=memo.category,
         metadata=inputs.metadata(memo.metadata),
         evidence=tuple(memo.evidence),
         path=inputs.path(memo.path) if memo.path is not None else None,

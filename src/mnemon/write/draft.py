@@ -39,6 +39,7 @@ class Proposal:
     valid_at: datetime | None = None
     supersedes: str | None = None
     gate: GateVerdict | None = None
+    category: str = ""
     metadata: Mapping[str, Any] = field(default_factory=dict)
     evidence: tuple[Quote, ...] = ()
     path: str | None = None

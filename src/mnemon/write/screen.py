@@ -32,6 +32,7 @@ _SIGNALS = (
     ("file path", re.compile(_PATH)),
     ("command", re.compile(_COMMAND)),
 )
+SUGGESTED = 0.5  # how far a category is believed that no word supports
 _PREFERRED = frozenset({"preferences", "rules-conventions"})
 
 
@@ -102,7 +103,8 @@ def gate(draft: Draft, setting: Setting) -> Draft:
         return _discard(draft, draft.gate.reason or "the observer discarded it")
     found = signals(draft.content)
     suggested = draft.proposal.gate
-    if found and draft.gate.verdict is Gate.HOLD and suggested is not None and draft.gate == suggested:
+    doubted = suggested is not None and suggested.confidence < 1.0  # a hold that is certain is not for signals to lift
+    if found and draft.gate.verdict is Gate.HOLD and suggested is not None and doubted and draft.gate == suggested:
         reason = f"a {found[0]} is durable signal"
         return draft.ruled(Gate.ALLOW, max(0.8, suggested.confidence), reason).noting("gate", "allow", reason)
     reason = draft.gate.reason or (f"holds a {found[0]}" if found else "no rule speaks against it")
@@ -133,9 +135,14 @@ def categorise(draft: Draft, setting: Setting) -> Draft:
     """Match the taxonomy's words; where two categories tie, none is claimed. The kind follows if none was given."""
     scores = category_scores(draft.content, setting.taxonomy)
     best = sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:2]
-    if not best:
+    unclear = not best or (len(best) > 1 and best[0][1] == best[1][1])
+    suggested = draft.proposal.category
+    if unclear and any(concept.id == suggested for concept in setting.taxonomy.concepts):
+        draft = replace(draft, category=Category(suggested, SUGGESTED, setting.taxonomy.version))
+        draft = draft.noting("categorise", suggested, "words leave it open; whoever proposed it says so")
+    elif not best:
         draft = draft.noting("categorise", "none", "no word of the taxonomy is in it")
-    elif len(best) > 1 and best[0][1] == best[1][1]:
+    elif unclear:
         draft = draft.noting("categorise", "ambiguous", f"{best[0][0]} and {best[1][0]} match equally")
     else:
         name, score = best[0]

@@ -26,7 +26,15 @@ _SECRETS = (
     (re.compile(r"\bgh[opsur]_[A-Za-z0-9]{20,255}\b"), "[secret]"),
     (re.compile(r"\bA(?:KIA|SIA)[A-Z0-9]{16}\b"), "[secret]"),
     (re.compile(r"\beyJ[\w-]{10,2000}\.[\w-]{10,4000}\.[\w-]{10,2000}"), "[secret]"),
-    (re.compile(r"(?i)\b(password|passwd|secret|api[_-]?key|token)(\s{0,3}[:=]\s{0,3})\S{6,200}"), r"\1\2[secret]"),
+    (re.compile(r"\bxox[abeoprs]-[\w-]{10,250}"), "[secret]"),
+    (re.compile(r"\bAIza[\w-]{30,60}"), "[secret]"),
+    (re.compile(r"\b(?:glpat-|hf_|npm_|pypi-|github_pat_|sk_live_|rk_live_|sk_test_)[\w-]{16,250}"), "[secret]"),
+    (re.compile(r"(?i)\b(bearer\s{1,3})[\w.~+/-]{16,2000}=*"), r"\1[secret]"),
+    (re.compile(r"(\b[a-zA-Z][\w+.-]{1,20}://[^\s:/@]{1,80}:)[^\s@/]{3,200}(?=@)"), r"\1[secret]"),
+    (re.compile(r"(?i)\b(pass(?:word|phrase|wd|code)|secret|api[ _-]?key|token)(\s{0,3}[:=]\s{0,3})\S{6,200}"),
+     r"\1\2[secret]"),
+    (re.compile(r"(?i)\b(pass(?:word|phrase|code)\b[^.\n]{0,30}?\s(?:is|to|=)\s{1,3})"
+                r"(?=\S*[\d!@#$%^&*-])\S{4,200}"), r"\1[secret]"),
 )  # fmt: skip
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from mnemon.model.echo import marked, unmarked
 from mnemon.model.frozen import dataclass
 from mnemon.read.context import Document, render
 from mnemon.service.reading import counted
 from mnemon.surfaces.hooks import passages
-from mnemon.surfaces.hooks.guard import marked, unmarked
 from mnemon.surfaces.hooks.payload import Payload, excerpt
 from mnemon.surfaces.hooks.sessions import Talk, point
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Iterator
 from itertools import islice
 
+from mnemon.model.echo import unharnessed, unmarked
 from mnemon.service.distilling import Turn
-from mnemon.surfaces.hooks.guard import unmarked
 from mnemon.write.transforms import TRANSFORMS
 
 TAIL = 1_000_000
@@ -17,11 +16,6 @@ MOST_TURNS = 200
 MOST_CHARACTERS = 8000
 # Records that nobody said: notes of the harness, the work of subagents, the summary that compaction leaves.
 _NOT_SAID = ("isMeta", "isSidechain", "isCompactSummary")
-# What a harness adds to a person's message: reminders, and the echo of commands that were not meant for the model.
-_ADDED = re.compile(
-    r"<(/?)(system-reminder|local-command-caveat|local-command-stdout|local-command-stderr|command-name"
-    r"|command-message|command-args|bash-input|bash-stdout|bash-stderr)>"
-)
 
 
 def turns(path: str) -> list[Turn]:
@@ -49,24 +43,11 @@ def _turn(line: bytes) -> Iterator[Turn]:
     role, message = record.get("type"), record.get("message")
     if role not in ("user", "assistant") or not isinstance(message, dict):
         return
-    text = _said(unmarked(_text(message.get("content")))).strip()
+    text = unharnessed(unmarked(_text(message.get("content")))).strip()
     if text:
         safe, _ = TRANSFORMS["redact_secrets"](text)
         clean = safe[:MOST_CHARACTERS].replace("\x00", " ").encode("utf-8", "replace").decode("utf-8")
         yield Turn("user" if role == "user" else "assistant", clean, id=str(record.get("uuid") or "")[:100])
-
-
-def _said(text: str) -> str:
-    """A text without the blocks that the harness added; in one pass, for a block may be left open."""
-    kept, at, inside = [], 0, ""
-    for tag in _ADDED.finditer(text):
-        closes, name = tag.groups()
-        if not inside and not closes:
-            kept.append(text[at : tag.start()])
-            at, inside = tag.start(), name
-        elif closes and name == inside:
-            at, inside = tag.end(), ""
-    return "".join([*kept, text[at:]])
 
 
 def _text(content: object) -> str:
