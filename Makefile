@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 TESTS ?= tests
 
 .DEFAULT_GOAL := help
-.PHONY: help run install model test check format torture bench bench-offline bench-quality clean
+.PHONY: help run install model test check format torture bench bench-offline bench-quality bench-write clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -52,6 +52,9 @@ bench-offline: install model ## When the responder without a model quotes a memo
 DATA ?= ../shared/bench/data/locomo
 bench-quality: install model ## Retrieval quality on a data set with a scorer beside it (DATA=folder)
 	@$(BIN)/python -m bench.quality $(DATA)
+
+bench-write: install model ## What observing stores that it should not, and what it misses
+	@$(BIN)/python -m bench.write
 
 clean: ## Remove the virtual environment and caches
 	@rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

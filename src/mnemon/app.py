@@ -5,13 +5,13 @@ from __future__ import annotations
 import getpass
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import field, replace
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from platformdirs import user_data_path
 
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from mnemon.pipeline.worker import Tell, Worker
     from mnemon.ports.chat import Chat
     from mnemon.ports.files import CuratedFile
+    from mnemon.ports.transcripts import TranscriptReader
     from mnemon.service.deciding import Decisions
 
 DEFAULT_WORKSPACE = "main"
@@ -170,23 +171,34 @@ class Mnemon:
         offline: type[Chat] = import_module("mnemon.adapters.chat.offline").OfflineChat
         return provider or offline()
 
-    def worker(self, *, chat: Chat | str | None = None, tell: Tell | None = None) -> Worker:
+    def worker(
+        self,
+        *,
+        chat: Chat | str | None = None,
+        tell: Tell | None = None,
+        workspace: Workspace | None = None,
+        kinds: Collection[str] | None = None,
+    ) -> Worker:
         """A worker for all workspaces: `drain()` does what is due, `run(stop)` goes on until told to stop.
 
+        With a `workspace` it works for that one alone, with `kinds` it leaves all other work to others.
         `chat` is a model, or a setting as in MNEMON_CHAT, which it is by default; without one, work is done by rules.
         `tell` is called with each run, and with each trouble of a workspace.
         """
-        return self.crew(1, chat=chat, tell=tell).workers[0]
+        return self._crew(1, chat, tell, workspace=workspace.id if workspace else None, kinds=kinds).workers[0]
 
     def crew(self, threads: int = 1, *, chat: Chat | str | None = None, tell: Tell | None = None) -> Crew:
         """Workers for a process that does nothing else: `serve(stop, hurry)` returns when all have come to rest."""
         if not 1 <= threads <= MOST_THREADS:
             raise InvalidInput(f"{threads} threads cannot work", fix=f"give 1 to {MOST_THREADS}")
+        return self._crew(threads, chat, tell)
+
+    def _crew(self, threads: int, chat: Chat | str | None, tell: Tell | None, **only: Any) -> Crew:
         given = self._chat if chat is None else chat
         model = given if given is not None and not isinstance(given, str) else self._model(given or self.settings.chat)
         # Loaded when asked for: all kinds of work come with it, and most who remember something run none of it here.
         manning = import_module("mnemon.service.manning")
-        options = {"chat": model, "clock": self._clock, "budget": self.settings.budget, "tell": tell}
+        options = {"chat": model, "clock": self._clock, "budget": self.settings.budget, "tell": tell, **only}
         options["span"] = import_module("mnemon.adapters.telemetry").opentelemetry_spans()
         made: Crew = manning.crew(threads, self.workspaces, self._open_room, **options)
         return made
@@ -255,6 +267,7 @@ class Mnemon:
             embedder=self._embedder_for(spec),
             clock=self._clock,
             origin=self._origin,
+            transcripts=_transcripts,
             prompts=None if self._in_memory else self.settings.data / "prompts",
             chat=self._chat_of_rooms(),
             curated_file=self._curated_file(folder, spec),
@@ -395,6 +408,12 @@ def pull_model(models: Path, *, progress: Callable[[str], None], wheel: Path | N
 
 def model_status(models: Path) -> ModelStatus:
     return status(models)
+
+
+def _transcripts() -> TranscriptReader:
+    """Reads session files; loaded by whoever observes one."""
+    reader: TranscriptReader = import_module("mnemon.adapters.transcripts").FileReader()
+    return reader
 
 
 def _in_process() -> Store:

@@ -15,9 +15,9 @@ from typing import Any
 import pytest
 
 from mnemon import Mnemon, Workspace
+from mnemon.model.echo import CLOSE, OPEN, marked, unmarked
 from mnemon.read.context import Document, parse
 from mnemon.surfaces.hooks import moments, passages, payload, sessions, transcript
-from mnemon.surfaces.hooks.guard import CLOSE, OPEN, marked, unmarked
 from mnemon.surfaces.hooks.place import workspace_name
 from tests.helpers.cli import COMMAND, Shell
 from tests.helpers.processes import finish, fork

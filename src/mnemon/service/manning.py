@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from mnemon.model.conversation import WorkspaceInfo
 from mnemon.model.errors import InvalidInput, MnemonError
@@ -25,9 +25,15 @@ class Stations:
     """The workspaces of an account, as a worker asks for them before each job: a new one is noticed at once."""
 
     def __init__(
-        self, workspaces: Callable[[], Sequence[WorkspaceInfo]], room: Callable[[WorkspaceInfo], Room], tell: Tell
+        self,
+        workspaces: Callable[[], Sequence[WorkspaceInfo]],
+        room: Callable[[WorkspaceInfo], Room],
+        tell: Tell,
+        kinds: Collection[str] | None = None,
     ) -> None:
         self._workspaces = workspaces
+        known = working.HANDLERS
+        self._handlers = known if kinds is None else {kind: work for kind, work in known.items() if kind in kinds}
         self._room = room
         self._tell = tell
         self._known: dict[str, Station] = {}
@@ -37,7 +43,7 @@ class Stations:
         for info in self._workspaces():
             if info.ready and info.id not in self._known and time.monotonic() >= self._resting.get(info.id, 0.0):
                 try:
-                    self._known[info.id] = working.station(self._room(info))
+                    self._known[info.id] = working.station(self._room(info), self._handlers)
                 except MnemonError as error:
                     self._resting[info.id] = time.monotonic() + REST
                     self._tell(Trouble(info.name, said(error)))
@@ -58,7 +64,10 @@ def crew(
     budget: Budget,
     tell: Tell | None = None,
     span: Span | None = None,
+    workspace: str | None = None,
+    kinds: Collection[str] | None = None,
 ) -> Crew:
+    """Workers for all workspaces and kinds of work, or for those named. The budget is the account's in any case."""
     if chat is not None and budget.cost is not None and budget.price(chat.name) is None:
         raise InvalidInput(
             f"MNEMON_BUDGET_COST is set, but {chat.name} has no price",
@@ -66,6 +75,10 @@ def crew(
         )
     told = tell or (lambda what: None)
     guard = Guard(clock, budget, Stations(workspaces, room, told).spent)
-    each = [Stations(workspaces, room, told) for _ in range(threads)]
+
+    def wanted() -> list[WorkspaceInfo]:
+        return [info for info in workspaces() if workspace is None or info.id == workspace]
+
+    each = [Stations(wanted, room, told, kinds) for _ in range(threads)]
     seen = span or no_span
     return Crew([Worker(here, clock=clock, chat=chat, allowance=guard, tell=told, span=seen) for here in each])

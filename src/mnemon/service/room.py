@@ -21,6 +21,7 @@ from mnemon.ports.embedder import Embedder
 from mnemon.ports.files import CuratedFile, LogFile
 from mnemon.ports.store import Operation, Store, Transaction
 from mnemon.ports.threads import Threads
+from mnemon.ports.transcripts import TranscriptReader
 from mnemon.service import inputs
 from mnemon.spec.taxonomy import Taxonomy
 from mnemon.spec.types import MemorySpec, Tier
@@ -40,6 +41,7 @@ class Room:
     origin: Origin
     agent: str | None = None
     keys: Mapping[str, str] = field(default_factory=dict)
+    transcripts: Callable[[], TranscriptReader] | None = None  # made when a session is read
     prompts: Path | None = None  # where a person's own prompts are
     chat: Callable[[], Chat] | None = None  # opens the language model, where one is set
     curated_file: CuratedFile | None = None  # where the spec wants the curated document in a file
@@ -172,6 +174,13 @@ class Room:
             and self.opens(tier.name)
             and all(key.name in values for key in tier.anchor if key.required)
         ]
+
+    def durable_tier(self) -> str:
+        """Where facts go if nobody says: the project's own tier, or the broadest lasting one at hand."""
+        names = [tier.name for tier in self.reachable() if tier.persistent]
+        if not names:
+            raise InvalidInput("no lasting tier can be reached from here", fix="bind the scope keys of one first")
+        return "workspace" if "workspace" in names else names[-1]
 
     def apply(self, store: Store, *operations: Operation) -> None:
         store.apply(Transaction(self.actor, self.now, operations))

@@ -172,11 +172,7 @@ def resume_pending(
 
 
 def durable_tier(world: Workspace) -> str:
-    """Where facts go if nobody says: the project's own tier, or the broadest lasting one at hand."""
-    names = [tier.name for tier in world.room.reachable() if tier.persistent]
-    if not names:
-        raise InvalidInput("no lasting tier can be reached from here", fix="bind the scope keys of one first")
-    return "workspace" if "workspace" in names else names[-1]
+    return world.room.durable_tier()
 
 
 def _summary_tier(world: Workspace) -> str:

@@ -16,7 +16,7 @@ from mnemon.model.values import Origin, Trust
 from mnemon.pipeline.task import Task
 from mnemon.pipeline.worker import Run, Station, Worker
 from mnemon.ports.chat import Chat
-from mnemon.service import chores, consolidating, curating, maintaining, reflecting, resolving, triaging
+from mnemon.service import chores, consolidating, curating, maintaining, observing, reflecting, resolving, triaging
 from mnemon.service.room import Room
 from mnemon.service.triggering import Triggers
 
@@ -33,6 +33,7 @@ HANDLERS: dict[str, Work] = {
     "reflect": reflecting.reflect,
     "resolve": resolving.resolve,
     "tidy": chores.tidy,
+    "observe": observing.observe,
     "triage": triaging.triage,
 }
 

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mnemon.hygiene.manifest import Manifest
@@ -21,6 +22,7 @@ from mnemon.model.frozen import dataclass
 from mnemon.model.ids import parse_id
 from mnemon.model.job import Job, JobState
 from mnemon.model.scrub import Mode
+from mnemon.model.transcript import Progress, Transcript, Utterance
 from mnemon.model.values import SHARED, VISIBILITY, Curator, Kind, Lifetime, Trust, Visibility
 from mnemon.ports.store import Census, Filters, Finding, LinkAction, Selection, Verdict
 from mnemon.read.context import Context
@@ -54,7 +56,9 @@ from mnemon.service.writing import Memo, Written
 from mnemon.spec.types import MemorySpec
 
 if TYPE_CHECKING:
+    from mnemon.ports.pipeline import Said as Found
     from mnemon.service.counting import Stats
+    from mnemon.service.transcripts import Taken
     from mnemon.upkeep.weighed import Weighed
 
 
@@ -484,6 +488,40 @@ class Workspace:
         """Remove all of a conversation for good, and archive it. Only the author may; there is no undo."""
         return scrubbing.purge(self.room, conversation, confirm)
 
+    # Sessions that were recorded
+
+    def observe(self, path: str | Path) -> Taken:
+        """Take in a session file: kept and findable at once, and queued to be observed. Again, it adds what is new."""
+        self.room.require_agent("take in transcripts")
+        found: Taken = _sessions().take_in(self.room, str(path))
+        return found
+
+    def observe_by_rules(self, id_or_key: str) -> Transcript:
+        """Have what is left of a transcript observed without a model, as after it has failed for good."""
+        found: Transcript = _sessions().again(self.room, id_or_key)
+        return found
+
+    def transcripts(
+        self, *, progress: Progress | str | None = None, limit: int = 100, after: str | None = None
+    ) -> list[Transcript]:
+        """Sessions that were taken in, the last first."""
+        found: list[Transcript] = _sessions().transcripts(self.room, progress=progress, limit=limit, after=after)
+        return found
+
+    def transcript(self, id_or_key: str) -> Transcript:
+        found: Transcript = _sessions().transcript(self.room, id_or_key)
+        return found
+
+    def said(self, id_or_key: str, *, start: int = 0, limit: int | None = None) -> list[Utterance]:
+        """The messages of a transcript, in order."""
+        found: list[Utterance] = _sessions().said(self.room, id_or_key, start=start, limit=limit)
+        return found
+
+    def search_transcripts(self, words: str, limit: int = 20) -> list[Found]:
+        """Messages with any of these words, the best match first, also of sessions that wait to be observed."""
+        found: list[Found] = _sessions().search(self.room, words, limit)
+        return found
+
     # Log and health
 
     @property
@@ -508,3 +546,8 @@ class Workspace:
     def backfill(self, limit: int = 1000) -> int:
         """Embed entries and items that have no vector of the present model yet; returns how many got one."""
         return backfilling.backfill(self.room, inputs.limit(limit, 1_000_000))
+
+
+def _sessions() -> Any:
+    """What deals with recorded sessions; most who remember something have none, and do not wait for it."""
+    return import_module("mnemon.service.transcripts")

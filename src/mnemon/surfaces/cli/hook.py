@@ -28,7 +28,9 @@ from mnemon.surfaces.hooks.sessions import Talk, bound, talk
 
 FORMATS = (claude_code.NAME, "text")
 # Where each moment is dealt with. Only the one that is called is loaded: every prompt waits for this.
-_HOMES = {"session-start": "moments", "prompt": "moments", "tool-failure": "moments", "session-end": "ending"}
+_HOMES = {"session-start": "moments", "prompt": "moments", "tool-failure": "moments"} | dict.fromkeys(
+    ("pre-compact", "session-end"), "ending"
+)
 
 
 class _Unblocking(click.Command):
@@ -101,9 +103,15 @@ def tool_failure(form: str) -> None:
     _run("tool-failure", form)
 
 
+@_moment("pre-compact")
+def pre_compact(form: str) -> None:
+    """Have a session observed before its context is compacted. Prints nothing."""
+    _run("pre-compact", form)
+
+
 @_moment("session-end")
 def session_end(form: str) -> None:
-    """End a session: note where its transcript is, and end its conversation.
+    """End a session: have its transcript observed, and end its conversation.
 
     For an event after which the session goes on (Stop, PreCompact), only the transcript is noted. Prints nothing.
     """

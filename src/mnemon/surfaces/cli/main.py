@@ -61,6 +61,11 @@ GROUPS: dict[str, dict[str, Entry]] = {
         "document": Entry("pages", "document", "Keep canonical documents that memory may point at."),
         "action": Entry("pages", "action", "Record what an action rests on."),
     },
+    "Learn from sessions": {
+        "observe": Entry("observe", "observe", "Remember what was said in a recorded session."),
+        "backfill": Entry("observe", "backfill", "Observe a folder of old sessions."),
+        "transcripts": Entry("transcripts", "transcripts", "List, show and search the sessions that were taken in."),
+    },
     "Review and curate": {
         "review": Entry(
             "review", "review", "Decide what waits: held entries, and lines proposed for the curated document."

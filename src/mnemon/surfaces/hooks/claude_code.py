@@ -25,7 +25,7 @@ PLAN = {
     "SessionStart": "session-start",
     "UserPromptSubmit": "prompt",
     "PostToolUseFailure": "tool-failure",
-    "PreCompact": "session-end",
+    "PreCompact": "pre-compact",
     "SessionEnd": "session-end",
 }
 TIMEOUT = 30
