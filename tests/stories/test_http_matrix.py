@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import timedelta
@@ -13,7 +12,7 @@ from typing import Any
 import pytest
 from starlette.routing import Mount, Route
 
-from mnemon import Mnemon
+from mnemon import Mnemon, Trust
 from mnemon.model.errors import Forbidden
 from mnemon.model.grant import OWNERS_ALONE, Capability
 from mnemon.model.job import JobDraft
@@ -91,6 +90,10 @@ class Things(dict[str, str]):
     def _digest(self) -> str:
         return self._world.purge_plan(self["talk"]).digest
 
+    def _held(self) -> str:
+        doubted = self._world.acting(trust=Trust.UNTRUSTED)
+        return doubted.put("workspace", f"Always light the lamp of {self['fresh']}", kind="procedural").id
+
     def _queued(self) -> str:
         room = self._world.room
         room.apply(room.local, Enqueue(JobDraft("matrix", self["fresh"])))
@@ -143,6 +146,12 @@ EXAMPLES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     "note_clear": ({"id": "{talk}", "key": "plan"}, {}),
     "note_clear_all": ({"id": "{talk}"}, {}),
     "event_list": ({}, {"limit": "3"}),
+    "workspace_stats": ({}, {"since": "24h"}),
+    "review_list": ({}, {}),
+    "review_approve": ({"id": "{held}"}, {}),
+    "review_edit": ({"id": "{held}"}, {"text": "Light the lamp of {fresh} at dusk"}),
+    "review_reject": ({"id": "{held}"}, {}),
+    "job_run": ({}, {"kind": "maintain"}),
     "job_list": ({}, {}),
     "job_get": ({"id": "{queued}"}, {}),
     "job_retry": ({"id": "{over}"}, {}),
@@ -187,10 +196,10 @@ def expected(verb: Verb, caller: str) -> set[int]:
     return {404} if verb.name in OWNERS_TALK else {verb.status}
 
 
-def bytes_of(memory: Mnemon) -> str:
-    """All that is in the files, read statistics too."""
+def state_of(memory: Mnemon) -> list[tuple[str, int, int]]:
+    """Size and time of every file that is ever written, read statistics too: the least write changes one of them."""
     files = [p for p in sorted(Path(memory.settings.data).rglob("*")) if p.name.endswith((".db", ".db-wal"))]
-    return hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
+    return [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in files]
 
 
 def ready(verb: Verb, memory: Mnemon) -> Things:
@@ -217,14 +226,14 @@ CALLERS = [
 
 @pytest.mark.parametrize("verb", VERBS, ids=lambda verb: verb.name)
 def test_every_route_for_every_caller(stage: Stage, verb: Verb) -> None:
-    """T09, X4, U4: the expected answer and no other; a call that is refused leaves every file byte for byte."""
+    """T09, X4, U4: the expected answer and no other; a call that is refused touches no file."""
     things = ready(verb, stage.house.memory)
     for name in CALLERS:
-        before = bytes_of(stage.house.memory)
+        before = state_of(stage.house.memory)
         answer = call(verb, stage.callers[name], things)
         assert answer.status in expected(verb, name), (verb.name, name, answer.status, answer.body)
         if answer.status >= 400:
-            assert bytes_of(stage.house.memory) == before, (verb.name, name)
+            assert state_of(stage.house.memory) == before, (verb.name, name)
             assert answer.headers["content-type"] == "application/problem+json"
             assert set(answer.json) >= {"type", "title", "status", "detail", "fix"}
         elif verb.mutates:

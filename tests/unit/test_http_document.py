@@ -44,6 +44,12 @@ def test_every_reference_leads_somewhere() -> None:
     assert {f"#/components/schemas/{name}" for name in DOCUMENT["components"]["schemas"]} <= named
 
 
+def test_models_have_names_of_their_own() -> None:
+    """U4: two models of one name would be one schema."""
+    models = {model for verb in VERBS for model in (verb.input, verb.output)}
+    assert len({model.__name__ for model in models}) == len(models)
+
+
 def test_every_schema_is_one() -> None:
     """U4: OpenAPI 3.1 takes JSON Schema 2020-12 as it is."""
     for schema in DOCUMENT["components"]["schemas"].values():

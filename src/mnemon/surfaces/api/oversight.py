@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from pydantic import Field
 
 from mnemon.model.grant import Capability
-from mnemon.surfaces.api.shapes import EventOut, EventsOut
-from mnemon.surfaces.api.verb import Call, Given, Verb
+from mnemon.surfaces.api.shapes import EntryOut, EventOut, EventsOut
+from mnemon.surfaces.api.verb import Call, Given, Told, Verb
 
 _AT = "/workspaces/{workspace}"
 
@@ -24,7 +26,81 @@ def events(call: Call, given: EventsIn) -> EventsOut:
     return EventsOut(events=[EventOut.of(event) for event in page[: given.limit]], next=more)
 
 
+class ShareOut(Told):
+    """Entries that are alike: how many there are, and how many were added in the time asked about."""
+
+    tier: str
+    state: str
+    kind: str
+    category: str
+    source: str
+    count: int
+    added: int
+
+
+class TallyOut(Told):
+    component: str
+    action: str
+    count: int
+    failures: int
+    mean_ms: float
+    max_ms: float
+    sums: dict[str, float]
+
+
+class SpendingOut(Told):
+    day: str
+    model: str
+    calls: int
+    prompt: int
+    completion: int
+    cost: float
+
+
+class WeighedOut(Told):
+    entry: EntryOut
+    relevance: float
+    reads: int
+
+
+class StatsOut(Told):
+    """What is remembered, and what happened to it since a time."""
+
+    since: datetime
+    entries: list[ShareOut]
+    events: dict[str, int]
+    fading: list[WeighedOut]
+    awaiting: int
+    jobs: dict[str, int]
+    work: list[TallyOut]
+    spending: list[SpendingOut]
+
+
+class StatsIn(Given):
+    since: str = Field("7d", description="A time, or for so long: 24h, 7d, 2w.")
+
+
+def stats(call: Call, given: StatsIn) -> StatsOut:
+    found = StatsOut.of(call.overseen(Capability.STATS).stats(given.since))
+    if call.given.is_owner:
+        return found
+    # Numbers were granted, and of what is within reach; which entries fade is not a number.
+    found.fading = []
+    found.entries = [share for share in found.entries if call.workspace.room.opens(share.tier)]
+    return found
+
+
 VERBS = (
+    Verb(
+        "workspace_stats",
+        "Show numbers: entries by tier, state and source, what happened to them, how the work went and what it cost.",
+        Capability.STATS,
+        "GET",
+        f"{_AT}/stats",
+        StatsIn,
+        StatsOut,
+        stats,
+    ),
     Verb(
         "event_list",
         "Look into the event log of a workspace: every change, oldest first, without the texts.",

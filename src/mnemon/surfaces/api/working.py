@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from pydantic import Field
 
+from mnemon.model.errors import InvalidInput
 from mnemon.model.grant import Capability
+from mnemon.ports.pipeline import Enqueue
+from mnemon.service import operating, reflecting
 from mnemon.surfaces.api.shapes import JobOut, JobsOut
 from mnemon.surfaces.api.verb import Call, Given, Verb
 
@@ -34,6 +39,23 @@ def retry(call: Call, given: JobIn) -> JobOut:
     return JobOut.of(call.overseen(Capability.JOBS).retry_job(given.id))
 
 
+class RunIn(Given):
+    kind: Literal["consolidate", "maintain", "reflect"] = Field(description="What to do.")
+    tiers: list[str] = Field(default=[], description="Only in these tiers; not for reflect.")
+
+
+def run(call: Call, given: RunIn) -> JobOut:
+    """Ask for work; whichever worker is free does it."""
+    room = call.overseen(Capability.JOBS).room
+    if given.kind != "reflect":
+        return JobOut.of(operating.ask(room, given.kind, given.tiers or None))
+    if given.tiers:
+        raise InvalidInput("reflection is about the whole workspace", fix="leave the tiers out")
+    draft = reflecting.draft(room)
+    room.apply(room.local, Enqueue(draft))
+    return JobOut.of(room.local.job(draft.key))
+
+
 class CancelIn(JobIn):
     reason: str | None = Field(None, description="Why, for the log.")
 
@@ -53,6 +75,18 @@ VERBS = (
         JobsIn,
         JobsOut,
         jobs,
+    ),
+    Verb(
+        "job_run",
+        "Have a workspace consolidated, maintained or reflected on now, instead of when its triggers say so.",
+        Capability.JOBS,
+        "POST",
+        _AT,
+        RunIn,
+        JobOut,
+        run,
+        mutates=True,
+        status=202,
     ),
     Verb(
         "job_get",
