@@ -1,0 +1,115 @@
+"""`mnemon serve` as a process: what it leaves in files, in the process list and in its output, and how it stops."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.helpers.cli import COMMAND, Shell
+from tests.helpers.server import Client
+
+
+@contextmanager
+def served(shell: Shell, *args: str) -> Iterator[tuple[subprocess.Popen[str], int, str]]:
+    """A server process, its port, and its link."""
+    process = subprocess.Popen(
+        [*COMMAND, "serve", "--port", "0", "--no-open", *args],
+        env=shell.environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        umask=0,
+    )
+    try:
+        assert process.stdout is not None
+        link = process.stdout.readline().split()[-1]
+        yield process, int(link.split(":")[2].partition("/")[0]), link
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.communicate(timeout=30)
+
+
+@pytest.fixture
+def shell(tmp_path: Path) -> Shell:
+    return Shell(tmp_path / "data")
+
+
+def test_a_server_from_start_to_stop(shell: Shell) -> None:
+    """T61, U4: private files whatever the umask, tokens and codes nowhere but where they belong, revoked at once."""
+    with served(shell) as (process, port, link):
+        token = shell.json("grant", "create", "claude", "--can", "read,write")["token"]
+        client = Client(port, {"authorization": f"Bearer {token}"})
+        path = "/v1/workspaces/main/entries"
+        assert client.post(path, {"content": "The harbour freezes in January"}, idempotency_key="k").status == 201
+        assert client.get(f"{path}?q=harbour").json["entries"][0]["content"] == "The harbour freezes in January"
+        assert client.get(f"{path}/nonsense").status == 422
+
+        code = link.partition("#enter=")[2]
+        entered = Client(port).post("/session", {"code": code})
+        cookie = entered.headers["set-cookie"].partition(";")[0].partition("=")[2]
+        secrets = [token[41:], code, cookie, entered.json["csrf"]]
+        for name in ("cmdline", "environ"):
+            seen = Path(f"/proc/{process.pid}/{name}").read_bytes()
+            assert [s for s in secrets if s.encode() in seen] == []
+        for file in sorted(shell.data.rglob("*")):
+            mode = stat.S_IMODE(file.stat().st_mode)
+            assert mode == (0o700 if file.is_dir() else 0o600), f"{file} {mode:o}"
+            if file.is_file():
+                content = file.read_bytes()
+                assert [s for s in secrets if s.encode() in content] == [], file
+
+        shell.run("grant", "revoke", "claude")
+        assert client.get(path).status == 401
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=10)
+    assert process.returncode == 0
+    assert err == ""
+    assert [s for s in secrets if s in out] == []
+    shell.run("doctor")
+
+
+def test_a_stop_finishes_what_is_under_way(shell: Shell) -> None:
+    """U4: a second server can start at once on the same files and port, and everything answered is there."""
+    with served(shell) as (process, port, _):
+        token = shell.json("grant", "create", "claude")["token"]
+        client = Client(port, {"authorization": f"Bearer {token}"})
+        made = [client.post("/v1/workspaces/main/entries", {"content": f"Crate {n} is sealed"}) for n in range(5)]
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=10)
+        assert process.returncode == 0
+    with served(shell, "--port", str(port), "--no-worker") as (_, again, _):
+        assert again == port
+        for answer in made:
+            assert client.get(f"/v1/workspaces/main/entries/{answer.json['id']}").status == 200
+
+
+def test_a_kill_loses_nothing_that_was_answered(shell: Shell) -> None:
+    """U4, T01: a server that is killed has kept every write that it answered."""
+    with served(shell) as (process, port, _):
+        token = shell.json("grant", "create", "claude")["token"]
+        client = Client(port, {"authorization": f"Bearer {token}"})
+        made = [client.post("/v1/workspaces/main/entries", {"content": f"Sack {n} is full"}).json for n in range(3)]
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait(30)
+    assert [shell.json("get", one["id"])["content"] for one in made] == [f"Sack {n} is full" for n in range(3)]
+
+
+def test_without_the_extra_it_says_what_to_install(shell: Shell, tmp_path: Path) -> None:
+    """Install: a core without the server's packages names the extra."""
+    blocked = tmp_path / "sitecustomize.py"
+    blocked.write_text("import sys\nsys.modules['uvicorn'] = None\n")
+    env = shell.environment()
+    env["PYTHONPATH"] = os.pathsep.join([str(tmp_path), env["PYTHONPATH"]])
+    done = subprocess.run(
+        [*COMMAND, "serve", "--no-open"], env=env, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 2
+    assert "mnemon[server]" in done.stderr
