@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 TESTS ?= tests
 
 .DEFAULT_GOAL := help
-.PHONY: help run install model test check format torture bench bench-offline bench-quality bench-write clean
+.PHONY: help run install model browser test check format torture bench bench-server bench-offline bench-quality bench-write clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -28,7 +28,12 @@ $(READY): pyproject.toml constraints.txt
 model: install ## Fetch the default embedding model once; without it everything works by keyword
 	@$(BIN)/mnemon model pull || echo "No embedding model for now: Mnemon works by keyword until 'make model' succeeds."
 
-test: install model check ## Lint, type-check and run every test
+browser: install ## Chromium for the tests of the page, if there is none
+	@command -v chromium >/dev/null 2>&1 || { test "$$(id -u)" = 0 && SUDO= || SUDO=sudo; \
+		$$SUDO apt-get install -y -qq --no-install-recommends chromium >/dev/null 2>&1; } || \
+		echo "No chromium, and it cannot be installed here: install it by hand for the tests of the page."
+
+test: install model browser check ## Lint, type-check and run every test
 	@$(BIN)/python -m pytest -n 2 --dist worksteal $(TESTS)
 
 check: install ## Lint and strict types
@@ -45,6 +50,9 @@ torture: install model ## The long reliability suite
 
 bench: install model ## Reads and contexts beside the embedder's own time, at 10,000 entries
 	@$(BIN)/python -m bench.latency
+
+bench-server: install model ## The server: time to its first answer, memory at rest, time for a call
+	@$(BIN)/python -m bench.server
 
 bench-offline: install model ## When the responder without a model quotes a memory: precision and recall over thresholds
 	@$(BIN)/python -m bench.offline

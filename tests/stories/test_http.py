@@ -14,8 +14,10 @@ from jsonschema import Draft202012Validator
 
 from mnemon import Mnemon
 from mnemon.model.answer import Answer as Kept
+from mnemon.model.job import JobDraft
 from mnemon.ports.access import SaveAnswer
 from mnemon.ports.embedder import Vector
+from mnemon.ports.pipeline import Enqueue
 from mnemon.service.workspace import Workspace
 from mnemon.surfaces.http.keys import key_of
 from mnemon.surfaces.http.serving import working
@@ -150,6 +152,19 @@ def test_a_grant_is_made_without_a_key(house: Running) -> None:
     assert house.holder(made.json["token"]).get(ENTRIES).status == 200
     assert owner.ask("DELETE", f"/v1/grants/{made.json['grant']['id']}").json["revoked_at"] is not None
     assert house.holder(made.json["token"]).get(ENTRIES).status == 401
+
+
+def test_answers_go_after_a_day(house: Running, client: Client, clock: FixedClock) -> None:
+    """U4: what was answered yesterday is kept for nobody: it goes with the next tidying."""
+    room = house.memory.existing("novel").room
+    client.post(ENTRIES, {"content": "The ropewalk burned"}, idempotency_key="yesterday")
+    token = client.headers["authorization"].removeprefix("Bearer ")
+    key = key_of(house.memory.access.admit(token, surface="http", transport="http"), "POST", ENTRIES, "yesterday")
+    assert room.local.answer(key) is not None
+    clock.time += timedelta(days=1, seconds=1)
+    room.apply(room.local, Enqueue(JobDraft("tidy", "tidy:test")))
+    house.memory.worker(chat="none").drain()
+    assert room.local.answer(key) is None
 
 
 # Input
@@ -311,7 +326,7 @@ def test_events_are_told_as_they_happen(house: Running) -> None:
         wire.sendall("\r\n".join([*lines, f"Last-Event-ID: {head - 1}", "Connection: close", "", ""]).encode())
         reply = wire.makefile("rb")
         made = owner.post(ENTRIES, {"content": "The bell rings at five"}).json
-        told = []
+        told: list[dict[str, object]] = []
         while len(told) < 2:
             line = reply.readline()
             if line.startswith(b"data: "):

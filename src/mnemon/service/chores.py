@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 from mnemon.pipeline.task import Task
+from mnemon.ports.access import ForgetAnswers
 from mnemon.ports.pipeline import ForgetJobs, ForgetPoints
 from mnemon.service import backfilling
 from mnemon.service.room import Room
@@ -13,6 +14,7 @@ from mnemon.service.room import Room
 BATCH = 50
 KEEP_JOBS = timedelta(days=30)  # longer than any schedule's window, so that a window is never worked on twice
 KEEP_POINTS = timedelta(days=90)
+KEEP_ANSWERS = timedelta(days=1)
 
 
 def backfill(room: Room, task: Task) -> dict[str, Any]:
@@ -24,8 +26,8 @@ def backfill(room: Room, task: Task) -> dict[str, Any]:
 
 
 def tidy(room: Room, task: Task) -> dict[str, Any]:
-    """Finished jobs and telemetry are kept for a while, not for ever. Dead jobs stay until somebody decides."""
+    """Finished jobs, answers and telemetry are kept for a while. Dead jobs stay until somebody decides."""
     now = room.now
-    forget = (ForgetJobs(now - KEEP_JOBS), ForgetPoints(now - KEEP_POINTS))
+    forget = (ForgetJobs(now - KEEP_JOBS), ForgetPoints(now - KEEP_POINTS), ForgetAnswers(now - KEEP_ANSWERS))
     task.once("tidied", dict, *forget, task.point("tidy.completed"))
     return {}

@@ -14,11 +14,11 @@ from mnemon.model.answer import Answer
 from mnemon.model.errors import Conflict
 from mnemon.ports.access import DropAnswer, ForgetAnswers, SaveAnswer
 from mnemon.service.access import Pass
+from mnemon.service.chores import KEEP_ANSWERS
 from mnemon.service.room import Room
 from mnemon.surfaces.http.problems import Problem
 
 ABANDONED = timedelta(minutes=1)
-KEPT = timedelta(days=1)
 LONGEST = 200
 
 
@@ -39,7 +39,7 @@ def once(room: Room, key: str, request: str, work: Callable[[], tuple[int, str]]
     before = store.answer(key)
     if before is None or not before.status:
         try:
-            room.apply(store, ForgetAnswers(now - KEPT), SaveAnswer(Answer(key, asked, now), now - ABANDONED))
+            room.apply(store, ForgetAnswers(now - KEEP_ANSWERS), SaveAnswer(Answer(key, asked, now), now - ABANDONED))
         except Conflict:
             before = store.answer(key)
         else:

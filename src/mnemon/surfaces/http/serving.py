@@ -53,7 +53,8 @@ def listen(address: Address, memory: Mnemon) -> socket.socket:
         if not any(grant.live(now) for grant in memory.access.grants()):
             raise InvalidInput("nobody has a token yet", fix="`mnemon grant create NAME` first")
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-    made = socket.socket(family, socket.SOCK_STREAM)
+    # Named as TCP, or asyncio would not see that it is, and leave small answers to wait for an acknowledgement.
+    made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         made.bind((address.host, address.port))
