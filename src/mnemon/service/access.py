@@ -100,30 +100,29 @@ class Access:
         expires: timedelta | datetime | None = None,
     ) -> Issued:
         """Let another client in. The answer has its token, this once."""
-        label = inputs.label(name, "a grant's name")
-        places = [self._place(place) for place in inputs.several(workspaces, "workspaces")]
-        if not places:
-            raise InvalidInput("a grant is for at least one workspace", fix="name it")
-        if trust not in (Trust.AGENT, Trust.UNTRUSTED):
-            raise InvalidInput("a grant's trust is agent or untrusted", fix="the author's own surfaces need no grant")
-        now, id = self.clock.now(), new_id()
+        id = new_id()
         token = new_token(id)
-        who = self._agent(agent if agent is not None else label)
-        grant = Grant(
-            id=id,
-            name=label,
-            principal=who,
-            agent=who,
-            workspaces=tuple(dict.fromkeys(place.id for place in places)),
-            capabilities=_capabilities(can),
-            reach=_reach(places, tiers, channels, conversations),
-            trust=trust,
-            created_at=now,
-            digest=token_digest(token),
-            expires_at=_expiry(expires, now),
-        )
+        who = agent if agent is not None else name
+        reach = (workspaces, tiers, channels, conversations)
+        made = self._made(name, who, can, reach, trust=trust, expires=expires)
+        grant = replace(made, id=id, digest=token_digest(token))
         self._apply(SaveGrant(grant, 0))
         return Issued(grant, token)
+
+    def lend(
+        self,
+        agent: str,
+        *,
+        workspaces: Sequence[str],
+        can: Iterable[Capability | str],
+        tiers: Sequence[str] = (),
+        channels: Sequence[str] = (),
+        conversations: Sequence[str] = (),
+        surface: str,
+        transport: str,
+    ) -> Pass:
+        """A pass for a program that the owner starts on this machine: an agent's, without a token, kept nowhere."""
+        return Pass(surface, transport, self._made(agent, agent, can, (workspaces, tiers, channels, conversations)))
 
     def grants(self) -> list[Grant]:
         return self.account.grants()
@@ -201,6 +200,39 @@ class Access:
             return Workspace(replace(room, origin=mine))
         theirs = Origin(grant.principal, given.surface, given.transport, min(grant.trust, Trust.AGENT))
         return Workspace(replace(room, origin=theirs, agent=grant.agent, reach=grant.reach))
+
+    def _made(
+        self,
+        name: str,
+        agent: str,
+        can: Iterable[Capability | str],
+        where: tuple[Sequence[str], Sequence[str], Sequence[str], Sequence[str]],
+        *,
+        trust: Trust = Trust.AGENT,
+        expires: timedelta | datetime | None = None,
+    ) -> Grant:
+        """A grant that nobody has a token of yet. `where` is workspaces, tiers, channels, conversations."""
+        workspaces, tiers, channels, conversations = where
+        label = inputs.label(name, "a grant's name")
+        places = [self._place(place) for place in inputs.several(workspaces, "workspaces")]
+        if not places:
+            raise InvalidInput("a grant is for at least one workspace", fix="name it")
+        if trust not in (Trust.AGENT, Trust.UNTRUSTED):
+            raise InvalidInput("a grant's trust is agent or untrusted", fix="the author's own surfaces need no grant")
+        now, who = self.clock.now(), self._agent(agent)
+        return Grant(
+            id=new_id(),
+            name=label,
+            principal=who,
+            agent=who,
+            workspaces=tuple(dict.fromkeys(place.id for place in places)),
+            capabilities=_capabilities(can),
+            reach=_reach(places, tiers, channels, conversations),
+            trust=trust,
+            created_at=now,
+            digest=_NOBODY,
+            expires_at=_expiry(expires, now),
+        )
 
     def _place(self, name: str) -> Workspace:
         known = next((info for info in self.memory.workspaces() if name in (info.name, info.id)), None)
