@@ -15,7 +15,8 @@ C1 C2 C3 C4 C5 L1 L2 L3 K2 K3 O2 O5 O8 X1 X2 X3 X4 U1 U2 B1 B2 B3 B7 B9 B11 B14 
 T22 T23 T24 T54 T61
 O6 O7 W6 W8 T2 T04 H1 H2 H3 T07 T42 T62 O3 O4 B6 K1
 U4 T02 T09 T45 R5 R10
-O1 O9 B4 B8 B13 T05""".split()
+O1 O9 B4 B8 B13 T05
+U3 T08 T56""".split()
 _ID = re.compile(r"\b([A-Z])(\d{1,2})(?:\s*[–-]\s*([A-Z])(\d{1,2}))?\b")
 
 

@@ -85,6 +85,7 @@ GROUPS: dict[str, dict[str, Entry]] = {
         "serve": Entry("serve", "serve", "Serve the page, the HTTP API and the worker on this machine."),
         "grant": Entry("grant", "grant", "Let other clients use this memory, and stop them."),
         "install": Entry("install", "install", "Let a harness use this memory by itself, or stop it."),
+        "mcp": Entry("mcp", "mcp", "Serve this memory to an MCP client over stdin and stdout."),
         "hook": Entry("hook", "hook", "Answer a harness's events with what memory has for them."),
         "tour": Entry("tour", "tour", "See it work: a guided tour in a workspace of its own."),
         "spec": Entry("spec", "spec", "Show, make, check and compare memory specs."),

@@ -17,6 +17,7 @@ from mnemon.app import Mnemon
 from mnemon.model.errors import InvalidInput, MnemonError
 from mnemon.surfaces.http.app import House, build
 from mnemon.surfaces.http.guard import Names
+from mnemon.surfaces.mcp.mount import Mount
 
 BACKLOG = 512
 GRACE = 5  # seconds for requests in flight; with the worker's own, a stop takes less than ten
@@ -73,7 +74,14 @@ class Server:
         self.port: int = bound.getsockname()[1]
         names = Names.loopback(self.port)
         # Cookies do not keep to a port, so that two servers on one machine need two names.
-        house = House(memory.access, names.and_public(public) if public else names, cookie=f"mnemon_{self.port}")
+        mcp = Mount(memory.access)
+        house = House(
+            memory.access,
+            names.and_public(public) if public else names,
+            cookie=f"mnemon_{self.port}",
+            more=mcp.routes,
+            lifespans=(mcp.run,),
+        )
         self.house = replace(house, secure=True) if public else house
         self._memory = memory
         self._bound = bound

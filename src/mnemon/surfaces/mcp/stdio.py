@@ -1,0 +1,19 @@
+"""MCP over a pipe: one client, which is whoever started the process."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from mcp.server import Server
+from mcp.server.stdio import stdio_server
+
+
+def serve(server: Server[Any]) -> None:
+    """Until the client closes the pipe. Meanwhile whatever is printed goes to stderr: stdout is the protocol's."""
+    asyncio.run(_serve(server))
+
+
+async def _serve(server: Server[Any]) -> None:
+    async with stdio_server() as (incoming, outgoing):
+        await server.run(incoming, outgoing, server.create_initialization_options())

@@ -1,0 +1,89 @@
+"""The official MCP client: beside a server in this process, and over a pipe to a real one."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+import anyio
+import mcp_types as types
+from jsonschema import Draft202012Validator
+from mcp.client import Client
+from mcp.client.stdio import StdioServerParameters
+
+from mnemon import Mnemon
+from mnemon.model.grant import OWNERS_ALONE, Capability
+from mnemon.service.access import Pass
+from mnemon.surfaces.api.table import BY_NAME
+from mnemon.surfaces.mcp import tools
+from mnemon.surfaces.mcp.desk import Desk
+from mnemon.surfaces.mcp.server import build
+from tests.helpers.cli import COMMAND, Shell
+
+T = TypeVar("T")
+EVERYTHING = tuple(one for one in Capability if one not in OWNERS_ALONE)
+
+
+def wait(work: Callable[[], Awaitable[T]]) -> T:
+    """Run a coroutine function to its end, and not for ever."""
+
+    async def bounded() -> T:
+        with anyio.fail_after(120):
+            return await work()
+
+    return anyio.run(bounded)
+
+
+def lent(memory: Mnemon, *can: str, workspaces: tuple[str, ...] = ("novel",), agent: str = "claude") -> Pass:
+    chosen = can or EVERYTHING
+    return memory.access.lend(agent, workspaces=workspaces, can=chosen, surface="mcp", transport="stdio")
+
+
+def beside(memory: Mnemon, given: Pass | None = None, home: str | None = "novel") -> Client:
+    """A client of a server in this process that holds this pass: by default an agent's with everything granted."""
+    held = given or lent(memory)
+    return Client(build(Desk(memory.access, lambda ctx: held, home)))
+
+
+def piped(shell: Shell, *options: str, mode: str = "auto", script: str | None = None, **env: str) -> Client:
+    """A client of `mnemon mcp` as a process of its own, or of a script."""
+    command = [sys.executable, "-c", script] if script else [*COMMAND, "mcp", *options]
+    start = StdioServerParameters(command=command[0], args=command[1:], env=shell.environment(**env))
+    return Client(start, mode=mode)
+
+
+async def called(client: Client, tool: str, **arguments: Any) -> Any:
+    """The structured answer of a call that must succeed, and that is what the tool's own schema says."""
+    result = await client.call_tool(tool, arguments)
+    assert not result.is_error, words(result)
+    schema = tools.tool(BY_NAME[tool]).output_schema
+    assert schema is not None
+    Draft202012Validator(schema).validate(result.structured_content)
+    return result.structured_content
+
+
+async def refused(client: Client, tool: str, **arguments: Any) -> str:
+    """The words of a call that must fail."""
+    result = await client.call_tool(tool, arguments)
+    assert result.is_error, result
+    assert result.structured_content is None
+    said = words(result)
+    assert "Traceback" not in said
+    return said
+
+
+def words(result: types.CallToolResult) -> str:
+    (block,) = result.content
+    assert isinstance(block, types.TextContent)
+    return block.text
+
+
+def session(make: Callable[[], Client], work: Callable[[Client], Awaitable[T]]) -> T:
+    """Connect, do the work, and part."""
+
+    async def run() -> T:
+        async with make() as client:
+            return await work(client)
+
+    return wait(run)
