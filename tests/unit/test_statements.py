@@ -45,6 +45,8 @@ def test_one_thing_with_two_values(new: str, old: str) -> None:
         ("Bob is friends with Alice", "Bob is friends with Carol"),
         ("Alice visited Rome", "Alice visited Oslo"),
         ("Chapter 3 has a duel", "Chapter 4 has a wedding"),
+        ("Ada is married to Tom Byron", "Ada is a citizen of France"),
+        ("Nightfall was written in the language of Veyra", "Nightfall was performed by Tom"),
     ],
 )
 def test_what_can_hold_together(new: str, old: str) -> None:

@@ -190,5 +190,6 @@ def _copula_fixes(
     if any(word in {"of", "from"} and len(rest) - i <= 3 for i, word in enumerate(rest)):
         return True
     one_valued_subject = "of" in subject or any(w in _ATTRIBUTES for w in subject)
-    both_named = set(mine) & a.specifics and set(theirs) & b.specifics
-    return one_valued_subject or (not rest and bool(both_named))
+    # "The villain is Vexis", and not "Ada is a citizen of France" beside "Ada is married to Tom".
+    both_named = mine[0] in a.specifics and theirs[0] in b.specifics
+    return one_valued_subject or (not rest and both_named)

@@ -40,6 +40,7 @@ from mnemon.write.settle import SETTLE, ambiguous
 T = TypeVar("T")
 ATTEMPTS = 12
 NEIGHBOURS = 12
+BEGINNING = 4  # terms of a statement that mostly name what it is about
 NAMED_ENTRIES = "named entries"  # as a spec's non-mirror list calls them; other names are collections of documents
 
 
@@ -337,8 +338,10 @@ def neighbours(store: Store, draft: Draft, embedding: Embedding | None) -> list[
         found = store.nearest(selection, embedding.model, embedding.vector, NEIGHBOURS)
         cosines.update((n.id, n.cosine) for n in found)
     asked = tuple(dict.fromkeys(terms(draft.content)))[:16]
-    for row in store.keyword(selection, asked, NEIGHBOURS).rows:
-        cosines.setdefault(row.id, None)
+    # A statement with another value shares its beginning, and may share less of the rest than many others do.
+    for sought in dict.fromkeys((asked, asked[:BEGINNING])):
+        for row in store.keyword(selection, sought, NEIGHBOURS).rows:
+            cosines.setdefault(row.id, None)
     if p.supersedes is not None:
         cosines.setdefault(p.supersedes, None)
     entries = store.entries(cosines)
