@@ -57,12 +57,20 @@ bench-server: install model ## The server: time to its first answer, memory at r
 bench-offline: install model ## When the responder without a model quotes a memory: precision and recall over thresholds
 	@$(BIN)/python -m bench.offline
 
-DATA ?= ../shared/bench/data/locomo
-bench-quality: install model ## Retrieval quality on a data set with a scorer beside it (DATA=folder)
-	@$(BIN)/python -m bench.quality $(DATA)
+TALKS ?= ../shared/bench/data/locomo
+FACTS ?= ../shared/bench/data/factcons
+PEERS := .venv-peers
+bench-quality: install model $(PEERS)/.ready ## Retrieval quality beside peers, into bench/RESULTS.md (TALKS=folder FACTS=folder)
+	@$(BIN)/python -m bench.quality --talks $(TALKS) --facts $(FACTS) --peers $(PEERS)/bin/python --results bench/RESULTS.md
+
+$(PEERS)/.ready: bench/requirements-peers.txt
+	@echo "Setting up $(PEERS) for the peers (once) ..."
+	@test -x $(PEERS)/bin/python || $(PYTHON) -m venv $(PEERS)
+	@$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --requirement bench/requirements-peers.txt
+	@touch $(PEERS)/.ready
 
 bench-write: install model ## What observing stores that it should not, and what it misses
 	@$(BIN)/python -m bench.write
 
 clean: ## Remove the virtual environment and caches
-	@rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	@rm -rf $(VENV) $(PEERS) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

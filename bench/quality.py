@@ -1,95 +1,180 @@
 """Retrieval quality through the public API: put every turn, read with every question, score the ranking.
 
-    python -m bench.quality DATA [--presets default,workspace] [--embedders auto,none] [--out FOLDER]
+    python -m bench.quality [--talks FOLDER] [--facts FOLDER] [--peers PYTHON] [--vectors FOLDER] [--results FILE]
 
-DATA is a folder with corpus.jsonl and queries.jsonl in the neutral form that `score.py` beside it reads. Each scope
-of the data becomes a workspace, each turn an entry, with the turn's time as the clock's.
+A folder has corpus.jsonl and queries.jsonl in the neutral form of `bench/dataset.py`. `--talks` is conversations whose
+turns are remembered as episodes, told by category on the half that no weight was chosen on. `--facts` is facts of which
+later ones override earlier ones, remembered as such with supersession off and on. `--peers` is the interpreter of an
+environment with `requirements-peers.txt`; `--vectors` keeps vectors between runs. The figures go to the section of
+`--results` between its two marks.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
+import platform
+import re
 import subprocess
 import sys
 import tempfile
-from collections import defaultdict
-from datetime import UTC, datetime, timedelta
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
 from pathlib import Path
-from typing import Any
 
-from mnemon import Memo, Mnemon
+from bench.dataset import Dataset, halves, load, rows
+from bench.recall import Ranking, Recipe, ranking
+from bench.scoring import Row, score
+from bench.vectors import Remembering
 from mnemon.adapters.embed import open_embedder
 from mnemon.adapters.embed.cached import default_cache
 
-BATCH = 50
+BEGIN, END = "<!-- quality: begin -->", "<!-- quality: end -->"
+COLUMNS = ("recall@5", "recall@10", "recall@20", "hit@10", "nDCG@10", "MRR")
+FACT_COLUMNS = ("recall@10", "MRR", "fresh_first", "stale@5")
+OURS = Recipe("Mnemon")
+TALK_RECIPES = (
+    Recipe(
+        "keyword only (BM25)", retrieval=(("signals", '["keyword"]'), ("weights", "{ keyword = 1.0 }")), model=False
+    ),
+    Recipe("vector only", retrieval=(("signals", '["vector"]'), ("weights", "{ vector = 1.0 }"))),
+    Recipe(
+        "plain rank fusion, k = 60",
+        retrieval=(
+            ("signals", '["keyword", "vector"]'),
+            ("weights", "{ keyword = 1.0, vector = 1.0 }"),
+            ("fusion", '"rrf"'),
+        ),
+    ),
+    Recipe("Mnemon without a model", model=False),
+    OURS,
+)
+KEEP_BOTH = """
+[behaviour.conflict.workspace.semantic]
+rule = "noop"
+reason = "Measured: what ranking alone can do."
+"""
+FACT_RECIPES = (
+    Recipe("supersession off, without a model", model=False, kind="semantic", more=KEEP_BOTH),
+    Recipe("supersession on, without a model", model=False, kind="semantic"),
+    Recipe("supersession off", kind="semantic", more=KEEP_BOTH),
+    Recipe("supersession on", kind="semantic"),
+)
+PEERS = {"fts5": "bare FTS5, porter", "chroma": "Chroma", "langgraph": "LangGraph SqliteStore"}
 
 
-class TurnClock:
-    """The time of the turn being put, then a moment after the last."""
-
-    def __init__(self) -> None:
-        self.time = datetime(2020, 1, 1, tzinfo=UTC)
-
-    def now(self) -> datetime:
-        return self.time
+def peer(name: str, python: str, folder: Path, vectors: Path, place: Path) -> Ranking:
+    target = place / f"{name}.jsonl"
+    script = Path(__file__).with_name("peers.py")
+    subprocess.run([python, str(script), name, str(folder), str(vectors), str(target)], check=True)
+    return {row["id"]: row["ranked"] for row in rows(target)}
 
 
-def rows(path: Path) -> list[dict[str, Any]]:
-    with path.open(encoding="utf-8") as lines:
-        return [json.loads(line) for line in lines if line.strip()]
+def talks(folder: Path, embedder: Remembering, python: str | None, place: Path) -> list[str]:
+    data = load(folder)
+    rankings = {}
+    for recipe in TALK_RECIPES:
+        print(f"{data.name}: {recipe.name}", file=sys.stderr, flush=True)
+        rankings[recipe.name] = ranking(data, recipe, embedder)
+    if python is not None:
+        for query in data.queries:
+            embedder.embed_query(query["text"])  # peers are given the whole question
+        embedder.save(place / "vectors.npz")
+        for name, label in PEERS.items():
+            print(f"{data.name}: {label}", file=sys.stderr, flush=True)
+            rankings[label] = peer(name, python, folder, place / "vectors.npz", place)
+    return talk_tables(data, rankings)
 
 
-def grouped(items: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    out: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for item in items:
-        out[item["scope"]].append(item)
-    return out
+def talk_tables(data: Dataset, rankings: Mapping[str, Ranking]) -> list[str]:
+    lines = []
+    for half, scopes in halves(data).items():
+        queries = data.of(scopes).queries
+        lines += ["", f"The half that was {half} ({len(queries):,} questions of {len(scopes)} conversations):", ""]
+        lines += table({name: score(queries, found)["ALL"] for name, found in rankings.items()}, COLUMNS)
+    queries = data.of(halves(data)["held out"]).queries
+    for recipe in (OURS, TALK_RECIPES[-2]):
+        by_category = score(queries, rankings[recipe.name])
+        named = {f"{c} ({row['n']:.0f})": row for c, row in sorted(by_category.items()) if c != "ALL"}
+        lines += ["", f"{recipe.name} by category, on the half that was held out:", "", *table(named, COLUMNS)]
+    return lines
 
 
-def run(data: Path, preset: str, setting: str, kind: str, folder: Path) -> Path:
-    """One ranking for every question, as `score.py` wants it."""
-    corpus, queries = grouped(rows(data / "corpus.jsonl")), grouped(rows(data / "queries.jsonl"))
-    clock = TurnClock()
-    target = folder / f"{data.name}-{preset}-{setting}.jsonl"
-    embedder = open_embedder(setting, default_cache())
-    with (
-        tempfile.TemporaryDirectory() as place,
-        Mnemon.open(place, embedder=embedder or "none", clock=clock) as memory,
-        target.open("w", encoding="utf-8") as out,
-    ):
-        for scope, turns in corpus.items():
-            world = memory.workspace(scope, preset=preset)
-            known: dict[str, str] = {}
-            for at in range(0, len(turns), BATCH):
-                batch = turns[at : at + BATCH]
-                clock.time = datetime.fromisoformat(batch[-1]["timestamp"]).replace(tzinfo=UTC)
-                memos = [Memo(turn["text"], kind=kind, source=turn["speaker"]) for turn in batch]
-                for turn, written in zip(batch, world.put_many("workspace", memos), strict=True):
-                    known.setdefault(written.id, turn["id"])
-            clock.time += timedelta(hours=1)
-            for query in queries[scope]:
-                hits = world.read(query["text"], tier="workspace", limit=20, count=False)
-                out.write(json.dumps({"id": query["id"], "ranked": [known[hit.id] for hit in hits]}) + "\n")
-    return target
+def facts(folder: Path, embedder: Remembering) -> list[str]:
+    data = load(folder)
+    found: dict[str, Row] = {}
+    for recipe in FACT_RECIPES:
+        print(f"{data.name}: {recipe.name}", file=sys.stderr, flush=True)
+        found[recipe.name] = score(data.queries, ranking(data, recipe, embedder))["ALL"]
+    asked = sum(bool(query.get("stale")) for query in data.queries)
+    told = f"{len(data.corpus):,} facts, {len(data.queries)} questions, {asked} of them with a stale fact:"
+    return ["", told, "", *table(found, FACT_COLUMNS)]
+
+
+def table(scored: Mapping[str, Row], columns: Sequence[str]) -> list[str]:
+    lines = ["| | " + " | ".join(columns) + " |", "| --- |" + " --- |" * len(columns)]
+    return lines + [
+        f"| {name} | " + " | ".join(f"{row[c]:.3f}" if c in row else "" for c in columns) + " |"
+        for name, row in scored.items()
+    ]
+
+
+def conditions(python: str | None) -> list[str]:
+    ours = {name: version(name) for name in ("mnemon", "apsw", "numpy", "onnxruntime")}
+    theirs = {}
+    if python is not None:
+        freeze = subprocess.run([python, "-m", "pip", "freeze"], check=True, capture_output=True, text=True).stdout
+        wanted = r"^(chromadb|langgraph-checkpoint-sqlite|sqlite-vec)==(.+)$"
+        theirs = dict(re.findall(wanted, freeze, re.MULTILINE))
+    listed = ", ".join(f"{name} {number}" for name, number in {**ours, **theirs}.items())
+    return [
+        "One memory for each turn or fact, put and read through the public API of each store, 20 results a question,",
+        "inside its conversation. All vectors are of snowflake-arctic-embed-s (int8), the same for every store.",
+        "Nothing is random, so there is no seed. Weights were chosen on the even conversations (in the order of the",
+        "file, from 0); the odd ones are held out. The rows of keyword, vector and rank fusion are Mnemon's signals on",
+        "their own; where words are among them, speakers' names are left out of the question. Peers are given it as it",
+        "is.",
+        "",
+        f"Python {platform.python_version()}, {platform.machine()}, {listed}.",
+    ]
+
+
+def write(results: Path, lines: Sequence[str]) -> None:
+    """Replace the section between the marks, or begin the file."""
+    text = results.read_text("utf-8") if results.is_file() else f"# Results\n\n## Quality\n\n{BEGIN}\n{END}\n"
+    if BEGIN not in text:
+        text += f"\n## Quality\n\n{BEGIN}\n{END}\n"
+    before, after = text.split(BEGIN, 1)[0], text.split(END, 1)[1]
+    results.write_text(f"{before}{BEGIN}\n" + "\n".join(lines).strip() + f"\n{END}{after}", "utf-8")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("data", type=Path)
-    parser.add_argument("--presets", default="default,workspace")
-    parser.add_argument("--embedders", default="auto,none")
-    parser.add_argument("--kind", default="episodic")
-    parser.add_argument("--out", type=Path, default=None)
+    parser.add_argument("--talks", type=Path, action="append", default=[])
+    parser.add_argument("--facts", type=Path, action="append", default=[])
+    parser.add_argument("--peers", default=None)
+    parser.add_argument("--vectors", type=Path, default=None)
+    parser.add_argument("--results", type=Path, default=None)
     options = parser.parse_args()
-    folder = options.out or Path(tempfile.mkdtemp())
-    folder.mkdir(parents=True, exist_ok=True)
-    for preset in options.presets.split(","):
-        for setting in options.embedders.split(","):
-            target = run(options.data, preset, setting, options.kind, folder)
-            print(f"\n{options.data.name}: preset {preset}, embedder {setting}")
-            score = options.data.parent.parent / "score.py"
-            subprocess.run([sys.executable, str(score), str(options.data), str(target)], check=True)
+    inner = open_embedder("default", default_cache())
+    if inner is None or not options.talks + options.facts:
+        parser.error("name a folder with --talks or --facts, and pull the model first (`mnemon model pull`)")
+    lines = conditions(options.peers)
+    with tempfile.TemporaryDirectory() as place:
+        for folder, measure in [(f, "talks") for f in options.talks] + [(f, "facts") for f in options.facts]:
+            embedder = Remembering(inner)
+            kept = options.vectors / f"{folder.name}.npz" if options.vectors else None
+            if kept is not None:
+                embedder.load(kept)
+            lines += ["", f"### {folder.name}"]
+            lines += (
+                talks(folder, embedder, options.peers, Path(place)) if measure == "talks" else facts(folder, embedder)
+            )
+            if kept is not None:
+                kept.parent.mkdir(parents=True, exist_ok=True)
+                embedder.save(kept)
+    print("\n".join(lines))
+    if options.results is not None:
+        write(options.results, lines)
 
 
 if __name__ == "__main__":

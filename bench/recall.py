@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-
-import numpy as np
 
 from bench.dataset import Dataset
 from mnemon import Memo, Mnemon
-from mnemon.ports.embedder import Embedder, EmbeddingModel, Vector
+from mnemon.ports.embedder import Embedder
 from mnemon.spec import preset_text
 
 BATCH = 100
@@ -28,30 +25,6 @@ class TurnClock:
 
     def now(self) -> datetime:
         return self.time
-
-
-@dataclass
-class Remembering:
-    """An embedder that computes each text once, so that several recipes share one computation."""
-
-    inner: Embedder
-    memories: dict[str, Vector] = field(default_factory=dict)
-    queries: dict[str, Vector] = field(default_factory=dict)
-
-    @property
-    def model(self) -> EmbeddingModel:
-        return self.inner.model
-
-    def embed_memories(self, texts: Sequence[str]) -> Vector:
-        new = [text for text in dict.fromkeys(texts) if text not in self.memories]
-        if new:
-            self.memories.update(zip(new, self.inner.embed_memories(new), strict=True))
-        return np.stack([self.memories[text] for text in texts])
-
-    def embed_query(self, text: str) -> Vector:
-        if text not in self.queries:
-            self.queries[text] = self.inner.embed_query(text)
-        return self.queries[text]
 
 
 @dataclass(frozen=True, slots=True)

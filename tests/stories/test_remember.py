@@ -472,3 +472,12 @@ def test_everything_survives_reopening(tmp_path: Path) -> None:
         entry = memory.workspace("novel").get(id)
     with Mnemon.open(tmp_path, embedder="none") as memory:
         assert memory.workspace("novel").get(id) == entry
+
+
+def test_a_correction_is_found_among_many_that_share_its_words(world: Workspace) -> None:
+    """W4: what gives a thing another value is looked for by its beginning, too, however common its new value is."""
+    old = world.put("workspace", "Joseph Lorne is affiliated with the guild of Painters")
+    for n in range(30):
+        world.put("workspace", f"Member{n} is affiliated with the guild of the United River Boat Builders")
+    new = world.put("workspace", "Joseph Lorne is affiliated with the guild of the United River Boat Builders")
+    assert new.replaces == (old.id,)

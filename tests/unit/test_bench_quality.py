@@ -1,0 +1,81 @@
+"""The quality bench: its scores, its halves and the section it writes."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bench.dataset import Dataset, halves
+from bench.quality import BEGIN, END, write
+from bench.recall import Recipe, ranking
+from bench.scoring import score, score_one
+from mnemon.spec import parse_spec
+from tests.fakes import FakeEmbedder
+
+
+def turn(scope: str, number: int, speaker: str, text: str) -> dict[str, str]:
+    time = f"2023-05-0{number}T10:00:00"
+    return {
+        "id": f"{scope}/{number}",
+        "scope": scope,
+        "session_id": f"{scope}/s",
+        "timestamp": time,
+        "speaker": speaker,
+        "text": text,
+    }
+
+
+def test_recall_and_gain_are_those_of_the_definition() -> None:
+    """B13: two of three found, at places 1 and 3."""
+    row = score_one(["a", "x", "b", "y"], ["a", "b", "c"])
+    assert row["recall@5"] == pytest.approx(2 / 3)
+    assert row["MRR"] == row["hit@10"] == 1
+    assert row["nDCG@10"] == pytest.approx((1 + 0.5) / (1 + 0.6309298 + 0.5))
+
+
+def test_a_stale_fact_counts_against_the_ranking() -> None:
+    """B13: the current fact must stand above the stale one; an absent one is a miss."""
+    assert score_one(["new", "old"], ["new"], ["old"])["fresh_first"] == 1
+    assert score_one(["old", "new"], ["new"], ["old"])["fresh_first"] == 0
+    assert score_one(["old"], ["new"], ["old"])["stale@5"] == 1
+
+
+def test_halves_share_no_scope() -> None:
+    """B13: what is told was not used for choosing."""
+    data = Dataset("d", tuple(turn(scope, 1, "Ada", "Hello") for scope in "abcde"), ())
+    split = halves(data)
+    assert set(split["tuned"]) | set(split["held out"]) == set("abcde")
+    assert not set(split["tuned"]) & set(split["held out"])
+
+
+def test_a_recipe_is_a_spec_with_lines_changed() -> None:
+    """B13: the rows of the bench differ in the spec alone; a line that is not there is an error."""
+    spec = parse_spec(
+        Recipe("r", retrieval=(("signals", '["keyword"]'), ("weights", "{ keyword = 1.0 }"))).spec(), file="r"
+    )
+    assert spec.retrieval.signals == ("keyword",)
+    with pytest.raises(ValueError, match="magic"):
+        Recipe("r", retrieval=(("magic", "1"),)).spec()
+
+
+def test_a_ranking_goes_through_the_public_api() -> None:
+    """B13: every question gets the ids of turns, best first."""
+    turns = (turn("a", 1, "Ada", "The telescope stands in the attic"), turn("a", 2, "Tom", "Apples are ripe in autumn"))
+    query = {"id": "q", "scope": "a", "text": "Where is the telescope?", "evidence": ["a/1"], "category": "c"}
+    data = Dataset("d", turns, (query,))
+    found = ranking(data, Recipe("ours"), FakeEmbedder(64))
+    assert found["q"][0] == "a/1"
+    assert score(data.queries, found)["ALL"]["MRR"] == 1
+
+
+def test_the_section_is_replaced_and_the_rest_is_kept(tmp_path: Path) -> None:
+    """B13: results of other benches stay."""
+    results = tmp_path / "RESULTS.md"
+    results.write_text(f"# Results\n\n## Speed\n\nfast\n\n## Quality\n\n{BEGIN}\nold\n{END}\n\nmore\n", "utf-8")
+    write(results, ["new"])
+    text = results.read_text("utf-8")
+    assert "fast" in text
+    assert "more" in text
+    assert "old" not in text
+    assert "new" in text
