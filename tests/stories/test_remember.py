@@ -476,8 +476,9 @@ def test_everything_survives_reopening(tmp_path: Path) -> None:
 
 def test_a_correction_is_found_among_many_that_share_its_words(world: Workspace) -> None:
     """W4: what gives a thing another value is looked for by its beginning, too, however common its new value is."""
+    joined = "is affiliated with the guild of the United River Boat Builders"
     old = world.put("workspace", "Joseph Lorne is affiliated with the guild of Painters")
-    for n in range(30):
-        world.put("workspace", f"Member{n} is affiliated with the guild of the United River Boat Builders")
-    new = world.put("workspace", "Joseph Lorne is affiliated with the guild of the United River Boat Builders")
-    assert new.replaces == (old.id,)
+    world.put_many("workspace", [f"Joseph paid toll number {n}" for n in range(40)])
+    world.put_many("workspace", [f"Lorne market has stall number {n}" for n in range(40)])
+    world.put_many("workspace", [f"Member{n} {joined}" for n in range(16)])
+    assert world.put("workspace", f"Joseph Lorne {joined}").replaces == (old.id,)
