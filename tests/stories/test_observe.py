@@ -141,10 +141,15 @@ def test_parts_may_be_observed_in_any_order(world: Workspace, tmp_path: Path) ->
     """O2: a transcript is observed as far as there is no gap."""
     first = world.observe(sessions.claude(tmp_path / "s", TALK))
     second = world.observe(sessions.claude(tmp_path / "s", (*TALK, ("user", "Marta is our designer."))))
-    jobs = {key: world.room.local.job(key) for key in (first.job, second.job)}
-    assert all(jobs.values())
+    world.cancel_job(first.job)
+    (run,) = work(world)
+    assert run.job.key == second.job
+    now = world.transcript(first.transcript.id)
+    assert (now.progress, now.observed) == (Progress.PENDING, 0)
+    world.retry_job(first.job)
     work(world)
-    assert world.transcript(first.transcript.id).progress is Progress.OBSERVED
+    now = world.transcript(first.transcript.id)
+    assert (now.progress, now.observed) == (Progress.OBSERVED, 4)
 
 
 def test_a_session_in_which_nothing_was_said_is_done(world: Workspace, tmp_path: Path) -> None:
