@@ -126,7 +126,7 @@ def server() -> Iterator[ChatServer]:
     with ChatServer(observer) as opened:
         yield opened
         opened.release.set()
-    # A call that ran out of time is left behind, and closes its connection by itself: not in the middle of another test.
+    # A call that ran out of time closes its connection by itself: not in the middle of another test.
     for thread in threading.enumerate():
         if thread.name == "mnemon-chat":
             thread.join(10.0)
