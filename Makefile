@@ -29,9 +29,11 @@ model: install ## Fetch the default embedding model once; without it everything 
 	@$(BIN)/mnemon model pull || echo "No embedding model for now: Mnemon works by keyword until 'make model' succeeds."
 
 browser: install ## Chromium for the tests of the page, if there is none
-	@command -v chromium >/dev/null 2>&1 || { test "$$(id -u)" = 0 && SUDO= || SUDO=sudo; \
+	@command -v chromium >/dev/null 2>&1 || command -v chromium-browser >/dev/null 2>&1 || test -n "$$MNEMON_BROWSER" || \
+		{ test "$$(id -u)" = 0 && SUDO= || SUDO=sudo; \
+		$$SUDO apt-get update -qq >/dev/null 2>&1; \
 		$$SUDO apt-get install -y -qq --no-install-recommends chromium >/dev/null 2>&1; } || \
-		echo "No chromium, and it cannot be installed here: install it by hand for the tests of the page."
+		echo "No Chromium, and it cannot be installed here: install one for the tests of the page, or set MNEMON_BROWSER."
 
 test: install model browser check ## Lint, type-check and run every test
 	@$(BIN)/python -m pytest -n 2 --dist worksteal $(TESTS)
@@ -45,7 +47,7 @@ format: install ## Format the code
 	@$(BIN)/ruff format src tests bench
 	@$(BIN)/ruff check --fix src tests bench
 
-torture: install model ## The long reliability suite
+torture: install model browser ## The long reliability suite
 	@MNEMON_TORTURE=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests
 
 bench: install model ## Reads and contexts beside the embedder's own time, at 10,000 entries

@@ -55,7 +55,7 @@ async def _follow(
         events = await offload(here.events, after=after, limit=BATCH)
         for event in events:
             after = event.seq
-            yield f"id: {event.seq}\nevent: {event.action}\ndata: {EventOut.of(event).model_dump_json()}\n\n"
+            yield f"id: {event.seq}\ndata: {EventOut.of(event).model_dump_json()}\n\n"
         quiet = 0.0 if events else quiet + LOOK
         if quiet >= ALIVE:
             quiet = 0.0

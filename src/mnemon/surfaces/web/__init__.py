@@ -3,5 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Final
 
-STATIC = Path(__file__).parent / "static"
+STATIC: Final = Path(__file__).parent / "static"  # index.html, and under assets/ what it loads

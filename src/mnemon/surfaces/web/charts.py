@@ -18,7 +18,7 @@ from mnemon.read.decay import decay_factor, frequency, last_seen, relevance
 from mnemon.spec.types import Decay, DecayModel
 
 WIDTH, HEIGHT = 640, 220
-_LEFT, _RIGHT, _TOP, _BOTTOM = 44, 16, 16, 28
+_LEFT, _RIGHT, _TOP, _BOTTOM = 56, 16, 24, 28
 _STEPS = 80
 _UNWRITABLE = re.compile("[\x00-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
 _SHORTEST, _LONGEST = timedelta(days=1), timedelta(days=5 * 365)
@@ -121,9 +121,9 @@ def growth(days: Sequence[tuple[date, Mapping[str, int]]]) -> str:
 
 
 def _key(number: int, name: str, colour: str) -> Iterator[str]:
-    x = _LEFT + 8 + number * 118
+    x = _LEFT + 8 + number * 145
     yield f'<circle class="k{number % len(_COLOURS)}" cx="{x}" cy="9" r="4" fill="{colour}"/>'
-    yield _text(x + 9, 13, name[:16], "start", "strong")
+    yield _text(x + 9, 13, name[:12], "start", "strong")
 
 
 # Telemetry
@@ -160,7 +160,7 @@ def durations(tallies: Sequence[Tally]) -> str:
         body.append(_text(left - 8, y + 13, f"{tally.component} {tally.action}"[:34], "end"))
         body.append(_bar("bar", left, y, round(length, 1), 16, _COLOURS[0]))
         body.append(_text(round(left + length + 6, 1), y + 13, f"{tally.mean_ms:.1f} ms", "start", "strong"))
-    return _svg("Mean duration by step", body, 16 + len(rows) * 24)
+    return _svg("Mean duration by step", body, 16 + len(rows) * 24, "chart rows")
 
 
 # How
@@ -187,10 +187,10 @@ def _text(x: float, y: float, text: str, anchor: str, kind: str = "label") -> st
     return f'<text class="{kind}" x="{x}" y="{y}" text-anchor="{anchor}" font-size="11">{_safe(text)}</text>'
 
 
-def _svg(title: str, body: Sequence[str], height: int = HEIGHT) -> str:
+def _svg(title: str, body: Sequence[str], height: int = HEIGHT, kind: str = "chart") -> str:
     said = _safe(title)
     opening = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="chart" role="img" aria-label="{said}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="{kind}" role="img" aria-label="{said}" '
         f'viewBox="0 0 {WIDTH} {height}"><title>{said}</title>'
     )
     return opening + "".join(body) + "</svg>"

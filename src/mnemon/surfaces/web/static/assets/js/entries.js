@@ -1,0 +1,161 @@
+// What several views show of entries: a card, the reasons of a match, the outcome of a write.
+import { h } from "./dom.js";
+import { badge, number, time } from "./parts.js";
+
+export function meta(entry, extra) {
+  return h(
+    "div",
+    { class: "meta" },
+    badge(entry.state),
+    h("span", null, entry.tier),
+    h("span", null, entry.kind),
+    h("span", null, `importance ${number(entry.importance, 2)}`),
+    entry.category ? h("span", null, entry.category.name) : null,
+    h("span", null, `by ${entry.curator}`),
+    entry.source ? h("span", null, `from ${entry.source}`) : null,
+    entry.owner && entry.owner !== "shared" ? badge(`only ${entry.owner}`, "accent") : null,
+    entry.tags.map((tag) => badge(`#${tag}`)),
+    time(entry.updated_at),
+    extra,
+  );
+}
+
+export function card(page, entry, ...more) {
+  return h(
+    "li",
+    { class: "card" },
+    h("a", { class: "title", href: page.link("entry", entry.id) }, entry.content || "(empty)"),
+    meta(entry),
+    more,
+  );
+}
+
+/** Why a hit is where it is: the factors of its score, and what each signal said. */
+export function reasons(hit) {
+  const { score } = hit;
+  return h(
+    "details",
+    null,
+    h(
+      "summary",
+      null,
+      `Why it matched: ${
+        hit.matched
+          .filter((one) => one.rank)
+          .map((one) => `${one.signal} #${one.rank}`)
+          .join(", ") || "recent"
+      }`,
+    ),
+    h(
+      "div",
+      { class: "stack tight" },
+      factors([
+        ["match", score.match],
+        "×",
+        ["prior", score.prior],
+        "×",
+        ["tier", score.tier_weight],
+        "=",
+        ["score", score.final],
+      ]),
+      h(
+        "p",
+        { class: "small quiet" },
+        `The prior comes from relevance ${number(score.relevance)}: importance ${number(score.importance, 2)} × decay ${number(score.decay)} × use ${number(score.frequency)}.`,
+      ),
+      h(
+        "ul",
+        { class: "list small" },
+        hit.matched.map((one) =>
+          h(
+            "li",
+            null,
+            h("span", { class: "strong" }, one.signal),
+            one.rank
+              ? `: place ${one.rank}, score ${number(one.score)}, ${number(one.share * 100, 0)} % of the match`
+              : ": did not find it",
+          ),
+        ),
+      ),
+    ),
+  );
+}
+
+export const factors = (parts) =>
+  h(
+    "div",
+    { class: "factors" },
+    parts.map((part) =>
+      Array.isArray(part)
+        ? h("span", { class: "part" }, h("b", null, number(part[1])), h("span", null, part[0]))
+        : h("span", { class: "op" }, part),
+    ),
+  );
+
+const SAID = {
+  stored: "Stored.",
+  held: "Held for review: it is not recalled until you accept it.",
+  merged: "Merged: memory already had this, and now counts it as stated again.",
+  replaced: "Stored, and it replaces what it contradicts.",
+  discarded: "Discarded: nothing was kept.",
+  updated: "Changed.",
+};
+
+/** What became of a write, and why. */
+export function outcome(page, written) {
+  const tone = { held: "warn", discarded: "bad" }[written.outcome] ?? "good";
+  return h(
+    "div",
+    { class: `notice ${tone}`, role: "status" },
+    h(
+      "p",
+      { class: "row" },
+      badge(written.outcome),
+      h("span", { class: "strong" }, SAID[written.outcome] ?? written.outcome),
+    ),
+    written.reason ? h("p", null, `Reason: ${written.reason}`) : null,
+    written.entry ? h("p", null, h("a", { href: page.link("entry", written.id) }, "Open the entry")) : null,
+    written.replaces.length
+      ? h(
+          "p",
+          { class: "small" },
+          "It replaces ",
+          written.replaces.map((id, i) => [i ? ", " : "", h("a", { href: page.link("entry", id) }, id.slice(0, 13))]),
+        )
+      : null,
+    steps(written.ledger),
+  );
+}
+
+export function steps(ledger) {
+  return h(
+    "details",
+    null,
+    h("summary", null, "Every step"),
+    h(
+      "ul",
+      { class: "list small" },
+      ledger.map((one) =>
+        h(
+          "li",
+          null,
+          h("span", { class: "strong" }, one.step),
+          " ",
+          badge(one.outcome, ""),
+          one.reason ? ` ${one.reason}` : "",
+        ),
+      ),
+    ),
+  );
+}
+
+/** The words that something rests on. */
+export const quotes = (said) =>
+  said.map((quote) =>
+    h(
+      "div",
+      { class: "stack tight" },
+      h("blockquote", null, quote.text || "(the message is no longer kept)"),
+      h("p", { class: "small quiet" }, `${quote.role || "message"}${quote.title ? ` in “${quote.title}”` : ""}`),
+    ),
+  );

@@ -1,0 +1,218 @@
+// One entry: its text, why it stands where it stands, where it comes from, what it was, and what can be done about it.
+import { h, put } from "../dom.js";
+import { edit } from "../editing.js";
+import { factors, meta, quotes } from "../entries.js";
+import { past } from "../history.js";
+import { badge, chart, confirm, doing, facts, field, head, later, number, time, toast } from "../parts.js";
+
+const HISTORY = new Set(["forgotten", "superseded", "archived", "invalidated", "pruned"]);
+
+export async function show(page) {
+  const id = page.args[0] ?? "";
+  const [standing, { versions }] = await Promise.all([
+    page.api.get(`entries/${id}/standing`),
+    page.api.get(`entries/${id}/history`),
+  ]);
+  const entry = standing.entry;
+  const said = h("div");
+  return [
+    h("p", { class: "crumb" }, h("a", { href: page.link("browse") }, "Browse"), " / entry"),
+    head("Entry", null, actions(page, entry, versions, said)),
+    said,
+    h(
+      "div",
+      { class: "stack wide" },
+      h(
+        "section",
+        { class: "panel", "aria-label": "Text" },
+        h("p", { class: "content" }, entry.content || "(empty)"),
+        meta(entry),
+        waiting(entry),
+      ),
+      h(
+        "div",
+        { class: "two" },
+        h("div", { class: "stack wide" }, relevance(page, standing), past(page, versions)),
+        h("div", { class: "stack wide" }, provenance(page, entry), why(page, entry)),
+      ),
+    ),
+  ];
+}
+
+function waiting(entry) {
+  if (entry.state === "held")
+    return h(
+      "p",
+      { class: "notice warn" },
+      `Held: ${entry.gate?.reason || "it waits for your decision"}. It is not recalled until you accept it.`,
+    );
+  if (entry.state !== "active" && entry.transition)
+    return h("p", { class: "notice" }, `${entry.state}: ${entry.transition.cause}, by ${entry.transition.actor}.`);
+  return null;
+}
+
+function actions(page, entry, versions, said) {
+  const act = (path, body, words) =>
+    doing(said, async () => {
+      await page.api.post(path, body);
+      toast(words);
+      page.go("entry", entry.id);
+    });
+  const forget = doing(said, async () => {
+    if (
+      !(await confirm(
+        "Forget this entry?",
+        "It is no longer recalled. Its text and history stay, and you can restore it.",
+        "Forget",
+        "danger",
+      ))
+    )
+      return;
+    await page.api.drop(`entries/${entry.id}`);
+    toast("Forgotten.", {
+      label: "Undo",
+      run: () =>
+        page.api.post(`entries/${entry.id}/restore`).then(
+          () => page.go("entry", entry.id),
+          (error) => toast(error.message),
+        ),
+    });
+    page.go("entry", entry.id);
+  });
+  return [
+    entry.state === "held"
+      ? h("button", { class: "first", onclick: act(`review/${entry.id}/approve`, {}, "Accepted.") }, "Accept")
+      : null,
+    HISTORY.has(entry.state)
+      ? h("button", { class: "first", onclick: act(`entries/${entry.id}/restore`, {}, "Restored.") }, "Restore")
+      : h("button", { onclick: () => edit(page, entry) }, "Edit"),
+    versions.length > 1
+      ? h("button", { onclick: act(`entries/${entry.id}/undo`, {}, "The last change is undone.") }, "Undo last change")
+      : null,
+    HISTORY.has(entry.state) ? null : h("button", { class: "danger", onclick: forget }, "Forget"),
+  ];
+}
+
+function relevance(page, { entry, access, decay, frequency, relevance, awaits_disposition }) {
+  return h(
+    "section",
+    { class: "panel" },
+    h("h2", null, "Relevance now"),
+    factors([
+      ["importance", entry.importance],
+      "×",
+      ["decay", decay],
+      "×",
+      ["use", frequency],
+      "=",
+      ["relevance", relevance],
+    ]),
+    awaits_disposition
+      ? h("p", { class: "notice warn" }, "It has sunk so far that it must be promoted, exempted or archived.")
+      : null,
+    h(
+      "p",
+      { class: "small quiet" },
+      access
+        ? ["Read ", access.count, access.count === 1 ? " time, last " : " times, last ", time(access.at), "."]
+        : "Never read so far.",
+      " Stated ",
+      entry.merged_count,
+      entry.merged_count === 1 ? " time" : " times",
+      ", last ",
+      time(entry.confirmed_at),
+      ".",
+    ),
+    chart(
+      () => page.api.chart("decay", { entry: entry.id }),
+      "Solid: since it was last seen. Dashed: what comes if nobody asks for it.",
+    ),
+  );
+}
+
+function provenance(page, entry) {
+  const link = (id) => h("a", { href: page.link("entry", id) }, id.slice(0, 13), "…");
+  return h(
+    "section",
+    { class: "panel" },
+    h("h2", null, "Where it comes from"),
+    facts({
+      "written by": `${entry.origin.principal} through ${entry.origin.surface} (${entry.origin.transport})`,
+      curator: entry.curator,
+      source: entry.source,
+      trust: entry.trust,
+      authority: authority(entry.authority),
+      tier: Object.entries(entry.scope)
+        .filter(([k, v]) => v && !["account", "workspace"].includes(k))
+        .map(([k, v]) => (k === "tier" ? v : `${k} ${v}`))
+        .join(", "),
+      owner: entry.owner,
+      lifetime: entry.lifetime.replace("_", " "),
+      category: entry.category && `${entry.category.name} (${number(entry.category.confidence * 100, 0)} %)`,
+      gate: entry.gate && [entry.gate.verdict, entry.gate.reason].filter(Boolean).join(": "),
+      created: time(entry.created_at),
+      changed: time(entry.updated_at),
+      "valid from": entry.valid_at && time(entry.valid_at),
+      "valid until": entry.invalid_at && time(entry.invalid_at),
+      "replaced by": entry.superseded_by && link(entry.superseded_by),
+      "derived from": entry.derived_from.length ? entry.derived_from.map((id) => h("div", null, link(id))) : "",
+      documents: entry.links.length
+        ? entry.links.map((one) =>
+            h("div", null, `${one.source}, version ${one.version}${one.locator ? `, ${one.locator}` : ""}`),
+          )
+        : "",
+      file: entry.path,
+      metadata: Object.keys(entry.metadata).length ? h("code", null, JSON.stringify(entry.metadata)) : "",
+      id: h("code", null, entry.id),
+      version: entry.version,
+    }),
+    entry.evidence.length
+      ? later(
+          () => page.api.get(`entries/${entry.id}/evidence`),
+          (found) => [h("h3", null, "What was said"), quotes(found.quotes)],
+        )
+      : null,
+  );
+}
+
+const authority = (value) =>
+  ({
+    act: "act: an agent may act on it",
+    inform: "inform: an agent may weigh it, not act on it alone",
+    none: "none: shown as unverified",
+  })[value] ?? value;
+
+function why(page, entry) {
+  const query = h("input", { name: "query", required: true, placeholder: "A question" });
+  const answer = h("div", { class: "stack tight" });
+  const keys = Object.fromEntries(
+    Object.entries(entry.scope).filter(([k, v]) => v && ["channel", "conversation"].includes(k)),
+  );
+  return h(
+    "section",
+    { class: "panel" },
+    h("h2", null, "Would it be found?"),
+    h(
+      "form",
+      {
+        class: "stack tight",
+        onsubmit: doing(answer, async () => {
+          const { steps } = await page.api.post(`entries/${entry.id}/why`, { query: query.value, ...keys });
+          put(
+            answer,
+            h(
+              "ol",
+              { class: "list small" },
+              steps.map((one) =>
+                h("li", null, h("span", { class: "strong" }, one.step), " ", badge(one.outcome, ""), ` ${one.reason}`),
+              ),
+            ),
+          );
+        }),
+      },
+      field("Ask", query),
+      h("div", null, h("button", null, "Trace it")),
+    ),
+    answer,
+  );
+}

@@ -1,0 +1,142 @@
+// The review inbox: held entries and proposals, each with the words it came from. A hand on the keyboard is enough.
+import { h, put } from "../dom.js";
+import { meta, quotes } from "../entries.js";
+import { ask, badge, doing, empty, field, head, number, toast } from "../parts.js";
+
+export async function show(page) {
+  const inbox = await page.api.get("review");
+  const items = [
+    ...inbox.entries.map((one) => ({ ...one, id: one.entry.id, text: one.entry.content })),
+    ...inbox.proposals.map((one) => ({ ...one, id: one.amendment.id, text: one.amendment.change })),
+  ];
+  const said = h("div");
+  const list = h("ol", { class: "list" });
+  const state = { page, items, list, said };
+  draw(state);
+  const keys = (event) => key(event, state);
+  document.addEventListener("keydown", keys);
+  page.leaving(() => document.removeEventListener("keydown", keys));
+  return [
+    head(
+      "Review inbox",
+      "Nothing here is recalled until you approve it. What you reject is kept, and can be brought back.",
+    ),
+    h(
+      "p",
+      { class: "small quiet" },
+      [
+        ["j", "next"],
+        ["k", "previous"],
+        ["a", "approve"],
+        ["e", "edit"],
+        ["r", "reject"],
+      ].map(([name, what]) => [h("kbd", null, name), ` ${what}  `]),
+    ),
+    said,
+    list,
+  ];
+}
+
+function draw({ page, items, list, said }) {
+  dispatchEvent(new CustomEvent("counts", { detail: { waiting: items.length } }));
+  put(
+    list,
+    items.length
+      ? items.map((item) => card({ page, items, list, said }, item))
+      : h(
+          "li",
+          null,
+          empty(
+            "Nothing waits for you",
+            "Entries that the gate is unsure of, and changes proposed to the curated page, turn up here.",
+          ),
+        ),
+  );
+}
+
+function card(state, item) {
+  const { page } = state;
+  const decide = (verb, body) => doing(state.said, () => decided(state, item, verb, body));
+  const node = h(
+    "li",
+    { class: "card", tabindex: "-1", "data-id": item.id },
+    h(
+      "div",
+      { class: "row between" },
+      h("h2", { class: "content" }, item.text),
+      badge(item.entry ? "held entry" : "proposal", item.entry ? "warn" : "accent"),
+    ),
+    h("p", { class: "small" }, h("span", { class: "strong" }, "Why it waits: "), item.why || "no reason was given"),
+    quotes(item.quotes),
+    item.entry
+      ? [meta(item.entry), h("a", { class: "small", href: page.link("entry", item.id) }, "Open the entry")]
+      : h(
+          "div",
+          { class: "meta" },
+          h("span", null, `for the section “${item.amendment.section}”`),
+          h("span", null, `confidence ${number(item.amendment.confidence, 2)}`),
+          item.sources.map((entry) => h("a", { href: page.link("entry", entry.id) }, entry.content.slice(0, 60))),
+        ),
+    h(
+      "div",
+      { class: "row" },
+      h("button", { class: "first", "data-do": "a", onclick: decide("approve", {}) }, "Approve"),
+      h("button", { "data-do": "e", onclick: () => edit(state, item) }, "Edit and approve"),
+      h("button", { class: "danger", "data-do": "r", onclick: decide("reject", {}) }, "Reject"),
+    ),
+  );
+  return node;
+}
+
+async function decided(state, item, verb, body) {
+  await state.page.api.post(`review/${item.id}/${verb}`, body);
+  const place = state.items.indexOf(item);
+  state.items.splice(place, 1);
+  draw(state);
+  (state.list.children[Math.min(place, state.items.length - 1)] ?? state.list).focus?.();
+  toast({ approve: "Approved.", edit: "Approved in your words.", reject: "Rejected." }[verb]);
+}
+
+function edit(state, item) {
+  return ask("Approve it in your own words", (close) => {
+    const text = h("textarea", { name: "text", required: true, value: item.text });
+    const said = h("div");
+    return h(
+      "form",
+      {
+        onsubmit: doing(said, async () => {
+          await decided(state, item, "edit", { text: text.value });
+          close();
+        }),
+      },
+      field("Text", text),
+      said,
+      h(
+        "div",
+        { class: "row end" },
+        h("button", { type: "button", onclick: () => close() }, "Cancel"),
+        h("button", { class: "first" }, "Approve this"),
+      ),
+    );
+  });
+}
+
+function key(event, { list }) {
+  if (
+    event.ctrlKey ||
+    event.metaKey ||
+    event.altKey ||
+    document.querySelector("dialog[open]") ||
+    /^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)
+  )
+    return;
+  const cards = [...list.querySelectorAll(".card")];
+  const at = cards.findIndex((one) => one.contains(document.activeElement));
+  if (event.key === "j" || event.key === "k") {
+    const next = cards[Math.max(0, Math.min(cards.length - 1, event.key === "j" ? at + 1 : at - 1))];
+    next?.focus();
+    next?.scrollIntoView({ block: "nearest" });
+  } else if ("aer".includes(event.key) && at >= 0) cards[at].querySelector(`[data-do=${event.key}]`).click();
+  else return;
+  event.preventDefault();
+}

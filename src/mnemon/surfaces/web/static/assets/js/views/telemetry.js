@@ -1,0 +1,99 @@
+// Telemetry: how many, how long, how often it failed, what it cost. Nothing of it leaves this machine.
+import { h } from "../dom.js";
+import { chart, empty, field, head, number, select, table } from "../parts.js";
+
+const SPANS = [
+  ["1d", "one day"],
+  ["7d", "a week"],
+  ["30d", "a month"],
+  ["365d", "a year"],
+];
+
+export async function show(page) {
+  const since = page.query.get("since") ?? "7d";
+  const seen = await page.api.get("stats", { since });
+  const picker = select(SPANS, since, {
+    name: "since",
+    onchange: () => page.go("telemetry", new URLSearchParams({ since: picker.value })),
+  });
+  const events = Object.entries(seen.events).sort(([, a], [, b]) => b - a);
+  return [
+    head(
+      "Telemetry",
+      "What every step reports of itself: counts and durations, never the text of a memory. It stays on this machine.",
+      field("Since", picker),
+    ),
+    h(
+      "div",
+      { class: "stack wide" },
+      h(
+        "div",
+        { class: "half" },
+        h(
+          "section",
+          { class: "panel" },
+          h("h2", null, "Steps by day"),
+          chart(() => page.api.chart("daily", { days: parseInt(since, 10) }), "Red: those that failed."),
+        ),
+        h(
+          "section",
+          { class: "panel" },
+          h("h2", null, "Mean duration"),
+          chart(() => page.api.chart("durations", { days: parseInt(since, 10) })),
+        ),
+      ),
+      h(
+        "section",
+        { class: "panel" },
+        h("h2", null, "Steps"),
+        seen.work.length
+          ? table(
+              ["Step", "Times", "Failed", "Mean", "Longest", "Counts"],
+              seen.work.map((one) => [
+                `${one.component} ${one.action}`,
+                one.count,
+                one.failures,
+                `${number(one.mean_ms, 1)} ms`,
+                `${number(one.max_ms, 1)} ms`,
+                Object.entries(one.sums)
+                  .map(([key, value]) => `${key} ${number(value, 1)}`)
+                  .join(", "),
+              ]),
+              { numeric: [1, 2, 3, 4], name: "Steps" },
+            )
+          : empty("Nothing reported in this time", "Background work reports each of its steps here."),
+      ),
+      h(
+        "div",
+        { class: "half" },
+        h(
+          "section",
+          { class: "panel" },
+          h("h2", null, "Changes of memory"),
+          events.length
+            ? table(["Event", "Times"], events, { numeric: [1], name: "Changes of memory" })
+            : h("p", { class: "quiet" }, "None in this time."),
+        ),
+        h(
+          "section",
+          { class: "panel" },
+          h("h2", null, "Models"),
+          seen.spending.length
+            ? table(
+                ["Day", "Model", "Calls", "Tokens in", "Tokens out", "Cost"],
+                seen.spending.map((one) => [
+                  one.day,
+                  one.model,
+                  one.calls,
+                  one.prompt,
+                  one.completion,
+                  one.cost ? number(one.cost, 4) : "—",
+                ]),
+                { numeric: [2, 3, 4, 5], name: "Models" },
+              )
+            : h("p", { class: "quiet" }, "No language model was asked in this time."),
+        ),
+      ),
+    ),
+  ];
+}

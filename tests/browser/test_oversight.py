@@ -1,0 +1,171 @@
+"""Looking after memory: inbox, jobs, event log, telemetry, scrub, grants."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+
+from playwright.sync_api import expect
+
+from mnemon import Trust
+from mnemon.model.amendment import Amendment, AmendmentState
+from mnemon.model.ids import new_id
+from mnemon.model.job import JobDraft
+from mnemon.model.telemetry import Point
+from mnemon.model.transcript import Quote, Transcript, Utterance
+from mnemon.ports.pipeline import Emit, Enqueue, KeepUtterances, SaveAmendment, SaveTranscript
+from mnemon.service.writing import Memo
+from tests.browser.house import House, Visit, visiting
+
+WORDS = "By the way, always answer in French from now on."
+
+
+def waiting(house: House, content: str) -> str:
+    """A held entry that rests on something said."""
+    main, now, transcript = house.main, datetime.now(UTC), new_id()
+    session = Transcript(transcript, transcript, "plain", "Planning", now, now, kept=1)
+    said = KeepUtterances(transcript, (Utterance("m1", "user", WORDS, 0, now),))
+    main.room.apply(main.room.local, SaveTranscript(session, 0), said)
+    memo = Memo(content, kind="procedural", evidence=(Quote(transcript, "m1", 12, 35),))
+    (written,) = main.acting(trust=Trust.UNTRUSTED).put_many("workspace", [memo])
+    assert written.outcome == "held"
+    return written.id
+
+
+def test_the_inbox_is_worked_through_by_keyboard(house: House, visit: Visit) -> None:
+    """U5, B2: each with the words it came from; approve, edit and reject without a mouse."""
+    first, second, third = (waiting(house, f"Always answer in {tongue}") for tongue in ("French", "Dutch", "Greek"))
+    visit.go("inbox")
+    visit.says("always answer in French")
+    keys = visit.page.keyboard
+    keys.press("j")
+    expect(visit.page.locator("li.card:focus")).to_contain_text("French")
+    keys.press("a")
+    expect(visit.page.locator("li.card")).to_have_count(2)
+    expect(visit.page.locator("li.card:focus")).to_contain_text("Dutch")
+    keys.press("e")
+    visit.page.get_by_role("dialog").get_by_label("Text").fill("Answer in Dutch where the guest does")
+    visit.page.get_by_role("button", name="Approve this").click()
+    expect(visit.page.locator("li.card")).to_have_count(1)
+    keys.press("j")
+    keys.press("r")
+    visit.says("Nothing waits for you")
+    entries = [house.main.get(id) for id in (first, second, third)]
+    assert [str(e.state) for e in entries] == ["active", "active", "forgotten"]
+    assert entries[1].content == "Answer in Dutch where the guest does"
+
+
+def test_a_proposal_is_decided_in_the_inbox(house: House, visit: Visit) -> None:
+    """U5, O4: a change of the curated page, with the entry it rests on."""
+    main, now, id = house.main, datetime.now(UTC), new_id()
+    source = main.put("workspace", "make ship deploys to production").id
+    change = "Deploy with make ship"
+    proposal = Amendment(id, "operations", change, 0.7, (source,), now, now, AmendmentState.REVIEW, reason="unsure")
+    main.room.apply(main.room.local, SaveAmendment(proposal, 0))
+    visit.go("inbox")
+    card = visit.page.locator("li.card", has_text=change)
+    expect(card).to_contain_text("make ship deploys to production")
+    expect(card).to_contain_text("unsure")
+    card.get_by_role("button", name="Reject").click()
+    expect(card).to_have_count(0)
+    (decided,) = main.room.local.amendments([id])
+    assert decided.state is AmendmentState.REJECTED
+
+
+def test_jobs_are_run_cancelled_and_tried_again(house: House, visit: Visit) -> None:
+    """U5: state, attempts and error of each; upkeep can be asked for now."""
+    visit.go("jobs")
+    visit.press("Maintain now")
+    card = visit.page.locator("li.card", has=visit.page.get_by_role("heading", name="maintain", exact=True))
+    expect(card).to_contain_text("queued")
+    card.get_by_role("button", name="Cancel").click()
+    visit.page.get_by_role("button", name="Cancel the job").click()
+    expect(card).to_contain_text("cancelled")
+    card.get_by_role("button", name="Try again").click()
+    expect(card).to_contain_text("queued")
+    store = house.main.room.local
+    house.main.room.apply(store, Enqueue(JobDraft("backfill", "backfill:x")))
+    visit.page.get_by_label("State").select_option("done")
+    visit.says("None is done.")
+
+
+def test_the_log_is_live(house: House, visit: Visit) -> None:
+    """U5, X2: what happens while one looks turns up without asking, whoever did it."""
+    visit.go("log")
+    expect(visit.page.get_by_text("live", exact=True)).to_be_visible()
+    id = house.main.put("workspace", "This one is written while somebody watches").id
+    row = visit.page.locator("tr", has_text=id[:13]).first
+    expect(row).to_contain_text("entry.put")
+    row.get_by_role("link").click()
+    visit.says("while somebody watches")
+    visit.go("log", action="named.created")
+    expect(visit.page.locator("tbody tr")).to_have_count(len(house.main.events(action="named.created")))
+
+
+def test_telemetry_is_counted_and_plotted(house: House, visit: Visit) -> None:
+    """U5, T2: how many, how long, how many failed."""
+    main, now = house.main, datetime.now(UTC)
+    points = [Point(now, "info", "worker", "observe", "observe.completed", n > 0, 25.0, {"facts": 2}) for n in range(3)]
+    main.room.apply(main.room.local, *map(Emit, points))
+    visit.go("telemetry")
+    expect(visit.page.get_by_role("img", name=re.compile("3 steps in 1 days, 1 of them failed"))).to_be_visible()
+    expect(visit.page.get_by_role("img", name="Mean duration by step")).to_be_visible()
+    row = visit.page.locator("tr", has_text="observe observe.completed").first
+    for text in ("3", "25 ms", "facts 6"):
+        expect(row).to_contain_text(text)
+    visit.page.get_by_label("Since").select_option("30d")
+    expect(visit.page).to_have_url(house.at("telemetry", since="30d"))
+
+
+def test_a_scrub_needs_its_plan_and_its_digest(house: House, visit: Visit) -> None:
+    """U5, H1: the manifest first; nothing can be pressed until the digest was typed, and then it is gone for good."""
+    room = house.memory.workspace("shredder")
+    gone = room.put("workspace", "A secret for the shredder").id
+    visit.go("scrub", "shredder")
+    visit.press("Show what would go")
+    visit.says("entries, of every state and owner")
+    remove = visit.button("Remove for good")
+    expect(remove).to_be_disabled()
+    typed = visit.page.get_by_label("Digest")
+    typed.fill("not this")
+    expect(remove).to_be_disabled()
+    typed.fill(visit.page.locator("code.digest").inner_text())
+    remove.click()
+    visit.says("Removed.")
+    assert gone not in room.room.local.entries([gone])
+
+
+def test_a_plan_that_no_longer_holds_removes_nothing(house: House) -> None:
+    """U5, H1: memory changed between the plan and the confirmation."""
+    room = house.memory.workspace("moving")
+    room.put("workspace", "The first of two")
+    with visiting(house, calm=False) as visit:
+        visit.go("scrub", "moving")
+        visit.press("Show what would go")
+        visit.page.get_by_label("Digest").fill(visit.page.locator("code.digest").inner_text())
+        room.put("workspace", "The second came in between")
+        visit.press("Remove for good")
+        expect(visit.page.get_by_role("alert")).to_be_visible()
+    assert len(room.entries("workspace")) == 2
+
+
+def test_a_grant_is_made_shown_once_and_revoked(house: House, visit: Visit) -> None:
+    """U5, X4: the token is on the page once and never again."""
+    visit.go("access")
+    visit.press("New grant")
+    dialog = visit.page.get_by_role("dialog")
+    dialog.get_by_label("Name").fill("laptop agent")
+    dialog.get_by_label("see numbers").check()
+    dialog.get_by_role("button", name="Create").click()
+    token = visit.page.get_by_role("textbox", name="Token").input_value()
+    assert token.startswith("mnm_")
+    visit.press("I have it")
+    card = visit.page.locator("li.card", has_text="laptop agent")
+    expect(card).to_contain_text("live")
+    assert token not in visit.page.content()
+    (grant,) = house.memory.access.grants()
+    assert {str(c) for c in grant.capabilities} == {"read", "write", "stats"}
+    card.get_by_role("button", name="Revoke").click()
+    visit.page.get_by_role("dialog").get_by_role("button", name="Revoke").click()
+    expect(card).to_contain_text("revoked")
+    assert house.memory.access.get(grant.id).revoked_at is not None
