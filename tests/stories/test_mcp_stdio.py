@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 from mcp.client import Client
 
 from mnemon import Mnemon
-from tests.helpers.cli import Shell
+from tests.helpers.cli import COMMAND, Shell
 from tests.helpers.mcp import called, piped, refused, session
 
 WRITES = 50
@@ -128,6 +129,31 @@ def test_a_killed_server_loses_nothing_it_acknowledged(shell: Shell, tmp_path: P
         world = memory.workspace("main")
         assert {entry.id for entry in world.entries("workspace")} == set(ids)
         assert world.check() == []
+
+
+HELLO = b'{"jsonrpc":"2.0","id":1,"method":"ping"}\n'
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_it(shell: Shell, number: signal.Signals) -> None:
+    """U3: Ctrl-C and a harness's SIGTERM end a server that waits for its client, without a word on stdout."""
+    process = subprocess.Popen(
+        [*COMMAND, "mcp"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=shell.environment(),
+    )
+    with process as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        assert server.stderr is not None
+        server.stdin.write(HELLO)
+        server.stdin.flush()
+        assert b'"id":1' in server.stdout.readline()
+        server.send_signal(number)
+        assert server.wait(60) == -number
+        assert server.stdout.read() == server.stderr.read() == b""
 
 
 def test_a_token_is_asked_for_each_time(shell: Shell) -> None:

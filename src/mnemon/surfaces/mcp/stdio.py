@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from typing import Any
 
 from mcp.server import Server
@@ -11,6 +12,9 @@ from mcp.server.stdio import stdio_server
 
 def serve(server: Server[Any]) -> None:
     """Until the client closes the pipe. Meanwhile whatever is printed goes to stderr: stdout is the protocol's."""
+    # Ctrl-C ends the process at once, as a closed pipe would: a thread that waits for stdin cannot be woken, and what
+    # was acknowledged is on disk.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     asyncio.run(_serve(server))
 
 
