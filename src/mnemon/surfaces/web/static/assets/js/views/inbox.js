@@ -22,18 +22,22 @@ export async function show(page) {
       "Nothing here is recalled until you approve it. What you reject is kept, and can be brought back.",
     ),
     h(
-      "p",
-      { class: "small quiet" },
-      [
-        ["j", "next"],
-        ["k", "previous"],
-        ["a", "approve"],
-        ["e", "edit"],
-        ["r", "reject"],
-      ].map(([name, what]) => [h("kbd", null, name), ` ${what}  `]),
+      "div",
+      { class: "stack" },
+      h(
+        "p",
+        { class: "small quiet" },
+        [
+          ["j", "next"],
+          ["k", "previous"],
+          ["a", "approve"],
+          ["e", "edit"],
+          ["r", "reject"],
+        ].map(([name, what]) => [h("kbd", null, name), ` ${what}  `]),
+      ),
+      said,
+      list,
     ),
-    said,
-    list,
   ];
 }
 
