@@ -15,8 +15,10 @@ from starlette.routing import Mount, Route
 from mnemon import Mnemon, Trust
 from mnemon.model.errors import Forbidden
 from mnemon.model.grant import OWNERS_ALONE, Capability
+from mnemon.model.ids import new_id
 from mnemon.model.job import JobDraft
-from mnemon.ports.pipeline import CancelJob, Enqueue
+from mnemon.model.transcript import Transcript, Utterance
+from mnemon.ports.pipeline import CancelJob, Enqueue, KeepUtterances, SaveTranscript
 from mnemon.surfaces.api.table import BY_NAME, VERBS
 from mnemon.surfaces.api.verb import Verb, perform
 from mnemon.surfaces.http.app import build
@@ -95,6 +97,13 @@ class Things(dict[str, str]):
         doubted = self._world.acting(trust=Trust.UNTRUSTED)
         return doubted.put("workspace", f"Always light the lamp of {self['fresh']}", kind="procedural").id
 
+    def _session(self) -> str:
+        moment = self._world.room.now
+        taken = Transcript(new_id(), self["fresh"], "plain", "A talk", moment, moment, kept=2)
+        said = tuple(Utterance(f"m{n}", "user", f"Sentence {n}", n) for n in range(2))
+        self._world.room.apply(self._world.room.local, SaveTranscript(taken, 0), KeepUtterances(taken.id, said))
+        return taken.id
+
     def _queued(self) -> str:
         room = self._world.room
         room.apply(room.local, Enqueue(JobDraft("matrix", self["fresh"])))
@@ -152,6 +161,8 @@ EXAMPLES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     "review_approve": ({"id": "{held}"}, {}),
     "review_edit": ({"id": "{held}"}, {"text": "Light the lamp of {fresh} at dusk"}),
     "review_reject": ({"id": "{held}"}, {}),
+    "transcript_list": ({}, {}),
+    "transcript_get": ({"id": "{session}"}, {"limit": "1"}),
     "job_run": ({}, {"kind": "maintain"}),
     "job_list": ({}, {}),
     "job_get": ({"id": "{queued}"}, {}),

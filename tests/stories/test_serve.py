@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from tests.helpers.cli import COMMAND, Shell
+from tests.helpers.processes import until
 from tests.helpers.server import Client
 
 
@@ -100,6 +101,26 @@ def test_a_kill_loses_nothing_that_was_answered(shell: Shell) -> None:
         os.kill(process.pid, signal.SIGKILL)
         process.wait(30)
     assert [shell.json("get", one["id"])["content"] for one in made] == [f"Sack {n} is full" for n in range(3)]
+
+
+def test_the_browser_is_given_no_code(shell: Shell, tmp_path: Path) -> None:
+    """T61: what opens the page stands in the process list, so that it names a private file and not the link."""
+    told = tmp_path / "told"
+    browser = tmp_path / "browser"
+    browser.write_text(f'#!/bin/sh\necho "$1" > {told}.new && mv {told}.new {told}\n')
+    browser.chmod(0o700)
+    shell.env["BROWSER"] = f"{browser} %s"
+    with served(shell, "--open") as (process, port, link):
+        until(told.exists)
+        assert Client(port).get("/health").status == 200
+        address = told.read_text().strip()
+        assert link.partition("#enter=")[2] not in address
+        file = Path(address.removeprefix("file://"))
+        assert stat.S_IMODE(file.stat().st_mode) == 0o600
+        assert link in file.read_text()
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=10)
+    assert not file.exists()
 
 
 def test_without_the_extra_it_says_what_to_install(shell: Shell, tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from mnemon.surfaces.api import (
     recall,
     reviewing,
     scrubbing,
+    sessions,
     surveying,
     working,
 )
@@ -23,6 +24,7 @@ VERBS: tuple[Verb, ...] = (
     *pages.VERBS,
     *places.VERBS,
     *reviewing.VERBS,
+    *sessions.VERBS,
     *oversight.VERBS,
     *surveying.VERBS,
     *drawing.VERBS,

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import webbrowser
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import click
@@ -45,14 +49,25 @@ def serve(session: Session, port: int, browse: bool | None, host: str, public: s
     told = [line(good("serving "), link), line(dim("  the link opens once; Ctrl-C stops"))]
     session.emit({"url": f"http://127.0.0.1:{server.port}", "link": link}, told)
     sys.stdout.flush()
-    if browse if browse is not None else sys.stdout.isatty():
-        webbrowser.open(link)
-    signals = (signal.SIGINT, signal.SIGTERM)
-    if not work:
-        server.run(signals=signals)
-        return
-    with serving.working(memory, lambda said: click.echo(said, err=True)):
-        server.run(signals=signals)
+    with ExitStack() as stack:
+        if browse if browse is not None else sys.stdout.isatty():
+            stack.enter_context(_opened(link, memory.settings.data / "enter.html"))
+        if work:
+            stack.enter_context(serving.working(memory, lambda said: click.echo(said, err=True)))
+        server.run(signals=(signal.SIGINT, signal.SIGTERM))
+
+
+@contextmanager
+def _opened(link: str, file: Path) -> Iterator[None]:
+    """Open a link by way of a private file: as an argument, the process list would show its code to everybody."""
+    file.unlink(missing_ok=True)
+    with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as made:
+        made.write(f'<!doctype html><meta http-equiv="refresh" content="0; url={link}"><title>Mnemon</title>\n')
+    webbrowser.open(file.absolute().as_uri())
+    try:
+        yield
+    finally:
+        file.unlink(missing_ok=True)
 
 
 def _serving() -> Any:
