@@ -15,6 +15,7 @@ from click.testing import CliRunner, Result
 from mnemon.surfaces.cli.main import cli
 
 ROOT = Path(__file__).parents[2]
+BASE = {"MNEMON_WORKER": "off"}  # no test leaves a process behind unless it means to
 COMMAND = [sys.executable, "-m", "mnemon.surfaces.cli.main"]
 
 
@@ -26,7 +27,7 @@ class Shell:
     env: dict[str, str] = field(default_factory=lambda: {"MNEMON_EMBEDDER": "none"})
 
     def call(self, *args: str, input: str | bytes | None = None) -> Result:
-        return CliRunner().invoke(cli, list(args), input=input, env={"MNEMON_DATA": str(self.data), **self.env})
+        return CliRunner().invoke(cli, list(args), input=input, env={**BASE, "MNEMON_DATA": str(self.data), **self.env})
 
     def run(self, *args: str, input: str | bytes | None = None) -> str:
         """What a call that must succeed prints."""
@@ -61,4 +62,4 @@ class Shell:
 
     def environment(self, **more: str) -> dict[str, str]:
         base = {key: value for key, value in os.environ.items() if not key.startswith("MNEMON_")}
-        return {**base, "PYTHONPATH": str(ROOT / "src"), "MNEMON_DATA": str(self.data), **self.env, **more}
+        return {**base, **BASE, "PYTHONPATH": str(ROOT / "src"), "MNEMON_DATA": str(self.data), **self.env, **more}

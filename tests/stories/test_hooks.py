@@ -20,7 +20,7 @@ from mnemon.read.context import Document, parse
 from mnemon.surfaces.hooks import moments, passages, payload, sessions, transcript
 from mnemon.surfaces.hooks.place import workspace_name
 from tests.helpers.cli import COMMAND, Shell
-from tests.helpers.processes import finish, fork
+from tests.helpers.processes import finish, fork, until
 
 STAGING = "The staging database lives on host db-7 and needs the VPN"
 YAML = "ModuleNotFoundError for yaml means that the dev extra is missing: pip install -e .[dev]"
@@ -460,16 +460,27 @@ def test_an_end_persists_what_was_said(claude: Harness, tmp_path: Path) -> None:
     ]
     record.write_text("".join(lines))
     claude.ends(transcript_path=str(record))
+    claude.shell.run("worker", "--once")
     (kept,) = claude.shell.json("-w", claude.workspace, "list")["entries"]
     assert "imperative mood" in kept["content"]
-    assert kept["origin"]["principal"] == "claude-code"
+    assert (kept["trust"], kept["merged_count"]) == ("agent", 1)
     assert claude.notes()["transcript"] == {
         "path": str(record),
         "size": record.stat().st_size,
         "modified": claude.notes()["transcript"]["modified"],
     }
     claude.ends(transcript_path=str(record))
+    claude.shell.run("worker", "--once")
     assert len(claude.shell.json("-w", claude.workspace, "list")["entries"]) == 1
+
+
+def test_an_end_leaves_its_work_to_a_worker_of_its_own(claude: Harness, tmp_path: Path) -> None:
+    """B9, O1: nobody runs a worker, and what was said is remembered all the same; the hook waits for none of it."""
+    claude.shell.env["MNEMON_WORKER"] = "on"
+    record = tmp_path / "t.jsonl"
+    record.write_text(said("user", "From now on write commit messages in the imperative mood."))
+    claude.ends(transcript_path=str(record))
+    until(lambda: len(claude.shell.json("-w", claude.workspace, "list")["entries"]) == 1, seconds=60)
 
 
 def test_an_end_does_not_store_its_own_recall(claude: Harness, tmp_path: Path) -> None:
@@ -489,24 +500,29 @@ def test_an_end_does_not_store_its_own_recall(claude: Harness, tmp_path: Path) -
     ]
     record.write_text("".join(lines))
     claude.ends(transcript_path=str(record))
+    claude.shell.run("worker", "--once")
     everything = claude.shell.json("-w", claude.workspace, "list", "--all")["entries"]
     assert [entry["content"] for entry in everything] == ["Always deploy from the release branch"]
 
 
 def test_a_transcript_of_five_megabytes(claude: Harness, tmp_path: Path) -> None:
-    """B9, W9: only its end is read, and its end is heard."""
+    """B9, W9: the hook reads only its end, for the summary; all of it is observed afterwards."""
     claude.starts()
     record = tmp_path / "t.jsonl"
     with record.open("w") as stream:
-        stream.write(said("user", "I always forget the first line."))
+        stream.write(said("user", "From now on write tests before the code."))
         for n in range(5000):
             stream.write(said("assistant", [{"type": "text", "text": f"{n} " + "word 語 " * 150}]))
-        stream.write(said("user", "I always remember the last line."))
+        stream.write(said("user", "Never push to the main branch on a Friday."))
     assert record.stat().st_size > 5_000_000
     claude.ends(transcript_path=str(record))
+    (found,) = claude.conversations()
+    here = ("-w", claude.workspace, "--conversation", found["ref_code"])
+    summary = claude.shell.json(*here, "list", "--tier", "channel")
+    assert "1 exchange" in summary["entries"][0]["content"]
+    claude.shell.run("worker", "--once")
     contents = [e["content"] for e in claude.shell.json("-w", claude.workspace, "list")["entries"]]
-    assert len(contents) == 1
-    assert "last line" in contents[0]
+    assert sorted("Friday" in content for content in contents) == [False, True]
 
 
 def test_turns_are_what_people_said(tmp_path: Path) -> None:
@@ -530,7 +546,6 @@ def test_turns_are_what_people_said(tmp_path: Path) -> None:
     assert found == [
         ("user", "my key is [secret]"),
         ("user", "a <system-reminder> that never closes"),
-        ("assistant", "one"),
         ("user", "lone ? surrogate and NUL  "),
     ]
 

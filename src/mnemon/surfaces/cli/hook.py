@@ -105,15 +105,16 @@ def tool_failure(form: str) -> None:
 
 @_moment("pre-compact")
 def pre_compact(form: str) -> None:
-    """Have a session observed before its context is compacted. Prints nothing."""
+    """Have a session observed before its context is compacted, by a worker in the background. Prints nothing."""
     _run("pre-compact", form)
 
 
 @_moment("session-end")
 def session_end(form: str) -> None:
-    """End a session: have its transcript observed, and end its conversation.
+    """End a session: have its transcript observed by a worker in the background, and end its conversation.
 
-    For an event after which the session goes on (Stop, PreCompact), only the transcript is noted. Prints nothing.
+    MNEMON_WORKER=off starts no worker; the next one does it then, or the server. For an event after which the
+    session goes on (Stop, PreCompact), only the transcript is noted. Prints nothing.
     """
     _run("session-end", form)
 
@@ -140,16 +141,25 @@ def _said(moment: str, form: str, choices: Choices) -> str:
     event = payload.read(sys.stdin.buffer.read(payload.MOST_BYTES + 1))
     with Mnemon.open(choices.data, embedder=choices.embedder, surface="hook", transport=form) as memory:
         here = _talk(_world(memory, event, form, choices), event, choices)
-        pushed = _load(moment)(here, event)
-        if choices.json:
-            return encode(_data(here, event, pushed)) + "\n"
+        pushed: Pushed = _load(moment, moment)(here, event)
+        data = _data(here, event, pushed) if choices.json else None
+    if pushed.queued and os.environ.get("MNEMON_WORKER") != "off":
+        _load(moment, "work")(_options(choices))
+    if data is not None:
+        return encode(data) + "\n"
     return claude_code.answer(moment, event.event, pushed.text) if form == claude_code.NAME else pushed.text
 
 
-def _load(moment: str) -> Callable[[Talk, Payload], Pushed]:
+def _load(moment: str, name: str) -> Callable[..., Any]:
     module = import_module(f"mnemon.surfaces.hooks.{_HOMES[moment]}")
-    found: Callable[[Talk, Payload], Pushed] = getattr(module, moment.replace("-", "_"))
+    found: Callable[..., Any] = getattr(module, name.replace("-", "_"))
     return found
+
+
+def _options(choices: Choices) -> list[str]:
+    """What the worker must be told to find the same memory; the rest it takes from the environment, as this did."""
+    told = {"--data": choices.data, "--embedder": choices.embedder}
+    return [word for option, value in told.items() if value is not None for word in (option, str(value))]
 
 
 def _world(memory: Mnemon, event: Payload, form: str, choices: Choices) -> Workspace:

@@ -17,10 +17,14 @@ FAILURE_HITS = 5
 
 @dataclass(frozen=True, slots=True)
 class Pushed:
-    """What a hook has to say: the text to inject, empty if there is nothing new, and the entries in it."""
+    """What a hook has to say: the text to inject, empty if there is nothing new, and the entries in it.
+
+    `queued` says that it left work for a worker to do.
+    """
 
     text: str = ""
     ids: tuple[str, ...] = ()
+    queued: bool = False
 
 
 def session_start(talk: Talk, payload: Payload) -> Pushed:

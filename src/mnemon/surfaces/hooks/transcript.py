@@ -1,4 +1,4 @@
-"""The last turns of a harness's own record of a session. Never more than a bounded tail of it is read."""
+"""What a person said last in a harness's own record of a session. Never more than a bounded tail of it is read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _NOT_SAID = ("isMeta", "isSidechain", "isCompactSummary")
 
 
 def turns(path: str) -> list[Turn]:
-    """The last turns of a person and the assistant, as text, without what Mnemon or the harness put in between."""
+    """The last turns of a person, as text, without what Mnemon or the harness put in between."""
     try:
         with open(path, "rb") as stream:
             size = os.fstat(stream.fileno()).st_size
@@ -41,13 +41,13 @@ def _turn(line: bytes) -> Iterator[Turn]:
     if not isinstance(record, dict) or any(record.get(mark) for mark in _NOT_SAID):
         return
     role, message = record.get("type"), record.get("message")
-    if role not in ("user", "assistant") or not isinstance(message, dict):
+    if role != "user" or not isinstance(message, dict):
         return
     text = unharnessed(unmarked(_text(message.get("content")))).strip()
     if text:
         safe, _ = TRANSFORMS["redact_secrets"](text)
         clean = safe[:MOST_CHARACTERS].replace("\x00", " ").encode("utf-8", "replace").decode("utf-8")
-        yield Turn("user" if role == "user" else "assistant", clean, id=str(record.get("uuid") or "")[:100])
+        yield Turn("user", clean, id=str(record.get("uuid") or "")[:100])
 
 
 def _text(content: object) -> str:
