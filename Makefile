@@ -7,12 +7,15 @@ READY := $(VENV)/.ready
 TESTS ?= tests
 
 .DEFAULT_GOAL := help
-.PHONY: help run install model browser test check format torture bench bench-server bench-offline bench-quality bench-write clean
+.PHONY: help run tour install model browser test check format torture bench bench-server bench-offline bench-quality bench-write clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
-run: install model ## Install what is needed and take the guided tour, offline
+run: install model ## Install what is needed and serve the page, the HTTP API and MCP on this machine
+	@$(BIN)/mnemon serve
+
+tour: install model ## The guided tour in the terminal, offline
 	@$(BIN)/mnemon tour
 
 install: $(READY) ## Create the virtual environment
