@@ -33,7 +33,7 @@ def given_by(spec: MemorySpec, **access: Access) -> Ranking:
 
 
 def matched(**values: float) -> dict[str, Match]:
-    return {id: Match(value, id, Fusion((), ())) for id, value in values.items()}
+    return {id: Match(value, id, Fusion((), (), ())) for id, value in values.items()}
 
 
 def with_id(id: str, entry: Entry) -> Entry:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import field
+from collections.abc import Sequence
 from functools import cached_property
+from typing import NamedTuple
 
 from mnemon.model.frozen import dataclass
 from mnemon.read.signals import Signal
@@ -27,27 +27,31 @@ class Contribution:
 class Fusion:
     """All signals with their shares. Ranks are worked out only when an explanation asks for them."""
 
-    def __init__(self, signals: Sequence[Signal], shares: Sequence[Mapping[str, float]]) -> None:
+    def __init__(self, signals: Sequence[Signal], ids: Sequence[str], shares: Sequence[Sequence[float]]) -> None:
+        self._ids = ids
         self._parts = tuple(zip(signals, shares, strict=True))
 
     @cached_property
     def _ranks(self) -> dict[str, dict[str, int]]:
         return {signal.name: signal.ranks() for signal, _ in self._parts}
 
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {id: place for place, id in enumerate(self._ids)}
+
     def contributions(self, id: str) -> tuple[Contribution, ...]:
         return tuple(
-            Contribution(signal.name, self._ranks[signal.name].get(id), signal.scores.get(id), share[id])
+            Contribution(signal.name, self._ranks[signal.name].get(id), signal.scores.get(id), share[self._places[id]])
             for signal, share in self._parts
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Match:
+class Match(NamedTuple):
     """How well an entry answers, in (0, 1], and through which signals."""
 
     value: float
     id: str
-    fusion: Fusion = field(compare=False, repr=False)
+    fusion: Fusion
 
     @property
     def contributions(self) -> tuple[Contribution, ...]:
@@ -56,46 +60,55 @@ class Match:
 
 def fuse(signals: Sequence[Signal], retrieval: Retrieval) -> dict[str, Match]:
     """Fuse as the spec says. Every id that any signal found is a candidate."""
-    ids = sorted({id for signal in signals for id in signal.scores})
+    ids = _found(signals)
     if not ids:
         return {}
     zscore = retrieval.fusion == "zscore"
     shares = _standard(signals, ids, retrieval) if zscore else [_rrf(signal, ids, retrieval) for signal in signals]
-    totals = {id: sum(share[id] for share in shares) for id in ids}
+    totals = list(map(sum, zip(*shares, strict=True)))
     values = _positive(totals) if zscore else _scaled(totals)
-    fusion = Fusion(signals, shares)
-    return {id: Match(values[id], id, fusion) for id in ids}
+    fusion = Fusion(signals, ids, shares)
+    return {id: Match(value, id, fusion) for id, value in zip(ids, values, strict=True)}
+
+
+def _found(signals: Sequence[Signal]) -> list[str]:
+    return sorted(set().union(*(signal.scores for signal in signals)))
 
 
 def strengths(signals: Sequence[Signal], retrieval: Retrieval) -> dict[str, float]:
     """How well each candidate matches by what it says, before anything beside it is looked at; 0 if not at all."""
     own = [signal for signal in signals if not signal.own_scale]
-    ids = sorted({id for signal in own for id in signal.scores})
+    ids = _found(own)
     if not ids:
         return {}
     if retrieval.fusion == "rrf":
         ranked = [_rrf(signal, ids, retrieval) for signal in own]
-        return _scaled({id: sum(share[id] for share in ranked) for id in ids})
-    shares = _standard(own, ids, retrieval)
-    return {id: max(0.0, sum(share[id] for share in shares)) for id in ids}
+        return dict(zip(ids, _scaled(list(map(sum, zip(*ranked, strict=True)))), strict=True))
+    totals = map(sum, zip(*_standard(own, ids, retrieval), strict=True))
+    return {id: max(0.0, total) for id, total in zip(ids, totals, strict=True)}
 
 
-def _rrf(signal: Signal, ids: Sequence[str], retrieval: Retrieval) -> dict[str, float]:
+def _rrf(signal: Signal, ids: Sequence[str], retrieval: Retrieval) -> list[float]:
     weight = retrieval.weights.get(signal.name, 1.0)
     ranks = signal.ranks()
-    return {id: weight / (retrieval.rrf_k + ranks[id]) if id in ranks else 0.0 for id in ids}
+    return [weight / (retrieval.rrf_k + ranks[id]) if id in ranks else 0.0 for id in ids]
 
 
-def _standard(signals: Sequence[Signal], ids: Sequence[str], retrieval: Retrieval) -> list[dict[str, float]]:
-    """Standard scores, weighted; a signal on its own scale counts as it is."""
-    compared = sorted({id for signal in signals if not signal.own_scale for id in signal.scores})
+def _standard(signals: Sequence[Signal], ids: Sequence[str], retrieval: Retrieval) -> list[list[float]]:
+    """Standard scores, weighted, in the order of `ids`; a signal on its own scale counts as it is."""
+    compared = _found([signal for signal in signals if not signal.own_scale])
     weights = _weights(signals, retrieval)
     return [
-        {id: weights[signal.name] * signal.scores.get(id, 0.0) for id in ids}
+        _as_it_is(signal, weights[signal.name], ids)
         if signal.own_scale
         else _zscore(signal, weights[signal.name], compared, ids)
         for signal in signals
     ]
+
+
+def _as_it_is(signal: Signal, weight: float, ids: Sequence[str]) -> list[float]:
+    scores = signal.scores
+    return [weight * scores.get(id, 0.0) for id in ids] if scores else [0.0] * len(ids)
 
 
 def _weights(signals: Sequence[Signal], retrieval: Retrieval) -> dict[str, float]:
@@ -107,24 +120,25 @@ def _weights(signals: Sequence[Signal], retrieval: Retrieval) -> dict[str, float
     return weights
 
 
-def _zscore(signal: Signal, weight: float, compared: Sequence[str], ids: Sequence[str]) -> dict[str, float]:
+def _zscore(signal: Signal, weight: float, compared: Sequence[str], ids: Sequence[str]) -> list[float]:
     """Standard scores over what was compared. What a signal did not find counts as the least, and a handful of
     candidates is compared with that, too: of two that hardly differ, neither is far above the other."""
-    values = [signal.scores.get(id, signal.least) for id in compared]
-    values += [signal.least] * (FEWEST - len(values))
+    find, least = signal.scores.get, signal.least
+    values = [find(id, least) for id in compared]
+    values += [least] * (FEWEST - len(values))
     mean = sum(values) / len(values)
-    spread = math.sqrt(sum((v - mean) ** 2 for v in values) / len(values))
+    spread = math.sqrt(sum([(v - mean) ** 2 for v in values]) / len(values))
     if spread < 1e-9:
-        return dict.fromkeys(ids, 0.0)
-    return {id: weight * (signal.scores.get(id, signal.least) - mean) / spread for id in ids}
+        return [0.0] * len(ids)
+    return [weight * (find(id, least) - mean) / spread for id in ids]
 
 
-def _positive(totals: dict[str, float]) -> dict[str, float]:
+def _positive(totals: Sequence[float]) -> list[float]:
     """Standard scores made positive so that they can be weighed by the prior; the best is 1."""
-    best = max(totals.values())
-    return {id: max(math.exp(value - best), 1e-300) for id, value in totals.items()}
+    best = max(totals)
+    return [max(math.exp(value - best), 1e-300) for value in totals]
 
 
-def _scaled(totals: dict[str, float]) -> dict[str, float]:
-    best = max(totals.values())
-    return {id: value / best for id, value in totals.items()} if best > 0 else totals
+def _scaled(totals: Sequence[float]) -> list[float]:
+    best = max(totals)
+    return [value / best for value in totals] if best > 0 else list(totals)

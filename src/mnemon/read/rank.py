@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import field
 from datetime import datetime
+from typing import overload
 
 from mnemon.model.arrays import np
 from mnemon.model.entry import Access, Document, Entry
@@ -81,30 +82,55 @@ class Ranking:
 
 
 def score(entry: Entry, match: Match, given: Ranking) -> Score:
+    factor, often, value, prior, tier_weight = _factors(entry, given)
+    return Score(match.value * prior * tier_weight, match, entry.importance, factor, often, value, prior, tier_weight)
+
+
+def _factors(entry: Entry, given: Ranking) -> tuple[float, float, float, float, float]:
+    """Decay, frequency, relevance, prior and tier weight of an entry."""
     tier = entry.scope.tier
     access = given.access.get(entry.id)
     closed_at = given.closed.get(entry.scope.value("conversation") or "") if given.closed else None
     factor = decay_factor(given.spec.behaviours[tier, entry.kind].decay, entry, access, given.now, closed_at)
-    often = frequency(access)
+    often = frequency(access) if access else 1.0
     value = relevance(entry.importance, factor, often)
     weight = given.spec.retrieval.prior_weight
-    prior = (1 - weight) + weight * value
-    tier_weight = given.spec.retrieval.tier_weights.get(tier, 1.0)
-    return Score(match.value * prior * tier_weight, match, entry.importance, factor, often, value, prior, tier_weight)
+    return factor, often, value, (1 - weight) + weight * value, given.spec.retrieval.tier_weights.get(tier, 1.0)
 
 
-def rank(entries: Mapping[str, Entry], matches: Mapping[str, Match], given: Ranking) -> list[Hit]:
+class Ranked(Sequence[Hit]):
+    """Candidates in order. A hit is made when somebody looks at it: of hundreds, an answer shows a few."""
+
+    def __init__(self, order: Sequence[Entry], matches: Mapping[str, Match], given: Ranking) -> None:
+        self._order, self._matches, self._given = order, matches, given
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    @overload
+    def __getitem__(self, place: int) -> Hit: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Hit]: ...
+    def __getitem__(self, place: int | slice) -> Hit | list[Hit]:
+        found = self._order[place]
+        return self._hit(found) if isinstance(found, Entry) else [self._hit(entry) for entry in found]
+
+    def _hit(self, entry: Entry) -> Hit:
+        return Hit(entry, score(entry, self._matches[entry.id], self._given), self._given.access.get(entry.id))
+
+
+def rank(entries: Mapping[str, Entry], matches: Mapping[str, Match], given: Ranking) -> Ranked:
     """Best first; ties go to the newest. A tier that the spec ranks by recency is ordered by time alone."""
-    hits = [
-        Hit(entry, score(entry, matches[id], given), given.access.get(id))
-        for id, entry in entries.items()
-        if id in matches
-    ]
-    hits.sort(key=lambda hit: (hit.score.final, hit.entry.created_at, hit.id), reverse=True)
-    tiers = {hit.entry.scope.tier for hit in hits}
+    order = []
+    for id, entry in entries.items():
+        if id in matches:
+            _, _, _, prior, tier_weight = _factors(entry, given)
+            order.append((matches[id].value * prior * tier_weight, entry.created_at, id))
+    tiers = {entries[id].scope.tier for _, _, id in order}
     if len(tiers) == 1 and tiers <= set(given.spec.retrieval.recency_tiers):
-        hits.sort(key=lambda hit: (hit.entry.created_at, hit.id), reverse=True)
-    return hits
+        order = [(0.0, at, id) for _, at, id in order]
+    order.sort(reverse=True)
+    return Ranked([entries[id] for _, _, id in order], matches, given)
 
 
 def drop_repeats(hits: Sequence[Hit], given: Ranking, wanted: int) -> tuple[list[Hit], dict[str, Verdict]]:

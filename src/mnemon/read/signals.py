@@ -84,9 +84,17 @@ def vector(neighbours: Sequence[Neighbour], floor: float, limit: int | None = No
 
 def structured(entries: Iterable[Entry], query_terms: Sequence[str], *, sources: bool = True) -> Signal:
     """How much of the question names an entry's tags, category or kind, and its source unless that is heard already."""
-    asked = set(query_terms)
-    scores = {entry.id: len(asked & _labels(entry, sources)) / len(asked) for entry in entries} if asked else {}
-    return Signal("structured", {id: score for id, score in scores.items() if score > 0})
+    asked = frozenset(query_terms)
+    named: dict[tuple[object, ...], float] = {}  # most candidates share their labels with others
+    scores = {}
+    for entry in entries if asked else ():
+        labels = (entry.tags, entry.kind.value, entry.source if sources else "", entry.category)
+        score = named.get(labels)
+        if score is None:
+            score = named[labels] = len(asked & _labels(entry, sources)) / len(asked)
+        if score > 0:
+            scores[entry.id] = score
+    return Signal("structured", scores)
 
 
 def _labels(entry: Entry, sources: bool) -> set[str]:

@@ -159,17 +159,14 @@ def _among(signal: Signal, found: Found) -> Signal:
 def _admitted(room: Room, asked: Asked, entries: dict[str, Entry]) -> dict[str, Entry]:
     """Those that the question may see. An empty file answers nothing."""
     filters = asked.places[0][1].filters if asked.places else Filters()
-    admits = filters.admits if filters else _anything
-    seen = {id: entry for id, entry in entries.items() if entry.content.strip() and admits(entry)}
+    seen = {id: entry for id, entry in entries.items() if entry.content and not entry.content.isspace()}
+    if filters:
+        seen = {id: entry for id, entry in seen.items() if filters.admits(entry)}
     if asked.as_of is None:
         now = room.now
         return {id: entry for id, entry in seen.items() if entry.holds_at(now) or retired(entry)}
     past = {id: as_it_was(room, entry, asked.as_of) for id, entry in seen.items()}
     return {id: entry for id, entry in past.items() if entry is not None}
-
-
-def _anything(entry: Entry) -> bool:
-    return True
 
 
 def as_it_was(room: Room, entry: Entry, at: datetime) -> Entry | None:

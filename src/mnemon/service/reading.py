@@ -48,7 +48,7 @@ class Search:
     limit: int
     terms: tuple[str, ...]
     signals: tuple[Signal, ...]
-    ranked: tuple[Hit, ...]
+    ranked: Sequence[Hit]
     kept: tuple[Hit, ...]
     dropped: Mapping[str, Verdict]
     notes: tuple[str, ...]
@@ -132,7 +132,7 @@ def search(room: Room, question: Question) -> Search:
     limit = _limit(room, question)
     given = replace(given, vectors=_vectors(room, ranked[: limit * 3]))
     kept, dropped = drop_repeats(ranked, given, limit)
-    return Search(question, limit, terms, tuple(found.signals), tuple(ranked), tuple(kept), dropped, tuple(found.notes))
+    return Search(question, limit, terms, tuple(found.signals), ranked, tuple(kept), dropped, tuple(found.notes))
 
 
 def _checked(room: Room, question: Question) -> Question:
@@ -179,10 +179,12 @@ def _access(room: Room, entries: Mapping[str, Entry]) -> dict[str, Access]:
 
 
 def _by_store(room: Room, entries: Iterable[Entry]) -> list[tuple[Store, list[str]]]:
-    listed = list(entries)
+    by_tier: dict[str, list[str]] = {}
+    for entry in entries:
+        by_tier.setdefault(entry.scope.tier, []).append(entry.id)
     grouped = []
     for store in (room.local, room.account):
-        ids = [e.id for e in listed if room.store(e.scope.tier) is store]
+        ids = [id for tier, those in by_tier.items() if room.store(tier) is store for id in those]
         if ids:
             grouped.append((store, ids))
     return grouped
