@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 TESTS ?= tests
 
 .DEFAULT_GOAL := help
-.PHONY: help run tour install model browser test check format torture bench bench-server bench-offline bench-quality bench-write clean
+.PHONY: help run tour install model browser test check format torture bench bench-server bench-offline bench-quality bench-write bench-speed clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -61,6 +61,9 @@ bench-server: install model ## The server: time to its first answer, memory at r
 
 bench-offline: install model ## When the responder without a model quotes a memory: precision and recall over thresholds
 	@$(BIN)/python -m bench.offline
+
+bench-speed: install ## CPU time of reads, contexts and puts by the size of memory (SPEED=--million for more)
+	@$(BIN)/python -m bench.speed --results bench/RESULTS.md $(SPEED)
 
 TALKS ?= ../shared/bench/data/locomo
 FACTS ?= ../shared/bench/data/factcons

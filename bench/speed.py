@@ -31,9 +31,9 @@ from bench.section import write_section
 from mnemon import Memo, Mnemon, Workspace
 from mnemon.model.entry import Entry
 from mnemon.model.ids import new_id
-from mnemon.model.values import Curator, Kind, Lifetime, Origin, Trust
+from mnemon.model.values import Curator, Kind, Lifetime, Origin, Trust, Visibility
 from mnemon.ports.embedder import EmbeddingModel, Vector
-from mnemon.ports.store import Embedding, SaveEntry, Selection, Transaction, Visibility
+from mnemon.ports.store import Embedding, SaveEntry, Selection, Transaction
 
 DIMENSIONS = 384
 WORDS = 30_000
@@ -179,7 +179,7 @@ def recall(world: Workspace, embedder: FreeEmbedder, given: Sequence[str], asked
     """Of the ten nearest by exact product over all vectors, how many the store finds."""
     matrix = embedder.embed_memories(given)
     selection = Selection((world.room.scope("workspace"),), frozenset({Visibility.OPEN}), world.room.owners)
-    found = []
+    found: list[float] = []
     for question in asked:
         query = embedder.embed_query(question)
         floor = np.sort(matrix @ query)[-10]
@@ -274,7 +274,8 @@ def main() -> None:
         text += "\n\n" + langgraph(given, questions(options.reads, given, 11), embedder, ours)
     print(text)
     if options.results is not None:
-        write_section(options.results, "Speed", f"`make bench-speed`: {__doc__.split(chr(10) * 2)[2]}\n\n{text}")
+        about = (__doc__ or "").split("\n\n")[2]
+        write_section(options.results, "speed", f"## Speed\n\n`make bench-speed`. {about}\n\n{text}")
 
 
 if __name__ == "__main__":

@@ -40,6 +40,17 @@ def with_id(id: str, entry: Entry) -> Entry:
     return replace(entry, id=id)
 
 
+def test_hits_are_the_same_however_they_are_looked_at() -> None:
+    """R8: one by one, as a slice or all of them, in an order that their own final scores explain."""
+    entries = {f"{n:03}": with_id(f"{n:03}", make_entry(f"fact {n}", importance=n % 7 / 7)) for n in range(60)}
+    hits = rank(
+        entries, matched(**{id: (int(id) * 37 % 60 + 1) / 60 for id in entries}), given_by(load_preset("default"))
+    )
+    assert [hits[place] for place in range(60)] == hits[:] == list(hits)
+    assert hits[10:13] == [hits[10], hits[11], hits[12]]
+    assert [hit.score.final for hit in hits] == sorted((hit.score.final for hit in hits), reverse=True)
+
+
 def test_rrf_is_reciprocal_rank_with_sixty() -> None:
     """R1: RRF adds 1 / (60 + rank) of each signal."""
     spec = load_preset("workspace")

@@ -269,7 +269,7 @@ def _settle(
     Also: what a language model should look at later, where there is one and the rules leave doubt.
     """
     secret = store.secret()
-    batch = _Batch()
+    batch = _Batch(len(drafts))
     plans: list[Plan] = []
     settled: list[Draft] = []
     doubts: list[Enqueue] = []
@@ -300,31 +300,41 @@ def _doubt(draft: Draft, setting: Setting) -> list[Enqueue]:
 class _Batch:
     """What the earlier members of a batch will have changed by the time a later one is stored."""
 
-    def __init__(self) -> None:
+    def __init__(self, most: int) -> None:
+        self._most = most
         self._changed: dict[str, Entry] = {}
-        self._vectors: dict[str, Vector] = {}
+        self._rows: dict[str, int] = {}
+        self._matrix: Vector | None = None
 
     def add(self, planned: Plan, embedding: Embedding | None) -> None:
         for operation in planned.operations:
             if isinstance(operation, SaveEntry):
                 self._changed[operation.entry.id] = operation.entry
                 if operation.expect == 0 and embedding is not None:
-                    self._vectors[operation.entry.id] = embedding.vector
+                    self._keep(operation.entry.id, embedding.vector)
+
+    def _keep(self, id: str, vector: Vector) -> None:
+        if self._matrix is None:
+            self._matrix = np.empty((self._most, len(vector)), dtype=np.float32)
+        self._matrix[self._rows.setdefault(id, len(self._rows))] = vector
 
     def view(self, found: list[Near], draft: Draft, embedding: Embedding | None) -> tuple[Near, ...]:
         stored = {near.entry.id for near in found}
-        current = [replace(near, entry=self._changed.get(near.entry.id, near.entry)) for near in found]
+        current = [Near(self._changed.get(near.entry.id, near.entry), near.cosine) for near in found]
         p = draft.proposal
+        cosines = self._cosines(embedding)
         mine = [
-            Near(entry, self._cosine(entry.id, embedding))
-            for entry in self._changed.values()
-            if entry.id not in stored and entry.scope == p.scope and entry.owner == p.owner
+            Near(entry, cosines[self._rows[id]] if cosines and id in self._rows else None)
+            for id, entry in self._changed.items()
+            if id not in stored and entry.owner == p.owner and entry.scope == p.scope
         ]
         return tuple(near for near in (*current, *mine) if near.entry.state in (State.ACTIVE, State.HELD))
 
-    def _cosine(self, id: str, embedding: Embedding | None) -> float | None:
-        vector = self._vectors.get(id)
-        return None if vector is None or embedding is None else float(np.dot(vector, embedding.vector))
+    def _cosines(self, embedding: Embedding | None) -> list[float]:
+        if embedding is None or self._matrix is None:
+            return []
+        found: list[float] = np.vecdot(self._matrix[: len(self._rows)], embedding.vector).tolist()
+        return found
 
 
 def neighbours(store: Store, draft: Draft, embedding: Embedding | None) -> list[Near]:

@@ -63,6 +63,7 @@ def run(db: apsw.Connection, transaction: Transaction, secret: bytes) -> None:
             seq, digest = _append(db, transaction, draft, seq + 1, digest)
         if isinstance(operation, Scrub):
             scrubbing.seal(db, operation, seq)
+            writer.ids.clear()
     if (seq, digest) != head:
         db.execute(sql.SET_HEAD, (seq, digest))
 

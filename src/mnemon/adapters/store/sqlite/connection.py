@@ -105,9 +105,11 @@ class Connections:
         db = self._pair().memory
         with translated(self._opening.memory):
             db.execute(sql.BEGIN_READ)
+            db.reads, db.looked = True, False
             try:
                 yield db
             finally:
+                db.reads = False
                 self._end(db)
 
     @contextmanager

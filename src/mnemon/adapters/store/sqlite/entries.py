@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import field
 from secrets import token_bytes
 from typing import Any, NamedTuple
 
@@ -65,6 +66,7 @@ class EntryWriter:
 
     db: apsw.Connection
     transaction: Transaction
+    ids: dict[tuple[Any, ...], int] = field(default_factory=dict)  # of scopes, partitions and models, once looked up
 
     def save(self, operation: SaveEntry) -> bytes:
         """Insert or replace; the answer is the salt for the commitment in its event."""
@@ -127,13 +129,28 @@ class EntryWriter:
     def _columns(self, entry: Entry, place: _Place | None) -> dict[str, Any]:
         columns = entry_columns(entry)
         same_text = place is not None and place.content_hash == columns["content_hash"]
-        scope = scope_id(self.db, entry.scope)
+        scope, partition = self._room(entry)
         return columns | {
             "scope_id": scope,
-            "partition_id": partition_id(self.db, scope, entry),
+            "partition_id": partition,
             "content_version": place.content_version if place and same_text else entry.version,
             "salt": place.salt if place else token_bytes(16),
         }
+
+    def _room(self, entry: Entry) -> tuple[int, int]:
+        """The numbers of an entry's scope and partition; a batch mostly goes to one."""
+        place = (entry.scope, entry.owner, VISIBILITY[entry.state])
+        if (entry.scope,) not in self.ids:
+            self.ids[entry.scope,] = scope_id(self.db, entry.scope)
+        scope = self.ids[entry.scope,]
+        if place not in self.ids:
+            self.ids[place] = partition_id(self.db, scope, entry)
+        return scope, self.ids[place]
+
+    def _model(self, model: EmbeddingModel) -> int:
+        if (model,) not in self.ids:
+            self.ids[model,] = model_id(self.db, model)
+        return self.ids[model,]
 
     def _refuse_twin(self, entry: Entry, columns: dict[str, Any]) -> None:
         if entry.state in rules.TWIN_STATES:
@@ -175,8 +192,10 @@ class EntryWriter:
                     self._put_vector(rowid, model, partition, checksum, vector)
         if embedding is not None:
             blob = rules.checked_vector(embedding).tobytes()
-            model = model_id(self.db, embedding.model)
-            self._put_vector(rowid, model, partition, vector_checksum(text_hash, blob), blob)
+            model = self._model(embedding.model)
+            if before is not None:
+                self._take_vector(rowid, model)
+            self._add_vector(rowid, model, partition, vector_checksum(text_hash, blob), blob)
 
     def _take_vectors(self, rowid: int) -> list[tuple[Any, ...]]:
         taken = all_rows(self.db, sql.TAKE_VECTORS, (rowid,))
@@ -185,7 +204,13 @@ class EntryWriter:
         return taken
 
     def _put_vector(self, rowid: int, model: int, partition: int, checksum: str, vector: bytes) -> None:
+        self._take_vector(rowid, model)
+        self._add_vector(rowid, model, partition, checksum, vector)
+
+    def _take_vector(self, rowid: int, model: int) -> None:
         for (left,) in all_rows(self.db, sql.TAKE_VECTOR, (rowid, model)):
             self.db.execute(sql.VECTORS_REMOVED, (1, left))
+
+    def _add_vector(self, rowid: int, model: int, partition: int, checksum: str, vector: bytes) -> None:
         self.db.execute(sql.NEW_VECTOR, (rowid, model, partition, checksum, vector))
         self.db.execute(sql.VECTORS_ADDED, (1, partition))

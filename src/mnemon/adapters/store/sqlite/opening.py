@@ -16,6 +16,7 @@ import apsw
 
 from mnemon.adapters.store.sqlite import files, sql
 from mnemon.adapters.store.sqlite.errors import damaged, translated
+from mnemon.adapters.store.sqlite.known import Handle, Known
 from mnemon.adapters.store.sqlite.query import all_rows, one_value
 from mnemon.model.errors import StoreError, StoreForeign, StoreMissing, StoreNewer
 from mnemon.model.frozen import dataclass
@@ -61,9 +62,10 @@ class Opening:
     def access(self) -> Path:
         return self.folder / ACCESS
 
-    def connect(self, path: Path) -> apsw.Connection:
+    def connect(self, path: Path) -> Handle:
         """An open handle without settings; never one to a file that is not there."""
-        db = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READWRITE, vfs=self.vfs)
+        db = Handle(str(path), flags=apsw.SQLITE_OPEN_READWRITE, vfs=self.vfs)
+        db.known, db.reads, db.looked = Known(), False, False
         db.set_busy_timeout(round(self.busy_timeout * 1000))
         return db
 

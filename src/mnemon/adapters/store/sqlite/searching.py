@@ -9,6 +9,7 @@ import apsw
 
 from mnemon.adapters.store import rules
 from mnemon.adapters.store.sqlite import sql
+from mnemon.adapters.store.sqlite.known import known
 from mnemon.adapters.store.sqlite.query import Row, all_rows, one_row, one_value
 from mnemon.adapters.store.sqlite.rows import anchor_text, entry_of, filter_bindings, json_list, token
 from mnemon.adapters.store.sqlite.vectors import VectorCache
@@ -17,6 +18,7 @@ from mnemon.model.entry import Entry
 from mnemon.ports.embedder import EmbeddingModel, Vector
 from mnemon.ports.store import KeywordMatches, Neighbour, Selection, TermRow, Unembedded
 
+_SHORT = 1000  # characters of index terms that are worth keeping in memory
 _NEWER_THAN_ALL = (2**63 - 1, 2**63 - 1)
 
 
@@ -29,6 +31,15 @@ class _Room(NamedTuple):
 
 def _rooms(db: apsw.Connection, selection: Selection) -> list[_Room]:
     """The partitions of a selection, found by equality on every part of their key."""
+    asked = (selection.scopes, selection.visibilities, selection.owners)
+    answers = known(db).of("rooms")
+    if asked not in answers:
+        answers[asked] = _look_up_rooms(db, selection)
+    found: list[_Room] = answers[asked]
+    return found
+
+
+def _look_up_rooms(db: apsw.Connection, selection: Selection) -> list[_Room]:
     found: list[Row] = []
     for scope in dict.fromkeys(selection.scopes):
         for visibility in sorted(selection.visibilities):
@@ -74,9 +85,13 @@ def keyword(db: apsw.Connection, selection: Selection, terms: Sequence[str], lim
 
 def _frequencies(db: apsw.Connection, rooms: Iterable[_Room], terms: Sequence[str]) -> tuple[int, ...]:
     totals = dict.fromkeys(terms, 0)
+    answers = known(db).of("frequencies")
     for room in rooms:
-        for term in totals:
-            totals[term] += one_value(db, sql.FREQUENCY, (token(room.id, term),)) or 0
+        for term in totals if room.size else ():
+            word = token(room.id, term)
+            if word not in answers:
+                answers[word] = one_value(db, sql.FREQUENCY, (word,)) or 0
+            totals[term] += answers[word]
     return tuple(totals[term] for term in terms)
 
 
@@ -91,21 +106,31 @@ def _matches(
 
 
 def _term_rows(db: apsw.Connection, rowids: Sequence[int], terms: Sequence[str]) -> tuple[TermRow, ...]:
-    found: dict[int, TermRow] = {}
-    for rowid, id, text, length in all_rows(db, sql.TERMS, (json_list(rowids),)):
+    answers = known(db).of("terms")
+    unknown = [rowid for rowid in rowids if rowid not in answers]
+    fresh = {row[0]: row for row in all_rows(db, sql.TERMS, (json_list(unknown),))} if unknown else {}
+    answers.update((rowid, row) for rowid, row in fresh.items() if len(row[2]) <= _SHORT)
+    found = []
+    for rowid in rowids:
+        _, id, text, length = fresh[rowid] if rowid in fresh else answers[rowid]
         words = text.split(" ")
-        found[rowid] = TermRow(id, tuple([words.count(term) for term in terms]), length)
-    return tuple(found[rowid] for rowid in rowids)
+        found.append(TermRow(id, tuple([words.count(term) for term in terms]), length))
+    return tuple(found)
 
 
 # By place
 
 
 def beside(db: apsw.Connection, ids: Iterable[str], reach: int) -> dict[str, dict[str, int]]:
-    order: dict[str, list[str]] = {}
-    for id, other in all_rows(db, sql.BESIDE, {"ids": json_list(ids), "rows": rules.ROWS_BESIDE}):
-        order.setdefault(id, []).append(other)
-    found = {id: rules.steps(id, others, reach) for id, others in order.items()}
+    asked = list(ids)
+    answers = known(db).of("beside")
+    unknown = [id for id in asked if id not in answers]
+    if unknown:
+        order: dict[str, list[str]] = {}
+        for id, other in all_rows(db, sql.BESIDE, {"ids": json_list(unknown), "rows": rules.ROWS_BESIDE}):
+            order.setdefault(id, []).append(other)
+        answers.update(order)
+    found = {id: rules.steps(id, answers[id], reach) for id in asked if id in answers}
     return {id: others for id, others in found.items() if others}
 
 
@@ -131,7 +156,10 @@ def nearest(
         mask = _mask(db, room.id, selection, block.entries) if selection.filters else None
         best += block.top(query, limit, mask)
     best.sort(reverse=True)
-    ids: dict[int, str] = dict(all_rows(db, sql.IDS, (json_list(rowid for _, rowid in best[:limit]),)))
+    ids = known(db).of("ids")
+    unknown = [rowid for _, rowid in best[:limit] if rowid not in ids]
+    if unknown:
+        ids.update(all_rows(db, sql.IDS, (json_list(unknown),)))
     return [Neighbour(ids[rowid], cosine) for cosine, rowid in best[:limit]]
 
 
@@ -142,8 +170,26 @@ def _mask(db: apsw.Connection, room: int, selection: Selection, entries: np.ndar
 
 
 def _model_id(db: apsw.Connection, model: EmbeddingModel) -> int | None:
-    found = one_value(db, sql.MODEL_ID, (model.name, model.dimensions, model.digest))
-    return None if found is None else int(found)
+    asked = (model.name, model.dimensions, model.digest)
+    answers = known(db).of("models")
+    if asked not in answers:
+        found = one_value(db, sql.MODEL_ID, asked)
+        answers[asked] = None if found is None else int(found)
+    number: int | None = answers[asked]
+    return number
+
+
+# By id
+
+
+def stamps(db: apsw.Connection, ids: Iterable[str]) -> dict[str, int]:
+    """The versions of those that are there."""
+    asked = list(ids)
+    answers = known(db).of("stamps")
+    unknown = [id for id in asked if id not in answers]
+    if unknown:
+        answers.update(all_rows(db, sql.STAMPS, (json_list(unknown),)))
+    return {id: answers[id] for id in asked if id in answers}
 
 
 def vectors(db: apsw.Connection, ids: Iterable[str], model: EmbeddingModel) -> dict[str, Vector]:

@@ -37,6 +37,7 @@ APPLIED = "SELECT number, checksum FROM migrations ORDER BY number"
 MIGRATED = "INSERT INTO migrations (number, name, checksum, applied_at) VALUES (?, ?, ?, ?)"
 NEW_META = "INSERT INTO meta (one, role, secret, tokenizer, created_at) VALUES (1, ?, ?, ?, ?)"
 ROLE = "SELECT role FROM meta"
+LOOK = "SELECT 1 FROM meta"
 META = "SELECT secret, tokenizer, EXISTS (SELECT 1 FROM unswept WHERE conversation = '') FROM meta"
 SET_TOKENIZER = "UPDATE meta SET tokenizer = ?"
 

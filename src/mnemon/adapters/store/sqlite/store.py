@@ -129,7 +129,7 @@ class SqliteStore:
 
     def touch(self, ids: Sequence[str], at: datetime) -> Mapping[str, Access]:
         with self._connections.reading() as db:
-            present = [id for (id,) in all_rows(db, sql.PRESENT, (json_list(ids),))]
+            present = searching.stamps(db, ids)
         with self._connections.counting() as db:
             rows = all_rows(db, sql.TOUCH, {"ids": json_list(present), "at": micros(at)})
         return _by_request(ids, {id: Access(count, moment(last)) for id, count, last in rows})
@@ -139,7 +139,7 @@ class SqliteStore:
     def entries(self, ids: Iterable[str]) -> dict[str, Entry]:
         asked = list(ids)
         with self._connections.reading() as db:
-            found = self._decoded.known(all_rows(db, sql.STAMPS, (json_list(asked),)))
+            found = self._decoded.known(searching.stamps(db, asked).items())
             unknown = [id for id in asked if id not in found]
             rows = all_rows(db, sql.ENTRIES, (json_list(unknown),)) if unknown else []
         fresh = {row[0]: entry_of(row) for row in rows}

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import apsw
 
 from mnemon.adapters.store.sqlite import sql
+from mnemon.adapters.store.sqlite.known import known
 from mnemon.adapters.store.sqlite.query import Row, all_rows, one_value
 from mnemon.adapters.store.sqlite.rows import json_list
 from mnemon.model.arrays import np
@@ -124,7 +125,10 @@ class VectorCache:
     def block(self, db: apsw.Connection, partition: int, removals: int, model: int, dimensions: int) -> Block:
         """The block as of the read transaction that `db` is in."""
         place = (partition, model)
-        last = int(one_value(db, self._sql.last, place))
+        answers = known(db).of(self._sql.last)
+        if place not in answers:
+            answers[place] = int(one_value(db, self._sql.last, place))
+        last = answers[place]
         with self._lock:
             block = self._blocks.get(place)
             if block is None:
