@@ -37,7 +37,7 @@ from mnemon.ports.store import Embedding, SaveEntry, Selection, Transaction
 
 DIMENSIONS = 384
 WORDS = 30_000
-PUTS = 2_000
+PUTS = 1_000
 MILLION = 1_000_000
 
 
@@ -213,7 +213,7 @@ def measure(folder: Path, entries: int, scopes: int, reads: int) -> dict[str, An
         out["context"] = spread(cpu(lambda q: handles[next(turn) % scopes].context(q), asked[2 * reads :]))
         out["memory MB"] = resident() - table
         fresh = texts(PUTS, 13)
-        batches = [[Memo(f"{text} anew") for text in fresh[at : at + 100]] for at in range(0, PUTS, 100)]
+        batches = [[Memo(text) for text in fresh[at : at + 100]] for at in range(0, PUTS, 100)]
         wall = time.perf_counter()
         times = cpu(lambda memos: handles[0].put_many("workspace", memos), batches)
         out["put"] = {

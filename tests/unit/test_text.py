@@ -11,6 +11,7 @@ from mnemon.model.text import (
     content_key,
     escape_controls,
     estimate_tokens,
+    fold,
     has_hidden_characters,
     terms,
 )
@@ -35,6 +36,12 @@ from mnemon.model.text import (
 def test_terms_meet(stored: str, asked: str) -> None:
     """B14: case, accents, width, punctuation and scripts without spaces do not keep a word from being found."""
     assert set(terms(asked)) <= set(terms(stored))
+
+
+@given(st.text(st.characters(max_codepoint=127)))
+def test_plain_text_folds_as_it_does_beside_accents(text: str) -> None:
+    """B14: the short way for plain text ends where the long way does."""
+    assert fold(f"{text} é") == f"{fold(text)} e".strip()
 
 
 def test_voicing_marks_are_not_accents() -> None:

@@ -56,6 +56,7 @@ _PARAPHRASES = (
     (("doesnt",), ("not",)),
     (("isnt",), ("is", "not")),
 )
+_BY_FIRST_WORD = {old[0]: [pair for pair in _PARAPHRASES if pair[0][0] == old[0]] for old, _ in _PARAPHRASES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,18 +74,22 @@ def statement(text: str) -> Statement:
     raw = _WORD.findall(text.replace("’", "'").replace("'", ""))
     folded = _rewrite([fold(w) for w in raw])
     # The first word is capitalised whatever it is, so it tells nothing about being a name.
-    specifics = {fold(w) for i, w in enumerate(raw) if any(c.isdigit() for c in w) or (i and w[0].isupper())}
+    specifics = {fold(w) for i, w in enumerate(raw) if _has_digit(w) or (i and w[0].isupper())}
     kept = tuple(w for w in folded if w not in _FILLERS or w == "the")
     return Statement(
         kept, tuple(dict.fromkeys(terms(text))), frozenset(specifics), any(w in _NEGATIONS for w in folded)
     )
 
 
+def _has_digit(word: str) -> bool:
+    return not word.isalpha() and any(c.isdigit() for c in word)
+
+
 def _rewrite(words: list[str]) -> list[str]:
     out: list[str] = []
     i = 0
     while i < len(words):
-        for old, new in _PARAPHRASES:
+        for old, new in _BY_FIRST_WORD.get(words[i], ()):
             if tuple(words[i : i + len(old)]) == old:
                 out.extend(new)
                 i += len(old)

@@ -41,6 +41,8 @@ STOP_WORDS = frozenset(
 
 def fold(text: str) -> str:
     """Case, accents, width and spacing removed, for matching words. Only accents: other marks change the word."""
+    if text.isascii():  # nothing but case and spacing, then
+        return " ".join(text.lower().split())
     bare = _ACCENTS.sub("", unicodedata.normalize("NFKD", text))
     return _SPACES.sub(" ", unicodedata.normalize("NFKC", bare).casefold()).strip()
 
