@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 import statistics
 import tempfile
 import time
@@ -18,7 +19,9 @@ def langgraph(texts: Sequence[str], asked: Sequence[str], embedder: Any, ours: d
         sqlite = import_module("langgraph.store.sqlite")
         base = import_module("langgraph.store.base")
     except ImportError:
-        return "LangGraph's SqliteStore could not be measured beside it: it needs `sqlite-vec`."
+        return "LangGraph's SqliteStore was not measured beside it: it needs `sqlite-vec`."
+    if not hasattr(sqlite3.Connection, "enable_load_extension"):
+        return "LangGraph's SqliteStore was not measured beside it: this Python's `sqlite3` loads no extensions."
 
     def embed(given: Sequence[str]) -> list[list[float]]:
         return [[float(x) for x in row] for row in embedder.embed_memories(given)]
