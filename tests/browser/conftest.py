@@ -18,8 +18,9 @@ _QUIET = (
 )
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    """One for a module, not for the whole run: while it is open, its event loop runs in the thread of the tests."""
     found = os.environ.get("MNEMON_BROWSER") or shutil.which("chromium") or shutil.which("chromium-browser")
     assert found, "no Chromium here: run `make browser`, or set MNEMON_BROWSER to one"
     with sync_playwright() as playwright:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mnemon.adapters.store.sqlite import SqliteStore, sql
+from mnemon.adapters.store.sqlite import SqliteStore, grants, pipeline_sql, scrub_sql, sql
 from mnemon.adapters.store.sqlite.opening import migrations
 from mnemon.adapters.store.sqlite.rows import token
 from mnemon.model.conversation import Note
@@ -52,8 +52,9 @@ class Trace:
 
 
 def ours() -> set[str]:
+    """Every constant text of the modules that hold statements."""
     found: set[str] = set()
-    for value in vars(sql).values():
+    for value in [value for module in (sql, pipeline_sql, scrub_sql, grants) for value in vars(module).values()]:
         texts = value if isinstance(value, tuple) else (value,)
         found |= {text.strip() for text in texts if isinstance(text, str)}
     return found
