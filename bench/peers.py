@@ -73,14 +73,18 @@ def chroma(data: Data) -> Ranked:
 
 def langgraph(data: Data) -> Ranked:
     """LangGraph's SqliteStore, a namespace for each scope, cosine over the text field."""
+    if not hasattr(sqlite3.Connection, "enable_load_extension"):
+        sys.modules["sqlite3"] = import_module("pysqlite3")  # many builds of Python cannot load sqlite-vec
     embeddings = import_module("langchain_core.embeddings").Embeddings
 
     class Stored(embeddings):  # type: ignore[misc, valid-type]
         def embed_documents(self, texts: list[str]) -> list[list[float]]:
-            return [data.memory[text].tolist() for text in texts]
+            return [self.embed_query(text) for text in texts]
 
         def embed_query(self, text: str) -> list[float]:
-            vector: list[float] = data.query[text].tolist()
+            # This version hands over questions as documents, and a value as JSON whatever "fields" says.
+            found = data.query[text] if text in data.query else data.memory[json.loads(text)["text"]]
+            vector: list[float] = found.tolist()
             return vector
 
     module = import_module("langgraph.store.sqlite")
