@@ -7,6 +7,7 @@ import signal
 import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import click
@@ -59,24 +60,44 @@ def worker(session: Session, once: bool, threads: int) -> None:
 
 def _serve(session: Session, threads: int, teller: _Teller) -> None:
     stop, hurry = threading.Event(), threading.Event()
-
-    def told(number: int, frame: object) -> None:
-        if stop.is_set():
-            hurry.set()
-        stop.set()
-
     crew = session.memory.crew(threads, tell=teller)
-    before = {number: signal.signal(number, told) for number in (signal.SIGTERM, signal.SIGINT)}
-    if not session.choices.json:
-        write([line(dim("working; Ctrl-C stops"))], no_color=session.choices.no_color)
-        sys.stdout.flush()
-    finished = crew.serve(stop, hurry)
-    if not finished:
-        # A thread is still in the middle of something. Its job is put back, and it must not outlive this.
-        sys.stdout.flush()
-        os._exit(0)
-    for number, handler in before.items():
-        signal.signal(number, handler)
+    with _heard(stop, hurry):
+        if not session.choices.json:
+            write([line(dim("working; Ctrl-C stops"))], no_color=session.choices.no_color)
+            sys.stdout.flush()
+        if not crew.serve(stop, hurry):
+            # A thread is still in the middle of something. Its job is put back, and it must not outlive this.
+            sys.stdout.flush()
+            os._exit(0)
+
+
+@contextmanager
+def _heard(stop: threading.Event, hurry: threading.Event) -> Iterator[None]:
+    """The first SIGTERM or SIGINT sets `stop`, any further one `hurry`.
+
+    Another thread reads them from a pipe: a handler runs in the middle of whatever the main thread does, and would
+    wait forever for a lock that the main thread holds, as one of these events'.
+    """
+    numbers = (signal.SIGTERM, signal.SIGINT)
+    out, into = os.pipe()
+    os.set_blocking(into, False)
+
+    def listen() -> None:
+        while heard := os.read(out, 1):
+            if heard[0] in numbers:
+                (hurry if stop.is_set() else stop).set()
+        os.close(out)
+
+    threading.Thread(target=listen, name="mnemon-signals", daemon=True).start()
+    woken = signal.set_wakeup_fd(into, warn_on_full_buffer=False)
+    before = {number: signal.signal(number, lambda *_: None) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        signal.set_wakeup_fd(woken)
+        os.close(into)
 
 
 class _Teller:
