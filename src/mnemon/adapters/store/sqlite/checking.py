@@ -39,6 +39,8 @@ class _Kept(NamedTuple):
 
     rowid: int
     partition: int
+    chars: int
+    marks: int
     term_count: int
     terms: str
     content_hash: str
@@ -52,9 +54,23 @@ class _Kept(NamedTuple):
         return cls(*row[-len(cls._fields) :])
 
 
-def _derived(entry: Entry) -> tuple[str, int, str]:
-    columns = entry_columns(entry)
-    return columns["terms"], columns["term_count"], columns["content_key"]
+class _Derived(NamedTuple):
+    """What a row holds that follows from the rest of it."""
+
+    terms: str
+    term_count: int
+    content_key: str
+    chars: int
+    marks: int
+
+    @classmethod
+    def by(cls, entry: Entry) -> _Derived:
+        columns = entry_columns(entry)
+        return cls(*(columns[name] for name in cls._fields))
+
+    @classmethod
+    def kept(cls, kept: _Kept) -> _Derived:
+        return cls(*(getattr(kept, name) for name in cls._fields))
 
 
 @dataclass(slots=True)
@@ -102,7 +118,7 @@ class _Check:
                 self.wrong("content", entry.id, "the text is not the one that was written")
             if self.commitments.get((entry.id, entry.version)) != commitment(kept.salt, entry.content):
                 self.wrong("content", entry.id, "the log does not vouch for this text")
-            if _derived(entry) != (kept.terms, kept.term_count, kept.content_key):
+            if _Derived.by(entry) != _Derived.kept(kept):
                 self.wrong("index", entry.id, "terms or key do not follow from the text", derived=True)
             if not kept.room_fits or kept.visibility != VISIBILITY[entry.state]:
                 self.wrong("partition", entry.id, "indexed in a partition that is not its own", derived=True)
@@ -289,7 +305,7 @@ def _reindexed(db: apsw.Connection) -> Iterator[tuple[int, int, list[str]]]:
     for row in all_rows(db, sql.ALL_ENTRIES):
         entry, kept = entry_of(row), _Kept.of(row)
         partition = partition_id(db, scope_id(db, entry.scope), entry)
-        expected = _derived(entry)
-        if (partition, *expected) != (kept.partition, kept.terms, kept.term_count, kept.content_key):
+        expected = _Derived.by(entry)
+        if (partition, expected) != (kept.partition, _Derived.kept(kept)):
             db.execute(sql.REINDEX_ENTRY, (partition, *expected, kept.rowid))
-        yield kept.rowid, partition, expected[0].split()
+        yield kept.rowid, partition, expected.terms.split()

@@ -12,18 +12,11 @@ import apsw
 from mnemon.adapters.store import rules
 from mnemon.adapters.store.sqlite import sql
 from mnemon.adapters.store.sqlite.query import all_rows, one_row, one_value
-from mnemon.adapters.store.sqlite.rows import (
-    anchor_text,
-    entry_columns,
-    entry_of,
-    micros,
-    snapshot,
-    tokens,
-    vector_checksum,
-)
+from mnemon.adapters.store.sqlite.rows import anchor_text, entry_columns, entry_of, snapshot, tokens, vector_checksum
 from mnemon.model.entry import Entry, Scope
 from mnemon.model.errors import Conflict
 from mnemon.model.frozen import dataclass
+from mnemon.model.moments import micros
 from mnemon.model.values import VISIBILITY
 from mnemon.ports.embedder import EmbeddingModel
 from mnemon.ports.store import DropEntry, Embedding, LinkAction, SaveEmbedding, SaveEntry, Transaction

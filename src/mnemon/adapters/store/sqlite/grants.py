@@ -9,9 +9,10 @@ import apsw
 
 from mnemon.adapters.store import rules
 from mnemon.adapters.store.sqlite.query import Row, all_rows, one_row, one_value
-from mnemon.adapters.store.sqlite.rows import json_list, micros, micros_or_none, moment, moment_or_none
+from mnemon.adapters.store.sqlite.rows import json_list
 from mnemon.model.answer import Answer
 from mnemon.model.grant import Capability, Grant, Reach
+from mnemon.model.moments import micros, micros_or_none, moment, moment_or_none
 from mnemon.model.values import Trust
 from mnemon.ports.access import AccessOperation, DropAnswer, ForgetAnswers, SaveAnswer, SaveGrant
 

@@ -15,18 +15,12 @@ from mnemon.adapters.store import rules
 from mnemon.adapters.store.sqlite import sql
 from mnemon.adapters.store.sqlite.entries import model_id
 from mnemon.adapters.store.sqlite.query import Row, all_rows, one_row, one_value
-from mnemon.adapters.store.sqlite.rows import (
-    json_list,
-    micros,
-    micros_or_none,
-    moment,
-    moment_or_none,
-    vector_checksum,
-)
+from mnemon.adapters.store.sqlite.rows import json_list, vector_checksum
 from mnemon.adapters.store.sqlite.vectors import VectorCache
 from mnemon.model.arrays import np
 from mnemon.model.errors import Conflict
 from mnemon.model.item import Item, ItemFilter, Place, item_id, path_text, value_text
+from mnemon.model.moments import micros, micros_or_none, moment, moment_or_none
 from mnemon.model.text import content_hash
 from mnemon.ports.embedder import EmbeddingModel, Vector
 from mnemon.ports.items import (

@@ -13,10 +13,11 @@ from mnemon.adapters.store import rules
 from mnemon.adapters.store.sqlite import pipeline_sql as sql
 from mnemon.adapters.store.sqlite import telemetry
 from mnemon.adapters.store.sqlite.query import Row, all_rows, one_row, one_value
-from mnemon.adapters.store.sqlite.rows import json_list, micros, micros_or_none, moment, moment_or_none
+from mnemon.adapters.store.sqlite.rows import json_list
 from mnemon.model.errors import Conflict
 from mnemon.model.ids import new_id
 from mnemon.model.job import Job, JobDraft, JobState
+from mnemon.model.moments import micros, micros_or_none, moment, moment_or_none
 from mnemon.ports.pipeline import CancelJob, FailJob, FinishJob, JournalStep, PostponeJob, ReviveJob
 
 

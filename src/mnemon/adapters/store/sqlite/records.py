@@ -12,10 +12,11 @@ import apsw
 from mnemon.adapters.store import rules
 from mnemon.adapters.store.sqlite import sql
 from mnemon.adapters.store.sqlite.query import all_rows, one_row, one_value
-from mnemon.adapters.store.sqlite.rows import json_list, micros, micros_or_none, moment, moment_or_none
+from mnemon.adapters.store.sqlite.rows import json_list
 from mnemon.model.conversation import Channel, Conversation, Note, Status, WorkspaceInfo
 from mnemon.model.entry import Document, NamedEntry
 from mnemon.model.errors import Conflict
+from mnemon.model.moments import micros, micros_or_none, moment, moment_or_none
 from mnemon.ports.store import (
     DropNotes,
     SaveChannel,

@@ -6,39 +6,21 @@ import hashlib
 import json
 import re
 from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
+from mnemon.model.card import chars
 from mnemon.model.entry import Category, Entry, GateVerdict, Scope, SourceLink, Transition
-from mnemon.model.errors import InvalidInput
 from mnemon.model.events import Actor, Event, canonical_json
+from mnemon.model.moments import micros, micros_or_none, moment, moment_or_none
 from mnemon.model.text import content_hash
 from mnemon.model.transcript import Quote
 from mnemon.model.values import Curator, Gate, Kind, Lifetime, Origin, State, Trust
 from mnemon.ports.store import Filters, index_terms, twin_key
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_MICROSECOND = timedelta(microseconds=1)
+FILED, EXEMPT = 1, 2  # the bits of a row's marks
 _PLAIN_TERM = re.compile(r"[a-z0-9]{1,64}")
-
-
-def micros(at: datetime) -> int:
-    if at.tzinfo is None:
-        raise InvalidInput(f"{at} has no time zone", fix="use an aware datetime")
-    return (at - _EPOCH) // _MICROSECOND
-
-
-def moment(value: int) -> datetime:
-    return _EPOCH + value * _MICROSECOND
-
-
-def micros_or_none(at: datetime | None) -> int | None:
-    return None if at is None else micros(at)
-
-
-def moment_or_none(value: int | None) -> datetime | None:
-    return None if value is None else moment(value)
 
 
 def anchor_text(scope: Scope) -> str:
@@ -89,7 +71,12 @@ def entry_columns(entry: Entry) -> dict[str, Any]:
         "importance": entry.importance,
         "created_at": micros(entry.created_at),
         "updated_at": micros(entry.updated_at),
+        "confirmed_at": micros(entry.confirmed_at),
+        "valid_at": micros_or_none(entry.valid_at),
+        "invalid_at": micros_or_none(entry.invalid_at),
         "version": entry.version,
+        "chars": chars(entry.content),
+        "marks": FILED * (entry.path is not None) + EXEMPT * entry.exempt,
         "term_count": len(terms),
         "tags": json_list(entry.tags),
         "terms": " ".join(terms),
@@ -105,14 +92,11 @@ def _rest(entry: Entry) -> dict[str, Any]:
     rest: dict[str, Any] = {
         "origin": [entry.origin.principal, entry.origin.surface, entry.origin.transport, int(entry.origin.trust)],
         "trust": int(entry.trust),
-        "confirmed_at": micros(entry.confirmed_at),
         "merged_count": entry.merged_count,
     }
     optional = {
         "category": [entry.category.confidence, entry.category.taxonomy] if entry.category else None,
         "gate": [str(entry.gate.verdict), entry.gate.confidence, entry.gate.reason] if entry.gate else None,
-        "valid_at": micros_or_none(entry.valid_at),
-        "invalid_at": micros_or_none(entry.invalid_at),
         "transition": _transition(entry.transition),
         "superseded_by": entry.superseded_by,
         "derived_from": list(entry.derived_from) or None,
@@ -138,8 +122,9 @@ _TRUSTS = {int(trust): trust for trust in Trust}
 
 def entry_of(row: tuple[Any, ...]) -> Entry:
     """An entry from the columns of `sql.ENTRY`, in their order."""
-    (id, tier, anchor, owner, state, kind, category, source, curator) = row[:9]
-    (lifetime, conversation, importance, created_at, updated_at, version, tags, content, rest_text) = row[9:18]
+    (id, tier, anchor, owner, state, kind, category, source, curator, lifetime, conversation) = row[:11]
+    (importance, created_at, updated_at, confirmed_at, valid_at, invalid_at) = row[11:17]
+    (version, tags, content, rest_text) = row[17:21]
     rest = json.loads(rest_text)
     return Entry(
         id=id,
@@ -154,15 +139,15 @@ def entry_of(row: tuple[Any, ...]) -> Entry:
         trust=_TRUSTS[rest["trust"]],
         created_at=moment(created_at),
         updated_at=moment(updated_at),
-        confirmed_at=moment(rest["confirmed_at"]),
+        confirmed_at=moment(confirmed_at),
         owner=owner,
         tags=() if tags == "[]" else tuple(json.loads(tags)),
         conversation=conversation,
         category=None if category is None else Category(category, *rest["category"]),
         gate=_gate_of(rest.get("gate")),
         merged_count=rest["merged_count"],
-        valid_at=moment_or_none(rest.get("valid_at")),
-        invalid_at=moment_or_none(rest.get("invalid_at")),
+        valid_at=moment_or_none(valid_at),
+        invalid_at=moment_or_none(invalid_at),
         state=_STATES[state],
         transition=_transition_of(rest.get("transition")),
         superseded_by=rest.get("superseded_by"),
@@ -194,8 +179,8 @@ def _transition_of(transition: list[Any] | None) -> Transition | None:
 
 
 # The columns of `sql.ENTRY` after id, tier and anchor, in its order.
-_SNAPSHOT = """owner state kind category source curator lifetime conversation importance created_at updated_at version
-tags content rest""".split()
+_SNAPSHOT = """owner state kind category source curator lifetime conversation importance created_at updated_at
+confirmed_at valid_at invalid_at version tags content rest""".split()
 
 
 def snapshot(entry: Entry, columns: dict[str, Any]) -> str:

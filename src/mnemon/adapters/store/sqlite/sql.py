@@ -80,10 +80,18 @@ VECTORS_REMOVED = "UPDATE partitions SET vectors = vectors - ?, removals = remov
 
 _ENTRY = """
 SELECT e.id, s.tier, s.anchor, e.owner, e.state, e.kind, e.category, e.source, e.curator,
-    e.lifetime, e.conversation, e.importance, e.created_at, e.updated_at, e.version, e.tags, e.content, e.rest
+    e.lifetime, e.conversation, e.importance, e.created_at, e.updated_at, e.confirmed_at, e.valid_at, e.invalid_at,
+    e.version, e.tags, e.content, e.rest
 FROM entries AS e JOIN scopes AS s ON s.id = e.scope_id
 """
 ENTRIES = _ENTRY + "WHERE e.id IN (SELECT value FROM json_each(?))"
+CARDS = """
+SELECT e.id, e.partition_id, e.kind, e.state, e.source, e.tags, e.category, e.conversation, e.importance,
+    e.created_at, e.confirmed_at, e.valid_at, e.invalid_at, e.chars, e.marks
+FROM entries AS e WHERE e.id IN (SELECT value FROM json_each(:ids))
+"""
+TEXTS = "SELECT id, content FROM entries WHERE id IN (SELECT value FROM json_each(?))"
+SCOPES = "SELECT p.id, s.tier, s.anchor FROM partitions AS p JOIN scopes AS s ON s.id = p.scope_id"
 STAMPS = "SELECT id, version FROM entries WHERE id IN (SELECT value FROM json_each(?))"
 ENTRIES_BY_ROW = _ENTRY + "WHERE e.rowid IN (SELECT value FROM json_each(?)) ORDER BY e.created_at DESC, e.rowid DESC"
 TWIN = (
@@ -106,20 +114,21 @@ RETIRE = "INSERT INTO retired (id) VALUES (?)"
 NEW_ENTRY = """
 INSERT INTO entries (
     id, partition_id, scope_id, owner, state, kind, category, source, curator, lifetime, conversation, importance,
-    created_at, updated_at, version, content_version, term_count, tags, terms, content_hash, content_key, salt,
-    content, rest
+    created_at, updated_at, confirmed_at, valid_at, invalid_at, version, content_version, term_count, chars, marks,
+    tags, terms, content_hash, content_key, salt, content, rest
 ) VALUES (
     :id, :partition_id, :scope_id, :owner, :state, :kind, :category, :source, :curator, :lifetime,
-    :conversation, :importance, :created_at, :updated_at, :version, :content_version, :term_count, :tags,
-    :terms, :content_hash, :content_key, :salt, :content, :rest
+    :conversation, :importance, :created_at, :updated_at, :confirmed_at, :valid_at, :invalid_at, :version,
+    :content_version, :term_count, :chars, :marks, :tags, :terms, :content_hash, :content_key, :salt, :content, :rest
 ) RETURNING rowid
 """
 REPLACE_ENTRY = """
 UPDATE entries SET
     partition_id = :partition_id, owner = :owner, state = :state, kind = :kind, category = :category,
     source = :source, curator = :curator, lifetime = :lifetime, conversation = :conversation,
-    importance = :importance, updated_at = :updated_at, version = :version,
-    content_version = :content_version, term_count = :term_count, tags = :tags, terms = :terms,
+    importance = :importance, updated_at = :updated_at, confirmed_at = :confirmed_at, valid_at = :valid_at,
+    invalid_at = :invalid_at, version = :version, content_version = :content_version, term_count = :term_count,
+    chars = :chars, marks = :marks, tags = :tags, terms = :terms,
     content_hash = :content_hash, content_key = :content_key, content = :content, rest = :rest
 WHERE id = :id
 RETURNING rowid
@@ -164,7 +173,7 @@ AND (:states IS NULL OR e.state IN (SELECT value FROM json_each(:states)))
 AND (:lifetimes IS NULL OR e.lifetime IN (SELECT value FROM json_each(:lifetimes)))
 AND (:conversations IS NULL OR e.conversation IN (SELECT value FROM json_each(:conversations)))
 AND (:min_importance IS NULL OR e.importance >= :min_importance)
-AND (:filed IS NULL OR (json_extract(e.rest, '$.path') IS NOT NULL) = :filed)
+AND (:filed IS NULL OR (e.marks & 1) = :filed)
 AND (:since IS NULL OR e.created_at >= :since)
 AND (:until IS NULL OR e.created_at < :until)
 AND (:tags IS NULL OR NOT EXISTS (
@@ -177,6 +186,7 @@ NEWEST = (
     + _FILTERS
     + "ORDER BY e.created_at DESC, e.rowid DESC LIMIT :limit"
 )
+CARDS_ADMITTED = CARDS + _FILTERS
 ADMITTED = "SELECT e.rowid FROM entries AS e WHERE e.partition_id = :partition" + _FILTERS
 
 # Keywords
@@ -397,8 +407,9 @@ INTEGRITY = "PRAGMA integrity_check"
 FOREIGN_KEYS = "PRAGMA foreign_key_check"
 ALL_ENTRIES = """
 SELECT e.id, s.tier, s.anchor, e.owner, e.state, e.kind, e.category, e.source, e.curator,
-    e.lifetime, e.conversation, e.importance, e.created_at, e.updated_at, e.version, e.tags, e.content, e.rest,
-    e.rowid, e.partition_id, e.term_count, e.terms, e.content_hash, e.content_key, e.salt,
+    e.lifetime, e.conversation, e.importance, e.created_at, e.updated_at, e.confirmed_at, e.valid_at, e.invalid_at,
+    e.version, e.tags, e.content, e.rest,
+    e.rowid, e.partition_id, e.chars, e.marks, e.term_count, e.terms, e.content_hash, e.content_key, e.salt,
     p.scope_id = e.scope_id AND p.owner = e.owner, p.visibility
 FROM entries AS e LEFT JOIN scopes AS s ON s.id = e.scope_id LEFT JOIN partitions AS p ON p.id = e.partition_id
 ORDER BY e.rowid
@@ -442,7 +453,9 @@ ORDER BY v.seq
 DROP_ITEM_VECTOR = "DELETE FROM item_vectors WHERE seq = ?"
 ITEM_VECTORS_REMOVED_SOMEWHERE = "UPDATE item_spaces SET removals = removals + 1"
 EMPTY_PREFIXES = "DELETE FROM item_prefixes"
-REINDEX_ENTRY = "UPDATE entries SET partition_id = ?, terms = ?, term_count = ?, content_key = ? WHERE rowid = ?"
+REINDEX_ENTRY = """
+UPDATE entries SET partition_id = ?, terms = ?, term_count = ?, content_key = ?, chars = ?, marks = ? WHERE rowid = ?
+"""
 EMPTY_INDEX = "INSERT INTO fts (fts) VALUES ('delete-all')"
 
 # DROP TABLE of a virtual table needs its shadow tables to be there; a vandalised index may lack any of them.

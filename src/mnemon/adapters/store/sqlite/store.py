@@ -18,16 +18,7 @@ from mnemon.adapters.store.sqlite.connection import Connections
 from mnemon.adapters.store.sqlite.decoded import EntryCache
 from mnemon.adapters.store.sqlite.opening import Migration, Opening, Role, migrations, open_files
 from mnemon.adapters.store.sqlite.query import all_rows, one_row
-from mnemon.adapters.store.sqlite.rows import (
-    anchor_text,
-    entry_of,
-    entry_of_snapshot,
-    event_of,
-    json_list,
-    micros,
-    moment,
-    scope_of,
-)
+from mnemon.adapters.store.sqlite.rows import anchor_text, entry_of, entry_of_snapshot, event_of, json_list, scope_of
 from mnemon.adapters.store.sqlite.vectors import OF_ITEMS, VectorCache
 from mnemon.model.amendment import Amendment, AmendmentState
 from mnemon.model.answer import Answer
@@ -38,6 +29,7 @@ from mnemon.model.events import Event
 from mnemon.model.grant import Grant
 from mnemon.model.item import Item, Place
 from mnemon.model.job import Job, JobState
+from mnemon.model.moments import micros, moment
 from mnemon.model.scrub import Extent, Holdings
 from mnemon.model.telemetry import DayTally, Point, PointQuery, Spending, Tally
 from mnemon.model.text import TOKENIZER_VERSION

@@ -11,7 +11,7 @@ import apsw
 from mnemon.adapters.store import rules
 from mnemon.adapters.store.sqlite import pipeline_sql as sql
 from mnemon.adapters.store.sqlite.query import all_rows
-from mnemon.adapters.store.sqlite.rows import micros, micros_or_none, moment
+from mnemon.model.moments import micros, micros_or_none, moment
 from mnemon.model.telemetry import DayTally, Point, PointQuery, Spending, Tally
 
 

@@ -11,9 +11,10 @@ import apsw
 from mnemon.adapters.store import rules
 from mnemon.adapters.store.sqlite import pipeline_sql as sql
 from mnemon.adapters.store.sqlite.query import Row, all_rows, one_row, one_value
-from mnemon.adapters.store.sqlite.rows import json_list, micros, micros_or_none, moment, moment_or_none, token, tokens
+from mnemon.adapters.store.sqlite.rows import json_list, token, tokens
 from mnemon.model.amendment import Amendment, AmendmentState
 from mnemon.model.errors import Conflict
+from mnemon.model.moments import micros, micros_or_none, moment, moment_or_none
 from mnemon.model.text import content_hash, terms
 from mnemon.model.transcript import Progress, Transcript, Utterance
 from mnemon.ports.pipeline import KeepUtterances, Said, SaveAmendment, SaveTranscript

@@ -58,9 +58,14 @@ CREATE TABLE entries (
     importance REAL NOT NULL,
     created_at INTEGER NOT NULL,
     updated_at INTEGER NOT NULL,
+    confirmed_at INTEGER NOT NULL,
+    valid_at INTEGER,
+    invalid_at INTEGER,
     version INTEGER NOT NULL,
     content_version INTEGER NOT NULL,
     term_count INTEGER NOT NULL,
+    chars INTEGER NOT NULL, -- of the text; 0 if it is blank
+    marks INTEGER NOT NULL, -- 1: a file, 2: exempt from fading
     tags TEXT NOT NULL,
     terms TEXT NOT NULL,
     content_hash TEXT NOT NULL,
