@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from mnemon.model.frozen import dataclass
+from mnemon.model.frozen import OFTEN, dataclass
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +69,14 @@ WRONG: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
     (("a",), {"other": 1}),
     (("a", 4, [1], "n", "s", "more"), {}),
 ]
+
+
+@pytest.fixture(params=["seldom", "often"], autouse=True, scope="module")
+def made(request: pytest.FixtureRequest) -> None:
+    """Everything holds of the first instances of a class, and then of one of many, which compiled code makes."""
+    if request.param == "often":
+        for _ in range(OFTEN + 1):
+            Own("a"), Single(1), Empty(), Checked(1)
 
 
 @pytest.mark.parametrize(("args", "named"), CALLS)

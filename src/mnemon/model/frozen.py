@@ -1,7 +1,8 @@
 """The dataclass of frozen values, as `dataclasses` has it, in a quarter of the time to make.
 
 `dataclasses` compiles six methods for every class, and the engine has more than a hundred: a third of the time that
-a hook takes would be that. Here the methods are closures over the names of the fields. What comes out is a dataclass
+a hook takes would be that. Here the methods are closures over the names of the fields; only a class that is made
+often has its `__init__` compiled after all, since that is several times as fast to call. What comes out is a dataclass
 in every other way (`fields`, `replace`, `match`), and a type checker sees nothing but the standard decorator.
 """
 
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 __all__ = ["dataclass"]
 
 Made = TypeVar("Made")
+OFTEN = 256  # instances of a class, by when compiling has paid for itself
 
 if TYPE_CHECKING:
     from dataclasses import dataclass
@@ -46,8 +48,11 @@ def _filling(made: type[Any], fields: Sequence[dataclasses.Field[Any]]) -> Calla
     """The `__init__`: values in order, values by name, then what has a default."""
     puts = [getattr(made, field.name).__set__ for field in fields]
     count, check = len(fields), getattr(made, "__post_init__", None)
+    calls = iter(range(OFTEN))
 
     def fill(self: Any, /, *args: Any, **named: Any) -> None:
+        if next(calls, None) is None:
+            made.__init__ = _compiled(made, fields)
         for put, value in zip(puts, args, strict=False):
             put(self, value)
         if named or len(args) != count:
@@ -59,6 +64,23 @@ def _filling(made: type[Any], fields: Sequence[dataclasses.Field[Any]]) -> Calla
             check(self)
 
     return fill
+
+
+def _compiled(made: type[Any], fields: Sequence[dataclasses.Field[Any]]) -> Callable[..., None]:
+    """The same `__init__` as the standard library compiles it, borrowed from a class that it makes of these fields."""
+    namespace = {name: value for name, value in vars(made).items() if name == "__post_init__"}
+    like = [(field.name, Any, _afresh(field)) for field in fields]
+    standard = dataclasses.make_dataclass(
+        made.__name__, like, frozen=True, repr=False, eq=False, match_args=False, namespace=namespace
+    )
+    filling: Callable[..., None] = vars(standard)["__init__"]
+    return filling
+
+
+def _afresh(field: dataclasses.Field[Any]) -> Any:
+    if field.default_factory is not MISSING:
+        return dataclasses.field(default_factory=field.default_factory)
+    return dataclasses.field(default=field.default)
 
 
 class _Signature:
