@@ -12,7 +12,7 @@ from mnemon.model.errors import Conflict, InvalidInput, NotFound, Refused
 from mnemon.model.text import content_key
 from mnemon.model.values import SHARED, Curator, Gate, Kind, Lifetime, Origin, State, Trust, Visibility
 from mnemon.ports.store import DropEntry, LinkAction, Selection, Store
-from tests.helpers.stores import NOW, OPEN, ROOM, WORK, change, commit, entry, later, move, put, stored, unit
+from tests.helpers.stores import MODEL, NOW, OPEN, ROOM, WORK, change, commit, entry, later, move, put, stored, unit
 
 
 def test_an_entry_is_read_back_as_it_was_written(store: Store) -> None:
@@ -290,3 +290,38 @@ def test_what_an_entry_replaced_is_found(store: Store) -> None:
     assert store.replaced_by(other.id) == []
     commit(store, change(stored(store, old), superseded_by=None, state=State.ACTIVE))
     assert [e.id for e in store.replaced_by(new.id)] == [older.id]
+
+
+@pytest.mark.parametrize("fault", ["known id", "id twice", "used id", "known text", "text twice", "vector"])
+def test_one_fault_among_many_new_entries_undoes_them_all(store: Store, fault: str) -> None:
+    """M3, T03: many entries in one transaction are refused for the same reasons as one, and none is left behind."""
+    gone, known = entry("gone"), entry("known text")
+    commit(store, put(gone), put(known))
+    commit(store, DropEntry(gone.id, 1, "scope ended"))
+    many = [put(entry(f"fact number {n}"), unit(1, n, 0, 0)) for n in range(5)]
+    wrong = {
+        "known id": put(replace(known, content="other")),
+        "id twice": put(replace(many[1].entry, content="other")),
+        "used id": put(replace(gone, content="other")),
+        "known text": put(entry("Known text.")),
+        "text twice": put(entry("Fact number 1")),
+        "vector": put(entry("other"), unit(1, 0, 0)),
+    }[fault]
+    before = store.head()
+    with pytest.raises(InvalidInput if fault == "vector" else Conflict):
+        commit(store, *many[:3], wrong, *many[3:])
+    assert store.head() == before
+    assert store.entries(save.entry.id for save in many) == {}
+    commit(store, *many)
+    assert len(store.entries(save.entry.id for save in many)) == 5
+
+
+def test_numbers_of_rows_are_never_used_again(store: Store) -> None:
+    """T23: what comes after a dropped entry finds nothing of it, vectors and index terms included."""
+    first, last = entry("first thing"), entry("last thing")
+    commit(store, put(first, unit(1, 0, 0, 0)), put(last, unit(0, 1, 0, 0)))
+    commit(store, DropEntry(last.id, 1, "scope ended"))
+    new = entry("newest remark")
+    commit(store, put(new))
+    assert [row.id for row in store.keyword(OPEN, ["thing"], 10).rows] == [first.id]
+    assert [n.id for n in store.nearest(OPEN, MODEL, unit(0, 1, 0, 0), 10)] == [first.id]

@@ -118,6 +118,15 @@ def test_the_ledger_is_in_the_event(store: Store) -> None:
     assert store.events()[0].detail["ledger"] == [verdict.plain()]
 
 
+def test_details_verify_as_they_are_read_back(store: Store) -> None:
+    """T24: numbers as keys and tuples are text and lists in a file; the seal is of what will be read."""
+    detail = {"by": {10: "ten", 9: ("a", "b")}, "of": [{2: 1}]}
+    commit(store, Record(EventDraft("note.made", "x", detail)))
+    (event,) = store.events()
+    assert event.detail == {"by": {"10": "ten", "9": ["a", "b"]}, "of": [{"2": 1}]}
+    assert chain_faults([event]) == []
+
+
 @pytest.mark.parametrize("kind", ["stale", "twin", "missing note"])
 def test_a_batch_that_fails_leaves_nothing(store: Store, kind: str) -> None:
     """T01: if the last operation fails, no row, index, vector, record or event of the others is there."""

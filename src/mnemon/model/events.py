@@ -63,21 +63,35 @@ def seal(draft: EventDraft, *, seq: int, at: datetime, actor: Actor, previous: s
 
 
 def _digest(draft: EventDraft, seq: int, at: datetime, actor: Actor, previous: str) -> str:
-    body = [
-        previous,
-        seq,
-        at.isoformat(),
-        [actor.principal, actor.surface, actor.transport],
-        draft.action,
-        draft.subject,
-        draft.detail,
-    ]
-    return hashlib.sha256(canonical_json(body).encode("utf-8")).hexdigest()
+    return Stamp(at, actor).digest(draft, canonical_json(draft.detail), seq, previous)
+
+
+class Stamp:
+    """When and by whom, spelled once for all the events of a transaction."""
+
+    __slots__ = ("_spelled", "at", "who")
+
+    def __init__(self, at: datetime, actor: Actor) -> None:
+        self.at = at.isoformat()
+        self.who = (actor.principal, actor.surface, actor.transport)
+        self._spelled = f"{canonical_json(self.at)},{canonical_json(self.who)}"
+
+    def digest(self, draft: EventDraft, detail: str, seq: int, previous: str) -> str:
+        """The seal of an event whose detail is given in its canonical spelling.
+
+        It is that of the list of all seven parts, put together from spellings that are there already.
+        """
+        named = f"{canonical_json(draft.action)},{canonical_json(draft.subject)}"
+        body = f"[{canonical_json(previous)},{seq},{self._spelled},{named},{detail}]"
+        return hashlib.sha256(body.encode("utf-8")).hexdigest()
+
+
+_CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 
 def canonical_json(value: Any) -> str:
     """One spelling for one value, so that digests can be recomputed anywhere."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return _CANONICAL.encode(value)
 
 
 # Redaction: a scrub may empty events. Their place, time, actor and action stay, and so do their seals.

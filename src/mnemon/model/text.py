@@ -25,6 +25,7 @@ _UNSPACED = (
 _MARKS = "\u0483-\u0489\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff\u0f00-\u0fff"
 _RUNS = re.compile(rf"[{_UNSPACED}]+|(?:[^\W_{_UNSPACED}]|[{_MARKS}])+")
 _UNSPACED_RUN = re.compile(rf"[{_UNSPACED}]")
+_PLAIN_RUNS = re.compile("[a-z0-9]+")
 _APOSTROPHES = re.compile("['’ʼ`]")
 _ACCENTS = re.compile("[\u0300-\u036f]")
 _SPACES = re.compile(r"\s+")
@@ -66,7 +67,7 @@ def content_hash(text: str) -> str:
 
 def commitment(salt: bytes, text: str) -> str:
     """Proof of a text for the event log. Salted, so that a log that outlives an erasure cannot be guessed from."""
-    return hmac.new(salt, text.encode("utf-8"), hashlib.sha256).hexdigest()
+    return hmac.digest(salt, text.encode("utf-8"), "sha256").hex()
 
 
 @lru_cache(maxsize=50_000)
@@ -76,8 +77,11 @@ def _stem(word: str) -> str:
 
 def words(text: str) -> list[str]:
     """Folded words in order; unspaced scripts give characters and overlapping pairs. Nothing is dropped or stemmed."""
+    folded = fold(text)
+    if folded.isascii():
+        return _PLAIN_RUNS.findall(folded.replace("'", "").replace("`", ""))
     out: list[str] = []
-    for run in _RUNS.findall(_APOSTROPHES.sub("", fold(text))):
+    for run in _RUNS.findall(_APOSTROPHES.sub("", folded)):
         if _UNSPACED_RUN.match(run):
             out.extend(run)
             out.extend(run[i : i + 2] for i in range(len(run) - 1))
@@ -88,6 +92,18 @@ def words(text: str) -> list[str]:
 
 def terms(text: str) -> list[str]:
     """Index terms in order: stemmed, stop words out. If a text is nothing but stop words, they are its terms."""
+    return list(_short_terms(text)) if len(text) <= _SHORT else _terms(text)
+
+
+_SHORT = 1000  # characters of a text whose terms are worth keeping at hand: a write asks for them several times
+
+
+@lru_cache(maxsize=2048)
+def _short_terms(text: str) -> tuple[str, ...]:
+    return tuple(_terms(text))
+
+
+def _terms(text: str) -> list[str]:
     found = words(text)
     kept = [w for w in found if w not in STOP_WORDS] or found
     return [_stem(w) for w in kept]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -14,6 +14,7 @@ from mnemon.model.arrays import np
 from mnemon.model.conversation import Conversation, Note
 from mnemon.model.entry import Entry
 from mnemon.model.errors import Conflict, InvalidInput, InvalidTransition, LostClaim, NotFound, Refused
+from mnemon.model.events import canonical_json
 from mnemon.model.job import FINISHED, JobState
 from mnemon.model.telemetry import Point
 from mnemon.model.values import VISIBILITY, State
@@ -88,6 +89,17 @@ def check_conversation(before: Conversation, after: Conversation) -> None:
             raise Refused(f"the {name} of conversation {before.id} is fixed", fix="start a new conversation")
 
 
+def checked_vectors(embeddings: Sequence[Embedding]) -> list[bytes]:
+    """The bytes of many vectors, each as `checked_vector` has it; those of one model are looked at together."""
+    if len({embedding.model for embedding in embeddings}) == 1:
+        dimensions = embeddings[0].model.dimensions
+        with suppress(ValueError):  # of different lengths: one of them is wrong, and below it is said which
+            rows = np.array([embedding.vector for embedding in embeddings], dtype="<f4")
+            if rows.shape == (len(embeddings), dimensions) and np.isfinite(rows).all():
+                return [row.tobytes() for row in rows]
+    return [checked_vector(embedding).tobytes() for embedding in embeddings]
+
+
 def checked_vector(embedding: Embedding) -> Vector:
     """The vector as little-endian float32, a copy of our own; refused if it is not one of its model."""
     vector = np.array(embedding.vector, dtype="<f4")
@@ -107,7 +119,25 @@ def plain_json(value: Any) -> Any:
     try:
         return json.loads(json.dumps(value))
     except (TypeError, ValueError) as error:
-        raise InvalidInput(f"not a JSON value: {error}", fix="use strings, numbers, lists and dicts") from None
+        raise _not_json(error) from None
+
+
+def plain_text(value: Any) -> str:
+    """A value's canonical spelling as it will be read back: a tuple is a list then, and a number as a key is text."""
+    try:
+        return canonical_json(value if _keyed_by_text(value) else plain_json(value))
+    except (TypeError, ValueError) as error:
+        raise _not_json(error) from None
+
+
+def _keyed_by_text(value: Any) -> bool:
+    if isinstance(value, dict):
+        return all(isinstance(key, str) for key in value) and _keyed_by_text(list(value.values()))
+    return all(_keyed_by_text(part) for part in value if isinstance(part, dict | list | tuple))
+
+
+def _not_json(error: Exception) -> InvalidInput:
+    return InvalidInput(f"not a JSON value: {error}", fix="use strings, numbers, lists and dicts")
 
 
 def check_note(operation: SaveNote, before: Note | None) -> None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterable
 from datetime import datetime
+from itertools import groupby
+from typing import Any
 
 import apsw
 
 from mnemon.adapters.store import rules
 from mnemon.adapters.store.sqlite import grants, items, jobs, records, scrubbing, sql, telemetry, transcripts
 from mnemon.adapters.store.sqlite.entries import EntryWriter
+from mnemon.adapters.store.sqlite.numbers import Numbers
 from mnemon.adapters.store.sqlite.query import all_rows
-from mnemon.model.events import EventDraft, canonical_json, seal
+from mnemon.model.events import EventDraft, Stamp
 from mnemon.ports.access import DropAnswer, ForgetAnswers, SaveAnswer, SaveGrant
 from mnemon.ports.items import DropItem, SaveItem, SaveItemVectors
 from mnemon.ports.pipeline import (
@@ -53,37 +56,53 @@ from mnemon.ports.store import (
 
 def run(db: apsw.Connection, transaction: Transaction, secret: bytes) -> None:
     """Inside an open write transaction; raises to have all of it undone."""
-    writer = EntryWriter(db, transaction)
-    seq, digest = head = _head(db)
-    for given in transaction.operations:
-        operation = scrubbing.take(db, given) if isinstance(given, Scrub) else given
-        salt = _run(db, writer, operation, transaction.at) or secret
-        draft = describe(operation, salt)
-        if draft is not None:
-            seq, digest = _append(db, transaction, draft, seq + 1, digest)
-        if isinstance(operation, Scrub):
-            scrubbing.seal(db, operation, seq)
-            writer.ids.clear()
-    if (seq, digest) != head:
-        db.execute(sql.SET_HEAD, (seq, digest))
+    writer = EntryWriter(db, transaction, Numbers(db))
+    log = _Log(db, transaction)
+    for new, group in groupby(transaction.operations, _is_new):
+        if new:
+            saves = [operation for operation in group if isinstance(operation, SaveEntry)]
+            log.add(map(describe, saves, writer.add(saves)))
+        else:
+            for operation in group:
+                _change(db, writer, log, operation, secret)
+    log.close()
 
 
-def _head(db: apsw.Connection) -> tuple[int, str]:
-    seq, digest = all_rows(db, sql.HEAD)[0]
-    return seq, digest
+def _is_new(operation: Operation) -> bool:
+    return isinstance(operation, SaveEntry) and not operation.expect
 
 
-def _append(
-    db: apsw.Connection, transaction: Transaction, draft: EventDraft, seq: int, previous: str
-) -> tuple[int, str]:
-    # Sealed as it will be read back: a tuple is a list then, and a number as a key is text.
-    plain = replace(draft, detail=rules.plain_json(draft.detail))
-    event = seal(plain, seq=seq, at=transaction.at, actor=transaction.actor, previous=previous)
-    actor = event.actor
-    who = (actor.principal, actor.surface, actor.transport)
-    what = (event.action, event.subject, canonical_json(event.detail))
-    db.execute(sql.NEW_EVENT, (seq, event.at.isoformat(), *who, *what, previous, event.digest))
-    return seq, event.digest
+def _change(db: apsw.Connection, writer: EntryWriter, log: _Log, given: Operation, secret: bytes) -> None:
+    operation = scrubbing.take(db, given) if isinstance(given, Scrub) else given
+    salt = _run(db, writer, operation, writer.transaction.at) or secret
+    log.add([describe(operation, salt)])
+    if isinstance(operation, Scrub):
+        scrubbing.seal(db, operation, log.seq)
+        writer.numbers.clear()
+
+
+class _Log:
+    """The end of the chain of events, as one transaction makes it longer."""
+
+    def __init__(self, db: apsw.Connection, transaction: Transaction) -> None:
+        self._db = db
+        self._stamp = Stamp(transaction.at, transaction.actor)
+        ((self.seq, self._digest),) = all_rows(db, sql.HEAD)
+        self._first = self.seq
+
+    def add(self, drafts: Iterable[EventDraft | None]) -> None:
+        self._db.executemany(sql.NEW_EVENT, [self._sealed(draft) for draft in drafts if draft is not None])
+
+    def _sealed(self, draft: EventDraft) -> tuple[Any, ...]:
+        detail, previous = rules.plain_text(draft.detail), self._digest
+        self.seq += 1
+        self._digest = self._stamp.digest(draft, detail, self.seq, previous)
+        stamp = self._stamp
+        return self.seq, stamp.at, *stamp.who, draft.action, draft.subject, detail, previous, self._digest
+
+    def close(self) -> None:
+        if self.seq > self._first:
+            self._db.execute(sql.SET_HEAD, (self.seq, self._digest))
 
 
 def _run(db: apsw.Connection, writer: EntryWriter, operation: Operation, at: datetime) -> bytes | None:

@@ -12,8 +12,8 @@ from typing import NamedTuple
 import apsw
 
 from mnemon.adapters.store.sqlite import grants, pipeline_sql, sql, transcripts
-from mnemon.adapters.store.sqlite.entries import partition_id, scope_id
 from mnemon.adapters.store.sqlite.items import namespace_of, prefixes
+from mnemon.adapters.store.sqlite.numbers import partition_id, scope_id
 from mnemon.adapters.store.sqlite.query import Row, all_rows, one_value, stream
 from mnemon.adapters.store.sqlite.rows import (
     entry_columns,

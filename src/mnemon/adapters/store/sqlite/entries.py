@@ -1,24 +1,20 @@
-"""Writing entries: the row, its version, its index terms, its vectors and its partition's counts together."""
+"""Changing entries: the row, its version, its index terms, its vectors and its partition's counts together."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
-from secrets import token_bytes
 from typing import Any, NamedTuple
 
 import apsw
 
 from mnemon.adapters.store import rules
-from mnemon.adapters.store.sqlite import sql
+from mnemon.adapters.store.sqlite import adding, sql
+from mnemon.adapters.store.sqlite.numbers import Numbers
 from mnemon.adapters.store.sqlite.query import all_rows, one_row, one_value
-from mnemon.adapters.store.sqlite.rows import anchor_text, entry_columns, entry_of, snapshot, tokens, vector_checksum
-from mnemon.model.entry import Entry, Scope
-from mnemon.model.errors import Conflict
+from mnemon.adapters.store.sqlite.rows import entry_columns, entry_of, snapshot, tokens, vector_checksum
+from mnemon.model.entry import Entry
 from mnemon.model.frozen import dataclass
 from mnemon.model.moments import micros
-from mnemon.model.values import VISIBILITY
-from mnemon.ports.embedder import EmbeddingModel
 from mnemon.ports.store import DropEntry, Embedding, LinkAction, SaveEmbedding, SaveEntry, Transaction
 
 
@@ -35,49 +31,33 @@ class _Place(NamedTuple):
     salt: bytes
 
 
-def scope_id(db: apsw.Connection, scope: Scope) -> int:
-    return _id(db, sql.SCOPE_ID, sql.NEW_SCOPE, (scope.tier, anchor_text(scope)))
-
-
-def partition_id(db: apsw.Connection, scope: int, entry: Entry) -> int:
-    key = (scope, str(VISIBILITY[entry.state]), entry.owner)
-    return _id(db, sql.PARTITION_ID, sql.NEW_PARTITION, key)
-
-
-def model_id(db: apsw.Connection, model: EmbeddingModel) -> int:
-    return _id(db, sql.MODEL_ID, sql.NEW_MODEL, (model.name, model.dimensions, model.digest))
-
-
-def _id(db: apsw.Connection, find: str, insert: str, key: Sequence[Any]) -> int:
-    found = one_value(db, find, key)
-    return int(found if found is not None else all_rows(db, insert, key)[0][0])
-
-
 @dataclass(frozen=True, slots=True)
 class EntryWriter:
     """Runs the operations on entries inside an open write transaction."""
 
     db: apsw.Connection
     transaction: Transaction
-    ids: dict[tuple[Any, ...], int] = field(default_factory=dict)  # of scopes, partitions and models, once looked up
+    numbers: Numbers
+
+    def add(self, operations: Sequence[SaveEntry]) -> list[bytes]:
+        """Insert; the answers are the salts for the commitments in their events."""
+        return adding.add(self.db, self.numbers, self.transaction, operations)
 
     def save(self, operation: SaveEntry) -> bytes:
-        """Insert or replace; the answer is the salt for the commitment in its event."""
+        """Replace the version before; the answer is the salt for the commitment in its event."""
         entry = rules.stored(operation.entry, operation.expect + 1)
         place = self._place(entry.id)
         rules.check_version("entry", entry.id, place.version if place else None, operation.expect)
         if place is None:
-            if one_value(self.db, sql.RETIRED, (entry.id,)):
-                raise Conflict(f"id {entry.id} was used before", fix="make a new id")
-        else:
-            rules.check_revision(entry_of(self._one(sql.ENTRY, entry.id)), entry)
+            raise rules.missing("entry", entry.id)
+        rules.check_revision(entry_of(self._one(sql.ENTRY, entry.id)), entry)
         columns = self._columns(entry, place)
-        self._refuse_twin(entry, columns)
-        (rowid,) = self._one(sql.REPLACE_ENTRY if place else sql.NEW_ENTRY, columns)
-        self._add_version(rowid, entry, columns, operation)
-        self._index(rowid, place, columns)
-        self._carry_vectors(rowid, place, columns, operation.embedding)
-        return bytes(columns["salt"])
+        adding.refuse_twin(self.db, entry, columns)
+        self._one(sql.REPLACE_ENTRY, columns)
+        self._add_version(place.rowid, entry, columns, operation)
+        self._index(place, columns)
+        self._carry_vectors(place, columns, operation.embedding)
+        return place.salt
 
     def drop(self, operation: DropEntry) -> None:
         place = self._place(operation.id)
@@ -96,7 +76,7 @@ class EntryWriter:
         vector = rules.checked_vector(operation.embedding).tobytes()
         place = self._place(operation.id)
         if place is not None and place.content_version <= operation.version <= place.version:
-            model = model_id(self.db, operation.embedding.model)
+            model = self.numbers.model(operation.embedding.model)
             checksum = vector_checksum(place.content_hash, vector)
             self._put_vector(place.rowid, model, place.partition, checksum, vector)
 
@@ -119,37 +99,15 @@ class EntryWriter:
         rows = all_rows(self.db, statement, values)  # to the end: RETURNING holds the statement open
         return tuple(rows[0])
 
-    def _columns(self, entry: Entry, place: _Place | None) -> dict[str, Any]:
+    def _columns(self, entry: Entry, place: _Place) -> dict[str, Any]:
         columns = entry_columns(entry)
-        same_text = place is not None and place.content_hash == columns["content_hash"]
-        scope, partition = self._room(entry)
+        same_text = place.content_hash == columns["content_hash"]
+        scope, partition = self.numbers.room(entry)
         return columns | {
             "scope_id": scope,
             "partition_id": partition,
-            "content_version": place.content_version if place and same_text else entry.version,
-            "salt": place.salt if place else token_bytes(16),
+            "content_version": place.content_version if same_text else entry.version,
         }
-
-    def _room(self, entry: Entry) -> tuple[int, int]:
-        """The numbers of an entry's scope and partition; a batch mostly goes to one."""
-        place = (entry.scope, entry.owner, VISIBILITY[entry.state])
-        if (entry.scope,) not in self.ids:
-            self.ids[entry.scope,] = scope_id(self.db, entry.scope)
-        scope = self.ids[entry.scope,]
-        if place not in self.ids:
-            self.ids[place] = partition_id(self.db, scope, entry)
-        return scope, self.ids[place]
-
-    def _model(self, model: EmbeddingModel) -> int:
-        if (model,) not in self.ids:
-            self.ids[model,] = model_id(self.db, model)
-        return self.ids[model,]
-
-    def _refuse_twin(self, entry: Entry, columns: dict[str, Any]) -> None:
-        if entry.state in rules.TWIN_STATES:
-            key = (columns["scope_id"], entry.owner, columns["content_key"], entry.id)
-            if one_value(self.db, sql.TWIN_ID, key) is not None:
-                raise rules.twin_conflict(entry)
 
     def _add_version(self, rowid: int, entry: Entry, columns: dict[str, Any], operation: SaveEntry) -> None:
         actor, at = str(self.transaction.actor), micros(self.transaction.at)
@@ -158,13 +116,12 @@ class EntryWriter:
 
     # Keyword index
 
-    def _index(self, rowid: int, before: _Place | None, columns: dict[str, Any]) -> None:
+    def _index(self, before: _Place, columns: dict[str, Any]) -> None:
         partition, terms = columns["partition_id"], columns["terms"]
-        if before is not None:
-            if (before.partition, before.terms) == (partition, terms):
-                return
-            self._unindex(before)
-        self.db.execute(sql.FEED, (rowid, tokens(partition, terms.split())))
+        if (before.partition, before.terms) == (partition, terms):
+            return
+        self._unindex(before)
+        self.db.execute(sql.FEED, (before.rowid, tokens(partition, terms.split())))
         self.db.execute(sql.RESIZE, (1, columns["term_count"], partition))
 
     def _unindex(self, place: _Place) -> None:
@@ -173,22 +130,18 @@ class EntryWriter:
 
     # Vectors
 
-    def _carry_vectors(
-        self, rowid: int, before: _Place | None, columns: dict[str, Any], embedding: Embedding | None
-    ) -> None:
+    def _carry_vectors(self, before: _Place, columns: dict[str, Any], embedding: Embedding | None) -> None:
         """Vectors follow their entry to another partition, and go with the text they were computed from."""
-        partition, text_hash = columns["partition_id"], columns["content_hash"]
-        if before is not None and (before.partition, before.content_hash) != (partition, text_hash):
+        rowid, partition, text_hash = before.rowid, columns["partition_id"], columns["content_hash"]
+        if (before.partition, before.content_hash) != (partition, text_hash):
             taken = self._take_vectors(rowid)
             if before.content_hash == text_hash:
                 for model, _, checksum, vector in taken:
                     self._put_vector(rowid, model, partition, checksum, vector)
         if embedding is not None:
             blob = rules.checked_vector(embedding).tobytes()
-            model = self._model(embedding.model)
-            if before is not None:
-                self._take_vector(rowid, model)
-            self._add_vector(rowid, model, partition, vector_checksum(text_hash, blob), blob)
+            model = self.numbers.model(embedding.model)
+            self._put_vector(rowid, model, partition, vector_checksum(text_hash, blob), blob)
 
     def _take_vectors(self, rowid: int) -> list[tuple[Any, ...]]:
         taken = all_rows(self.db, sql.TAKE_VECTORS, (rowid,))
@@ -197,13 +150,7 @@ class EntryWriter:
         return taken
 
     def _put_vector(self, rowid: int, model: int, partition: int, checksum: str, vector: bytes) -> None:
-        self._take_vector(rowid, model)
-        self._add_vector(rowid, model, partition, checksum, vector)
-
-    def _take_vector(self, rowid: int, model: int) -> None:
         for (left,) in all_rows(self.db, sql.TAKE_VECTOR, (rowid, model)):
             self.db.execute(sql.VECTORS_REMOVED, (1, left))
-
-    def _add_vector(self, rowid: int, model: int, partition: int, checksum: str, vector: bytes) -> None:
         self.db.execute(sql.NEW_VECTOR, (rowid, model, partition, checksum, vector))
         self.db.execute(sql.VECTORS_ADDED, (1, partition))

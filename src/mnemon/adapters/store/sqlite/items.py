@@ -13,7 +13,7 @@ import apsw
 
 from mnemon.adapters.store import rules
 from mnemon.adapters.store.sqlite import sql
-from mnemon.adapters.store.sqlite.entries import model_id
+from mnemon.adapters.store.sqlite.numbers import model_id
 from mnemon.adapters.store.sqlite.query import Row, all_rows, one_row, one_value
 from mnemon.adapters.store.sqlite.rows import json_list, vector_checksum
 from mnemon.adapters.store.sqlite.vectors import VectorCache

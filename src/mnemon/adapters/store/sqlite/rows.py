@@ -5,9 +5,10 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from functools import lru_cache
+from operator import itemgetter
 from typing import Any
 
 from mnemon.model.card import chars
@@ -21,8 +22,10 @@ from mnemon.ports.store import Filters, index_terms, twin_key
 
 FILED, EXEMPT = 1, 2  # the bits of a row's marks
 _PLAIN_TERM = re.compile(r"[a-z0-9]{1,64}")
+_PLAIN_TERMS = re.compile(r"[a-z0-9]{1,64}(?:\n[a-z0-9]{1,64})*")
 
 
+@lru_cache(maxsize=4096)
 def anchor_text(scope: Scope) -> str:
     return canonical_json(scope.anchor)
 
@@ -46,7 +49,10 @@ def token(partition: int, term: str) -> str:
     return f"{partition}z{hashlib.sha256(data).hexdigest()}"
 
 
-def tokens(partition: int, terms: Iterable[str]) -> str:
+def tokens(partition: int, terms: Sequence[str]) -> str:
+    if _PLAIN_TERMS.fullmatch("\n".join(terms)):
+        head = f"{partition}x"
+        return head + f" {head}".join(terms)
     return " ".join([token(partition, term) for term in terms])
 
 
@@ -78,7 +84,7 @@ def entry_columns(entry: Entry) -> dict[str, Any]:
         "chars": chars(entry.content),
         "marks": FILED * (entry.path is not None) + EXEMPT * entry.exempt,
         "term_count": len(terms),
-        "tags": json_list(entry.tags),
+        "tags": json_list(entry.tags) if entry.tags else "[]",
         "terms": " ".join(terms),
         "content_hash": content_hash(entry.content),
         "content_key": twin_key(entry),
@@ -94,22 +100,25 @@ def _rest(entry: Entry) -> dict[str, Any]:
         "trust": int(entry.trust),
         "merged_count": entry.merged_count,
     }
-    optional = {
-        "category": [entry.category.confidence, entry.category.taxonomy] if entry.category else None,
-        "gate": [str(entry.gate.verdict), entry.gate.confidence, entry.gate.reason] if entry.gate else None,
-        "transition": _transition(entry.transition),
-        "superseded_by": entry.superseded_by,
-        "derived_from": list(entry.derived_from) or None,
-        "links": [[link.source, link.version, link.locator] for link in entry.links] or None,
-        "metadata": entry.metadata or None,
-        "evidence": [[q.transcript, q.message, q.start, q.end] for q in entry.evidence] or None,
-        "path": entry.path,
-    }
-    return rest | {key: value for key, value in optional.items() if value is not None}
-
-
-def _transition(transition: Transition | None) -> list[Any] | None:
-    return [micros(transition.at), transition.cause, transition.actor] if transition else None
+    if entry.category is not None:
+        rest["category"] = [entry.category.confidence, entry.category.taxonomy]
+    if entry.gate is not None:
+        rest["gate"] = [str(entry.gate.verdict), entry.gate.confidence, entry.gate.reason]
+    if entry.transition is not None:
+        rest["transition"] = [micros(entry.transition.at), entry.transition.cause, entry.transition.actor]
+    if entry.superseded_by is not None:
+        rest["superseded_by"] = entry.superseded_by
+    if entry.derived_from:
+        rest["derived_from"] = entry.derived_from
+    if entry.links:
+        rest["links"] = [[link.source, link.version, link.locator] for link in entry.links]
+    if entry.metadata:
+        rest["metadata"] = entry.metadata
+    if entry.evidence:
+        rest["evidence"] = [[q.transcript, q.message, q.start, q.end] for q in entry.evidence]
+    if entry.path is not None:
+        rest["path"] = entry.path
+    return rest
 
 
 # Calling an enum looks its value up the slow way, and a read decodes hundreds of rows.
@@ -181,12 +190,12 @@ def _transition_of(transition: list[Any] | None) -> Transition | None:
 # The columns of `sql.ENTRY` after id, tier and anchor, in its order.
 _SNAPSHOT = """owner state kind category source curator lifetime conversation importance created_at updated_at
 confirmed_at valid_at invalid_at version tags content rest""".split()
+_snapshot_columns = itemgetter(*_SNAPSHOT)
 
 
 def snapshot(entry: Entry, columns: dict[str, Any]) -> str:
     """A version of an entry: the same columns as its row, as one JSON list."""
-    head = [entry.id, entry.scope.tier, anchor_text(entry.scope)]
-    return canonical_json([*head, *(columns[name] for name in _SNAPSHOT)])
+    return canonical_json([entry.id, entry.scope.tier, anchor_text(entry.scope), *_snapshot_columns(columns)])
 
 
 def entry_of_snapshot(text: str) -> Entry:

@@ -73,6 +73,7 @@ WHERE s.tier = ? AND s.anchor = ? AND p.visibility = ?
 PARTITION = _PARTITION + "AND p.owner = ?"
 PARTITIONS_OF_ALL_OWNERS = _PARTITION
 RESIZE = "UPDATE partitions SET size = size + ?, total_terms = total_terms + ? WHERE id = ?"
+GROWN = "UPDATE partitions SET size = size + ?, total_terms = total_terms + ?, vectors = vectors + ? WHERE id = ?"
 VECTORS_ADDED = "UPDATE partitions SET vectors = vectors + ? WHERE id = ?"
 VECTORS_REMOVED = "UPDATE partitions SET vectors = vectors - ?, removals = removals + 1 WHERE id = ?"
 
@@ -110,17 +111,28 @@ SELECT id FROM entries
 WHERE scope_id = ? AND owner = ? AND content_key = ? AND state IN ('active', 'held') AND id <> ?
 """
 RETIRED = "SELECT 1 FROM retired WHERE id = ?"
+USED_IDS = """
+SELECT value FROM json_each(?) AS given
+WHERE EXISTS (SELECT 1 FROM entries WHERE id = given.value) OR EXISTS (SELECT 1 FROM retired WHERE id = given.value)
+LIMIT 1
+"""
+# As AUTOINCREMENT would have it: above every number that is there or ever was.
+LAST_ROW = """
+SELECT max(
+    coalesce((SELECT max(rowid) FROM entries), 0), coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'entries'), 0)
+)
+"""
 RETIRE = "INSERT INTO retired (id) VALUES (?)"
 NEW_ENTRY = """
 INSERT INTO entries (
-    id, partition_id, scope_id, owner, state, kind, category, source, curator, lifetime, conversation, importance,
-    created_at, updated_at, confirmed_at, valid_at, invalid_at, version, content_version, term_count, chars, marks,
-    tags, terms, content_hash, content_key, salt, content, rest
+    rowid, id, partition_id, scope_id, owner, state, kind, category, source, curator, lifetime, conversation,
+    importance, created_at, updated_at, confirmed_at, valid_at, invalid_at, version, content_version, term_count, chars,
+    marks, tags, terms, content_hash, content_key, salt, content, rest
 ) VALUES (
-    :id, :partition_id, :scope_id, :owner, :state, :kind, :category, :source, :curator, :lifetime,
+    :rowid, :id, :partition_id, :scope_id, :owner, :state, :kind, :category, :source, :curator, :lifetime,
     :conversation, :importance, :created_at, :updated_at, :confirmed_at, :valid_at, :invalid_at, :version,
     :content_version, :term_count, :chars, :marks, :tags, :terms, :content_hash, :content_key, :salt, :content, :rest
-) RETURNING rowid
+)
 """
 REPLACE_ENTRY = """
 UPDATE entries SET

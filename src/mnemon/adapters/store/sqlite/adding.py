@@ -1,0 +1,116 @@
+"""New entries of a transaction, all at once: most of what one insert costs is asked and said for many together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from secrets import token_bytes
+from typing import Any, NamedTuple
+
+import apsw
+
+from mnemon.adapters.store import rules
+from mnemon.adapters.store.sqlite import sql
+from mnemon.adapters.store.sqlite.numbers import Numbers
+from mnemon.adapters.store.sqlite.query import one_value
+from mnemon.adapters.store.sqlite.rows import entry_columns, json_list, snapshot, tokens, vector_checksum
+from mnemon.model.entry import Entry
+from mnemon.model.errors import Conflict
+from mnemon.model.moments import micros
+from mnemon.ports.store import SaveEntry, Transaction
+
+_SALT = 16
+
+
+class _New(NamedTuple):
+    """An entry on its way in: the operation, the entry as it will be kept, and the columns of its row."""
+
+    operation: SaveEntry
+    entry: Entry
+    columns: dict[str, Any]
+
+
+def add(db: apsw.Connection, numbers: Numbers, transaction: Transaction, saves: Sequence[SaveEntry]) -> list[bytes]:
+    """Insert entries that must not be there yet; the answers are the salts for the commitments in their events."""
+    blobs = iter(rules.checked_vectors([s.embedding for s in saves if s.embedding is not None]))
+    entries = [_first_version(save.entry) for save in saves]
+    _refuse_used(db, entries)
+    news = _with_columns(db, numbers, saves, entries)
+    _insert(db, news)
+    actor, at = str(transaction.actor), micros(transaction.at)
+    db.executemany(sql.NEW_VERSION, [_version(new, actor, at) for new in news])
+    db.executemany(sql.FEED, [(c["rowid"], tokens(c["partition_id"], c["terms"].split())) for _, _, c in news])
+    vectors = [_vector(numbers, new, next(blobs)) for new in news if new.operation.embedding is not None]
+    db.executemany(sql.NEW_VECTOR, vectors)
+    _grow(db, news)
+    return [new.columns["salt"] for new in news]
+
+
+def _first_version(entry: Entry) -> Entry:
+    return entry if entry.version == 1 and not entry.metadata else rules.stored(entry, 1)
+
+
+def _refuse_used(db: apsw.Connection, entries: Sequence[Entry]) -> None:
+    ids = [entry.id for entry in entries]
+    used = one_value(db, sql.USED_IDS, (json_list(ids),))
+    if used is None and len(set(ids)) < len(ids):
+        used = next(id for place, id in enumerate(ids) if id in ids[:place])
+    elif used is not None and one_value(db, sql.RETIRED, (used,)):
+        raise Conflict(f"id {used} was used before", fix="make a new id")
+    if used is not None:
+        rules.check_version("entry", used, 1, 0)
+
+
+def _with_columns(
+    db: apsw.Connection, numbers: Numbers, saves: Sequence[SaveEntry], entries: Sequence[Entry]
+) -> list[_New]:
+    salts = token_bytes(_SALT * len(entries))
+    row = int(one_value(db, sql.LAST_ROW))
+    news = []
+    for place, (save, entry) in enumerate(zip(saves, entries, strict=True)):
+        columns = entry_columns(entry)
+        columns["rowid"] = row + place + 1
+        columns["scope_id"], columns["partition_id"] = numbers.room(entry)
+        columns["content_version"] = 1
+        columns["salt"] = salts[_SALT * place : _SALT * (place + 1)]
+        news.append(_New(save, entry, columns))
+    return news
+
+
+def _insert(db: apsw.Connection, news: Sequence[_New]) -> None:
+    try:
+        db.executemany(sql.NEW_ENTRY, [new.columns for new in news])
+    except apsw.ConstraintError:
+        for new in news:
+            refuse_twin(db, new.entry, new.columns)
+        raise
+
+
+def refuse_twin(db: apsw.Connection, entry: Entry, columns: dict[str, Any]) -> None:
+    """What a scope may hold only once for each owner."""
+    if entry.state in rules.TWIN_STATES:
+        key = (columns["scope_id"], entry.owner, columns["content_key"], entry.id)
+        if one_value(db, sql.TWIN_ID, key) is not None:
+            raise rules.twin_conflict(entry)
+
+
+def _version(new: _New, actor: str, at: int) -> tuple[Any, ...]:
+    operation, entry, columns = new
+    return columns["rowid"], 1, operation.action, operation.cause, actor, at, snapshot(entry, columns)
+
+
+def _vector(numbers: Numbers, new: _New, blob: bytes) -> tuple[Any, ...]:
+    assert new.operation.embedding is not None
+    columns = new.columns
+    model = numbers.model(new.operation.embedding.model)
+    checksum = vector_checksum(columns["content_hash"], blob)
+    return columns["rowid"], model, columns["partition_id"], checksum, blob
+
+
+def _grow(db: apsw.Connection, news: Sequence[_New]) -> None:
+    grown: dict[int, list[int]] = {}
+    for operation, _, columns in news:
+        counts = grown.setdefault(columns["partition_id"], [0, 0, 0])
+        counts[0] += 1
+        counts[1] += columns["term_count"]
+        counts[2] += operation.embedding is not None
+    db.executemany(sql.GROWN, [(*counts, partition) for partition, counts in grown.items()])
