@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
@@ -11,12 +12,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mnemon.model.card import Card, card_of
 from mnemon.model.entry import Access, Document, Entry, Scope, SourceLink
 from mnemon.model.values import Kind
 from mnemon.ports.store import KeywordMatches, Neighbour, TermRow
 from mnemon.read.asking import wanted_answer
 from mnemon.read.fuse import Fusion, Match, fuse, strengths
-from mnemon.read.rank import Ranking, drop_repeats, provenance, rank
+from mnemon.read.rank import Ranked, Ranking, drop_repeats, provenance
+from mnemon.read.rank import rank as rank_cards
 from mnemon.read.signals import Signal, answer, keyword, speaker, structured, time, vector
 from mnemon.read.surroundings import context, lenders
 from mnemon.read.times import Span
@@ -34,6 +37,20 @@ def given_by(spec: MemorySpec, **access: Access) -> Ranking:
 
 def matched(**values: float) -> dict[str, Match]:
     return {id: Match(value, id, Fusion((), (), ())) for id, value in values.items()}
+
+
+def rank(entries: Mapping[str, Entry], matches: Mapping[str, Match], given: Ranking) -> Ranked:
+    """Ranked by their cards, and read from where they are when somebody looks."""
+    cards = {id: card_of(entry) for id, entry in entries.items()}
+    return rank_cards(cards, matches, given, lambda ids: {id: entries[id] for id in ids})
+
+
+def cards_of(*entries: Entry) -> list[Card]:
+    return [card_of(entry) for entry in entries]
+
+
+def texts_of(*entries: Entry) -> dict[str, str]:
+    return {entry.id: entry.content for entry in entries}
 
 
 def with_id(id: str, entry: Entry) -> Entry:
@@ -105,7 +122,7 @@ def test_vectors_below_the_floor_say_nothing() -> None:
 def test_tags_and_category_are_a_signal() -> None:
     """R1: a question that names a tag finds what carries it."""
     tagged = make_entry("Nobody goes there at night", tags=("harbour",))
-    assert structured([tagged, make_entry()], ("harbour", "night")).scores == {tagged.id: 0.5}
+    assert structured(cards_of(tagged, make_entry()), ("harbour", "night")).scores == {tagged.id: 0.5}
 
 
 def test_the_score_is_the_product_of_its_factors() -> None:
@@ -241,8 +258,8 @@ def test_a_question_that_is_only_a_name_is_searched_as_it_is() -> None:
 def test_the_speaker_who_is_named() -> None:
     """R1: what somebody said, if the question names them; a person's own words, if they ask about themselves."""
     entries = [episode("a", source="Ada"), episode("t", source="Tom"), episode("u", source="user")]
-    assert speaker(entries, {"Ada"}, False).scores == {"a": 1.0}
-    assert set(speaker(entries, set(), True).scores) == {"u"}
+    assert speaker(cards_of(*entries), {"Ada"}, False).scores == {"a": 1.0}
+    assert set(speaker(cards_of(*entries), set(), True).scores) == {"u"}
 
 
 def test_what_was_recorded_at_the_time_that_is_named() -> None:
@@ -250,20 +267,22 @@ def test_what_was_recorded_at_the_time_that_is_named() -> None:
     may = Span(NOW - timedelta(days=190), NOW - timedelta(days=160), ("May",))
     then, now = episode("then", minutes=-170 * 24 * 60), episode("now")
     about = episode("about", "The May release is out")
-    assert set(time([then, now, about], may).scores) == {"then", "about"}
-    assert time([then, now, about], None).scores == {}
+    cards, texts = cards_of(then, now, about), texts_of(then, now, about)
+    assert set(time(cards, may, texts).scores) == {"then", "about"}
+    assert time(cards, None, texts).scores == {}
 
 
 def test_what_holds_the_kind_of_answer() -> None:
     """R1: a short text with a time answers "when"; a long one says nothing by holding one."""
     short, without = episode("short"), episode("without", "Yes, of course!")
     long = episode("long", "last Tuesday " * 100)
-    assert set(answer([short, without, long], wanted_answer("When was it?")).scores) == {"short"}
+    cards, texts = cards_of(short, without, long), texts_of(short, without, long)
+    assert set(answer(cards, wanted_answer("When was it?"), texts).scores) == {"short"}
 
 
 def test_an_episode_borrows_from_the_matches_beside_it() -> None:
     """R1: what came after a match borrows more than what came before it; both less than the match has."""
-    entries = {e.id: e for e in (episode("before"), episode("match"), episode("after"))}
+    entries = {e.id: card_of(e) for e in (episode("before"), episode("match"), episode("after"))}
     lent = context({"match": 2.0}, {"match": {"before": -1, "after": 1}}, entries).scores
     assert 2.0 > lent["after"] > lent["before"] > 0
 
@@ -279,20 +298,23 @@ def test_an_episode_borrows_from_the_matches_beside_it() -> None:
 )
 def test_what_stands_by_itself_borrows_nothing(other: Entry) -> None:
     """R1: a fact, a long text, a file, or what was written at another time depends on nothing beside it."""
-    entries = {"match": episode("match"), "other": other}
+    entries = {"match": card_of(episode("match")), "other": card_of(other)}
     assert context({"match": 2.0}, {"match": {"other": 1}}, entries).scores == {}
 
 
 def test_a_conversation_is_one_occasion_however_long() -> None:
     """R1: neighbours of one conversation belong together though hours lie between them."""
-    entries = {id: replace(episode(id, minutes=m), conversation="c") for id, m in (("match", 0), ("other", 300))}
+    entries = {
+        id: card_of(replace(episode(id, minutes=m), conversation="c")) for id, m in (("match", 0), ("other", 300))
+    }
     assert context({"match": 2.0}, {"match": {"other": 1}}, entries).scores
 
 
 def test_only_matching_episodes_lend() -> None:
     """R1: the strongest come first; facts and what does not match lend nothing."""
     entries = {"weak": episode("weak"), "strong": episode("strong"), "fact": make_entry(), "none": episode("none")}
-    assert lenders({"weak": 0.5, "strong": 2.0, "fact": 3.0, "none": 0.0}, entries) == ["strong", "weak"]
+    cards = {id: card_of(entry) for id, entry in entries.items()}
+    assert lenders({"weak": 0.5, "strong": 2.0, "fact": 3.0, "none": 0.0}, cards) == ["strong", "weak"]
 
 
 @pytest.mark.parametrize("preset", ["default", "workspace"])

@@ -6,6 +6,7 @@ imports `np` from here and writes on as usual; whoever only annotates imports nu
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -23,4 +24,10 @@ else:
 
     np = _Numpy()
 
-__all__ = ["np"]
+
+def at_hand() -> bool:
+    """Whether numpy is loaded already: for a sum that it would do sooner, but that does not warrant loading it."""
+    return "numpy" in sys.modules
+
+
+__all__ = ["at_hand", "np"]

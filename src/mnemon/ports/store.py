@@ -9,10 +9,12 @@ state) and `sweep` (the files), none of which changes memory.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import field
 from datetime import date, datetime
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, NamedTuple, Protocol
 
+from mnemon.model.card import Card
 from mnemon.model.conversation import Channel, Conversation, Note, Status, WorkspaceInfo
 from mnemon.model.entry import Access, Document, Entry, NamedEntry, Scope, Version
 from mnemon.model.events import Actor, Event, EventDraft, canonical_json
@@ -304,8 +306,7 @@ class Selection:
     filters: Filters = Filters()
 
 
-@dataclass(frozen=True, slots=True)
-class TermRow:
+class TermRow(NamedTuple):
     """How often each asked term is in one entry, in the order asked, and how long the entry is in terms."""
 
     id: str
@@ -323,8 +324,7 @@ class KeywordMatches:
     rows: tuple[TermRow, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Neighbour:
+class Neighbour(NamedTuple):
     id: str
     cosine: float
 
@@ -393,7 +393,16 @@ class Store(ItemStore, PipelineStore, AccessStore, ScrubStore, Protocol):
         ...
 
     # Entries
+    def snapshot(self) -> AbstractContextManager[object]:
+        """While it is open, this thread's reads are all of one moment; there is no writing inside it."""
+        ...
+
     def entries(self, ids: Iterable[str]) -> dict[str, Entry]: ...
+    def cards(self, ids: Iterable[str], filters: Filters = Filters()) -> dict[str, Card]:
+        """What ranking needs to know of those that are there and that the filters admit."""
+        ...
+
+    def texts(self, ids: Iterable[str]) -> dict[str, str]: ...
     def find(self, selection: Selection, *, limit: int = 100, after: str | None = None) -> list[Entry]:
         """Entries of a selection, newest first; `after` is the last id of the page before."""
         ...

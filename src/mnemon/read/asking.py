@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, lru_cache
 
 from mnemon.model.text import STOP_WORDS, terms, words
 
@@ -49,8 +49,13 @@ def named_sources(query: str, sources: Iterable[str]) -> frozenset[str]:
     return frozenset(
         source
         for source in sources
-        if (name := set(words(source))) and (name <= said or (len(name) > 1 and name & as_names))
+        if (name := _name(source)) and (name <= said or (len(name) > 1 and name & as_names))
     )
+
+
+@lru_cache(maxsize=4096)
+def _name(source: str) -> frozenset[str]:
+    return frozenset(words(source))
 
 
 def without_names(query: str, sources: Iterable[str]) -> str:
@@ -59,7 +64,9 @@ def without_names(query: str, sources: Iterable[str]) -> str:
     A name pulls a vector toward texts that address the person, while what is asked for was mostly said *by* them;
     who said it is the speaker signal's to know. If nothing else was asked, the question stays as it is.
     """
-    names = {word for source in named_sources(query, sources) for word in words(source)}
+    names = {word for source in named_sources(query, sources) for word in _name(source)}
+    if not names:
+        return query
     kept = [part for part in query.split() if not names.intersection(words(_POSSESSIVE.sub("", part)))]
     return " ".join(kept) if query_terms(" ".join(kept)) else query
 

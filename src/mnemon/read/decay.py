@@ -3,16 +3,52 @@
 from __future__ import annotations
 
 import math
-from datetime import datetime, timedelta
+from datetime import datetime
+from functools import lru_cache
+from typing import NamedTuple
 
+from mnemon.model.card import Card, card_of
 from mnemon.model.entry import Access, Entry
+from mnemon.model.moments import HOUR, micros, micros_or_none
 from mnemon.model.values import State
 from mnemon.spec.types import Decay, DecayModel
 
 
-def hours_between(earlier: datetime, later: datetime) -> float:
-    """Never negative: a clock set back must not make a memory stronger than it was."""
-    return max(0.0, (later - earlier).total_seconds() / 3600)
+class Fading(NamedTuple):
+    """A decay rule worked out: what each hour leaves, and from when hours count."""
+
+    hourly: float
+    by_reading: bool = False  # hours count from the last read, if that is later
+    window: int = 0  # microseconds during which nothing fades
+    at_close: bool = False  # nothing fades before the conversation has ended
+    stale: float = 1.0
+
+    def left(self, confirmed_at: int, read_at: int | None, now: int, closed_at: int | None) -> float:
+        """What time has left, in (0, 1]. A clock set back must not make a memory stronger than it was."""
+        if self.hourly == 1.0 or (self.at_close and closed_at is None):
+            return 1.0
+        since = confirmed_at + self.window
+        if self.by_reading and read_at is not None and read_at > since:
+            since = read_at
+        if closed_at is not None and self.at_close and closed_at > since:
+            since = closed_at
+        # An age that underflows must still be told from nothing.
+        return max(math.pow(self.hourly, (now - since) / HOUR), 1e-300) if now > since else 1.0
+
+
+@lru_cache(maxsize=256)
+def fading(decay: Decay) -> Fading:
+    match decay.model:
+        case DecayModel.NONE | DecayModel.EXEMPT:
+            return Fading(1.0, stale=decay.stale_factor)
+        case DecayModel.HOURLY | DecayModel.FORCING:
+            return Fading(decay.rate, by_reading=True, stale=decay.stale_factor)
+        case DecayModel.DAILY:
+            return Fading(math.exp(-decay.rate / 24), stale=decay.stale_factor)
+        case DecayModel.VALIDITY:
+            return Fading(decay.rate, window=round(decay.window_days * 24 * HOUR), stale=decay.stale_factor)
+        case DecayModel.SCOPE_CLOSE:
+            return Fading(decay.rate, by_reading=True, at_close=True, stale=decay.stale_factor)
 
 
 def last_seen(entry: Entry, access: Access | None) -> datetime:
@@ -24,30 +60,15 @@ def decay_factor(
     decay: Decay, entry: Entry, access: Access | None, now: datetime, closed_at: datetime | None = None
 ) -> float:
     """What time has left of an entry, in (0, 1]."""
-    if entry.exempt:
+    return faded(decay, card_of(entry), access, micros(now), micros_or_none(closed_at))
+
+
+def faded(decay: Decay, card: Card, access: Access | None, now: int, closed_at: int | None) -> float:
+    if card.exempt:
         return 1.0
-    factor = _by_model(decay, entry, access, now, closed_at)
-    return factor * decay.stale_factor if entry.state is State.STALE else factor
-
-
-def _by_model(decay: Decay, entry: Entry, access: Access | None, now: datetime, closed_at: datetime | None) -> float:
-    match decay.model:
-        case DecayModel.NONE | DecayModel.EXEMPT:
-            return 1.0
-        case DecayModel.HOURLY | DecayModel.FORCING:
-            return _power(decay.rate, hours_between(last_seen(entry, access), now))
-        case DecayModel.DAILY:
-            return _power(math.exp(-decay.rate), hours_between(entry.confirmed_at, now) / 24)
-        case DecayModel.VALIDITY:
-            end = entry.confirmed_at + timedelta(days=decay.window_days)
-            return _power(decay.rate, hours_between(end, now))
-        case DecayModel.SCOPE_CLOSE:
-            since = max(closed_at, last_seen(entry, access)) if closed_at else now
-            return _power(decay.rate, hours_between(since, now))
-
-
-def _power(rate: float, time: float) -> float:
-    return max(math.pow(rate, time), 1e-300)  # an age that underflows must still be told from nothing
+    rule = fading(decay)
+    left = rule.left(card.confirmed_at, micros(access.at) if access else None, now, closed_at)
+    return left * rule.stale if card.state is State.STALE else left
 
 
 def frequency(access: Access | None) -> float:

@@ -72,7 +72,7 @@ def fuse(signals: Sequence[Signal], retrieval: Retrieval) -> dict[str, Match]:
 
 
 def _found(signals: Sequence[Signal]) -> list[str]:
-    return sorted(set().union(*(signal.scores for signal in signals)))
+    return list({id: None for signal in signals for id in signal.scores})
 
 
 def strengths(signals: Sequence[Signal], retrieval: Retrieval) -> dict[str, float]:

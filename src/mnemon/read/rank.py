@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from datetime import datetime
 from typing import overload
 
 from mnemon.model.arrays import np
-from mnemon.model.entry import Access, Document, Entry
+from mnemon.model.card import Card
+from mnemon.model.entry import Access, Document, Entry, Scope
 from mnemon.model.frozen import dataclass
+from mnemon.model.moments import micros, micros_or_none
 from mnemon.model.statements import says_the_same
 from mnemon.model.text import content_key
-from mnemon.model.values import Authority
+from mnemon.model.values import Authority, Kind, State
 from mnemon.ports.embedder import Vector
 from mnemon.ports.store import Verdict
-from mnemon.read.decay import decay_factor, frequency, relevance
+from mnemon.read.decay import Fading, faded, fading, frequency, relevance
 from mnemon.read.fuse import Match
 from mnemon.spec.types import MemorySpec
+
+AHEAD = 8  # entries that are read at once when somebody walks through hits
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,56 +85,98 @@ class Ranking:
     vectors: Mapping[str, Vector] = field(default_factory=dict)
 
 
-def score(entry: Entry, match: Match, given: Ranking) -> Score:
-    factor, often, value, prior, tier_weight = _factors(entry, given)
-    return Score(match.value * prior * tier_weight, match, entry.importance, factor, often, value, prior, tier_weight)
-
-
-def _factors(entry: Entry, given: Ranking) -> tuple[float, float, float, float, float]:
-    """Decay, frequency, relevance, prior and tier weight of an entry."""
-    tier = entry.scope.tier
-    access = given.access.get(entry.id)
-    closed_at = given.closed.get(entry.scope.value("conversation") or "") if given.closed else None
-    factor = decay_factor(given.spec.behaviours[tier, entry.kind].decay, entry, access, given.now, closed_at)
-    often = frequency(access) if access else 1.0
-    value = relevance(entry.importance, factor, often)
+def score(card: Card, match: Match, given: Ranking) -> Score:
+    access = given.access.get(card.id)
+    closed_at = given.closed.get(card.scope.value("conversation") or "") if given.closed else None
+    decay = given.spec.behaviours[card.scope.tier, card.kind].decay
+    factor = faded(decay, card, access, micros(given.now), micros_or_none(closed_at))
+    often = frequency(access)
+    value = relevance(card.importance, factor, often)
     weight = given.spec.retrieval.prior_weight
-    return factor, often, value, (1 - weight) + weight * value, given.spec.retrieval.tier_weights.get(tier, 1.0)
+    prior = (1 - weight) + weight * value
+    tier_weight = given.spec.retrieval.tier_weights.get(card.scope.tier, 1.0)
+    return Score(match.value * prior * tier_weight, match, card.importance, factor, often, value, prior, tier_weight)
+
+
+def _finals(cards: Mapping[str, Card], matches: Mapping[str, Match], given: Ranking) -> list[tuple[float, int, str]]:
+    """The final score of `score`, with age and id, for hundreds at once: what they share is looked up once."""
+    now, weight = micros(given.now), given.spec.retrieval.prior_weight
+    closed = {id: micros(at) for id, at in given.closed.items()}
+    access = given.access
+    scope: Scope | None = None
+    kind: Kind | None = None
+    fades, tier_weight, ended = Fading(1.0), 1.0, None
+    found = []
+    for id, match in matches.items():
+        card = cards[id]
+        if card.scope is not scope or card.kind is not kind:
+            scope, kind = card.scope, card.kind
+            fades = fading(given.spec.behaviours[scope.tier, kind].decay)
+            tier_weight = given.spec.retrieval.tier_weights.get(scope.tier, 1.0)
+            ended = closed.get(scope.value("conversation") or "") if closed else None
+        read = access.get(id)
+        value = card.importance
+        if not card.exempt:
+            value *= fades.left(card.confirmed_at, micros(read.at) if read else None, now, ended)
+            if card.state is State.STALE:
+                value *= fades.stale
+        if read is not None:
+            value *= frequency(read)
+        found.append((match.value * ((1 - weight) + weight * value) * tier_weight, card.created_at, id))
+    return found
+
+
+Fetch = Callable[[Sequence[str]], Mapping[str, Entry]]
 
 
 class Ranked(Sequence[Hit]):
-    """Candidates in order. A hit is made when somebody looks at it: of hundreds, an answer shows a few."""
+    """Candidates in order, by id. An entry is read and a hit is made when somebody looks at it: of hundreds, an answer
+    shows a few."""
 
-    def __init__(self, order: Sequence[Entry], matches: Mapping[str, Match], given: Ranking) -> None:
-        self._order, self._matches, self._given = order, matches, given
+    def __init__(
+        self, ids: Sequence[str], cards: Mapping[str, Card], matches: Mapping[str, Match], given: Ranking, fetch: Fetch
+    ) -> None:
+        self.ids = ids
+        self._cards, self._matches, self._given, self._fetch = cards, matches, given, fetch
+        self._entries: dict[str, Entry] = {}
 
     def __len__(self) -> int:
-        return len(self._order)
+        return len(self.ids)
 
     @overload
     def __getitem__(self, place: int) -> Hit: ...
     @overload
     def __getitem__(self, place: slice) -> list[Hit]: ...
     def __getitem__(self, place: int | slice) -> Hit | list[Hit]:
-        found = self._order[place]
-        return self._hit(found) if isinstance(found, Entry) else [self._hit(entry) for entry in found]
+        if isinstance(place, slice):
+            return self._hits(self.ids[place])
+        at = range(len(self.ids))[place]
+        if self.ids[at] not in self._entries:
+            self._read(self.ids[at : at + AHEAD])
+        return self._hit(self.ids[at])
 
-    def _hit(self, entry: Entry) -> Hit:
-        return Hit(entry, score(entry, self._matches[entry.id], self._given), self._given.access.get(entry.id))
+    def _hits(self, ids: Sequence[str]) -> list[Hit]:
+        self._read(ids)
+        return [self._hit(id) for id in ids]
+
+    def _read(self, ids: Sequence[str]) -> None:
+        unread = [id for id in ids if id not in self._entries]
+        if unread:
+            self._entries.update(self._fetch(unread))
+
+    def _hit(self, id: str) -> Hit:
+        found = score(self._cards[id], self._matches[id], self._given)
+        return Hit(self._entries[id], found, self._given.access.get(id))
 
 
-def rank(entries: Mapping[str, Entry], matches: Mapping[str, Match], given: Ranking) -> Ranked:
+def rank(cards: Mapping[str, Card], matches: Mapping[str, Match], given: Ranking, fetch: Fetch) -> Ranked:
     """Best first; ties go to the newest. A tier that the spec ranks by recency is ordered by time alone."""
-    order = []
-    for id, entry in entries.items():
-        if id in matches:
-            _, _, _, prior, tier_weight = _factors(entry, given)
-            order.append((matches[id].value * prior * tier_weight, entry.created_at, id))
-    tiers = {entries[id].scope.tier for _, _, id in order}
+    order = _finals(cards, matches, given)
+    tiers = {cards[id].scope.tier for _, _, id in order}
     if len(tiers) == 1 and tiers <= set(given.spec.retrieval.recency_tiers):
         order = [(0.0, at, id) for _, at, id in order]
     order.sort(reverse=True)
-    return Ranked([entries[id] for _, _, id in order], matches, given)
+    return Ranked([id for _, _, id in order], cards, matches, given, fetch)
 
 
 def drop_repeats(hits: Sequence[Hit], given: Ranking, wanted: int) -> tuple[list[Hit], dict[str, Verdict]]:

@@ -7,8 +7,9 @@ import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 
-from mnemon.model.entry import Entry
+from mnemon.model.card import Card
 from mnemon.model.frozen import dataclass
+from mnemon.model.moments import moment
 from mnemon.model.text import terms
 from mnemon.model.values import Kind
 from mnemon.ports.store import KeywordMatches, Neighbour
@@ -72,7 +73,11 @@ def keyword(
 
 def _bm25(counts: Sequence[int], relative_length: float, weights: Sequence[float]) -> float:
     norm = K1 * (1 - B + B * relative_length)
-    return sum(w * n * (K1 + 1) / (n + norm) for n, w in zip(counts, weights, strict=True) if n)
+    score = 0.0
+    for n, weight in zip(counts, weights, strict=True):
+        if n:
+            score += weight * n * (K1 + 1) / (n + norm)
+    return score
 
 
 def vector(neighbours: Sequence[Neighbour], floor: float, limit: int | None = None) -> Signal:
@@ -82,23 +87,23 @@ def vector(neighbours: Sequence[Neighbour], floor: float, limit: int | None = No
     return Signal("vector", scores, least=min(scores.values()) if cut else floor)
 
 
-def structured(entries: Iterable[Entry], query_terms: Sequence[str], *, sources: bool = True) -> Signal:
+def structured(cards: Iterable[Card], query_terms: Sequence[str], *, sources: bool = True) -> Signal:
     """How much of the question names an entry's tags, category or kind, and its source unless that is heard already."""
     asked = frozenset(query_terms)
     named: dict[tuple[object, ...], float] = {}  # most candidates share their labels with others
     scores = {}
-    for entry in entries if asked else ():
-        labels = (entry.tags, entry.kind.value, entry.source if sources else "", entry.category)
+    for card in cards if asked else ():
+        labels = (card.tags, card.kind, card.source if sources else "", card.category)
         score = named.get(labels)
         if score is None:
-            score = named[labels] = len(asked & _labels(entry, sources)) / len(asked)
+            score = named[labels] = len(asked & _labels(card, sources)) / len(asked)
         if score > 0:
-            scores[entry.id] = score
+            scores[card.id] = score
     return Signal("structured", scores)
 
 
-def _labels(entry: Entry, sources: bool) -> set[str]:
-    labels = [*entry.tags, entry.kind, entry.source if sources else "", entry.category.name if entry.category else ""]
+def _labels(card: Card, sources: bool) -> set[str]:
+    labels = [*card.tags, card.kind, card.source if sources else "", card.category or ""]
     return set().union(*map(_label_terms, labels))
 
 
@@ -107,33 +112,35 @@ def _label_terms(label: str) -> frozenset[str]:
     return frozenset(terms(label))
 
 
-def speaker(entries: Iterable[Entry], named: Collection[str], oneself: bool) -> Signal:
+def speaker(cards: Iterable[Card], named: Collection[str], oneself: bool) -> Signal:
     """What was said by somebody the question names; of a person who asks about themselves, what they said."""
     scores = {}
-    for entry in entries:
-        if entry.source in named:
-            scores[entry.id] = 1.0
-        elif oneself and entry.kind is Kind.EPISODIC and entry.source == USER:
-            scores[entry.id] = ONESELF
+    if named or oneself:
+        for card in cards:
+            if card.source in named:
+                scores[card.id] = 1.0
+            elif oneself and card.kind is Kind.EPISODIC and card.source == USER:
+                scores[card.id] = ONESELF
     return Signal("speaker", scores, own_scale=True)
 
 
-def time(entries: Iterable[Entry], span: Span | None) -> Signal:
+def time(cards: Iterable[Card], span: Span | None, texts: Mapping[str, str]) -> Signal:
     """How near an entry is to the time that the question names: when it was recorded, or what it speaks of."""
     if span is None:
         return Signal("time", {}, own_scale=True)
     scores = {
-        entry.id: 1.0 if span.named_in(entry.content) else span.nearness(entry.valid_at or entry.created_at)
-        for entry in entries
+        card.id: 1.0 if span.named_in(texts[card.id]) else span.nearness(moment(card.valid_at or card.created_at))
+        for card in cards
+        if card.id in texts
     }
     return Signal("time", {id: score for id, score in scores.items() if score > 0}, own_scale=True)
 
 
-def answer(entries: Iterable[Entry], wanted: re.Pattern[str] | None) -> Signal:
+def answer(cards: Iterable[Card], wanted: re.Pattern[str] | None, texts: Mapping[str, str]) -> Signal:
     """Whether an entry holds what the question wants: a time, a number. A long text always does, so it says nothing."""
     scores = {}
     if wanted is not None:
-        scores = {e.id: leaning(e) for e in entries if leaning(e) and _holds(wanted, e.content)}
+        scores = {c.id: leaning(c) for c in cards if leaning(c) and c.id in texts and _holds(wanted, texts[c.id])}
     return Signal("answer", scores, own_scale=True)
 
 
@@ -142,6 +149,6 @@ def _holds(wanted: re.Pattern[str], content: str) -> bool:
     return wanted.search(content) is not None
 
 
-def leaning(entry: Entry) -> float:
+def leaning(card: Card) -> float:
     """How far a text depends on what is around it: wholly if it is short, not at all if it is long."""
-    return min(1.0, max(0.0, (LONG - len(entry.content)) / (LONG - SHORT)))
+    return min(1.0, max(0.0, (LONG - card.chars) / (LONG - SHORT)))

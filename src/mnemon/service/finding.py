@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass as mutable
 from dataclasses import field, replace
 from datetime import datetime
 
+from mnemon.model.card import Card, card_of
 from mnemon.model.entry import Entry
 from mnemon.model.errors import EmbedderError
 from mnemon.model.frozen import dataclass
+from mnemon.model.moments import micros
 from mnemon.model.text import terms as terms_of
 from mnemon.model.values import VISIBILITY, Kind, Visibility
 from mnemon.ports.embedder import Vector
-from mnemon.ports.store import Filters, Selection, Store
+from mnemon.ports.store import Filters, Neighbour, Selection, Store
 from mnemon.read import signals, surroundings
 from mnemon.read.asking import is_about_oneself, named_sources, wanted_answer, without_names
 from mnemon.read.fuse import strengths
@@ -36,12 +38,20 @@ class Asked:
     places: Sequence[Place]
     as_of: datetime | None = None
 
+    @property
+    def filters(self) -> Filters:
+        return self.places[0][1].filters if self.places else Filters()
+
 
 @mutable(slots=True)
 class Found:
-    """What was found so far: candidates, what each signal said of them, and what the caller should know."""
+    """What was found so far: candidates, what each signal said of them, and what the caller should know.
 
-    entries: dict[str, Entry] = field(default_factory=dict)
+    `past` are the forms of a moment that was asked for, where that is not now.
+    """
+
+    cards: dict[str, Card] = field(default_factory=dict)
+    past: dict[str, Entry] = field(default_factory=dict)
     signals: list[Signal] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -63,35 +73,38 @@ def find(room: Room, asked: Asked) -> Found:
     if stretch is not None:
         _by_time(room, asked, found, stretch)
     if "structured" in wanted:
-        found.signals.append(signals.structured(found.entries.values(), asked.terms, sources="speaker" not in wanted))
+        found.signals.append(signals.structured(found.cards.values(), asked.terms, sources="speaker" not in wanted))
     if "context" in wanted:
         _by_context(room, asked, found)
-    entries = found.entries.values()
+    cards = found.cards.values()
     if "speaker" in wanted:
-        named = named_sources(asked.query, {entry.source for entry in entries})
-        found.signals.append(signals.speaker(entries, named, is_about_oneself(asked.query)))
+        named = named_sources(asked.query, {card.source for card in cards})
+        found.signals.append(signals.speaker(cards, named, is_about_oneself(asked.query)))
+    sought = wanted_answer(asked.query) if "answer" in wanted else None
+    texts = _texts(asked, found) if stretch is not None or sought is not None else {}
     if "time" in wanted:
-        found.signals.append(signals.time(entries, stretch))
+        found.signals.append(signals.time(cards, stretch, texts))
     if "answer" in wanted:
-        found.signals.append(signals.answer(entries, wanted_answer(asked.query)))
+        found.signals.append(signals.answer(cards, sought, texts))
     return found
 
 
 def _newest(room: Room, asked: Asked, found: Found) -> None:
     limit = room.spec.retrieval.candidates
     recent = {e.id: e for store, selection in asked.places for e in store.find(selection, limit=limit)}
-    found.entries = _admitted(room, asked, recent)
-    found.signals.append(Signal("recency", dict.fromkeys(found.entries, 1.0)))
+    _admit_entries(room, asked, found, recent)
+    found.signals.append(Signal("recency", dict.fromkeys(found.cards, 1.0)))
 
 
 def _by_keyword(room: Room, asked: Asked, found: Found) -> frozenset[str]:
     """By words; the answer is which sources the question names."""
     limit = room.spec.retrieval.candidates
     matches = [store.keyword(selection, asked.terms, limit) for store, selection in asked.places]
-    _admit(room, asked, found, (row.id for m in matches for row in m.rows))
-    named = named_sources(asked.query, {entry.source for entry in found.entries.values()})
+    for (store, _), match in zip(asked.places, matches, strict=True):
+        _admit(room, asked, found, store, (row.id for row in match.rows))
+    named = named_sources(asked.query, {card.source for card in found.cards.values()})
     names = frozenset(term for source in named for term in terms_of(source))
-    episodes = {id for id, entry in found.entries.items() if entry.kind is Kind.EPISODIC}
+    episodes = {id for id, card in found.cards.items() if card.kind is Kind.EPISODIC} if names else frozenset[str]()
     found.signals.append(_among(signals.keyword(matches, asked.terms, names, episodes), found))
     return named
 
@@ -102,10 +115,12 @@ def _by_vector(room: Room, asked: Asked, found: Found, named: Iterable[str]) -> 
         return
     model = room.embedder.model
     limit = room.spec.retrieval.candidates
-    near = [n for store, selection in asked.places for n in store.nearest(selection, model, vector, limit)]
-    signal = signals.vector(near, model.floor, limit)
-    _admit(room, asked, found, signal.scores)
-    found.signals.append(_among(signal, found))
+    near: list[Neighbour] = []
+    for store, selection in asked.places:
+        these = store.nearest(selection, model, vector, limit)
+        _admit(room, asked, found, store, (n.id for n in these if n.cosine > model.floor))
+        near += these
+    found.signals.append(_among(signals.vector(near, model.floor, limit), found))
 
 
 def _query_vector(room: Room, meaning: str, found: Found) -> Vector | None:
@@ -123,8 +138,8 @@ def _by_time(room: Room, asked: Asked, found: Found, stretch: Span) -> None:
     """What was recorded at the time that the question names, though no word of it was asked for."""
     for store, selection in asked.places:
         then = replace(selection, filters=_within(selection.filters, stretch))
-        recorded = {entry.id: entry for entry in store.find(then, limit=OF_A_TIME) if entry.id not in found.entries}
-        found.entries |= _admitted(room, asked, recorded)
+        recorded = {entry.id: entry for entry in store.find(then, limit=OF_A_TIME) if entry.id not in found.cards}
+        _admit_entries(room, asked, found, recorded)
 
 
 def _within(filters: Filters, stretch: Span) -> Filters:
@@ -136,37 +151,52 @@ def _within(filters: Filters, stretch: Span) -> Filters:
 def _by_context(room: Room, asked: Asked, found: Found) -> None:
     """What stands beside the best matches, and how much of their strength it borrows."""
     strong = strengths(found.signals, room.spec.retrieval)
-    lenders = surroundings.lenders(strong, found.entries)
-    beside = {
-        id: others for store, _ in asked.places for id, others in store.beside(lenders, surroundings.REACH).items()
-    }
-    _admit(room, asked, found, {id for others in beside.values() for id in others})
-    found.signals.append(surroundings.context(strong, beside, found.entries))
+    lenders = surroundings.lenders(strong, found.cards)
+    beside: dict[str, dict[str, int]] = {}
+    for store, _ in asked.places if lenders else ():
+        near = store.beside(lenders, surroundings.REACH)
+        _admit(room, asked, found, store, {id for others in near.values() for id in others})
+        beside |= near
+    found.signals.append(surroundings.context(strong, beside, found.cards))
 
 
-def _admit(room: Room, asked: Asked, found: Found, ids: Iterable[str]) -> None:
+def _texts(asked: Asked, found: Found) -> dict[str, str]:
+    texts = {id: entry.content for id, entry in found.past.items()}
+    unread = [id for id in found.cards if id not in texts]
+    for store, _ in asked.places if unread else ():
+        texts |= store.texts(unread)
+    return texts
+
+
+def _admit(room: Room, asked: Asked, found: Found, store: Store, ids: Iterable[str]) -> None:
     """Make candidates of those that are not yet, if the question may see them."""
-    wanted = [id for id in ids if id not in found.entries]
-    if wanted:
-        fetched = {id: entry for store, _ in asked.places for id, entry in store.entries(wanted).items()}
-        found.entries |= _admitted(room, asked, fetched)
+    wanted = [id for id in ids if id not in found.cards]
+    if not wanted:
+        return
+    if asked.as_of is not None:
+        _admit_entries(room, asked, found, store.entries(wanted))
+        return
+    now = micros(room.now)
+    for id, card in store.cards(wanted, asked.filters).items():
+        if card.chars and (card.holds_at(now) or card.retired):
+            found.cards[id] = card
+
+
+def _admit_entries(room: Room, asked: Asked, found: Found, entries: Mapping[str, Entry]) -> None:
+    """The same for entries that were read whole. An empty file answers nothing."""
+    now = room.now
+    for id, entry in entries.items():
+        if not entry.content or entry.content.isspace() or not asked.filters.admits(entry):
+            continue
+        if asked.as_of is None:
+            if entry.holds_at(now) or retired(entry):
+                found.cards[id] = card_of(entry)
+        elif (then := as_it_was(room, entry, asked.as_of)) is not None:
+            found.cards[id], found.past[id] = card_of(then), then
 
 
 def _among(signal: Signal, found: Found) -> Signal:
-    return replace(signal, scores={id: score for id, score in signal.scores.items() if id in found.entries})
-
-
-def _admitted(room: Room, asked: Asked, entries: dict[str, Entry]) -> dict[str, Entry]:
-    """Those that the question may see. An empty file answers nothing."""
-    filters = asked.places[0][1].filters if asked.places else Filters()
-    seen = {id: entry for id, entry in entries.items() if entry.content and not entry.content.isspace()}
-    if filters:
-        seen = {id: entry for id, entry in seen.items() if filters.admits(entry)}
-    if asked.as_of is None:
-        now = room.now
-        return {id: entry for id, entry in seen.items() if entry.holds_at(now) or retired(entry)}
-    past = {id: as_it_was(room, entry, asked.as_of) for id, entry in seen.items()}
-    return {id: entry for id, entry in past.items() if entry is not None}
+    return replace(signal, scores={id: score for id, score in signal.scores.items() if id in found.cards})
 
 
 def as_it_was(room: Room, entry: Entry, at: datetime) -> Entry | None:

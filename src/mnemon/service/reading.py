@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from importlib import import_module
 
+from mnemon.model.card import Card
 from mnemon.model.entry import Access, Document, Entry
 from mnemon.model.errors import InvalidQuery
 from mnemon.model.frozen import dataclass
@@ -15,10 +18,10 @@ from mnemon.ports.embedder import Vector
 from mnemon.ports.store import Filters, Selection, Store, Verdict
 from mnemon.read.asking import choose_profile, query_terms
 from mnemon.read.fuse import fuse
-from mnemon.read.rank import Hit, Ranking, drop_repeats, provenance, rank
+from mnemon.read.rank import Hit, Ranked, Ranking, drop_repeats, provenance, rank
 from mnemon.read.signals import Signal
 from mnemon.service import inputs
-from mnemon.service.finding import Asked, find
+from mnemon.service.finding import Asked, Found, Place, find
 from mnemon.service.room import Room
 from mnemon.spec.types import DecayModel, Profile, Tier
 
@@ -48,7 +51,7 @@ class Search:
     limit: int
     terms: tuple[str, ...]
     signals: tuple[Signal, ...]
-    ranked: Sequence[Hit]
+    ranked: Ranked
     kept: tuple[Hit, ...]
     dropped: Mapping[str, Verdict]
     notes: tuple[str, ...]
@@ -125,14 +128,26 @@ def search(room: Room, question: Question) -> Search:
     question = _checked(room, question)
     tiers = room.reachable(question.tiers)
     terms = query_terms(question.query)
-    found = find(room, Asked(question.query, terms, selections(room, tiers, question), question.as_of))
-    given = Ranking(room.spec, question.as_of or room.now, _access(room, found.entries), _closed(room, tiers))
-    matches = fuse(found.signals, room.spec.retrieval)
-    ranked = rank(found.entries, matches, given)
-    limit = _limit(room, question)
-    given = replace(given, vectors=_vectors(room, ranked[: limit * 3]))
-    kept, dropped = drop_repeats(ranked, given, limit)
+    places = selections(room, tiers, question)
+    with ExitStack() as moment:
+        for store, _ in places:
+            moment.enter_context(store.snapshot())
+        found = find(room, Asked(question.query, terms, places, question.as_of))
+        given = Ranking(room.spec, question.as_of or room.now, _access(room, found.cards), _closed(room, tiers))
+        ranked = rank(found.cards, fuse(found.signals, room.spec.retrieval), given, partial(_entries, places, found))
+        limit = _limit(room, question)
+        vectors = _vectors(room, [found.cards[id] for id in ranked.ids[: limit * 3]])
+        kept, dropped = drop_repeats(ranked, replace(given, vectors=vectors), limit)
     return Search(question, limit, terms, tuple(found.signals), ranked, tuple(kept), dropped, tuple(found.notes))
+
+
+def _entries(places: Sequence[Place], found: Found, ids: Sequence[str]) -> dict[str, Entry]:
+    """The entries behind candidates: as they are, or as they were at the moment that was asked for."""
+    entries = {id: found.past[id] for id in ids if id in found.past}
+    unread = [id for id in ids if id not in entries]
+    for store, _ in places if unread else ():
+        entries |= store.entries(unread)
+    return entries
 
 
 def _checked(room: Room, question: Question) -> Question:
@@ -171,22 +186,20 @@ def selections(room: Room, tiers: Sequence[Tier], question: Question) -> list[tu
     return found
 
 
-def _access(room: Room, entries: Mapping[str, Entry]) -> dict[str, Access]:
+def _access(room: Room, cards: Mapping[str, Card]) -> dict[str, Access]:
     found: dict[str, Access] = {}
-    for store, ids in _by_store(room, entries.values()):
+    for store, ids in _by_store(room, cards.values()):
         found.update(store.access(ids))
     return found
 
 
-def _by_store(room: Room, entries: Iterable[Entry]) -> list[tuple[Store, list[str]]]:
-    by_tier: dict[str, list[str]] = {}
-    for entry in entries:
-        by_tier.setdefault(entry.scope.tier, []).append(entry.id)
+def _by_store(room: Room, entries: Collection[Entry | Card]) -> list[tuple[Store, list[str]]]:
+    homes = {tier: room.store(tier) for tier in {entry.scope.tier for entry in entries}}
     grouped = []
     for store in (room.local, room.account):
-        ids = [id for tier, those in by_tier.items() if room.store(tier) is store for id in those]
-        if ids:
-            grouped.append((store, ids))
+        here = {tier for tier, home in homes.items() if home is store}
+        if here:
+            grouped.append((store, [entry.id for entry in entries if entry.scope.tier in here]))
     return grouped
 
 
@@ -202,18 +215,18 @@ def _closed(room: Room, tiers: Sequence[Tier]) -> dict[str, datetime]:
     return {key: conversation.ended_at} if conversation and conversation.ended_at else {}
 
 
-def _vectors(room: Room, hits: Sequence[Hit]) -> dict[str, Vector]:
+def _vectors(room: Room, cards: Sequence[Card]) -> dict[str, Vector]:
     if room.embedder is None:
         return {}
     found: dict[str, Vector] = {}
-    for store, ids in _by_store(room, (hit.entry for hit in hits)):
+    for store, ids in _by_store(room, cards):
         found.update(store.vectors(ids, room.embedder.model))
     return found
 
 
 def counted(room: Room, hits: Sequence[Hit], now: datetime) -> list[Hit]:
     counts: dict[str, Access] = {}
-    for store, ids in _by_store(room, (hit.entry for hit in hits)):
+    for store, ids in _by_store(room, [hit.entry for hit in hits]):
         counts.update(store.touch(ids, now))
     return [replace(hit, access=counts.get(hit.id, hit.access)) for hit in hits]
 

@@ -14,6 +14,11 @@ from mnemon.service.room import Room
 
 def why(room: Room, question: Question, id: str) -> list[Verdict]:
     """Trace one entry through every stage of a read: why it was, or was not, among the hits."""
+    with room.local.snapshot(), room.account.snapshot():
+        return _trail(room, question, id)
+
+
+def _trail(room: Room, question: Question, id: str) -> list[Verdict]:
     _, entry = room.entry(id)
     found = search(room, question)
     trail = [_where(room, entry, found.question), _admitted(room, entry, found.question)]
@@ -21,12 +26,12 @@ def why(room: Room, question: Question, id: str) -> list[Verdict]:
         return trail
     trail.extend(_signal_verdict(room, entry, signal, found) for signal in found.signals)
     trail.extend(Verdict("note", "degraded", note) for note in found.notes)
-    hit = next((h for h in found.ranked if h.id == entry.id), None)
-    if hit is None:
+    if entry.id not in found.ranked.ids:
         trail.append(Verdict("fuse", "out", "no signal found it, so it was never a candidate"))
         return trail
-    place = found.ranked.index(hit) + 1
-    trail.append(_ranked(hit, place, len(found.ranked)))
+    place = found.ranked.ids.index(entry.id)
+    hit = found.ranked[place]
+    trail.append(_ranked(hit, place + 1, len(found.ranked)))
     trail.append(_fate(hit, found))
     return trail
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import secrets
 import threading
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from copy import copy
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -16,6 +16,7 @@ from mnemon.adapters.store.memory_grants import GrantReads, Grants
 from mnemon.adapters.store.memory_items import KeptItem
 from mnemon.adapters.store.memory_pipeline import Background, BackgroundReads
 from mnemon.model.arrays import np
+from mnemon.model.card import Card, card_of
 from mnemon.model.conversation import Channel, Conversation, Note, Status, WorkspaceInfo
 from mnemon.model.entry import Access, Document, Entry, NamedEntry, Scope, Version
 from mnemon.model.errors import Conflict
@@ -33,6 +34,7 @@ from mnemon.ports.store import (
     Census,
     DropEntry,
     DropNotes,
+    Filters,
     Finding,
     KeywordMatches,
     LinkAction,
@@ -56,8 +58,6 @@ from mnemon.ports.store import (
     index_terms,
     twin_key,
 )
-
-_K1, _B = 1.2, 0.75
 
 
 @dataclass
@@ -211,6 +211,17 @@ class MemoryStore(BackgroundReads, GrantReads):
 
     # Entries
 
+    def snapshot(self) -> AbstractContextManager[object]:
+        return self._lock
+
+    def cards(self, ids: Iterable[str], filters: Filters = Filters()) -> dict[str, Card]:
+        found = self._state.entries
+        return {id: card_of(found[id]) for id in ids if id in found and filters.admits(found[id])}
+
+    def texts(self, ids: Iterable[str]) -> dict[str, str]:
+        found = self._state.entries
+        return {id: found[id].content for id in ids if id in found}
+
     def entries(self, ids: Iterable[str]) -> dict[str, Entry]:
         found = self._state.entries
         return {id: _copy(found[id]) for id in ids if id in found}
@@ -275,13 +286,21 @@ class MemoryStore(BackgroundReads, GrantReads):
         counts = {e.id: Counter(state.terms[e.id]) for e in rows}
         total = sum(len(state.terms[e.id]) for e in rows)
         frequencies = tuple(sum(term in c for c in counts.values()) for term in terms)
-        used = rules.rarest(terms, frequencies)
-        weights = {t: _idf(len(rows), f) for t, f in zip(terms, frequencies, strict=True) if t in used}
-        matches = [
-            e for e in reversed(rows) if selection.filters.admits(e) and not counts[e.id].keys().isdisjoint(used)
-        ]
-        matches.sort(key=lambda e: -_bm25(counts[e.id], weights, total / len(rows)))
-        found = (TermRow(e.id, tuple(counts[e.id][t] for t in terms), len(state.terms[e.id])) for e in matches[:limit])
+        weights = [rules.rarity(len(rows), frequency) for frequency in frequencies]
+        used = {
+            term: weight
+            for term, weight in zip(terms, weights, strict=True)
+            if term in set(rules.rarest(terms, frequencies))
+        }
+        admitted = [e.id for e in reversed(rows) if selection.filters.admits(e)]
+        strength = {id: sum(w * rules.saturated(counts[id][t]) for t, w in used.items()) for id in admitted}
+        some = sorted((id for id in admitted if strength[id]), key=lambda id: -strength[id])[: limit + limit // 2]
+        mean = total / max(1, len(rows))
+        exact = {
+            id: rules.bm25([(counts[id][t], w) for t, w in used.items()], len(state.terms[id]) / mean) for id in some
+        }
+        kept = set(sorted(some, key=lambda id: -exact[id])[:limit])
+        found = [TermRow(id, tuple(counts[id][t] for t in terms), len(state.terms[id])) for id in some if id in kept]
         return KeywordMatches(len(rows), total, frequencies, tuple(found))
 
     def nearest(self, selection: Selection, model: EmbeddingModel, vector: Vector, limit: int) -> list[Neighbour]:
@@ -571,16 +590,6 @@ def _save_workspace(state: _State, operation: SaveWorkspace) -> None:
     if any(w.name == info.name and w.id != info.id for w in state.workspaces.values()):
         raise rules.unique_conflict("workspace", info.id)
     state.workspaces[info.id] = info
-
-
-def _idf(size: int, frequency: int) -> float:
-    return math.log(1 + (size - frequency + 0.5) / (frequency + 0.5))
-
-
-def _bm25(counts: Mapping[str, int], weights: Mapping[str, float], mean: float) -> float:
-    length = sum(counts.values())
-    norm = _K1 * (1 - _B + _B * length / mean)
-    return sum(w * counts[t] * (_K1 + 1) / (counts[t] + norm) for t, w in weights.items())
 
 
 def _cosine(a: Vector, b: Vector) -> float:

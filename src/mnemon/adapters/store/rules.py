@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -24,6 +25,7 @@ from mnemon.ports.store import Embedding, SaveNote, Selection
 MAX_TERMS = 64
 POSTING_BUDGET = 2500
 ROWS_BESIDE = 8  # how far around an entry its neighbours are looked for
+_K1, _B = 1.2, 0.75  # of the first cut; how matches are ranked is not a store's to say
 TWIN_STATES = frozenset({State.ACTIVE, State.HELD})
 
 
@@ -50,6 +52,26 @@ def rarest(terms: Sequence[str], frequencies: Sequence[int]) -> list[str]:
             break
         used.append(term)
     return used
+
+
+def rarity(size: int, frequency: int) -> float:
+    """What one occurrence of a term says, in a collection of that size."""
+    return math.log(1 + (size - frequency + 0.5) / (frequency + 0.5))
+
+
+def saturated(count: int) -> float:
+    """How much more several occurrences say than one, which says 1."""
+    return count * (_K1 + 1) / (count + _K1)
+
+
+def bm25(counted: Iterable[tuple[int, float]], length: float) -> float:
+    """The usual score of a row by its counts of terms and their rarities; its length is told as a part of the mean."""
+    norm = _K1 * (1 - _B + _B * length)
+    score = 0.0
+    for count, weight in counted:
+        if count:
+            score += weight * count * (_K1 + 1) / (count + norm)
+    return score
 
 
 def side_by_side(a: Entry, b: Entry) -> bool:

@@ -101,8 +101,11 @@ class Connections:
 
     @contextmanager
     def reading(self) -> Iterator[apsw.Connection]:
-        """One consistent view of memory, without any lock that others would wait for."""
+        """One consistent view of memory, without any lock that others wait for; inside another, it is that one."""
         db = self._pair().memory
+        if db.reads:
+            yield db
+            return
         with translated(self._opening.memory):
             db.execute(sql.BEGIN_READ)
             db.reads, db.looked = True, False

@@ -122,10 +122,10 @@ def _rest(entry: Entry) -> dict[str, Any]:
 
 
 # Calling an enum looks its value up the slow way, and a read decodes hundreds of rows.
-_KINDS = {str(kind): kind for kind in Kind}
+KINDS = {str(kind): kind for kind in Kind}
 _LIFETIMES = {str(lifetime): lifetime for lifetime in Lifetime}
 _CURATORS = {str(curator): curator for curator in Curator}
-_STATES = {str(state): state for state in State}
+STATES = {str(state): state for state in State}
 _TRUSTS = {int(trust): trust for trust in Trust}
 
 
@@ -139,7 +139,7 @@ def entry_of(row: tuple[Any, ...]) -> Entry:
         id=id,
         scope=scope_of(tier, anchor),
         content=content,
-        kind=_KINDS[kind],
+        kind=KINDS[kind],
         lifetime=_LIFETIMES[lifetime],
         curator=_CURATORS[curator],
         source=source,
@@ -157,7 +157,7 @@ def entry_of(row: tuple[Any, ...]) -> Entry:
         merged_count=rest["merged_count"],
         valid_at=moment_or_none(valid_at),
         invalid_at=moment_or_none(invalid_at),
-        state=_STATES[state],
+        state=STATES[state],
         transition=_transition_of(rest.get("transition")),
         superseded_by=rest.get("superseded_by"),
         derived_from=tuple(rest.get("derived_from", ())),

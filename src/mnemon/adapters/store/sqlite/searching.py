@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import apsw
@@ -10,13 +12,26 @@ import apsw
 from mnemon.adapters.store import rules
 from mnemon.adapters.store.sqlite import sql
 from mnemon.adapters.store.sqlite.known import known
+from mnemon.adapters.store.sqlite.postings import Postings, best, occurrences, shortest
 from mnemon.adapters.store.sqlite.query import Row, all_rows, one_row, one_value
-from mnemon.adapters.store.sqlite.rows import anchor_text, entry_of, filter_bindings, json_list, token
+from mnemon.adapters.store.sqlite.rows import (
+    EXEMPT,
+    FILED,
+    KINDS,
+    STATES,
+    anchor_text,
+    entry_of,
+    filter_bindings,
+    json_list,
+    scope_of,
+    token,
+)
 from mnemon.adapters.store.sqlite.vectors import VectorCache
 from mnemon.model.arrays import np
+from mnemon.model.card import Card
 from mnemon.model.entry import Entry
 from mnemon.ports.embedder import EmbeddingModel, Vector
-from mnemon.ports.store import KeywordMatches, Neighbour, Selection, TermRow, Unembedded
+from mnemon.ports.store import Filters, KeywordMatches, Neighbour, Selection, TermRow, Unembedded
 
 _SHORT = 1000  # characters of index terms that are worth keeping in memory
 _NEWER_THAN_ALL = (2**63 - 1, 2**63 - 1)
@@ -76,18 +91,31 @@ def _mark(db: apsw.Connection, id: str) -> tuple[int, int]:
 
 
 def keyword(db: apsw.Connection, selection: Selection, terms: Sequence[str], limit: int) -> KeywordMatches:
-    rooms = _rooms(db, selection)
+    rooms = [room for room in _rooms(db, selection) if room.size]
+    size, total = sum(room.size for room in rooms), sum(room.total_terms for room in rooms)
     frequencies = _frequencies(db, rooms, terms)
-    used = rules.rarest(terms, frequencies)
-    rows = _term_rows(db, _matches(db, rooms, used, selection, limit), terms) if used else ()
-    return KeywordMatches(sum(r.size for r in rooms), sum(r.total_terms for r in rooms), frequencies, rows)
+    weights = [rules.rarity(size, frequency) for frequency in frequencies]
+    worth = set(rules.rarest(terms, frequencies))
+    used = {term: weight for term, weight in zip(terms, weights, strict=True) if term in worth}
+    if not used:
+        return KeywordMatches(size, total, frequencies, ())
+    postings = {term: [_postings(db, room, term) for room in rooms] for term in used}
+    some = limit + limit // 2
+    if selection.filters:
+        rowids = _filtered(db, rooms, list(used), selection, some)
+    else:
+        rowids = best(postings, used, some)
+    rows = _rows(db, rowids)
+    if len(rowids) > limit:
+        rowids = shortest(rowids, [rows[rowid][3] * size / total for rowid in rowids], postings, used, limit)
+    return KeywordMatches(size, total, frequencies, _term_rows(rowids, rows, terms, postings))
 
 
 def _frequencies(db: apsw.Connection, rooms: Iterable[_Room], terms: Sequence[str]) -> tuple[int, ...]:
     totals = dict.fromkeys(terms, 0)
     answers = known(db).of("frequencies")
     for room in rooms:
-        for term in totals if room.size else ():
+        for term in totals:
             word = token(room.id, term)
             if word not in answers:
                 answers[word] = one_value(db, sql.FREQUENCY, (word,)) or 0
@@ -95,26 +123,51 @@ def _frequencies(db: apsw.Connection, rooms: Iterable[_Room], terms: Sequence[st
     return tuple(totals[term] for term in terms)
 
 
-def _matches(
+def _postings(db: apsw.Connection, room: _Room, term: str) -> Postings:
+    """The rows of a room that hold a term, with how often. Of a word that is everywhere, the newest of them."""
+    word = token(room.id, term)
+    answers = known(db).of("postings")
+    if word not in answers:
+        if known(db).of("frequencies").get(word, 0) > rules.POSTING_BUDGET:
+            found = one_value(db, sql.NEWEST_POSTINGS, (f'"{word}"', rules.POSTING_BUDGET))
+            answers[word] = Postings(dict.fromkeys(json.loads(found), 1))
+        else:
+            answers[word] = Postings(Counter(json.loads(one_value(db, sql.POSTINGS, (word,)))))
+    rows: Postings = answers[word]
+    return rows
+
+
+def _filtered(
     db: apsw.Connection, rooms: Sequence[_Room], terms: Sequence[str], selection: Selection, limit: int
 ) -> list[int]:
     match = " OR ".join(f'"{token(room.id, term)}"' for room in rooms for term in terms)
     bindings: dict[str, Any] = {"match": match, "limit": limit}
-    if not selection.filters:
-        return [rowid for (rowid,) in all_rows(db, sql.MATCHES, bindings)]
     return [rowid for (rowid,) in all_rows(db, sql.MATCHES_FILTERED, bindings | filter_bindings(selection.filters))]
 
 
-def _term_rows(db: apsw.Connection, rowids: Sequence[int], terms: Sequence[str]) -> tuple[TermRow, ...]:
+def _rows(db: apsw.Connection, rowids: Sequence[int]) -> Mapping[int, Row]:
+    """Rows with their id, their terms and how many these are."""
     answers = known(db).of("terms")
     unknown = [rowid for rowid in rowids if rowid not in answers]
     fresh = {row[0]: row for row in all_rows(db, sql.TERMS, (json_list(unknown),))} if unknown else {}
     answers.update((rowid, row) for rowid, row in fresh.items() if len(row[2]) <= _SHORT)
+    return {rowid: fresh[rowid] if rowid in fresh else answers[rowid] for rowid in rowids}
+
+
+def _term_rows(
+    rowids: Sequence[int], rows: Mapping[int, Row], terms: Sequence[str], postings: Mapping[str, Sequence[Postings]]
+) -> tuple[TermRow, ...]:
+    """What is counted already is taken from there; words that were too common to look for are counted in the text."""
+    counted = [postings.get(term) for term in terms]
     found = []
     for rowid in rowids:
-        _, id, text, length = fresh[rowid] if rowid in fresh else answers[rowid]
-        words = text.split(" ")
-        found.append(TermRow(id, tuple([words.count(term) for term in terms]), length))
+        _, id, text, length = rows[rowid]
+        if None in counted:
+            words = text.split(" ")
+            counts = [words.count(term) for term in terms]
+        else:
+            counts = [occurrences(rowid, those) for those in counted if those]
+        found.append(TermRow(id, tuple(counts), length))
     return tuple(found)
 
 
@@ -190,6 +243,37 @@ def stamps(db: apsw.Connection, ids: Iterable[str]) -> dict[str, int]:
     if unknown:
         answers.update(all_rows(db, sql.STAMPS, (json_list(unknown),)))
     return {id: answers[id] for id in asked if id in answers}
+
+
+def cards(db: apsw.Connection, ids: Sequence[str], filters: Filters) -> dict[str, Card]:
+    if filters:
+        found = _cards(db, all_rows(db, sql.CARDS_ADMITTED, filter_bindings(filters) | {"ids": json_list(ids)}))
+        return {id: found[id] for id in ids if id in found}
+    answers = known(db).of("cards")
+    unknown = [id for id in ids if id not in answers]
+    if unknown:
+        answers.update(_cards(db, all_rows(db, sql.CARDS, {"ids": json_list(unknown)})))
+    return {id: answers[id] for id in ids if id in answers}
+
+
+def _cards(db: apsw.Connection, rows: Iterable[Row]) -> dict[str, Card]:
+    scopes = known(db).of("scopes")
+    found = {}
+    for id, partition, kind, state, source, tags, category, conversation, importance, *times, chars, marks in rows:
+        if partition not in scopes:
+            scopes.update((number, scope_of(tier, anchor)) for number, tier, anchor in all_rows(db, sql.SCOPES))
+        labels = () if tags == "[]" else tuple(json.loads(tags))
+        about = (scopes[partition], KINDS[kind], STATES[state], source, labels, category, conversation, importance)
+        found[id] = Card._make((id, *about, *times, chars, bool(marks & FILED), bool(marks & EXEMPT)))
+    return found
+
+
+def texts(db: apsw.Connection, ids: Sequence[str]) -> dict[str, str]:
+    answers = known(db).of("texts")
+    unknown = [id for id in ids if id not in answers]
+    fresh: dict[str, str] = dict(all_rows(db, sql.TEXTS, (json_list(unknown),))) if unknown else {}
+    answers.update((id, text) for id, text in fresh.items() if len(text) <= _SHORT)
+    return {id: text for id in ids if (text := fresh.get(id, answers.get(id))) is not None}
 
 
 def vectors(db: apsw.Connection, ids: Iterable[str], model: EmbeddingModel) -> dict[str, Vector]:

@@ -206,7 +206,10 @@ ADMITTED = "SELECT e.rowid FROM entries AS e WHERE e.partition_id = :partition" 
 FEED = "INSERT INTO fts (rowid, terms) VALUES (?, ?)"
 UNFEED = "DELETE FROM fts WHERE rowid = ?"
 FREQUENCY = "SELECT doc FROM fts_frequencies WHERE term = ?"
-MATCHES = "SELECT rowid FROM fts WHERE fts MATCH :match ORDER BY rank, rowid DESC LIMIT :limit"
+POSTINGS = "SELECT json_group_array(doc) FROM fts_instances WHERE term = ?"
+NEWEST_POSTINGS = """
+SELECT json_group_array(rowid) FROM (SELECT rowid FROM fts WHERE fts MATCH ? ORDER BY rowid DESC LIMIT ?)
+"""
 MATCHES_FILTERED = (
     "SELECT f.rowid FROM fts AS f JOIN entries AS e ON e.rowid = f.rowid WHERE f.fts MATCH :match"
     + _FILTERS

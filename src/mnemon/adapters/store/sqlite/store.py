@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -22,6 +22,7 @@ from mnemon.adapters.store.sqlite.rows import anchor_text, entry_of, entry_of_sn
 from mnemon.adapters.store.sqlite.vectors import OF_ITEMS, VectorCache
 from mnemon.model.amendment import Amendment, AmendmentState
 from mnemon.model.answer import Answer
+from mnemon.model.card import Card
 from mnemon.model.conversation import Channel, Conversation, Note, WorkspaceInfo
 from mnemon.model.entry import Access, Document, Entry, NamedEntry, Scope, Version
 from mnemon.model.errors import StoreError
@@ -43,6 +44,7 @@ from mnemon.ports.store import (
     Arrivals,
     Census,
     DropEntry,
+    Filters,
     Finding,
     KeywordMatches,
     Neighbour,
@@ -127,6 +129,17 @@ class SqliteStore:
         return _by_request(ids, {id: Access(count, moment(last)) for id, count, last in rows})
 
     # Entries
+
+    def snapshot(self) -> AbstractContextManager[object]:
+        return self._connections.reading()
+
+    def cards(self, ids: Iterable[str], filters: Filters = Filters()) -> dict[str, Card]:
+        with self._connections.reading() as db:
+            return searching.cards(db, list(ids), filters)
+
+    def texts(self, ids: Iterable[str]) -> dict[str, str]:
+        with self._connections.reading() as db:
+            return searching.texts(db, list(ids))
 
     def entries(self, ids: Iterable[str]) -> dict[str, Entry]:
         asked = list(ids)

@@ -1,0 +1,77 @@
+"""Which rows hold a term, and the rows that hold the most of several."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from heapq import nlargest
+from typing import Any
+
+from mnemon.adapters.store import rules
+from mnemon.model.arrays import at_hand, np
+
+
+class Postings:
+    """The rows that hold a term, with how often they do."""
+
+    def __init__(self, counts: Mapping[int, int]) -> None:
+        self.counts = counts
+
+    @cached_property
+    def rows(self) -> Any:
+        return np.fromiter(self.counts, dtype=np.int64, count=len(self.counts))
+
+    @cached_property
+    def shares(self) -> Any:
+        return np.array([rules.saturated(count) for count in self.counts.values()])
+
+
+def best(postings: Mapping[str, Sequence[Postings]], weights: Mapping[str, float], limit: int) -> list[int]:
+    """The rows with the most of the asked words, rare ones counting more; among equals the newer."""
+    if at_hand():
+        return _by_arrays(postings, weights, limit)
+    scores: dict[int, float] = {}
+    for term, weight in weights.items():
+        for rows in postings[term]:
+            for rowid, count in rows.counts.items():
+                scores[rowid] = scores.get(rowid, 0.0) + (weight if count == 1 else weight * rules.saturated(count))
+    if len(scores) > limit:
+        floor = nlargest(limit, scores.values())[-1]
+        scores = {rowid: score for rowid, score in scores.items() if score >= floor}
+    return sorted(scores, key=lambda rowid: (scores[rowid], rowid), reverse=True)[:limit]
+
+
+def _by_arrays(postings: Mapping[str, Sequence[Postings]], weights: Mapping[str, float], limit: int) -> list[int]:
+    """The same sums in the same order."""
+    held = [(rows, weight) for term, weight in weights.items() for rows in postings[term] if rows.counts]
+    if not held:
+        return []
+    found, places = np.unique(np.concatenate([rows.rows for rows, _ in held]), return_inverse=True)
+    scores = np.bincount(places, np.concatenate([weight * rows.shares for rows, weight in held]))
+    if limit < len(scores):
+        reached = scores >= np.partition(scores, len(scores) - limit)[len(scores) - limit]
+        found, scores = found[reached], scores[reached]
+    order = np.lexsort((-found, -scores))[:limit]
+    best: list[int] = found[order].tolist()
+    return best
+
+
+def occurrences(rowid: int, postings: Sequence[Postings]) -> int:
+    return postings[0].counts.get(rowid, 0) if len(postings) == 1 else sum(p.counts.get(rowid, 0) for p in postings)
+
+
+def shortest(
+    rowids: Sequence[int],
+    lengths: Sequence[float],
+    postings: Mapping[str, Sequence[Postings]],
+    weights: Mapping[str, float],
+    limit: int,
+) -> list[int]:
+    """The best of these by BM25 now that their lengths are known, as parts of the mean; in the order they came."""
+    asked = [(postings[term], weight) for term, weight in weights.items()]
+    scores = {
+        rowid: rules.bm25([(occurrences(rowid, those), weight) for those, weight in asked], length)
+        for rowid, length in zip(rowids, lengths, strict=True)
+    }
+    kept = set(nlargest(limit, scores, key=scores.__getitem__))
+    return [rowid for rowid in rowids if rowid in kept]
