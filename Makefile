@@ -62,9 +62,6 @@ bench-server: install model ## The server: time to its first answer, memory at r
 bench-offline: install model ## When the responder without a model quotes a memory: precision and recall over thresholds
 	@$(BIN)/python -m bench.offline
 
-bench-speed: install ## CPU time of reads, contexts and puts by the size of memory (SPEED=--million for more)
-	@$(BIN)/python -m bench.speed --results bench/RESULTS.md $(SPEED)
-
 TALKS ?= ../shared/bench/data/locomo
 FACTS ?= ../shared/bench/data/factcons
 PEERS := .venv-peers
@@ -76,6 +73,10 @@ $(PEERS)/.ready: bench/requirements-peers.txt
 	@test -x $(PEERS)/bin/python || $(PYTHON) -m venv $(PEERS)
 	@$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --requirement bench/requirements-peers.txt
 	@touch $(PEERS)/.ready
+
+bench-speed: install model $(PEERS)/.ready ## Reads, contexts and puts by the size of memory, beside peers (SPEED=--million for more)
+	@test -z "$(MORE_PEERS)" || $(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check $(MORE_PEERS)
+	@$(BIN)/python -m bench.speed --peers $(PEERS)/bin/python --results bench/RESULTS.md $(SPEED)
 
 bench-write: install model ## What observing stores that it should not, and what it misses
 	@$(BIN)/python -m bench.write

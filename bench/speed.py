@@ -1,123 +1,54 @@
-"""What a read, a context and a put cost in CPU time, by the size of memory, and where the time of a read goes.
+"""What a read, a context and a put cost, by the size of memory, beside other stores and beside what was asked.
 
-    python -m bench.speed [--sizes 1000,10000,100000] [--million] [--reads 200] [--results bench/RESULTS.md]
+    python -m bench.speed [--sizes 1000,10000,100000] [--million] [--reads 200] [--peers PYTHON] [--only a,b]
+                          [--bound 360] [--keep FOLDER] [--results bench/RESULTS.md]
 
-CPU milliseconds of the whole process, threads included; wall time says more about the machine's other work. Each size
-runs in a process of its own, so that memory can be compared. The store is filled by a loader that hands entries with
-vectors to the store itself (`Store.apply`, a thousand in a transaction); reads, contexts and the measured puts go
-through the public API. The embedder is free: vectors from a seeded table, so that only Mnemon's own work is counted.
+CPU milliseconds of the whole process, threads included, unless a row says otherwise; wall time says more about the
+machine's other work. Each size is filled, compared with an exact scan and measured in a process of its own, so that
+memory can be compared. A loader hands entries with vectors to the store itself (`Store.apply`, a thousand in a
+transaction); reads, contexts and the measured puts go through the public API. The embedder is free: vectors from a
+seeded table, so that only a store's own work is counted; the default embedder is measured apart.
+
+`--peers` is the interpreter of an environment with `requirements-peers.txt`: the same texts, questions and vectors go
+through each store of `bench/speed_peers.py`, which has `--bound` seconds to be filled and as many to answer. `--keep`
+keeps filled stores, so that a rerun does not fill them again.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import platform
+import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
-from zlib import crc32
 
 import numpy as np
 
-from bench.beside import langgraph
+from bench import latency
+from bench.gauge import bandwidth, disk, resident, timed
+from bench.load import ASKED, FreeEmbedder, fill, fill_with, filled
+from bench.made import texts
+from bench.plot import growth
 from bench.section import write_section
+from bench.speed_report import LABELS, Row, report
 from mnemon import Memo, Mnemon, Workspace
-from mnemon.model.entry import Entry
-from mnemon.model.ids import new_id
-from mnemon.model.values import Curator, Kind, Lifetime, Origin, Trust, Visibility
-from mnemon.ports.embedder import EmbeddingModel, Vector
-from mnemon.ports.store import Embedding, SaveEntry, Selection, Transaction
+from mnemon.adapters.embed import open_embedder
+from mnemon.adapters.embed.cached import default_cache
+from mnemon.model.values import Visibility
+from mnemon.ports.store import Selection
 
-DIMENSIONS = 384
-WORDS = 30_000
-PUTS = 1_000
 MILLION = 1_000_000
-
-
-class FreeEmbedder:
-    """Clustered unit vectors from a seeded table, by the text's checksum: near enough to real ones, at no cost."""
-
-    def __init__(self) -> None:
-        rng = np.random.default_rng(3)
-        self.model = EmbeddingModel("free", DIMENSIONS, "bench")
-        self._centres = rng.standard_normal((512, DIMENSIONS), dtype=np.float32)
-        self._noise = rng.standard_normal((65_536, DIMENSIONS), dtype=np.float32)
-
-    def embed_memories(self, texts: Sequence[str]) -> Vector:
-        marks = np.array([crc32(text.encode()) for text in texts], dtype=np.int64)
-        vectors = self._centres[marks % 512] + 0.8 * self._noise[marks // 512 % 65_536]
-        unit: Vector = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
-        return unit
-
-    def embed_query(self, text: str) -> Vector:
-        vector: Vector = self.embed_memories([text])[0]
-        return vector
-
-
-def _word(number: int) -> str:
-    syllables = "ba ke li mo nu ra se ti vo zu da fe gi ho ju pa".split()
-    return "".join(syllables[number >> shift & 15] for shift in (12, 8, 4, 0))
-
-
-def texts(count: int, seed: int) -> list[str]:
-    """Sentences of twelve words whose frequencies fall as those of a language do."""
-    rng = np.random.default_rng(seed)
-    words = [_word(n) for n in range(WORDS)]
-    picks = np.minimum(rng.zipf(1.25, size=(count, 12)) - 1 + rng.integers(0, 40, size=(count, 12)), WORDS - 1)
-    return [" ".join([words[n] for n in row]) + f" {number}" for number, row in enumerate(picks.tolist())]
-
-
-def questions(count: int, stored: Sequence[str], seed: int) -> list[str]:
-    """Four words of an entry that is there, common or rare as they come, and one of another."""
-    rng = np.random.default_rng(seed)
-    places = rng.integers(0, len(stored), size=(count, 2)).tolist()
-    return [f"what about {' '.join(stored[a].split()[4:8])} and {stored[b].split()[2]}" for a, b in places]
-
-
-def load(world: Workspace, given: Sequence[str], embedder: FreeEmbedder, scopes: int) -> list[Workspace]:
-    """The entries spread over as many scopes, each of which answers to one of the handles returned."""
-    handles = [
-        world if not n else Workspace(replace(world.room, info=replace(world.room.info, id=f"{world.id}-{n}")))
-        for n in range(scopes)
-    ]
-    places = [handle.room.scope("workspace") for handle in handles]
-    origin = Origin("bench", "library", "in-process", Trust.AUTHOR)
-    for at in range(0, len(given), 1000):
-        batch, now = given[at : at + 1000], world.room.now
-        operations = [
-            SaveEntry(
-                Entry(
-                    id=new_id(),
-                    scope=places[(at + i) % scopes],
-                    content=text,
-                    kind=Kind.EPISODIC if i % 2 else Kind.SEMANTIC,
-                    lifetime=Lifetime.LONG_TERM,
-                    curator=Curator.AUTHOR,
-                    source="user",
-                    importance=0.5,
-                    origin=origin,
-                    trust=Trust.AUTHOR,
-                    created_at=now,
-                    updated_at=now,
-                    confirmed_at=now,
-                ),
-                0,
-                "entry.put",
-                "bench",
-                (),
-                Embedding(embedder.model, vector),
-            )
-            for i, (text, vector) in enumerate(zip(batch, embedder.embed_memories(batch), strict=True))
-        ]
-        world.room.local.apply(Transaction(world.room.actor, now, tuple(operations)))
-    return handles
+NEAREST = 10
+HERE = Path(__file__).parent
 
 
 class Timed:
@@ -129,28 +60,14 @@ class Timed:
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._store, name)
 
-        def timed(*args: Any, **named: Any) -> Any:
+        def called(*args: Any, **named: Any) -> Any:
             started = time.process_time()
             try:
                 return method(*args, **named)
             finally:
                 self._spent[name] += time.process_time() - started
 
-        return timed
-
-
-def cpu(work: Callable[[Any], object], given: Sequence[Any]) -> list[float]:
-    out = []
-    for one in given:
-        started = time.process_time()
-        work(one)
-        out.append((time.process_time() - started) * 1000)
-    return out
-
-
-def spread(times: Sequence[float]) -> dict[str, float]:
-    ordered = sorted(times)
-    return {"p50": statistics.median(ordered), "p95": ordered[int(len(ordered) * 0.95)]}
+        return called
 
 
 def shares(handles: Sequence[Workspace], asked: Sequence[str]) -> dict[str, float]:
@@ -167,115 +84,192 @@ def shares(handles: Sequence[Workspace], asked: Sequence[str]) -> dict[str, floa
     return stages | {"rank and rest": (total - sum(spent.values())) * 1000 / len(asked)}
 
 
-def resident() -> float:
-    """Megabytes of this process in memory now."""
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("VmRSS"):
-            return int(line.split()[1]) / 1024
-    return 0.0
-
-
-def recall(world: Workspace, embedder: FreeEmbedder, given: Sequence[str], asked: Sequence[str]) -> float:
+def recall(folder: Path, reads: int) -> float:
     """Of the ten nearest by exact product over all vectors, how many the store finds."""
-    matrix = embedder.embed_memories(given)
-    selection = Selection((world.room.scope("workspace"),), frozenset({Visibility.OPEN}), world.room.owners)
-    found: list[float] = []
-    for question in asked:
-        query = embedder.embed_query(question)
-        floor = np.sort(matrix @ query)[-10]
-        near = world.room.local.nearest(selection, embedder.model, query, 10)
-        found.append(sum(n.cosine >= floor - 1e-6 for n in near) / 10)
-    return statistics.mean(found)
+    held, embedder = filled(folder), FreeEmbedder()
+    asked = held.questions[: min(reads, 50)]
+    queries = np.stack([embedder.embed_query(question) for question in asked])
+    best = np.full((len(asked), NEAREST), -1.0, dtype=np.float32)
+    given = texts(held.entries, 7)
+    for at in range(0, len(given), 50_000):
+        cosines = queries @ embedder.embed_memories(given[at : at + 50_000]).T
+        best = np.sort(np.hstack([best, cosines]), axis=1)[:, -NEAREST:]
+    with Mnemon.open(folder / "store", embedder=embedder) as memory:
+        room = memory.workspace("bench").room
+        selection = Selection((room.scope("workspace"),), frozenset({Visibility.OPEN}), room.owners)
+        found = [room.local.nearest(selection, embedder.model, query, NEAREST) for query in queries]
+    hits = [
+        float(sum(n.cosine >= exact[0] - 1e-6 for n in near)) / NEAREST for near, exact in zip(found, best, strict=True)
+    ]
+    return statistics.mean(hits)
 
 
-def measure(folder: Path, entries: int, scopes: int, reads: int) -> dict[str, Any]:
-    given, embedder = texts(entries, 7), FreeEmbedder()
-    asked = questions(3 * reads, given, 11)
-    table = resident()
-    out: dict[str, Any] = {"entries": entries, "scopes": scopes}
-    with Mnemon.open(folder, embedder=embedder) as memory:
-        started = time.process_time()
-        handles = load(memory.workspace("bench"), given, embedder, scopes)
-        out["load per second"] = entries / (time.process_time() - started)
-        if scopes == 1:
-            out["recall@10"] = recall(handles[0], embedder, given, asked[: min(reads, 50)])
-    out["disk MB"] = sum(f.stat().st_size for f in folder.rglob("*") if f.is_file()) / 2**20
-    del given
+def measure(folder: Path, reads: int, rounds: int = 10) -> Row:
+    """The store in the folder, opened as a process that begins does."""
+    held, before = filled(folder), resident()
+    embedder = FreeEmbedder()
+    table, size = resident() - before, disk(folder / "store")
     started = time.process_time()
-    with Mnemon.open(folder, embedder=embedder) as memory:
+    with Mnemon.open(folder / "store", embedder=embedder) as memory:
+        handles = held.handles(memory.workspace("bench"))
+        handles[0].read(held.questions[0])
+        first = (time.process_time() - started) * 1000
+        turns = [(handles[n % held.scopes], question) for n, question in enumerate(held.questions[: 3 * reads])]
+        read = timed(lambda turn: turn[0].read(turn[1]), turns[:reads])
+        stages = shares(handles, held.questions[reads : 2 * reads])
+        context = timed(lambda turn: turn[0].context(turn[1]), turns[2 * reads :])
+        memory_used = resident() - table
+        fresh, alone = texts(120 * rounds, 13), 20 * rounds
+        batches = [[Memo(text) for text in fresh[at : at + 100]] for at in range(alone, len(fresh), 100)]
+        single = timed(lambda text: handles[0].put("workspace", text), fresh[:alone])
+        batch = timed(lambda memos: handles[0].put_many("workspace", memos), batches)
+    return {
+        "name": "Mnemon",
+        "entries": held.entries,
+        "scopes": held.scopes,
+        "filled a second": held.per_second,
+        "first": first,
+        "read": read.spread(),
+        "stages": stages,
+        "context": context.spread(),
+        "single": single.rate(1),
+        "batch": batch.rate(100),
+        "memory": memory_used,
+        "disk": size,
+    }
+
+
+def with_model(folder: Path, entries: int, reads: int) -> Row | None:
+    """The default embedder's own share, and a read and a context with it; None where it was not pulled."""
+    embedder = open_embedder("default", default_cache())
+    if embedder is None:
+        return None
+    if not (folder / "filled.json").exists():
+        fill_with(folder, latency.sentences(entries), latency.questions(ASKED), embedder)
+    asked = filled(folder).questions
+    with Mnemon.open(folder / "store", embedder=embedder) as memory:
         world = memory.workspace("bench")
-        handles = [Workspace(replace(world.room, info=handle.room.info)) for handle in handles]
-        handles[0].read(asked[0])
-        out["open and first read"] = (time.process_time() - started) * 1000
-        turn = iter(range(10**9))
-        out["read"] = spread(cpu(lambda q: handles[next(turn) % scopes].read(q), asked[:reads])[reads // 10 :])
-        out["stages"] = shares(handles, asked[reads : 2 * reads])
-        out["context"] = spread(cpu(lambda q: handles[next(turn) % scopes].context(q), asked[2 * reads :]))
-        out["memory MB"] = resident() - table
-        fresh = texts(PUTS, 13)
-        batches = [[Memo(text) for text in fresh[at : at + 100]] for at in range(0, PUTS, 100)]
-        wall = time.perf_counter()
-        times = cpu(lambda memos: handles[0].put_many("workspace", memos), batches)
-        out["put"] = {
-            "per second CPU": 100_000 / statistics.median(times),
-            "per second wall": PUTS / (time.perf_counter() - wall),
+        world.read("warm up the caches, please")
+        return {
+            "entries": entries,
+            "embedder": timed(embedder.embed_query, asked[:reads]).spread(),
+            "read": timed(world.read, asked[reads : 2 * reads]).spread(),
+            "context": timed(world.context, asked[2 * reads : 3 * reads]).spread(),
         }
-    return out
 
 
-def table(results: Sequence[dict[str, Any]]) -> str:
-    head = [f"{r['entries']:,}" + (f" over {r['scopes']:,} scopes" if r["scopes"] > 1 else "") for r in results]
-    rows: list[tuple[str, list[str]]] = [
-        ("read p50", [f"{r['read']['p50']:.1f}" for r in results]),
-        ("read p95", [f"{r['read']['p95']:.1f}" for r in results]),
-    ]
-    for name in dict.fromkeys(name for r in results for name in r["stages"]):
-        rows.append((f"· {name}", [f"{r['stages'].get(name, 0):.2f}" for r in results]))
-    rows += [
-        ("context p50", [f"{r['context']['p50']:.1f}" for r in results]),
-        ("open and first read", [f"{r['open and first read']:.0f}" for r in results]),
-        ("puts a second of CPU, batches of 100", [f"{r['put']['per second CPU']:,.0f}" for r in results]),
-        ("puts a second, wall", [f"{r['put']['per second wall']:,.0f}" for r in results]),
-        ("vector recall at 10", [f"{r['recall@10']:.3f}" if "recall@10" in r else "" for r in results]),
-        ("memory, MB", [f"{r['memory MB']:.0f}" for r in results]),
-        ("disk, MB", [f"{r['disk MB']:.0f}" for r in results]),
-    ]
-    lines = [f"| CPU ms unless named | {' | '.join(head)} |", "| --- |" + " ---: |" * len(head)]
-    return "\n".join([*lines, *(f"| {name} | {' | '.join(cells)} |" for name, cells in rows)])
+def _json(command: Sequence[str], bound: float | None = None) -> Any:
+    """What a process of its own prints last; how it does is seen on stderr."""
+    done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, timeout=bound, cwd=HERE.parent)
+    return json.loads(done.stdout.strip().splitlines()[-1])
 
 
-def alone(entries: int, scopes: int, reads: int) -> dict[str, Any]:
-    """One measurement in a process of its own."""
-    command = [sys.executable, "-m", "bench.speed", "--one", str(entries), "--scopes", str(scopes)]
-    done = subprocess.run([*command, "--reads", str(reads)], check=True, stdout=subprocess.PIPE, text=True)
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
+def ours(place: Path, entries: int, scopes: int, reads: int) -> Row:
+    folder = place / f"mnemon-{entries}-{scopes}"
+    told = [sys.executable, "-m", "bench.speed", "--reads", str(reads), "--folder"]
+    if not (folder / "filled.json").exists():
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        _json([*told, str(folder), "--step", "fill", "--sizes", str(entries), "--scopes", str(scopes)])
+    with tempfile.TemporaryDirectory(dir=place) as copy:  # what is measured is written to, what is kept is not
+        shutil.copytree(folder, copy, dirs_exist_ok=True)
+        row: Row = _json([*told, copy, "--step", "measure"])
+        return row | {"recall": _json([*told, copy, "--step", "recall"])} if scopes == 1 else row
+
+
+def beside(place: Path, python: str, name: str, entries: int, options: argparse.Namespace) -> Row:
+    """A store beside ours; where there is no measurement, why not."""
+    folder = place / f"{name}-{entries}"
+    told = [python, "-m", "bench.speed_peers", name, str(folder), str(entries), str(options.reads)]
+    row: Row = {"name": name, "entries": entries}
+    try:
+        if not (folder / "filled.json").exists():
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(parents=True)
+            filling = _json([*told, "fill"], options.bound)
+            if "missing" in filling:
+                return {**row, **filling}
+            (folder / "filled.json").write_text(json.dumps(filling))
+        filling = json.loads((folder / "filled.json").read_text())
+        with tempfile.TemporaryDirectory(dir=place) as copy:
+            shutil.copytree(folder, copy, dirs_exist_ok=True)
+            told[4] = copy
+            return {**row, **filling, **_json([*told, "ask"], options.bound)}
+    except subprocess.TimeoutExpired as slow:
+        return row | {"missing": f"not {'filled' if slow.cmd[-1] == 'fill' else 'asked'} within {options.bound:.0f} s"}
+    except subprocess.CalledProcessError as failed:
+        return row | {"missing": f"failed here with status {failed.returncode}"}
+
+
+def said(what: str) -> None:
+    print(what, file=sys.stderr, flush=True)
+
+
+def step(options: argparse.Namespace) -> object:
+    """One step in this process, for the process that started it."""
+    if options.step == "fill":
+        fill(options.folder, int(options.sizes), options.scopes)
+        return True
+    if options.step == "model":
+        return with_model(options.folder, int(options.sizes), options.reads)
+    if options.step == "recall":
+        return recall(options.folder, options.reads)
+    return measure(options.folder, options.reads)
+
+
+def run(place: Path, options: argparse.Namespace) -> tuple[list[Row], list[Row], Row | None]:
+    sizes = [int(size) for size in options.sizes.split(",")]
+    scales = [(size, 1) for size in sizes] + [(MILLION, 1), (MILLION, 1000)] * options.million
+    rows = []
+    for entries, scopes in scales:
+        said(f"Mnemon, {entries:,} over {scopes:,}")
+        rows.append(ours(place, entries, scopes, options.reads))
+    others = []
+    for name in options.only.split(",") if options.peers else ():
+        for entries in [size for size in sizes if size >= 10_000] or sizes:
+            said(f"{name}, {entries:,}")
+            others.append(beside(place, str(Path(options.peers).absolute()), name, entries, options))
+    said("with the default embedder")
+    folder = place / "model-10000"
+    folder.mkdir(exist_ok=True)
+    told = [sys.executable, "-m", "bench.speed", "--step", "model", "--sizes", "10000", "--folder", str(folder)]
+    return rows, others, _json([*told, "--reads", str(options.reads)])
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", default="1000,10000,100000")
     parser.add_argument("--million", action="store_true", help="also a million, in one scope and over a thousand")
-    parser.add_argument("--reads", type=int, default=200)
+    parser.add_argument("--reads", type=int, default=200, help="at most a third of the thousand questions")
+    parser.add_argument("--peers", default=None, help="the interpreter of an environment with requirements-peers.txt")
+    parser.add_argument("--only", default=",".join(LABELS), help="the stores to run beside ours")
+    parser.add_argument("--bound", type=float, default=360, help="seconds a store beside ours has for a step")
+    parser.add_argument("--keep", type=Path, default=None, help="a folder for filled stores, which a rerun takes up")
     parser.add_argument("--results", type=Path, default=None, help="a file whose section on speed to write")
-    parser.add_argument("--one", type=int, default=None, help=argparse.SUPPRESS)
+    parser.add_argument("--step", default=None, help=argparse.SUPPRESS)
+    parser.add_argument("--folder", type=Path, default=None, help=argparse.SUPPRESS)
     parser.add_argument("--scopes", type=int, default=1, help=argparse.SUPPRESS)
     options = parser.parse_args()
-    if options.one is not None:
-        with tempfile.TemporaryDirectory() as folder:
-            print(json.dumps(measure(Path(folder), options.one, options.scopes, options.reads)))
+    if unknown := set(options.only.split(",")) - set(LABELS):
+        parser.error(f"no such store: {', '.join(sorted(unknown))}; there are {', '.join(LABELS)}")
+    if options.step is not None:
+        print(json.dumps(step(options)))
         return
-    runs = [(int(size), 1) for size in options.sizes.split(",")] + [(MILLION, 1), (MILLION, 1000)] * options.million
-    results = [alone(size, scopes, options.reads) for size, scopes in runs]
-    text = table(results)
-    ours = next((r for r in results if r["entries"] == 10_000), None)
-    if ours is not None:
-        given, embedder = texts(10_000, 7), FreeEmbedder()
-        text += "\n\n" + langgraph(given, questions(options.reads, given, 11), embedder, ours)
+    with tempfile.TemporaryDirectory() as passing:
+        place = options.keep or Path(passing)
+        place.mkdir(parents=True, exist_ok=True)
+        rows, others, model = run(place.resolve(), options)
+    text = report(rows, others, model, bandwidth())
     print(text)
     if options.results is not None:
-        about = (__doc__ or "").split("\n\n")[2]
-        write_section(options.results, "speed", f"## Speed\n\n`make bench-speed`. {about}\n\n{text}")
+        drawn = options.results.with_name("speed.svg")
+        drawn.write_text(growth(rows, others, LABELS), encoding="utf-8")
+        about = (__doc__ or "").split("\n\n")[2].replace("\n", " ")
+        machine = f"Python {platform.python_version()}, {platform.machine()}."
+        plot = f"![CPU milliseconds by the size of memory]({drawn.name})"
+        write_section(
+            options.results, "speed", f"## Speed\n\n`make bench-speed`. {about} {machine}\n\n{plot}\n\n{text}"
+        )
 
 
 if __name__ == "__main__":
