@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
-WIDTH, HEIGHT = 760, 420
-LEFT, RIGHT, TOP, BOTTOM = 60, 250, 30, 40
+WIDTH, HEIGHT = 830, 420
+LEFT, RIGHT, TOP, BOTTOM = 60, 310, 30, 40
 COLOURS = ("#1a5a82", "#1b6437", "#7a4f00", "#9c2029", "#6a3d9a", "#b15928", "#565d65", "#c2185b", "#00838f", "#827717")
 Points = Sequence[tuple[float, float]]
 

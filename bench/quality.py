@@ -5,8 +5,8 @@
 A folder has corpus.jsonl and queries.jsonl in the neutral form of `bench/dataset.py`. `--talks` is conversations whose
 turns are remembered as episodes, told by category on the half that no weight was chosen on. `--facts` is facts of which
 later ones override earlier ones, remembered as such with supersession off and on. `--peers` is the interpreter of an
-environment with `requirements-peers.txt`; `--vectors` keeps vectors between runs. The figures go to the section of
-`--results` between its two marks.
+environment with `requirements-peers.txt`; `--vectors` keeps vectors between runs. The figures of each folder go to a
+section of their own in `--results`.
 """
 
 from __future__ import annotations
@@ -24,13 +24,23 @@ from pathlib import Path
 from bench.dataset import Dataset, halves, load, rows
 from bench.recall import Ranking, Recipe, ranking
 from bench.scoring import Row, score
+from bench.section import write_section
 from bench.vectors import Remembering
 from mnemon.adapters.embed import open_embedder
 from mnemon.adapters.embed.cached import default_cache
 
-BEGIN, END = "<!-- quality: begin -->", "<!-- quality: end -->"
 COLUMNS = ("recall@5", "recall@10", "recall@20", "hit@10", "nDCG@10", "MRR")
-FACT_COLUMNS = ("recall@10", "MRR", "fresh_first", "stale@5")
+FACT_COLUMNS = ("recall@10", "plain recall@10", "MRR", "fresh_first", "stale@5")
+SAME = """One memory for each turn or fact, put and read through the public API of each store, 20 results a question,
+inside its conversation. All vectors are of snowflake-arctic-embed-s (int8), the same for every store. Nothing is
+random, so there is no seed."""
+ABOUT_TALKS = """Weights were fitted on the even conversations (in the order of the file, from 0) and then rounded; the
+odd ones are held out of that, but their figures were seen while signals were being chosen. The rows of keyword, vector
+and rank fusion are Mnemon's signals on their own; where words are among them, speakers' names are left out of the
+question. Peers are given it as it is."""
+ABOUT_FACTS = """Facts of which later ones override earlier ones, in the order they were told. `fresh_first`: the
+current fact stands above every stale one; `stale@5`: a stale one is among the first five; plain recall is that of the
+questions whose fact was never overridden."""
 OURS = Recipe("Mnemon")
 TALK_RECIPES = (
     Recipe(
@@ -108,11 +118,13 @@ def facts(folder: Path, embedder: Remembering) -> list[str]:
     found: dict[str, Row] = {}
     for recipe in FACT_RECIPES:
         print(f"{data.name}: {recipe.name}", file=sys.stderr, flush=True)
-        found[recipe.name] = score(data.queries, ranking(data, recipe, embedder))["ALL"]
+        scored = score(data.queries, ranking(data, recipe, embedder))
+        found[recipe.name] = scored["ALL"] | {"plain recall@10": scored.get("plain", {}).get("recall@10", 0.0)}
         print(table({recipe.name: found[recipe.name]}, FACT_COLUMNS)[-1], file=sys.stderr, flush=True)
     asked = sum(bool(query.get("stale")) for query in data.queries)
     told = f"{len(data.corpus):,} facts, {len(data.queries)} questions, {asked} of them with a stale fact:"
-    return ["", told, "", *table(found, FACT_COLUMNS)]
+    asked_for = "| asked for | | | | at least 0.970 | at most 0.030 |"
+    return ["", told, "", *table(found, FACT_COLUMNS), asked_for]
 
 
 def table(scored: Mapping[str, Row], columns: Sequence[str]) -> list[str]:
@@ -123,7 +135,7 @@ def table(scored: Mapping[str, Row], columns: Sequence[str]) -> list[str]:
     ]
 
 
-def conditions(python: str | None) -> list[str]:
+def conditions(python: str | None) -> str:
     ours = {name: version(name) for name in ("mnemon", "apsw", "numpy", "onnxruntime")}
     theirs = {}
     if python is not None:
@@ -131,25 +143,7 @@ def conditions(python: str | None) -> list[str]:
         wanted = r"^(chromadb|langgraph-checkpoint-sqlite|sqlite-vec)==(.+)$"
         theirs = dict(re.findall(wanted, freeze, re.MULTILINE))
     listed = ", ".join(f"{name} {number}" for name, number in {**ours, **theirs}.items())
-    return [
-        "One memory for each turn or fact, put and read through the public API of each store, 20 results a question,",
-        "inside its conversation. All vectors are of snowflake-arctic-embed-s (int8), the same for every store.",
-        "Nothing is random, so there is no seed. Weights were fitted on the even conversations (in the order of the",
-        "file, from 0) and then rounded; the odd ones are held out of that, but their figures were seen while signals",
-        "were being chosen. The rows of keyword, vector and rank fusion are Mnemon's signals on their own; where words",
-        "are among them, speakers' names are left out of the question. Peers are given it as it is.",
-        "",
-        f"Python {platform.python_version()}, {platform.machine()}, {listed}.",
-    ]
-
-
-def write(results: Path, lines: Sequence[str]) -> None:
-    """Replace the section between the marks, or begin the file."""
-    text = results.read_text("utf-8") if results.is_file() else f"# Results\n\n## Quality\n\n{BEGIN}\n{END}\n"
-    if BEGIN not in text:
-        text += f"\n## Quality\n\n{BEGIN}\n{END}\n"
-    before, after = text.split(BEGIN, 1)[0], text.split(END, 1)[1]
-    results.write_text(f"{before}{BEGIN}\n" + "\n".join(lines).strip() + f"\n{END}{after}", "utf-8")
+    return f"Python {platform.python_version()}, {platform.machine()}, {listed}."
 
 
 def main() -> None:
@@ -163,23 +157,24 @@ def main() -> None:
     inner = open_embedder("default", default_cache())
     if inner is None or not options.talks + options.facts:
         parser.error("name a folder with --talks or --facts, and pull the model first (`mnemon model pull`)")
-    lines = conditions(options.peers)
+    machine = conditions(options.peers)
     with tempfile.TemporaryDirectory() as place:
         for folder, measure in [(f, "talks") for f in options.talks] + [(f, "facts") for f in options.facts]:
             embedder = Remembering(inner)
             kept = options.vectors / f"{folder.name}.npz" if options.vectors else None
             if kept is not None:
                 embedder.load(kept)
-            lines += ["", f"### {folder.name}"]
-            lines += (
-                talks(folder, embedder, options.peers, Path(place)) if measure == "talks" else facts(folder, embedder)
-            )
+            if measure == "talks":
+                about, lines = ABOUT_TALKS, talks(folder, embedder, options.peers, Path(place))
+            else:
+                about, lines = ABOUT_FACTS, facts(folder, embedder)
+            text = "\n".join([f"## Quality: {folder.name}", "", SAME, about, "", machine, *lines])
+            print(text)
+            if options.results is not None:
+                write_section(options.results, f"quality {folder.name}", text)
             if kept is not None:
                 kept.parent.mkdir(parents=True, exist_ok=True)
                 embedder.save(kept)
-    print("\n".join(lines))
-    if options.results is not None:
-        write(options.results, lines)
 
 
 if __name__ == "__main__":

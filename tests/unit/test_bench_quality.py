@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from bench.dataset import Dataset, halves
-from bench.quality import BEGIN, END, write
 from bench.recall import Recipe, ranking
 from bench.scoring import score, score_one
+from bench.section import write_section
 from mnemon.spec import parse_spec
 from tests.fakes import FakeEmbedder
 
@@ -72,8 +72,10 @@ def test_a_ranking_goes_through_the_public_api() -> None:
 def test_the_section_is_replaced_and_the_rest_is_kept(tmp_path: Path) -> None:
     """B13: results of other benches stay."""
     results = tmp_path / "RESULTS.md"
-    results.write_text(f"# Results\n\n## Speed\n\nfast\n\n## Quality\n\n{BEGIN}\nold\n{END}\n\nmore\n", "utf-8")
-    write(results, ["new"])
+    write_section(results, "speed", "fast")
+    write_section(results, "quality", "old")
+    write_section(results, "more", "more")
+    write_section(results, "quality", "new")
     text = results.read_text("utf-8")
     assert "fast" in text
     assert "more" in text
