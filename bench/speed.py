@@ -201,8 +201,9 @@ def beside(place: Path, python: str, name: str, entries: int, options: argparse.
         return row | {"missing": f"failed here with status {failed.returncode}"}
 
 
-def said(what: str) -> None:
-    print(what, file=sys.stderr, flush=True)
+def told(row: Any) -> Any:
+    print(json.dumps(row), file=sys.stderr, flush=True)
+    return row
 
 
 def step(options: argparse.Namespace) -> object:
@@ -218,22 +219,19 @@ def step(options: argparse.Namespace) -> object:
 
 
 def run(place: Path, options: argparse.Namespace) -> tuple[list[Row], list[Row], Row | None]:
+    """All of it, the longest last; each row is told as it comes."""
     sizes = [int(size) for size in options.sizes.split(",")]
-    scales = [(size, 1) for size in sizes] + [(MILLION, 1), (MILLION, 1000)] * options.million
-    rows = []
-    for entries, scopes in scales:
-        said(f"Mnemon, {entries:,} over {scopes:,}")
-        rows.append(ours(place, entries, scopes, options.reads))
-    others = []
-    for name in options.only.split(",") if options.peers else ():
-        for entries in [size for size in sizes if size >= 10_000] or sizes:
-            said(f"{name}, {entries:,}")
-            others.append(beside(place, str(Path(options.peers).absolute()), name, entries, options))
-    said("with the default embedder")
+    python = str(Path(options.peers).absolute()) if options.peers else ""
+    compared = [size for size in sizes if size >= 10_000] or sizes
+    rows = [told(ours(place, entries, 1, options.reads)) for entries in sizes]
+    names = options.only.split(",") if python else ()
+    others = [told(beside(place, python, name, entries, options)) for name in names for entries in compared]
     folder = place / "model-10000"
     folder.mkdir(exist_ok=True)
-    told = [sys.executable, "-m", "bench.speed", "--step", "model", "--sizes", "10000", "--folder", str(folder)]
-    return rows, others, _json([*told, "--reads", str(options.reads)])
+    command = [sys.executable, "-m", "bench.speed", "--step", "model", "--sizes", "10000", "--folder", str(folder)]
+    model: Row | None = told(_json([*command, "--reads", str(options.reads)]))
+    rows += [told(ours(place, MILLION, scopes, options.reads)) for scopes in (1, 1000) if options.million]
+    return rows, others, model
 
 
 def main() -> None:
