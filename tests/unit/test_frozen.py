@@ -138,3 +138,27 @@ def test_checked_after_it_is_made() -> None:
 def test_only_frozen_values_with_slots() -> None:
     with pytest.raises(TypeError, match="standard library"):
         dataclass(frozen=True, slots=False)
+
+
+def test_the_standard_library_finds_its_fields() -> None:
+    """`fields` shows what `dataclasses` would have kept, of a class and of a value."""
+    shown = [(f.name, f.type, f.default, f.default_factory, f.compare, f.repr) for f in dataclasses.fields(Own)]
+    assert shown == [
+        (f.name, f.type, f.default, f.default_factory, f.compare, f.repr) for f in dataclasses.fields(Standard)
+    ]
+    assert dataclasses.fields(Own) == dataclasses.fields(Own("a"))
+    assert dataclasses.is_dataclass(Empty)
+    assert dataclasses.fields(Empty) == ()
+
+
+def test_a_class_without_words_shows_how_it_is_called() -> None:
+    assert Own.__doc__ == "Ours."
+    assert Single.__doc__ == "Single(value: 'object')"
+
+
+def test_no_two_values_share_a_list() -> None:
+    with pytest.raises(ValueError, match="default_factory"):
+
+        @dataclass(frozen=True, slots=True)
+        class Shared:
+            parts: list[int] = []  # noqa: RUF012 - what is refused
