@@ -8,6 +8,7 @@ Commands are loaded when they are called. `--version` and `--help` load neither 
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from collections.abc import Sequence
@@ -18,7 +19,7 @@ import click
 
 from mnemon import __version__
 from mnemon.model.frozen import dataclass
-from mnemon.surfaces.cli.options import Family
+from mnemon.surfaces.cli.options import Family, uncollected
 
 INTERRUPTED = 130
 
@@ -109,7 +110,9 @@ QUICK_START = (
 
 
 def _load(module: str) -> Any:
-    return import_module(f"mnemon.surfaces.cli.{module}")
+    """A module of ours. What is loaded is no garbage: to look for some meanwhile takes a tenth of the time."""
+    with uncollected():
+        return import_module(f"mnemon.surfaces.cli.{module}")
 
 
 class Cli(Family):
@@ -188,7 +191,10 @@ def cli(ctx: click.Context) -> None:
 
 
 def main() -> None:
-    cli.main()
+    try:
+        cli.main()
+    finally:
+        gc.freeze()  # the process ends, and with it everything: nobody need look which of it is garbage
 
 
 if __name__ == "__main__":

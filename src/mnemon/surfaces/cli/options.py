@@ -5,13 +5,27 @@ A shared option may stand before the subcommand or after it; the later one wins,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import gc
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
 import click
 
 HELP = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """No garbage is looked for meanwhile: for what is short, and leaves little."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
 
 
 @dataclass(slots=True)
