@@ -13,8 +13,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from platformdirs import user_data_path
-
+from mnemon.adapters import folders
 from mnemon.adapters.embed import EmbedderStatus, embedder_status, open_embedder
 from mnemon.adapters.embed.cached import ModelStatus, default_cache, status
 from mnemon.adapters.files.log import AppendedLines
@@ -26,18 +25,17 @@ from mnemon.model.errors import Conflict, InvalidInput, NotFound, StoreError, St
 from mnemon.model.events import Actor
 from mnemon.model.frozen import dataclass
 from mnemon.model.ids import new_id
+from mnemon.model.late import late
 from mnemon.model.values import Origin, Trust
 from mnemon.pipeline.budget import Budget
 from mnemon.ports.clock import Clock, SystemClock
 from mnemon.ports.embedder import Embedder
 from mnemon.ports.store import Operation, SaveChannel, SaveNamed, SaveWorkspace, Store, Transaction
 from mnemon.ports.threads import Threads
-from mnemon.service import inputs, scrubbing
-from mnemon.service.access import Access
+from mnemon.service import inputs
 from mnemon.service.room import Room
 from mnemon.service.workspace import Workspace
 from mnemon.spec.load import parse_spec, preset_text
-from mnemon.spec.taxonomy import load_taxonomy
 from mnemon.spec.types import MemorySpec
 
 if TYPE_CHECKING:
@@ -46,7 +44,13 @@ if TYPE_CHECKING:
     from mnemon.ports.chat import Chat
     from mnemon.ports.files import CuratedFile
     from mnemon.ports.transcripts import TranscriptReader
+    from mnemon.service import access as passes
+    from mnemon.service import scrubbing
+    from mnemon.service.access import Access
     from mnemon.service.deciding import Decisions
+else:
+    passes = late("mnemon.service.access")
+    scrubbing = late("mnemon.service.scrubbing")
 
 DEFAULT_WORKSPACE = "main"
 LOG = "log.jsonl"
@@ -71,7 +75,7 @@ class Settings:
     ) -> Settings:
         """Arguments first, then MNEMON_DATA, _EMBEDDER, _PRESET, _CHAT, _BUDGET_TOKENS, _BUDGET_COST and _PRICES, then
         the platform's own folders."""
-        chosen = data or env.get("MNEMON_DATA") or user_data_path("mnemon")
+        chosen = data or env.get("MNEMON_DATA") or folders.user_data()
         return cls(
             data=Path(chosen).expanduser(),
             models=default_cache(),
@@ -220,7 +224,7 @@ class Mnemon:
     @property
     def access(self) -> Access:
         """Who else may use this memory: their grants, and the passes that come of them."""
-        return Access(self, self._account, self._clock, self._origin)
+        return passes.Access(self, self._account, self._clock, self._origin)
 
     @property
     def account(self) -> Store:
@@ -260,7 +264,6 @@ class Mnemon:
         folder = self._folder(info, spec)
         return Room(
             spec=spec,
-            taxonomy=load_taxonomy(spec.taxonomy),
             info=info,
             local=self._stores[info.id],
             account=self._account,
@@ -349,7 +352,8 @@ class Mnemon:
         if folder is None:
             return _in_process()
         store = SqliteStore(folder, role="workspace", create=not info.ready)
-        scrubbing.finish(store, self._threads(info, spec))
+        if store.unswept():
+            scrubbing.finish(store, self._threads(info, spec))
         return store
 
     def _furnish(self, store: Store, info: WorkspaceInfo, spec: MemorySpec) -> None:

@@ -26,6 +26,42 @@ HEAVY = {
     "ssl",
     "asyncio",
 }
+# What one verb or another needs, and no hook: each is loaded by its first use.
+LATER = {
+    "mnemon.adapters.embed.onnx",
+    "mnemon.adapters.store.sqlite.checking",
+    "mnemon.adapters.store.sqlite.grants",
+    "mnemon.adapters.store.sqlite.items",
+    "mnemon.adapters.store.sqlite.scrubbing",
+    "mnemon.hygiene.manifest",
+    "mnemon.model.requests",
+    "mnemon.observe.cleaning",
+    "mnemon.observe.rules",
+    "mnemon.pipeline.task",
+    "mnemon.pipeline.worker",
+    "mnemon.service.access",
+    "mnemon.service.backfilling",
+    "mnemon.service.counting",
+    "mnemon.service.curated",
+    "mnemon.service.curating",
+    "mnemon.service.journaling",
+    "mnemon.service.queueing",
+    "mnemon.service.reviewing",
+    "mnemon.service.revising",
+    "mnemon.service.scrubbing",
+    "mnemon.service.surveying",
+    "mnemon.service.tracing",
+    "mnemon.service.undoing",
+    "ctypes",
+    "platformdirs",
+    "random",
+    "secrets",
+    "tempfile",
+    "traceback",
+}
+# What a moment that reads does not write with, and one that ends a session does not read with.
+WRITING = {"mnemon.service.writing", "mnemon.service.transcripts", "mnemon.write.screen"}
+READING = {"mnemon.service.reading", "mnemon.service.finding", "mnemon.read.context"}
 EVENTS = {
     "session-start": {"hook_event_name": "SessionStart", "source": "startup"},
     "prompt": {"hook_event_name": "UserPromptSubmit", "prompt": "who repaired the lantern?"},
@@ -50,6 +86,13 @@ def loaded(code: str, env: dict[str, str], given: str = "") -> tuple[set[str], s
 @pytest.fixture
 def shell(tmp_path: Path) -> Shell:
     return Shell(tmp_path / "data")
+
+
+def test_importing_loads_what_all_have_in_common(shell: Shell) -> None:
+    """U1: `from mnemon import Mnemon` waits for no verb."""
+    modules, _ = loaded("    from mnemon import Mnemon\n", shell.environment())
+    assert "mnemon.service.workspace" in modules
+    assert not (HEAVY | LATER | WRITING | READING) & modules
 
 
 def test_importing_and_remembering_loads_little(shell: Shell) -> None:
@@ -78,10 +121,15 @@ def test_a_hook_loads_little(shell: Shell, moment: str) -> None:
         f"    sys.argv = ['mnemon', '-w', 'light', 'hook', '{moment}', '--format', 'text']\n"
         "    main()"
     )
-    event = json.dumps({"session_id": "s1", "cwd": str(shell.data.parent), **EVENTS[moment]})
-    modules, said = loaded(code, shell.environment(), event)
+    record = shell.data.parent / "session.jsonl"
+    record.write_text(json.dumps({"type": "user", "message": {"content": "Who repaired the lantern?"}}) + "\n")
+    paths = {"cwd": str(shell.data.parent), "transcript_path": str(record)}
+    event = json.dumps({"session_id": "s1", **paths, **EVENTS[moment]})
+    modules, said = loaded(code, shell.environment(MNEMON_WORKER="off"), event)
     assert ("Ines repaired the lantern" in said) is (moment != "session-end")
     assert not HEAVY & modules
+    assert not LATER & modules
+    assert not (READING if moment == "session-end" else WRITING) & modules
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(SOURCE)))

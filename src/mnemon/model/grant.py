@@ -5,12 +5,18 @@ from __future__ import annotations
 import hashlib
 import hmac
 import re
-import secrets
 from datetime import datetime
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from mnemon.model.frozen import dataclass
+from mnemon.model.late import late
 from mnemon.model.values import Trust
+
+if TYPE_CHECKING:
+    import secrets
+else:
+    secrets = late("secrets")
 
 _TOKEN = re.compile(r"mnm_([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})_([A-Za-z0-9_-]{43})")
 

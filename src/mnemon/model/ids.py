@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import hashlib
-import secrets
-import string
+import os
 import time
 import uuid
+from typing import TYPE_CHECKING
 
 from mnemon.model.errors import InvalidInput
+from mnemon.model.late import late
 
-BASE62 = string.digits + string.ascii_uppercase + string.ascii_lowercase
+if TYPE_CHECKING:
+    import secrets
+else:
+    secrets = late("secrets")
+
+BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 REF_CODE_LENGTH = 11
 
 
 def new_id() -> str:
     """A UUIDv7: 48 bits of milliseconds, then 74 random bits. Never reused, sorts by time of creation."""
-    millis = time.time_ns() // 1_000_000
-    value = (millis & (1 << 48) - 1) << 80 | 0x7 << 76 | secrets.randbits(12) << 64
-    value |= 0b10 << 62 | secrets.randbits(62)
+    millis, chance = time.time_ns() // 1_000_000, int.from_bytes(os.urandom(10), "big")
+    value = (millis & (1 << 48) - 1) << 80 | 0x7 << 76 | (chance >> 68) << 64
+    value |= 0b10 << 62 | chance & (1 << 62) - 1
     return str(uuid.UUID(int=value))
 
 

@@ -8,6 +8,7 @@ import re
 import unicodedata
 from functools import lru_cache
 
+from mnemon.model.late import pattern
 from mnemon.model.snowball import english
 
 TOKENIZER_VERSION = 1
@@ -23,10 +24,10 @@ _UNSPACED = (
 )
 # Vowel signs and points belong to their word, though Python's word class does not count them.
 _MARKS = "\u0483-\u0489\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff\u0f00-\u0fff"
-_RUNS = re.compile(rf"[{_UNSPACED}]+|(?:[^\W_{_UNSPACED}]|[{_MARKS}])+")
-_UNSPACED_RUN = re.compile(rf"[{_UNSPACED}]")
+_RUNS = pattern(rf"[{_UNSPACED}]+|(?:[^\W_{_UNSPACED}]|[{_MARKS}])+")
+_UNSPACED_RUN = pattern(rf"[{_UNSPACED}]")
 _PLAIN_RUNS = re.compile("[a-z0-9]+")
-_APOSTROPHES = re.compile("['’ʼ`]")
+_APOSTROPHES = pattern("['’ʼ`]")
 _ACCENTS = re.compile("[\u0300-\u036f]")
 _SPACES = re.compile(r"\s+")
 
@@ -135,4 +136,4 @@ def escape_controls(text: str) -> str:
 
 def is_unspaced(character: str) -> bool:
     """Whether a character is of a script that is written without spaces between words."""
-    return _UNSPACED_RUN.match(character) is not None
+    return not character.isascii() and _UNSPACED_RUN.match(character) is not None

@@ -17,10 +17,11 @@ from mnemon.ports.files import CuratedFile
 from mnemon.ports.pipeline import SaveAmendment
 from mnemon.ports.store import Operation
 from mnemon.service import curating, inputs
+from mnemon.service.anew import deciding_anew
 from mnemon.service.curating import Synced
 from mnemon.service.room import Room
 from mnemon.service.standing import BODY_LIMIT
-from mnemon.service.writing import Memo, deciding_anew, put_many
+from mnemon.service.writing import Memo, put_many
 
 
 @dataclass(frozen=True, slots=True)

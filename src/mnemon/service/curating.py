@@ -23,9 +23,9 @@ from mnemon.ports.files import CuratedFile
 from mnemon.ports.pipeline import Enqueue, SaveAmendment
 from mnemon.ports.store import Operation, Record, SaveNamed
 from mnemon.service import inputs
+from mnemon.service.anew import deciding_anew
 from mnemon.service.room import Room
 from mnemon.service.standing import BODY_LIMIT, lasting
-from mnemon.service.writing import deciding_anew
 
 FILE_EDITOR = "author@file"
 EVERY = 1_000_000

@@ -16,11 +16,12 @@ from mnemon.model.errors import InvalidTransition, Refused
 from mnemon.model.values import VISIBILITY, Gate, Kind, State, Visibility
 from mnemon.ports.store import SaveEntry, Store, Verdict
 from mnemon.read.decay import awaits_disposition
+from mnemon.service.anew import deciding_anew
 from mnemon.service.reopening import redraft
 from mnemon.service.revising import commit, final, outdated
 from mnemon.service.room import Room
 from mnemon.service.upkeeping import places, weighed
-from mnemon.service.writing import Written, canonical, deciding_anew
+from mnemon.service.writing import Written, canonical
 from mnemon.spec.types import DecayModel
 from mnemon.upkeep.weighed import Weighed
 from mnemon.write.draft import Draft, Setting, run

@@ -9,16 +9,22 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from mnemon.model.errors import ChatError, ChatMalformed, InvalidInput
 from mnemon.model.frozen import dataclass
-from mnemon.model.requests import request
+from mnemon.model.late import late
 from mnemon.model.statements import says_the_same
 from mnemon.model.values import Gate, Lifetime
-from mnemon.observe import rules
 from mnemon.ports.chat import Chat, Message
 from mnemon.service import inputs
+
+if TYPE_CHECKING:
+    from mnemon.model import requests
+    from mnemon.observe import rules
+else:
+    requests = late("mnemon.model.requests")
+    rules = late("mnemon.observe.rules")
 
 MOST_FACTS = 20
 MOST_SUMMARY = 2000
@@ -128,7 +134,11 @@ def _checked(text: str, turns: Sequence[Turn]) -> Distilled:
     listed = data.get("facts", [])
     if not isinstance(listed, list) or len(listed) > MOST_FACTS:
         raise InvalidInput(f"facts must be a list of at most {MOST_FACTS}")
-    passing = [said.content for t in turns if t.role == "user" and (said := request(t.text)) and _passes(said.lifetime)]
+    passing = [
+        said.content
+        for t in turns
+        if t.role == "user" and (said := requests.request(t.text)) and _passes(said.lifetime)
+    ]
     facts = [_fact(item) for item in listed]
     kept = [f for f in facts if not any(says_the_same(f.text, other) for other in passing)]
     return Distilled(tuple(kept), summary)

@@ -15,8 +15,9 @@ from mnemon.model.text import path_key
 from mnemon.model.values import SHARED, Kind, State, Visibility
 from mnemon.ports.store import Filters, SaveEntry, Selection
 from mnemon.service import inputs, revising, writing
+from mnemon.service.anew import deciding_anew
 from mnemon.service.room import Room
-from mnemon.service.writing import Memo, Written, deciding_anew
+from mnemon.service.writing import Memo, Written
 
 _ALL = 1_000_000
 

@@ -32,8 +32,9 @@ from mnemon.pipeline.task import NotNow, Task
 from mnemon.ports.pipeline import SaveTranscript
 from mnemon.ports.store import Operation, Record
 from mnemon.service import transcripts
+from mnemon.service.anew import deciding_anew
 from mnemon.service.room import Room
-from mnemon.service.writing import Memo, Written, deciding_anew, put_many
+from mnemon.service.writing import Memo, Written, put_many
 from mnemon.spec.prompts import prompt
 from mnemon.spec.types import WriteMode
 

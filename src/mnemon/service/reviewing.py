@@ -18,9 +18,9 @@ from mnemon.model.values import State, Visibility
 from mnemon.ports.pipeline import SaveAmendment
 from mnemon.ports.store import Selection, Store
 from mnemon.service import curating, inputs, revising
+from mnemon.service.anew import deciding_anew
 from mnemon.service.room import Room
 from mnemon.service.surveying import Said, evidence
-from mnemon.service.writing import deciding_anew
 
 _DECIDED = (AmendmentState.PROMOTED, AmendmentState.MERGED)
 

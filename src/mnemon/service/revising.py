@@ -11,9 +11,10 @@ from mnemon.model.errors import Conflict, EmbedderError, InvalidInput, InvalidTr
 from mnemon.model.values import VISIBILITY, Gate, Kind, Lifetime, State, Trust, Visibility
 from mnemon.ports.store import Embedding, SaveEntry, Store, twin_key
 from mnemon.service import inputs
+from mnemon.service.anew import deciding_anew
 from mnemon.service.reopening import Reopened, corrected, redraft
 from mnemon.service.room import Room
-from mnemon.service.writing import Written, canonical, checked_content, deciding_anew, neighbours, screened
+from mnemon.service.writing import Written, canonical, checked_content, neighbours, screened
 from mnemon.write.draft import Action, Draft, Setting, run
 from mnemon.write.plan import retire
 from mnemon.write.screen import policy

@@ -23,7 +23,7 @@ from mnemon.ports.store import Operation, Store, Transaction
 from mnemon.ports.threads import Threads
 from mnemon.ports.transcripts import TranscriptReader
 from mnemon.service import inputs
-from mnemon.spec.taxonomy import Taxonomy
+from mnemon.spec.taxonomy import Taxonomy, load_taxonomy
 from mnemon.spec.types import MemorySpec, Tier
 
 ACCOUNT = "self"
@@ -32,7 +32,6 @@ ACCOUNT = "self"
 @dataclass(frozen=True, slots=True)
 class Room:
     spec: MemorySpec
-    taxonomy: Taxonomy
     info: WorkspaceInfo
     local: Store
     account: Store
@@ -80,6 +79,11 @@ class Room:
                 raise InvalidInput(f"trust {trust!r} is not a Trust", fix="use Trust.UNTRUSTED … Trust.AUTHOR")
             origin = origin.capped(trust)
         return replace(self, origin=origin, agent=agent if agent is not None else self.agent)
+
+    @property
+    def taxonomy(self) -> Taxonomy:
+        """The categories of the spec; read when something is first put into one."""
+        return load_taxonomy(self.spec.taxonomy)
 
     @property
     def now(self) -> datetime:

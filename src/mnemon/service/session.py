@@ -16,6 +16,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from mnemon.model.conversation import SUMMARY_TAG, Conversation, Status
 from mnemon.model.entry import Entry
@@ -23,19 +24,25 @@ from mnemon.model.errors import InvalidInput, InvalidTransition, MnemonError, St
 from mnemon.model.events import EventDraft
 from mnemon.model.frozen import dataclass
 from mnemon.model.ids import new_id
+from mnemon.model.late import late
 from mnemon.model.statements import says_the_same
 from mnemon.model.text import content_key, terms
 from mnemon.model.values import SHARED, VISIBILITY, Kind, Lifetime, Visibility
 from mnemon.ports.store import Filters, Record, Selection
-from mnemon.read.context import Context
 from mnemon.service import inputs
 from mnemon.service.distilling import Distil, Distilled, Fact, Turn, by_rules
-from mnemon.service.reading import Recall, counted
-from mnemon.service.refining import Refine
 from mnemon.service.talking import Ended
 from mnemon.service.workspace import Workspace
 from mnemon.service.writing import Memo, Written
 from mnemon.spec.types import Tier
+
+if TYPE_CHECKING:
+    from mnemon.read.context import Context
+    from mnemon.service import reading
+    from mnemon.service.reading import Recall
+    from mnemon.service.refining import Refine
+else:
+    reading = late("mnemon.service.reading")
 
 SOURCE = "persist"
 SUMMARY = SUMMARY_TAG
@@ -100,7 +107,7 @@ def orient(
     if refine is not None:
         context = refine(asked, context)
     if context.hits:
-        counted(world.room, list(context.hits.values()), world.room.now)
+        reading.counted(world.room, list(context.hits.values()), world.room.now)
     return context
 
 
@@ -110,7 +117,7 @@ def recall(
     """A read in the course of a turn. What the turn has seen already is returned, and not counted again."""
     found = world.read(query, tier=tier, limit=limit, count=False)
     new = [hit for hit in found.hits if hit.id not in seen]
-    fresh = {hit.id: hit for hit in counted(world.room, new, world.room.now)} if new else {}
+    fresh = {hit.id: hit for hit in reading.counted(world.room, new, world.room.now)} if new else {}
     return replace(found, hits=tuple(fresh.get(hit.id, hit) for hit in found.hits))
 
 

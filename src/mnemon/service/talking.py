@@ -26,8 +26,8 @@ from mnemon.ports.store import (
     Store,
 )
 from mnemon.service import inputs
+from mnemon.service.anew import deciding_anew
 from mnemon.service.room import Room
-from mnemon.service.writing import deciding_anew
 from mnemon.spec.types import LifecyclePolicy
 
 NOTE_LIMIT = 100_000

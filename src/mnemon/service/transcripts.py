@@ -8,23 +8,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from mnemon.model.errors import InvalidInput, NotFound
 from mnemon.model.frozen import dataclass
 from mnemon.model.ids import new_id
 from mnemon.model.job import JobDraft
+from mnemon.model.late import late
 from mnemon.model.telemetry import Level, Point
 from mnemon.model.text import terms
 from mnemon.model.transcript import Progress, Transcript, Utterance
-from mnemon.observe.cleaning import Cleaned, clean
-from mnemon.pipeline.task import Task
 from mnemon.ports.pipeline import Emit, Enqueue, KeepUtterances, Said, SaveTranscript
 from mnemon.ports.store import Operation
 from mnemon.ports.transcripts import Piece, Recording
 from mnemon.service import inputs
+from mnemon.service.anew import deciding_anew
 from mnemon.service.room import Room
-from mnemon.service.writing import deciding_anew
 from mnemon.write.transforms import TRANSFORMS
+
+if TYPE_CHECKING:
+    from mnemon.observe import cleaning
+    from mnemon.observe.cleaning import Cleaned
+    from mnemon.pipeline.task import Task
+else:
+    cleaning = late("mnemon.observe.cleaning")
 
 KIND = "observe"
 NOTHING_SAID = "nothing was said in it"
@@ -122,12 +129,12 @@ def _news(room: Room, recording: Recording, known: Transcript | None) -> Cleaned
     """What is new in a recording, cleaned."""
     redact = TRANSFORMS["redact_secrets"]
     if known is None:
-        return clean(recording.pieces, redact)
+        return cleaning.clean(recording.pieces, redact)
     ids = {u.id: u.place for u in room.local.utterances(known.id)}
     unseen: Sequence[Piece] = recording.pieces
     last = max((n for n, piece in enumerate(unseen) if ids.get(piece.id) == known.kept - 1), default=-1)
     unseen = [piece for piece in unseen[last + 1 :] if piece.id not in ids]
-    return clean(unseen, redact, place=known.kept)
+    return cleaning.clean(unseen, redact, place=known.kept)
 
 
 def _job(room: Room, transcript: Transcript, start: int, *, rules: bool = False) -> JobDraft:

@@ -22,8 +22,8 @@ from mnemon.ports.embedder import Vector
 from mnemon.ports.pipeline import Enqueue, SaveAmendment
 from mnemon.ports.store import Operation
 from mnemon.service import curating
+from mnemon.service.anew import deciding_anew
 from mnemon.service.room import Room
-from mnemon.service.writing import deciding_anew
 from mnemon.spec.prompts import prompt
 from mnemon.spec.types import WritePolicy
 from mnemon.write.screen import is_artifact, signals, weight

@@ -14,10 +14,10 @@ from mnemon.model.job import Job
 from mnemon.model.values import VISIBILITY, State, Visibility
 from mnemon.ports.store import SaveEntry, Store, Verdict
 from mnemon.service import standing
+from mnemon.service.anew import deciding_anew
 from mnemon.service.reopening import Kept, Reopened, as_before, reopen, retired_with
 from mnemon.service.revising import commit, final, outdated, says_otherwise
 from mnemon.service.room import Room
-from mnemon.service.writing import deciding_anew
 
 ACTION = "entry.undone"
 

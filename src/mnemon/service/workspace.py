@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mnemon.hygiene.manifest import Manifest
 from mnemon.model.conversation import Channel, Conversation, Note
 from mnemon.model.entry import Access, Document, Entry, NamedEntry, SourceLink, Version
 from mnemon.model.errors import InvalidInput, InvalidQuery
@@ -21,45 +19,71 @@ from mnemon.model.events import Event, chain_faults
 from mnemon.model.frozen import dataclass
 from mnemon.model.ids import parse_id
 from mnemon.model.job import Job, JobState
+from mnemon.model.late import late
 from mnemon.model.scrub import Mode
-from mnemon.model.transcript import Progress, Transcript, Utterance
 from mnemon.model.values import SHARED, VISIBILITY, Curator, Kind, Lifetime, Trust, Visibility
 from mnemon.ports.store import Census, Filters, Finding, LinkAction, Selection, Verdict
-from mnemon.read.context import Context
-from mnemon.read.decay import awaits_disposition, decay_factor, frequency, relevance
-from mnemon.service import (
-    backfilling,
-    inputs,
-    orienting,
-    queueing,
-    reading,
-    reviewing,
-    revising,
-    scrubbing,
-    surveying,
-    talking,
-    tracing,
-    undoing,
-    writing,
-)
-from mnemon.service import standing as pages
-from mnemon.service.curated import Curated
-from mnemon.service.journaling import Slog
-from mnemon.service.reading import Question, Recall
-from mnemon.service.reviewing import Decided, Inbox
+from mnemon.service import inputs, talking
 from mnemon.service.room import Room
-from mnemon.service.scrubbing import Scrubbed
-from mnemon.service.surveying import Said, Survey
-from mnemon.service.talking import Ended
-from mnemon.service.undoing import Undone
-from mnemon.service.writing import Memo, Written
 from mnemon.spec.types import MemorySpec
 
 if TYPE_CHECKING:
+    from mnemon.hygiene.manifest import Manifest
+    from mnemon.model.transcript import Progress, Transcript, Utterance
     from mnemon.ports.pipeline import Said as Found
+    from mnemon.read import decay as fading
+    from mnemon.read.context import Context
+    from mnemon.service import (
+        backfilling,
+        counting,
+        curated,
+        disposing,
+        journaling,
+        orienting,
+        queueing,
+        reading,
+        reviewing,
+        revising,
+        scrubbing,
+        surveying,
+        tracing,
+        transcripts,
+        undoing,
+        writing,
+    )
+    from mnemon.service import standing as pages
     from mnemon.service.counting import Stats
+    from mnemon.service.curated import Curated
+    from mnemon.service.journaling import Slog
+    from mnemon.service.reading import Question, Recall
+    from mnemon.service.reviewing import Decided, Inbox
+    from mnemon.service.scrubbing import Scrubbed
+    from mnemon.service.surveying import Said, Survey
+    from mnemon.service.talking import Ended
     from mnemon.service.transcripts import Taken
+    from mnemon.service.undoing import Undone
+    from mnemon.service.writing import Memo, Written
     from mnemon.upkeep.weighed import Weighed
+else:
+    # Each is loaded by the first verb that needs it: a hook calls three or four.
+    fading = late("mnemon.read.decay")
+    backfilling = late("mnemon.service.backfilling")
+    counting = late("mnemon.service.counting")
+    curated = late("mnemon.service.curated")
+    disposing = late("mnemon.service.disposing")
+    journaling = late("mnemon.service.journaling")
+    orienting = late("mnemon.service.orienting")
+    pages = late("mnemon.service.standing")
+    queueing = late("mnemon.service.queueing")
+    reading = late("mnemon.service.reading")
+    reviewing = late("mnemon.service.reviewing")
+    revising = late("mnemon.service.revising")
+    scrubbing = late("mnemon.service.scrubbing")
+    surveying = late("mnemon.service.surveying")
+    tracing = late("mnemon.service.tracing")
+    transcripts = late("mnemon.service.transcripts")
+    undoing = late("mnemon.service.undoing")
+    writing = late("mnemon.service.writing")
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +159,7 @@ class Workspace:
         metadata: Mapping[str, Any] | None = None,
     ) -> Written:
         """Remember something in a tier. The answer says what became of it, and why."""
-        memo = Memo(
+        memo = writing.Memo(
             content=content,
             kind=kind,
             importance=importance,
@@ -155,7 +179,7 @@ class Workspace:
     def put_many(self, tier: str, memos: Sequence[Memo | str]) -> list[Written]:
         """Remember a batch in one transaction: all of it, or none."""
         batch = inputs.several(memos, "memos")
-        return writing.put_many(self.room, tier, [Memo(m) if isinstance(m, str) else m for m in batch])
+        return writing.put_many(self.room, tier, [writing.Memo(m) if isinstance(m, str) else m for m in batch])
 
     def update(self, id: str, *, expect: int | None = None, **patch: Any) -> Written:
         """Change content, importance, tags, kind, lifetime, metadata or valid_at of an entry.
@@ -241,7 +265,7 @@ class Workspace:
         # Asking for a state is asking to see it.
         seen = {VISIBILITY[state] for state in filters.states}
         held, history = held or Visibility.HELD in seen, history or Visibility.HISTORY in seen
-        return Question(query, tiers, profile, limit, filters, held, history, moment)
+        return reading.Question(query, tiers, profile, limit, filters, held, history, moment)
 
     def _filters(self, conditions: Mapping[str, Any]) -> Filters:
         known = ("kind", "category", "tags", "source", "curator", "state", "since", "until")
@@ -291,28 +315,26 @@ class Workspace:
         if entry.scope.value("conversation"):
             conversation = store.conversation(entry.scope.value("conversation") or "")
             closed = conversation.ended_at if conversation else None
-        factor = decay_factor(decay, entry, access, self.room.now, closed)
-        value = relevance(entry.importance, factor, frequency(access))
-        return Standing(entry, access, factor, frequency(access), value, awaits_disposition(decay, value))
+        factor = fading.decay_factor(decay, entry, access, self.room.now, closed)
+        often = fading.frequency(access)
+        value = fading.relevance(entry.importance, factor, often)
+        return Standing(entry, access, factor, often, value, fading.awaits_disposition(decay, value))
 
     def stats(self, since: datetime | str = "7d") -> Stats:
         """What is remembered and what happened to it since a time, or for so long: 24h, 7d, 2w. The author's."""
         moment = inputs.since(since, "since", self.room.now)
-        found: Stats = import_module("mnemon.service.counting").stats(self.room, moment)
-        return found
+        return counting.stats(self.room, moment)
 
     def dispositions(self) -> list[Weighed]:
         """What has faded so far that somebody must decide about it, the most faded first. The author's."""
-        found: list[Weighed] = import_module("mnemon.service.disposing").waiting(self.room)
-        return found
+        return disposing.waiting(self.room)
 
     def dispose(self, id: str, how: str, reason: str = "decided by the author") -> Written:
         """Decide about an entry that waits: `promote` it to a fact, `exempt` it from decay, or `archive` it."""
         verbs = ("promote", "exempt", "archive")
         if how not in verbs:
             raise InvalidInput(f"{str(how)[:60]!r} is no disposition", fix=f"use one of: {', '.join(verbs)}")
-        decide = getattr(import_module("mnemon.service.disposing"), how)
-        done: Written = decide(self.room, id, inputs.label(reason, "reason"))
+        done: Written = getattr(disposing, how)(self.room, id, inputs.label(reason, "reason"))
         return done
 
     def history(self, id: str) -> list[Version]:
@@ -358,7 +380,7 @@ class Workspace:
     @property
     def curated(self) -> Curated:
         """The curated document: its text, history and file."""
-        return Curated(self.room)
+        return curated.Curated(self.room)
 
     # Standing content
 
@@ -493,41 +515,35 @@ class Workspace:
     def observe(self, path: str | Path) -> Taken:
         """Take in a session file: kept and findable at once, and queued to be observed. Again, it adds what is new."""
         self.room.require_agent("take in transcripts")
-        found: Taken = _sessions().take_in(self.room, str(path))
-        return found
+        return transcripts.take_in(self.room, str(path))
 
     def observe_by_rules(self, id_or_key: str) -> Transcript:
         """Have what is left of a transcript observed without a model, as after it has failed for good."""
-        found: Transcript = _sessions().again(self.room, id_or_key)
-        return found
+        return transcripts.again(self.room, id_or_key)
 
     def transcripts(
         self, *, progress: Progress | str | None = None, limit: int = 100, after: str | None = None
     ) -> list[Transcript]:
         """Sessions that were taken in, the last first."""
-        found: list[Transcript] = _sessions().transcripts(self.room, progress=progress, limit=limit, after=after)
-        return found
+        return transcripts.transcripts(self.room, progress=progress, limit=limit, after=after)
 
     def transcript(self, id_or_key: str) -> Transcript:
-        found: Transcript = _sessions().transcript(self.room, id_or_key)
-        return found
+        return transcripts.transcript(self.room, id_or_key)
 
     def said(self, id_or_key: str, *, start: int = 0, limit: int | None = None) -> list[Utterance]:
         """The messages of a transcript, in order."""
-        found: list[Utterance] = _sessions().said(self.room, id_or_key, start=start, limit=limit)
-        return found
+        return transcripts.said(self.room, id_or_key, start=start, limit=limit)
 
     def search_transcripts(self, words: str, limit: int = 20) -> list[Found]:
         """Messages with any of these words, the best match first, also of sessions that wait to be observed."""
-        found: list[Found] = _sessions().search(self.room, words, limit)
-        return found
+        return transcripts.search(self.room, words, limit)
 
     # Log and health
 
     @property
     def slog(self) -> Slog:
         """The structured log: what was done, with what and why, in a file that is only ever added to."""
-        return Slog(self.room)
+        return journaling.Slog(self.room)
 
     def events(self, *, after: int = 0, limit: int = 100, action: str | None = None) -> list[Event]:
         self.room.require_author("read the event log")
@@ -546,8 +562,3 @@ class Workspace:
     def backfill(self, limit: int = 1000) -> int:
         """Embed entries and items that have no vector of the present model yet; returns how many got one."""
         return backfilling.backfill(self.room, inputs.limit(limit, 1_000_000))
-
-
-def _sessions() -> Any:
-    """What deals with recorded sessions; most who remember something have none, and do not wait for it."""
-    return import_module("mnemon.service.transcripts")

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field, replace
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any
 
 from mnemon.curated.document import NAME as CURATED
 from mnemon.model.arrays import np
 from mnemon.model.conversation import Status
 from mnemon.model.entry import Entry, GateVerdict, SourceLink
 from mnemon.model.errors import (
-    Conflict,
     EmbedderError,
     InvalidInput,
     InvalidTransition,
@@ -31,14 +30,13 @@ from mnemon.ports.embedder import Vector
 from mnemon.ports.pipeline import Enqueue
 from mnemon.ports.store import Embedding, Operation, Record, SaveEntry, Selection, Store, Verdict
 from mnemon.service import inputs
+from mnemon.service.anew import deciding_anew
 from mnemon.service.room import Room
 from mnemon.write.draft import Canonical, Draft, Near, Proposal, Setting, run
 from mnemon.write.plan import Plan, plan
 from mnemon.write.screen import SCREEN
 from mnemon.write.settle import SETTLE, ambiguous
 
-T = TypeVar("T")
-ATTEMPTS = 12
 NEIGHBOURS = 12
 BEGINNING = 4  # terms of a statement that mostly name what it is about
 NAMED_ENTRIES = "named entries"  # as a spec's non-mirror list calls them; other names are collections of documents
@@ -122,16 +120,6 @@ def put_many(room: Room, tier: str, memos: Sequence[Memo], *, also: Also | None 
         return written
 
     return deciding_anew(attempt)
-
-
-def deciding_anew(attempt: Callable[[], T]) -> T:
-    """Look, decide, apply; if somebody changed what was looked at in between, look again. Bounded."""
-    for _ in range(ATTEMPTS - 1):
-        try:
-            return attempt()
-        except Conflict:
-            continue
-    return attempt()
 
 
 def _written(p: Plan, draft: Draft) -> Written:

@@ -17,15 +17,20 @@ import json
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mnemon.adapters.embed import cached
 from mnemon.adapters.embed.cached import ARCTIC, PULL_FIX
-from mnemon.adapters.embed.onnx import MODEL_FILE, VOCABULARY_FILE, OnnxEmbedder, runtime_installed, unit_rows
 from mnemon.model.arrays import np
 from mnemon.model.errors import InvalidInput, ModelUnavailable
 from mnemon.model.frozen import dataclass
+from mnemon.model.late import late
 from mnemon.ports.embedder import Embedder, EmbeddingModel, Vector
+
+if TYPE_CHECKING:
+    from mnemon.adapters.embed import onnx
+else:
+    onnx = late("mnemon.adapters.embed.onnx")  # with its tokenizer: for whoever has a model
 
 _ALLOWED = "none, auto, default, folder:/path, fastembed:<model>"
 _RUNTIME_FIX = "pip install 'mnemon[embed]'"
@@ -53,7 +58,7 @@ def open_embedder(setting: str, cache: Path) -> Embedder | None:
         raise ModelUnavailable(status.reason, fix=status.fix)
     if kind == "folder":
         folder = Path(argument).expanduser()
-        return OnnxEmbedder(folder, name=status.name, query_prefix=_query_prefix(folder))
+        return onnx.OnnxEmbedder(folder, name=status.name, query_prefix=_query_prefix(folder))
     if kind == "fastembed":
         return FastembedEmbedder(argument)
     return _default(cache)
@@ -128,10 +133,10 @@ class FastembedEmbedder:
     def embed_memories(self, texts: Sequence[str]) -> Vector:
         if not texts:
             return np.empty((0, self._model.dimensions), dtype=np.float32)
-        return unit_rows(np.array(list(self._backend.passage_embed(list(texts))), dtype=np.float32))
+        return onnx.unit_rows(np.array(list(self._backend.passage_embed(list(texts))), dtype=np.float32))
 
     def embed_query(self, text: str) -> Vector:
-        vector: Vector = unit_rows(np.array(list(self._backend.query_embed(text)), dtype=np.float32))[0]
+        vector: Vector = onnx.unit_rows(np.array(list(self._backend.query_embed(text)), dtype=np.float32))[0]
         return vector
 
 
@@ -148,7 +153,7 @@ def _default(cache: Path) -> LazyEmbedder:
     folder = cache / source.name
 
     def load() -> Embedder:
-        return OnnxEmbedder(folder, name=source.name, query_prefix=source.query_prefix, floor=source.floor)
+        return onnx.OnnxEmbedder(folder, name=source.name, query_prefix=source.query_prefix, floor=source.floor)
 
     model = EmbeddingModel(source.name, source.dimensions, source.digest, source.floor)
     return LazyEmbedder(model, load)
@@ -156,14 +161,14 @@ def _default(cache: Path) -> LazyEmbedder:
 
 def _folder_status(folder: Path) -> EmbedderStatus:
     name = folder.resolve().name
-    missing = [file for file in (MODEL_FILE, VOCABULARY_FILE) if not (folder / file).is_file()]
+    missing = [file for file in (onnx.MODEL_FILE, onnx.VOCABULARY_FILE) if not (folder / file).is_file()]
     if missing:
         return EmbedderStatus(name, False, f"{folder} has no {' and no '.join(missing)}", "name a model's folder")
     return _runtime_status(name)
 
 
 def _runtime_status(name: str) -> EmbedderStatus:
-    if not runtime_installed():
+    if not onnx.runtime_installed():
         return EmbedderStatus(name, False, "onnxruntime is not installed", _RUNTIME_FIX)
     return EmbedderStatus(name, True)
 

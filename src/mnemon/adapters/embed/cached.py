@@ -9,8 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-import platformdirs
-
+from mnemon.adapters import folders
 from mnemon.model.frozen import dataclass
 
 PULL_FIX: Final = "run `mnemon model pull`"
@@ -95,7 +94,7 @@ class ModelStatus:
 def default_cache() -> Path:
     """Where models are kept: $MNEMON_MODELS, or the user's cache folder."""
     chosen = os.environ.get("MNEMON_MODELS")
-    return Path(chosen).expanduser() if chosen else platformdirs.user_cache_path("mnemon") / "models"
+    return Path(chosen).expanduser() if chosen else folders.user_cache() / "models"
 
 
 def locate(cache: Path, source: ModelSource = ARCTIC) -> Path | None:

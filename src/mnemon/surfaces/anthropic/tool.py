@@ -9,9 +9,10 @@ from mnemon.model.entry import Entry
 from mnemon.model.errors import Conflict, InvalidInput, MnemonError, NotFound
 from mnemon.model.values import VISIBILITY, State, Trust, Visibility
 from mnemon.service import filing
+from mnemon.service.anew import deciding_anew
 from mnemon.service.room import Room
 from mnemon.service.workspace import Workspace
-from mnemon.service.writing import Written, deciding_anew
+from mnemon.service.writing import Written
 from mnemon.surfaces.anthropic import answers
 from mnemon.surfaces.anthropic.answers import Answer, Command, Leaf, shown
 from mnemon.surfaces.anthropic.places import ENTRIES, NAMED, ROOT, Area, Layout, Place

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-import traceback
+from importlib import import_module
 
 import click
 
@@ -24,7 +24,7 @@ def report(error: Exception, *, as_json: bool) -> int:
         if fix:
             click.echo(f"  fix: {safe(fix)}", err=True)
     if os.environ.get("MNEMON_DEBUG") and not isinstance(error, click.ClickException):
-        traceback.print_exception(error, file=sys.stderr)
+        import_module("traceback").print_exception(error, file=sys.stderr)
     return exit_code(error)
 
 

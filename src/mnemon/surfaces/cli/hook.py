@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import sys
-import traceback
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
@@ -18,12 +17,12 @@ import click
 from mnemon.app import Mnemon
 from mnemon.service.workspace import Workspace
 from mnemon.surfaces.cli.failing import describe
-from mnemon.surfaces.cli.options import Choices, Family, Verb
+from mnemon.surfaces.cli.options import Choices, Family, Verb, uncollected
 from mnemon.surfaces.cli.output import encode, safe
 from mnemon.surfaces.hooks import claude_code, payload
-from mnemon.surfaces.hooks.moments import Pushed
 from mnemon.surfaces.hooks.payload import Payload
 from mnemon.surfaces.hooks.place import project, workspace_name
+from mnemon.surfaces.hooks.pushed import Pushed
 from mnemon.surfaces.hooks.sessions import Talk, bound, talk
 
 FORMATS = (claude_code.NAME, "text")
@@ -131,7 +130,8 @@ def workspace(folder: str | None) -> None:
 def _run(moment: str, form: str) -> None:
     choices = click.get_current_context().ensure_object(Choices)
     try:
-        said = _said(moment, form, choices)
+        with uncollected():
+            said = _said(moment, form, choices)
     except Exception as error:  # noqa: BLE001 - the last handler: whatever it is, the session goes on
         said = _told(error, choices)
     sys.stdout.write(said)
@@ -192,5 +192,5 @@ def _told(error: Exception, choices: Choices) -> str:
     code, message, fix = describe(error)
     click.echo(f"mnemon hook: {safe(message)}" + (f" ({safe(fix)})" if fix else ""), err=True)
     if os.environ.get("MNEMON_DEBUG"):
-        traceback.print_exception(error, file=sys.stderr)
+        import_module("traceback").print_exception(error, file=sys.stderr)
     return encode({"error": {"code": code, "message": message, "fix": fix}}) + "\n" if choices.json else ""

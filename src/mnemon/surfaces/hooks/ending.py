@@ -14,8 +14,8 @@ from mnemon.service.distilling import Distilled, Turn, by_rules
 from mnemon.service.session import persist
 from mnemon.service.transcripts import note
 from mnemon.surfaces.hooks import transcript
-from mnemon.surfaces.hooks.moments import Pushed
 from mnemon.surfaces.hooks.payload import Payload
+from mnemon.surfaces.hooks.pushed import Pushed
 from mnemon.surfaces.hooks.sessions import Talk, point
 
 # A session goes on after these: they are only occasions to note where its transcript is.

@@ -3,28 +3,16 @@
 from __future__ import annotations
 
 from mnemon.model.echo import marked, unmarked
-from mnemon.model.frozen import dataclass
 from mnemon.read.context import Document, render
 from mnemon.service.reading import counted
 from mnemon.surfaces.hooks import passages
 from mnemon.surfaces.hooks.payload import Payload, excerpt
+from mnemon.surfaces.hooks.pushed import Pushed
 from mnemon.surfaces.hooks.sessions import Talk, point
 
 # Claude Code passes on this many characters of a hook's answer; what is longer becomes a file that nobody reads.
 MOST_CHARACTERS = 10_000
 FAILURE_HITS = 5
-
-
-@dataclass(frozen=True, slots=True)
-class Pushed:
-    """What a hook has to say: the text to inject, empty if there is nothing new, and the entries in it.
-
-    `queued` says that it left work for a worker to do.
-    """
-
-    text: str = ""
-    ids: tuple[str, ...] = ()
-    queued: bool = False
 
 
 def session_start(talk: Talk, payload: Payload) -> Pushed:

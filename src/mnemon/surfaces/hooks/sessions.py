@@ -12,16 +12,22 @@ import stat
 import uuid
 from collections.abc import Callable
 from datetime import UTC, datetime
+from typing import TYPE_CHECKING
 
 from mnemon.model.conversation import Conversation, Status
 from mnemon.model.errors import InvalidTransition
 from mnemon.model.frozen import dataclass
 from mnemon.model.ids import BASE62, REF_CODE_LENGTH
-from mnemon.read.context import Document
+from mnemon.model.late import late
 from mnemon.service import talking
 from mnemon.service.workspace import Workspace
-from mnemon.surfaces.hooks import passages
 from mnemon.surfaces.hooks.payload import Payload
+
+if TYPE_CHECKING:
+    from mnemon.read.context import Document
+    from mnemon.surfaces.hooks import passages
+else:
+    passages = late("mnemon.surfaces.hooks.passages")
 
 GIVEN = "injected"
 MOST_GIVEN = 1500

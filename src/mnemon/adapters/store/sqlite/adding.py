@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from secrets import token_bytes
+from os import urandom
 from typing import Any, NamedTuple
 
 import apsw
@@ -63,7 +63,7 @@ def _refuse_used(db: apsw.Connection, entries: Sequence[Entry]) -> None:
 def _with_columns(
     db: apsw.Connection, numbers: Numbers, saves: Sequence[SaveEntry], entries: Sequence[Entry]
 ) -> list[_New]:
-    salts = token_bytes(_SALT * len(entries))
+    salts = urandom(_SALT * len(entries))
     row = int(one_value(db, sql.LAST_ROW))
     news = []
     for place, (save, entry) in enumerate(zip(saves, entries, strict=True)):

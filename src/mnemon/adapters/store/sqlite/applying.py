@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 from itertools import groupby
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
 from mnemon.adapters.store import rules
-from mnemon.adapters.store.sqlite import grants, items, jobs, records, scrubbing, sql, telemetry, transcripts
+from mnemon.adapters.store.sqlite import records, sql
 from mnemon.adapters.store.sqlite.entries import EntryWriter
 from mnemon.adapters.store.sqlite.numbers import Numbers
 from mnemon.adapters.store.sqlite.query import all_rows
 from mnemon.model.events import EventDraft, Stamp
+from mnemon.model.late import late
 from mnemon.ports.access import DropAnswer, ForgetAnswers, SaveAnswer, SaveGrant
 from mnemon.ports.items import DropItem, SaveItem, SaveItemVectors
 from mnemon.ports.pipeline import (
@@ -52,6 +53,16 @@ from mnemon.ports.store import (
     Transaction,
     describe,
 )
+
+if TYPE_CHECKING:
+    from mnemon.adapters.store.sqlite import grants, items, jobs, scrubbing, telemetry, transcripts
+else:
+    grants = late("mnemon.adapters.store.sqlite.grants")
+    items = late("mnemon.adapters.store.sqlite.items")
+    jobs = late("mnemon.adapters.store.sqlite.jobs")
+    scrubbing = late("mnemon.adapters.store.sqlite.scrubbing")
+    telemetry = late("mnemon.adapters.store.sqlite.telemetry")
+    transcripts = late("mnemon.adapters.store.sqlite.transcripts")
 
 
 def run(db: apsw.Connection, transaction: Transaction, secret: bytes) -> None:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
-import random
 import threading
 import time
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING
 
 import apsw
 
@@ -20,6 +19,14 @@ from mnemon.adapters.store.sqlite.files import Reserve
 from mnemon.adapters.store.sqlite.opening import RESERVE, Opening, missing
 from mnemon.adapters.store.sqlite.query import all_rows
 from mnemon.model.errors import StoreError
+from mnemon.model.late import late
+
+if TYPE_CHECKING:
+    import ctypes
+    import random
+else:
+    ctypes = late("ctypes")
+    random = late("random")
 
 PATIENCE = 5.0  # seconds for those who still read what is being removed
 
@@ -221,9 +228,14 @@ class Connections:
 _LIVE: weakref.WeakSet[Connections] = weakref.WeakSet()
 
 
+def _before_fork() -> None:
+    if _LIVE:
+        ctypes.pythonapi  # noqa: B018 - loaded here, for in the child another thread's half of an import would hang it
+
+
 def _after_fork() -> None:
     for connections in list(_LIVE):
         connections.after_fork()
 
 
-os.register_at_fork(after_in_child=_after_fork)
+os.register_at_fork(before=_before_fork, after_in_child=_after_fork)

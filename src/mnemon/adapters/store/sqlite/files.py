@@ -5,14 +5,20 @@ from __future__ import annotations
 import errno
 import fcntl
 import os
-import random
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mnemon.adapters.store.sqlite.errors import busy, full
 from mnemon.model.errors import StoreError
+from mnemon.model.late import late
+
+if TYPE_CHECKING:
+    import random
+else:
+    random = late("random")
 
 RESERVE_BYTES = 1 << 20
 _SIDES = ("", "-journal", "-wal", "-shm")

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import islice
-from secrets import token_bytes
+from os import urandom
 from typing import Any
 
 import apsw
@@ -57,7 +57,7 @@ def save(db: apsw.Connection, operation: SaveItem) -> bytes:
     times = (micros(item.created_at), micros(item.updated_at), micros_or_none(item.expires_at))
     ttl = None if item.ttl is None else float(item.ttl)
     space = _space_id(db, item.place.namespace)
-    sealed = (content_hash(text), token_bytes(16), text)
+    sealed = (content_hash(text), urandom(16), text)
     row = (space, item.place.key, *times, ttl, *sealed, _texts(operation.index), operation.index.by)
     ((rowid, salt),) = all_rows(db, sql.SAVE_ITEM, row)
     _take_vectors(db, rowid, space)

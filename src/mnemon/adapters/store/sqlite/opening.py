@@ -7,8 +7,8 @@ import stat
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from functools import cache
+from os import urandom
 from pathlib import Path
-from secrets import token_bytes
 from typing import Literal
 from urllib.parse import quote
 
@@ -181,7 +181,7 @@ def _build_memory(opening: Opening) -> None:
     def fill(db: apsw.Connection) -> None:
         _migrate(db, opening.migrations)
         now = datetime.now(UTC).isoformat()
-        db.execute(sql.NEW_META, (opening.role, token_bytes(32), TOKENIZER_VERSION, now))
+        db.execute(sql.NEW_META, (opening.role, urandom(32), TOKENIZER_VERSION, now))
 
     _build(opening, opening.memory, fill)
 

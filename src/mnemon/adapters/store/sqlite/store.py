@@ -6,14 +6,10 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from datetime import date, datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from mnemon.adapters.store import rules
-from mnemon.adapters.store.sqlite import applying, checking, records, scrub_sql, scrubbing, searching, sql, telemetry
-from mnemon.adapters.store.sqlite import grants as grant_rows
-from mnemon.adapters.store.sqlite import items as item_rows
-from mnemon.adapters.store.sqlite import jobs as job_rows
-from mnemon.adapters.store.sqlite import transcripts as session_rows
+from mnemon.adapters.store.sqlite import applying, records, scrub_sql, searching, sql
 from mnemon.adapters.store.sqlite.connection import Connections
 from mnemon.adapters.store.sqlite.decoded import EntryCache
 from mnemon.adapters.store.sqlite.opening import Migration, Opening, Role, migrations, open_files
@@ -30,6 +26,7 @@ from mnemon.model.events import Event
 from mnemon.model.grant import Grant
 from mnemon.model.item import Item, Place
 from mnemon.model.job import Job, JobState
+from mnemon.model.late import late
 from mnemon.model.moments import micros, moment
 from mnemon.model.scrub import Extent, Holdings
 from mnemon.model.telemetry import DayTally, Point, PointQuery, Spending, Tally
@@ -53,6 +50,21 @@ from mnemon.ports.store import (
     Transaction,
     Unembedded,
 )
+
+if TYPE_CHECKING:
+    from mnemon.adapters.store.sqlite import checking, scrubbing, telemetry
+    from mnemon.adapters.store.sqlite import grants as grant_rows
+    from mnemon.adapters.store.sqlite import items as item_rows
+    from mnemon.adapters.store.sqlite import jobs as job_rows
+    from mnemon.adapters.store.sqlite import transcripts as session_rows
+else:
+    checking = late("mnemon.adapters.store.sqlite.checking")
+    grant_rows = late("mnemon.adapters.store.sqlite.grants")
+    item_rows = late("mnemon.adapters.store.sqlite.items")
+    job_rows = late("mnemon.adapters.store.sqlite.jobs")
+    scrubbing = late("mnemon.adapters.store.sqlite.scrubbing")
+    session_rows = late("mnemon.adapters.store.sqlite.transcripts")
+    telemetry = late("mnemon.adapters.store.sqlite.telemetry")
 
 _PAGE = 1000
 Value = TypeVar("Value")
