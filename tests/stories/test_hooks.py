@@ -550,6 +550,30 @@ def test_turns_are_what_people_said(tmp_path: Path) -> None:
     ]
 
 
+def test_a_summary_needs_the_words_of_questions_alone(tmp_path: Path) -> None:
+    """B9: what is counted and what was asked is the same, though secrets are looked for in questions only."""
+    record = tmp_path / "t.jsonl"
+    key = "sk-" + "a1B2" * 8
+    texts = [
+        "Is the key of the lantern in the ledger?",
+        f"is it {key}?",
+        f"is {key} the one? ",
+        "no \ud800",
+        "asked with NUL?\x00",
+        "x" * (transcript.MOST_CHARACTERS - 1) + "? and on",
+        "password: " + "y" * 40 + "?",
+        "I like tea.",
+    ]
+    record.write_text("".join(said("user", text).replace("\ud800", "\\ud800") for text in texts))
+    whole = transcript.turns(str(record))
+    brief = transcript.turns(str(record), questions=True)
+    asked = [turn.text for turn in whole if turn.text.rstrip().endswith("?")]
+    assert [turn.text for turn in brief if turn.text.rstrip().endswith("?")] == asked
+    assert [(turn.role, turn.id) for turn in brief] == [(turn.role, turn.id) for turn in whole]
+    assert (len(asked), brief[-1].text) == (6, "")
+    assert key not in str(brief)
+
+
 @pytest.mark.parametrize("where", ["missing", "a folder", "a pipe", "nonsense"])
 def test_a_transcript_that_cannot_be_read_is_no_reason_to_fail(claude: Harness, tmp_path: Path, where: str) -> None:
     """W9: a pipe in particular must not be waited for."""

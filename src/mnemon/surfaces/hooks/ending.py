@@ -37,7 +37,8 @@ def session_end(talk: Talk, payload: Payload) -> Pushed:
     if talk.conversation is None or payload.event in _GOES_ON:
         return Pushed(queued=observed)
     if "conversation" in talk.world.room.keys:
-        said = transcript.turns(payload.transcript) if readable else ()
+        # A summary counts what was said, and shows what was asked; only the rules read the rest of it.
+        said = transcript.turns(payload.transcript, questions=observed) if readable else ()
         persist(talk.world, said, distil=_left_to_the_observer if observed else by_rules)
     else:
         talk.world.end(talk.conversation.id)

@@ -18,8 +18,12 @@ MOST_CHARACTERS = 8000
 _NOT_SAID = ("isMeta", "isSidechain", "isCompactSummary")
 
 
-def turns(path: str) -> list[Turn]:
-    """The last turns of a person, as text, without what Mnemon or the harness put in between."""
+def turns(path: str, *, questions: bool = False) -> list[Turn]:
+    """The last turns of a person, as text, without what Mnemon or the harness put in between.
+
+    With `questions`, other turns are given without their words: to look for secrets in all of them takes longer than
+    the rest of a hook.
+    """
     try:
         with open(path, "rb") as stream:
             size = os.fstat(stream.fileno()).st_size
@@ -29,11 +33,11 @@ def turns(path: str) -> list[Turn]:
         return []
     lines = tail.split(b"\n")
     whole = lines if size <= TAIL else lines[1:]
-    latest = islice((turn for line in reversed(whole) for turn in _turn(line)), MOST_TURNS)
+    latest = islice((turn for line in reversed(whole) for turn in _turn(line, questions)), MOST_TURNS)
     return list(latest)[::-1]
 
 
-def _turn(line: bytes) -> Iterator[Turn]:
+def _turn(line: bytes, questions: bool) -> Iterator[Turn]:
     try:
         record = json.loads(line)
     except (ValueError, RecursionError):
@@ -45,9 +49,23 @@ def _turn(line: bytes) -> Iterator[Turn]:
         return
     text = unharnessed(unmarked(_text(message.get("content")))).strip()
     if text:
-        safe, _ = TRANSFORMS["redact_secrets"](text)
-        clean = safe[:MOST_CHARACTERS].replace("\x00", " ").encode("utf-8", "replace").decode("utf-8")
-        yield Turn("user", clean, id=str(record.get("uuid") or "")[:100])
+        shown = "" if questions and not _may_ask(text) else _safe(text)
+        yield Turn("user", shown, id=str(record.get("uuid") or "")[:100])
+
+
+def _safe(text: str) -> str:
+    safe, _ = TRANSFORMS["redact_secrets"](text)
+    return _storable(safe[:MOST_CHARACTERS])
+
+
+def _may_ask(text: str) -> bool:
+    """Whether a text can end with a question mark once it is safe, which leaves no other end but a secret's; of a long
+    one the end may be cut off."""
+    return len(text) > MOST_CHARACTERS // 2 or _storable(text).rstrip().endswith("?")
+
+
+def _storable(text: str) -> str:
+    return text.replace("\x00", " ").encode("utf-8", "replace").decode("utf-8")
 
 
 def _text(content: object) -> str:
