@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import platform
 import shutil
 import signal
@@ -247,6 +248,12 @@ def run(place: Path, options: argparse.Namespace) -> tuple[list[Row], list[Row],
     return rows, others, model
 
 
+def conditions(before: float) -> str:
+    """The machine, and how busy it was: CPU time grows too where others use the same caches."""
+    load = f"load average {before:.1f} when it began and {os.getloadavg()[0]:.1f} when it ended"
+    return f"Python {platform.python_version()}, {platform.machine()}, {os.cpu_count()} cores, {load}."
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", default="1000,10000,100000")
@@ -266,6 +273,7 @@ def main() -> None:
     if options.step is not None:
         print(json.dumps(step(options)))
         return
+    before = os.getloadavg()[0]
     with tempfile.TemporaryDirectory() as passing:
         place = options.keep or Path(passing)
         place.mkdir(parents=True, exist_ok=True)
@@ -276,7 +284,7 @@ def main() -> None:
         drawn = options.results.with_name("speed.svg")
         drawn.write_text(growth(rows, others, LABELS), encoding="utf-8")
         about = (__doc__ or "").split("\n\n")[2].replace("\n", " ")
-        machine = f"Python {platform.python_version()}, {platform.machine()}."
+        machine = f"{conditions(before)} {options.reads} reads of each kind."
         plot = f"![CPU milliseconds by the size of memory]({drawn.name})"
         write_section(
             options.results, "speed", f"## Speed\n\n`make bench-speed`. {about} {machine}\n\n{plot}\n\n{text}"
