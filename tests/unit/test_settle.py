@@ -10,9 +10,9 @@ import pytest
 from mnemon.model.entry import Entry, GateVerdict
 from mnemon.model.ids import new_id
 from mnemon.model.values import SHARED, Curator, Gate, Kind, Origin, State, Trust
-from mnemon.ports.store import Record, SaveEntry
+from mnemon.ports.store import Near, Record, SaveEntry
 from mnemon.spec import load_preset, load_taxonomy
-from mnemon.write.draft import Action, Draft, Near, Proposal, Setting, run
+from mnemon.write.draft import Action, Draft, Proposal, Setting, run
 from mnemon.write.plan import Plan, plan
 from mnemon.write.settle import SETTLE
 from tests.helpers.making import WORKSPACE, make_entry

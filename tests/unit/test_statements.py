@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given as given_any
+from hypothesis import strategies as st
 
-from mnemon.model.statements import contradicts, says_the_same
+from mnemon.model.statements import contradicts, role, says_the_same, subject
 
 
 @pytest.mark.parametrize(
@@ -30,6 +32,7 @@ from mnemon.model.statements import contradicts, says_the_same
 def test_one_thing_with_two_values(new: str, old: str) -> None:
     """W4: two values for what has one at a time contradict, and are not duplicates however near they are."""
     assert contradicts(new, old)
+    assert subject(new) == subject(old) or role(new) == role(old) != ""
     assert not says_the_same(new, old)
 
 
@@ -79,3 +82,34 @@ def test_near_texts_with_other_facts_are_kept_apart(new: str, old: str) -> None:
 def test_restatements_say_the_same(new: str, old: str) -> None:
     """W3: a restatement with the same names, numbers and polarity adds nothing."""
     assert says_the_same(new, old)
+
+
+@pytest.mark.parametrize(
+    ("text", "about", "given"),
+    [
+        ("Ada lives in Rome.", "ada live", ""),
+        ("Ada has moved to Berlin", "ada live", ""),
+        ("The capital of France is not Lyon", "the capital of france is", ""),
+        ("Vexis is the villain of the story", "vexi is", "is the villain of the story"),
+        ("Ada doesn't like tea", "ada like tea", ""),
+        ("Ada likes tea", "ada like tea", ""),
+        ("Hello", "hello", ""),
+        ("…", "", ""),
+    ],
+)
+def test_what_a_statement_is_about(text: str, about: str, given: str) -> None:
+    """W4: what two contradicting statements have in common, however they are worded."""
+    assert (subject(text), role(text)) == (about, given)
+
+
+WORDS = (
+    "ada bob the villain capital of is was not no never lives live in moved to likes works at my called costs".split()
+)
+
+
+@given_any(st.lists(st.lists(st.sampled_from(WORDS), min_size=1, max_size=7), min_size=2, max_size=2))
+def test_nothing_contradicts_what_is_about_something_else(texts: list[list[str]]) -> None:
+    """W4: a contradiction is always found by subject or by role, so that no other entry need be looked at."""
+    new, old = (" ".join(words) for words in texts)
+    if contradicts(new, old):
+        assert subject(new) == subject(old) or role(new) == role(old) != ""

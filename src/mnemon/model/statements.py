@@ -18,7 +18,9 @@ _NEGATIONS = frozenset(
     "not no never dont doesnt didnt isnt arent wasnt werent cannot cant wont without stopped".split()
 )
 _FILLERS = frozenset("now currently actually presently really always usually generally the a an please".split())
+_SKIPPED = _FILLERS - {"the"}
 _COPULAS = frozenset("is are was were".split())
+_CLAIMING = frozenset("the my our".split())
 _PREPOSITIONS = frozenset("in by at on to with for from as of".split())
 _PARTICIPLES = frozenset(
     "born written known built held made sung won done set kept led found sold sent bought taught worn".split()
@@ -59,6 +61,13 @@ _PARAPHRASES = (
 _BY_FIRST_WORD = {old[0]: [pair for pair in _PARAPHRASES if pair[0][0] == old[0]] for old, _ in _PARAPHRASES}
 
 
+def _singular(word: str) -> str:
+    return word[:-1] if word.endswith("s") and len(word) > 3 else word
+
+
+_RELATIONS = _COPULAS | {_singular(verb[0]) for verb in _ONE_VALUED}
+
+
 @dataclass(frozen=True, slots=True)
 class Statement:
     """A sentence as words, folded, with the ones that carry names or numbers marked."""
@@ -71,14 +80,22 @@ class Statement:
 
 @lru_cache(maxsize=32768)
 def statement(text: str) -> Statement:
-    raw = _WORD.findall(text.replace("’", "'").replace("'", ""))
-    folded = _rewrite([fold(w) for w in raw])
+    raw = _raw(text)
+    words = _words(text)
     # The first word is capitalised whatever it is, so it tells nothing about being a name.
     specifics = {fold(w) for i, w in enumerate(raw) if _has_digit(w) or (i and w[0].isupper())}
-    kept = tuple(w for w in folded if w not in _FILLERS or w == "the")
-    return Statement(
-        kept, tuple(dict.fromkeys(terms(text))), frozenset(specifics), any(w in _NEGATIONS for w in folded)
-    )
+    return Statement(words, tuple(dict.fromkeys(terms(text))), frozenset(specifics), not _NEGATIONS.isdisjoint(words))
+
+
+def _raw(text: str) -> list[str]:
+    return _WORD.findall(text.replace("’", "'").replace("'", ""))
+
+
+@lru_cache(maxsize=32768)
+def _words(text: str) -> tuple[str, ...]:
+    """Folded, in one wording, without fillers."""
+    folded = _raw(text.lower()) if text.isascii() else [fold(word) for word in _raw(text)]
+    return tuple([word for word in _rewrite(folded) if word not in _SKIPPED])
 
 
 def _has_digit(word: str) -> bool:
@@ -86,6 +103,8 @@ def _has_digit(word: str) -> bool:
 
 
 def _rewrite(words: list[str]) -> list[str]:
+    if _BY_FIRST_WORD.keys().isdisjoint(words):
+        return words
     out: list[str] = []
     i = 0
     while i < len(words):
@@ -123,41 +142,71 @@ def contradicts(new: str, old: str) -> str:
     """Why both cannot hold at once, in words; empty if the rules see no contradiction."""
     if not any(map(frozenset.intersection, _edges(new), _edges(old))):
         return ""
-    a, b = statement(new), statement(old)
-    if a.words == b.words:
+    a, b = _words(new), _words(old)
+    if a == b:
         return ""
-    return _negates(a, b) or _revalues(a, b)
+    return _negates(a, b) or _revalues(new, old)
 
 
 @lru_cache(maxsize=32768)
 def _edges(text: str) -> tuple[frozenset[str], frozenset[str]]:
     """The first and the last few words: two statements about one thing share some, and this is cheap to see."""
     plain = text.lower().split()
-    return frozenset(plain[:4]), frozenset(word.rstrip(".,;:!?") for word in plain[-4:])
+    return frozenset(plain[:4]), frozenset([word.rstrip(".,;:!?") for word in plain[-4:]])
 
 
-def _negates(a: Statement, b: Statement) -> str:
-    if a.negated == b.negated:
+# Two statements contradict each other only if they say something of one subject or claim one role. What may contradict
+# a new statement is then found by two equal words, and hardly anything else is.
+
+_LONG = 1000  # characters; a text beyond it is no statement that has its role at the end
+_BEGINNING = 12  # words among which a subject is looked for
+
+
+@lru_cache(maxsize=8192)
+def subject(text: str) -> str:
+    """What a statement is about: its beginning up to the first word that may relate it to one value.
+
+    In words of one wording, without negation and number; a beginning that relates to nothing is all of it. Two
+    statements that contradict each other by their beginning have the same subject.
+    """
+    words = _words(text if len(text) <= _LONG else text[:_LONG])
+    bare = [_singular(word) for word in words if word not in _NEGATIONS][:_BEGINNING]
+    related = next((at for at, word in enumerate(bare) if word in _RELATIONS), len(bare))
+    return " ".join(bare[: related + 1])
+
+
+@lru_cache(maxsize=8192)
+def role(text: str) -> str:
+    """What a statement says that its beginning is, as in "Vexis | is the villain"; empty if it says no such thing.
+
+    Two statements that contradict each other by their end have the same role.
+    """
+    words = _words(text) if len(text) <= _LONG else ()
+    for at in range(len(words) - 3, 0, -1):
+        if words[at] in _COPULAS and words[at + 1] in _CLAIMING:
+            return " ".join(words[at:])
+    return ""
+
+
+def _negates(a: tuple[str, ...], b: tuple[str, ...]) -> str:
+    if _NEGATIONS.isdisjoint(a) == _NEGATIONS.isdisjoint(b):
         return ""
-    bare = [tuple(_singular(w) for w in s.words if w not in _NEGATIONS) for s in (a, b)]
+    bare = [tuple(_singular(w) for w in words if w not in _NEGATIONS) for words in (a, b)]
     return "one negates the other" if bare[0] == bare[1] and len(bare[0]) > 1 else ""
 
 
-def _singular(word: str) -> str:
-    return word[:-1] if word.endswith("s") and len(word) > 3 else word
-
-
-def _revalues(a: Statement, b: Statement) -> str:
-    prefix = _shared(a.words, b.words)
-    suffix = _shared(a.words[prefix:][::-1], b.words[prefix:][::-1])
-    mine = a.words[prefix : len(a.words) - suffix]
-    theirs = b.words[prefix : len(b.words) - suffix]
+def _revalues(new: str, old: str) -> str:
+    a, b = _words(new), _words(old)
+    prefix = _shared(a, b)
+    suffix = _shared(a[prefix:][::-1], b[prefix:][::-1])
+    mine = a[prefix : len(a) - suffix]
+    theirs = b[prefix : len(b) - suffix]
     if not mine or not theirs or max(len(mine), len(theirs)) > 8:
         return ""
-    head, tail = a.words[:prefix], a.words[len(a.words) - suffix :]
-    if head and _fixes_one_value(head, mine, theirs, a, b):
+    head, tail = a[:prefix], a[len(a) - suffix :]
+    if head and _fixes_one_value(head, mine, theirs, new, old):
         return f"both give a value to the same thing ({prefix} words shared before it)"
-    if not head and len(tail) >= 3 and tail[0] in _COPULAS and tail[1] in {"the", "my", "our"}:
+    if not head and len(tail) >= 3 and tail[0] in _COPULAS and tail[1] in _CLAIMING:
         return f"both claim the same role ({suffix} words shared after it)"
     return ""
 
@@ -171,20 +220,18 @@ def _shared(a: tuple[str, ...], b: tuple[str, ...]) -> int:
     return count
 
 
-def _fixes_one_value(
-    head: tuple[str, ...], mine: tuple[str, ...], theirs: tuple[str, ...], a: Statement, b: Statement
-) -> bool:
+def _fixes_one_value(head: tuple[str, ...], mine: tuple[str, ...], theirs: tuple[str, ...], new: str, old: str) -> bool:
     """Whether the shared beginning names a thing and a relation that has one value at a time."""
     for i in range(1, len(head)):
         if any(head[i : i + len(v)] == v for v in _ONE_VALUED):
             return True
-        if head[i] in _COPULAS and _copula_fixes(head, i, mine, theirs, a, b):
+        if head[i] in _COPULAS and _copula_fixes(head, i, mine, theirs, new, old):
             return True
     return False
 
 
 def _copula_fixes(
-    head: tuple[str, ...], at: int, mine: tuple[str, ...], theirs: tuple[str, ...], a: Statement, b: Statement
+    head: tuple[str, ...], at: int, mine: tuple[str, ...], theirs: tuple[str, ...], new: str, old: str
 ) -> bool:
     subject, rest = head[:at], head[at + 1 :]
     if rest[:1] == ("called",) or rest[:1] == ("the",):
@@ -196,5 +243,6 @@ def _copula_fixes(
         return True
     one_valued_subject = "of" in subject or any(w in _ATTRIBUTES for w in subject)
     # "The villain is Vexis", and not "Ada is a citizen of France" beside "Ada is married to Tom".
-    both_named = mine[0] in a.specifics and theirs[0] in b.specifics
-    return one_valued_subject or (not rest and both_named)
+    if one_valued_subject or rest:
+        return one_valued_subject
+    return mine[0] in statement(new).specifics and theirs[0] in statement(old).specifics

@@ -78,6 +78,15 @@ def _stem(word: str) -> str:
 
 def words(text: str) -> list[str]:
     """Folded words in order; unspaced scripts give characters and overlapping pairs. Nothing is dropped or stemmed."""
+    return list(_short_words(text)) if len(text) <= _SHORT else _words(text)
+
+
+@lru_cache(maxsize=2048)
+def _short_words(text: str) -> tuple[str, ...]:
+    return tuple(_words(text))
+
+
+def _words(text: str) -> list[str]:
     folded = fold(text)
     if folded.isascii():
         return _PLAIN_RUNS.findall(folded.replace("'", "").replace("`", ""))
@@ -118,6 +127,8 @@ def estimate_tokens(text: str) -> int:
 
 def has_hidden_characters(text: str) -> bool:
     """True where a reader would not see what a model reads: controls, bidi overrides, tag characters, separators."""
+    if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
+        return False
     return any(unicodedata.category(c) in _HIDDEN and c not in "\n\t" for c in text)
 
 

@@ -329,6 +329,31 @@ class Neighbour(NamedTuple):
     cosine: float
 
 
+class Near(NamedTuple):
+    """An entry of the same scope and owner that is close to a new text; cosine None if only words matched."""
+
+    entry: Entry
+    cosine: float | None
+
+
+class Newcomer(NamedTuple):
+    """A text that is about to be stored, and its vector, if it has one."""
+
+    content: str
+    vector: Vector | None
+
+
+@dataclass(frozen=True, slots=True)
+class Vicinity:
+    """Where newcomers are going, and how close an entry has to be by vector to count as near."""
+
+    scope: Scope
+    owner: str
+    model: EmbeddingModel | None
+    floor: float
+    limit: int  # of those near by vector, and of those by each sort of words
+
+
 @dataclass(frozen=True, slots=True)
 class Unembedded:
     id: str
@@ -434,6 +459,15 @@ class Store(ItemStore, PipelineStore, AccessStore, ScrubStore, Protocol):
     def keyword(self, selection: Selection, terms: Sequence[str], limit: int) -> KeywordMatches: ...
     def nearest(self, selection: Selection, model: EmbeddingModel, vector: Vector, limit: int) -> list[Neighbour]:
         """Best cosines first, among vectors of exactly this model."""
+        ...
+
+    def near(self, vicinity: Vicinity, newcomers: Sequence[Newcomer]) -> list[list[Near]]:
+        """For each text, what it may repeat or contradict, all as of one moment.
+
+        First its twin, active or held; then by vector those that reach the floor, the best first; then those of its
+        `statements.subject` and those of its `statements.role`, the newest first. But for the twin, only what is open
+        to a reader.
+        """
         ...
 
     def beside(self, ids: Iterable[str], reach: int) -> dict[str, dict[str, int]]:

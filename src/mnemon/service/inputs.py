@@ -114,6 +114,8 @@ def choice(value: object, kind: type[E], what: str) -> E:
 
 
 def metadata(value: Mapping[str, Any]) -> dict[str, Any]:
+    if type(value) is dict and not value:
+        return {}
     try:
         encoded = json.dumps(value, allow_nan=False)
     except (TypeError, ValueError, RecursionError):

@@ -10,10 +10,10 @@ from mnemon.model.frozen import dataclass
 from mnemon.model.statements import says_the_same
 from mnemon.model.text import content_key
 from mnemon.model.values import Gate, State
-from mnemon.ports.store import SaveEntry, Store, Verdict, twin_key
+from mnemon.ports.store import Near, SaveEntry, Store, Verdict, twin_key
 from mnemon.service.room import Room
 from mnemon.service.writing import neighbours
-from mnemon.write.draft import Draft, Near, Proposal, Setting
+from mnemon.write.draft import Draft, Proposal, Setting
 from mnemon.write.settle import resolve
 
 ACTION = "entry.reopened"

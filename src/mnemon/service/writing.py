@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from datetime import datetime
 from typing import Any
 
 from mnemon.curated.document import NAME as CURATED
-from mnemon.model.arrays import np
 from mnemon.model.conversation import Status
-from mnemon.model.entry import Entry, GateVerdict, SourceLink
+from mnemon.model.entry import Entry, GateVerdict, Scope, SourceLink
 from mnemon.model.errors import (
     EmbedderError,
     InvalidInput,
@@ -23,21 +22,32 @@ from mnemon.model.events import EventDraft
 from mnemon.model.frozen import dataclass
 from mnemon.model.ids import new_id, parse_id
 from mnemon.model.job import JobDraft
-from mnemon.model.text import content_key, terms
+from mnemon.model.text import terms
 from mnemon.model.transcript import Quote
-from mnemon.model.values import SHARED, Curator, Gate, Kind, Lifetime, State, Visibility
-from mnemon.ports.embedder import Vector
+from mnemon.model.values import SHARED, Curator, Gate, Kind, Lifetime, Visibility
+from mnemon.ports.embedder import EmbeddingModel
 from mnemon.ports.pipeline import Enqueue
-from mnemon.ports.store import Embedding, Operation, Record, SaveEntry, Selection, Store, Verdict
+from mnemon.ports.store import (
+    Embedding,
+    Near,
+    Newcomer,
+    Operation,
+    Record,
+    Selection,
+    Store,
+    Verdict,
+    Vicinity,
+)
 from mnemon.service import inputs
 from mnemon.service.anew import deciding_anew
 from mnemon.service.room import Room
-from mnemon.write.draft import Canonical, Draft, Near, Proposal, Setting, run
+from mnemon.write.batch import Batch
+from mnemon.write.draft import Canonical, Draft, Proposal, Setting, run
 from mnemon.write.plan import Plan, plan
 from mnemon.write.screen import SCREEN
-from mnemon.write.settle import SETTLE, ambiguous
+from mnemon.write.settle import DOUBT_COSINE, SETTLE, ambiguous
 
-NEIGHBOURS = 12
+NEIGHBOURS = 24
 BEGINNING = 4  # terms of a statement that mostly name what it is about
 NAMED_ENTRIES = "named entries"  # as a spec's non-mirror list calls them; other names are collections of documents
 
@@ -256,20 +266,24 @@ def _settle(
 
     Also: what a language model should look at later, where there is one and the rules leave doubt.
     """
-    secret = store.secret()
-    batch = _Batch(len(drafts))
+    secret, actor = store.secret(), str(room.actor)
+    floor = min([dedup_floor(draft, setting) for draft in drafts])
+    if room.chat is not None:
+        floor = min(floor, DOUBT_COSINE)
+    around = _around(store, drafts, embeddings, floor)
+    batch = Batch(drafts, embeddings, floor, whole=room.chat is not None)
     plans: list[Plan] = []
     settled: list[Draft] = []
     doubts: list[Enqueue] = []
-    for draft, embedding in zip(drafts, embeddings, strict=True):
+    for place, (draft, embedding, near) in enumerate(zip(drafts, embeddings, around, strict=True)):
         if not draft.settled:
-            near = batch.view(neighbours(store, draft, embedding), draft, embedding)
-            with_near = replace(setting, neighbours=near)
+            wide = near if room.chat is None else _wider(store, draft, near)
+            with_near = setting.among(batch.view(place, wide))
             draft = run(SETTLE, draft, with_near)
             if room.chat is not None:
                 doubts.extend(_doubt(draft, with_near))
-        planned = plan(draft, setting, actor=str(room.actor), embedding=embedding, secret=secret)
-        batch.add(planned, embedding)
+        planned = plan(draft, setting, actor=actor, embedding=embedding, secret=secret)
+        batch.add(place, planned)
         plans.append(planned)
         settled.append(draft)
     return plans, settled, doubts
@@ -285,69 +299,68 @@ def _doubt(draft: Draft, setting: Setting) -> list[Enqueue]:
     return [Enqueue(JobDraft("resolve", f"resolve:{new.id}:1", payload))]
 
 
-class _Batch:
-    """What the earlier members of a batch will have changed by the time a later one is stored."""
-
-    def __init__(self, most: int) -> None:
-        self._most = most
-        self._changed: dict[str, Entry] = {}
-        self._rows: dict[str, int] = {}
-        self._matrix: Vector | None = None
-
-    def add(self, planned: Plan, embedding: Embedding | None) -> None:
-        for operation in planned.operations:
-            if isinstance(operation, SaveEntry):
-                self._changed[operation.entry.id] = operation.entry
-                if operation.expect == 0 and embedding is not None:
-                    self._keep(operation.entry.id, embedding.vector)
-
-    def _keep(self, id: str, vector: Vector) -> None:
-        if self._matrix is None:
-            self._matrix = np.empty((self._most, len(vector)), dtype=np.float32)
-        self._matrix[self._rows.setdefault(id, len(self._rows))] = vector
-
-    def view(self, found: list[Near], draft: Draft, embedding: Embedding | None) -> tuple[Near, ...]:
-        stored = {near.entry.id for near in found}
-        current = [Near(self._changed.get(near.entry.id, near.entry), near.cosine) for near in found]
-        p = draft.proposal
-        cosines = self._cosines(embedding)
-        mine = [
-            Near(entry, cosines[self._rows[id]] if cosines and id in self._rows else None)
-            for id, entry in self._changed.items()
-            if id not in stored and entry.owner == p.owner and entry.scope == p.scope
-        ]
-        return tuple(near for near in (*current, *mine) if near.entry.state in (State.ACTIVE, State.HELD))
-
-    def _cosines(self, embedding: Embedding | None) -> list[float]:
-        if embedding is None or self._matrix is None:
-            return []
-        found: list[float] = np.vecdot(self._matrix[: len(self._rows)], embedding.vector).tolist()
-        return found
+def dedup_floor(draft: Draft, setting: Setting) -> float:
+    """How near an entry has to be by vector to be a copy, where a draft is going."""
+    return setting.behaviour(draft).write.dedup_cosine
 
 
-def neighbours(store: Store, draft: Draft, embedding: Embedding | None) -> list[Near]:
+def neighbours(store: Store, draft: Draft, embedding: Embedding | None, floor: float = 1.0) -> list[Near]:
     """The entries of the same scope and owner that a new one may repeat or contradict; a file does neither."""
+    return _around(store, [draft], [embedding], floor)[0]
+
+
+def _around(
+    store: Store, drafts: Sequence[Draft], embeddings: Sequence[Embedding | None], floor: float
+) -> list[list[Near]]:
+    """The neighbours of each draft, asked for all at once, and what a draft says that it replaces."""
+    found: list[list[Near]] = [[] for _ in drafts]
+    for (scope, owner, model), places in _by_room(drafts, embeddings).items():
+        vicinity = Vicinity(scope, owner, model, floor, NEIGHBOURS)
+        vectors = [None if (e := embeddings[place]) is None else e.vector for place in places]
+        newcomers = [Newcomer(drafts[place].content, v) for place, v in zip(places, vectors, strict=True)]
+        for place, near in zip(places, store.near(vicinity, newcomers), strict=True):
+            found[place] = near
+    named = [p.supersedes for draft in drafts if (p := draft.proposal).supersedes is not None]
+    if named:
+        _add_named(drafts, found, store.entries(named))
+    return found
+
+
+def _by_room(
+    drafts: Sequence[Draft], embeddings: Sequence[Embedding | None]
+) -> dict[tuple[Scope, str, EmbeddingModel | None], list[int]]:
+    rooms: dict[tuple[Scope, str, EmbeddingModel | None], list[int]] = {}
+    for place, (draft, embedding) in enumerate(zip(drafts, embeddings, strict=True)):
+        if not draft.settled and draft.proposal.path is None:
+            key = (draft.proposal.scope, draft.proposal.owner, embedding.model if embedding is not None else None)
+            rooms.setdefault(key, []).append(place)
+    return rooms
+
+
+def _add_named(drafts: Sequence[Draft], found: Sequence[list[Near]], entries: Mapping[str, Entry]) -> None:
+    for draft, near in zip(drafts, found, strict=True):
+        p = draft.proposal
+        if p.supersedes is None or draft.settled:
+            continue
+        if p.supersedes not in entries:
+            raise NotFound(
+                f"no entry {p.supersedes} to supersede in this tier",
+                fix="`mnemon list` shows the ids of active entries",
+            )
+        entry = entries[p.supersedes]
+        if entry.scope == p.scope and all(n.entry.id != entry.id for n in near):
+            near.append(Near(entry, None))
+
+
+def _wider(store: Store, draft: Draft, near: Sequence[Near]) -> list[Near]:
+    """With those that share many words: what the rules cannot compare, a model may."""
     p = draft.proposal
-    if p.path is not None and p.supersedes is None:
-        return []
+    if p.path is not None:
+        return list(near)
     selection = Selection((p.scope,), frozenset({Visibility.OPEN}), (p.owner,))
-    cosines: dict[str, float | None] = {}
-    if embedding is not None:
-        found = store.nearest(selection, embedding.model, embedding.vector, NEIGHBOURS)
-        cosines.update((n.id, n.cosine) for n in found)
     asked = tuple(dict.fromkeys(terms(draft.content)))[:16]
     # A statement with another value shares its beginning, and may share less of the rest than many others do.
-    for sought in dict.fromkeys((asked, asked[:BEGINNING])):
-        for row in store.keyword(selection, sought, NEIGHBOURS).rows:
-            cosines.setdefault(row.id, None)
-    if p.supersedes is not None:
-        cosines.setdefault(p.supersedes, None)
-    entries = store.entries(cosines)
-    if p.supersedes is not None and p.supersedes not in entries:
-        raise NotFound(
-            f"no entry {p.supersedes} to supersede in this tier", fix="`mnemon list` shows the ids of active entries"
-        )
-    twin = store.twin(p.scope, p.owner, content_key(draft.content))
-    near = [Near(entries[id], cosine) for id, cosine in cosines.items() if id in entries]
-    near = [n for n in near if n.entry.scope == p.scope and (twin is None or n.entry.id != twin.id)]
-    return [Near(twin, cosines.get(twin.id)), *near] if twin is not None else near
+    matches = [store.keyword(selection, sought, NEIGHBOURS) for sought in dict.fromkeys((asked, asked[:BEGINNING]))]
+    known = {n.entry.id for n in near}
+    more = store.entries(dict.fromkeys(row.id for match in matches for row in match.rows if row.id not in known))
+    return [*near, *(Near(entry, None) for entry in more.values())]

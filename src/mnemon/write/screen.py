@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from functools import lru_cache
+from typing import TypeAlias
 
 from mnemon.model.entry import Category
 from mnemon.model.errors import MirrorsCanonical
@@ -16,7 +17,7 @@ from mnemon.write.draft import Draft, Setting, Step
 from mnemon.write.transforms import TRANSFORMS
 
 _ARTIFACTS = re.compile(
-    r"^\s*(?:[-*>#]+\s*)?(?:"
+    r"\s*(?:[-*>#]+\s*)?(?:"
     r"(?:add|insert|append|put|place|move|paste)\b.{0,80}\b(?:after|before|above|below|at the (?:end|top|bottom))\b"
     r"|(?:add|insert|append)\s+(?:after|before|above|below|to)\b"
     r"|replace\b.{0,120}\bwith\b"
@@ -80,8 +81,9 @@ def guard(draft: Draft, setting: Setting) -> Draft:
 
 def trigram_overlap(text: str, body: str) -> float:
     """The share of a text's word trigrams that stand in a body in the same order."""
-    mine = _trigrams(text)
-    return len(mine & _trigrams(body)) / len(mine) if mine else 0.0
+    theirs = _trigrams(body)
+    mine = _trigrams(text) if theirs else theirs
+    return len(mine & theirs) / len(mine) if mine else 0.0
 
 
 @lru_cache(maxsize=256)
@@ -113,7 +115,7 @@ def gate(draft: Draft, setting: Setting) -> Draft:
 
 def is_artifact(text: str) -> bool:
     """Whether a text tells how to edit something instead of saying something."""
-    return _ARTIFACTS.search(text) is not None
+    return _ARTIFACTS.match(text) is not None
 
 
 def signals(text: str) -> tuple[str, ...]:
@@ -124,7 +126,7 @@ def signals(text: str) -> tuple[str, ...]:
 def weight(text: str) -> int:
     """Length in characters, where one of an unspaced script counts three: it says about as much."""
     stripped = text.strip()
-    return len(stripped) + 2 * sum(map(is_unspaced, stripped))
+    return len(stripped) if stripped.isascii() else len(stripped) + 2 * sum(map(is_unspaced, stripped))
 
 
 def _discard(draft: Draft, reason: str) -> Draft:
@@ -154,12 +156,33 @@ def categorise(draft: Draft, setting: Setting) -> Draft:
 
 def category_scores(content: str, taxonomy: Taxonomy) -> dict[str, float]:
     """How many of a category's words and phrases a text holds; a phrase counts for each of its words."""
-    text = f" {' '.join(words(content))} "
-    scores = {
-        concept.id: sum(alternate.count(" ") + 1.0 for alternate in concept.alternates if f" {alternate} " in text)
-        for concept in taxonomy.concepts
-    }
-    return {id: score for id, score in scores.items() if score}
+    found = words(content)
+    text = f" {' '.join(found)} "
+    scores: dict[str, float] = {}
+    pointers = _pointers(taxonomy)
+    for word in pointers.keys() & set(found):
+        for alternate, id in pointers[word]:
+            if alternate in text:
+                scores[id] = scores.get(id, 0.0) + alternate.count(" ") - 1.0
+    return scores
+
+
+_Pointers: TypeAlias = "dict[str, list[tuple[str, str]]]"
+_POINTERS: dict[int, tuple[Taxonomy, _Pointers]] = {}
+
+
+def _pointers(taxonomy: Taxonomy) -> _Pointers:
+    """The words and phrases that point at categories, between spaces, by their first word; made once a taxonomy."""
+    made = _POINTERS.get(id(taxonomy))
+    if made is None:
+        pointers: _Pointers = {}
+        for concept in taxonomy.concepts:
+            for alternate in dict.fromkeys(concept.alternates):
+                pointers.setdefault(alternate.split(" ")[0], []).append((f" {alternate} ", concept.id))
+        if len(_POINTERS) >= 16:
+            _POINTERS.clear()
+        made = _POINTERS[id(taxonomy)] = (taxonomy, pointers)  # kept with it, so that the number stays its own
+    return made[1]
 
 
 def _kind(draft: Draft, setting: Setting) -> Kind:

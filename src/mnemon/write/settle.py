@@ -8,8 +8,9 @@ from mnemon.model.entry import Entry
 from mnemon.model.statements import contradicts, says_the_same
 from mnemon.model.text import content_key, terms
 from mnemon.model.values import Gate, State
+from mnemon.ports.store import Near
 from mnemon.spec.types import ConflictRule
-from mnemon.write.draft import Action, Decision, Draft, Near, Setting, Step
+from mnemon.write.draft import Action, Decision, Draft, Setting, Step
 
 DOUBT_COSINE = 0.75
 MOST_DOUBTS = 5

@@ -24,6 +24,8 @@ from mnemon.model.events import GENESIS, Actor, Event, EventDraft, chain_faults,
 from mnemon.model.item import Item, Place
 from mnemon.model.job import Job
 from mnemon.model.scrub import Extent, Holdings
+from mnemon.model.statements import role, subject
+from mnemon.model.text import content_key
 from mnemon.model.values import VISIBILITY, Kind, State, Visibility
 from mnemon.ports.access import DropAnswer, ForgetAnswers, SaveAnswer, SaveGrant
 from mnemon.ports.embedder import EmbeddingModel, Vector
@@ -38,7 +40,9 @@ from mnemon.ports.store import (
     Finding,
     KeywordMatches,
     LinkAction,
+    Near,
     Neighbour,
+    Newcomer,
     Operation,
     Record,
     SaveChannel,
@@ -54,6 +58,7 @@ from mnemon.ports.store import (
     TermRow,
     Transaction,
     Unembedded,
+    Vicinity,
     describe,
     index_terms,
     twin_key,
@@ -311,6 +316,26 @@ class MemoryStore(BackgroundReads, GrantReads):
             if (e.id, model) in state.vectors and selection.filters.admits(e)
         ]
         return sorted(found, key=lambda n: -n.cosine)[:limit]
+
+    def near(self, vicinity: Vicinity, newcomers: Sequence[Newcomer]) -> list[list[Near]]:
+        with rules.only_encodable():
+            return [self._near(vicinity, newcomer) for newcomer in newcomers]
+
+    def _near(self, vicinity: Vicinity, newcomer: Newcomer) -> list[Near]:
+        scope, owner, limit = vicinity.scope, vicinity.owner, vicinity.limit
+        selection = Selection((scope,), frozenset({Visibility.OPEN}), (owner,))
+        cosines: dict[str, float | None] = {}
+        if vicinity.model is not None and newcomer.vector is not None:
+            found = self.nearest(selection, vicinity.model, newcomer.vector, limit)
+            cosines.update((n.id, n.cosine) for n in found if n.cosine >= vicinity.floor)
+        spoken = [e for e in self._selected(self._state, selection) if e.path is None]
+        for handle in (subject, role):
+            value = handle(newcomer.content)
+            alike = [e for e in reversed(spoken) if value and handle(e.content) == value]
+            cosines |= {e.id: None for e in alike[:limit] if e.id not in cosines}
+        twin = self.twin(scope, owner, content_key(newcomer.content))
+        first = [Near(twin, cosines.pop(twin.id, None))] if twin is not None else []
+        return first + [Near(_copy(self._state.entries[id]), cosine) for id, cosine in cosines.items()]
 
     def beside(self, ids: Iterable[str], reach: int) -> dict[str, dict[str, int]]:
         state = self._state

@@ -154,8 +154,14 @@ def plain_text(value: Any) -> str:
 
 def _keyed_by_text(value: Any) -> bool:
     if isinstance(value, dict):
-        return all(isinstance(key, str) for key in value) and _keyed_by_text(list(value.values()))
-    return all(_keyed_by_text(part) for part in value if isinstance(part, dict | list | tuple))
+        for key, part in value.items():
+            if type(key) is not str or (type(part) is not str and not _keyed_by_text(part)):
+                return False
+    elif isinstance(value, list | tuple):
+        for part in value:
+            if type(part) is not str and not _keyed_by_text(part):
+                return False
+    return True
 
 
 def _not_json(error: Exception) -> InvalidInput:

@@ -45,6 +45,8 @@ class _Kept(NamedTuple):
     terms: str
     content_hash: str
     content_key: str
+    subject: str | None
+    role: str | None
     salt: bytes
     room_fits: int | None
     visibility: str | None
@@ -60,6 +62,8 @@ class _Derived(NamedTuple):
     terms: str
     term_count: int
     content_key: str
+    subject: str | None
+    role: str | None
     chars: int
     marks: int
 

@@ -15,6 +15,7 @@ from mnemon.model.card import chars
 from mnemon.model.entry import Category, Entry, GateVerdict, Scope, SourceLink, Transition
 from mnemon.model.events import Actor, Event, canonical_json
 from mnemon.model.moments import micros, micros_or_none, moment, moment_or_none
+from mnemon.model.statements import role, subject
 from mnemon.model.text import content_hash
 from mnemon.model.transcript import Quote
 from mnemon.model.values import Curator, Gate, Kind, Lifetime, Origin, State, Trust
@@ -88,6 +89,8 @@ def entry_columns(entry: Entry) -> dict[str, Any]:
         "terms": " ".join(terms),
         "content_hash": content_hash(entry.content),
         "content_key": twin_key(entry),
+        "subject": (subject(entry.content) or None) if entry.path is None else None,
+        "role": (role(entry.content) or None) if entry.path is None else None,
         "content": entry.content,
         "rest": canonical_json(_rest(entry)),
     }

@@ -127,11 +127,12 @@ NEW_ENTRY = """
 INSERT INTO entries (
     rowid, id, partition_id, scope_id, owner, state, kind, category, source, curator, lifetime, conversation,
     importance, created_at, updated_at, confirmed_at, valid_at, invalid_at, version, content_version, term_count, chars,
-    marks, tags, terms, content_hash, content_key, salt, content, rest
+    marks, tags, terms, content_hash, content_key, subject, role, salt, content, rest
 ) VALUES (
     :rowid, :id, :partition_id, :scope_id, :owner, :state, :kind, :category, :source, :curator, :lifetime,
     :conversation, :importance, :created_at, :updated_at, :confirmed_at, :valid_at, :invalid_at, :version,
-    :content_version, :term_count, :chars, :marks, :tags, :terms, :content_hash, :content_key, :salt, :content, :rest
+    :content_version, :term_count, :chars, :marks, :tags, :terms, :content_hash, :content_key, :subject, :role,
+    :salt, :content, :rest
 )
 """
 REPLACE_ENTRY = """
@@ -141,7 +142,8 @@ UPDATE entries SET
     importance = :importance, updated_at = :updated_at, confirmed_at = :confirmed_at, valid_at = :valid_at,
     invalid_at = :invalid_at, version = :version, content_version = :content_version, term_count = :term_count,
     chars = :chars, marks = :marks, tags = :tags, terms = :terms,
-    content_hash = :content_hash, content_key = :content_key, content = :content, rest = :rest
+    content_hash = :content_hash, content_key = :content_key, subject = :subject, role = :role,
+    content = :content, rest = :rest
 WHERE id = :id
 RETURNING rowid
 """
@@ -216,6 +218,23 @@ MATCHES_FILTERED = (
     + "ORDER BY f.rank, f.rowid DESC LIMIT :limit"
 )
 TERMS = "SELECT rowid, id, terms, term_count FROM entries WHERE rowid IN (SELECT value FROM json_each(?))"
+
+# What a new text may repeat or contradict
+
+SAME_TEXTS = """
+SELECT e.content_key, e.rowid FROM json_each(:keys) AS given
+CROSS JOIN entries AS e ON e.scope_id = :scope AND e.owner = :owner AND e.content_key = given.value
+WHERE e.state IN ('active', 'held')
+"""
+_ALIKE = """
+SELECT given.value, e.rowid FROM json_each(:given) AS given CROSS JOIN entries AS e ON e.rowid IN (
+    SELECT rowid FROM entries WHERE partition_id = :room AND {column} = given.value ORDER BY rowid DESC LIMIT :limit
+)
+ORDER BY e.rowid DESC
+"""
+OF_SUBJECTS = _ALIKE.format(column="subject")
+IN_ROLES = _ALIKE.format(column="role")
+NUMBERED_ENTRIES = _ENTRY.replace("e.rest\n", "e.rest, e.rowid\n") + "WHERE e.rowid IN (SELECT value FROM json_each(?))"
 
 # Neighbours by the order of writing. CROSS and NOT INDEXED keep the planner from starting at the wrong end and from
 # walking through a whole room by its index.
@@ -424,7 +443,8 @@ ALL_ENTRIES = """
 SELECT e.id, s.tier, s.anchor, e.owner, e.state, e.kind, e.category, e.source, e.curator,
     e.lifetime, e.conversation, e.importance, e.created_at, e.updated_at, e.confirmed_at, e.valid_at, e.invalid_at,
     e.version, e.tags, e.content, e.rest,
-    e.rowid, e.partition_id, e.chars, e.marks, e.term_count, e.terms, e.content_hash, e.content_key, e.salt,
+    e.rowid, e.partition_id, e.chars, e.marks, e.term_count, e.terms, e.content_hash, e.content_key, e.subject,
+    e.role, e.salt,
     p.scope_id = e.scope_id AND p.owner = e.owner, p.visibility
 FROM entries AS e LEFT JOIN scopes AS s ON s.id = e.scope_id LEFT JOIN partitions AS p ON p.id = e.partition_id
 ORDER BY e.rowid
@@ -469,7 +489,9 @@ DROP_ITEM_VECTOR = "DELETE FROM item_vectors WHERE seq = ?"
 ITEM_VECTORS_REMOVED_SOMEWHERE = "UPDATE item_spaces SET removals = removals + 1"
 EMPTY_PREFIXES = "DELETE FROM item_prefixes"
 REINDEX_ENTRY = """
-UPDATE entries SET partition_id = ?, terms = ?, term_count = ?, content_key = ?, chars = ?, marks = ? WHERE rowid = ?
+UPDATE entries SET partition_id = ?, terms = ?, term_count = ?, content_key = ?, subject = ?, role = ?, chars = ?,
+    marks = ?
+WHERE rowid = ?
 """
 EMPTY_INDEX = "INSERT INTO fts (fts) VALUES ('delete-all')"
 

@@ -15,6 +15,7 @@ from mnemon.adapters.store.sqlite.decoded import EntryCache
 from mnemon.adapters.store.sqlite.opening import Migration, Opening, Role, migrations, open_files
 from mnemon.adapters.store.sqlite.query import all_rows, one_row
 from mnemon.adapters.store.sqlite.rows import anchor_text, entry_of, entry_of_snapshot, event_of, json_list, scope_of
+from mnemon.adapters.store.sqlite.sketches import Sketches
 from mnemon.adapters.store.sqlite.vectors import OF_ITEMS, VectorCache
 from mnemon.model.amendment import Amendment, AmendmentState
 from mnemon.model.answer import Answer
@@ -44,20 +45,24 @@ from mnemon.ports.store import (
     Filters,
     Finding,
     KeywordMatches,
+    Near,
     Neighbour,
+    Newcomer,
     Selection,
     Share,
     Transaction,
     Unembedded,
+    Vicinity,
 )
 
 if TYPE_CHECKING:
-    from mnemon.adapters.store.sqlite import checking, scrubbing, telemetry
+    from mnemon.adapters.store.sqlite import batching, checking, scrubbing, telemetry
     from mnemon.adapters.store.sqlite import grants as grant_rows
     from mnemon.adapters.store.sqlite import items as item_rows
     from mnemon.adapters.store.sqlite import jobs as job_rows
     from mnemon.adapters.store.sqlite import transcripts as session_rows
 else:
+    batching = late("mnemon.adapters.store.sqlite.batching")
     checking = late("mnemon.adapters.store.sqlite.checking")
     grant_rows = late("mnemon.adapters.store.sqlite.grants")
     item_rows = late("mnemon.adapters.store.sqlite.items")
@@ -92,6 +97,7 @@ class SqliteStore:
         self._connections = Connections(opening)
         self._cache = VectorCache(cache_bytes)
         self._item_cache = VectorCache(cache_bytes // 4, OF_ITEMS)
+        self._sketches = Sketches()
         self._decoded = EntryCache()
         with self._connections.reading() as db:
             ((secret, tokenizer, unswept),) = all_rows(db, sql.META)
@@ -113,6 +119,7 @@ class SqliteStore:
                 db.execute(sql.DROP_ACCESS, (json_list(dropped),))
         if any(isinstance(op, Scrub) for op in transaction.operations):
             self._cache.clear()
+            self._sketches.clear()
             self._decoded.clear()
 
     def holdings(self, extent: Extent) -> Holdings:
@@ -222,6 +229,10 @@ class SqliteStore:
     def nearest(self, selection: Selection, model: EmbeddingModel, vector: Vector, limit: int) -> list[Neighbour]:
         with self._connections.reading() as db:
             return searching.nearest(db, self._cache, selection, model, vector, limit)
+
+    def near(self, vicinity: Vicinity, newcomers: Sequence[Newcomer]) -> list[list[Near]]:
+        with rules.only_encodable(), self._connections.reading() as db:
+            return batching.near(db, batching.Vectors(self._cache, self._sketches), vicinity, newcomers)
 
     def beside(self, ids: Iterable[str], reach: int) -> dict[str, dict[str, int]]:
         with self._connections.reading() as db:
@@ -431,11 +442,13 @@ class SqliteStore:
         with self._connections.writing() as db:
             checking.rebuild(db)
         self._cache.clear()
+        self._sketches.clear()
         self._item_cache.clear()
 
     def close(self) -> None:
         self._connections.close()
         self._cache.clear()
+        self._sketches.clear()
         self._item_cache.clear()
         self._decoded.clear()
 

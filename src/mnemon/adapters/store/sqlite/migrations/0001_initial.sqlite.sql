@@ -70,12 +70,16 @@ CREATE TABLE entries (
     terms TEXT NOT NULL,
     content_hash TEXT NOT NULL,
     content_key TEXT NOT NULL,
+    subject TEXT, -- what it is about and what role it gives: by these, what contradicts it is found
+    role TEXT,
     salt BLOB NOT NULL,
     content TEXT NOT NULL,
     rest TEXT NOT NULL
 ) STRICT;
 
 CREATE UNIQUE INDEX entries_twin ON entries (scope_id, owner, content_key) WHERE state IN ('active', 'held');
+CREATE INDEX entries_subject ON entries (partition_id, subject) WHERE subject IS NOT NULL;
+CREATE INDEX entries_role ON entries (partition_id, role) WHERE role IS NOT NULL;
 CREATE INDEX entries_newest ON entries (partition_id, created_at, rowid);
 CREATE INDEX entries_replaced ON entries (CASE WHEN json_valid(rest) THEN json_extract(rest, '$.superseded_by') END)
 WHERE CASE WHEN json_valid(rest) THEN json_extract(rest, '$.superseded_by') END IS NOT NULL;

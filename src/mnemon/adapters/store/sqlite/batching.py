@@ -1,0 +1,142 @@
+"""What new texts may repeat or contradict: asked for a whole batch in one read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+import apsw
+
+from mnemon.adapters.store.sqlite import sql
+from mnemon.adapters.store.sqlite.query import all_rows, one_row, one_value
+from mnemon.adapters.store.sqlite.rows import anchor_text, entry_of, json_list
+from mnemon.adapters.store.sqlite.sketches import Sketches
+from mnemon.adapters.store.sqlite.vectors import VectorCache
+from mnemon.model.arrays import np
+from mnemon.model.entry import Entry
+from mnemon.model.statements import role, subject
+from mnemon.model.text import content_key
+from mnemon.model.values import Visibility
+from mnemon.ports.embedder import EmbeddingModel, Vector
+from mnemon.ports.store import Near, Newcomer, Vicinity
+
+_MANY = 8  # newcomers for which sketches of a whole room are worth making
+
+Found = dict[int, float | None]  # cosines by row, None where only words matched
+
+
+class Vectors(NamedTuple):
+    """What is kept in memory of vectors."""
+
+    cache: VectorCache
+    sketches: Sketches
+
+
+class _Room(NamedTuple):
+    id: int
+    size: int
+    total_terms: int
+    removals: int
+
+
+def near(db: apsw.Connection, vectors: Vectors, vicinity: Vicinity, newcomers: Sequence[Newcomer]) -> list[list[Near]]:
+    scope = one_value(db, sql.SCOPE_ID, (vicinity.scope.tier, anchor_text(vicinity.scope)))
+    if scope is None:
+        return [[] for _ in newcomers]
+    keys = [content_key(newcomer.content) for newcomer in newcomers]
+    twins = _twins(db, scope, vicinity.owner, keys)
+    found: list[Found] = [{} for _ in newcomers]
+    room = _room(db, vicinity)
+    if room is not None and room.size:
+        _by_vector(db, vectors, vicinity, room, newcomers, found)
+        _by_words(db, vicinity, room, newcomers, found)
+    entries = _entries(db, [*twins.values(), *(row for rows in found for row in rows)])
+    return [_in_order(entries, twins.get(key), rows) for key, rows in zip(keys, found, strict=True)]
+
+
+def _room(db: apsw.Connection, vicinity: Vicinity) -> _Room | None:
+    scope = vicinity.scope
+    row = one_row(db, sql.PARTITION, (scope.tier, anchor_text(scope), str(Visibility.OPEN), vicinity.owner))
+    return None if row is None else _Room(*row)
+
+
+def _twins(db: apsw.Connection, scope: int, owner: str, keys: Sequence[str]) -> dict[str, int]:
+    return dict(all_rows(db, sql.SAME_TEXTS, {"keys": json_list(keys), "scope": scope, "owner": owner}))
+
+
+def _entries(db: apsw.Connection, rows: Iterable[int]) -> dict[int, Entry]:
+    wanted = set(rows)
+    found = all_rows(db, sql.NUMBERED_ENTRIES, (json_list(wanted),)) if wanted else []
+    return {row[-1]: entry_of(row) for row in found}
+
+
+def _in_order(entries: dict[int, Entry], twin: int | None, rows: Found) -> list[Near]:
+    first = [Near(entries[twin], rows.get(twin))] if twin is not None else []
+    return first + [Near(entries[row], cosine) for row, cosine in rows.items() if row != twin]
+
+
+# By vector
+
+
+def _by_vector(
+    db: apsw.Connection,
+    vectors: Vectors,
+    vicinity: Vicinity,
+    room: _Room,
+    newcomers: Sequence[Newcomer],
+    found: Sequence[Found],
+) -> None:
+    asked = [place for place, newcomer in enumerate(newcomers) if newcomer.vector is not None]
+    model, number = vicinity.model, _model_id(db, vicinity.model)
+    if model is None or number is None or not asked:
+        return
+    queries = _unit([newcomers[place].vector for place in asked])
+    block = vectors.cache.block(db, room.id, room.removals, number, model.dimensions)
+    if not len(block.seqs):
+        return
+    close = None
+    if len(asked) >= _MANY:
+        close = vectors.sketches.close((room.id, number), block, queries, vicinity.floor)
+    if close is None:
+        for place, query in zip(asked, queries, strict=True):
+            best = block.top(query, vicinity.limit, None)
+            found[place].update((row, cosine) for cosine, row in best if cosine >= vicinity.floor)
+        return
+    by_query: dict[int, list[tuple[float, int]]] = {}
+    for query_number, row, cosine in close:
+        by_query.setdefault(query_number, []).append((cosine, int(block.entries[row])))
+    for query_number, pairs in by_query.items():
+        best = sorted(pairs, reverse=True)[: vicinity.limit]
+        found[asked[query_number]].update((row, cosine) for cosine, row in best)
+
+
+def _unit(vectors: Sequence[Vector | None]) -> Vector:
+    queries = np.array(vectors, dtype=np.float32)
+    norms = np.linalg.norm(queries, axis=1, keepdims=True)
+    norms[norms == 0] = 1.0
+    unit: Vector = queries / norms
+    return unit
+
+
+def _model_id(db: apsw.Connection, model: EmbeddingModel | None) -> int | None:
+    if model is None:
+        return None
+    number: int | None = one_value(db, sql.MODEL_ID, (model.name, model.dimensions, model.digest))
+    return number
+
+
+# By words
+
+
+def _by_words(
+    db: apsw.Connection, vicinity: Vicinity, room: _Room, newcomers: Sequence[Newcomer], found: Sequence[Found]
+) -> None:
+    for statement, handle in ((sql.OF_SUBJECTS, subject), (sql.IN_ROLES, role)):
+        handles = [handle(newcomer.content) for newcomer in newcomers]
+        given = json_list({value for value in handles if value})
+        rows_by_handle: dict[str, list[int]] = {}
+        for value, row in all_rows(db, statement, {"room": room.id, "given": given, "limit": vicinity.limit}):
+            rows_by_handle.setdefault(value, []).append(row)
+        for value, rows in zip(handles, found, strict=True):
+            for row in rows_by_handle.get(value, ()):
+                rows.setdefault(row, None)

@@ -1,0 +1,140 @@
+"""Which of many vectors are close to one of several others, without multiplying them all out.
+
+Every vector has a sketch: its image under a fixed random projection, an eighth as long. Two vectors that are close
+have sketches that are, but for an error that is known well enough to allow for it. Only where sketches are close are
+the vectors themselves compared, so what is found is exact, and what is missed has a chance below one in a million.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+from mnemon.adapters.store.sqlite.vectors import Block
+from mnemon.model.arrays import np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+_Floats: TypeAlias = "NDArray[np.float32]"
+_Ints: TypeAlias = "NDArray[np.int64]"
+
+WIDTH = 48
+_MARGIN = 5.0  # standard errors
+_TELLING = 0.4  # below this, sketches of vectors that have nothing to do with each other are called close too often
+_CROWD = 64  # rows for one query, by when comparing one after the other is as cheap
+_ALONE = 262_144  # multiplications up to which the library for products stays on the calling thread
+
+
+class Close(NamedTuple):
+    """One close pair: the number of the query, the row of the block, the cosine."""
+
+    query: int
+    row: int
+    cosine: float
+
+
+class _Sketch(NamedTuple):
+    """The sketches of a block's rows, in their order; `seqs` says of which."""
+
+    seqs: _Ints
+    rows: _Floats
+
+
+class Sketches:
+    """Sketches by block, kept in step with it; the last few blocks that were asked about."""
+
+    def __init__(self, most: int = 8) -> None:
+        self._most = most
+        self._lock = threading.Lock()
+        self._kept: dict[tuple[int, int], _Sketch] = {}
+
+    def close(self, place: tuple[int, int], block: Block, queries: _Floats, floor: float) -> list[Close] | None:
+        """The pairs that reach the floor; queries are of length one, as the block's rows are.
+
+        None where sketches tell too little: the floor is low, or all vectors are much alike.
+        """
+        likely = floor - _MARGIN * (1 - min(floor, 1.0) ** 2) / WIDTH**0.5
+        if likely < _TELLING:
+            return None
+        asked, rows = _reaching(_sketched(queries), self._of(place, block).rows, likely)
+        if len(asked) > _CROWD * len(queries):
+            return None
+        cosines = np.clip(np.einsum("ij,ij->i", queries[asked], block.matrix[rows]), -1.0, 1.0)
+        kept = cosines >= floor
+        return [
+            Close(*pair) for pair in zip(asked[kept].tolist(), rows[kept].tolist(), cosines[kept].tolist(), strict=True)
+        ]
+
+    def _of(self, place: tuple[int, int], block: Block) -> _Sketch:
+        with self._lock:
+            known = self._kept.pop(place, None)
+            size = 0 if known is None else len(known.seqs)
+            if known is None or size > len(block.seqs) or not np.array_equal(known.seqs, block.seqs[:size]):
+                known = _Sketch(block.seqs.copy(), _sketched(block.matrix))
+            elif size < len(block.seqs):
+                known = _Sketch(block.seqs.copy(), _appended(known.rows, _sketched(block.matrix[size:])))
+            while len(self._kept) >= self._most:
+                self._kept.pop(next(iter(self._kept)))
+            self._kept[place] = known
+            return known
+
+    def clear(self) -> None:
+        with self._lock:
+            self._kept.clear()
+
+
+def _appended(view: _Floats, rows: _Floats) -> _Floats:
+    """Both as one array that has room for more behind it."""
+    total = len(view) + len(rows)
+    whole = view.base
+    if whole is None or len(whole) < total:
+        whole = np.empty((total + total // 4 + 256, WIDTH), dtype=np.float32)
+        whole[: len(view)] = view
+    whole[len(view) : total] = rows
+    return whole[:total]
+
+
+def _sketched(matrix: _Floats) -> _Floats:
+    images = _product(matrix, _projection(matrix.shape[1]))
+    norms = np.linalg.norm(images, axis=1, keepdims=True)
+    norms[norms == 0] = 1.0
+    unit: _Floats = images / norms
+    return unit
+
+
+_PROJECTIONS: dict[int, _Floats] = {}
+
+
+def _projection(dimensions: int) -> _Floats:
+    if dimensions not in _PROJECTIONS:
+        drawn = np.random.default_rng(dimensions).standard_normal((dimensions, WIDTH), dtype=np.float32)
+        _PROJECTIONS[dimensions] = drawn
+    return _PROJECTIONS[dimensions]
+
+
+def _product(a: _Floats, b: _Floats) -> _Floats:
+    """A product in pieces so small that none of them wakes another core: the waiting costs more than the work."""
+    out = np.empty((len(a), b.shape[1]), dtype=np.float32)
+    step = max(1, _ALONE // max(1, b.shape[0] * b.shape[1]))
+    for at in range(0, len(a), step):
+        np.matmul(a[at : at + step], b, out=out[at : at + step])
+    return out
+
+
+def _reaching(queries: _Floats, rows: _Floats, floor: float) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Numbers of queries and of rows whose product reaches the floor, looked at in pieces that stay in the cache."""
+    step = max(1, _ALONE // max(1, queries.shape[0] * queries.shape[1]))
+    across = np.ascontiguousarray(queries.T)
+    out = np.empty((step, len(queries)), dtype=np.float32)
+    asked, reached = [], []
+    for at in range(0, len(rows), step):
+        piece = rows[at : at + step]
+        products = np.matmul(piece, across, out=out[: len(piece)])
+        if products.max() >= floor:
+            row, query = np.nonzero(products >= floor)
+            asked.append(query)
+            reached.append(row + at)
+    if not asked:
+        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
+    return np.concatenate(asked), np.concatenate(reached)

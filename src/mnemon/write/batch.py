@@ -1,0 +1,102 @@
+"""What the earlier members of a batch will have changed by the time a later one is stored."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+
+from mnemon.model.arrays import np
+from mnemon.model.entry import Entry
+from mnemon.model.statements import role, subject
+from mnemon.model.text import content_key
+from mnemon.model.values import State
+from mnemon.ports.store import Embedding, Near, SaveEntry
+from mnemon.write.draft import Draft
+from mnemon.write.plan import Plan
+
+
+class Batch:
+    """The members so far, found as a store finds entries: by text, by vector, by subject and by role.
+
+    With `whole`, every member is a neighbour of every later one.
+    """
+
+    def __init__(
+        self, drafts: Sequence[Draft], embeddings: Sequence[Embedding | None], floor: float, *, whole: bool
+    ) -> None:
+        self._drafts = drafts
+        self._whole = whole
+        self._changed: dict[str, Entry] = {}
+        self._members: dict[int, str] = {}  # ids of what was added, by the place of its draft
+        self._places: dict[tuple[str, str, str], list[int]] = defaultdict(list)
+        self._cosines = _near_pairs(embeddings, floor)
+
+    def add(self, place: int, planned: Plan) -> None:
+        for operation in planned.operations:
+            if isinstance(operation, SaveEntry):
+                self._changed[operation.entry.id] = operation.entry
+                if operation.expect == 0:
+                    self._members[place] = operation.entry.id
+                    for handle in _handles(self._drafts[place]):
+                        self._places[handle].append(place)
+
+    def view(self, place: int, found: Sequence[Near]) -> tuple[Near, ...]:
+        """What is near a draft: of the store, as it will be by then, and of the batch."""
+        if not self._changed:
+            return tuple(found)
+        known = {near.entry.id for near in found}
+        current = [Near(self._changed.get(near.entry.id, near.entry), near.cosine) for near in found]
+        mine = [Near(self._changed[id], cosine) for id, cosine in self._mine(place) if id not in known]
+        near = [n for n in (*current, *mine) if n.entry.state in (State.ACTIVE, State.HELD)]
+        return tuple(self._in_order(self._drafts[place], near) if mine else near)
+
+    def _mine(self, place: int) -> Iterator[tuple[str, float | None]]:
+        cosines = self._cosines.get(place, {})
+        for other in self._alike(place, cosines):
+            if other in self._members and self._drafts[other].proposal.owner == self._drafts[place].proposal.owner:
+                yield self._members[other], cosines.get(other)
+
+    def _alike(self, place: int, cosines: Iterable[int]) -> Iterable[int]:
+        draft = self._drafts[place]
+        if draft.proposal.path is not None:
+            return ()
+        if self._whole:
+            return range(place)
+        by_words = [other for handle in _handles(draft) for other in self._places.get(handle, ())]
+        return dict.fromkeys([*cosines, *by_words])
+
+    def _in_order(self, draft: Draft, near: Sequence[Near]) -> list[Near]:
+        """As a store would answer: the same text first, then by cosine, then the rest."""
+        key = content_key(draft.content)
+
+        def place(n: Near) -> tuple[bool, float]:
+            return content_key(n.entry.content) != key, 2.0 if n.cosine is None else -n.cosine
+
+        return sorted(near, key=place)
+
+
+def _handles(draft: Draft) -> list[tuple[str, str, str]]:
+    """What a draft is found by: its text, its subject, its role."""
+    owner, text = draft.proposal.owner, draft.content
+    if draft.proposal.path is not None:
+        return []
+    sorts = {"text": content_key(text), "subject": subject(text), "role": role(text)}
+    return [(sort, owner, value) for sort, value in sorts.items() if value]
+
+
+def _near_pairs(embeddings: Sequence[Embedding | None], floor: float) -> dict[int, dict[int, float]]:
+    """By place, the places before it whose vectors reach the floor."""
+    given = [(place, embedding) for place, embedding in enumerate(embeddings) if embedding is not None]
+    if len(given) < 2:
+        return {}
+    matrix = np.array([embedding.vector for _, embedding in given], dtype=np.float32)
+    norms = np.linalg.norm(matrix, axis=1, keepdims=True)
+    norms[norms == 0] = 1.0
+    matrix /= norms
+    pairs: dict[int, dict[int, float]] = {}
+    for later, (place, _) in enumerate(given[1:], start=1):
+        cosines = np.vecdot(matrix[:later], matrix[later])
+        if cosines.max() >= floor:
+            reached = np.nonzero(cosines >= floor)[0].tolist()
+            pairs[place] = {given[earlier][0]: min(1.0, float(cosines[earlier])) for earlier in reached}
+    return pairs
