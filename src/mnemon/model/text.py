@@ -73,7 +73,12 @@ def commitment(salt: bytes, text: str) -> str:
 
 @lru_cache(maxsize=50_000)
 def _stem(word: str) -> str:
-    return english().stemWord(word) if word.isascii() and word.isalpha() else word
+    if len(word) < 3 or word[-1] in _UNSTEMMED or not (word.isascii() and word.isalpha()):
+        return word
+    return english().stemWord(word)
+
+
+_UNSTEMMED = frozenset("abfhjkopquvwxz")  # no ending that the stemmer takes off, and no exception of its, ends in these
 
 
 def words(text: str) -> list[str]:

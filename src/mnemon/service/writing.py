@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from mnemon.curated.document import NAME as CURATED
 from mnemon.model.conversation import Status
@@ -103,6 +103,7 @@ class Written:
         return (deciding or list(self.ledger))[-1].reason if self.ledger else ""
 
 
+_OPEN = GateVerdict(Gate.ALLOW, 1.0, "")
 Also = Callable[[list[Written]], Sequence[Operation]]
 
 
@@ -114,7 +115,8 @@ def put_many(room: Room, tier: str, memos: Sequence[Memo], *, also: Also | None 
     if not memos:
         return []
     store = room.store(tier)
-    proposals = [_propose(room, tier, memo) for memo in memos]
+    place = _place(room, tier)
+    proposals = [_propose(room, place, memo) for memo in memos]
     _check_conversation(room, tier)
     setting = Setting(room.spec, room.taxonomy, room.now, canonical(room))
     drafts = [screened(room, store, proposal, setting) for proposal in proposals]
@@ -136,15 +138,26 @@ def _written(p: Plan, draft: Draft) -> Written:
     return Written(p.outcome, p.entry.id if p.entry else draft.proposal.id, p.entry, draft.ledger, p.replaces)
 
 
-def _propose(room: Room, tier: str, memo: Memo) -> Proposal:
+class _Place(NamedTuple):
+    """What is the same for all that is put into one tier of one room."""
+
+    scope: Scope
+    lifetime: Lifetime
+    home: str
+
+
+def _place(room: Room, tier: str) -> _Place:
     definition = room.spec.tier(tier)
-    conversation = room.keys.get("conversation")
-    default = Lifetime.LONG_TERM if definition.persistent or conversation is None else Lifetime.CONVERSATION
+    lasting = definition.persistent or room.keys.get("conversation") is None
     if definition.persistent is False and "conversation" in {key.name for key in definition.anchor}:
-        default = Lifetime.CONVERSATION
+        lasting = False
+    return _Place(room.scope(tier), Lifetime.LONG_TERM if lasting else Lifetime.CONVERSATION, definition.home)
+
+
+def _propose(room: Room, place: _Place, memo: Memo) -> Proposal:
     sources = [room.entry(id)[1] for id in inputs.several(memo.derived_from, "derived_from")]
     links = inputs.several(memo.links, "links")
-    if links and definition.home == "account":
+    if links and place.home == "account":
         raise InvalidInput("an account entry cannot link to a workspace's documents", fix="put it in the workspace")
     owner = inputs.label(memo.owner, "owner")
     if not room.is_author and owner not in room.owners:
@@ -154,17 +167,17 @@ def _propose(room: Room, tier: str, memo: Memo) -> Proposal:
         )
     return Proposal(
         id=new_id() if memo.id is None else parse_id(memo.id),
-        scope=room.scope(tier),
+        scope=place.scope,
         content=checked_content(room, memo.content, memo.path),
         curator=_curator(room, memo),
         source=inputs.label(memo.source or room.agent or "user", "source"),
-        origin=room.origin.capped(*(entry.trust for entry in sources)),
+        origin=room.origin.capped(*(entry.trust for entry in sources)) if sources else room.origin,
         owner=owner,
         importance=inputs.importance(memo.importance),
         kind=inputs.choice(memo.kind, Kind, "kind") if memo.kind is not None else None,
-        lifetime=inputs.choice(memo.lifetime, Lifetime, "lifetime") if memo.lifetime is not None else default,
+        lifetime=inputs.choice(memo.lifetime, Lifetime, "lifetime") if memo.lifetime is not None else place.lifetime,
         tags=inputs.tags(memo.tags),
-        conversation=conversation,
+        conversation=room.keys.get("conversation"),
         links=tuple(_link(room, link) for link in links),
         derived_from=tuple(entry.id for entry in sources),
         derived_trust=tuple(entry.trust for entry in sources),
@@ -234,7 +247,7 @@ def screened(room: Room, store: Store, proposal: Proposal, setting: Setting) -> 
         content=proposal.content,
         kind=proposal.kind or (Kind.SEMANTIC if Kind.SEMANTIC in typology else typology[0]),
         trust=trust,
-        gate=proposal.gate or GateVerdict(Gate.ALLOW, 1.0, ""),
+        gate=proposal.gate or _OPEN,
     )
     try:
         return run(SCREEN, start, setting)

@@ -29,6 +29,7 @@ class Batch:
         self._changed: dict[str, Entry] = {}
         self._members: dict[int, str] = {}  # ids of what was added, by the place of its draft
         self._places: dict[tuple[str, str, str], list[int]] = defaultdict(list)
+        self._handles = [_handles(draft) for draft in drafts]
         self._cosines = _near_pairs(embeddings, floor)
 
     def add(self, place: int, planned: Plan) -> None:
@@ -37,7 +38,7 @@ class Batch:
                 self._changed[operation.entry.id] = operation.entry
                 if operation.expect == 0:
                     self._members[place] = operation.entry.id
-                    for handle in _handles(self._drafts[place]):
+                    for handle in self._handles[place]:
                         self._places[handle].append(place)
 
     def view(self, place: int, found: Sequence[Near]) -> tuple[Near, ...]:
@@ -62,7 +63,7 @@ class Batch:
             return ()
         if self._whole:
             return range(place)
-        by_words = [other for handle in _handles(draft) for other in self._places.get(handle, ())]
+        by_words = [other for handle in self._handles[place] for other in self._places.get(handle, ())]
         return dict.fromkeys([*cosines, *by_words])
 
     def _in_order(self, draft: Draft, near: Sequence[Near]) -> list[Near]:
@@ -78,10 +79,10 @@ class Batch:
 def _handles(draft: Draft) -> list[tuple[str, str, str]]:
     """What a draft is found by: its text, its subject, its role."""
     owner, text = draft.proposal.owner, draft.content
-    if draft.proposal.path is not None:
+    if draft.proposal.path is not None or draft.settled:
         return []
-    sorts = {"text": content_key(text), "subject": subject(text), "role": role(text)}
-    return [(sort, owner, value) for sort, value in sorts.items() if value]
+    handles = [("text", owner, content_key(text)), ("subject", owner, subject(text)), ("role", owner, role(text))]
+    return [handle for handle in handles if handle[2]]
 
 
 def _near_pairs(embeddings: Sequence[Embedding | None], floor: float) -> dict[int, dict[int, float]]:

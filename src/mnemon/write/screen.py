@@ -27,11 +27,13 @@ _ARTIFACTS = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _PATH = r"(?:(?<=\s)|^)(?:~|\.{1,2})?/(?:[\w.-]+/)*[\w.-]+|\b[\w-]+(?:/[\w.-]+)+\.\w{1,8}\b|\b[A-Za-z]:\\"
-_COMMAND = r"`[^`\n]{2,200}`|(?:^|\s)(?:\$ |sudo |git |npm |pip |docker |kubectl |make |cargo |uv )\S"
+_PROGRAMS = "sudo git npm pip docker kubectl make cargo uv".split()
+_COMMAND = rf"`[^`\n]{{2,200}}`|(?:^|\s)(?:\$ |(?:{'|'.join(_PROGRAMS)}) )\S"
+# Each with pieces of text of which it needs one: looking for these first is many times as fast.
 _SIGNALS = (
-    ("decision record", re.compile(r"\bADR[- ]?\d{1,5}\b", re.IGNORECASE)),
-    ("file path", re.compile(_PATH)),
-    ("command", re.compile(_COMMAND)),
+    ("decision record", re.compile(r"\bADR[- ]?\d{1,5}\b", re.IGNORECASE), ("adr",)),
+    ("file path", re.compile(_PATH), ("/", "\\")),
+    ("command", re.compile(_COMMAND), ("`", "$ ", *(f"{name} " for name in _PROGRAMS))),
 )
 SUGGESTED = 0.5  # how far a category is believed that no word supports
 _PREFERRED = frozenset({"preferences", "rules-conventions"})
@@ -89,7 +91,7 @@ def trigram_overlap(text: str, body: str) -> float:
 @lru_cache(maxsize=256)
 def _trigrams(text: str) -> frozenset[tuple[str, ...]]:
     sequence = words(text)
-    return frozenset(tuple(sequence[i : i + 3]) for i in range(len(sequence) - 2))
+    return frozenset(zip(sequence, sequence[1:], sequence[2:], strict=False))
 
 
 def gate(draft: Draft, setting: Setting) -> Draft:
@@ -120,7 +122,15 @@ def is_artifact(text: str) -> bool:
 
 def signals(text: str) -> tuple[str, ...]:
     """The signs of something durable in a text: a decision record, a file path, a command."""
-    return tuple(name for name, pattern in _SIGNALS if pattern.search(text))
+    lower = text.lower()
+    found = []
+    for name, pattern, pieces in _SIGNALS:
+        for piece in pieces:
+            if piece in lower:
+                if pattern.search(text):
+                    found.append(name)
+                break
+    return tuple(found)
 
 
 def weight(text: str) -> int:
@@ -151,7 +161,10 @@ def categorise(draft: Draft, setting: Setting) -> Draft:
         confidence = round(score / sum(scores.values()), 3)
         draft = replace(draft, category=Category(name, confidence, setting.taxonomy.version))
         draft = draft.noting("categorise", name, "keyword match", confidence=confidence)
-    return draft if draft.proposal.kind else replace(draft, kind=_kind(draft, setting))
+    if draft.proposal.kind:
+        return draft
+    kind = _kind(draft, setting)
+    return draft if kind is draft.kind else replace(draft, kind=kind)
 
 
 def category_scores(content: str, taxonomy: Taxonomy) -> dict[str, float]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -147,9 +148,14 @@ def plain_json(value: Any) -> Any:
 def plain_text(value: Any) -> str:
     """A value's canonical spelling as it will be read back: a tuple is a list then, and a number as a key is text."""
     try:
-        return canonical_json(value if _keyed_by_text(value) else plain_json(value))
+        text = canonical_json(value)
+        return text if not _ODD_KEY.search(text) or _keyed_by_text(value) else canonical_json(plain_json(value))
     except (TypeError, ValueError) as error:
         raise _not_json(error) from None
+
+
+# What a key looks like in JSON that was no text; so does some text.
+_ODD_KEY = re.compile(r'[{,]"(?:-?[0-9]|true"|false"|null"|NaN"|-?Infinity")')
 
 
 def _keyed_by_text(value: Any) -> bool:
