@@ -12,8 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon.model.card import Card, card_of
-from mnemon.model.entry import Access, Document, Entry, Scope, SourceLink
+from mnemon.model.card import Card, Use, card_of
+from mnemon.model.entry import Document, Entry, Scope, SourceLink
+from mnemon.model.moments import micros
 from mnemon.model.values import Kind
 from mnemon.ports.store import KeywordMatches, Neighbour, TermRow
 from mnemon.read.asking import wanted_answer
@@ -31,8 +32,8 @@ NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 ACCOUNT = Scope("account", (("account", "self"),))
 
 
-def given_by(spec: MemorySpec, **access: Access) -> Ranking:
-    return Ranking(spec, NOW, access)
+def given_by(spec: MemorySpec, **uses: Use) -> Ranking:
+    return Ranking(spec, NOW, uses)
 
 
 def matched(**values: float) -> dict[str, Match]:
@@ -148,8 +149,8 @@ def test_reading_often_does_not_lift_a_poor_match_over_a_good_one() -> None:
     """D5: in `default`, no number of reads makes an entry win every question (self-reinforcement)."""
     popular = with_id("p", make_entry("A popular note"))
     fitting = with_id("f", make_entry("The fitting note"))
-    access = {"p": Access(1000, NOW)}
-    hits = rank({"p": popular, "f": fitting}, matched(p=0.35, f=1.0), Ranking(load_preset("default"), NOW, access))
+    uses = {"p": Use(1000, micros(NOW))}
+    hits = rank({"p": popular, "f": fitting}, matched(p=0.35, f=1.0), Ranking(load_preset("default"), NOW, uses))
     assert hits[0].id == "f"
 
 
@@ -233,7 +234,7 @@ def test_frequency_never_outgrows_the_logarithm() -> None:
     """D1: reads count by their logarithm."""
     spec = load_preset("workspace")
     entry = with_id("a", make_entry(importance=1.0))
-    (hit,) = rank({"a": entry}, matched(a=1.0), Ranking(spec, NOW, {"a": Access(20, NOW)}))
+    (hit,) = rank({"a": entry}, matched(a=1.0), Ranking(spec, NOW, {"a": Use(20, micros(NOW))}))
     assert hit.score.frequency == pytest.approx(1 + math.log(21))
 
 

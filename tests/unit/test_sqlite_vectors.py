@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 
 import apsw
@@ -12,10 +13,11 @@ import numpy as np
 import pytest
 
 from mnemon.adapters.store.sqlite import SqliteStore, searching
+from mnemon.adapters.store.sqlite.packed import Sizes
 from mnemon.model.entry import Entry, Scope
 from mnemon.model.values import State
-from mnemon.ports.embedder import EmbeddingModel
-from mnemon.ports.store import DropEntry, Embedding, SaveEmbedding, SaveEntry, Selection
+from mnemon.ports.embedder import EmbeddingModel, Vector
+from mnemon.ports.store import DropEntry, Embedding, Filters, SaveEmbedding, SaveEntry, Selection
 from tests.helpers.stores import MODEL, OPEN, OTHER_MODEL, commit, entry, move, put, stored, vector_of
 
 
@@ -79,7 +81,130 @@ def test_memory_is_bounded(tmp_path: Path) -> None:
         commit(store, *(put(entry(f"e{i}", scope=scope), vector_of(f"e{i}", 256), big) for i in range(12)))
     for scope in (*scopes, *scopes):
         assert len(store.nearest(Selection((scope,)), big, vector_of("q", 256), 99)) == 12
-        assert sum(block.bytes for block in store._cache._blocks.values()) <= 40_000
+        assert sum(shelf.bytes for shelf in store._cache._shelves.values()) <= 40_000
+    store.close()
+
+
+# Rooms too large to look at every vector
+
+
+SMALL = Sizes(large=300, lists=10_000)
+LISTS = Sizes(large=300, lists=301)
+WIDE = EmbeddingModel("wide", 128, "x")
+
+
+def likeness(count: int, seed: int = 1) -> Vector:
+    """Directions as embedders give them: much in common, some more akin than others, and along few axes mostly."""
+    spread = np.linspace(1.0, 0.02, WIDE.dimensions) ** 2
+    topics = np.random.default_rng(0).standard_normal((40, WIDE.dimensions))
+    dice = np.random.default_rng(seed)
+    own = dice.standard_normal((count, WIDE.dimensions))
+    drawn = 0.6 + (topics[dice.integers(0, len(topics), count)] + 0.6 * own) * spread
+    unit: Vector = (drawn / np.linalg.norm(drawn, axis=1, keepdims=True)).astype(np.float32)
+    return unit
+
+
+def filled(folder: Path, sizes: Sizes, rows: Vector, scope: Scope = OPEN.scopes[0]) -> SqliteStore:
+    store = SqliteStore(folder, role="workspace", create=True, sizes=sizes)
+    commit(store, *(put(entry(f"{scope} {n}", scope=scope), row, WIDE) for n, row in enumerate(rows)))
+    return store
+
+
+def asked(store: SqliteStore, query: Vector, limit: int = 10, *, exact: bool = False) -> list[tuple[str, float]]:
+    return [(n.id, round(n.cosine, 5)) for n in store.nearest(OPEN, WIDE, query, limit, exact=exact)]
+
+
+@pytest.mark.parametrize("sizes", [SMALL, LISTS])
+def test_a_large_room_finds_nearly_all_that_is_near(tmp_path: Path, sizes: Sizes) -> None:
+    """R2: of the ten nearest by every vector, a room of 2,000 finds 99 of 100, and says their exact cosines."""
+    store = filled(tmp_path / "store", sizes, likeness(2_000))
+    questions = likeness(60, seed=2)
+    asked(store, questions[0])
+    found = [(set(asked(store, q)), set(asked(store, q, exact=True))) for q in questions]
+    store.close()
+    assert sum(len(near & best) for near, best in found) / 600 >= 0.99
+
+
+def test_the_first_question_to_a_large_room_is_answered_in_passing(tmp_path: Path) -> None:
+    """R2: who asks once is not made to wait for an order that pays later, and misses nothing."""
+    store = filled(tmp_path / "store", SMALL, likeness(400))
+    query = likeness(1, seed=3)[0]
+    assert asked(store, query) == asked(store, query, exact=True)
+    assert not store._cache._shelves
+    asked(store, query)
+    assert all(shelf.packed is not None for shelf in store._cache._shelves.values())
+    store.close()
+
+
+def test_a_packed_room_follows_what_is_written_and_removed(tmp_path: Path) -> None:
+    """T22, R2: additions, removals and replacements are in the next answer, though most of the room is packed."""
+    rows = likeness(600)
+    store = filled(tmp_path / "store", SMALL, rows)
+    for query in rows[:3]:
+        asked(store, query)
+    (nearest, _), *_ = asked(store, rows[5])
+    commit(store, DropEntry(nearest, 1, "gone"))
+    assert nearest not in dict(asked(store, rows[5]))
+    fresh = entry("another of the same")
+    commit(store, put(fresh, rows[5], WIDE))
+    assert asked(store, rows[5])[0][0] == fresh.id
+    commit(store, SaveEmbedding(fresh.id, 1, Embedding(WIDE, -rows[5])))
+    assert fresh.id not in dict(asked(store, rows[5]))
+    assert asked(store, rows[5]) == asked(store, rows[5], exact=True)
+    store.close()
+
+
+def test_a_room_that_grows_is_packed_in_between(tmp_path: Path) -> None:
+    """R2: before, while and after a room is put in order, the nearest is the nearest."""
+    rows = likeness(900)
+    store = filled(tmp_path / "store", SMALL, rows[:100])
+    for at in range(100, 900, 100):
+        added = [entry(f"later {n}") for n in range(at, at + 100)]
+        commit(store, *(put(e, row, WIDE) for e, row in zip(added, rows[at:], strict=False)))
+        assert asked(store, rows[at], 1) == [(added[0].id, 1.0)]
+    (shelf,) = store._cache._shelves.values()
+    assert shelf.packed is not None
+    store.close()
+
+
+def test_what_a_filter_admits_is_looked_at_whole(tmp_path: Path) -> None:
+    """R3: a filter that few entries pass finds them in a packed room, however far from the question they are."""
+    store = filled(tmp_path / "store", LISTS, likeness(700))
+    rare = [entry(f"rare {n}", tags=("rare",)) for n in range(5)]
+    commit(store, *(put(e, -row, WIDE) for e, row in zip(rare, likeness(5, seed=4), strict=True)))
+    selection = replace(OPEN, filters=Filters(tags=frozenset({"rare"})))
+    for query in likeness(3, seed=5):
+        assert {n.id for n in store.nearest(selection, WIDE, query, 10)} == {e.id for e in rare}
+    store.close()
+
+
+def test_packed_rooms_do_not_mix(tmp_path: Path) -> None:
+    """T07: two large rooms with the same vectors answer each with their own entries alone."""
+    other = Scope("workspace", (("workspace", "w2"),))
+    rows = likeness(400)
+    store = filled(tmp_path / "store", LISTS, rows)
+    commit(store, *(put(entry(f"theirs {n}", scope=other), row, WIDE) for n, row in enumerate(rows)))
+    for scope in (*OPEN.scopes, other, *OPEN.scopes, other):
+        own = {e.id for e in store.find(Selection((scope,)), limit=1000)}
+        found = {n.id for query in rows[:20] for n in store.nearest(Selection((scope,)), WIDE, query, 10)}
+        assert len(own) == 400
+        assert len(found) >= 20
+        assert found <= own
+    store.close()
+
+
+def test_when_memory_is_short_rooms_are_packed_before_they_are_given_up(tmp_path: Path) -> None:
+    """T36: four rooms that fit as bytes stay, and answer as they did."""
+    scopes = [Scope("workspace", (("workspace", f"w{i}"),)) for i in range(4)]
+    rows = likeness(200)
+    store = SqliteStore(tmp_path / "store", role="workspace", create=True, cache_bytes=300_000)
+    for scope in scopes:
+        commit(store, *(put(entry(f"e{n}", scope=scope), row, WIDE) for n, row in enumerate(rows)))
+    exact = {scope: store.nearest(Selection((scope,)), WIDE, rows[7], 10, exact=True) for scope in scopes}
+    for scope in (*scopes, *scopes):
+        assert [n.id for n in store.nearest(Selection((scope,)), WIDE, rows[7], 10)] == [n.id for n in exact[scope]]
+    assert len(store._cache._shelves) == 4
+    assert sum(shelf.bytes for shelf in store._cache._shelves.values()) <= 300_000
     store.close()
 
 

@@ -10,6 +10,13 @@ from mnemon.model.moments import micros, micros_or_none
 from mnemon.model.values import VISIBILITY, Kind, State, Visibility
 
 
+class Use(NamedTuple):
+    """How often an entry was retrieved, and when last, in microseconds since 1970."""
+
+    reads: int
+    at: int
+
+
 class Card(NamedTuple):
     """An entry without its text. Times are in microseconds since 1970."""
 

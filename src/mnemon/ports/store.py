@@ -14,7 +14,7 @@ from dataclasses import field
 from datetime import date, datetime
 from typing import Any, Literal, NamedTuple, Protocol
 
-from mnemon.model.card import Card
+from mnemon.model.card import Card, Use
 from mnemon.model.conversation import Channel, Conversation, Note, Status, WorkspaceInfo
 from mnemon.model.entry import Access, Document, Entry, NamedEntry, Scope, Version
 from mnemon.model.events import Actor, Event, EventDraft, canonical_json
@@ -442,6 +442,10 @@ class Store(ItemStore, PipelineStore, AccessStore, ScrubStore, Protocol):
 
     def versions(self, id: str) -> list[Version]: ...
     def access(self, ids: Iterable[str]) -> dict[str, Access]: ...
+    def uses(self, ids: Iterable[str]) -> dict[str, Use]:
+        """The same as `access`, for looking at hundreds."""
+        ...
+
     def linked(self, ids: Iterable[str]) -> dict[str, tuple[str, ...]]:
         """Actions resting on each of these entries; entries without any are absent."""
         ...
@@ -457,8 +461,11 @@ class Store(ItemStore, PipelineStore, AccessStore, ScrubStore, Protocol):
 
     # Finding
     def keyword(self, selection: Selection, terms: Sequence[str], limit: int) -> KeywordMatches: ...
-    def nearest(self, selection: Selection, model: EmbeddingModel, vector: Vector, limit: int) -> list[Neighbour]:
-        """Best cosines first, among vectors of exactly this model."""
+    def nearest(
+        self, selection: Selection, model: EmbeddingModel, vector: Vector, limit: int, *, exact: bool = False
+    ) -> list[Neighbour]:
+        """Best cosines first, among vectors of exactly this model. The cosines are exact; in a large room somebody near
+        may be missed, unless every vector is looked at, as `exact` asks."""
         ...
 
     def near(self, vicinity: Vicinity, newcomers: Sequence[Newcomer]) -> list[list[Near]]:

@@ -7,7 +7,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import NamedTuple
 
-from mnemon.model.card import Card, card_of
+from mnemon.model.card import Card, Use, card_of
 from mnemon.model.entry import Access, Entry
 from mnemon.model.moments import HOUR, micros, micros_or_none
 from mnemon.model.values import State
@@ -60,19 +60,24 @@ def decay_factor(
     decay: Decay, entry: Entry, access: Access | None, now: datetime, closed_at: datetime | None = None
 ) -> float:
     """What time has left of an entry, in (0, 1]."""
-    return faded(decay, card_of(entry), access, micros(now), micros_or_none(closed_at))
+    use = Use(access.count, micros(access.at)) if access else None
+    return faded(decay, card_of(entry), use, micros(now), micros_or_none(closed_at))
 
 
-def faded(decay: Decay, card: Card, access: Access | None, now: int, closed_at: int | None) -> float:
+def faded(decay: Decay, card: Card, use: Use | None, now: int, closed_at: int | None) -> float:
     if card.exempt:
         return 1.0
     rule = fading(decay)
-    left = rule.left(card.confirmed_at, micros(access.at) if access else None, now, closed_at)
+    left = rule.left(card.confirmed_at, use.at if use else None, now, closed_at)
     return left * rule.stale if card.state is State.STALE else left
 
 
 def frequency(access: Access | None) -> float:
-    return 1.0 + math.log1p(access.count if access else 0)
+    return often(access.count if access else 0)
+
+
+def often(reads: int) -> float:
+    return 1.0 + math.log1p(reads)
 
 
 def relevance(importance: float, factor: float, frequency: float) -> float:

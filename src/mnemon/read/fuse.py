@@ -65,7 +65,8 @@ def fuse(signals: Sequence[Signal], retrieval: Retrieval) -> dict[str, Match]:
         return {}
     zscore = retrieval.fusion == "zscore"
     shares = _standard(signals, ids, retrieval) if zscore else [_rrf(signal, ids, retrieval) for signal in signals]
-    totals = list(map(sum, zip(*shares, strict=True)))
+    said = [share for signal, share in zip(signals, shares, strict=True) if signal.scores]
+    totals = list(map(sum, zip(*said, strict=True)))
     values = _positive(totals) if zscore else _scaled(totals)
     fusion = Fusion(signals, ids, shares)
     return {id: Match(value, id, fusion) for id, value in zip(ids, values, strict=True)}
@@ -96,7 +97,8 @@ def _rrf(signal: Signal, ids: Sequence[str], retrieval: Retrieval) -> list[float
 
 def _standard(signals: Sequence[Signal], ids: Sequence[str], retrieval: Retrieval) -> list[list[float]]:
     """Standard scores, weighted, in the order of `ids`; a signal on its own scale counts as it is."""
-    compared = _found([signal for signal in signals if not signal.own_scale])
+    found = _found([signal for signal in signals if not signal.own_scale])
+    compared = ids if len(found) == len(ids) else found
     weights = _weights(signals, retrieval)
     return [
         _as_it_is(signal, weights[signal.name], ids)
@@ -107,8 +109,8 @@ def _standard(signals: Sequence[Signal], ids: Sequence[str], retrieval: Retrieva
 
 
 def _as_it_is(signal: Signal, weight: float, ids: Sequence[str]) -> list[float]:
-    scores = signal.scores
-    return [weight * scores.get(id, 0.0) for id in ids] if scores else [0.0] * len(ids)
+    find = signal.scores.get
+    return [weight * find(id, 0.0) for id in ids] if signal.scores else [0.0] * len(ids)
 
 
 def _weights(signals: Sequence[Signal], retrieval: Retrieval) -> dict[str, float]:
@@ -125,12 +127,16 @@ def _zscore(signal: Signal, weight: float, compared: Sequence[str], ids: Sequenc
     candidates is compared with that, too: of two that hardly differ, neither is far above the other."""
     find, least = signal.scores.get, signal.least
     values = [find(id, least) for id in compared]
-    values += [least] * (FEWEST - len(values))
-    mean = sum(values) / len(values)
-    spread = math.sqrt(sum([(v - mean) ** 2 for v in values]) / len(values))
+    count = max(FEWEST, len(values))
+    missing = count - len(values)
+    mean = (sum(values) + least * missing) / count
+    spread = math.sqrt((sum([(v - mean) ** 2 for v in values]) + missing * (least - mean) ** 2) / count)
     if spread < 1e-9:
         return [0.0] * len(ids)
-    return [weight * (find(id, least) - mean) / spread for id in ids]
+    scale = weight / spread
+    if compared is ids:
+        return [scale * (v - mean) for v in values]
+    return [scale * (find(id, least) - mean) for id in ids]
 
 
 def _positive(totals: Sequence[float]) -> list[float]:

@@ -5,22 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from datetime import datetime
+from heapq import nlargest
 from typing import overload
 
 from mnemon.model.arrays import np
-from mnemon.model.card import Card
+from mnemon.model.card import Card, Use
 from mnemon.model.entry import Access, Document, Entry, Scope
 from mnemon.model.frozen import dataclass
-from mnemon.model.moments import micros, micros_or_none
+from mnemon.model.moments import micros, micros_or_none, moment
 from mnemon.model.statements import says_the_same
 from mnemon.model.text import content_key
 from mnemon.model.values import Authority, Kind, State
 from mnemon.ports.embedder import Vector
 from mnemon.ports.store import Verdict
-from mnemon.read.decay import Fading, faded, fading, frequency, relevance
+from mnemon.read.decay import Fading, faded, fading, often, relevance
 from mnemon.read.fuse import Match
 from mnemon.spec.types import MemorySpec
 
+LEADERS = 60  # candidates that are weighed by importance, age and use, at least
 AHEAD = 8  # entries that are read at once when somebody walks through hits
 
 
@@ -80,49 +82,55 @@ class Ranking:
 
     spec: MemorySpec
     now: datetime
-    access: Mapping[str, Access]
+    uses: Mapping[str, Use]
+    reach: int = LEADERS
     closed: Mapping[str, datetime] = field(default_factory=dict)
     vectors: Mapping[str, Vector] = field(default_factory=dict)
 
 
 def score(card: Card, match: Match, given: Ranking) -> Score:
-    access = given.access.get(card.id)
+    use = given.uses.get(card.id)
     closed_at = given.closed.get(card.scope.value("conversation") or "") if given.closed else None
     decay = given.spec.behaviours[card.scope.tier, card.kind].decay
-    factor = faded(decay, card, access, micros(given.now), micros_or_none(closed_at))
-    often = frequency(access)
-    value = relevance(card.importance, factor, often)
+    factor = faded(decay, card, use, micros(given.now), micros_or_none(closed_at))
+    frequency = often(use.reads) if use else 1.0
+    value = relevance(card.importance, factor, frequency)
     weight = given.spec.retrieval.prior_weight
     prior = (1 - weight) + weight * value
     tier_weight = given.spec.retrieval.tier_weights.get(card.scope.tier, 1.0)
-    return Score(match.value * prior * tier_weight, match, card.importance, factor, often, value, prior, tier_weight)
+    return Score(
+        match.value * prior * tier_weight, match, card.importance, factor, frequency, value, prior, tier_weight
+    )
 
 
-def _finals(cards: Mapping[str, Card], matches: Mapping[str, Match], given: Ranking) -> list[tuple[float, int, str]]:
-    """The final score of `score`, with age and id, for hundreds at once: what they share is looked up once."""
+def _finals(
+    ids: Sequence[str], cards: Mapping[str, Card], matches: Mapping[str, Match], given: Ranking
+) -> list[tuple[float, int, str]]:
+    """The final score of `score`, with age and id, for many at once: what they share is looked up once."""
     now, weight = micros(given.now), given.spec.retrieval.prior_weight
     closed = {id: micros(at) for id, at in given.closed.items()}
-    access = given.access
+    uses, low = given.uses, 1 - weight
     scope: Scope | None = None
     kind: Kind | None = None
     fades, tier_weight, ended = Fading(1.0), 1.0, None
     found = []
-    for id, match in matches.items():
-        card = cards[id]
+    for id in ids:
+        card, match = cards[id], matches[id]
         if card.scope is not scope or card.kind is not kind:
             scope, kind = card.scope, card.kind
             fades = fading(given.spec.behaviours[scope.tier, kind].decay)
             tier_weight = given.spec.retrieval.tier_weights.get(scope.tier, 1.0)
             ended = closed.get(scope.value("conversation") or "") if closed else None
-        read = access.get(id)
+        use = uses.get(id)
         value = card.importance
         if not card.exempt:
-            value *= fades.left(card.confirmed_at, micros(read.at) if read else None, now, ended)
+            if fades.hourly != 1.0:
+                value *= fades.left(card.confirmed_at, use.at if use else None, now, ended)
             if card.state is State.STALE:
                 value *= fades.stale
-        if read is not None:
-            value *= frequency(read)
-        found.append((match.value * ((1 - weight) + weight * value) * tier_weight, card.created_at, id))
+        if use is not None:
+            value *= often(use.reads)
+        found.append((match.value * (low + weight * value) * tier_weight, card.created_at, id))
     return found
 
 
@@ -166,17 +174,33 @@ class Ranked(Sequence[Hit]):
 
     def _hit(self, id: str) -> Hit:
         found = score(self._cards[id], self._matches[id], self._given)
-        return Hit(self._entries[id], found, self._given.access.get(id))
+        use = self._given.uses.get(id)
+        return Hit(self._entries[id], found, Access(use.reads, moment(use.at)) if use else None)
+
+
+def leaders(matches: Mapping[str, Match], count: int) -> list[str]:
+    """The best by match alone, whose standing is worth looking up: it breaks ties, and lifts nothing from far below."""
+    if len(matches) <= count:
+        return list(matches)
+    return [match.id for match in nlargest(count, matches.values())]
 
 
 def rank(cards: Mapping[str, Card], matches: Mapping[str, Match], given: Ranking, fetch: Fetch) -> Ranked:
-    """Best first; ties go to the newest. A tier that the spec ranks by recency is ordered by time alone."""
-    order = _finals(cards, matches, given)
-    tiers = {cards[id].scope.tier for _, _, id in order}
+    """Best first; ties go to the newest. A tier that the spec ranks by recency is ordered by time alone.
+
+    Only the leaders are weighed by their standing; behind them it is the match that counts.
+    """
+    tiers = {card.scope.tier for card in cards.values()}
     if len(tiers) == 1 and tiers <= set(given.spec.retrieval.recency_tiers):
-        order = [(0.0, at, id) for _, at, id in order]
-    order.sort(reverse=True)
-    return Ranked([id for _, _, id in order], cards, matches, given, fetch)
+        ordered = sorted(((cards[id].created_at, id) for id in matches), reverse=True)
+        return Ranked([id for _, id in ordered], cards, matches, given, fetch)
+    first = leaders(matches, given.reach)
+    order = sorted(_finals(first, cards, matches, given), reverse=True)
+    behind = []
+    if len(first) < len(matches):
+        done = set(first)
+        behind = [match.id for match in sorted(matches.values(), reverse=True) if match.id not in done]
+    return Ranked([*(id for _, _, id in order), *behind], cards, matches, given, fetch)
 
 
 def drop_repeats(hits: Sequence[Hit], given: Ranking, wanted: int) -> tuple[list[Hit], dict[str, Verdict]]:

@@ -9,7 +9,7 @@ from datetime import datetime
 from functools import partial
 from importlib import import_module
 
-from mnemon.model.card import Card
+from mnemon.model.card import Card, Use
 from mnemon.model.entry import Access, Document, Entry
 from mnemon.model.errors import InvalidQuery
 from mnemon.model.frozen import dataclass
@@ -18,7 +18,7 @@ from mnemon.ports.embedder import Vector
 from mnemon.ports.store import Filters, Selection, Store, Verdict
 from mnemon.read.asking import choose_profile, query_terms
 from mnemon.read.fuse import fuse
-from mnemon.read.rank import Hit, Ranked, Ranking, drop_repeats, provenance, rank
+from mnemon.read.rank import LEADERS, Hit, Ranked, Ranking, drop_repeats, leaders, provenance, rank
 from mnemon.read.signals import Signal
 from mnemon.service import inputs
 from mnemon.service.finding import Asked, Found, Place, find
@@ -133,12 +133,26 @@ def search(room: Room, question: Question) -> Search:
         for store, _ in places:
             moment.enter_context(store.snapshot())
         found = find(room, Asked(question.query, terms, places, question.as_of))
-        given = Ranking(room.spec, question.as_of or room.now, _access(room, found.cards), _closed(room, tiers))
-        ranked = rank(found.cards, fuse(found.signals, room.spec.retrieval), given, partial(_entries, places, found))
+        matches = fuse(found.signals, room.spec.retrieval)
         limit = _limit(room, question)
-        vectors = _vectors(room, [found.cards[id] for id in ranked.ids[: limit * 3]])
-        kept, dropped = drop_repeats(ranked, replace(given, vectors=vectors), limit)
+        reach = max(LEADERS, 4 * limit)
+        uses = _uses(room, [found.cards[id] for id in leaders(matches, reach)])
+        given = Ranking(room.spec, question.as_of or room.now, uses, reach, _closed(room, tiers))
+        ranked = rank(found.cards, matches, given, partial(_entries, places, found))
+        kept, dropped = _unlike(room, found, ranked, given, limit)
     return Search(question, limit, terms, tuple(found.signals), ranked, tuple(kept), dropped, tuple(found.notes))
+
+
+def _unlike(
+    room: Room, found: Found, ranked: Ranked, given: Ranking, limit: int
+) -> tuple[list[Hit], dict[str, Verdict]]:
+    """The best hits without repeats. Mostly there are none, and then no more than these need to be compared."""
+    for reach in (limit, limit * 3):
+        vectors = _vectors(room, [found.cards[id] for id in ranked.ids[:reach]])
+        kept, dropped = drop_repeats(ranked, replace(given, vectors=vectors), limit)
+        if not dropped:
+            break
+    return kept, dropped
 
 
 def _entries(places: Sequence[Place], found: Found, ids: Sequence[str]) -> dict[str, Entry]:
@@ -186,10 +200,10 @@ def selections(room: Room, tiers: Sequence[Tier], question: Question) -> list[tu
     return found
 
 
-def _access(room: Room, cards: Mapping[str, Card]) -> dict[str, Access]:
-    found: dict[str, Access] = {}
-    for store, ids in _by_store(room, cards.values()):
-        found.update(store.access(ids))
+def _uses(room: Room, cards: Sequence[Card]) -> dict[str, Use]:
+    found: dict[str, Use] = {}
+    for store, ids in _by_store(room, cards):
+        found.update(store.uses(ids))
     return found
 
 

@@ -16,13 +16,14 @@ from mnemon.adapters.store.memory_grants import GrantReads, Grants
 from mnemon.adapters.store.memory_items import KeptItem
 from mnemon.adapters.store.memory_pipeline import Background, BackgroundReads
 from mnemon.model.arrays import np
-from mnemon.model.card import Card, card_of
+from mnemon.model.card import Card, Use, card_of
 from mnemon.model.conversation import Channel, Conversation, Note, Status, WorkspaceInfo
 from mnemon.model.entry import Access, Document, Entry, NamedEntry, Scope, Version
 from mnemon.model.errors import Conflict
 from mnemon.model.events import GENESIS, Actor, Event, EventDraft, chain_faults, seal
 from mnemon.model.item import Item, Place
 from mnemon.model.job import Job
+from mnemon.model.moments import micros
 from mnemon.model.scrub import Extent, Holdings
 from mnemon.model.statements import role, subject
 from mnemon.model.text import content_key
@@ -260,6 +261,9 @@ class MemoryStore(BackgroundReads, GrantReads):
     def access(self, ids: Iterable[str]) -> dict[str, Access]:
         return {id: self._access[id] for id in ids if id in self._access}
 
+    def uses(self, ids: Iterable[str]) -> dict[str, Use]:
+        return {id: Use(found.count, micros(found.at)) for id, found in self.access(ids).items()}
+
     def linked(self, ids: Iterable[str]) -> dict[str, tuple[str, ...]]:
         links = self._state.links
         return {id: links[id] for id in ids if id in links}
@@ -301,14 +305,15 @@ class MemoryStore(BackgroundReads, GrantReads):
         strength = {id: sum(w * rules.saturated(counts[id][t]) for t, w in used.items()) for id in admitted}
         some = sorted((id for id in admitted if strength[id]), key=lambda id: -strength[id])[: limit + limit // 2]
         mean = total / max(1, len(rows))
-        exact = {
-            id: rules.bm25([(counts[id][t], w) for t, w in used.items()], len(state.terms[id]) / mean) for id in some
-        }
+        postings = [({id: counts[id][t] for id in some}, w) for t, w in used.items()]
+        exact = dict(zip(some, rules.bm25(postings, some, [len(state.terms[id]) / mean for id in some]), strict=True))
         kept = set(sorted(some, key=lambda id: -exact[id])[:limit])
         found = [TermRow(id, tuple(counts[id][t] for t in terms), len(state.terms[id])) for id in some if id in kept]
         return KeywordMatches(len(rows), total, frequencies, tuple(found))
 
-    def nearest(self, selection: Selection, model: EmbeddingModel, vector: Vector, limit: int) -> list[Neighbour]:
+    def nearest(
+        self, selection: Selection, model: EmbeddingModel, vector: Vector, limit: int, *, exact: bool = False
+    ) -> list[Neighbour]:
         state = self._state
         found = [
             Neighbour(e.id, _cosine(state.vectors[e.id, model], vector))

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from mnemon.model.answer import Answer
 from mnemon.model.arrays import np
@@ -23,6 +23,7 @@ from mnemon.model.values import VISIBILITY, State
 from mnemon.ports.embedder import Vector
 from mnemon.ports.store import Embedding, SaveNote, Selection
 
+Key = TypeVar("Key")
 MAX_TERMS = 64
 POSTING_BUDGET = 2500
 ROWS_BESIDE = 8  # how far around an entry its neighbours are looked for
@@ -65,14 +66,19 @@ def saturated(count: int) -> float:
     return count * (_K1 + 1) / (count + _K1)
 
 
-def bm25(counted: Iterable[tuple[int, float]], length: float) -> float:
-    """The usual score of a row by its counts of terms and their rarities; its length is told as a part of the mean."""
-    norm = _K1 * (1 - _B + _B * length)
-    score = 0.0
-    for count, weight in counted:
-        if count:
-            score += weight * count * (_K1 + 1) / (count + norm)
-    return score
+def bm25(
+    postings: Iterable[tuple[Mapping[Key, int], float]], keys: Sequence[Key], lengths: Sequence[float]
+) -> list[float]:
+    """The usual scores of rows, by how often each holds each term, and the terms' rarities. Lengths are told as parts
+    of the mean."""
+    norms = [_K1 * (1 - _B + _B * length) for length in lengths]
+    scores = [0.0] * len(keys)
+    for counts, weight in postings:
+        for place, key in enumerate(keys):
+            count = counts.get(key)
+            if count:
+                scores[place] += weight * count * (_K1 + 1) / (count + norms[place])
+    return scores
 
 
 def side_by_side(a: Entry, b: Entry) -> bool:

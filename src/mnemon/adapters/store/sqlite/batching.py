@@ -11,7 +11,7 @@ from mnemon.adapters.store.sqlite import sql
 from mnemon.adapters.store.sqlite.query import all_rows, one_row, one_value
 from mnemon.adapters.store.sqlite.rows import anchor_text, entry_of, json_list
 from mnemon.adapters.store.sqlite.sketches import Sketches
-from mnemon.adapters.store.sqlite.vectors import VectorCache
+from mnemon.adapters.store.sqlite.vectors import VectorCache, Where
 from mnemon.model.arrays import np
 from mnemon.model.entry import Entry
 from mnemon.model.statements import role, subject
@@ -91,15 +91,16 @@ def _by_vector(
     if model is None or number is None or not asked:
         return
     queries = _unit([newcomers[place].vector for place in asked])
-    block = vectors.cache.block(db, room.id, room.removals, number, model.dimensions)
-    if not len(block.seqs):
-        return
-    close = None
+    where = Where(room.id, number, model.dimensions, room.removals, room.size)
+    close, block = None, None
     if len(asked) >= _MANY:
-        close = vectors.sketches.close((room.id, number), block, queries, vicinity.floor)
-    if close is None:
+        shelf = vectors.cache.shelf(db, where)
+        if shelf.packed is None:
+            block = shelf.rows
+            close = vectors.sketches.close(where.place, block, queries, vicinity.floor)
+    if close is None or block is None:
         for place, query in zip(asked, queries, strict=True):
-            best = block.top(query, vicinity.limit, None)
+            best = vectors.cache.nearest(db, where, query, vicinity.limit)
             found[place].update((row, cosine) for cosine, row in best if cosine >= vicinity.floor)
         return
     by_query: dict[int, list[tuple[float, int]]] = {}

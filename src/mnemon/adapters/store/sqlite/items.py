@@ -14,9 +14,10 @@ import apsw
 from mnemon.adapters.store import rules
 from mnemon.adapters.store.sqlite import sql
 from mnemon.adapters.store.sqlite.numbers import model_id
+from mnemon.adapters.store.sqlite.packed import across
 from mnemon.adapters.store.sqlite.query import Row, all_rows, one_row, one_value
 from mnemon.adapters.store.sqlite.rows import json_list, vector_checksum
-from mnemon.adapters.store.sqlite.vectors import VectorCache
+from mnemon.adapters.store.sqlite.vectors import VectorCache, Where
 from mnemon.model.arrays import np
 from mnemon.model.errors import Conflict
 from mnemon.model.item import Item, ItemFilter, Place, item_id, path_text, value_text
@@ -169,10 +170,10 @@ def _scores(
     query = query / (np.linalg.norm(query) or 1.0)
     best: dict[int, float] = {}
     for space, removals in all_rows(db, sql.SPACES_BELOW, (prefix,)) if found is not None else ():
-        block = cache.block(db, space, removals, int(found), model.dimensions)
-        cosines = np.clip(block.matrix @ query, -1.0, 1.0)
+        rows = cache.shelf(db, Where(space, int(found), model.dimensions, removals, 0)).rows
+        cosines = np.clip(across(query, rows.columns), -1.0, 1.0)
         order = np.argsort(cosines)  # ascending, so that of several for an item the best is the last
-        best.update(zip(block.entries[order].tolist(), cosines[order].tolist(), strict=True))
+        best.update(zip(rows.entries[order].tolist(), cosines[order].tolist(), strict=True))
     return best
 
 

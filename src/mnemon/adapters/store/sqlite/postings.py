@@ -10,6 +10,8 @@ from typing import Any
 from mnemon.adapters.store import rules
 from mnemon.model.arrays import at_hand, np
 
+_DENSE = 200_000  # rows up to which a sum for each of them is sooner made than the rows are sorted
+
 
 class Postings:
     """The rows that hold a term, with how often they do."""
@@ -46,8 +48,17 @@ def _by_arrays(postings: Mapping[str, Sequence[Postings]], weights: Mapping[str,
     held = [(rows, weight) for term, weight in weights.items() for rows in postings[term] if rows.counts]
     if not held:
         return []
-    found, places = np.unique(np.concatenate([rows.rows for rows, _ in held]), return_inverse=True)
-    scores = np.bincount(places, np.concatenate([weight * rows.shares for rows, weight in held]))
+    rows = np.concatenate([rows.rows for rows, _ in held])
+    shares = np.concatenate([weight * rows.shares for rows, weight in held])
+    first = rows.min()
+    if rows.max() - first < _DENSE:
+        sums = np.bincount(rows - first, shares)
+        found = np.flatnonzero(sums)
+        scores = sums[found]
+        found = found + first
+    else:
+        found, places = np.unique(rows, return_inverse=True)
+        scores = np.bincount(places, shares)
     if limit < len(scores):
         reached = scores >= np.partition(scores, len(scores) - limit)[len(scores) - limit]
         found, scores = found[reached], scores[reached]
@@ -68,10 +79,7 @@ def shortest(
     limit: int,
 ) -> list[int]:
     """The best of these by BM25 now that their lengths are known, as parts of the mean; in the order they came."""
-    asked = [(postings[term], weight) for term, weight in weights.items()]
-    scores = {
-        rowid: rules.bm25([(occurrences(rowid, those), weight) for those, weight in asked], length)
-        for rowid, length in zip(rowids, lengths, strict=True)
-    }
-    kept = set(nlargest(limit, scores, key=scores.__getitem__))
-    return [rowid for rowid in rowids if rowid in kept]
+    asked = [(rows.counts, weight) for term, weight in weights.items() for rows in postings[term]]
+    scores = rules.bm25(asked, rowids, lengths)
+    kept = sorted(nlargest(limit, range(len(rowids)), key=scores.__getitem__))
+    return [rowids[place] for place in kept]

@@ -12,6 +12,7 @@ import apsw
 from mnemon.adapters.store import rules
 from mnemon.adapters.store.sqlite import sql
 from mnemon.adapters.store.sqlite.known import known
+from mnemon.adapters.store.sqlite.packed import Ints
 from mnemon.adapters.store.sqlite.postings import Postings, best, occurrences, shortest
 from mnemon.adapters.store.sqlite.query import Row, all_rows, one_row, one_value
 from mnemon.adapters.store.sqlite.rows import (
@@ -26,7 +27,7 @@ from mnemon.adapters.store.sqlite.rows import (
     scope_of,
     token,
 )
-from mnemon.adapters.store.sqlite.vectors import VectorCache
+from mnemon.adapters.store.sqlite.vectors import VectorCache, Where
 from mnemon.model.arrays import np
 from mnemon.model.card import Card
 from mnemon.model.entry import Entry
@@ -197,6 +198,8 @@ def nearest(
     model: EmbeddingModel,
     vector: Vector,
     limit: int,
+    *,
+    exact: bool = False,
 ) -> list[Neighbour]:
     model_id = _model_id(db, model)
     if model_id is None or limit < 1:
@@ -205,9 +208,9 @@ def nearest(
     query = query / (np.linalg.norm(query) or 1.0)
     best: list[tuple[float, int]] = []
     for room in _rooms(db, selection):
-        block = cache.block(db, room.id, room.removals, model_id, model.dimensions)
-        mask = _mask(db, room.id, selection, block.entries) if selection.filters else None
-        best += block.top(query, limit, mask)
+        where = Where(room.id, model_id, model.dimensions, room.removals, room.size)
+        admitted = _admitted(db, room.id, selection) if selection.filters else None
+        best += cache.nearest(db, where, query, limit, admitted, exact=exact)
     best.sort(reverse=True)
     ids = known(db).of("ids")
     unknown = [rowid for _, rowid in best[:limit] if rowid not in ids]
@@ -216,10 +219,9 @@ def nearest(
     return [Neighbour(ids[rowid], cosine) for cosine, rowid in best[:limit]]
 
 
-def _mask(db: apsw.Connection, room: int, selection: Selection, entries: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def _admitted(db: apsw.Connection, room: int, selection: Selection) -> Ints:
     bindings = filter_bindings(selection.filters) | {"partition": room}
-    admitted = np.fromiter((rowid for (rowid,) in all_rows(db, sql.ADMITTED, bindings)), dtype=np.int64)
-    return np.isin(entries, admitted)
+    return np.fromiter((rowid for (rowid,) in all_rows(db, sql.ADMITTED, bindings)), dtype=np.int64)
 
 
 def _model_id(db: apsw.Connection, model: EmbeddingModel) -> int | None:

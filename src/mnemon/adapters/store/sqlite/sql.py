@@ -255,7 +255,7 @@ TAKE_VECTOR = "DELETE FROM vectors WHERE entry = ? AND model_id = ? RETURNING pa
 LAST_VECTOR = "SELECT coalesce(max(seq), 0) FROM vectors WHERE partition_id = ? AND model_id = ?"
 VECTOR_SEQS = "SELECT seq FROM vectors WHERE partition_id = ? AND model_id = ? ORDER BY seq"
 VECTORS_SINCE = """
-SELECT seq, entry, vector FROM vectors WHERE partition_id = ? AND model_id = ? AND seq > ? ORDER BY seq
+SELECT seq, entry, vector FROM vectors WHERE partition_id = ? AND model_id = ? AND seq > ? ORDER BY seq LIMIT ?
 """
 VECTORS_BY_SEQ = """
 SELECT seq, entry, vector FROM vectors
@@ -380,7 +380,7 @@ ITEM_VECTORS_REMOVED = "UPDATE item_spaces SET removals = removals + 1 WHERE id 
 LAST_ITEM_VECTOR = "SELECT coalesce(max(seq), 0) FROM item_vectors WHERE space = ? AND model_id = ?"
 ITEM_VECTOR_SEQS = "SELECT seq FROM item_vectors WHERE space = ? AND model_id = ? ORDER BY seq"
 ITEM_VECTORS_SINCE = """
-SELECT seq, item, vector FROM item_vectors WHERE space = ? AND model_id = ? AND seq > ? ORDER BY seq
+SELECT seq, item, vector FROM item_vectors WHERE space = ? AND model_id = ? AND seq > ? ORDER BY seq LIMIT ?
 """
 ITEM_VECTORS_BY_SEQ = """
 SELECT seq, item, vector FROM item_vectors WHERE seq IN (SELECT value FROM json_each(?)) ORDER BY seq

@@ -13,13 +13,14 @@ from mnemon.adapters.store.sqlite import applying, records, scrub_sql, searching
 from mnemon.adapters.store.sqlite.connection import Connections
 from mnemon.adapters.store.sqlite.decoded import EntryCache
 from mnemon.adapters.store.sqlite.opening import Migration, Opening, Role, migrations, open_files
+from mnemon.adapters.store.sqlite.packed import USUAL, Sizes
 from mnemon.adapters.store.sqlite.query import all_rows, one_row
 from mnemon.adapters.store.sqlite.rows import anchor_text, entry_of, entry_of_snapshot, event_of, json_list, scope_of
 from mnemon.adapters.store.sqlite.sketches import Sketches
 from mnemon.adapters.store.sqlite.vectors import OF_ITEMS, VectorCache
 from mnemon.model.amendment import Amendment, AmendmentState
 from mnemon.model.answer import Answer
-from mnemon.model.card import Card
+from mnemon.model.card import Card, Use
 from mnemon.model.conversation import Channel, Conversation, Note, WorkspaceInfo
 from mnemon.model.entry import Access, Document, Entry, NamedEntry, Scope, Version
 from mnemon.model.errors import StoreError
@@ -89,15 +90,16 @@ class SqliteStore:
         create: bool,
         vfs: str | None = None,
         busy_timeout: float = 30.0,
-        cache_bytes: int = 256 << 20,
+        cache_bytes: int = 512 << 20,
+        sizes: Sizes = USUAL,
         known: Sequence[Migration] | None = None,
     ) -> None:
         opening = Opening(Path(path).absolute(), role, create, vfs, busy_timeout, known or migrations())
         open_files(opening)
         self._connections = Connections(opening)
-        self._cache = VectorCache(cache_bytes)
-        self._item_cache = VectorCache(cache_bytes // 4, OF_ITEMS)
         self._sketches = Sketches()
+        self._cache = VectorCache(cache_bytes, sizes=sizes)
+        self._item_cache = VectorCache(cache_bytes // 4, OF_ITEMS, packs=False)
         self._decoded = EntryCache()
         with self._connections.reading() as db:
             ((secret, tokenizer, unswept),) = all_rows(db, sql.META)
@@ -193,9 +195,12 @@ class SqliteStore:
 
     def access(self, ids: Iterable[str]) -> dict[str, Access]:
         asked = list(ids)
+        found = self.uses(asked)
+        return {id: Access(found[id].reads, moment(found[id].at)) for id in dict.fromkeys(asked) if id in found}
+
+    def uses(self, ids: Iterable[str]) -> dict[str, Use]:
         with self._connections.counting() as db:
-            rows = all_rows(db, sql.ACCESS, (json_list(asked),))
-        return _by_request(asked, {id: Access(count, moment(at)) for id, count, at in rows})
+            return {id: Use(count, at) for id, count, at in all_rows(db, sql.ACCESS, (json_list(ids),))}
 
     def linked(self, ids: Iterable[str]) -> dict[str, tuple[str, ...]]:
         found: dict[str, tuple[str, ...]] = {}
@@ -226,9 +231,11 @@ class SqliteStore:
         with rules.only_encodable(), self._connections.reading() as db:
             return searching.keyword(db, selection, terms, limit)
 
-    def nearest(self, selection: Selection, model: EmbeddingModel, vector: Vector, limit: int) -> list[Neighbour]:
+    def nearest(
+        self, selection: Selection, model: EmbeddingModel, vector: Vector, limit: int, *, exact: bool = False
+    ) -> list[Neighbour]:
         with self._connections.reading() as db:
-            return searching.nearest(db, self._cache, selection, model, vector, limit)
+            return searching.nearest(db, self._cache, selection, model, vector, limit, exact=exact)
 
     def near(self, vicinity: Vicinity, newcomers: Sequence[Newcomer]) -> list[list[Near]]:
         with rules.only_encodable(), self._connections.reading() as db:

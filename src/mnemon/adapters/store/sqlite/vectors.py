@@ -1,4 +1,4 @@
-"""Vectors in RAM: one block for each partition and model, brought into step with the database before each use."""
+"""Vectors in RAM: a shelf for each partition and model, brought into step with the database before each use."""
 
 from __future__ import annotations
 
@@ -6,12 +6,26 @@ import os
 import threading
 import weakref
 from collections import OrderedDict
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import apsw
 
 from mnemon.adapters.store.sqlite import sql
 from mnemon.adapters.store.sqlite.known import known
+from mnemon.adapters.store.sqlite.packed import (
+    USUAL,
+    Floats,
+    Found,
+    Ints,
+    Packed,
+    Sizes,
+    across,
+    imaged,
+    joined,
+    packed,
+)
 from mnemon.adapters.store.sqlite.query import Row, all_rows, one_value
 from mnemon.adapters.store.sqlite.rows import json_list
 from mnemon.model.arrays import np
@@ -20,67 +34,91 @@ from mnemon.model.frozen import dataclass
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-_Ints: TypeAlias = "NDArray[np.int64]"
-_Floats: TypeAlias = "NDArray[np.float32]"
+_PIECE = 8_192  # rows that are loaded at a time
+_TAIL = 4_096  # rows beside packed ones, from which on all are packed anew
+_WORTH = 64  # rows from which packing saves something
+_MORE = 20  # places more than asked that are compared again, so that bytes do not decide who is last
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """All vectors of one model in one partition, by seq; rows are of length one, so a product is the cosine."""
+    """Vectors as they are, by seq, a column for each; of length one, so a product is the cosine."""
 
-    removals: int
-    seqs: _Ints
-    entries: _Ints
-    matrix: _Floats
-
-    @property
-    def last(self) -> int:
-        return int(self.seqs[-1]) if len(self.seqs) else 0
+    seqs: Ints
+    entries: Ints
+    columns: Floats
 
     @property
     def bytes(self) -> int:
-        return sum((a if a.base is None else a.base).nbytes for a in (self.matrix, self.seqs, self.entries))
+        return sum((a if a.base is None else a.base).nbytes for a in (self.columns, self.seqs, self.entries))
 
-    def top(self, query: _Floats, limit: int, mask: NDArray[np.bool_] | None) -> list[tuple[float, int]]:
-        """The best rows as (cosine, entry row); among equals the newer entry."""
-        # Row by row: a product of the whole matrix wakes every core, and waiting for one another costs them more
-        # than the product.
-        cosines = np.clip(np.vecdot(self.matrix, query), -1.0, 1.0)
-        entries = self.entries
-        if mask is not None:
-            cosines, entries = cosines[mask], entries[mask]
-        if limit < len(cosines):
-            # Everything that reaches the last place, so that ties are decided by age and not by position.
-            floor = np.partition(cosines, len(cosines) - limit)[len(cosines) - limit]
-            reached = cosines >= floor
-            cosines, entries = cosines[reached], entries[reached]
-        order = np.lexsort((-entries, -cosines))[:limit]
-        return list(zip(cosines[order].tolist(), entries[order].tolist(), strict=True))
+    @property
+    def matrix(self) -> Floats:
+        """A row for each vector; a view."""
+        return self.columns.T
 
-    def plus(self, removals: int, seqs: _Ints, entries: _Ints, matrix: _Floats) -> Block:
+    def near(self, query: Floats, limit: int, admitted: Ints | None) -> Found:
+        """The best rows by their exact cosines."""
+        found = Found(np.clip(across(query, self.columns), -1.0, 1.0), self.entries, self.seqs)
+        return (found if admitted is None else found.only(np.isin(self.entries, admitted))).best(limit)
+
+    def plus(self, seqs: Ints, entries: Ints, matrix: Floats) -> Block:
         """With more rows. Only for the block that is current: the spare room behind its rows is written to."""
+        in_order = not len(seqs) or not len(self.seqs) or seqs[0] > self.seqs[-1]
         appended = Block(
-            removals, _appended(self.seqs, seqs), _appended(self.entries, entries), _appended(self.matrix, matrix)
+            _appended(self.seqs, seqs), _appended(self.entries, entries), _appended(self.columns, matrix.T)
         )
-        in_order = not len(seqs) or seqs[0] > self.last
         return appended if in_order else appended.only(np.argsort(appended.seqs))
 
     def only(self, kept: NDArray[Any]) -> Block:
-        return Block(self.removals, self.seqs[kept], self.entries[kept], self.matrix[kept])
+        return Block(self.seqs[kept], self.entries[kept], self.columns[:, kept].copy())
 
 
-def _appended(view: NDArray[Any], rows: NDArray[Any]) -> NDArray[Any]:
-    """`view` and `rows` as one array, in place where the array behind the view has room for them."""
-    size, total = len(view), len(view) + len(rows)
+def _appended(view: NDArray[Any], more: NDArray[Any]) -> NDArray[Any]:
+    """`view` and `more` side by side, in place where the array behind the view has room for them."""
+    size, total = view.shape[-1], view.shape[-1] + more.shape[-1]
     whole = view.base
-    if whole is None or len(whole) < total:
-        whole = np.empty((total + total // 4 + 16, *view.shape[1:]), dtype=view.dtype)
-        whole[:size] = view
-    whole[size:total] = rows
-    return whole[:total]
+    if whole is None or whole.shape[-1] < total:
+        whole = np.empty((*view.shape[:-1], total + total // 4 + 16), dtype=view.dtype)
+        whole[..., :size] = view
+    whole[..., size:total] = more
+    return whole[..., :total]
 
 
-def _load(found: list[Row], dimensions: int) -> tuple[_Ints, _Ints, _Floats]:
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """All vectors of one model in one partition: those that are packed, and those as they are."""
+
+    removals: int
+    last: int
+    rows: Block
+    packed: Packed | None = None
+
+    @property
+    def bytes(self) -> int:
+        return self.rows.bytes + (self.packed.bytes if self.packed else 0)
+
+    def near(self, query: Floats, limit: int, admitted: Ints | None) -> Found:
+        found = self.rows.near(query, limit, admitted)
+        return found if self.packed is None else found.plus(self.packed.near(query, limit, admitted)).best(limit)
+
+    def tidy(self, sizes: Sizes) -> Shelf:
+        """Packed, if it has grown large or its tail long."""
+        longest = sizes.large if self.packed is None else max(_TAIL, len(self.packed.seqs) // 8)
+        return self.pack(sizes) if len(self.rows.seqs) > longest else self
+
+    def pack(self, sizes: Sizes) -> Shelf:
+        fresh = packed(self.rows.seqs, self.rows.entries, np.ascontiguousarray(self.rows.matrix))
+        whole = joined([fresh] if self.packed is None else [self.packed, fresh])
+        return replace(self, rows=_none(self.rows.columns.shape[0]), packed=imaged(whole, sizes))
+
+
+def _none(dimensions: int) -> Block:
+    empty = np.empty(0, dtype=np.int64)
+    return Block(empty, empty, np.empty((dimensions, 0), dtype=np.float32))
+
+
+def _load(found: list[Row], dimensions: int) -> tuple[Ints, Ints, Floats]:
     seqs = np.array([row[0] for row in found], dtype=np.int64)
     entries = np.array([row[1] for row in found], dtype=np.int64)
     matrix = np.frombuffer(b"".join([row[2] for row in found]), dtype="<f4").reshape(len(found), dimensions)
@@ -102,63 +140,144 @@ OF_ENTRIES = Statements(sql.LAST_VECTOR, sql.VECTOR_SEQS, sql.VECTORS_SINCE, sql
 OF_ITEMS = Statements(sql.LAST_ITEM_VECTOR, sql.ITEM_VECTOR_SEQS, sql.ITEM_VECTORS_SINCE, sql.ITEM_VECTORS_BY_SEQ)
 
 
+class Where(NamedTuple):
+    """A partition as a search knows it, and the model asked for."""
+
+    partition: int
+    model: int
+    dimensions: int
+    removals: int
+    size: int
+
+    @property
+    def place(self) -> tuple[int, int]:
+        return self.partition, self.model
+
+
 class VectorCache:
-    """Blocks by (partition, model), the least recently used given up first.
+    """Shelves by (partition, model). When memory is short, the least recently used are packed, then given up; where
+    every cosine is wanted and not the best alone, nothing `packs`.
 
     A vector row is never changed in place, so a seq that is still in the database still means the same bytes:
     catching up is a matter of comparing seqs, whichever process wrote or removed them.
     """
 
-    def __init__(self, limit_bytes: int, statements: Statements = OF_ENTRIES) -> None:
+    def __init__(
+        self, limit_bytes: int, statements: Statements = OF_ENTRIES, *, packs: bool = True, sizes: Sizes = USUAL
+    ) -> None:
         self._limit = limit_bytes
+        self._sizes = sizes
+        self._packs = packs
         self._sql = statements
         self._renew()
         _LIVE.add(self)
 
     def _renew(self) -> None:
         self._lock = threading.Lock()
-        self._blocks: OrderedDict[tuple[int, int], Block] = OrderedDict()
+        self._shelves: OrderedDict[tuple[int, int], Shelf] = OrderedDict()
+        self._asked: set[tuple[int, int]] = set()
 
     def after_fork(self) -> None:
         self._renew()
 
-    def block(self, db: apsw.Connection, partition: int, removals: int, model: int, dimensions: int) -> Block:
-        """The block as of the read transaction that `db` is in."""
-        place = (partition, model)
+    def nearest(
+        self,
+        db: apsw.Connection,
+        where: Where,
+        query: Floats,
+        limit: int,
+        admitted: Ints | None = None,
+        *,
+        exact: bool = False,
+    ) -> list[tuple[float, int]]:
+        """The best as (cosine, entry row); among equals the newer entry. Exact looks at every vector as it is."""
+        if exact or self._in_passing(where):
+            found = self._through(db, where, query, limit, admitted)
+        else:
+            shelf = self.shelf(db, where)
+            found = shelf.near(query, limit if shelf.packed is None else limit + _MORE, admitted)
+            if shelf.packed is not None:
+                found = self._compared(db, found, query, where.dimensions).best(limit)
+        return list(zip(found.cosines.tolist(), found.entries.tolist(), strict=True))
+
+    def _in_passing(self, where: Where) -> bool:
+        """Whether a large room is asked for the first time: a process that asks once need not put it in order."""
+        if where.size <= self._sizes.large or where.place in self._asked or where.place in self._shelves:
+            return False
+        self._asked.add(where.place)
+        return True
+
+    def _through(self, db: apsw.Connection, where: Where, query: Floats, limit: int, admitted: Ints | None) -> Found:
+        found = _none(where.dimensions).near(query, limit, admitted)
+        for piece in self._pieces(db, where):
+            block = _none(where.dimensions).plus(*piece)
+            found = found.plus(block.near(query, limit, admitted)).best(limit)
+        return found
+
+    def _pieces(self, db: apsw.Connection, where: Where) -> Iterator[tuple[Ints, Ints, Floats]]:
+        last = 0
+        while found := all_rows(db, self._sql.since, (*where.place, last, _PIECE)):
+            yield _load(found, where.dimensions)
+            last = found[-1][0]
+
+    def _compared(self, db: apsw.Connection, found: Found, query: Floats, dimensions: int) -> Found:
+        """The same rows by their vectors as they are."""
+        seqs, entries, matrix = _load(all_rows(db, self._sql.by_seq, (json_list(found.seqs.tolist()),)), dimensions)
+        return Found(np.clip(across(query, matrix.T), -1.0, 1.0), entries, seqs)
+
+    def shelf(self, db: apsw.Connection, where: Where) -> Shelf:
+        """The shelf as of the read transaction that `db` is in."""
         answers = known(db).of(self._sql.last)
-        if place not in answers:
-            answers[place] = int(one_value(db, self._sql.last, place))
-        last = answers[place]
+        if where.place not in answers:
+            answers[where.place] = int(one_value(db, self._sql.last, where.place))
+        last = answers[where.place]
         with self._lock:
-            block = self._blocks.get(place)
-            if block is None:
-                block = Block(removals, *_load(all_rows(db, self._sql.since, (*place, 0)), dimensions))
-            elif (block.removals, block.last) != (removals, last):
-                block = self._caught_up(db, block, place, removals, last, dimensions)
-            self._blocks[place] = block
-            self._blocks.move_to_end(place)
-            self._evict()
-            return block
+            shelf = self._shelves.get(where.place)
+            if shelf is None:
+                shelf = self._loaded(db, where, last)
+            elif (shelf.removals, shelf.last) != (where.removals, last):
+                shelf = self._caught_up(db, shelf, where, last)
+                shelf = shelf.tidy(self._sizes) if self._packs else shelf
+            self._shelves[where.place] = shelf
+            self._shelves.move_to_end(where.place)
+            self._spare()
+            return shelf
 
-    def _caught_up(
-        self, db: apsw.Connection, block: Block, place: tuple[int, int], removals: int, last: int, dimensions: int
-    ) -> Block:
-        if block.removals == removals and block.last < last:
-            return block.plus(removals, *_load(all_rows(db, self._sql.since, (*place, block.last)), dimensions))
-        present = np.fromiter((seq for (seq,) in all_rows(db, self._sql.seqs, place)), dtype=np.int64)
-        added = np.setdiff1d(present, block.seqs, assume_unique=True)
-        rows = all_rows(db, self._sql.by_seq, (json_list(added.tolist()),)) if len(added) else []
-        return block.only(np.isin(block.seqs, present)).plus(removals, *_load(rows, dimensions))
+    def _loaded(self, db: apsw.Connection, where: Where, last: int) -> Shelf:
+        """A large room is packed piece by piece: all of it as it is may not fit."""
+        if where.size > self._sizes.large and self._packs:
+            whole = imaged(joined([packed(*piece) for piece in self._pieces(db, where)]), self._sizes)
+            return Shelf(where.removals, last, _none(where.dimensions), whole)
+        rows = _none(where.dimensions)
+        for piece in self._pieces(db, where):
+            rows = rows.plus(*piece)
+        return Shelf(where.removals, last, rows)
 
-    def _evict(self) -> None:
-        total = sum(block.bytes for block in self._blocks.values())
-        while total > self._limit and len(self._blocks) > 1:
-            _, block = self._blocks.popitem(last=False)
-            total -= block.bytes
+    def _caught_up(self, db: apsw.Connection, shelf: Shelf, where: Where, last: int) -> Shelf:
+        if shelf.removals == where.removals and shelf.last < last:
+            found = all_rows(db, self._sql.since, (*where.place, shelf.last, -1))
+            return replace(shelf, last=last, rows=shelf.rows.plus(*_load(found, where.dimensions)))
+        present = np.fromiter((seq for (seq,) in all_rows(db, self._sql.seqs, where.place)), dtype=np.int64)
+        kept = None if shelf.packed is None else shelf.packed.without(present)
+        had = shelf.rows.seqs if kept is None else np.concatenate([shelf.rows.seqs, kept.seqs])
+        added = np.setdiff1d(present, had)
+        found = all_rows(db, self._sql.by_seq, (json_list(added.tolist()),)) if len(added) else []
+        rows = shelf.rows.only(np.isin(shelf.rows.seqs, present)).plus(*_load(found, where.dimensions))
+        return Shelf(where.removals, last, rows, kept)
+
+    def _spare(self) -> None:
+        total = sum(shelf.bytes for shelf in self._shelves.values())
+        for place, shelf in list(self._shelves.items())[:-1] if total > self._limit else ():
+            if self._packs and total > self._limit and len(shelf.rows.seqs) >= _WORTH:
+                self._shelves[place] = shelf.pack(self._sizes)
+                total += self._shelves[place].bytes - shelf.bytes
+        while total > self._limit and len(self._shelves) > 1:
+            _, shelf = self._shelves.popitem(last=False)
+            total -= shelf.bytes
 
     def clear(self) -> None:
         with self._lock:
-            self._blocks.clear()
+            self._shelves.clear()
 
 
 _LIVE: weakref.WeakSet[VectorCache] = weakref.WeakSet()
