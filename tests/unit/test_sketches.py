@@ -21,7 +21,7 @@ def clustered(count: int, noise: float, seed: int, dimensions: int = 96) -> Vect
 
 def block(matrix: Vector, first: int = 1) -> Block:
     seqs = np.arange(first, first + len(matrix))
-    return Block(0, seqs, seqs * 10, matrix)
+    return Block(seqs, seqs * 10, matrix.T)
 
 
 @pytest.mark.parametrize("noise", [0.3, 0.45, 0.7])
