@@ -9,7 +9,7 @@ import apsw
 
 from mnemon.adapters.store.sqlite import sql
 from mnemon.adapters.store.sqlite.query import all_rows, one_row, one_value
-from mnemon.adapters.store.sqlite.rows import anchor_text, entry_of, json_list
+from mnemon.adapters.store.sqlite.rows import anchor_text, entry_of, handle, json_list
 from mnemon.adapters.store.sqlite.sketches import Sketches
 from mnemon.adapters.store.sqlite.vectors import VectorCache, Where
 from mnemon.model.arrays import np
@@ -132,12 +132,12 @@ def _model_id(db: apsw.Connection, model: EmbeddingModel | None) -> int | None:
 def _by_words(
     db: apsw.Connection, vicinity: Vicinity, room: _Room, newcomers: Sequence[Newcomer], found: Sequence[Found]
 ) -> None:
-    for statement, handle in ((sql.OF_SUBJECTS, subject), (sql.IN_ROLES, role)):
-        handles = [handle(newcomer.content) for newcomer in newcomers]
-        given = json_list({value for value in handles if value})
-        rows_by_handle: dict[str, list[int]] = {}
-        for value, row in all_rows(db, statement, {"room": room.id, "given": given, "limit": vicinity.limit}):
-            rows_by_handle.setdefault(value, []).append(row)
-        for value, rows in zip(handles, found, strict=True):
-            for row in rows_by_handle.get(value, ()):
+    for statement, words in ((sql.OF_SUBJECTS, subject), (sql.IN_ROLES, role)):
+        handles = [handle(words(newcomer.content)) for newcomer in newcomers]
+        given = json_list({number for number in handles if number is not None})
+        alike: dict[int | None, list[int]] = {}
+        for number, row in all_rows(db, statement, {"room": room.id, "given": given, "limit": vicinity.limit}):
+            alike.setdefault(number, []).append(row)
+        for number, rows in zip(handles, found, strict=True):
+            for row in alike.get(number, ()):
                 rows.setdefault(row, None)

@@ -45,8 +45,8 @@ class _Kept(NamedTuple):
     terms: str
     content_hash: str
     content_key: str
-    subject: str | None
-    role: str | None
+    subject: int | None
+    role: int | None
     salt: bytes
     room_fits: int | None
     visibility: str | None
@@ -62,8 +62,8 @@ class _Derived(NamedTuple):
     terms: str
     term_count: int
     content_key: str
-    subject: str | None
-    role: str | None
+    subject: int | None
+    role: int | None
     chars: int
     marks: int
 

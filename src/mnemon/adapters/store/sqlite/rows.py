@@ -62,6 +62,13 @@ def vector_checksum(text_hash: str, vector: bytes) -> str:
     return hashlib.sha256(text_hash.encode("ascii") + vector).hexdigest()
 
 
+def handle(words: str) -> int | None:
+    """Words as a short number to look them up by; None for none. Where two share one, rules still tell them apart."""
+    if not words:
+        return None
+    return int.from_bytes(hashlib.blake2b(words.encode("utf-8"), digest_size=8).digest(), "big", signed=True)
+
+
 def entry_columns(entry: Entry) -> dict[str, Any]:
     """The columns that follow from the entry alone."""
     terms = index_terms(entry)
@@ -89,8 +96,8 @@ def entry_columns(entry: Entry) -> dict[str, Any]:
         "terms": " ".join(terms),
         "content_hash": content_hash(entry.content),
         "content_key": twin_key(entry),
-        "subject": (subject(entry.content) or None) if entry.path is None else None,
-        "role": (role(entry.content) or None) if entry.path is None else None,
+        "subject": handle(subject(entry.content)) if entry.path is None else None,
+        "role": handle(role(entry.content)) if entry.path is None else None,
         "content": entry.content,
         "rest": canonical_json(_rest(entry)),
     }

@@ -70,8 +70,8 @@ CREATE TABLE entries (
     terms TEXT NOT NULL,
     content_hash TEXT NOT NULL,
     content_key TEXT NOT NULL,
-    subject TEXT, -- what it is about and what role it gives: by these, what contradicts it is found
-    role TEXT,
+    subject INTEGER, -- hashes of what it is about and of the role it gives: by these, what contradicts it is found
+    role INTEGER,
     salt BLOB NOT NULL,
     content TEXT NOT NULL,
     rest TEXT NOT NULL
