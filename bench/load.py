@@ -1,7 +1,7 @@
 """A store of a given size, filled by handing entries with vectors to the store itself, and kept if asked.
 
 A folder that was filled holds the store, and in `filled.json` what it holds and how fast that went: the same size is
-not filled again.
+not filled again. A store that another schema filled is refused when it is opened: remove it then.
 """
 
 from __future__ import annotations
