@@ -22,7 +22,7 @@ Floats: TypeAlias = "NDArray[np.float32]"
 _Bytes: TypeAlias = "NDArray[np.int8]"
 
 _WIDTH = 96  # numbers of an image
-_PROBED = 0.2  # of all lists that a search looks into
+_PROBED = 0.1  # of all lists that a search looks into
 _FEWEST = 40  # and no fewer than these
 _SAMPLE = 8_192  # rows that axes and middles are found by
 _ROUNDS = 6  # of moving middles
@@ -80,15 +80,15 @@ def across(query: Floats, columns: Floats) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class Lists:
-    """Rows from `starts[n]` up to `starts[n + 1]` have their middle, as an image, in column n."""
+    """Rows from `starts[n]` up to `starts[n + 1]` have their middle in column n."""
 
     middles: Floats
     starts: Ints
 
-    def spans(self, image: Floats) -> list[tuple[int, int]]:
+    def spans(self, query: Floats) -> list[tuple[int, int]]:
         """Where the rows of the nearest lists are."""
         count = min(self.middles.shape[1], max(_FEWEST, round(_PROBED * self.middles.shape[1])))
-        nearest = np.sort(np.argpartition(-across(image, self.middles), count - 1)[:count])
+        nearest = np.sort(np.argpartition(-across(query, self.middles), count - 1)[:count])
         return list(zip(self.starts[nearest].tolist(), self.starts[nearest + 1].tolist(), strict=True))
 
 
@@ -105,7 +105,7 @@ class Images:
         image = query @ self.axes
         if self.lists is None:
             return leading(across(image, self.columns), count)
-        spans = [span for span in self.lists.spans(image) if span[0] < span[1]]
+        spans = [span for span in self.lists.spans(query) if span[0] < span[1]]
         scores = np.concatenate([across(image, self.columns[:, a:b]) for a, b in spans])
         rows = np.concatenate([np.arange(a, b) for a, b in spans])
         chosen: Ints = rows[leading(scores, count)]
@@ -133,7 +133,7 @@ class Packed:
         if admitted is not None:
             rows = np.flatnonzero(np.isin(self.entries, admitted) & self.alive)
         elif self.images is not None:
-            rows = self.images.likely(query, max(1_500, 8 * limit, round(math.sqrt(len(self.seqs)) * 6)))
+            rows = self.images.likely(query, max(1_500, 8 * limit, round(math.sqrt(len(self.seqs)) * 10)))
             rows = rows[self.alive[rows]]
         else:
             rows = np.flatnonzero(self.alive)
@@ -198,54 +198,54 @@ def imaged(rows: Packed, sizes: Sizes) -> Packed:
         columns[:, at : at + _SAMPLE] = (rows.floats(slice(at, at + _SAMPLE)) @ axes).T
     if total < sizes.lists:
         return replace(rows, images=Images(axes, columns))
-    cells, middles = _clustered(columns, dice)
+    cells, middles = _clustered(rows, dice)
     order = np.argsort(cells, kind="stable")
     starts = np.searchsorted(cells[order], np.arange(middles.shape[1] + 1)).astype(np.int64)
     return replace(rows.only(order), images=Images(axes, columns[:, order], Lists(middles, starts)))
 
 
-def _clustered(columns: Floats, dice: np.random.Generator) -> tuple[Ints, Floats]:
-    """A list for each column, and the middles of the lists: a few large ones first, then each of them taken apart.
+def _clustered(rows: Packed, dice: np.random.Generator) -> tuple[Ints, Floats]:
+    """A list for each row, and the middles of the lists: a few large ones first, then each of them taken apart.
 
     There are about as many lists as rows in each of them.
     """
-    total = columns.shape[1]
+    total = len(rows.seqs)
     branches = max(2, round(total**0.25))
-    coarse = _middles(columns, np.arange(total), branches, dice)
-    large = _assigned(columns, np.arange(total), coarse)
+    coarse = _middles(rows, np.arange(total), branches, dice)
+    large = _assigned(rows, np.arange(total), coarse)
     cells = np.zeros(total, dtype=np.int64)
     middles: list[Floats] = []
     for number in range(branches):
         members = np.flatnonzero(large == number)
         if len(members):
-            fine = _middles(columns, members, branches, dice)
-            cells[members] = _assigned(columns, members, fine) + sum(m.shape[1] for m in middles)
+            fine = _middles(rows, members, branches, dice)
+            cells[members] = _assigned(rows, members, fine) + sum(map(len, middles))
             middles.append(fine)
-    return cells, np.concatenate(middles, axis=1)
+    return cells, np.ascontiguousarray(np.concatenate(middles).T)
 
 
-def _middles(columns: Floats, members: Ints, count: int, dice: np.random.Generator) -> Floats:
+def _middles(rows: Packed, members: Ints, count: int, dice: np.random.Generator) -> Floats:
     count = min(count, len(members))
-    sample = columns[:, np.sort(dice.choice(members, min(len(members), _SAMPLE), replace=False))]
-    middles = sample[:, dice.choice(sample.shape[1], count, replace=False)]
+    sample = rows.floats(np.sort(dice.choice(members, min(len(members), _SAMPLE), replace=False)))
+    middles = sample[dice.choice(len(sample), count, replace=False)]
     for _ in range(_ROUNDS):
         nearest = _nearest(sample, middles)
-        sizes = np.bincount(nearest, minlength=count)
-        sums = np.stack([np.bincount(nearest, row, minlength=count) for row in sample]).astype(np.float32)
+        sizes = np.bincount(nearest, minlength=count)[:, None]
+        sums = (nearest == np.arange(count)[:, None]).astype(np.float32) @ sample
         middles = np.where(sizes > 0, sums / np.maximum(sizes, 1), middles).astype(np.float32)
     return middles
 
 
-def _assigned(columns: Floats, members: Ints, middles: Floats) -> Ints:
+def _assigned(rows: Packed, members: Ints, middles: Floats) -> Ints:
     out = np.empty(len(members), dtype=np.int64)
     for at in range(0, len(members), _SAMPLE):
         some = members[at : at + _SAMPLE]
-        out[at : at + len(some)] = _nearest(columns[:, some], middles)
+        out[at : at + len(some)] = _nearest(rows.floats(some), middles)
     return out
 
 
-def _nearest(columns: Floats, middles: Floats) -> Ints:
-    """For each column the middle at the least distance."""
-    nearness = columns.T @ middles - 0.5 * np.square(middles).sum(axis=0)
+def _nearest(matrix: Floats, middles: Floats) -> Ints:
+    """For each row the middle at the least distance."""
+    nearness = matrix @ middles.T - 0.5 * np.square(middles).sum(axis=1)
     nearest: Ints = np.argmax(nearness, axis=1)
     return nearest
