@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -58,13 +58,33 @@ class Match(NamedTuple):
         return self.fusion.contributions(self.id)
 
 
-def fuse(signals: Sequence[Signal], retrieval: Retrieval) -> dict[str, Match]:
+class Measure(NamedTuple):
+    """What is usual among the scores of a signal, and how far they are from it."""
+
+    mean: float
+    spread: float
+
+
+Measures = Mapping[str, Measure]
+
+
+def measures(signals: Sequence[Signal]) -> Measures:
+    """Of the signals that are compared with one another, over all that any of them found."""
+    compared = [signal for signal in signals if not signal.own_scale]
+    ids = _found(compared)
+    return {signal.name: _measure(signal, ids) for signal in compared}
+
+
+def fuse(signals: Sequence[Signal], retrieval: Retrieval, measured: Measures | None = None) -> dict[str, Match]:
     """Fuse as the spec says. Every id that any signal found is a candidate."""
     ids = _found(signals)
     if not ids:
         return {}
     zscore = retrieval.fusion == "zscore"
-    shares = _standard(signals, ids, retrieval) if zscore else [_rrf(signal, ids, retrieval) for signal in signals]
+    if zscore:
+        shares = _standard(signals, ids, retrieval, measured or measures(signals))
+    else:
+        shares = [_rrf(signal, ids, retrieval) for signal in signals]
     said = [share for signal, share in zip(signals, shares, strict=True) if signal.scores]
     totals = list(map(sum, zip(*said, strict=True)))
     values = _positive(totals) if zscore else _scaled(totals)
@@ -76,7 +96,7 @@ def _found(signals: Sequence[Signal]) -> list[str]:
     return list({id: None for signal in signals for id in signal.scores})
 
 
-def strengths(signals: Sequence[Signal], retrieval: Retrieval) -> dict[str, float]:
+def strengths(signals: Sequence[Signal], retrieval: Retrieval, measured: Measures | None = None) -> dict[str, float]:
     """How well each candidate matches by what it says, before anything beside it is looked at; 0 if not at all."""
     own = [signal for signal in signals if not signal.own_scale]
     ids = _found(own)
@@ -85,7 +105,7 @@ def strengths(signals: Sequence[Signal], retrieval: Retrieval) -> dict[str, floa
     if retrieval.fusion == "rrf":
         ranked = [_rrf(signal, ids, retrieval) for signal in own]
         return dict(zip(ids, _scaled(list(map(sum, zip(*ranked, strict=True)))), strict=True))
-    totals = map(sum, zip(*_standard(own, ids, retrieval), strict=True))
+    totals = map(sum, zip(*_standard(own, ids, retrieval, measured or measures(own)), strict=True))
     return {id: max(0.0, total) for id, total in zip(ids, totals, strict=True)}
 
 
@@ -95,15 +115,15 @@ def _rrf(signal: Signal, ids: Sequence[str], retrieval: Retrieval) -> list[float
     return [weight / (retrieval.rrf_k + ranks[id]) if id in ranks else 0.0 for id in ids]
 
 
-def _standard(signals: Sequence[Signal], ids: Sequence[str], retrieval: Retrieval) -> list[list[float]]:
+def _standard(
+    signals: Sequence[Signal], ids: Sequence[str], retrieval: Retrieval, measured: Measures
+) -> list[list[float]]:
     """Standard scores, weighted, in the order of `ids`; a signal on its own scale counts as it is."""
-    found = _found([signal for signal in signals if not signal.own_scale])
-    compared = ids if len(found) == len(ids) else found
     weights = _weights(signals, retrieval)
     return [
         _as_it_is(signal, weights[signal.name], ids)
         if signal.own_scale
-        else _zscore(signal, weights[signal.name], compared, ids)
+        else _zscore(signal, weights[signal.name], measured[signal.name], ids)
         for signal in signals
     ]
 
@@ -122,20 +142,22 @@ def _weights(signals: Sequence[Signal], retrieval: Retrieval) -> dict[str, float
     return weights
 
 
-def _zscore(signal: Signal, weight: float, compared: Sequence[str], ids: Sequence[str]) -> list[float]:
-    """Standard scores over what was compared. What a signal did not find counts as the least, and a handful of
-    candidates is compared with that, too: of two that hardly differ, neither is far above the other."""
+def _measure(signal: Signal, compared: Sequence[str]) -> Measure:
+    """What a signal did not find counts as the least, and a handful of candidates is compared with that, too: of two
+    that hardly differ, neither is far above the other."""
     find, least = signal.scores.get, signal.least
     values = [find(id, least) for id in compared]
     count = max(FEWEST, len(values))
     missing = count - len(values)
     mean = (sum(values) + least * missing) / count
-    spread = math.sqrt((sum([(v - mean) ** 2 for v in values]) + missing * (least - mean) ** 2) / count)
-    if spread < 1e-9:
+    return Measure(mean, math.sqrt((sum([(v - mean) ** 2 for v in values]) + missing * (least - mean) ** 2) / count))
+
+
+def _zscore(signal: Signal, weight: float, measure: Measure, ids: Sequence[str]) -> list[float]:
+    find, least = signal.scores.get, signal.least
+    if measure.spread < 1e-9:
         return [0.0] * len(ids)
-    scale = weight / spread
-    if compared is ids:
-        return [scale * (v - mean) for v in values]
+    scale, mean = weight / measure.spread, measure.mean
     return [scale * (find(id, least) - mean) for id in ids]
 
 

@@ -18,7 +18,7 @@ from mnemon.ports.embedder import Vector
 from mnemon.ports.store import Filters, Neighbour, Selection, Store
 from mnemon.read import signals, surroundings
 from mnemon.read.asking import is_about_oneself, named_sources, wanted_answer, without_names
-from mnemon.read.fuse import strengths
+from mnemon.read.fuse import Measures, measures, strengths
 from mnemon.read.signals import Signal
 from mnemon.read.times import Span, span
 from mnemon.service.room import Room
@@ -54,6 +54,7 @@ class Found:
     past: dict[str, Entry] = field(default_factory=dict)
     signals: list[Signal] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    measures: Measures | None = None  # of the signals that bring candidates, once all of these have spoken
 
 
 def find(room: Room, asked: Asked) -> Found:
@@ -150,7 +151,8 @@ def _within(filters: Filters, stretch: Span) -> Filters:
 
 def _by_context(room: Room, asked: Asked, found: Found) -> None:
     """What stands beside the best matches, and how much of their strength it borrows."""
-    strong = strengths(found.signals, room.spec.retrieval)
+    found.measures = measures(found.signals)
+    strong = strengths(found.signals, room.spec.retrieval, found.measures)
     lenders = surroundings.lenders(strong, found.cards)
     beside: dict[str, dict[str, int]] = {}
     for store, _ in asked.places if lenders else ():

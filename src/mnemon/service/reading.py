@@ -133,7 +133,7 @@ def search(room: Room, question: Question) -> Search:
         for store, _ in places:
             moment.enter_context(store.snapshot())
         found = find(room, Asked(question.query, terms, places, question.as_of))
-        matches = fuse(found.signals, room.spec.retrieval)
+        matches = fuse(found.signals, room.spec.retrieval, found.measures)
         limit = _limit(room, question)
         reach = max(LEADERS, 4 * limit)
         uses = _uses(room, [found.cards[id] for id in leaders(matches, reach)])
