@@ -17,7 +17,7 @@ from mnemon.adapters.store.sqlite.packed import Sizes
 from mnemon.model.entry import Entry, Scope
 from mnemon.model.values import State
 from mnemon.ports.embedder import EmbeddingModel, Vector
-from mnemon.ports.store import DropEntry, Embedding, Filters, SaveEmbedding, SaveEntry, Selection
+from mnemon.ports.store import DropEntry, Embedding, Filters, Newcomer, SaveEmbedding, SaveEntry, Selection, Vicinity
 from tests.helpers.stores import MODEL, OPEN, OTHER_MODEL, commit, entry, move, put, stored, vector_of
 
 
@@ -176,6 +176,32 @@ def test_what_a_filter_admits_is_looked_at_whole(tmp_path: Path) -> None:
     for query in likeness(3, seed=5):
         assert {n.id for n in store.nearest(selection, WIDE, query, 10)} == {e.id for e in rare}
     store.close()
+
+
+def test_a_batch_finds_in_a_packed_room_what_it_finds_in_another(tmp_path: Path) -> None:
+    """W5: who is about to be stored hears of the same neighbours, though the room is packed, a part of it gone and a
+    part of it new; and with the same cosines."""
+    rows = sparse(500)
+    stores = [filled(tmp_path / name, sizes, rows) for name, sizes in (("packed", SMALL), ("plain", Sizes()))]
+    newcomers = [Newcomer(f"nobody said {n}", row) for n, row in enumerate(sparse(40, like=rows[:40]))]
+    heard = []
+    for store in stores:
+        store.near(Vicinity(OPEN.scopes[0], "shared", WIDE, 0.8, 12), newcomers)
+        (gone, _), *_ = asked(store, rows[3], exact=True)
+        commit(store, DropEntry(gone, 1, "gone"), put(entry("new"), rows[4], WIDE))
+        found = store.near(Vicinity(OPEN.scopes[0], "shared", WIDE, 0.8, 12), newcomers)
+        heard.append([[(n.entry.content, round(n.cosine or 0, 4)) for n in those] for those in found])
+        store.close()
+    assert heard[0] == heard[1]
+    assert sum(map(len, heard[0])) >= 40
+
+
+def sparse(count: int, like: Vector | None = None) -> Vector:
+    """Directions with nothing in common; or near to those given."""
+    drawn = np.random.default_rng(count).standard_normal((count, WIDE.dimensions))
+    drawn = drawn if like is None else like * WIDE.dimensions**0.5 + 0.2 * drawn
+    unit: Vector = (drawn / np.linalg.norm(drawn, axis=1, keepdims=True)).astype(np.float32)
+    return unit
 
 
 def test_packed_rooms_do_not_mix(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from mnemon.model.values import Visibility
 from mnemon.ports.embedder import EmbeddingModel, Vector
 from mnemon.ports.store import Near, Newcomer, Vicinity
 
+_ROUNDED = 0.005  # by how much packing may change a cosine
 _MANY = 8  # newcomers for which sketches of a whole room are worth making
 
 Found = dict[int, float | None]  # cosines by row, None where only words matched
@@ -92,23 +93,39 @@ def _by_vector(
         return
     queries = _unit([newcomers[place].vector for place in asked])
     where = Where(room.id, number, model.dimensions, room.removals, room.size)
-    close, block = None, None
-    if len(asked) >= _MANY:
-        shelf = vectors.cache.shelf(db, where)
-        if shelf.packed is None:
-            block = shelf.rows
-            close = vectors.sketches.close(where.place, block, queries, vicinity.floor)
-    if close is None or block is None:
-        for place, query in zip(asked, queries, strict=True):
+    close = _close(db, vectors, where, queries, vicinity.floor) if len(asked) >= _MANY else None
+    for number, (place, query) in enumerate(zip(asked, queries, strict=True)):
+        if close is None:
             best = vectors.cache.nearest(db, where, query, vicinity.limit)
-            found[place].update((row, cosine) for cosine, row in best if cosine >= vicinity.floor)
-        return
-    by_query: dict[int, list[tuple[float, int]]] = {}
-    for query_number, row, cosine in close:
-        by_query.setdefault(query_number, []).append((cosine, int(block.entries[row])))
-    for query_number, pairs in by_query.items():
-        best = sorted(pairs, reverse=True)[: vicinity.limit]
-        found[asked[query_number]].update((row, cosine) for cosine, row in best)
+        else:
+            best = sorted(close.get(number, ()), reverse=True)[: vicinity.limit]
+        found[place].update((row, cosine) for cosine, row in best if cosine >= vicinity.floor)
+
+
+def _close(
+    db: apsw.Connection, vectors: Vectors, where: Where, queries: Vector, floor: float
+) -> dict[int, list[tuple[float, int]]] | None:
+    """By the number of a query, the rows that reach the floor; None where sketches cannot tell."""
+    shelf = vectors.cache.shelf(db, where)
+    near = vectors.sketches.close((*where.place, 0), shelf.rows, queries, floor)
+    if near is None:
+        return None
+    found: dict[int, list[tuple[float, int]]] = {}
+    for query, row, cosine in near:
+        found.setdefault(query, []).append((cosine, int(shelf.rows.entries[row])))
+    if shelf.packed is None:
+        return found
+    packed = vectors.sketches.close((*where.place, 1), shelf.packed, queries, floor - _ROUNDED)
+    if packed is None:
+        return None
+    alive = [pair for pair in packed if shelf.packed.alive[pair.row]]
+    rows = vectors.cache.rows(db, np.unique(shelf.packed.seqs[[pair.row for pair in alive]]), where.dimensions)
+    places = {seq: place for place, seq in enumerate(rows.seqs.tolist())}
+    for query, row, _ in alive:
+        place = places[int(shelf.packed.seqs[row])]
+        cosine = float(np.clip(rows.columns[:, place] @ queries[query], -1.0, 1.0))
+        found.setdefault(query, []).append((cosine, int(rows.entries[place])))
+    return found
 
 
 def _unit(vectors: Sequence[Vector | None]) -> Vector:

@@ -75,8 +75,12 @@ def find(db: apsw.Connection, selection: Selection, limit: int, after: str | Non
     before = _NEWER_THAN_ALL if after is None else _mark(db, after)
     bindings = filter_bindings(selection.filters) | {"before": before[0], "before_row": before[1], "limit": limit}
     newest: list[Row] = []
+    statement = sql.NEWEST
+    if len(selection.filters.kinds) == 1:
+        (kind,) = selection.filters.kinds
+        statement, bindings = sql.NEWEST_OF_KIND, bindings | {"kind": str(kind)}
     for room in _rooms(db, selection):
-        newest += all_rows(db, sql.NEWEST, bindings | {"partition": room.id})
+        newest += all_rows(db, statement, bindings | {"partition": room.id})
     page = sorted(newest, reverse=True)[:limit]
     return [entry_of(row) for row in all_rows(db, sql.ENTRIES_BY_ROW, (json_list(rowid for _, rowid in page),))]
 

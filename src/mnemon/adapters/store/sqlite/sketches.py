@@ -8,9 +8,8 @@ the vectors themselves compared, so what is found is exact, and what is missed h
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
-from mnemon.adapters.store.sqlite.vectors import Block
 from mnemon.model.arrays import np
 
 if TYPE_CHECKING:
@@ -26,8 +25,19 @@ _CROWD = 64  # rows for one query, by when comparing one after the other is as c
 _ALONE = 262_144  # multiplications up to which the library for products stays on the calling thread
 
 
+_PIECE = 8_192  # rows that are sketched at a time
+
+
+class Rows(Protocol):
+    """Vectors of length one, packed or as they are."""
+
+    @property
+    def seqs(self) -> _Ints: ...
+    def floats(self, rows: _Ints | slice) -> _Floats: ...
+
+
 class Close(NamedTuple):
-    """One close pair: the number of the query, the row of the block, the cosine."""
+    """One close pair: the number of the query, the row among those asked, the cosine."""
 
     query: int
     row: int
@@ -42,38 +52,40 @@ class _Sketch(NamedTuple):
 
 
 class Sketches:
-    """Sketches by block, kept in step with it; the last few blocks that were asked about."""
+    """Sketches by place, kept in step with the vectors there; of the last few places that were asked about."""
 
     def __init__(self, most: int = 8) -> None:
         self._most = most
         self._lock = threading.Lock()
-        self._kept: dict[tuple[int, int], _Sketch] = {}
+        self._kept: dict[tuple[int, ...], _Sketch] = {}
 
-    def close(self, place: tuple[int, int], block: Block, queries: _Floats, floor: float) -> list[Close] | None:
-        """The pairs that reach the floor; queries are of length one, as the block's rows are.
+    def close(self, place: tuple[int, ...], given: Rows, queries: _Floats, floor: float) -> list[Close] | None:
+        """The pairs that reach the floor; queries are of length one, as the rows are.
 
         None where sketches tell too little: the floor is low, or all vectors are much alike.
         """
         likely = floor - _MARGIN * (1 - min(floor, 1.0) ** 2) / WIDTH**0.5
         if likely < _TELLING:
             return None
-        asked, rows = _reaching(_sketched(queries), self._of(place, block).rows, likely)
+        asked, rows = _reaching(_sketched(queries), self._of(place, given).rows, likely)
         if len(asked) > _CROWD * len(queries):
             return None
-        cosines = np.clip(np.einsum("ij,ij->i", queries[asked], block.matrix[rows]), -1.0, 1.0)
+        cosines = np.clip(np.einsum("ij,ij->i", queries[asked], given.floats(rows)), -1.0, 1.0)
         kept = cosines >= floor
         return [
             Close(*pair) for pair in zip(asked[kept].tolist(), rows[kept].tolist(), cosines[kept].tolist(), strict=True)
         ]
 
-    def _of(self, place: tuple[int, int], block: Block) -> _Sketch:
+    def _of(self, place: tuple[int, ...], given: Rows) -> _Sketch:
         with self._lock:
             known = self._kept.pop(place, None)
-            size = 0 if known is None else len(known.seqs)
-            if known is None or size > len(block.seqs) or not np.array_equal(known.seqs, block.seqs[:size]):
-                known = _Sketch(block.seqs.copy(), _sketched(block.matrix))
-            elif size < len(block.seqs):
-                known = _Sketch(block.seqs.copy(), _appended(known.rows, _sketched(block.matrix[size:])))
+            size, total = 0 if known is None else len(known.seqs), len(given.seqs)
+            if known is None or size > total or not np.array_equal(known.seqs, given.seqs[:size]):
+                known, size = _Sketch(given.seqs[:0], np.empty((0, WIDTH), dtype=np.float32)), 0
+            rows = known.rows
+            for at in range(size, total, _PIECE):
+                rows = _appended(rows, _sketched(given.floats(slice(at, min(total, at + _PIECE)))))
+            known = _Sketch(given.seqs.copy(), rows) if size < total else known
             while len(self._kept) >= self._most:
                 self._kept.pop(next(iter(self._kept)))
             self._kept[place] = known

@@ -52,10 +52,9 @@ class Block:
     def bytes(self) -> int:
         return sum((a if a.base is None else a.base).nbytes for a in (self.columns, self.seqs, self.entries))
 
-    @property
-    def matrix(self) -> Floats:
-        """A row for each vector; a view."""
-        return self.columns.T
+    def floats(self, rows: Ints | slice) -> Floats:
+        """A row for each of these vectors."""
+        return np.ascontiguousarray(self.columns[:, rows].T)
 
     def near(self, query: Floats, limit: int, admitted: Ints | None) -> Found:
         """The best rows by their exact cosines."""
@@ -108,7 +107,7 @@ class Shelf:
         return self.pack(sizes) if len(self.rows.seqs) > longest else self
 
     def pack(self, sizes: Sizes) -> Shelf:
-        fresh = packed(self.rows.seqs, self.rows.entries, np.ascontiguousarray(self.rows.matrix))
+        fresh = packed(self.rows.seqs, self.rows.entries, self.rows.floats(slice(None)))
         whole = joined([fresh] if self.packed is None else [self.packed, fresh])
         return replace(self, rows=_none(self.rows.columns.shape[0]), packed=imaged(whole, sizes))
 
@@ -222,8 +221,13 @@ class VectorCache:
 
     def _compared(self, db: apsw.Connection, found: Found, query: Floats, dimensions: int) -> Found:
         """The same rows by their vectors as they are."""
-        seqs, entries, matrix = _load(all_rows(db, self._sql.by_seq, (json_list(found.seqs.tolist()),)), dimensions)
-        return Found(np.clip(across(query, matrix.T), -1.0, 1.0), entries, seqs)
+        rows = self.rows(db, found.seqs, dimensions)
+        return Found(np.clip(across(query, rows.columns), -1.0, 1.0), rows.entries, rows.seqs)
+
+    def rows(self, db: apsw.Connection, seqs: Ints, dimensions: int) -> Block:
+        """Vectors by seq, as they are in the database."""
+        found = all_rows(db, self._sql.by_seq, (json_list(seqs.tolist()),))
+        return _none(dimensions).plus(*_load(found, dimensions))
 
     def shelf(self, db: apsw.Connection, where: Where) -> Shelf:
         """The shelf as of the read transaction that `db` is in."""

@@ -81,6 +81,7 @@ CREATE UNIQUE INDEX entries_twin ON entries (scope_id, owner, content_key) WHERE
 CREATE INDEX entries_subject ON entries (partition_id, subject) WHERE subject IS NOT NULL;
 CREATE INDEX entries_role ON entries (partition_id, role) WHERE role IS NOT NULL;
 CREATE INDEX entries_newest ON entries (partition_id, created_at, rowid);
+CREATE INDEX entries_of_kind ON entries (partition_id, kind, created_at, rowid);
 CREATE INDEX entries_replaced ON entries (CASE WHEN json_valid(rest) THEN json_extract(rest, '$.superseded_by') END)
 WHERE CASE WHEN json_valid(rest) THEN json_extract(rest, '$.superseded_by') END IS NOT NULL;
 
