@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from threading import Thread
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from mnemon.adapters.store import rules
 from mnemon.adapters.store.memory import MemoryStore
 from mnemon.adapters.store.sqlite import SqliteStore
-from mnemon.model.entry import Category, Entry, Scope
+from mnemon.model.card import Use, card_of
+from mnemon.model.entry import DISPOSITION, EXEMPT, Category, Entry, Scope
 from mnemon.model.errors import InvalidInput
 from mnemon.model.ids import new_id
+from mnemon.model.moments import micros
 from mnemon.model.text import content_key
 from mnemon.model.text import terms as terms_of
 from mnemon.model.values import SHARED, Curator, Kind, Lifetime, State, Visibility
@@ -418,3 +422,51 @@ def test_neighbours_are_looked_for_nearby(store: Store) -> None:
     first, last = entry("first turn", conversation="c"), entry("last turn", conversation="c")
     commit(store, put(first), *(put(entry(f"note {n}")) for n in range(20)), put(last))
     assert store.beside([first.id, last.id], 2) == {}
+
+
+def test_a_word_that_is_everywhere_is_bounded_and_counted_rightly(store: Store) -> None:
+    """R1, R10: of a word that thousands of entries hold, the newest are looked at; how often each holds it is exact."""
+    many = rules.POSTING_BUDGET + 40
+    commit(store, *(put(entry(f"harbour {'harbour ' * (n % 3)}{n}")) for n in range(many)))
+    found = store.keyword(OPEN, ("harbour",), 20)
+    assert found.frequencies == (many,)
+    assert len(found.rows) == 20
+    texts = store.texts([row.id for row in found.rows])
+    assert [row.counts for row in found.rows] == [(texts[row.id].count("harbour"),) for row in found.rows]
+
+
+def test_a_card_says_of_an_entry_what_ranking_asks(store: Store) -> None:
+    """R2, D1: cards follow from entries, for those that are there and that a filter admits; so do texts and uses."""
+    made = [
+        entry("plain"),
+        entry("  \n ", path="notes/blank.md"),
+        entry("kept", metadata={DISPOSITION: EXEMPT}, tags=("b", "a"), category=Category("tools", 0.5, "1")),
+        entry("said", kind=Kind.EPISODIC, conversation="c", scope=ROOM, valid_at=later(-5), invalid_at=later(5)),
+    ]
+    commit(store, *map(put, made))
+    commit(store, move(stored(store, made[0]), State.STALE))
+    ids = [e.id for e in made]
+    found = store.entries(ids)
+    assert store.cards([*ids, new_id()]) == {id: card_of(e) for id, e in found.items()}
+    assert list(store.cards(ids, Filters(kinds=frozenset({Kind.EPISODIC})))) == [made[3].id]
+    assert store.cards(ids, Filters(filed=True)) == {made[1].id: card_of(found[made[1].id])}
+    assert store.texts([*ids, new_id()]) == {e.id: e.content for e in made}
+    store.touch(ids[:2], later(9))
+    store.touch(ids[:1], later(10))
+    assert store.uses(ids) == {ids[0]: Use(2, micros(later(10))), ids[1]: Use(1, micros(later(9)))}
+
+
+def test_a_snapshot_is_one_moment(store: Store) -> None:
+    """R2, T22: what another thread commits meanwhile is not in it, and is seen right after it."""
+    e = entry("before")
+    commit(store, put(e))
+    writer = Thread(target=lambda: commit(store, change(stored(store, e), content="after, and longer")))
+    with store.snapshot():
+        seen = (store.cards([e.id]), store.entries([e.id]))
+        writer.start()
+        assert (store.cards([e.id]), store.entries([e.id])) == seen
+        with store.snapshot():
+            assert store.texts([e.id]) == {e.id: "before"}
+    writer.join()
+    assert store.texts([e.id]) == {e.id: "after, and longer"}
+    assert store.cards([e.id])[e.id].chars == len("after, and longer")

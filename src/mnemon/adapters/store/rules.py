@@ -61,8 +61,8 @@ def rarity(size: int, frequency: int) -> float:
     return math.log(1 + (size - frequency + 0.5) / (frequency + 0.5))
 
 
-def saturated(count: int) -> float:
-    """How much more several occurrences say than one, which says 1."""
+def saturated(count: Any) -> Any:
+    """How much more several occurrences say than one, which says 1. Of a number, or of an array of them."""
     return count * (_K1 + 1) / (count + _K1)
 
 

@@ -14,10 +14,10 @@ _DENSE = 200_000  # rows up to which a sum for each of them is sooner made than 
 
 
 class Postings:
-    """The rows that hold a term, with how often they do."""
+    """The rows that hold a term, with how often they do; or of a term that too many hold, the newest of them."""
 
-    def __init__(self, counts: Mapping[int, int]) -> None:
-        self.counts = counts
+    def __init__(self, counts: Mapping[int, int], *, whole: bool = True) -> None:
+        self.counts, self.whole = counts, whole
 
     @cached_property
     def rows(self) -> Any:
@@ -25,7 +25,7 @@ class Postings:
 
     @cached_property
     def shares(self) -> Any:
-        return np.array([rules.saturated(count) for count in self.counts.values()])
+        return rules.saturated(np.fromiter(self.counts.values(), dtype=np.float64, count=len(self.counts)))
 
 
 def best(postings: Mapping[str, Sequence[Postings]], weights: Mapping[str, float], limit: int) -> list[int]:

@@ -135,7 +135,7 @@ def _postings(db: apsw.Connection, room: _Room, term: str) -> Postings:
     if word not in answers:
         if known(db).of("frequencies").get(word, 0) > rules.POSTING_BUDGET:
             found = one_value(db, sql.NEWEST_POSTINGS, (f'"{word}"', rules.POSTING_BUDGET))
-            answers[word] = Postings(dict.fromkeys(json.loads(found), 1))
+            answers[word] = Postings(dict.fromkeys(json.loads(found), 1), whole=False)
         else:
             answers[word] = Postings(Counter(json.loads(one_value(db, sql.POSTINGS, (word,)))))
     rows: Postings = answers[word]
@@ -163,15 +163,14 @@ def _term_rows(
     rowids: Sequence[int], rows: Mapping[int, Row], terms: Sequence[str], postings: Mapping[str, Sequence[Postings]]
 ) -> tuple[TermRow, ...]:
     """What is counted already is taken from there; words that were too common to look for are counted in the text."""
-    counted = [postings.get(term) for term in terms]
+    whole = {term: those for term, those in postings.items() if all(rows.whole for rows in those)}
+    counted = [(term, whole.get(term)) for term in terms]
+    all_counted = len(whole) == len(terms)
     found = []
     for rowid in rowids:
         _, id, text, length = rows[rowid]
-        if None in counted:
-            words = text.split(" ")
-            counts = [words.count(term) for term in terms]
-        else:
-            counts = [occurrences(rowid, those) for those in counted if those]
+        words = () if all_counted else text.split(" ")
+        counts = [words.count(term) if those is None else occurrences(rowid, those) for term, those in counted]
         found.append(TermRow(id, tuple(counts), length))
     return tuple(found)
 
