@@ -7,7 +7,6 @@ comes out once more, with the vectors themselves, so that the cosines in an answ
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -26,6 +25,8 @@ _PROBED = 0.1  # of all lists that a search looks into
 _FEWEST = 40  # and no fewer than these
 _SAMPLE = 8_192  # rows that axes and middles are found by
 _ROUNDS = 6  # of moving middles
+_STRIDE = 16  # of scores, one is looked at to guess where the best begin
+_MANY = 8  # times what is wanted, from which on a guess pays
 _ALONE = 262_144  # multiplications up to which a product stays on one core: waiting for others costs more than it gains
 
 
@@ -66,7 +67,17 @@ def leading(scores: Floats, limit: int) -> Ints:
     """Places of everything that reaches the last of so many, so that a tie is not decided by position."""
     if limit >= len(scores):
         return np.arange(len(scores))
-    return np.flatnonzero(scores >= np.partition(scores, len(scores) - limit)[len(scores) - limit])
+    places = None
+    if len(scores) > _MANY * limit:
+        # A floor that a sample says more than enough reach: only those need to be put in order.
+        sample = scores[::_STRIDE]
+        rank = len(sample) - min(len(sample), 2 * limit // _STRIDE + 16)
+        places = np.flatnonzero(scores >= np.partition(sample, rank)[rank])
+        if len(places) < limit:
+            places = None
+    among = scores if places is None else scores[places]
+    found = np.flatnonzero(among >= np.partition(among, len(among) - limit)[len(among) - limit])
+    return found if places is None else places[found]
 
 
 def across(query: Floats, columns: Floats) -> Floats:
@@ -133,7 +144,7 @@ class Packed:
         if admitted is not None:
             rows = np.flatnonzero(np.isin(self.entries, admitted) & self.alive)
         elif self.images is not None:
-            rows = self.images.likely(query, max(1_500, 8 * limit, round(math.sqrt(len(self.seqs)) * 10)))
+            rows = self.images.likely(query, max(1_500, 8 * limit, len(self.seqs) // 100))
             rows = rows[self.alive[rows]]
         else:
             rows = np.flatnonzero(self.alive)

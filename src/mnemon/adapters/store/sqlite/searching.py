@@ -92,6 +92,28 @@ def _mark(db: apsw.Connection, id: str) -> tuple[int, int]:
     return row[0], row[1]
 
 
+# What was matched
+
+
+class _Matched(NamedTuple):
+    """A row with its terms, and how many these are."""
+
+    id: str
+    terms: str
+    length: int
+
+
+def _matched(db: apsw.Connection, rowids: Sequence[int]) -> Mapping[int, _Matched]:
+    """Rows by their number. Whoever matches a row asks for its card next, so that is learned on the way."""
+    answers, cards = known(db).of("matched"), known(db).of("cards")
+    unknown = [rowid for rowid in rowids if rowid not in answers]
+    rows = all_rows(db, sql.MATCHED, (json_list(unknown),)) if unknown else []
+    fresh = {rowid: _Matched(row[0], terms, length) for row in rows for rowid, terms, length in (row[-3:],)}
+    cards.update(_cards(db, [row[:-3] for row in rows]))
+    answers.update((rowid, row) for rowid, row in fresh.items() if len(row.terms) <= _SHORT)
+    return {rowid: fresh[rowid] if rowid in fresh else answers[rowid] for rowid in rowids}
+
+
 # By keyword
 
 
@@ -110,9 +132,9 @@ def keyword(db: apsw.Connection, selection: Selection, terms: Sequence[str], lim
         rowids = _filtered(db, rooms, list(used), selection, some)
     else:
         rowids = best(postings, used, some)
-    rows = _rows(db, rowids)
+    rows = _matched(db, rowids)
     if len(rowids) > limit:
-        rowids = shortest(rowids, [rows[rowid][3] * size / total for rowid in rowids], postings, used, limit)
+        rowids = shortest(rowids, [rows[rowid].length * size / total for rowid in rowids], postings, used, limit)
     return KeywordMatches(size, total, frequencies, _term_rows(rowids, rows, terms, postings))
 
 
@@ -150,17 +172,11 @@ def _filtered(
     return [rowid for (rowid,) in all_rows(db, sql.MATCHES_FILTERED, bindings | filter_bindings(selection.filters))]
 
 
-def _rows(db: apsw.Connection, rowids: Sequence[int]) -> Mapping[int, Row]:
-    """Rows with their id, their terms and how many these are."""
-    answers = known(db).of("terms")
-    unknown = [rowid for rowid in rowids if rowid not in answers]
-    fresh = {row[0]: row for row in all_rows(db, sql.TERMS, (json_list(unknown),))} if unknown else {}
-    answers.update((rowid, row) for rowid, row in fresh.items() if len(row[2]) <= _SHORT)
-    return {rowid: fresh[rowid] if rowid in fresh else answers[rowid] for rowid in rowids}
-
-
 def _term_rows(
-    rowids: Sequence[int], rows: Mapping[int, Row], terms: Sequence[str], postings: Mapping[str, Sequence[Postings]]
+    rowids: Sequence[int],
+    rows: Mapping[int, _Matched],
+    terms: Sequence[str],
+    postings: Mapping[str, Sequence[Postings]],
 ) -> tuple[TermRow, ...]:
     """What is counted already is taken from there; words that were too common to look for are counted in the text."""
     whole = {term: those for term, those in postings.items() if all(rows.whole for rows in those)}
@@ -168,7 +184,7 @@ def _term_rows(
     all_counted = len(whole) == len(terms)
     found = []
     for rowid in rowids:
-        _, id, text, length = rows[rowid]
+        id, text, length = rows[rowid]
         words = () if all_counted else text.split(" ")
         counts = [words.count(term) if those is None else occurrences(rowid, those) for term, those in counted]
         found.append(TermRow(id, tuple(counts), length))
@@ -215,11 +231,8 @@ def nearest(
         admitted = _admitted(db, room.id, selection) if selection.filters else None
         best += cache.nearest(db, where, query, limit, admitted, exact=exact)
     best.sort(reverse=True)
-    ids = known(db).of("ids")
-    unknown = [rowid for _, rowid in best[:limit] if rowid not in ids]
-    if unknown:
-        ids.update(all_rows(db, sql.IDS, (json_list(unknown),)))
-    return [Neighbour(ids[rowid], cosine) for cosine, rowid in best[:limit]]
+    rows = _matched(db, [rowid for _, rowid in best[:limit]])
+    return [Neighbour(rows[rowid].id, cosine) for cosine, rowid in best[:limit]]
 
 
 def _admitted(db: apsw.Connection, room: int, selection: Selection) -> Ints:

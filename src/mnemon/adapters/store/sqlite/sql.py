@@ -86,11 +86,17 @@ SELECT e.id, s.tier, s.anchor, e.owner, e.state, e.kind, e.category, e.source, e
 FROM entries AS e JOIN scopes AS s ON s.id = e.scope_id
 """
 ENTRIES = _ENTRY + "WHERE e.id IN (SELECT value FROM json_each(?))"
-CARDS = """
+_CARD = """
 SELECT e.id, e.partition_id, e.kind, e.state, e.source, e.tags, e.category, e.conversation, e.importance,
     e.created_at, e.confirmed_at, e.valid_at, e.invalid_at, e.chars, e.marks
-FROM entries AS e WHERE e.id IN (SELECT value FROM json_each(:ids))
 """
+CARDS = _CARD + "FROM entries AS e WHERE e.id IN (SELECT value FROM json_each(:ids))"
+MATCHED = (
+    _CARD
+    + """
+    , e.rowid, e.terms, e.term_count FROM entries AS e WHERE e.rowid IN (SELECT value FROM json_each(?))
+"""
+)
 TEXTS = "SELECT id, content FROM entries WHERE id IN (SELECT value FROM json_each(?))"
 SCOPES = "SELECT p.id, s.tier, s.anchor FROM partitions AS p JOIN scopes AS s ON s.id = p.scope_id"
 STAMPS = "SELECT id, version FROM entries WHERE id IN (SELECT value FROM json_each(?))"
@@ -217,7 +223,6 @@ MATCHES_FILTERED = (
     + _FILTERS
     + "ORDER BY f.rank, f.rowid DESC LIMIT :limit"
 )
-TERMS = "SELECT rowid, id, terms, term_count FROM entries WHERE rowid IN (SELECT value FROM json_each(?))"
 
 # What a new text may repeat or contradict
 
@@ -265,7 +270,6 @@ VECTORS = """
 SELECT e.id, v.vector FROM entries AS e JOIN vectors AS v ON v.entry = e.rowid
 WHERE e.id IN (SELECT value FROM json_each(?)) AND v.model_id = ?
 """
-IDS = "SELECT rowid, id FROM entries WHERE rowid IN (SELECT value FROM json_each(?))"
 UNEMBEDDED = """
 SELECT e.id, e.version, e.content FROM entries AS e
 WHERE e.state IN ('active', 'stale', 'held')
