@@ -18,6 +18,7 @@ from mnemon.model.entry import Entry, Scope
 from mnemon.model.values import State
 from mnemon.ports.embedder import EmbeddingModel, Vector
 from mnemon.ports.store import DropEntry, Embedding, Filters, Newcomer, SaveEmbedding, SaveEntry, Selection, Vicinity
+from tests.helpers.processes import finish, fork
 from tests.helpers.stores import MODEL, OPEN, OTHER_MODEL, commit, entry, move, put, stored, vector_of
 
 
@@ -151,6 +152,25 @@ def test_a_packed_room_follows_what_is_written_and_removed(tmp_path: Path) -> No
     commit(store, SaveEmbedding(fresh.id, 1, Embedding(WIDE, -rows[5])))
     assert fresh.id not in dict(asked(store, rows[5]))
     assert asked(store, rows[5]) == asked(store, rows[5], exact=True)
+    store.close()
+
+
+def test_what_another_process_writes_into_a_packed_room_is_found_next(tmp_path: Path) -> None:
+    """T03, T22: the next search sees it, though this process has the room packed in memory."""
+    rows, fresh = likeness(600), entry("of another process")
+    store = filled(tmp_path / "store", LISTS, rows)
+    for query in rows[:3]:
+        asked(store, query)
+    (nearest, _), *_ = asked(store, rows[9])
+
+    def write() -> None:
+        other = SqliteStore(tmp_path / "store", role="workspace", create=False)
+        commit(other, DropEntry(nearest, 1, "gone"), put(fresh, rows[9], WIDE))
+        other.close()
+
+    assert finish(fork(write)) == 0
+    assert asked(store, rows[9])[0] == (fresh.id, 1.0)
+    assert nearest not in dict(asked(store, rows[9]))
     store.close()
 
 

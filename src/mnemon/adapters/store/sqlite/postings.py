@@ -30,8 +30,10 @@ class Postings:
 
 def best(postings: Mapping[str, Sequence[Postings]], weights: Mapping[str, float], limit: int) -> list[int]:
     """The rows with the most of the asked words, rare ones counting more; among equals the newer."""
-    if at_hand():
-        return _by_arrays(postings, weights, limit)
+    return (by_arrays if at_hand() else by_hand)(postings, weights, limit)
+
+
+def by_hand(postings: Mapping[str, Sequence[Postings]], weights: Mapping[str, float], limit: int) -> list[int]:
     scores: dict[int, float] = {}
     for term, weight in weights.items():
         for rows in postings[term]:
@@ -43,7 +45,7 @@ def best(postings: Mapping[str, Sequence[Postings]], weights: Mapping[str, float
     return sorted(scores, key=lambda rowid: (scores[rowid], rowid), reverse=True)[:limit]
 
 
-def _by_arrays(postings: Mapping[str, Sequence[Postings]], weights: Mapping[str, float], limit: int) -> list[int]:
+def by_arrays(postings: Mapping[str, Sequence[Postings]], weights: Mapping[str, float], limit: int) -> list[int]:
     """The same sums in the same order."""
     held = [(rows, weight) for term, weight in weights.items() for rows in postings[term] if rows.counts]
     if not held:

@@ -1,0 +1,40 @@
+"""Adding up postings: by hand where numpy is not loaded, by arrays where it is, and the same either way."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from mnemon.adapters.store.sqlite.postings import Postings, by_arrays, by_hand, occurrences, shortest
+
+
+def drawn(seed: int, rows: int, far: int) -> tuple[dict[str, list[Postings]], dict[str, float]]:
+    dice = random.Random(seed)
+    postings = {}
+    for term in "abcde"[: dice.randint(1, 5)]:
+        counts = {1 + far * dice.randrange(rows): dice.choice((1, 1, 1, 2, 5)) for _ in range(dice.randrange(rows))}
+        postings[term] = [Postings(counts), Postings({-row: count for row, count in counts.items() if row % 7 == 0})]
+    return postings, {term: dice.uniform(0.1, 9.0) for term in postings}
+
+
+@pytest.mark.parametrize("far", [1, 1000], ids=["dense", "scattered"])
+@pytest.mark.parametrize("seed", range(40))
+def test_arrays_find_what_a_loop_finds(seed: int, far: int) -> None:
+    """R1: which rows are the best does not depend on how they were added up."""
+    postings, weights = drawn(seed, 300, far)
+    for limit in (1, 7, 60, 1000):
+        assert by_arrays(postings, weights, limit) == by_hand(postings, weights, limit)
+
+
+def test_equals_are_in_order_of_age() -> None:
+    """R2: of rows that hold the same words, the newer come first."""
+    postings = {"a": [Postings({3: 1, 9: 1, 5: 1})]}
+    assert by_hand(postings, {"a": 1.0}, 2) == by_arrays(postings, {"a": 1.0}, 2) == [9, 5]
+
+
+def test_the_shorter_of_two_stays() -> None:
+    """R1: now that lengths are known, a long row gives way to a short one with the same words."""
+    postings = {"a": [Postings({1: 1, 2: 1, 3: 2})]}
+    assert shortest([3, 1, 2], [1.0, 4.0, 0.5], postings, {"a": 1.0}, 2) == [3, 2]
+    assert occurrences(3, postings["a"]) == 2
