@@ -361,3 +361,13 @@ def test_of_two_that_hardly_differ_neither_is_far_above() -> None:
     retrieval = load_preset("default").retrieval
     found = fuse([Signal("keyword", {"a": 2.0, "b": 1.98})], retrieval)
     assert found["b"].value > 0.9
+
+
+def test_standing_is_weighed_among_the_leaders() -> None:
+    """R2, D5: behind the best matches it is the match that counts, however important an entry is."""
+    entries = {f"{n:02}": with_id(f"{n:02}", make_entry(f"fact {n}", importance=n / 30)) for n in range(30)}
+    matches = matched(**{id: 1.0 - int(id) / 1000 for id in entries})
+    spec = load_preset("default")
+    assert rank(entries, matches, given_by(spec))[0].id == "29"
+    few = rank(entries, matches, replace(given_by(spec), reach=10))
+    assert [hit.id for hit in few] == [f"{n:02}" for n in (*range(9, -1, -1), *range(10, 30))]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from datetime import datetime
@@ -23,6 +24,7 @@ from mnemon.read.fuse import Match
 from mnemon.spec.types import MemorySpec
 
 LEADERS = 60  # candidates that are weighed by importance, age and use, at least
+EVERYONE = sys.maxsize
 AHEAD = 8  # entries that are read at once when somebody walks through hits
 
 
@@ -83,7 +85,7 @@ class Ranking:
     spec: MemorySpec
     now: datetime
     uses: Mapping[str, Use]
-    reach: int = LEADERS
+    reach: int = EVERYONE
     closed: Mapping[str, datetime] = field(default_factory=dict)
     vectors: Mapping[str, Vector] = field(default_factory=dict)
 

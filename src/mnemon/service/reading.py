@@ -18,7 +18,7 @@ from mnemon.ports.embedder import Vector
 from mnemon.ports.store import Filters, Selection, Store, Verdict
 from mnemon.read.asking import choose_profile, query_terms
 from mnemon.read.fuse import fuse
-from mnemon.read.rank import LEADERS, Hit, Ranked, Ranking, drop_repeats, leaders, provenance, rank
+from mnemon.read.rank import EVERYONE, LEADERS, Hit, Ranked, Ranking, drop_repeats, leaders, provenance, rank
 from mnemon.read.signals import Signal
 from mnemon.service import inputs
 from mnemon.service.finding import Asked, Found, Place, find
@@ -135,12 +135,20 @@ def search(room: Room, question: Question) -> Search:
         found = find(room, Asked(question.query, terms, places, question.as_of))
         matches = fuse(found.signals, room.spec.retrieval, found.measures)
         limit = _limit(room, question)
-        reach = max(LEADERS, 4 * limit)
+        reach = _reach(room, question, limit)
         uses = _uses(room, [found.cards[id] for id in leaders(matches, reach)])
         given = Ranking(room.spec, question.as_of or room.now, uses, reach, _closed(room, tiers))
         ranked = rank(found.cards, matches, given, partial(_entries, places, found))
         kept, dropped = _unlike(room, found, ranked, given, limit)
     return Search(question, limit, terms, tuple(found.signals), ranked, tuple(kept), dropped, tuple(found.notes))
+
+
+def _reach(room: Room, question: Question, limit: int) -> int:
+    """How many of the best matches are weighed by their standing. Where matches are all alike, or told by their ranks
+    alone, standing may lift anything, and all are."""
+    if room.spec.retrieval.fusion != "zscore" or not question.query.strip():
+        return EVERYONE
+    return max(LEADERS, 4 * limit)
 
 
 def _unlike(
