@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from copy import copy
 from dataclasses import dataclass, field, replace
 
@@ -38,12 +39,12 @@ class Grants:
                 self.answers = {key: kept for key, kept in self.answers.items() if kept.at >= before}
 
 
-class GrantReads:
+class GrantReads(ABC):
     """The questions about grants, over whatever snapshot the store is at."""
 
     @property
-    def access_rows(self) -> Grants:
-        raise NotImplementedError
+    @abstractmethod
+    def access_rows(self) -> Grants: ...
 
     def grants(self) -> list[Grant]:
         return list(self.access_rows.grants.values())

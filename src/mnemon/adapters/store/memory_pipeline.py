@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from copy import copy
@@ -196,12 +197,12 @@ def _expired(job: Job, now: datetime) -> bool:
     return job.state is JobState.RUNNING and job.lease_until is not None and job.lease_until <= now
 
 
-class BackgroundReads:
+class BackgroundReads(ABC):
     """The questions about background work, over whatever snapshot the store is at."""
 
     @property
-    def background(self) -> Background:
-        raise NotImplementedError
+    @abstractmethod
+    def background(self) -> Background: ...
 
     def jobs(
         self, *, states: Collection[JobState] | None = None, kind: str | None = None, limit: int = 100

@@ -8,17 +8,17 @@ from typing import NamedTuple
 import apsw
 
 from mnemon.adapters.store.sqlite import sql
-from mnemon.adapters.store.sqlite.query import all_rows, one_row, one_value
+from mnemon.adapters.store.sqlite.query import all_rows, one_value
 from mnemon.adapters.store.sqlite.rows import anchor_text, entry_of, handle, json_list
+from mnemon.adapters.store.sqlite.searching import Room, model_number, rooms_of
 from mnemon.adapters.store.sqlite.sketches import Sketches
 from mnemon.adapters.store.sqlite.vectors import VectorCache, Where
 from mnemon.model.arrays import np
 from mnemon.model.entry import Entry
 from mnemon.model.statements import role, subject
 from mnemon.model.text import content_key
-from mnemon.model.values import Visibility
-from mnemon.ports.embedder import EmbeddingModel, Vector
-from mnemon.ports.store import Near, Newcomer, Vicinity
+from mnemon.ports.embedder import Vector
+from mnemon.ports.store import Near, Newcomer, Selection, Vicinity
 
 _ROUNDED = 0.005  # by how much packing may change a cosine
 _MANY = 8  # newcomers for which sketches of a whole room are worth making
@@ -33,13 +33,6 @@ class Vectors(NamedTuple):
     sketches: Sketches
 
 
-class _Room(NamedTuple):
-    id: int
-    size: int
-    total_terms: int
-    removals: int
-
-
 def near(db: apsw.Connection, vectors: Vectors, vicinity: Vicinity, newcomers: Sequence[Newcomer]) -> list[list[Near]]:
     scope = one_value(db, sql.SCOPE_ID, (vicinity.scope.tier, anchor_text(vicinity.scope)))
     if scope is None:
@@ -47,18 +40,11 @@ def near(db: apsw.Connection, vectors: Vectors, vicinity: Vicinity, newcomers: S
     keys = [content_key(newcomer.content) for newcomer in newcomers]
     twins = _twins(db, scope, vicinity.owner, keys)
     found: list[Found] = [{} for _ in newcomers]
-    room = _room(db, vicinity)
-    if room is not None and room.size:
+    for room in rooms_of(db, Selection((vicinity.scope,), owners=(vicinity.owner,))):
         _by_vector(db, vectors, vicinity, room, newcomers, found)
         _by_words(db, vicinity, room, newcomers, found)
     entries = _entries(db, [*twins.values(), *(row for rows in found for row in rows)])
     return [_in_order(entries, twins.get(key), rows) for key, rows in zip(keys, found, strict=True)]
-
-
-def _room(db: apsw.Connection, vicinity: Vicinity) -> _Room | None:
-    scope = vicinity.scope
-    row = one_row(db, sql.PARTITION, (scope.tier, anchor_text(scope), str(Visibility.OPEN), vicinity.owner))
-    return None if row is None else _Room(*row)
 
 
 def _twins(db: apsw.Connection, scope: int, owner: str, keys: Sequence[str]) -> dict[str, int]:
@@ -83,12 +69,13 @@ def _by_vector(
     db: apsw.Connection,
     vectors: Vectors,
     vicinity: Vicinity,
-    room: _Room,
+    room: Room,
     newcomers: Sequence[Newcomer],
     found: Sequence[Found],
 ) -> None:
     asked = [place for place, newcomer in enumerate(newcomers) if newcomer.vector is not None]
-    model, number = vicinity.model, _model_id(db, vicinity.model)
+    model = vicinity.model
+    number = None if model is None else model_number(db, model)
     if model is None or number is None or not asked:
         return
     queries = _unit([newcomers[place].vector for place in asked])
@@ -136,18 +123,11 @@ def _unit(vectors: Sequence[Vector | None]) -> Vector:
     return unit
 
 
-def _model_id(db: apsw.Connection, model: EmbeddingModel | None) -> int | None:
-    if model is None:
-        return None
-    number: int | None = one_value(db, sql.MODEL_ID, (model.name, model.dimensions, model.digest))
-    return number
-
-
 # By words
 
 
 def _by_words(
-    db: apsw.Connection, vicinity: Vicinity, room: _Room, newcomers: Sequence[Newcomer], found: Sequence[Found]
+    db: apsw.Connection, vicinity: Vicinity, room: Room, newcomers: Sequence[Newcomer], found: Sequence[Found]
 ) -> None:
     for statement, words in ((sql.OF_SUBJECTS, subject), (sql.IN_ROLES, role)):
         handles = [handle(words(newcomer.content)) for newcomer in newcomers]

@@ -27,7 +27,7 @@ _SAMPLE = 8_192  # rows that axes and middles are found by
 _ROUNDS = 6  # of moving middles
 _STRIDE = 16  # of scores, one is looked at to guess where the best begin
 _MANY = 8  # times what is wanted, from which on a guess pays
-_ALONE = 262_144  # multiplications up to which a product stays on one core: waiting for others costs more than it gains
+ALONE = 262_144  # multiplications up to which a product stays on one core: waiting for others costs more than it gains
 
 
 class Sizes(NamedTuple):
@@ -83,7 +83,7 @@ def leading(scores: Floats, limit: int) -> Ints:
 def across(query: Floats, columns: Floats) -> Floats:
     """The product of a query with each column, in pieces that stay on one core."""
     out = np.empty(columns.shape[1], dtype=np.float32)
-    step = max(1, _ALONE // max(1, columns.shape[0]))
+    step = max(1, ALONE // max(1, columns.shape[0]))
     for at in range(0, columns.shape[1], step):
         np.matmul(query, columns[:, at : at + step], out=out[at : at + step])
     return out
@@ -152,7 +152,7 @@ class Packed:
 
     def _cosines(self, rows: Ints, query: Floats) -> Floats:
         cosines = np.empty(len(rows), dtype=np.float32)
-        step = max(1, _ALONE // max(1, len(query)))
+        step = max(1, ALONE // max(1, len(query)))
         for at in range(0, len(rows), step):
             np.matmul(self.codes[rows[at : at + step]].astype(np.float32), query, out=cosines[at : at + step])
         found: Floats = np.clip(cosines * self.scales[rows], -1.0, 1.0)

@@ -38,24 +38,24 @@ _SHORT = 1000  # characters of index terms that are worth keeping in memory
 _NEWER_THAN_ALL = (2**63 - 1, 2**63 - 1)
 
 
-class _Room(NamedTuple):
+class Room(NamedTuple):
     id: int
     size: int
     total_terms: int
     removals: int
 
 
-def _rooms(db: apsw.Connection, selection: Selection) -> list[_Room]:
+def rooms_of(db: apsw.Connection, selection: Selection) -> list[Room]:
     """The partitions of a selection, found by equality on every part of their key."""
     asked = (selection.scopes, selection.visibilities, selection.owners)
     answers = known(db).of("rooms")
     if asked not in answers:
         answers[asked] = _look_up_rooms(db, selection)
-    found: list[_Room] = answers[asked]
+    found: list[Room] = answers[asked]
     return found
 
 
-def _look_up_rooms(db: apsw.Connection, selection: Selection) -> list[_Room]:
+def _look_up_rooms(db: apsw.Connection, selection: Selection) -> list[Room]:
     found: list[Row] = []
     for scope in dict.fromkeys(selection.scopes):
         for visibility in sorted(selection.visibilities):
@@ -65,7 +65,7 @@ def _look_up_rooms(db: apsw.Connection, selection: Selection) -> list[_Room]:
             else:
                 for owner in dict.fromkeys(selection.owners):
                     found += all_rows(db, sql.PARTITION, (*key, owner))
-    return [_Room(*row) for row in found]
+    return [Room(*row) for row in found]
 
 
 # By page
@@ -79,7 +79,7 @@ def find(db: apsw.Connection, selection: Selection, limit: int, after: str | Non
     if len(selection.filters.kinds) == 1:
         (kind,) = selection.filters.kinds
         statement, bindings = sql.NEWEST_OF_KIND, bindings | {"kind": str(kind)}
-    for room in _rooms(db, selection):
+    for room in rooms_of(db, selection):
         newest += all_rows(db, statement, bindings | {"partition": room.id})
     page = sorted(newest, reverse=True)[:limit]
     return [entry_of(row) for row in all_rows(db, sql.ENTRIES_BY_ROW, (json_list(rowid for _, rowid in page),))]
@@ -118,7 +118,7 @@ def _matched(db: apsw.Connection, rowids: Sequence[int]) -> Mapping[int, _Matche
 
 
 def keyword(db: apsw.Connection, selection: Selection, terms: Sequence[str], limit: int) -> KeywordMatches:
-    rooms = [room for room in _rooms(db, selection) if room.size]
+    rooms = [room for room in rooms_of(db, selection) if room.size]
     size, total = sum(room.size for room in rooms), sum(room.total_terms for room in rooms)
     frequencies = _frequencies(db, rooms, terms)
     weights = [rules.rarity(size, frequency) for frequency in frequencies]
@@ -138,7 +138,7 @@ def keyword(db: apsw.Connection, selection: Selection, terms: Sequence[str], lim
     return KeywordMatches(size, total, frequencies, _term_rows(rowids, rows, terms, postings))
 
 
-def _frequencies(db: apsw.Connection, rooms: Iterable[_Room], terms: Sequence[str]) -> tuple[int, ...]:
+def _frequencies(db: apsw.Connection, rooms: Iterable[Room], terms: Sequence[str]) -> tuple[int, ...]:
     totals = dict.fromkeys(terms, 0)
     answers = known(db).of("frequencies")
     for room in rooms:
@@ -150,7 +150,7 @@ def _frequencies(db: apsw.Connection, rooms: Iterable[_Room], terms: Sequence[st
     return tuple(totals[term] for term in terms)
 
 
-def _postings(db: apsw.Connection, room: _Room, term: str) -> Postings:
+def _postings(db: apsw.Connection, room: Room, term: str) -> Postings:
     """The rows of a room that hold a term, with how often. Of a word that is everywhere, the newest of them."""
     word = token(room.id, term)
     answers = known(db).of("postings")
@@ -165,7 +165,7 @@ def _postings(db: apsw.Connection, room: _Room, term: str) -> Postings:
 
 
 def _filtered(
-    db: apsw.Connection, rooms: Sequence[_Room], terms: Sequence[str], selection: Selection, limit: int
+    db: apsw.Connection, rooms: Sequence[Room], terms: Sequence[str], selection: Selection, limit: int
 ) -> list[int]:
     match = " OR ".join(f'"{token(room.id, term)}"' for room in rooms for term in terms)
     bindings: dict[str, Any] = {"match": match, "limit": limit}
@@ -220,13 +220,13 @@ def nearest(
     *,
     exact: bool = False,
 ) -> list[Neighbour]:
-    model_id = _model_id(db, model)
+    model_id = model_number(db, model)
     if model_id is None or limit < 1:
         return []
     query = np.asarray(vector, dtype=np.float32)
     query = query / (np.linalg.norm(query) or 1.0)
     best: list[tuple[float, int]] = []
-    for room in _rooms(db, selection):
+    for room in rooms_of(db, selection):
         where = Where(room.id, model_id, model.dimensions, room.removals, room.size)
         admitted = _admitted(db, room.id, selection) if selection.filters else None
         best += cache.nearest(db, where, query, limit, admitted, exact=exact)
@@ -240,7 +240,7 @@ def _admitted(db: apsw.Connection, room: int, selection: Selection) -> Ints:
     return np.fromiter((rowid for (rowid,) in all_rows(db, sql.ADMITTED, bindings)), dtype=np.int64)
 
 
-def _model_id(db: apsw.Connection, model: EmbeddingModel) -> int | None:
+def model_number(db: apsw.Connection, model: EmbeddingModel) -> int | None:
     asked = (model.name, model.dimensions, model.digest)
     answers = known(db).of("models")
     if asked not in answers:
@@ -295,10 +295,10 @@ def texts(db: apsw.Connection, ids: Sequence[str]) -> dict[str, str]:
 
 
 def vectors(db: apsw.Connection, ids: Iterable[str], model: EmbeddingModel) -> dict[str, Vector]:
-    model_id = _model_id(db, model)
+    model_id = model_number(db, model)
     rows = all_rows(db, sql.VECTORS, (json_list(ids), model_id)) if model_id is not None else []
     return {id: np.frombuffer(blob, dtype="<f4") for id, blob in rows}
 
 
 def unembedded(db: apsw.Connection, model: EmbeddingModel, limit: int) -> list[Unembedded]:
-    return [Unembedded(*row) for row in all_rows(db, sql.UNEMBEDDED, (_model_id(db, model), limit))]
+    return [Unembedded(*row) for row in all_rows(db, sql.UNEMBEDDED, (model_number(db, model), limit))]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
+from mnemon.adapters.store.sqlite.packed import ALONE
 from mnemon.model.arrays import np
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ WIDTH = 48
 _MARGIN = 5.0  # standard errors
 _TELLING = 0.4  # below this, sketches of vectors that have nothing to do with each other are called close too often
 _CROWD = 64  # rows for one query, by when comparing one after the other is as cheap
-_ALONE = 262_144  # multiplications up to which the library for products stays on the calling thread
 
 
 _PIECE = 8_192  # rows that are sketched at a time
@@ -128,7 +128,7 @@ def _projection(dimensions: int) -> _Floats:
 def _product(a: _Floats, b: _Floats) -> _Floats:
     """A product in pieces so small that none of them wakes another core: the waiting costs more than the work."""
     out = np.empty((len(a), b.shape[1]), dtype=np.float32)
-    step = max(1, _ALONE // max(1, b.shape[0] * b.shape[1]))
+    step = max(1, ALONE // max(1, b.shape[0] * b.shape[1]))
     for at in range(0, len(a), step):
         np.matmul(a[at : at + step], b, out=out[at : at + step])
     return out
@@ -136,7 +136,7 @@ def _product(a: _Floats, b: _Floats) -> _Floats:
 
 def _reaching(queries: _Floats, rows: _Floats, floor: float) -> tuple[NDArray[Any], NDArray[Any]]:
     """Numbers of queries and of rows whose product reaches the floor, looked at in pieces that stay in the cache."""
-    step = max(1, _ALONE // max(1, queries.shape[0] * queries.shape[1]))
+    step = max(1, ALONE // max(1, queries.shape[0] * queries.shape[1]))
     across = np.ascontiguousarray(queries.T)
     out = np.empty((step, len(queries)), dtype=np.float32)
     asked, reached = [], []
