@@ -10,6 +10,7 @@ import anyio
 import mcp_types as types
 from jsonschema import Draft202012Validator
 from mcp.client import Client
+from mcp.client.session import ElicitationFnT
 from mcp.client.stdio import StdioServerParameters
 
 from mnemon import Mnemon
@@ -40,17 +41,24 @@ def lent(memory: Mnemon, *can: str, workspaces: tuple[str, ...] = ("novel",), ag
     return memory.access.lend(agent, workspaces=workspaces, can=chosen, surface="mcp", transport="stdio")
 
 
-def beside(memory: Mnemon, given: Pass | None = None, home: str | None = "novel") -> Client:
+def beside(memory: Mnemon, given: Pass | None = None, home: str | None = "novel", **how: Any) -> Client:
     """A client of a server in this process that holds this pass: by default an agent's with everything granted."""
     held = given or lent(memory)
-    return Client(build(Desk(memory.access, lambda ctx: held, home)))
+    return Client(build(Desk(memory.access, lambda ctx: held, home)), **how)
 
 
-def piped(shell: Shell, *options: str, mode: str = "auto", script: str | None = None, **env: str) -> Client:
-    """A client of `mnemon mcp` as a process of its own, or of a script."""
+def piped(
+    shell: Shell,
+    *options: str,
+    mode: str = "auto",
+    script: str | None = None,
+    person: ElicitationFnT | None = None,
+    **env: str,
+) -> Client:
+    """A client of `mnemon mcp` as a process of its own, or of a script. With a person, it can ask them."""
     command = [sys.executable, "-c", script] if script else [*COMMAND, "mcp", *options]
     start = StdioServerParameters(command=command[0], args=command[1:], env=shell.environment(**env))
-    return Client(start, mode=mode)
+    return Client(start, mode=mode, elicitation_callback=person)
 
 
 async def called(client: Client, tool: str, **arguments: Any) -> Any:

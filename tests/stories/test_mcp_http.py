@@ -66,7 +66,8 @@ def test_a_life_of_a_memory(house: Running, mode: str) -> None:
             assert hit["entry"]["id"] == stored["id"]
             await called(client, "memory_update", id=stored["id"], content="The villain is called Morgana.")
             assert (await called(client, "memory_scrub_plan", mode="full", tier="workspace"))["lines"]
-            assert "not offered" in await refused(client, "memory_scrub_execute")
+            assert "memory_scrub_execute" not in {tool.name for tool in (await client.list_tools()).tools}
+            assert "only the owner" in await refused(client, "memory_scrub_execute")
             await called(client, "memory_forget", id=stored["id"])
             assert (await called(client, "memory_list"))["entries"] == []
             assert (await client.list_resources()).resources

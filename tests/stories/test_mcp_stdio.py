@@ -44,7 +44,7 @@ def test_a_life_of_a_memory(shell: Shell) -> None:
         assert "fix: " in stale
         plan = await called(client, "memory_scrub_plan", mode="full", tier="workspace")
         assert plan["lines"]
-        assert "not offered" in await refused(
+        assert "does not include 'scrub_full'" in await refused(
             client, "memory_scrub_execute", mode="full", tier="workspace", confirm=plan["digest"]
         )
         assert "account" in await refused(client, "memory_put", content="Ada likes tea.", tier="account")
@@ -189,6 +189,9 @@ def test_as_the_owner_only_if_told(shell: Shell) -> None:
     [
         (["--can", "fly"], "fly"),
         (["--can", "grants"], "cannot be granted"),
+        (["--can", ","], "can do nothing"),
+        (["--as", "owner", "--can", ""], "can do nothing"),
+        (["--as", "owner", "--can", "fly"], "fly"),
         (["--tier", "nowhere"], "no tier"),
         (["--workspace", "nowhere"], "no workspace"),
         (["--agent", "mnemon"], "stands for another"),

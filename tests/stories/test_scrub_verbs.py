@@ -74,8 +74,19 @@ def test_no_grant_executes(memory: Mnemon) -> None:
         call(memory, granted(memory, Capability.READ), "memory_scrub_plan", mode="full", tier="workspace")
     planned = call(memory, granted(memory, Capability.SCRUB_PLAN), "memory_scrub_plan", mode="full", tier="workspace")
     assert planned.digest == digest
-    assert not BY_NAME["memory_scrub_execute"].tool
     assert len(memory.workspace("novel").entries("workspace")) == 1
+
+
+@pytest.mark.parametrize("mode", ["full", "keep_named"])
+def test_each_mode_is_its_own_capability(memory: Mnemon, mode: str) -> None:
+    """H3: a program that acts as the owner scrubs in the ways that it was let, and in no other."""
+    digest = memory.workspace("novel").scrub_plan("workspace", mode=mode).digest
+    others = [one for one in Capability if one != f"scrub_{mode}"]
+    asked: dict[str, Any] = {"mode": mode, "tier": "workspace", "confirm": digest}
+    with pytest.raises(Forbidden, match=f"does not include 'scrub_{mode}'"):
+        call(memory, memory.access.owner("mcp", "stdio", can=others), "memory_scrub_execute", **asked)
+    call(memory, memory.access.owner("mcp", "stdio", can=[f"scrub_{mode}"]), "memory_scrub_execute", **asked)
+    assert memory.workspace("novel").entries("workspace", everything=True) == []
 
 
 def test_a_grant_plans_no_further_than_it_reaches(memory: Mnemon) -> None:

@@ -43,6 +43,9 @@ class Capability(StrEnum):
 # Pages are the author's, and whoever can grant can grant themselves anything.
 OWNERS_ALONE = frozenset({Capability.NAMED_WRITE, Capability.GRANTS})
 
+# What nothing brings back. No program has these by default, not even one that acts as the owner.
+FOR_GOOD = frozenset({Capability.SCRUB_FULL, Capability.SCRUB_KEEP_NAMED, Capability.SCRUB_PURGE_THREAD})
+
 
 @dataclass(frozen=True, slots=True)
 class Reach:

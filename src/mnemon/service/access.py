@@ -30,11 +30,15 @@ _NOBODY = "0" * 64
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """An authenticated caller: the owner (`grant` None), or whoever holds a grant."""
+    """An authenticated caller: the owner (`grant` None), or whoever holds a grant.
+
+    With `only`, it is a program that acts as the owner, who has kept the other capabilities back from it.
+    """
 
     surface: str
     transport: str
     grant: Grant | None = None
+    only: tuple[Capability, ...] | None = None
 
     @property
     def is_owner(self) -> bool:
@@ -45,15 +49,17 @@ class Pass:
         """A stable name for what must not be shared between callers, such as their keys."""
         return "owner" if self.grant is None else self.grant.id
 
-    def allows(self, capability: Capability) -> bool:
-        return self.grant is None or capability in self.grant.capabilities
+    def allows(self, *any_of: Capability) -> bool:
+        held = self.only if self.grant is None else self.grant.capabilities
+        return held is None or any(one in held for one in any_of)
 
-    def require(self, capability: Capability) -> None:
-        if not self.allows(capability):
-            raise Forbidden(
-                f"this pass does not include {str(capability)!r}",
-                fix="ask the owner for a grant that does, as with `mnemon grant create`",
-            )
+    def require(self, *any_of: Capability) -> None:
+        if not self.allows(*any_of):
+            named = " or ".join(repr(str(one)) for one in any_of)
+            asked = "a grant that does, as with `mnemon grant create`"
+            if self.grant is None:
+                asked = "it: they start this program, and say with --can what it may do as they"
+            raise Forbidden(f"this pass does not include {named}", fix=f"ask the owner for {asked}")
 
     def require_owner(self, what: str) -> None:
         if self.grant is not None:
@@ -154,9 +160,9 @@ class Access:
 
     # Passes
 
-    def owner(self, surface: str, transport: str) -> Pass:
-        """The owner's pass. Only for surfaces that know by other means that it is the owner."""
-        return Pass(surface, transport)
+    def owner(self, surface: str, transport: str, *, can: Iterable[Capability | str] | None = None) -> Pass:
+        """The owner's pass, for all or for what it `can`. Only where other means tell that it is the owner."""
+        return Pass(surface, transport, only=None if can is None else _chosen(can))
 
     def admit(self, token: str, *, surface: str, transport: str) -> Pass:
         """The pass of a token. Whatever is wrong with it, the answer is the same."""
@@ -251,11 +257,16 @@ class Access:
 
 
 def _capabilities(given: Iterable[Capability | str]) -> tuple[Capability, ...]:
+    asked = _chosen(given)
+    if kept := OWNERS_ALONE.intersection(asked):
+        raise InvalidInput(f"{sorted(kept)[0]!s} is the owner's and cannot be granted", fix="leave it out")
+    return asked
+
+
+def _chosen(given: Iterable[Capability | str]) -> tuple[Capability, ...]:
     asked = {inputs.choice(one, Capability, "capability") for one in inputs.several(given, "can")}
     if not asked:
-        raise InvalidInput("a grant that can do nothing is no grant", fix=f"choose among: {', '.join(Capability)}")
-    if kept := asked & OWNERS_ALONE:
-        raise InvalidInput(f"{sorted(kept)[0]!s} is the owner's and cannot be granted", fix="leave it out")
+        raise InvalidInput("a pass that can do nothing is no pass", fix=f"choose among: {', '.join(Capability)}")
     return tuple(one for one in Capability if one in asked)
 
 

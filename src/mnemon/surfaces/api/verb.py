@@ -78,6 +78,10 @@ class Verb:
 
     A verb with `version_of` changes one thing that has a version: its input has `expected_version`, which over HTTP
     is the If-Match header, and `version_of` tells which version is there.
+
+    A verb with `also` does several things, each with a capability of its own: any of them opens the verb, and the verb
+    itself requires the one that a call needs. A verb with `asks` is confirmed by a person: its input has `confirm`, and
+    where a model fills it in, a surface that can reaches the person with this question, and takes what they type.
     """
 
     name: str
@@ -88,6 +92,8 @@ class Verb:
     input: type[Given]
     output: type[Told]
     run: Callable[[Call, Any], Told]
+    also: tuple[Capability, ...] = ()
+    asks: Callable[[Call, Any], str] | None = None
     mutates: bool = False
     owner_only: bool = False
     status: int = 200
@@ -99,6 +105,25 @@ class Verb:
     def title(self) -> str:
         """The name with a dot, as people read it: memory.put."""
         return self.name.replace("_", ".", 1)
+
+    @property
+    def capabilities(self) -> tuple[Capability, ...]:
+        """Those of which a pass must include one."""
+        return (self.capability, *self.also)
+
+    @property
+    def needs(self) -> str:
+        """The same in words, for who reads about it."""
+        return " or ".join(f"`{one}`" for one in self.capabilities)
+
+    def open_to(self, given: Pass) -> bool:
+        return given.allows(*self.capabilities) and (given.is_owner or not self.owner_only)
+
+    def require(self, given: Pass) -> None:
+        """Refuse a pass that the verb is not open to."""
+        given.require(*self.capabilities)
+        if self.owner_only:
+            given.require_owner(f"use {self.title}")
 
     @property
     def in_workspace(self) -> bool:
@@ -123,8 +148,6 @@ def perform(verb: Verb, access: Access, given: Pass, workspace: str | None, inpu
 
 
 def prepare(verb: Verb, access: Access, given: Pass, workspace: str | None) -> Call:
-    given.require(verb.capability)
-    if verb.owner_only:
-        given.require_owner(f"use {verb.title}")
+    verb.require(given)
     entered = access.enter(given, workspace or "") if verb.in_workspace else None
     return Call(access, given, entered)

@@ -11,7 +11,7 @@ import click
 
 from mnemon.app import DEFAULT_WORKSPACE, Mnemon
 from mnemon.model.errors import InvalidInput
-from mnemon.model.grant import OWNERS_ALONE, Capability
+from mnemon.model.grant import FOR_GOOD, OWNERS_ALONE, Capability
 from mnemon.service.access import Pass
 from mnemon.surfaces.cli.options import Verb
 from mnemon.surfaces.cli.session import Session, pass_session
@@ -19,6 +19,7 @@ from mnemon.surfaces.hooks.place import project, workspace_name
 
 AGENT = "mcp"  # who a client is that was given no name
 CAN = "read,write,forget,conversations"
+_USUAL = f"{CAN}; as the owner all but to scrub"
 _ALL = ", ".join(one for one in Capability if one not in OWNERS_ALONE)
 
 
@@ -28,9 +29,10 @@ _ALL = ", ".join(one for one in Capability if one not in OWNERS_ALONE)
         "mnemon mcp --agent claude-desktop",
         "mnemon -w novel mcp --agent editor --can read",
         "mnemon mcp --token-env MNEMON_TOKEN",
+        "mnemon mcp --as owner --can read,scrub_plan,scrub_full",
     ),
 )
-@click.option("--can", metavar="LIST", help=f"What it may do [default: {CAN}]. Among: {_ALL}.")
+@click.option("--can", metavar="LIST", help=f"What it may do [default: {_USUAL}]. Among: {_ALL}.")
 @click.option("--tier", "tiers", multiple=True, metavar="LIST", help="Only these tiers [default: the workspace's own].")
 @click.option("--token-env", metavar="VAR", help="Act with the grant whose token is in this environment variable.")
 @click.option(
@@ -50,7 +52,7 @@ def mcp(
 
     A client's settings start it, as `mnemon install claude-desktop` writes them. The client acts as an agent, in one
     workspace: what it writes has an agent's trust, the account's tiers are closed unless --tier names them, and it can
-    remove nothing for good.
+    remove nothing for good. As the owner it can, if --can names the ways to scrub; without --can it cannot.
     """
     desk, server, stdio = (_part(name) for name in ("desk", "server", "stdio"))
     memory = _opened(session)
@@ -60,7 +62,7 @@ def mcp(
         identify, home = _by_token(memory, token_env), session.choices.workspace
     else:
         home = _home(session, memory, by_folder)
-        given = _given(session, memory, home, role, _listed([can or CAN]), _listed(tiers))
+        given = _given(session, memory, home, role, _listed([can]) if can is not None else None, _listed(tiers))
 
         def identify(ctx: object) -> Pass:
             return given
@@ -94,16 +96,17 @@ def _home(session: Session, memory: Mnemon, by_folder: bool) -> str:
     return session.workspace().name
 
 
-def _given(session: Session, memory: Mnemon, home: str, role: str, can: Sequence[str], tiers: Sequence[str]) -> Pass:
+def _given(session: Session, memory: Mnemon, home: str, role: str, can: list[str] | None, tiers: Sequence[str]) -> Pass:
     choices = session.choices
     if role == "owner":
         if choices.agent or tiers:
             raise click.UsageError("--as owner sees all tiers and is no agent: leave --agent and --tier out")
-        return memory.access.owner("mcp", "stdio")
+        let = can if can is not None else [one for one in Capability if one not in FOR_GOOD]
+        return memory.access.owner("mcp", "stdio", can=let)
     return memory.access.lend(
         choices.agent or AGENT,
         workspaces=[home],
-        can=can,
+        can=can if can is not None else _listed([CAN]),
         tiers=tiers,
         channels=[choices.channel] if choices.channel else [],
         conversations=[choices.conversation] if choices.conversation else [],

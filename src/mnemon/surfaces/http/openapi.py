@@ -79,12 +79,12 @@ def _operation(verb: Verb, schemas: dict[str, Any]) -> dict[str, Any]:
     operation: dict[str, Any] = {
         "operationId": verb.name,
         "summary": _sentence(verb.description),
-        "description": f"{verb.description}\n\nNeeds the capability `{verb.capability}`."
+        "description": f"{verb.description}\n\nNeeds the capability {verb.needs}."
         + (" Only the owner can." if verb.owner_only else ""),
         "tags": [_tag(verb)],
         "parameters": _parameters(verb),
         "responses": {str(verb.status): _answer(verb), "default": {"$ref": "#/components/responses/problem"}},
-        "x-capability": str(verb.capability),
+        "x-capabilities": [str(one) for one in verb.capabilities],
     }
     if verb.method in ("POST", "PUT", "PATCH"):
         schema = {"$ref": f"#/components/schemas/{_body_name(verb)}"}

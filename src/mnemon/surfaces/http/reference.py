@@ -65,7 +65,7 @@ def reference(verbs: Sequence[Verb] = VERBS) -> str:
 def _lines(verb: Verb) -> Iterator[str]:
     yield f"\n### {verb.method} /v1{verb.path}\n"
     owner = ", the owner's alone" if verb.owner_only else ""
-    yield from textwrap.wrap(f"`{verb.name}`, capability `{verb.capability}`{owner}. {verb.description}", WIDTH)
+    yield from textwrap.wrap(f"`{verb.name}`, capability {verb.needs}{owner}. {verb.description}", WIDTH)
     fields = {name: field for name, field in verb.input.model_fields.items() if name != "expected_version"}
     if fields:
         yield ""

@@ -38,9 +38,7 @@ class Asked:
 def route(verb: Verb, doorkeeper: Doorkeeper) -> Route:
     async def endpoint(request: Request) -> Response:
         given = await offload(doorkeeper.admit, request)
-        given.require(verb.capability)
-        if verb.owner_only:
-            given.require_owner(f"use {verb.title}")
+        verb.require(given)
         asked = Asked(
             verb=verb,
             given=given,

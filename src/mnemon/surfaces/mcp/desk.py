@@ -19,7 +19,7 @@ from mnemon.model.errors import Forbidden, InvalidInput, MnemonError, NotFound
 from mnemon.model.text import escape_controls
 from mnemon.service.access import Access, Pass
 from mnemon.surfaces.api.table import BY_NAME
-from mnemon.surfaces.api.verb import Given, Told, Verb, perform
+from mnemon.surfaces.api.verb import Given, Told, Verb, perform, prepare
 from mnemon.surfaces.offload import offload
 
 WORKSPACE = "workspace"  # the one argument of a tool that no verb's input has: over HTTP it stands in the path
@@ -52,9 +52,20 @@ class Desk:
 
     def offers(self, given: Pass, verb: Verb) -> bool:
         """Whether a verb is a tool for this pass."""
-        return verb.tool and given.allows(verb.capability) and (given.is_owner or not verb.owner_only)
+        return verb.tool and verb.open_to(given)
 
     def perform(self, given: Pass, name: str, arguments: Mapping[str, Any]) -> Told:
+        verb, place, input = self._meant(given, name, arguments)
+        return perform(verb, self.access, given, place, input)
+
+    def question(self, given: Pass, name: str, arguments: Mapping[str, Any]) -> str:
+        """What a person has to confirm before this call of a verb that asks."""
+        verb, place, input = self._meant(given, name, arguments)
+        asked = "" if verb.asks is None else verb.asks(prepare(verb, self.access, given, place), input)
+        return "\n".join(escape_controls(line) for line in asked.split("\n"))
+
+    def _meant(self, given: Pass, name: str, arguments: Mapping[str, Any]) -> tuple[Verb, str | None, Given]:
+        """The verb, the workspace and the input of a call, for a pass that the verb is open to."""
         verb = BY_NAME.get(name)
         if verb is None:
             raise NotFound(f"no tool {name[:60]!r}", fix="list the tools")
@@ -63,10 +74,10 @@ class Desk:
                 f"{verb.name} is not offered to MCP clients",
                 fix="ask the owner to use the command line, or the page that `mnemon serve` opens",
             )
-        given.require(verb.capability)
+        verb.require(given)
         fields = dict(arguments)
         place = self.place(given, fields.pop(WORKSPACE, None)) if verb.in_workspace else None
-        return perform(verb, self.access, given, place, _read(verb, fields))
+        return verb, place, _read(verb, fields)
 
     def place(self, given: Pass, named: object = None) -> str:
         """The workspace that is meant: the one named, else this server's own, else the only one there is."""

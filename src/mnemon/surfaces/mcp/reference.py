@@ -33,7 +33,11 @@ tools, which is also the table of the [HTTP routes](http.md).
   hold a trace. What an unforeseen failure was is told on the server's stderr.
 - **Hints**: *reads* changes nothing; *replaces* takes the place of something (entries keep their former text);
   *again* can be repeated without a further effect.
-- **Removing for good** is not offered: `memory_scrub_plan` shows what a scrub would remove, and the owner does it.
+- **Removing for good**: `memory_scrub_plan` shows what a scrub would remove. `memory_scrub_execute` does it, for the
+  owner's pass alone and only over a pipe that the owner opened for it: `mnemon mcp --as owner --can …` with
+  `scrub_full`, `scrub_keep_named` or `scrub_purge_thread` named. If the client can put a question to its person
+  (elicitation), the digest is asked of them, and what they type counts instead of what the model sent. Over HTTP every
+  token is a grant's, and none of them is let through.
 - Over HTTP there are no sessions: every request stands alone, and a server that was restarted is simply there again.
   `GET` and `DELETE` are answered with `405`.
 
@@ -48,7 +52,8 @@ def reference() -> str:
 def _tools() -> Iterator[str]:
     for verb in TOOLS:
         yield f"\n### {verb.name}\n"
-        yield from textwrap.wrap(f"*{verb.title}*, capability `{verb.capability}`, {_kind(verb)}.", WIDTH)
+        owner = ", the owner's alone" if verb.owner_only else ""
+        yield from textwrap.wrap(f"*{verb.title}*, capability {verb.needs}{owner}, {_kind(verb)}.", WIDTH)
         yield ""
         yield from textwrap.wrap(verb.description, WIDTH)
         if verb.input.model_fields:

@@ -16,7 +16,7 @@ from mcp.shared.exceptions import MCPError
 from mnemon import __version__
 from mnemon.service.access import Pass
 from mnemon.surfaces.api.table import BY_NAME
-from mnemon.surfaces.mcp import prompts, resources, tools
+from mnemon.surfaces.mcp import asking, prompts, resources, tools
 from mnemon.surfaces.mcp.desk import Asked, Desk, Refusal
 
 INSTRUCTIONS = """This is a long-term memory that outlasts the session. Call memory_context once when a piece of work
@@ -36,9 +36,14 @@ def build(desk: Desk) -> Server[Any]:
         )
         return types.ListToolsResult(tools=offered)
 
-    async def call_tool(ctx: Asked, params: types.CallToolRequestParams) -> types.CallToolResult:
+    async def call_tool(
+        ctx: Asked, params: types.CallToolRequestParams
+    ) -> types.CallToolResult | types.InputRequiredResult:
         try:
-            told = await desk.answer(ctx, lambda given: desk.perform(given, params.name, params.arguments or {}))
+            arguments = await asking.confirmed(desk, ctx, params)
+            if isinstance(arguments, types.InputRequiredResult):
+                return arguments
+            told = await desk.answer(ctx, lambda given: desk.perform(given, params.name, arguments))
         except Refusal as refusal:
             return tools.refused(str(refusal))
         return tools.result(told)
