@@ -85,6 +85,11 @@ class Settings:
             budget=Budget.read(env),
         )
 
+    @property
+    def account(self) -> Path:
+        """The folder of what every workspace shares; nobody but its owner can look into it."""
+        return self.data / "account"
+
     def embedder_status(self) -> EmbedderStatus:
         """Whether the embedder asked for can be had; nothing is opened or loaded."""
         return embedder_status(self.embedder, self.models)
@@ -299,7 +304,7 @@ class Mnemon:
             return _in_process()
         for folder in (self.settings.data, self.settings.data / "workspaces"):
             _private(folder)
-        folder = self.settings.data / "account"
+        folder = self.settings.account
         if not (folder / "memory.db").exists() and any((self.settings.data / "workspaces").iterdir()):
             raise StoreMissing(
                 f"{folder / 'memory.db'} is gone, but its workspaces are still there",

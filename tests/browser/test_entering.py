@@ -23,6 +23,7 @@ def test_without_a_session_the_page_says_how_to_get_one(house: House) -> None:
         stranger.page.goto(house.at("browse"))
         expect(stranger.heading("This page needs a link")).to_be_visible()
         stranger.says("mnemon serve")
+        stranger.says("mnemon link")
         assert not [url for url in stranger.requests if "/v1/workspaces/" in url]
 
 

@@ -123,6 +123,82 @@ def test_the_browser_is_given_no_code(shell: Shell, tmp_path: Path) -> None:
     assert not file.exists()
 
 
+def entered(link: str) -> int:
+    """What the page gets for the code of a link."""
+    port, _, code = link.removeprefix("http://127.0.0.1:").partition("/#enter=")
+    return Client(int(port)).post("/session", {"code": code}).status
+
+
+def test_another_link_from_a_server_that_runs(shell: Shell) -> None:
+    """U5, T61: each link opens the page once, and they are had where nobody but the folder's owner gets."""
+    with served(shell) as (process, port, first):
+        assert Client(port).get("/health").status == 200
+        told = [shell.json("link"), shell.json("link", "--port", str(port))]
+        assert {one["url"] for one in told} == {f"http://127.0.0.1:{port}"}
+        links = [first, *(one["link"] for one in told), shell.run("link").split()[0]]
+        assert len(set(links)) == 4
+        assert [entered(link) for link in links] == [201] * 4
+        assert [entered(link) for link in links] == [401] * 4
+        (where,) = (shell.data / "account").glob("*.sock")
+        assert stat.S_IMODE(where.stat().st_mode) == 0o600
+        assert stat.S_IMODE(where.parent.stat().st_mode) == 0o700
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=10)
+    assert not where.exists()
+
+
+def test_no_server_no_link(shell: Shell) -> None:
+    """U5: nothing was ever there, the server was killed, or it is on another port: said, with what to do."""
+    for options in ((), ("--port", "7437")):
+        assert "no server runs" in shell.fails("link", *options, code=1)["message"]
+    assert not shell.data.exists()
+    with served(shell) as (process, port, _):
+        assert Client(port).get("/health").status == 200
+        assert shell.call("link", "--port", str(port - 1)).exit_code == 1
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait(30)
+    assert list((shell.data / "account").glob("*.sock"))
+    assert "no server runs" in shell.call("link").stderr
+    with served(shell, "--port", str(port)) as (_, again, _):
+        assert Client(again).get("/health").status == 200
+        assert entered(shell.json("link")["link"]) == 201
+
+
+def test_several_servers(shell: Shell) -> None:
+    """U5: with two servers on one memory the port says which is meant."""
+    with served(shell) as (_, one, _), served(shell, "--no-worker") as (_, two, _):
+        for port in (one, two):
+            assert Client(port).get("/health").status == 200
+        told = shell.fails("link", code=2)
+        assert f"{min(one, two)}, {max(one, two)}" in told["fix"]
+        for port in (one, two):
+            assert shell.json("link", "--port", str(port))["url"] == f"http://127.0.0.1:{port}"
+
+
+def test_a_deep_folder(tmp_path: Path) -> None:
+    """U5: the address of a socket is short, and a folder's need not be."""
+    shell = Shell(tmp_path / ("deep" * 20) / ("deeper" * 20))
+    shell.data.mkdir(parents=True)
+    with served(shell) as (_, port, _):
+        assert Client(port).get("/health").status == 200
+        assert entered(shell.json("link")["link"]) == 201
+
+
+def test_where_no_socket_can_be(shell: Shell) -> None:
+    """U5: a folder that takes no socket costs the further links, which is said, and nothing else."""
+    with served(shell) as (process, port, _):
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=10)
+    (shell.data / "account" / f"serve-{port}.sock").mkdir()
+    with served(shell, "--port", str(port)) as (process, _, first):
+        assert entered(first) == 201
+        shell.fails("link", code=1)
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=10)
+    assert process.returncode == 0
+    assert "`mnemon link` will not work" in err
+
+
 def test_without_the_extra_it_says_what_to_install(shell: Shell, tmp_path: Path) -> None:
     """Install: a core without the server's packages names the extra."""
     blocked = tmp_path / "sitecustomize.py"

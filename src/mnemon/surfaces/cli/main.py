@@ -84,6 +84,7 @@ GROUPS: dict[str, dict[str, Entry]] = {
     },
     "Set up and keep well": {
         "serve": Entry("serve", "serve", "Serve the page, the HTTP API and the worker on this machine."),
+        "link": Entry("link", "link", "Print another link to the page of the server that runs."),
         "grant": Entry("grant", "grant", "Let other clients use this memory, and stop them."),
         "install": Entry("install", "install", "Let a harness use this memory by itself, or stop it."),
         "mcp": Entry("mcp", "mcp", "Serve this memory to an MCP client over stdin and stdout."),

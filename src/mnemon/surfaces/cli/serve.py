@@ -36,17 +36,17 @@ DEFAULT_PORT = 7437
 def serve(session: Session, port: int, browse: bool | None, host: str, public: str | None, work: bool) -> None:
     """Serve the page, the HTTP API and the worker on this machine.
 
-    It prints a link that opens the page once; clients use tokens, as `mnemon grant create` makes them. It goes on until
-    it is told to stop (Ctrl-C, SIGTERM), and then finishes what is under way.
+    It prints a link that opens the page once; `mnemon link` prints another later. Clients use tokens, as `mnemon grant
+    create` makes them. It goes on until it is told to stop (Ctrl-C, SIGTERM), and then finishes what is under way.
     """
     serving = _serving()
     memory = session.memory
     session.choices.workspace = session.choices.workspace or DEFAULT_WORKSPACE
     session.workspace()
     bound = serving.listen(serving.Address(host, port, public), memory)
-    server = serving.Server(memory, bound, public=public)
+    server = serving.Server(memory, bound, public=public, links=memory.settings.account)
     link = server.link()
-    told = [line(good("serving "), link), line(dim("  the link opens once; Ctrl-C stops"))]
+    told = [line(good("serving "), link), line(dim("  the link opens once, `mnemon link` gives another; Ctrl-C stops"))]
     session.emit({"url": f"http://127.0.0.1:{server.port}", "link": link}, told)
     sys.stdout.flush()
     with ExitStack() as stack:

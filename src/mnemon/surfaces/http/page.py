@@ -14,6 +14,8 @@ from mnemon.surfaces.http.problems import Problem, safely
 from mnemon.surfaces.http.sessions import SESSION_LASTS, Session
 from mnemon.surfaces.web import STATIC
 
+_ANOTHER = "open another link, as `mnemon link` prints it"
+
 
 class Code(BaseModel):
     model_config = ConfigDict(extra="forbid")
@@ -30,8 +32,7 @@ def routes(doorkeeper: Doorkeeper) -> list[BaseRoute]:
         code = Code.model_validate(await read_body(request)).code
         opened = doorkeeper.sessions.exchange(code)
         if opened is None:
-            fix = "start `mnemon serve` again for a new link"
-            raise Problem(401, "code-spent", "the code of this link was used, or is too old", fix=fix)
+            raise Problem(401, "code-spent", "the code of this link was used, or is too old", fix=_ANOTHER)
         cookie, session = opened
         response = JSONResponse(_told(doorkeeper, session), 201)
         response.set_cookie(
@@ -48,7 +49,7 @@ def routes(doorkeeper: Doorkeeper) -> list[BaseRoute]:
         """What the page needs after it was loaded again."""
         session = doorkeeper.session(request)
         if session is None:
-            raise Problem(401, "no-session", "there is no session", fix="open the link that the server printed")
+            raise Problem(401, "no-session", "there is no session", fix=_ANOTHER)
         return JSONResponse(_told(doorkeeper, session))
 
     async def leave(request: Request) -> Response:

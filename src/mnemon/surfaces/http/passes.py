@@ -31,7 +31,8 @@ class Doorkeeper:
         session = self.session(request)
         if session is None:
             raise Unauthenticated(
-                "no pass", fix="send `Authorization: Bearer …`, or open the link that the server printed"
+                "no pass",
+                fix="send `Authorization: Bearer …`, or open the page by a link, as of `mnemon link`",
             )
         if request.method not in SAFE and not session.vouches(request.headers.get(CSRF, "")):
             raise Problem(403, "csrf", "a change from the page needs its token", fix=f"send the {CSRF} header")

@@ -10,6 +10,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 import uvicorn
 
@@ -17,6 +18,7 @@ from mnemon.app import Mnemon
 from mnemon.model.errors import InvalidInput, MnemonError
 from mnemon.surfaces.http.app import House, build
 from mnemon.surfaces.http.guard import Names
+from mnemon.surfaces.http.links import handing_out
 from mnemon.surfaces.mcp.mount import Mount
 
 BACKLOG = 512
@@ -68,9 +70,14 @@ def listen(address: Address, memory: Mnemon) -> socket.socket:
 
 
 class Server:
-    """A server on a socket. `link` opens the page for the owner, once; `stop` may be called from any thread."""
+    """A server on a socket. `link` opens the page for the owner, once; `stop` may be called from any thread.
 
-    def __init__(self, memory: Mnemon, bound: socket.socket, *, public: str | None = None) -> None:
+    With `links`, a folder of the owner's, other processes get links there as well, as `mnemon link` does.
+    """
+
+    def __init__(
+        self, memory: Mnemon, bound: socket.socket, *, public: str | None = None, links: Path | None = None
+    ) -> None:
         self.port: int = bound.getsockname()[1]
         names = Names.loopback(self.port)
         # Cookies do not keep to a port, so that two servers on one machine need two names.
@@ -80,7 +87,7 @@ class Server:
             names.and_public(public) if public else names,
             cookie=f"mnemon_{self.port}",
             more=mcp.routes,
-            lifespans=(mcp.run,),
+            lifespans=(mcp.run,) if links is None else (mcp.run, lambda: handing_out(links, self.port, self.link)),
         )
         self.house = replace(house, secure=True) if public else house
         self._memory = memory

@@ -36,9 +36,10 @@ class Sessions:
 
     def new_code(self) -> str:
         """A code for one entry, for a while. It stands in the fragment of a link, which no browser sends anywhere."""
-        code = secrets.token_urlsafe(24)
+        code, now = secrets.token_urlsafe(24), self._clock.now()
         with self._lock:
-            self._codes[_digest(code)] = self._clock.now() + CODE_LASTS
+            self._codes = {key: ends for key, ends in self._codes.items() if ends > now}
+            self._codes[_digest(code)] = now + CODE_LASTS
         return code
 
     def exchange(self, code: str) -> tuple[str, Session] | None:
