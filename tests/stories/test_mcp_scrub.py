@@ -59,6 +59,11 @@ def said(text: str) -> types.ElicitResult:
     return types.ElicitResult(action="accept", content={"confirm": text})
 
 
+def willing() -> Person:
+    """Types what they are asked to type."""
+    return Person(lambda question: said(question.split()[-1]))
+
+
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_by_the_digest_of_what_is_there(shell: Shell, mode: str) -> None:
     """H1, H2, U3: another digest and a plan that is out of date are refused; today's is done, and the log says so."""
@@ -74,7 +79,7 @@ def test_by_the_digest_of_what_is_there(shell: Shell, mode: str) -> None:
         done = await called(client, EXECUTE, **WHAT, confirm=plan["digest"][:12])
         assert done["manifest"] == plan
 
-    session(lambda: piped(shell, *CAN, mode=mode), work)
+    session(lambda: piped(shell, *CAN, mode=mode, person=willing()), work)
     assert kept(shell) == []
     with opened(shell) as memory:
         (event,) = memory.workspace("main").events(action="scrub.executed")
@@ -93,7 +98,20 @@ def test_a_conversation(shell: Shell) -> None:
         assert "does not include 'scrub_full'" in await refused(client, EXECUTE, **WHAT, confirm=whole["digest"])
         assert (await called(client, EXECUTE, **purge, confirm=plan["digest"]))["manifest"] == plan
 
-    session(lambda: piped(shell, "--as", "owner", "--can", "conversations,scrub_plan,scrub_purge_thread"), work)
+    options = ("--as", "owner", "--can", "conversations,scrub_plan,scrub_purge_thread")
+    session(lambda: piped(shell, *options, person=willing()), work)
+    assert len(kept(shell)) == 1
+
+
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
+def test_a_client_without_a_person_does_nothing(shell: Shell, mode: str) -> None:
+    """T42: where nobody can be asked, the right digest from the model is not enough."""
+
+    async def work(client: Client) -> None:
+        plan = await called(client, "memory_scrub_plan", **WHAT)
+        assert "cannot put a question" in await refused(client, EXECUTE, **WHAT, confirm=plan["digest"])
+
+    session(lambda: piped(shell, *CAN, mode=mode), work)
     assert len(kept(shell)) == 1
 
 
@@ -135,7 +153,7 @@ def test_no_token_is_enough(shell: Shell) -> None:
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
 def test_a_person_who_can_be_asked_is(shell: Shell, mode: str) -> None:
     """T42, H1: they are told what would go, and what they type counts."""
-    person = Person(lambda question: said(question.split()[-1]))
+    person = willing()
 
     async def work(client: Client) -> None:
         plan = await called(client, "memory_scrub_plan", **WHAT)

@@ -1,8 +1,8 @@
 """A person who is asked through their client, so that no model answers for them.
 
-What a verb with `asks` does cannot be undone, and a model may have been talked into it by what it read. A client that
-can put a question to its person is made to: what they type takes the place of what the model said. A client that
-cannot is taken at its word, which is why no pass includes such a verb unless the owner named it.
+What a verb with `asks` does cannot be undone, and a model may have been talked into it by what it read. The client has
+to put the question to its person: what they type takes the place of what the model said. From a client that cannot,
+nobody but the model would have answered, and nothing is done.
 """
 
 from __future__ import annotations
@@ -18,6 +18,10 @@ from mnemon.surfaces.mcp.desk import Asked, Desk, Refusal
 CONFIRM = "confirm"  # the argument, and the name of the question
 
 _IN_THE_ANSWER = "2026-07-28"  # from this version on a server asks in its answer, and the client calls again
+_NOBODY = (
+    "this client cannot put a question to its person, and nobody else confirms what cannot be undone\n"
+    "fix: ask them to use the command line, the page that `mnemon serve` opens, or a client with elicitation"
+)
 _FORM = {
     "type": "object",
     "properties": {CONFIRM: {"type": "string", "title": "Digest", "description": "As shown; anything else stops it."}},
@@ -31,9 +35,11 @@ async def confirmed(
     """The arguments of a call, with what a person typed if one had to be asked; or the question itself."""
     arguments = dict(params.arguments or {})
     verb = BY_NAME.get(params.name)
-    if verb is None or verb.asks is None or not _can_ask(ctx):
+    if verb is None or verb.asks is None:
         return arguments
     question = await desk.answer(ctx, lambda given: desk.question(given, params.name, arguments))
+    if not _can_ask(ctx):
+        raise Refusal(_NOBODY)
     if is_version_at_least(ctx.protocol_version, _IN_THE_ANSWER):
         answer = (params.input_responses or {}).get(CONFIRM)
         if answer is None:

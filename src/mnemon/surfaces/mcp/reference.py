@@ -35,9 +35,9 @@ tools, which is also the table of the [HTTP routes](http.md).
   *again* can be repeated without a further effect.
 - **Removing for good**: `memory_scrub_plan` shows what a scrub would remove. `memory_scrub_execute` does it, for the
   owner's pass alone and only over a pipe that the owner opened for it: `mnemon mcp --as owner --can …` with
-  `scrub_full`, `scrub_keep_named` or `scrub_purge_thread` named. If the client can put a question to its person
-  (elicitation), the digest is asked of them, and what they type counts instead of what the model sent. Over HTTP every
-  token is a grant's, and none of them is let through.
+  `scrub_full`, `scrub_keep_named` or `scrub_purge_thread` named. The client puts the question to its person
+  (elicitation), and the digest that they type counts, not what the model sent; one that cannot ask them is refused.
+  Over HTTP every token is a grant's, and none of them is let through.
 - Over HTTP there are no sessions: every request stands alone, and a server that was restarted is simply there again.
   `GET` and `DELETE` are answered with `405`.
 
