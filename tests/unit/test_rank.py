@@ -18,7 +18,7 @@ from mnemon.model.moments import micros
 from mnemon.model.values import Kind
 from mnemon.ports.store import KeywordMatches, Neighbour, TermRow
 from mnemon.read.asking import wanted_answer
-from mnemon.read.fuse import Fusion, Match, fuse, strengths
+from mnemon.read.fuse import Fusion, Matches, fuse, strengths
 from mnemon.read.rank import Ranked, Ranking, drop_repeats, provenance
 from mnemon.read.rank import rank as rank_cards
 from mnemon.read.signals import Signal, answer, keyword, speaker, structured, time, vector
@@ -36,14 +36,14 @@ def given_by(spec: MemorySpec, **uses: Use) -> Ranking:
     return Ranking(spec, NOW, uses)
 
 
-def matched(**values: float) -> dict[str, Match]:
-    return {id: Match(value, id, Fusion((), (), ())) for id, value in values.items()}
+def matched(**values: float) -> Matches:
+    return Matches(values, Fusion(), standard=False)
 
 
-def rank(entries: Mapping[str, Entry], matches: Mapping[str, Match], given: Ranking) -> Ranked:
+def rank(entries: Mapping[str, Entry], matches: Matches, given: Ranking) -> Ranked:
     """Ranked by their cards, and read from where they are when somebody looks."""
     cards = {id: card_of(entry) for id, entry in entries.items()}
-    return rank_cards(cards, matches, given, lambda ids: {id: entries[id] for id in ids})
+    return rank_cards(matches.best_first(), cards, matches, given, lambda ids: {id: entries[id] for id in ids})
 
 
 def cards_of(*entries: Entry) -> list[Card]:

@@ -89,8 +89,9 @@ def test_memory_is_bounded(tmp_path: Path) -> None:
 # Rooms too large to look at every vector
 
 
-SMALL = Sizes(large=300, lists=10_000)
-LISTS = Sizes(large=300, lists=301)
+SMALL = Sizes(small=300, large=300, lists=10_000)
+LISTS = Sizes(small=300, large=300, lists=301)
+AS_THEY_ARE = Sizes(small=300, large=10_000)  # with images, but not in bytes
 WIDE = EmbeddingModel("wide", 128, "x")
 
 
@@ -115,7 +116,7 @@ def asked(store: SqliteStore, query: Vector, limit: int = 10, *, exact: bool = F
     return [(n.id, round(n.cosine, 5)) for n in store.nearest(OPEN, WIDE, query, limit, exact=exact)]
 
 
-@pytest.mark.parametrize("sizes", [SMALL, LISTS])
+@pytest.mark.parametrize("sizes", [SMALL, LISTS, AS_THEY_ARE])
 def test_a_large_room_finds_nearly_all_that_is_near(tmp_path: Path, sizes: Sizes) -> None:
     """R2: of the ten nearest by every vector, a room of 2,000 finds 99 of 100, and says their exact cosines."""
     store = filled(tmp_path / "store", sizes, likeness(2_000))
@@ -137,10 +138,11 @@ def test_the_first_question_to_a_large_room_is_answered_in_passing(tmp_path: Pat
     store.close()
 
 
-def test_a_packed_room_follows_what_is_written_and_removed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("sizes", [SMALL, AS_THEY_ARE])
+def test_a_packed_room_follows_what_is_written_and_removed(tmp_path: Path, sizes: Sizes) -> None:
     """T22, R2: additions, removals and replacements are in the next answer, though most of the room is packed."""
     rows = likeness(600)
-    store = filled(tmp_path / "store", SMALL, rows)
+    store = filled(tmp_path / "store", sizes, rows)
     for query in rows[:3]:
         asked(store, query)
     (nearest, _), *_ = asked(store, rows[5])
@@ -175,15 +177,17 @@ def test_what_another_process_writes_into_a_packed_room_is_found_next(tmp_path: 
 
 
 def test_a_room_that_grows_is_packed_in_between(tmp_path: Path) -> None:
-    """R2: before, while and after a room is put in order, the nearest is the nearest."""
+    """R2: before, while and after a room is put in order, with images first and later in bytes, too, the nearest is
+    the nearest."""
     rows = likeness(900)
-    store = filled(tmp_path / "store", SMALL, rows[:100])
+    store = filled(tmp_path / "store", Sizes(small=200, large=500), rows[:100])
     for at in range(100, 900, 100):
         added = [entry(f"later {n}") for n in range(at, at + 100)]
         commit(store, *(put(e, row, WIDE) for e, row in zip(added, rows[at:], strict=False)))
         assert asked(store, rows[at], 1) == [(added[0].id, 1.0)]
     (shelf,) = store._cache._shelves.values()
     assert shelf.packed is not None
+    assert not shelf.pack(Sizes(small=200, large=500)).packed.exact  # type: ignore[union-attr]
     store.close()
 
 
@@ -202,7 +206,10 @@ def test_a_batch_finds_in_a_packed_room_what_it_finds_in_another(tmp_path: Path)
     """W5: who is about to be stored hears of the same neighbours, though the room is packed, a part of it gone and a
     part of it new; and with the same cosines."""
     rows = sparse(500)
-    stores = [filled(tmp_path / name, sizes, rows) for name, sizes in (("packed", SMALL), ("plain", Sizes()))]
+    stores = [
+        filled(tmp_path / name, sizes, rows)
+        for name, sizes in (("packed", SMALL), ("images", AS_THEY_ARE), ("plain", Sizes()))
+    ]
     newcomers = [Newcomer(f"nobody said {n}", row) for n, row in enumerate(sparse(40, like=rows[:40]))]
     heard = []
     for store in stores:
@@ -212,7 +219,7 @@ def test_a_batch_finds_in_a_packed_room_what_it_finds_in_another(tmp_path: Path)
         found = store.near(Vicinity(OPEN.scopes[0], "shared", WIDE, 0.8, 12), newcomers)
         heard.append([[(n.entry.content, round(n.cosine or 0, 4)) for n in those] for those in found])
         store.close()
-    assert heard[0] == heard[1]
+    assert heard[0] == heard[1] == heard[2]
     assert sum(map(len, heard[0])) >= 40
 
 

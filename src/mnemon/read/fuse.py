@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
@@ -25,24 +25,22 @@ class Contribution:
 
 
 class Fusion:
-    """All signals with their shares. Ranks are worked out only when an explanation asks for them."""
+    """All signals, and what a score of each is worth. Ranks and shares are worked out when an explanation asks."""
 
-    def __init__(self, signals: Sequence[Signal], ids: Sequence[str], shares: Sequence[Sequence[float]]) -> None:
-        self._ids = ids
-        self._parts = tuple(zip(signals, shares, strict=True))
+    def __init__(self, signals: Sequence[Signal] = (), worth: Callable[[Signal, str], float] | None = None) -> None:
+        self._signals, self._worth = signals, worth
 
     @cached_property
     def _ranks(self) -> dict[str, dict[str, int]]:
-        return {signal.name: signal.ranks() for signal, _ in self._parts}
-
-    @cached_property
-    def _places(self) -> dict[str, int]:
-        return {id: place for place, id in enumerate(self._ids)}
+        return {signal.name: signal.ranks() for signal in self._signals}
 
     def contributions(self, id: str) -> tuple[Contribution, ...]:
+        worth = self._worth
+        if worth is None:
+            return ()
         return tuple(
-            Contribution(signal.name, self._ranks[signal.name].get(id), signal.scores.get(id), share[self._places[id]])
-            for signal, share in self._parts
+            Contribution(signal.name, self._ranks[signal.name].get(id), signal.scores.get(id), worth(signal, id))
+            for signal in self._signals
         )
 
 
@@ -58,79 +56,118 @@ class Match(NamedTuple):
         return self.fusion.contributions(self.id)
 
 
+class Matches(Mapping[str, Match]):
+    """Everything that was found, by the sum of what signals say. A match is made when somebody looks at it: of
+    hundreds, an answer shows a few."""
+
+    def __init__(self, totals: Mapping[str, float], fusion: Fusion, *, standard: bool) -> None:
+        self._totals, self._fusion, self._standard = totals, fusion, standard
+        self._best = max(totals.values(), default=0.0)
+
+    def value(self, id: str) -> float:
+        """In (0, 1]; standard scores are made positive, so that they can be weighed. The best is 1."""
+        total = self._totals[id]
+        if self._standard:
+            return max(math.exp(total - self._best), 1e-300)
+        return total / self._best if self._best > 0 else total
+
+    def best_first(self) -> list[str]:
+        """Ids by their match alone; among equals the later id."""
+        return [id for _, id in sorted(zip(self._totals.values(), self._totals, strict=True), reverse=True)]
+
+    def __getitem__(self, id: str) -> Match:
+        return Match(self.value(id), id, self._fusion)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._totals)
+
+    def __len__(self) -> int:
+        return len(self._totals)
+
+
 class Measure(NamedTuple):
-    """What is usual among the scores of a signal, and how far they are from it."""
+    """What is usual among the scores of a signal, and what one unit of difference from it is worth."""
 
     mean: float
-    spread: float
+    worth: float
+
+    def of(self, score: float) -> float:
+        return self.worth * (score - self.mean)
 
 
-Measures = Mapping[str, Measure]
+class Compared(NamedTuple):
+    """The signals that are compared with one another, over all that any of them found: the sum of the standard scores
+    of each, and what that is for somebody whom none of them found."""
+
+    measures: Mapping[str, Measure]
+    totals: Mapping[str, float]
+    absent: float
 
 
-def measures(signals: Sequence[Signal]) -> Measures:
-    """Of the signals that are compared with one another, over all that any of them found."""
-    compared = [signal for signal in signals if not signal.own_scale]
-    ids = _found(compared)
-    return {signal.name: _measure(signal, ids) for signal in compared}
+def compared(signals: Sequence[Signal], retrieval: Retrieval) -> Compared:
+    those = [signal for signal in signals if not signal.own_scale]
+    ids = _found(those)
+    weights = _weights(signals, retrieval)
+    measures: dict[str, Measure] = {}
+    totals, absent = [0.0] * len(ids), 0.0
+    for signal in those:
+        find, least = signal.scores.get, signal.least
+        scores = [find(id, least) for id in ids] if signal.scores else []
+        mean, worth = measures[signal.name] = _measure(scores, least, weights[signal.name])
+        if worth:
+            totals = [total + worth * (score - mean) for total, score in zip(totals, scores, strict=True)]
+            absent += worth * (least - mean)
+    return Compared(measures, dict(zip(ids, totals, strict=True)), absent)
 
 
-def fuse(signals: Sequence[Signal], retrieval: Retrieval, measured: Measures | None = None) -> dict[str, Match]:
+def fuse(signals: Sequence[Signal], retrieval: Retrieval, known: Compared | None = None) -> Matches:
     """Fuse as the spec says. Every id that any signal found is a candidate."""
-    ids = _found(signals)
-    if not ids:
-        return {}
-    zscore = retrieval.fusion == "zscore"
-    if zscore:
-        shares = _standard(signals, ids, retrieval, measured or measures(signals))
-    else:
-        shares = [_rrf(signal, ids, retrieval) for signal in signals]
-    said = [share for signal, share in zip(signals, shares, strict=True) if signal.scores]
-    totals = list(map(sum, zip(*said, strict=True)))
-    values = _positive(totals) if zscore else _scaled(totals)
-    fusion = Fusion(signals, ids, shares)
-    return {id: Match(value, id, fusion) for id, value in zip(ids, values, strict=True)}
+    if retrieval.fusion == "rrf":
+        worth = _by_rank(signals, retrieval)
+        totals = {id: sum([worth(signal, id) for signal in signals]) for id in _found(signals)}
+        return Matches(totals, Fusion(signals, worth), standard=False)
+    base = known or compared(signals, retrieval)
+    weights = _weights(signals, retrieval)
+    totals, absent = dict(base.totals), base.absent
+    for signal in signals:
+        if signal.own_scale:
+            weight = weights[signal.name]
+            for id, score in signal.scores.items():
+                totals[id] = totals.get(id, absent) + weight * score
+    return Matches(totals, Fusion(signals, _by_score(base.measures, weights)), standard=True)
+
+
+def strengths(signals: Sequence[Signal], retrieval: Retrieval, known: Compared | None = None) -> dict[str, float]:
+    """How well each candidate matches by what it says, before anything beside it is looked at; 0 if not at all."""
+    if retrieval.fusion == "rrf":
+        ranked = fuse([signal for signal in signals if not signal.own_scale], retrieval)
+        return {id: ranked.value(id) for id in ranked}
+    return {id: max(0.0, total) for id, total in (known or compared(signals, retrieval)).totals.items()}
 
 
 def _found(signals: Sequence[Signal]) -> list[str]:
     return list({id: None for signal in signals for id in signal.scores})
 
 
-def strengths(signals: Sequence[Signal], retrieval: Retrieval, measured: Measures | None = None) -> dict[str, float]:
-    """How well each candidate matches by what it says, before anything beside it is looked at; 0 if not at all."""
-    own = [signal for signal in signals if not signal.own_scale]
-    ids = _found(own)
-    if not ids:
-        return {}
-    if retrieval.fusion == "rrf":
-        ranked = [_rrf(signal, ids, retrieval) for signal in own]
-        return dict(zip(ids, _scaled(list(map(sum, zip(*ranked, strict=True)))), strict=True))
-    totals = map(sum, zip(*_standard(own, ids, retrieval, measured or measures(own)), strict=True))
-    return {id: max(0.0, total) for id, total in zip(ids, totals, strict=True)}
+def _by_rank(signals: Sequence[Signal], retrieval: Retrieval) -> Callable[[Signal, str], float]:
+    ranks = {signal.name: signal.ranks() for signal in signals}
+
+    def worth(signal: Signal, id: str) -> float:
+        place = ranks[signal.name].get(id)
+        return 0.0 if place is None else retrieval.weights.get(signal.name, 1.0) / (retrieval.rrf_k + place)
+
+    return worth
 
 
-def _rrf(signal: Signal, ids: Sequence[str], retrieval: Retrieval) -> list[float]:
-    weight = retrieval.weights.get(signal.name, 1.0)
-    ranks = signal.ranks()
-    return [weight / (retrieval.rrf_k + ranks[id]) if id in ranks else 0.0 for id in ids]
+def _by_score(measures: Mapping[str, Measure], weights: Mapping[str, float]) -> Callable[[Signal, str], float]:
+    """A signal on its own scale counts as it is; of others, the standard score does."""
 
+    def worth(signal: Signal, id: str) -> float:
+        if signal.own_scale:
+            return weights[signal.name] * signal.scores.get(id, 0.0)
+        return measures[signal.name].of(signal.scores.get(id, signal.least))
 
-def _standard(
-    signals: Sequence[Signal], ids: Sequence[str], retrieval: Retrieval, measured: Measures
-) -> list[list[float]]:
-    """Standard scores, weighted, in the order of `ids`; a signal on its own scale counts as it is."""
-    weights = _weights(signals, retrieval)
-    return [
-        _as_it_is(signal, weights[signal.name], ids)
-        if signal.own_scale
-        else _zscore(signal, weights[signal.name], measured[signal.name], ids)
-        for signal in signals
-    ]
-
-
-def _as_it_is(signal: Signal, weight: float, ids: Sequence[str]) -> list[float]:
-    find = signal.scores.get
-    return [weight * find(id, 0.0) for id in ids] if signal.scores else [0.0] * len(ids)
+    return worth
 
 
 def _weights(signals: Sequence[Signal], retrieval: Retrieval) -> dict[str, float]:
@@ -142,31 +179,11 @@ def _weights(signals: Sequence[Signal], retrieval: Retrieval) -> dict[str, float
     return weights
 
 
-def _measure(signal: Signal, compared: Sequence[str]) -> Measure:
+def _measure(scores: Sequence[float], least: float, weight: float) -> Measure:
     """What a signal did not find counts as the least, and a handful of candidates is compared with that, too: of two
     that hardly differ, neither is far above the other."""
-    find, least = signal.scores.get, signal.least
-    values = [find(id, least) for id in compared]
-    count = max(FEWEST, len(values))
-    missing = count - len(values)
-    mean = (sum(values) + least * missing) / count
-    return Measure(mean, math.sqrt((sum([(v - mean) ** 2 for v in values]) + missing * (least - mean) ** 2) / count))
-
-
-def _zscore(signal: Signal, weight: float, measure: Measure, ids: Sequence[str]) -> list[float]:
-    find, least = signal.scores.get, signal.least
-    if measure.spread < 1e-9:
-        return [0.0] * len(ids)
-    scale, mean = weight / measure.spread, measure.mean
-    return [scale * (find(id, least) - mean) for id in ids]
-
-
-def _positive(totals: Sequence[float]) -> list[float]:
-    """Standard scores made positive so that they can be weighed by the prior; the best is 1."""
-    best = max(totals)
-    return [max(math.exp(value - best), 1e-300) for value in totals]
-
-
-def _scaled(totals: Sequence[float]) -> list[float]:
-    best = max(totals)
-    return [value / best for value in totals] if best > 0 else list(totals)
+    count = max(FEWEST, len(scores))
+    missing = count - len(scores)
+    mean = (sum(scores) + least * missing) / count
+    spread = math.sqrt((sum([(s - mean) ** 2 for s in scores]) + missing * (least - mean) ** 2) / count)
+    return Measure(mean, weight / spread if spread >= 1e-9 else 0.0)

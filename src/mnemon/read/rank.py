@@ -2,25 +2,25 @@
 
 from __future__ import annotations
 
+import builtins
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from datetime import datetime
-from heapq import nlargest
 from typing import overload
 
 from mnemon.model.arrays import np
 from mnemon.model.card import Card, Use
-from mnemon.model.entry import Access, Document, Entry, Scope
+from mnemon.model.entry import Access, Document, Entry
 from mnemon.model.frozen import dataclass
 from mnemon.model.moments import micros, micros_or_none, moment
 from mnemon.model.statements import says_the_same
 from mnemon.model.text import content_key
-from mnemon.model.values import Authority, Kind, State
+from mnemon.model.values import Authority, State
 from mnemon.ports.embedder import Vector
 from mnemon.ports.store import Verdict
 from mnemon.read.decay import Fading, faded, fading, often, relevance
-from mnemon.read.fuse import Match
+from mnemon.read.fuse import Match, Matches
 from mnemon.spec.types import MemorySpec
 
 LEADERS = 60  # candidates that are weighed by importance, age and use, at least
@@ -106,23 +106,22 @@ def score(card: Card, match: Match, given: Ranking) -> Score:
 
 
 def _finals(
-    ids: Sequence[str], cards: Mapping[str, Card], matches: Mapping[str, Match], given: Ranking
+    ids: Sequence[str], cards: Mapping[str, Card], matches: Matches, given: Ranking
 ) -> list[tuple[float, int, str]]:
     """The final score of `score`, with age and id, for many at once: what they share is looked up once."""
     now, weight = micros(given.now), given.spec.retrieval.prior_weight
     closed = {id: micros(at) for id, at in given.closed.items()}
-    uses, low = given.uses, 1 - weight
-    scope: Scope | None = None
-    kind: Kind | None = None
-    fades, tier_weight, ended = Fading(1.0), 1.0, None
+    uses, low, value_of = given.uses, 1 - weight, matches.value
+    shared: dict[tuple[int, int], tuple[Fading, float, int | None]] = {}  # by the very scope and kind
     found = []
     for id in ids:
-        card, match = cards[id], matches[id]
-        if card.scope is not scope or card.kind is not kind:
-            scope, kind = card.scope, card.kind
-            fades = fading(given.spec.behaviours[scope.tier, kind].decay)
-            tier_weight = given.spec.retrieval.tier_weights.get(scope.tier, 1.0)
-            ended = closed.get(scope.value("conversation") or "") if closed else None
+        card = cards[id]
+        alike = (builtins.id(card.scope), builtins.id(card.kind))
+        if alike not in shared:
+            ended = closed.get(card.scope.value("conversation") or "") if closed else None
+            tier_weight = given.spec.retrieval.tier_weights.get(card.scope.tier, 1.0)
+            shared[alike] = fading(given.spec.behaviours[card.scope.tier, card.kind].decay), tier_weight, ended
+        fades, tier_weight, ended = shared[alike]
         use = uses.get(id)
         value = card.importance
         if not card.exempt:
@@ -132,7 +131,7 @@ def _finals(
                 value *= fades.stale
         if use is not None:
             value *= often(use.reads)
-        found.append((match.value * (low + weight * value) * tier_weight, card.created_at, id))
+        found.append((value_of(id) * (low + weight * value) * tier_weight, card.created_at, id))
     return found
 
 
@@ -144,7 +143,7 @@ class Ranked(Sequence[Hit]):
     shows a few."""
 
     def __init__(
-        self, ids: Sequence[str], cards: Mapping[str, Card], matches: Mapping[str, Match], given: Ranking, fetch: Fetch
+        self, ids: Sequence[str], cards: Mapping[str, Card], matches: Matches, given: Ranking, fetch: Fetch
     ) -> None:
         self.ids = ids
         self._cards, self._matches, self._given, self._fetch = cards, matches, given, fetch
@@ -180,54 +179,52 @@ class Ranked(Sequence[Hit]):
         return Hit(self._entries[id], found, Access(use.reads, moment(use.at)) if use else None)
 
 
-def leaders(matches: Mapping[str, Match], count: int) -> list[str]:
-    """The best by match alone, whose standing is worth looking up: it breaks ties, and lifts nothing from far below."""
-    if len(matches) <= count:
-        return list(matches)
-    return [match.id for match in nlargest(count, matches.values())]
-
-
-def rank(cards: Mapping[str, Card], matches: Mapping[str, Match], given: Ranking, fetch: Fetch) -> Ranked:
+def rank(order: Sequence[str], cards: Mapping[str, Card], matches: Matches, given: Ranking, fetch: Fetch) -> Ranked:
     """Best first; ties go to the newest. A tier that the spec ranks by recency is ordered by time alone.
 
-    Only the leaders are weighed by their standing; behind them it is the match that counts.
+    `order` is that of the matches. Only the first `reach` are weighed by their standing, which breaks ties and lifts
+    nothing from far below; behind them it is the match that counts.
     """
-    tiers = {card.scope.tier for card in cards.values()}
-    if len(tiers) == 1 and tiers <= set(given.spec.retrieval.recency_tiers):
-        ordered = sorted(((cards[id].created_at, id) for id in matches), reverse=True)
-        return Ranked([id for _, id in ordered], cards, matches, given, fetch)
-    first = leaders(matches, given.reach)
-    order = sorted(_finals(first, cards, matches, given), reverse=True)
-    behind = []
-    if len(first) < len(matches):
-        done = set(first)
-        behind = [match.id for match in sorted(matches.values(), reverse=True) if match.id not in done]
-    return Ranked([*(id for _, _, id in order), *behind], cards, matches, given, fetch)
+    by_time = given.spec.retrieval.recency_tiers
+    if by_time and len(tiers := {card.scope.tier for card in cards.values()}) == 1 and tiers <= set(by_time):
+        newest = sorted(((cards[id].created_at, id) for id in order), reverse=True)
+        return Ranked([id for _, id in newest], cards, matches, given, fetch)
+    weighed = sorted(_finals(order[: given.reach], cards, matches, given), reverse=True)
+    return Ranked([*(id for _, _, id in weighed), *order[given.reach :]], cards, matches, given, fetch)
 
 
 def drop_repeats(hits: Sequence[Hit], given: Ranking, wanted: int) -> tuple[list[Hit], dict[str, Verdict]]:
     """Keep the best of those that say the same; stop once enough are kept. Also: what was dropped, and for whom."""
-    threshold = given.spec.retrieval.dedup_cosine
-    kept: list[Hit] = []
+    near = _near(given.vectors, given.spec.retrieval.dedup_cosine)
+    kept: dict[str, Hit] = {}
+    by_key: dict[str, Hit] = {}
     dropped: dict[str, Verdict] = {}
     for hit in hits:
         if len(kept) >= wanted:
             break
-        twin = next((other for other in kept if _repeats(hit, other, threshold, given.vectors)), None)
+        key = content_key(hit.content)
+        twin = by_key.get(key)
+        for other in near.get(hit.id, ()) if twin is None else ():
+            if other in kept and says_the_same(hit.content, kept[other].content):
+                twin = kept[other]
+                break
         if twin is None:
-            kept.append(hit)
+            kept[hit.id] = by_key[key] = hit
         else:
             dropped[hit.id] = Verdict("dedup", "dropped", "says the same as a better hit", {"kept": twin.id})
-    return kept, dropped
+    return list(kept.values()), dropped
 
 
-def _repeats(hit: Hit, other: Hit, threshold: float, vectors: Mapping[str, Vector]) -> bool:
-    if content_key(hit.content) == content_key(other.content):
-        return True
-    a, b = vectors.get(hit.id), vectors.get(other.id)
-    if a is None or b is None or float(np.dot(a, b)) <= threshold:
-        return False
-    return says_the_same(hit.content, other.content)
+def _near(vectors: Mapping[str, Vector], threshold: float) -> dict[str, list[str]]:
+    """Who is nearer than the threshold to whom."""
+    if len(vectors) < 2:
+        return {}
+    ids, rows = list(vectors), np.stack(list(vectors.values()))
+    found: dict[str, list[str]] = {}
+    for a, b in np.argwhere(np.triu(rows @ rows.T > threshold, 1)).tolist():
+        found.setdefault(ids[a], []).append(ids[b])
+        found.setdefault(ids[b], []).append(ids[a])
+    return found
 
 
 def provenance(entry: Entry, documents: Mapping[str, Document]) -> tuple[Provenance, ...]:

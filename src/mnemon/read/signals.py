@@ -63,21 +63,17 @@ def keyword(
     quiet = weights
     if names and not set(asked) <= set(names):
         quiet = [0.0 if term in names else w for term, w in zip(asked, weights, strict=True)]
-    scores = {
-        row.id: _bm25(row.counts, row.length / average, quiet if row.id in episodes else weights)
-        for m in found
-        for row in m.rows
-    }
-    return Signal("keyword", {id: score for id, score in scores.items() if score > 0})
-
-
-def _bm25(counts: Sequence[int], relative_length: float, weights: Sequence[float]) -> float:
-    norm = K1 * (1 - B + B * relative_length)
-    score = 0.0
-    for n, weight in zip(counts, weights, strict=True):
-        if n:
-            score += weight * n * (K1 + 1) / (n + norm)
-    return score
+    base, slope = K1 * (1 - B), K1 * B / average
+    scores: dict[str, float] = {}
+    for m in found:
+        for id, counts, length in m.rows:
+            norm, score = base + slope * length, 0.0
+            for n, weight in zip(counts, quiet if id in episodes else weights, strict=True):
+                if n:
+                    score += weight * n * (K1 + 1) / (n + norm)
+            if score > 0:
+                scores[id] = score
+    return Signal("keyword", scores)
 
 
 def vector(neighbours: Sequence[Neighbour], floor: float, limit: int | None = None) -> Signal:

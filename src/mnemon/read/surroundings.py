@@ -18,13 +18,9 @@ TOGETHER = HOUR // 2  # where no conversation is named, what was written within 
 
 def lenders(strengths: Mapping[str, float], cards: Mapping[str, Card]) -> list[str]:
     """The candidates whose neighbours are worth looking at: matching episodes, the best first."""
-    found: list[str] = []
-    for id in sorted(strengths, key=lambda id: (-strengths[id], id)):
-        if len(found) == LENDERS or strengths[id] <= 0:
-            break
-        if id in cards and _is_episode(cards[id]):
-            found.append(id)
-    return found
+    strong = [(-strength, id) for id, strength in strengths.items() if strength > 0]
+    strong = [(weight, id) for weight, id in strong if id in cards and _is_episode(cards[id])]
+    return [id for _, id in sorted(strong)[:LENDERS]]
 
 
 def context(
@@ -33,10 +29,11 @@ def context(
     """What each entry borrows from the matches beside it. `beside` gives steps: positive, written after the match."""
     scores: dict[str, float] = {}
     for lender, others in beside.items():
-        for id, steps in others.items():
-            if id in cards and lender in cards and _together(cards[lender], cards[id]):
-                lent = (AFTER if steps > 0 else BEFORE) * strengths[lender] * leaning(cards[id])
-                scores[id] = scores.get(id, 0.0) + lent
+        card, strength = cards.get(lender), strengths[lender]
+        for id, steps in others.items() if card else ():
+            other = cards.get(id)
+            if card and other and _together(card, other) and (leans := leaning(other)):
+                scores[id] = scores.get(id, 0.0) + (AFTER if steps > 0 else BEFORE) * strength * leans
     return Signal("context", {id: score for id, score in scores.items() if score > 0}, own_scale=True)
 
 

@@ -18,7 +18,7 @@ from mnemon.ports.embedder import Vector
 from mnemon.ports.store import Filters, Neighbour, Selection, Store
 from mnemon.read import signals, surroundings
 from mnemon.read.asking import is_about_oneself, named_sources, wanted_answer, without_names
-from mnemon.read.fuse import Measures, measures, strengths
+from mnemon.read.fuse import Compared, compared, strengths
 from mnemon.read.signals import Signal
 from mnemon.read.times import Span, span
 from mnemon.service.room import Room
@@ -31,11 +31,13 @@ Place = tuple[Store, Selection]
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question with the places to look in. `as_of` asks for what held at a moment, in the wording of that moment."""
+    """A question with the places to look in and how many answers are wanted. `as_of` asks for what held at a moment, in
+    the wording of that moment."""
 
     query: str
     terms: tuple[str, ...]
     places: Sequence[Place]
+    wanted: int = 0
     as_of: datetime | None = None
 
     @property
@@ -54,7 +56,7 @@ class Found:
     past: dict[str, Entry] = field(default_factory=dict)
     signals: list[Signal] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    measures: Measures | None = None  # of the signals that bring candidates, once all of these have spoken
+    compared: Compared | None = None  # the signals that bring candidates, once all of these have spoken
 
 
 def find(room: Room, asked: Asked) -> Found:
@@ -90,8 +92,14 @@ def find(room: Room, asked: Asked) -> Found:
     return found
 
 
+def _bring(room: Room, asked: Asked) -> int:
+    """How many candidates a signal brings. Words bring twice as many where there are no vectors to bring theirs."""
+    alone = room.embedder is None or "vector" not in room.spec.retrieval.signals
+    return max(asked.wanted, room.spec.retrieval.candidates * (2 if alone else 1))
+
+
 def _newest(room: Room, asked: Asked, found: Found) -> None:
-    limit = room.spec.retrieval.candidates
+    limit = _bring(room, asked)
     recent = {e.id: e for store, selection in asked.places for e in store.find(selection, limit=limit)}
     _admit_entries(room, asked, found, recent)
     found.signals.append(Signal("recency", dict.fromkeys(found.cards, 1.0)))
@@ -99,7 +107,7 @@ def _newest(room: Room, asked: Asked, found: Found) -> None:
 
 def _by_keyword(room: Room, asked: Asked, found: Found) -> frozenset[str]:
     """By words; the answer is which sources the question names."""
-    limit = room.spec.retrieval.candidates
+    limit = _bring(room, asked)
     matches = [store.keyword(selection, asked.terms, limit) for store, selection in asked.places]
     for (store, _), match in zip(asked.places, matches, strict=True):
         _admit(room, asked, found, store, (row.id for row in match.rows))
@@ -115,7 +123,7 @@ def _by_vector(room: Room, asked: Asked, found: Found, named: Iterable[str]) -> 
     if vector is None or room.embedder is None:
         return
     model = room.embedder.model
-    limit = room.spec.retrieval.candidates
+    limit = _bring(room, asked)
     near: list[Neighbour] = []
     for store, selection in asked.places:
         these = store.nearest(selection, model, vector, limit)
@@ -151,8 +159,8 @@ def _within(filters: Filters, stretch: Span) -> Filters:
 
 def _by_context(room: Room, asked: Asked, found: Found) -> None:
     """What stands beside the best matches, and how much of their strength it borrows."""
-    found.measures = measures(found.signals)
-    strong = strengths(found.signals, room.spec.retrieval, found.measures)
+    found.compared = compared(found.signals, room.spec.retrieval)
+    strong = strengths(found.signals, room.spec.retrieval, found.compared)
     lenders = surroundings.lenders(strong, found.cards)
     beside: dict[str, dict[str, int]] = {}
     for store, _ in asked.places if lenders else ():

@@ -18,7 +18,7 @@ from mnemon.ports.embedder import Vector
 from mnemon.ports.store import Filters, Selection, Store, Verdict
 from mnemon.read.asking import choose_profile, query_terms
 from mnemon.read.fuse import fuse
-from mnemon.read.rank import EVERYONE, LEADERS, Hit, Ranked, Ranking, drop_repeats, leaders, provenance, rank
+from mnemon.read.rank import EVERYONE, LEADERS, Hit, Ranked, Ranking, drop_repeats, provenance, rank
 from mnemon.read.signals import Signal
 from mnemon.service import inputs
 from mnemon.service.finding import Asked, Found, Place, find
@@ -132,13 +132,14 @@ def search(room: Room, question: Question) -> Search:
     with ExitStack() as moment:
         for store, _ in places:
             moment.enter_context(store.snapshot())
-        found = find(room, Asked(question.query, terms, places, question.as_of))
-        matches = fuse(found.signals, room.spec.retrieval, found.measures)
         limit = _limit(room, question)
+        found = find(room, Asked(question.query, terms, places, limit, question.as_of))
+        matches = fuse(found.signals, room.spec.retrieval, found.compared)
+        order = matches.best_first()
         reach = _reach(room, question, limit)
-        uses = _uses(room, [found.cards[id] for id in leaders(matches, reach)])
+        uses = _uses(room, [found.cards[id] for id in order[:reach]])
         given = Ranking(room.spec, question.as_of or room.now, uses, reach, _closed(room, tiers))
-        ranked = rank(found.cards, matches, given, partial(_entries, places, found))
+        ranked = rank(order, found.cards, matches, given, partial(_entries, places, found))
         kept, dropped = _unlike(room, found, ranked, given, limit)
     return Search(question, limit, terms, tuple(found.signals), ranked, tuple(kept), dropped, tuple(found.notes))
 

@@ -20,6 +20,7 @@ from mnemon.adapters.store.sqlite.rows import (
     entry_of,
     entry_of_snapshot,
     event_of,
+    json_list,
     token,
     tokens,
     vector_checksum,
@@ -203,7 +204,7 @@ class _Check:
             self.wrong("index", doc, "the keyword index holds rows that are gone", derived=True)
         # A scan reads every page; a search seeks. What the scan finds, seeking must find too.
         for term, frequency in frequencies.items():
-            if one_value(self.db, sql.FREQUENCY, (term,)) != frequency:
+            if all_rows(self.db, sql.FREQUENCIES, (json_list([term]),)) != [(term, frequency)]:
                 self.wrong("index", term, "the keyword index does not find what it holds", derived=True)
         self._index_sizes()
 

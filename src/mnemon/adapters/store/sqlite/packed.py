@@ -1,8 +1,8 @@
-"""Vectors in less room: a byte for each number, and for a large room a shorter image of each to look at first.
+"""Vectors with a shorter image of each to look at first, and in a large room with a byte for each number.
 
 A search goes from coarse to fine. Of a very large room it looks only at the lists whose middle is nearest to the
-question; there it compares images of a quarter of the length; of the best of these, bytes. Who asks compares what
-comes out once more, with the vectors themselves, so that the cosines in an answer are always exact.
+question; there it compares images of a quarter of the length; of the best of these, the numbers. Where these are bytes,
+who asks compares what comes out once more, with the vectors themselves: the cosines in an answer are always exact.
 """
 
 from __future__ import annotations
@@ -20,19 +20,25 @@ Ints: TypeAlias = "NDArray[np.int64]"
 Floats: TypeAlias = "NDArray[np.float32]"
 _Bytes: TypeAlias = "NDArray[np.int8]"
 
-_WIDTH = 96  # numbers of an image
-_PROBED = 0.1  # of all lists that a search looks into
+_WIDTH = 128  # numbers of an image
+_HALF = 48  # of these that all rows are compared by
+_AHEAD, _PART = 6, 16  # rows compared by the rest of their images: so many for one wanted, or one of so many
+_PROBED = 0.06  # of all lists that a search looks into
 _FEWEST = 40  # and no fewer than these
+_LIKELY = 600  # rows that are compared by their numbers, at least
 _SAMPLE = 8_192  # rows that axes and middles are found by
 _ROUNDS = 6  # of moving middles
+_BETWEEN = 3  # large lists that a row may stand between
 _STRIDE = 16  # of scores, one is looked at to guess where the best begin
 _MANY = 8  # times what is wanted, from which on a guess pays
 ALONE = 262_144  # multiplications up to which a product stays on one core: waiting for others costs more than it gains
 
 
 class Sizes(NamedTuple):
-    """Rows up to which a room is kept as it is, and from which on even images are too many to look at all of them."""
+    """Rows up to which a room needs no images, up to which its numbers are kept as they are, and from which on even
+    images are too many to look at all of them."""
 
+    small: int = 4_096
     large: int = 20_000
     lists: int = 200_000
 
@@ -105,46 +111,63 @@ class Lists:
 
 @dataclass(frozen=True, slots=True)
 class Images:
-    """The rows as seen along the axes in which they differ most; a column for each row."""
+    """The vectors as seen along the axes in which they differ most: the most telling of these in columns, for all
+    are compared by them, the others in rows, for those that are ahead then."""
 
     axes: Floats
     columns: Floats
+    rows: Floats
     lists: Lists | None = None
+
+    @property
+    def bytes(self) -> int:
+        return self.columns.nbytes + self.rows.nbytes
 
     def likely(self, query: Floats, count: int) -> Ints:
         """The rows whose images are nearest to the query's."""
         image = query @ self.axes
+        half = len(self.columns)
         if self.lists is None:
-            return leading(across(image, self.columns), count)
-        spans = [span for span in self.lists.spans(query) if span[0] < span[1]]
-        scores = np.concatenate([across(image, self.columns[:, a:b]) for a, b in spans])
-        rows = np.concatenate([np.arange(a, b) for a, b in spans])
-        chosen: Ints = rows[leading(scores, count)]
-        return chosen
+            scores = across(image[:half], self.columns)
+            rows = ahead = leading(scores, max(_AHEAD * count, len(scores) // _PART))
+        else:
+            spans = [span for span in self.lists.spans(query) if span[0] < span[1]]
+            scores = np.concatenate([across(image[:half], self.columns[:, a:b]) for a, b in spans])
+            ahead = leading(scores, max(_AHEAD * count, len(scores) // _PART))
+            rows = np.concatenate([np.arange(a, b) for a, b in spans])[ahead]
+        if len(rows) <= count:
+            return rows
+        found: Ints = rows[leading(scores[ahead] + self.rows[rows] @ image[half:], count)]
+        return found
 
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """Vectors of one model in one partition, each number a byte. Dead rows are no longer in the database."""
+    """Vectors of one model in one partition, each number a byte, or as it is while they are not too many. Dead rows
+    are no longer in the database."""
 
     seqs: Ints
     entries: Ints
-    codes: _Bytes
+    codes: _Bytes | Floats
     scales: Floats
     alive: NDArray[np.bool_]
     images: Images | None = None
 
     @property
+    def exact(self) -> bool:
+        return self.codes.dtype == np.float32
+
+    @property
     def bytes(self) -> int:
         arrays = (self.seqs, self.entries, self.codes, self.scales, self.alive)
-        return sum(array.nbytes for array in arrays) + (self.images.columns.nbytes if self.images else 0)
+        return sum(array.nbytes for array in arrays) + (self.images.bytes if self.images else 0)
 
     def near(self, query: Floats, limit: int, admitted: Ints | None) -> Found:
         """The rows that seem nearest. Of those that a filter admits, all are looked at."""
         if admitted is not None:
             rows = np.flatnonzero(np.isin(self.entries, admitted) & self.alive)
         elif self.images is not None:
-            rows = self.images.likely(query, max(1_500, 8 * limit, len(self.seqs) // 100))
+            rows = self.images.likely(query, max(_LIKELY, 8 * limit, len(self.seqs) // 400))
             rows = rows[self.alive[rows]]
         else:
             rows = np.flatnonzero(self.alive)
@@ -154,7 +177,8 @@ class Packed:
         cosines = np.empty(len(rows), dtype=np.float32)
         step = max(1, ALONE // max(1, len(query)))
         for at in range(0, len(rows), step):
-            np.matmul(self.codes[rows[at : at + step]].astype(np.float32), query, out=cosines[at : at + step])
+            some = self.codes[rows[at : at + step]].astype(np.float32, copy=False)
+            np.matmul(some, query, out=cosines[at : at + step])
         found: Floats = np.clip(cosines * self.scales[rows], -1.0, 1.0)
         return found
 
@@ -167,12 +191,18 @@ class Packed:
         return replace(self, alive=np.isin(self.seqs, present))
 
     def floats(self, rows: Ints | slice) -> Floats:
-        floats: Floats = self.codes[rows].astype(np.float32) * self.scales[rows, None]
+        floats: Floats = self.codes[rows].astype(np.float32, copy=False) * self.scales[rows, None]
         return floats
 
 
+def ordered(seqs: Ints, entries: Ints, matrix: Floats) -> Packed:
+    """Rows of length one, as they are."""
+    ones = np.ones(len(seqs), dtype=np.float32)
+    return Packed(seqs, entries, matrix, ones, np.ones(len(seqs), dtype=np.bool_))
+
+
 def packed(seqs: Ints, entries: Ints, matrix: Floats) -> Packed:
-    """From rows of length one."""
+    """Rows of length one, in bytes."""
     scales = (np.abs(matrix).max(axis=1, initial=0.0) / 127).astype(np.float32)
     scales[scales == 0] = 1.0
     codes = np.rint(matrix / scales[:, None]).astype(np.int8)
@@ -197,41 +227,54 @@ def joined(parts: list[Packed]) -> Packed:
 def imaged(rows: Packed, sizes: Sizes) -> Packed:
     """With images, and in lists if there are very many; as it is, if there are few."""
     total = len(rows.seqs)
-    if total <= sizes.large:
+    if total <= sizes.small:
         return rows
     dice = np.random.default_rng(0)
     sample = rows.floats(np.sort(dice.choice(total, min(total, _SAMPLE), replace=False)))
     # What all have in common tells none from another: axes are those of the differences.
     _, axes = np.linalg.eigh(np.cov(sample, rowvar=False))
-    axes = np.ascontiguousarray(axes[:, -_WIDTH:], dtype=np.float32)
-    columns = np.empty((axes.shape[1], total), dtype=np.float32)
+    axes = np.ascontiguousarray(axes[:, : -_WIDTH - 1 : -1], dtype=np.float32)
+    half = min(_HALF, axes.shape[1])
+    columns = np.empty((half, total), dtype=np.float32)
+    others = np.empty((total, axes.shape[1] - half), dtype=np.float32)
     for at in range(0, total, _SAMPLE):
-        columns[:, at : at + _SAMPLE] = (rows.floats(slice(at, at + _SAMPLE)) @ axes).T
+        image = rows.floats(slice(at, at + _SAMPLE)) @ axes
+        columns[:, at : at + _SAMPLE], others[at : at + _SAMPLE] = image[:, :half].T, image[:, half:]
     if total < sizes.lists:
-        return replace(rows, images=Images(axes, columns))
+        return replace(rows, images=Images(axes, columns, others))
     cells, middles = _clustered(rows, dice)
     order = np.argsort(cells, kind="stable")
     starts = np.searchsorted(cells[order], np.arange(middles.shape[1] + 1)).astype(np.int64)
-    return replace(rows.only(order), images=Images(axes, columns[:, order], Lists(middles, starts)))
+    return replace(rows.only(order), images=Images(axes, columns[:, order], others[order], Lists(middles, starts)))
 
 
 def _clustered(rows: Packed, dice: np.random.Generator) -> tuple[Ints, Floats]:
-    """A list for each row, and the middles of the lists: a few large ones first, then each of them taken apart.
+    """A list for each row, and the middles of the lists: a few large ones first, then each of them taken apart. A row
+    that stands between large ones goes to the nearest small one of any of these.
 
     There are about as many lists as rows in each of them.
     """
     total = len(rows.seqs)
     branches = max(2, round(total**0.25))
     coarse = _middles(rows, np.arange(total), branches, dice)
-    large = _assigned(rows, np.arange(total), coarse)
-    cells = np.zeros(total, dtype=np.int64)
+    large = _assigned(rows, coarse)
+    best, cells = np.full(total, -np.inf, dtype=np.float32), np.zeros(total, dtype=np.int64)
     middles: list[Floats] = []
     for number in range(branches):
-        members = np.flatnonzero(large == number)
-        if len(members):
-            fine = _middles(rows, members, branches, dice)
-            cells[members] = _assigned(rows, members, fine) + sum(map(len, middles))
-            middles.append(fine)
+        inside = np.flatnonzero(large[:, 0] == number)
+        if not len(inside):
+            continue
+        fine = _middles(rows, inside, branches, dice)
+        around = np.flatnonzero((large == number).any(axis=1))
+        for at in range(0, len(around), _SAMPLE):
+            some = around[at : at + _SAMPLE]
+            nearness = _nearness(rows.floats(some), fine)
+            nearest = np.argmax(nearness, axis=1)
+            reached = nearness[np.arange(len(some)), nearest]
+            nearer = reached > best[some]
+            best[some[nearer]] = reached[nearer]
+            cells[some[nearer]] = nearest[nearer] + sum(map(len, middles))
+        middles.append(fine)
     return cells, np.ascontiguousarray(np.concatenate(middles).T)
 
 
@@ -240,23 +283,24 @@ def _middles(rows: Packed, members: Ints, count: int, dice: np.random.Generator)
     sample = rows.floats(np.sort(dice.choice(members, min(len(members), _SAMPLE), replace=False)))
     middles = sample[dice.choice(len(sample), count, replace=False)]
     for _ in range(_ROUNDS):
-        nearest = _nearest(sample, middles)
+        nearest = np.argmax(_nearness(sample, middles), axis=1)
         sizes = np.bincount(nearest, minlength=count)[:, None]
         sums = (nearest == np.arange(count)[:, None]).astype(np.float32) @ sample
         middles = np.where(sizes > 0, sums / np.maximum(sizes, 1), middles).astype(np.float32)
     return middles
 
 
-def _assigned(rows: Packed, members: Ints, middles: Floats) -> Ints:
-    out = np.empty(len(members), dtype=np.int64)
-    for at in range(0, len(members), _SAMPLE):
-        some = members[at : at + _SAMPLE]
-        out[at : at + len(some)] = _nearest(rows.floats(some), middles)
+def _assigned(rows: Packed, middles: Floats) -> Ints:
+    """For each row the numbers of the few middles that are nearest to it, the nearest first."""
+    count = min(_BETWEEN, len(middles))
+    out = np.empty((len(rows.seqs), count), dtype=np.int64)
+    for at in range(0, len(out), _SAMPLE):
+        near = _nearness(rows.floats(slice(at, at + _SAMPLE)), middles)
+        out[at : at + _SAMPLE] = np.argsort(-near, axis=1)[:, :count]
     return out
 
 
-def _nearest(matrix: Floats, middles: Floats) -> Ints:
-    """For each row the middle at the least distance."""
-    nearness = matrix @ middles.T - 0.5 * np.square(middles).sum(axis=1)
-    nearest: Ints = np.argmax(nearness, axis=1)
-    return nearest
+def _nearness(matrix: Floats, middles: Floats) -> Floats:
+    """Of each row to each middle; the nearest has the most, which is half of its square less half of its distance's."""
+    near: Floats = matrix @ middles.T - 0.5 * np.square(middles).sum(axis=1)
+    return near

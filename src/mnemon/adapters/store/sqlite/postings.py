@@ -69,8 +69,12 @@ def by_arrays(postings: Mapping[str, Sequence[Postings]], weights: Mapping[str, 
     return best
 
 
-def occurrences(rowid: int, postings: Sequence[Postings]) -> int:
-    return postings[0].counts.get(rowid, 0) if len(postings) == 1 else sum(p.counts.get(rowid, 0) for p in postings)
+def occurrences(rowids: Sequence[int], postings: Sequence[Postings]) -> list[int]:
+    """How often each of the rows holds the term of these postings."""
+    if len(postings) == 1:
+        find = postings[0].counts.get
+        return [find(rowid, 0) for rowid in rowids]
+    return [sum([part.counts.get(rowid, 0) for part in postings]) for rowid in rowids]
 
 
 def shortest(

@@ -126,7 +126,7 @@ def keyword(db: apsw.Connection, selection: Selection, terms: Sequence[str], lim
     used = {term: weight for term, weight in zip(terms, weights, strict=True) if term in worth}
     if not used:
         return KeywordMatches(size, total, frequencies, ())
-    postings = {term: [_postings(db, room, term) for room in rooms] for term in used}
+    postings = _postings(db, rooms, used)
     some = limit + limit // 2
     if selection.filters:
         rowids = _filtered(db, rooms, list(used), selection, some)
@@ -138,30 +138,30 @@ def keyword(db: apsw.Connection, selection: Selection, terms: Sequence[str], lim
     return KeywordMatches(size, total, frequencies, _term_rows(rowids, rows, terms, postings))
 
 
-def _frequencies(db: apsw.Connection, rooms: Iterable[Room], terms: Sequence[str]) -> tuple[int, ...]:
-    totals = dict.fromkeys(terms, 0)
+def _frequencies(db: apsw.Connection, rooms: Sequence[Room], terms: Sequence[str]) -> tuple[int, ...]:
     answers = known(db).of("frequencies")
-    for room in rooms:
-        for term in totals:
-            word = token(room.id, term)
-            if word not in answers:
-                answers[word] = one_value(db, sql.FREQUENCY, (word,)) or 0
-            totals[term] += answers[word]
-    return tuple(totals[term] for term in terms)
+    words = {(room.id, term): token(room.id, term) for room in rooms for term in terms}
+    unknown = [word for word in words.values() if word not in answers]
+    if unknown:
+        answers.update(dict.fromkeys(unknown, 0))
+        answers.update(all_rows(db, sql.FREQUENCIES, (json_list(unknown),)))
+    return tuple(sum([answers[words[room.id, term]] for room in rooms]) for term in terms)
 
 
-def _postings(db: apsw.Connection, room: Room, term: str) -> Postings:
-    """The rows of a room that hold a term, with how often. Of a word that is everywhere, the newest of them."""
-    word = token(room.id, term)
-    answers = known(db).of("postings")
-    if word not in answers:
-        if known(db).of("frequencies").get(word, 0) > rules.POSTING_BUDGET:
-            found = one_value(db, sql.NEWEST_POSTINGS, (f'"{word}"', rules.POSTING_BUDGET))
-            answers[word] = Postings(dict.fromkeys(json.loads(found), 1), whole=False)
-        else:
-            answers[word] = Postings(Counter(json.loads(one_value(db, sql.POSTINGS, (word,)))))
-    rows: Postings = answers[word]
-    return rows
+def _postings(db: apsw.Connection, rooms: Sequence[Room], terms: Iterable[str]) -> dict[str, list[Postings]]:
+    """By term and room, the rows that hold it, with how often. Of a word that is everywhere, the newest of them."""
+    answers, frequencies = known(db).of("postings"), known(db).of("frequencies")
+    words = {term: [token(room.id, term) for room in rooms] for term in terms}
+    unknown = [word for those in words.values() for word in those if word not in answers]
+    common = [word for word in unknown if frequencies.get(word, 0) > rules.POSTING_BUDGET]
+    for word in common:
+        found = one_value(db, sql.NEWEST_POSTINGS, (f'"{word}"', rules.POSTING_BUDGET))
+        answers[word] = Postings(dict.fromkeys(json.loads(found), 1), whole=False)
+    rare = [word for word in unknown if word not in answers]
+    if rare:
+        held = all_rows(db, sql.POSTINGS, (json_list(rare),))
+        answers.update((word, Postings(Counter(json.loads(rows)))) for word, rows in held)
+    return {term: [answers[word] for word in those] for term, those in words.items()}
 
 
 def _filtered(
@@ -179,32 +179,45 @@ def _term_rows(
     postings: Mapping[str, Sequence[Postings]],
 ) -> tuple[TermRow, ...]:
     """What is counted already is taken from there; words that were too common to look for are counted in the text."""
-    whole = {term: those for term, those in postings.items() if all(rows.whole for rows in those)}
-    counted = [(term, whole.get(term)) for term in terms]
-    all_counted = len(whole) == len(terms)
-    found = []
-    for rowid in rowids:
-        id, text, length = rows[rowid]
-        words = () if all_counted else text.split(" ")
-        counts = [words.count(term) if those is None else occurrences(rowid, those) for term, those in counted]
-        found.append(TermRow(id, tuple(counts), length))
-    return tuple(found)
+    columns = []
+    for term in terms:
+        those = postings.get(term)
+        if those is not None and all(part.whole for part in those):
+            columns.append(occurrences(rowids, those))
+        else:
+            columns.append([rows[rowid].terms.split(" ").count(term) for rowid in rowids])
+    return tuple(
+        TermRow(row.id, counts, row.length)
+        for row, counts in zip(map(rows.__getitem__, rowids), zip(*columns, strict=True), strict=True)
+    )
 
 
 # By place
 
 
 def beside(db: apsw.Connection, ids: Iterable[str], reach: int) -> dict[str, dict[str, int]]:
+    """Most entries stand right beside those that came before and after them; only for others one looks farther."""
     asked = list(ids)
     answers = known(db).of("beside")
-    unknown = [id for id in asked if id not in answers]
+    unknown = [id for id in asked if (id, reach) not in answers]
     if unknown:
-        order: dict[str, list[str]] = {}
-        for id, other in all_rows(db, sql.BESIDE, {"ids": json_list(unknown), "rows": rules.ROWS_BESIDE}):
-            order.setdefault(id, []).append(other)
-        answers.update(order)
-    found = {id: rules.steps(id, answers[id], reach) for id in asked if id in answers}
-    return {id: others for id, others in found.items() if others}
+        found = _around(db, unknown, reach)
+        alone = [id for id in unknown if len(found.get(id, ())) <= 2 * reach]
+        found |= _around(db, alone, rules.ROWS_BESIDE) if alone else {}
+        answers.update(((id, reach), rules.steps(id, order, reach)) for id, order in found.items())
+    return {id: steps for id in asked if (steps := answers.get((id, reach)))}
+
+
+def _around(db: apsw.Connection, ids: Sequence[str], rows: int) -> dict[str, list[str]]:
+    """Those of the same talk within so many rows, in their order, each with itself among them. Whoever asks for them
+    asks for their cards next, so these are learned on the way."""
+    found = all_rows(db, sql.BESIDE, {"ids": json_list(ids), "rows": rows})
+    cards = known(db).of("cards")
+    cards.update(_cards(db, {row[0]: row[:-1] for row in found if row[0] not in cards}.values()))
+    order: dict[str, list[str]] = {}
+    for row in found:
+        order.setdefault(row[-1], []).append(row[0])
+    return order
 
 
 # By vector

@@ -213,8 +213,13 @@ ADMITTED = "SELECT e.rowid FROM entries AS e WHERE e.partition_id = :partition" 
 
 FEED = "INSERT INTO fts (rowid, terms) VALUES (?, ?)"
 UNFEED = "DELETE FROM fts WHERE rowid = ?"
-FREQUENCY = "SELECT doc FROM fts_frequencies WHERE term = ?"
-POSTINGS = "SELECT json_group_array(doc) FROM fts_instances WHERE term = ?"
+FREQUENCIES = """
+SELECT f.term, f.doc FROM json_each(?) AS asked CROSS JOIN fts_frequencies AS f ON f.term = asked.value
+"""
+POSTINGS = """
+SELECT asked.value, (SELECT json_group_array(i.doc) FROM fts_instances AS i WHERE i.term = asked.value)
+FROM json_each(?) AS asked
+"""
 NEWEST_POSTINGS = """
 SELECT json_group_array(rowid) FROM (SELECT rowid FROM fts WHERE fts MATCH ? ORDER BY rowid DESC LIMIT ?)
 """
@@ -243,12 +248,15 @@ NUMBERED_ENTRIES = _ENTRY.replace("e.rest\n", "e.rest, e.rowid\n") + "WHERE e.ro
 
 # Neighbours by the order of writing. CROSS and NOT INDEXED keep the planner from starting at the wrong end and from
 # walking through a whole room by its index.
-BESIDE = """
-SELECT e.id, n.id FROM json_each(:ids) AS asked CROSS JOIN entries AS e ON e.id = asked.value
+BESIDE = (
+    _CARD.replace("e.", "n.")
+    + """
+    , e.id FROM json_each(:ids) AS asked CROSS JOIN entries AS e ON e.id = asked.value
 CROSS JOIN entries AS n NOT INDEXED ON n.rowid BETWEEN e.rowid - :rows AND e.rowid + :rows
 WHERE n.partition_id = e.partition_id AND n.conversation IS e.conversation
 ORDER BY e.rowid, n.rowid
 """
+)
 
 # Vectors
 

@@ -24,6 +24,7 @@ from mnemon.adapters.store.sqlite.packed import (
     across,
     imaged,
     joined,
+    ordered,
     packed,
 )
 from mnemon.adapters.store.sqlite.query import Row, all_rows, one_value
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 _PIECE = 8_192  # rows that are loaded at a time
 _TAIL = 4_096  # rows beside packed ones, from which on all are packed anew
 _WORTH = 64  # rows from which packing saves something
-_MORE = 20  # places more than asked that are compared again, so that bytes do not decide who is last
+_MORE = 4  # places more than asked that are compared again, so that bytes do not decide who is last
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,17 +99,31 @@ class Shelf:
         return self.rows.bytes + (self.packed.bytes if self.packed else 0)
 
     def near(self, query: Floats, limit: int, admitted: Ints | None) -> Found:
-        found = self.rows.near(query, limit, admitted)
-        return found if self.packed is None else found.plus(self.packed.near(query, limit, admitted)).best(limit)
+        if self.packed is None:
+            return self.rows.near(query, limit, admitted)
+        found = self.packed.near(query, limit, admitted)
+        return found.plus(self.rows.near(query, limit, admitted)).best(limit) if len(self.rows.seqs) else found
+
+    @property
+    def loose(self) -> int:
+        """Rows that are not in bytes."""
+        return len(self.rows.seqs) + (len(self.packed.seqs) if self.packed and self.packed.exact else 0)
 
     def tidy(self, sizes: Sizes) -> Shelf:
-        """Packed, if it has grown large or its tail long."""
-        longest = sizes.large if self.packed is None else max(_TAIL, len(self.packed.seqs) // 8)
-        return self.pack(sizes) if len(self.rows.seqs) > longest else self
+        """With images, if it has grown or its tail is long; in bytes, if it is large."""
+        if self.packed is None:
+            return self.pack(sizes) if len(self.rows.seqs) > sizes.small else self
+        return self.pack(sizes) if len(self.rows.seqs) > max(_TAIL, len(self.packed.seqs) // 8) else self
 
-    def pack(self, sizes: Sizes) -> Shelf:
-        fresh = packed(self.rows.seqs, self.rows.entries, self.rows.floats(slice(None)))
-        whole = joined([fresh] if self.packed is None else [self.packed, fresh])
+    def pack(self, sizes: Sizes, *, spare: bool = False) -> Shelf:
+        """With all rows in one order; in bytes if they are many, or to `spare` memory."""
+        total = len(self.rows.seqs) + (len(self.packed.seqs) if self.packed else 0)
+        form = packed if spare or total > sizes.large else ordered
+        parts = [form(self.rows.seqs, self.rows.entries, self.rows.floats(slice(None)))]
+        had = self.packed
+        if had is not None and had.exact and form is packed:
+            had = replace(packed(had.seqs, had.entries, had.floats(slice(None))), alive=had.alive)
+        whole = joined(parts if had is None else [had, *parts])
         return replace(self, rows=_none(self.rows.columns.shape[0]), packed=imaged(whole, sizes))
 
 
@@ -194,8 +209,9 @@ class VectorCache:
             found = self._through(db, where, query, limit, admitted)
         else:
             shelf = self.shelf(db, where)
-            found = shelf.near(query, limit if shelf.packed is None else limit + _MORE, admitted)
-            if shelf.packed is not None:
+            rounded = shelf.packed is not None and not shelf.packed.exact
+            found = shelf.near(query, limit + _MORE if rounded else limit, admitted)
+            if rounded:
                 found = self._compared(db, found, query, where.dimensions).best(limit)
         return list(zip(found.cosines.tolist(), found.entries.tolist(), strict=True))
 
@@ -221,8 +237,9 @@ class VectorCache:
 
     def _compared(self, db: apsw.Connection, found: Found, query: Floats, dimensions: int) -> Found:
         """The same rows by their vectors as they are."""
-        rows = self.rows(db, found.seqs, dimensions)
-        return Found(np.clip(across(query, rows.columns), -1.0, 1.0), rows.entries, rows.seqs)
+        rows = all_rows(db, self._sql.by_seq, (json_list(found.seqs.tolist()),))
+        seqs, entries, matrix = _load(rows, dimensions)
+        return Found(np.clip(matrix @ query, -1.0, 1.0), entries, seqs)
 
     def rows(self, db: apsw.Connection, seqs: Ints, dimensions: int) -> Block:
         """Vectors by seq, as they are in the database."""
@@ -255,7 +272,8 @@ class VectorCache:
         rows = _none(where.dimensions)
         for piece in self._pieces(db, where):
             rows = rows.plus(*piece)
-        return Shelf(where.removals, last, rows)
+        shelf = Shelf(where.removals, last, rows)
+        return shelf.tidy(self._sizes) if self._packs else shelf
 
     def _caught_up(self, db: apsw.Connection, shelf: Shelf, where: Where, last: int) -> Shelf:
         if shelf.removals == where.removals and shelf.last < last:
@@ -272,8 +290,8 @@ class VectorCache:
     def _spare(self) -> None:
         total = sum(shelf.bytes for shelf in self._shelves.values())
         for place, shelf in list(self._shelves.items())[:-1] if total > self._limit else ():
-            if self._packs and total > self._limit and len(shelf.rows.seqs) >= _WORTH:
-                self._shelves[place] = shelf.pack(self._sizes)
+            if self._packs and total > self._limit and shelf.loose >= _WORTH:
+                self._shelves[place] = shelf.pack(self._sizes, spare=True)
                 total += self._shelves[place].bytes - shelf.bytes
         while total > self._limit and len(self._shelves) > 1:
             _, shelf = self._shelves.popitem(last=False)
