@@ -162,3 +162,15 @@ def test_no_two_values_share_a_list() -> None:
         @dataclass(frozen=True, slots=True)
         class Shared:
             parts: list[int] = []  # noqa: RUF012 - what is refused
+
+
+class Derived(Own):
+    """Derived without more fields, and with a place for anything."""
+
+
+def test_whoever_derives_is_filled_like_the_standard() -> None:
+    value = Derived("a", note="n")
+    assert type(value) is Derived
+    assert (value.name, value.size, value.parts, value.note) == ("a", 3, [], "n")
+    with pytest.raises(FrozenInstanceError):
+        value.name = "b"  # type: ignore[misc]
