@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mnemon.model.snowball import english
 from mnemon.model.text import (
     content_hash,
     content_key,
@@ -42,6 +45,23 @@ def test_terms_meet(stored: str, asked: str) -> None:
 def test_plain_text_folds_as_it_does_beside_accents(text: str) -> None:
     """B14: the short way for plain text ends where the long way does."""
     assert fold(f"{text} é") == f"{fold(text)} e".strip()
+
+
+_SYLLABLES = st.sampled_from(
+    """ba ke li mo ti da gi y ex wa ow past paste inter gener howe tion al iz er ment ate ic ous ness ing ed ly ent able
+    ance e l ll s i""".split()
+)
+
+
+@given(st.lists(_SYLLABLES, min_size=1, max_size=5).map("".join).filter(lambda word: len(terms(word)) == 1))
+def test_words_are_stemmed_as_the_stemmer_does(word: str) -> None:
+    assert terms(word) == [english().stemWord(word)]
+
+
+def test_short_words_in_e_are_stemmed_as_the_stemmer_does() -> None:
+    """Whether an e falls is told by the few letters before it, so all of these are tried."""
+    words = ["".join(letters) + "e" for size in (2, 3) for letters in product("aeiouywxst", repeat=size)]
+    assert [terms(f"{word} zzz")[0] for word in words] == [english().stemWord(word) for word in words]
 
 
 def test_voicing_marks_are_not_accents() -> None:

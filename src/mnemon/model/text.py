@@ -73,12 +73,37 @@ def commitment(salt: bytes, text: str) -> str:
 
 @lru_cache(maxsize=50_000)
 def _stem(word: str) -> str:
-    if len(word) < 3 or word[-1] in _UNSTEMMED or not (word.isascii() and word.isalpha()):
+    """As Snowball's English stemmer has it, which is slow: what it would leave as it is, it need not be asked for."""
+    if len(word) < 3 or not word.endswith(_STEMMED) or not (word.isascii() and word.isalpha()):
         return word
+    if word[-1] == "e" and "y" not in word and not word.endswith(_BEFORE_E) and not word.startswith(_APART):
+        return word[:-1] if _drops_e(word) else word
     return english().stemWord(word)
 
 
-_UNSTEMMED = frozenset("abfhjkopquvwxz")  # no ending that the stemmer takes off, and no exception of its, ends in these
+# The endings that one of the stemmer's steps takes off or changes; those in e, but for the plain e, apart.
+_STEMMED = tuple(
+    "s ed ing y anci enci ogi li iti tional alism ation izer ator ogist ical ful ic al ism ion er ant ent e ll".split()
+)
+_BEFORE_E = tuple("icate ative alize ance ence able ible ate ive ize".split())
+_APART = tuple("arsen commun emerg gener inter later organ past univers howe".split())  # it has rules of their own
+_REGION = pattern("[^aeiou]*[aeiou]+[^aeiou]")
+
+
+def _drops_e(word: str) -> bool:
+    """Whether an e at the end falls: where two syllables come before it, or one that is not short."""
+    first = _REGION.match(word)
+    if first is None or first.end() == len(word):
+        return False
+    second = _REGION.match(word, first.end())
+    if second is not None and second.end() < len(word):
+        return True
+    before, vowel, closing = word[-4:-3], word[-3], word[-2]
+    short = before not in _VOWELS and vowel in _VOWELS and closing not in (_OPENING if before else _VOWELS)
+    return not short and not word.endswith("paste")
+
+
+_VOWELS, _OPENING = frozenset("aeiou"), frozenset("aeiouwx")
 
 
 def words(text: str) -> list[str]:
