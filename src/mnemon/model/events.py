@@ -86,6 +86,16 @@ class Stamp:
         return hashlib.sha256(body.encode("utf-8")).hexdigest()
 
 
+class Spelled(dict[str, Any]):
+    """A detail, and beside it its canonical spelling, from whoever could put that together sooner than an encoder."""
+
+    __slots__ = ("text",)
+
+    def __init__(self, detail: dict[str, Any], text: str) -> None:
+        super().__init__(detail)
+        self.text = text
+
+
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)
 
 

@@ -25,7 +25,8 @@ def new_id() -> str:
     millis, chance = time.time_ns() // 1_000_000, int.from_bytes(os.urandom(10), "big")
     value = (millis & (1 << 48) - 1) << 80 | 0x7 << 76 | (chance >> 68) << 64
     value |= 0b10 << 62 | chance & (1 << 62) - 1
-    return str(uuid.UUID(int=value))
+    digits = f"{value:032x}"
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
 def derived_id(*parts: str) -> str:

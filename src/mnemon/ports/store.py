@@ -12,12 +12,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import field
 from datetime import date, datetime
+from functools import lru_cache
 from typing import Any, Literal, NamedTuple, Protocol
 
 from mnemon.model.card import Card, Use
 from mnemon.model.conversation import Channel, Conversation, Note, Status, WorkspaceInfo
 from mnemon.model.entry import Access, Document, Entry, NamedEntry, Scope, Version
-from mnemon.model.events import Actor, Event, EventDraft, canonical_json
+from mnemon.model.events import Actor, Event, EventDraft, Spelled, canonical_json
 from mnemon.model.frozen import dataclass
 from mnemon.model.item import item_id, value_text
 from mnemon.model.text import commitment, content_key, path_key, terms
@@ -46,6 +47,21 @@ class Verdict:
 
     def plain(self) -> dict[str, Any]:
         return {"step": self.step, "outcome": self.outcome, "reason": self.reason, **self.data}
+
+    def spelled(self) -> str | None:
+        """The canonical JSON of that, if there is nothing in it that reading back might change."""
+        if not self.data:
+            return _plain_step(self.outcome, self.reason, self.step)
+        flat = all(type(key) is str and type(value) in _FLAT for key, value in self.data.items())
+        return canonical_json(self.plain()) if flat else None
+
+
+_FLAT = (str, int, float, bool)
+
+
+@lru_cache(maxsize=1024)
+def _plain_step(outcome: str, reason: str, step: str) -> str:
+    return canonical_json({"outcome": outcome, "reason": reason, "step": step})
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +248,7 @@ def describe(operation: Operation, salt: bytes) -> EventDraft | None:
 
 
 def _entry_detail(entry: Entry, expect: int, cause: str, ledger: tuple[Verdict, ...], salt: bytes) -> dict[str, Any]:
-    return {
+    detail = {
         "tier": entry.scope.tier,
         "version": expect + 1,
         "state": str(entry.state),
@@ -243,6 +259,18 @@ def _entry_detail(entry: Entry, expect: int, cause: str, ledger: tuple[Verdict, 
         "commitment": commitment(salt, entry.content),
         "ledger": [verdict.plain() for verdict in ledger],
     }
+    steps = [step for verdict in ledger if (step := verdict.spelled()) is not None]
+    return Spelled(detail, _spelled(detail, ",".join(steps))) if len(steps) == len(ledger) else detail
+
+
+def _spelled(detail: Mapping[str, Any], steps: str) -> str:
+    """An entry's detail in its canonical spelling: half of it is the same for most entries, and spelled already."""
+    cause, tier, by = canonical_json(detail["cause"]), canonical_json(detail["tier"]), detail["superseded_by"]
+    return (
+        f'{{"cause":{cause},"commitment":"{detail["commitment"]}","kind":"{detail["kind"]}","ledger":[{steps}],'
+        f'"state":"{detail["state"]}","superseded_by":{"null" if by is None else canonical_json(by)},'
+        f'"tier":{tier},"trust":"{detail["trust"]}","version":{detail["version"]}}}'
+    )
 
 
 def index_terms(entry: Entry) -> list[str]:

@@ -56,6 +56,8 @@ def page(value: object, what: str, limit: int) -> str:
 def storable(value: str, what: str) -> None:
     if "\x00" in value:
         raise InvalidContent(f"{what} holds a NUL character", fix="remove it")
+    if value.isascii():
+        return
     try:
         value.encode("utf-8")
     except UnicodeEncodeError:

@@ -16,7 +16,7 @@ from mnemon.model.arrays import np
 from mnemon.model.conversation import Conversation, Note
 from mnemon.model.entry import Entry
 from mnemon.model.errors import Conflict, InvalidInput, InvalidTransition, LostClaim, NotFound, Refused
-from mnemon.model.events import canonical_json
+from mnemon.model.events import Spelled, canonical_json
 from mnemon.model.job import FINISHED, JobState
 from mnemon.model.telemetry import Point
 from mnemon.model.values import VISIBILITY, State
@@ -153,6 +153,8 @@ def plain_json(value: Any) -> Any:
 
 def plain_text(value: Any) -> str:
     """A value's canonical spelling as it will be read back: a tuple is a list then, and a number as a key is text."""
+    if isinstance(value, Spelled):
+        return value.text
     try:
         text = canonical_json(value)
         return text if not _ODD_KEY.search(text) or _keyed_by_text(value) else canonical_json(plain_json(value))

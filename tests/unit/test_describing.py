@@ -1,0 +1,43 @@
+"""What the log says of an operation: spelled by hand where that is sooner, and then as an encoder would."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mnemon.adapters.store import rules
+from mnemon.model.events import Spelled, canonical_json
+from mnemon.ports.store import SaveEntry, Verdict, describe
+from tests.helpers.making import make_entry
+
+SALT = b"salt"
+_FLAT = st.one_of(st.text(), st.integers(), st.floats(allow_nan=False), st.booleans())
+_KEYED = st.one_of(st.dictionaries(st.text(), _FLAT, max_size=3), st.dictionaries(st.integers(), _FLAT, max_size=3))
+_DATA = st.dictionaries(st.text(), st.one_of(_FLAT, st.lists(_FLAT, max_size=3), _KEYED), max_size=3)
+_LEDGERS = st.lists(st.builds(Verdict, st.text(), st.text(), st.text(), _DATA), max_size=4).map(tuple)
+
+
+def plain_words(ledger: tuple[Verdict, ...], cause: str, by: str | None) -> str:
+    operation = SaveEntry(replace(make_entry(), superseded_by=by), 2, "entry.put", cause, ledger)
+    draft = describe(operation, SALT)
+    assert draft is not None
+    text = rules.plain_text(draft.detail)
+    assert text == canonical_json(json.loads(json.dumps(dict(draft.detail))))
+    return type(draft.detail).__name__
+
+
+@given(_LEDGERS, st.text(), st.one_of(st.none(), st.text()))
+def test_an_entry_is_spelled_as_an_encoder_spells_it(ledger: tuple[Verdict, ...], cause: str, by: str | None) -> None:
+    """Whatever its ledger holds: the seal is of this spelling, and whoever checks it spells what was read back."""
+    plain_words(ledger, cause, by)
+
+
+def test_steps_that_found_nothing_need_no_encoder() -> None:
+    plain = Verdict("gate", "allow", 'says "nothing"')
+    counted = Verdict("categorise", "rules", "keyword match", {"confidence": 0.5})
+    listed = Verdict("resolve", "update", "later", {"targets": ["a"]})
+    assert plain_words((plain, counted), "put", None) == Spelled.__name__
+    assert plain_words((plain, listed), "put", None) == dict.__name__
