@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -101,7 +101,30 @@ _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_asci
 
 def canonical_json(value: Any) -> str:
     """One spelling for one value, so that digests can be recomputed anywhere."""
-    return _CANONICAL.encode(value)
+    if type(value) is str:
+        return _quoted(value)
+    if _pieces is None:
+        return _CANONICAL.encode(value)
+    try:
+        return "".join(_pieces(value, 0))
+    except RecursionError:
+        return _CANONICAL.encode(value)  # says whether that was a circle
+
+
+def _encoder() -> Callable[[Any, int], Iterable[str]] | None:
+    """What the encoder above makes anew for each value, made once; None where the library has it only in Python."""
+    make, plain = getattr(json.encoder, "c_make_encoder", None), _CANONICAL
+    if make is None:
+        return None
+    separators = (plain.key_separator, plain.item_separator)
+    made: Callable[[Any, int], Iterable[str]] = make(
+        None, plain.default, json.encoder.encode_basestring, None, *separators, plain.sort_keys, False, True
+    )
+    return made
+
+
+_pieces = _encoder()
+_quoted: Callable[[str], str] = json.encoder.encode_basestring
 
 
 # Redaction: a scrub may empty events. Their place, time, actor and action stay, and so do their seals.

@@ -170,9 +170,13 @@ def subject(text: str) -> str:
     statements that contradict each other by their beginning have the same subject.
     """
     words = _words(text if len(text) <= _LONG else text[:_LONG])
-    bare = [_singular(word) for word in words if word not in _NEGATIONS][:_BEGINNING]
-    related = next((at for at, word in enumerate(bare) if word in _RELATIONS), len(bare))
-    return " ".join(bare[: related + 1])
+    bare: list[str] = []
+    for word in words:
+        if word not in _NEGATIONS:
+            bare.append(_singular(word))
+            if bare[-1] in _RELATIONS or len(bare) == _BEGINNING:
+                break
+    return " ".join(bare)
 
 
 @lru_cache(maxsize=8192)

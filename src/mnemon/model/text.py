@@ -26,7 +26,8 @@ _UNSPACED = (
 _MARKS = "\u0483-\u0489\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff\u0f00-\u0fff"
 _RUNS = pattern(rf"[{_UNSPACED}]+|(?:[^\W_{_UNSPACED}]|[{_MARKS}])+")
 _UNSPACED_RUN = pattern(rf"[{_UNSPACED}]")
-_PLAIN_RUNS = re.compile("[a-z0-9]+")
+# Of plain text, all but letters and digits parts words; apostrophes are left out of them.
+_PLAIN = {n: None if chr(n) in "'`" else chr(n) if chr(n).isalnum() else " " for n in range(128)}
 _APOSTROPHES = pattern("['’ʼ`]")
 _ACCENTS = re.compile("[\u0300-\u036f]")
 _SPACES = re.compile(r"\s+")
@@ -52,7 +53,10 @@ def fold(text: str) -> str:
 @lru_cache(maxsize=8192)
 def content_key(text: str) -> str:
     """What exact-duplicate detection compares: case, spacing and closing punctuation aside, the same characters."""
-    plain = _SPACES.sub(" ", unicodedata.normalize("NFC", text).casefold()).strip()
+    if text.isascii():
+        plain = " ".join(text.lower().split())
+    else:
+        plain = _SPACES.sub(" ", unicodedata.normalize("NFC", text).casefold()).strip()
     return hashlib.sha256((plain.rstrip(" .!。…") or plain).encode("utf-8")).hexdigest()
 
 
@@ -117,9 +121,11 @@ def _short_words(text: str) -> tuple[str, ...]:
 
 
 def _words(text: str) -> list[str]:
+    if text.isascii():
+        return text.lower().translate(_PLAIN).split()
     folded = fold(text)
     if folded.isascii():
-        return _PLAIN_RUNS.findall(folded.replace("'", "").replace("`", ""))
+        return folded.translate(_PLAIN).split()
     out: list[str] = []
     for run in _RUNS.findall(_APOSTROPHES.sub("", folded)):
         if _UNSPACED_RUN.match(run):

@@ -76,6 +76,8 @@ def query(value: object) -> str:
 
 
 def importance(value: object, what: str = "importance") -> float:
+    if type(value) is float and 0 <= value <= 1:
+        return value
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise InvalidImportance(f"{what} must be a number, not {type(value).__name__}", fix="use 0.0 to 1.0")
     if not math.isfinite(value) or not 0 <= value <= 1:
@@ -92,7 +94,7 @@ def label(value: object, what: str) -> str:
 
 def several(values: Iterable[T], what: str) -> list[T]:
     """A list that is not one text by mistake, which Python would take letter by letter."""
-    if isinstance(values, str) or not isinstance(values, Iterable):
+    if type(values) is not tuple and (isinstance(values, str) or not isinstance(values, Iterable)):
         raise InvalidInput(f"{what} must be a list", fix=f"write [{values!r}]")
     return list(values)
 

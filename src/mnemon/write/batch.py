@@ -10,9 +10,13 @@ from mnemon.model.entry import Entry
 from mnemon.model.statements import role, subject
 from mnemon.model.text import content_key
 from mnemon.model.values import State
+from mnemon.ports.embedder import Vector
 from mnemon.ports.store import Embedding, Near, SaveEntry
 from mnemon.write.draft import Draft
 from mnemon.write.plan import Plan
+
+_ROUNDED = 1e-4  # by how much a product of many at once may differ from that of two
+_ALONE = 262_144  # multiplications up to which a product stays on one core: waiting for others costs more than it gains
 
 
 class Batch:
@@ -43,11 +47,12 @@ class Batch:
 
     def view(self, place: int, found: Sequence[Near]) -> tuple[Near, ...]:
         """What is near a draft: of the store, as it will be by then, and of the batch."""
-        if not self._changed:
+        members = list(self._mine(place))
+        if not self._changed or not (found or members):
             return tuple(found)
         known = {near.entry.id for near in found}
         current = [Near(self._changed.get(near.entry.id, near.entry), near.cosine) for near in found]
-        mine = [Near(self._changed[id], cosine) for id, cosine in self._mine(place) if id not in known]
+        mine = [Near(self._changed[id], cosine) for id, cosine in members if id not in known]
         near = [n for n in (*current, *mine) if n.entry.state in (State.ACTIVE, State.HELD)]
         return tuple(self._in_order(self._drafts[place], near) if mine else near)
 
@@ -95,9 +100,19 @@ def _near_pairs(embeddings: Sequence[Embedding | None], floor: float) -> dict[in
     norms[norms == 0] = 1.0
     matrix /= norms
     pairs: dict[int, dict[int, float]] = {}
-    for later, (place, _) in enumerate(given[1:], start=1):
-        cosines = np.vecdot(matrix[:later], matrix[later])
-        if cosines.max() >= floor:
-            reached = np.nonzero(cosines >= floor)[0].tolist()
-            pairs[place] = {given[earlier][0]: min(1.0, float(cosines[earlier])) for earlier in reached}
+    for later, earlier in _candidates(matrix, floor - _ROUNDED):
+        cosine = float(np.vecdot(matrix[earlier], matrix[later]))
+        if cosine >= floor:
+            pairs.setdefault(given[later][0], {})[given[earlier][0]] = min(1.0, cosine)
     return pairs
+
+
+def _candidates(matrix: Vector, floor: float) -> Iterator[tuple[int, int]]:
+    """Numbers of rows, each with one before it whose product with it reaches the floor, but for rounding."""
+    across = np.ascontiguousarray(matrix.T)
+    step = max(1, _ALONE // matrix.size)
+    for at in range(0, len(matrix), step):
+        later, earlier = np.nonzero(matrix[at : at + step] @ across[:, : at + step] >= floor)
+        for row, column in zip((later + at).tolist(), earlier.tolist(), strict=True):
+            if column < row:
+                yield row, column

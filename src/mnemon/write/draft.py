@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
+from functools import lru_cache
 from typing import Any
 
 from mnemon.model.entry import Category, Entry, GateVerdict, Scope, SourceLink
@@ -69,6 +70,12 @@ class Decision:
     reason: str = ""
 
 
+@lru_cache(maxsize=256)
+def _verdict(step: str, outcome: str, reason: str) -> Verdict:
+    """One value for all who are told the same, which most are."""
+    return Verdict(step, outcome, reason)
+
+
 @dataclass(frozen=True, slots=True)
 class Draft:
     proposal: Proposal
@@ -86,7 +93,8 @@ class Draft:
         return self.gate.verdict is Gate.DISCARD
 
     def noting(self, step: str, outcome: str, reason: str, **data: Any) -> Draft:
-        return self._with(self.gate, (*self.ledger, Verdict(step, outcome, reason, data)))
+        verdict = Verdict(step, outcome, reason, data) if data else _verdict(step, outcome, reason)
+        return self._with(self.gate, (*self.ledger, verdict))
 
     def ruled(self, verdict: Gate, confidence: float, reason: str) -> Draft:
         return self._with(GateVerdict(verdict, confidence, reason), self.ledger)

@@ -62,6 +62,7 @@ def vector_checksum(text_hash: str, vector: bytes) -> str:
     return hashlib.sha256(text_hash.encode("ascii") + vector).hexdigest()
 
 
+@lru_cache(maxsize=8192)
 def handle(words: str) -> int | None:
     """Words as a short number to look them up by; None for none. Where two share one, rules still tell them apart."""
     if not words:
