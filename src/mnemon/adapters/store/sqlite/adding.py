@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import itemgetter
 from os import urandom
 from typing import Any, NamedTuple
 
@@ -19,6 +20,7 @@ from mnemon.model.moments import micros
 from mnemon.ports.store import SaveEntry, Transaction
 
 _SALT = 16
+_in_order = itemgetter(*sql.ENTRY_COLUMNS)
 
 
 class _New(NamedTuple):
@@ -78,7 +80,7 @@ def _with_columns(
 
 def _insert(db: apsw.Connection, news: Sequence[_New]) -> None:
     try:
-        db.executemany(sql.NEW_ENTRY, [new.columns for new in news])
+        db.executemany(sql.NEW_ENTRY, [_in_order(new.columns) for new in news])
     except apsw.ConstraintError:
         for new in news:
             refuse_twin(db, new.entry, new.columns)

@@ -89,6 +89,7 @@ def entry_columns(entry: Entry) -> dict[str, Any]:
         "confirmed_at": micros(entry.confirmed_at),
         "valid_at": micros_or_none(entry.valid_at),
         "invalid_at": micros_or_none(entry.invalid_at),
+        "superseded_by": entry.superseded_by,
         "version": entry.version,
         "chars": chars(entry.content),
         "marks": FILED * (entry.path is not None) + EXEMPT * entry.exempt,
@@ -117,8 +118,6 @@ def _rest(entry: Entry) -> dict[str, Any]:
         rest["gate"] = [str(entry.gate.verdict), entry.gate.confidence, entry.gate.reason]
     if entry.transition is not None:
         rest["transition"] = [micros(entry.transition.at), entry.transition.cause, entry.transition.actor]
-    if entry.superseded_by is not None:
-        rest["superseded_by"] = entry.superseded_by
     if entry.derived_from:
         rest["derived_from"] = entry.derived_from
     if entry.links:
@@ -144,7 +143,7 @@ def entry_of(row: tuple[Any, ...]) -> Entry:
     """An entry from the columns of `sql.ENTRY`, in their order."""
     (id, tier, anchor, owner, state, kind, category, source, curator, lifetime, conversation) = row[:11]
     (importance, created_at, updated_at, confirmed_at, valid_at, invalid_at) = row[11:17]
-    (version, tags, content, rest_text) = row[17:21]
+    (superseded_by, version, tags, content, rest_text) = row[17:22]
     rest = json.loads(rest_text)
     return Entry(
         id=id,
@@ -170,7 +169,7 @@ def entry_of(row: tuple[Any, ...]) -> Entry:
         invalid_at=moment_or_none(invalid_at),
         state=STATES[state],
         transition=_transition_of(rest.get("transition")),
-        superseded_by=rest.get("superseded_by"),
+        superseded_by=superseded_by,
         derived_from=tuple(rest.get("derived_from", ())),
         links=tuple([SourceLink(*link) for link in rest["links"]]) if "links" in rest else (),
         metadata=rest.get("metadata", {}),
@@ -200,7 +199,7 @@ def _transition_of(transition: list[Any] | None) -> Transition | None:
 
 # The columns of `sql.ENTRY` after id, tier and anchor, in its order.
 _SNAPSHOT = """owner state kind category source curator lifetime conversation importance created_at updated_at
-confirmed_at valid_at invalid_at version tags content rest""".split()
+confirmed_at valid_at invalid_at superseded_by version tags content rest""".split()
 _snapshot_columns = itemgetter(*_SNAPSHOT)
 
 

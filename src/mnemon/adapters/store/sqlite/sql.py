@@ -82,7 +82,7 @@ VECTORS_REMOVED = "UPDATE partitions SET vectors = vectors - ?, removals = remov
 _ENTRY = """
 SELECT e.id, s.tier, s.anchor, e.owner, e.state, e.kind, e.category, e.source, e.curator,
     e.lifetime, e.conversation, e.importance, e.created_at, e.updated_at, e.confirmed_at, e.valid_at, e.invalid_at,
-    e.version, e.tags, e.content, e.rest
+    e.superseded_by, e.version, e.tags, e.content, e.rest
 FROM entries AS e JOIN scopes AS s ON s.id = e.scope_id
 """
 ENTRIES = _ENTRY + "WHERE e.id IN (SELECT value FROM json_each(?))"
@@ -104,9 +104,7 @@ ENTRIES_BY_ROW = _ENTRY + "WHERE e.rowid IN (SELECT value FROM json_each(?)) ORD
 TWIN = (
     _ENTRY + "WHERE s.tier = ? AND s.anchor = ? AND e.owner = ? AND e.content_key = ? AND e.state IN ('active', 'held')"
 )
-# As the index on it has it.
-_SUCCESSOR = "CASE WHEN json_valid(e.rest) THEN json_extract(e.rest, '$.superseded_by') END"
-REPLACED_BY = _ENTRY + f"WHERE {_SUCCESSOR} IS NOT NULL AND {_SUCCESSOR} = ? ORDER BY e.created_at, e.rowid"
+REPLACED_BY = _ENTRY + "WHERE e.superseded_by = ? ORDER BY e.created_at, e.rowid"
 ENTRY = _ENTRY + "WHERE e.id = ?"
 PLACE = """
 SELECT rowid, partition_id, content_version, version, terms, term_count, content_hash, salt
@@ -129,27 +127,22 @@ SELECT max(
 )
 """
 RETIRE = "INSERT INTO retired (id) VALUES (?)"
-NEW_ENTRY = """
-INSERT INTO entries (
-    rowid, id, partition_id, scope_id, owner, state, kind, category, source, curator, lifetime, conversation,
-    importance, created_at, updated_at, confirmed_at, valid_at, invalid_at, version, content_version, term_count, chars,
-    marks, tags, terms, content_hash, content_key, subject, role, salt, content, rest
-) VALUES (
-    :rowid, :id, :partition_id, :scope_id, :owner, :state, :kind, :category, :source, :curator, :lifetime,
-    :conversation, :importance, :created_at, :updated_at, :confirmed_at, :valid_at, :invalid_at, :version,
-    :content_version, :term_count, :chars, :marks, :tags, :terms, :content_hash, :content_key, :subject, :role,
-    :salt, :content, :rest
-)
-"""
+ENTRY_COLUMNS = """
+rowid id partition_id scope_id owner state kind category source curator lifetime conversation importance created_at
+updated_at confirmed_at valid_at invalid_at superseded_by version content_version term_count chars marks tags terms
+content_hash content_key subject role salt content rest
+""".split()
+# Values by place: to look up each of so many by its name takes longer than to insert them.
+NEW_ENTRY = f"INSERT INTO entries ({', '.join(ENTRY_COLUMNS)}) VALUES ({', '.join('?' * len(ENTRY_COLUMNS))})"
 REPLACE_ENTRY = """
 UPDATE entries SET
     partition_id = :partition_id, owner = :owner, state = :state, kind = :kind, category = :category,
     source = :source, curator = :curator, lifetime = :lifetime, conversation = :conversation,
     importance = :importance, updated_at = :updated_at, confirmed_at = :confirmed_at, valid_at = :valid_at,
-    invalid_at = :invalid_at, version = :version, content_version = :content_version, term_count = :term_count,
-    chars = :chars, marks = :marks, tags = :tags, terms = :terms,
-    content_hash = :content_hash, content_key = :content_key, subject = :subject, role = :role,
-    content = :content, rest = :rest
+    invalid_at = :invalid_at, superseded_by = :superseded_by, version = :version,
+    content_version = :content_version, term_count = :term_count, chars = :chars, marks = :marks,
+    tags = :tags, terms = :terms, content_hash = :content_hash, content_key = :content_key, subject = :subject,
+    role = :role, content = :content, rest = :rest
 WHERE id = :id
 RETURNING rowid
 """
@@ -454,7 +447,7 @@ FOREIGN_KEYS = "PRAGMA foreign_key_check"
 ALL_ENTRIES = """
 SELECT e.id, s.tier, s.anchor, e.owner, e.state, e.kind, e.category, e.source, e.curator,
     e.lifetime, e.conversation, e.importance, e.created_at, e.updated_at, e.confirmed_at, e.valid_at, e.invalid_at,
-    e.version, e.tags, e.content, e.rest,
+    e.superseded_by, e.version, e.tags, e.content, e.rest,
     e.rowid, e.partition_id, e.chars, e.marks, e.term_count, e.terms, e.content_hash, e.content_key, e.subject,
     e.role, e.salt,
     p.scope_id = e.scope_id AND p.owner = e.owner, p.visibility

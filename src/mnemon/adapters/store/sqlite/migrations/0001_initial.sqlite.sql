@@ -61,6 +61,7 @@ CREATE TABLE entries (
     confirmed_at INTEGER NOT NULL,
     valid_at INTEGER,
     invalid_at INTEGER,
+    superseded_by TEXT,
     version INTEGER NOT NULL,
     content_version INTEGER NOT NULL,
     term_count INTEGER NOT NULL,
@@ -82,8 +83,7 @@ CREATE INDEX entries_subject ON entries (partition_id, subject) WHERE subject IS
 CREATE INDEX entries_role ON entries (partition_id, role) WHERE role IS NOT NULL;
 CREATE INDEX entries_newest ON entries (partition_id, created_at, rowid);
 CREATE INDEX entries_of_kind ON entries (partition_id, kind, created_at, rowid);
-CREATE INDEX entries_replaced ON entries (CASE WHEN json_valid(rest) THEN json_extract(rest, '$.superseded_by') END)
-WHERE CASE WHEN json_valid(rest) THEN json_extract(rest, '$.superseded_by') END IS NOT NULL;
+CREATE INDEX entries_replaced ON entries (superseded_by) WHERE superseded_by IS NOT NULL;
 
 CREATE TABLE retired (id TEXT PRIMARY KEY) STRICT, WITHOUT ROWID;
 
