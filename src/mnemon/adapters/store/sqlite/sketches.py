@@ -26,6 +26,7 @@ _CROWD = 64  # rows for one query, by when comparing one after the other is as c
 
 
 _PIECE = 8_192  # rows that are sketched at a time
+_STEPS = 8  # small products of which the outcome is looked at together
 
 
 class Rows(Protocol):
@@ -125,28 +126,31 @@ def _projection(dimensions: int) -> _Floats:
     return _PROJECTIONS[dimensions]
 
 
-def _product(a: _Floats, b: _Floats) -> _Floats:
-    """A product in pieces so small that none of them wakes another core: the waiting costs more than the work."""
-    out = np.empty((len(a), b.shape[1]), dtype=np.float32)
-    step = max(1, ALONE // max(1, b.shape[0] * b.shape[1]))
-    for at in range(0, len(a), step):
-        np.matmul(a[at : at + step], b, out=out[at : at + step])
-    return out
+def _product(a: _Floats, b: _Floats, out: _Floats | None = None) -> _Floats:
+    """A product as many so small that none of them wakes another core: the waiting costs more than the work."""
+    product = np.empty((len(a), b.shape[1]), dtype=np.float32) if out is None else out
+    step = _step(b)
+    whole = len(a) - len(a) % step
+    np.matmul(a[:whole].reshape(-1, step, len(b)), b, out=product[:whole].reshape(-1, step, b.shape[1]))
+    np.matmul(a[whole:], b, out=product[whole:])
+    return product
+
+
+def _step(b: _Floats) -> int:
+    """Rows that are multiplied at a time."""
+    return max(1, ALONE // max(1, b.size))
 
 
 def _reaching(queries: _Floats, rows: _Floats, floor: float) -> tuple[NDArray[Any], NDArray[Any]]:
     """Numbers of queries and of rows whose product reaches the floor, looked at in pieces that stay in the cache."""
-    step = max(1, ALONE // max(1, queries.shape[0] * queries.shape[1]))
     across = np.ascontiguousarray(queries.T)
-    out = np.empty((step, len(queries)), dtype=np.float32)
-    asked, reached = [], []
-    for at in range(0, len(rows), step):
-        piece = rows[at : at + step]
-        products = np.matmul(piece, across, out=out[: len(piece)])
-        if products.max() >= floor:
-            row, query = np.nonzero(products >= floor)
-            asked.append(query)
-            reached.append(row + at)
-    if not asked:
-        return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.int64)
-    return np.concatenate(asked), np.concatenate(reached)
+    many, count = _STEPS * _step(across), len(queries)
+    out = np.empty((many, count), dtype=np.float32)
+    found = [np.empty(0, dtype=np.int64)]
+    for at in range(0, len(rows), many):
+        piece = rows[at : at + many]
+        reached = np.flatnonzero(_product(piece, across, out[: len(piece)]) >= floor)
+        if len(reached):
+            found.append(reached + at * count)
+    row, query = np.divmod(np.concatenate(found), count)
+    return query, row
