@@ -14,6 +14,7 @@ from mnemon.model.frozen import dataclass
 from mnemon.model.text import fold, terms
 
 _WORD = re.compile(r"[^\W_]+(?:[.:/@_-][^\W_]+)*")
+_SPACED = {n: chr(n) if chr(n).isalnum() else " " for n in range(128)}  # for plain text in which no sign joins words
 _NEGATIONS = frozenset(
     "not no never dont doesnt didnt isnt arent wasnt werent cannot cant wont without stopped".split()
 )
@@ -59,6 +60,7 @@ _PARAPHRASES = (
     (("isnt",), ("is", "not")),
 )
 _BY_FIRST_WORD = {old[0]: [pair for pair in _PARAPHRASES if pair[0][0] == old[0]] for old, _ in _PARAPHRASES}
+_FIRST_WORDS = frozenset(_BY_FIRST_WORD)
 
 
 def _singular(word: str) -> str:
@@ -88,6 +90,13 @@ def statement(text: str) -> Statement:
 
 
 def _raw(text: str) -> list[str]:
+    if text.isascii():
+        plain = text.replace("'", "")
+        ended = plain.rstrip(".:")
+        for joint in ".:/@_-":
+            if joint in ended:
+                return _WORD.findall(plain)
+        return ended.translate(_SPACED).split()
     return _WORD.findall(text.replace("’", "'").replace("'", ""))
 
 
@@ -103,7 +112,7 @@ def _has_digit(word: str) -> bool:
 
 
 def _rewrite(words: list[str]) -> list[str]:
-    if _BY_FIRST_WORD.keys().isdisjoint(words):
+    if _FIRST_WORDS.isdisjoint(words):
         return words
     out: list[str] = []
     i = 0

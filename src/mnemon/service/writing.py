@@ -242,13 +242,8 @@ def canonical(room: Room) -> tuple[Canonical, ...]:
 def screened(room: Room, store: Store, proposal: Proposal, setting: Setting) -> Draft:
     trust = min((proposal.origin.trust, *proposal.derived_trust))
     typology = room.spec.tier(proposal.scope.tier).typology
-    start = Draft(
-        proposal=proposal,
-        content=proposal.content,
-        kind=proposal.kind or (Kind.SEMANTIC if Kind.SEMANTIC in typology else typology[0]),
-        trust=trust,
-        gate=proposal.gate or _OPEN,
-    )
+    kind = proposal.kind or (Kind.SEMANTIC if Kind.SEMANTIC in typology else typology[0])
+    start = Draft(proposal, proposal.content, kind, trust, proposal.gate or _OPEN)
     try:
         return run(SCREEN, start, setting)
     except MirrorsCanonical as refusal:

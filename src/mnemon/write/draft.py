@@ -127,7 +127,7 @@ Step = Callable[[Draft, Setting], Draft]
 def run(steps: tuple[Step, ...], draft: Draft, setting: Setting) -> Draft:
     """A pipeline is a list and a loop; a discarded draft goes no further."""
     for step in steps:
-        if draft.settled:
+        if draft.gate.verdict is Gate.DISCARD:
             break
         draft = step(draft, setting)
     return draft

@@ -64,10 +64,14 @@ def sanitise(draft: Draft, setting: Setting) -> Draft:
 def guard(draft: Draft, setting: Setting) -> Draft:
     """Refuse, or hold, what repeats a canonical body: that is referenced, never copied."""
     rule = setting.spec.reference_only
+    mine: frozenset[tuple[str, ...]] | None = None
     for body in setting.canonical:
         if body.category not in rule.non_mirror:
             continue
-        overlap = trigram_overlap(draft.content, body.body)
+        theirs = _body_trigrams(body.body)
+        if theirs and mine is None:
+            mine = _trigrams(draft.content)
+        overlap = _share(mine, theirs) if mine else 0.0
         if overlap < rule.similarity:
             continue
         reason = f"repeats {overlap:.0%} of its word trigrams from {body.id}, which is only to be referenced"
@@ -83,15 +87,19 @@ def guard(draft: Draft, setting: Setting) -> Draft:
 
 def trigram_overlap(text: str, body: str) -> float:
     """The share of a text's word trigrams that stand in a body in the same order."""
-    theirs = _trigrams(body)
-    mine = _trigrams(text) if theirs else theirs
-    return len(mine & theirs) / len(mine) if mine else 0.0
+    return _share(_trigrams(text), _body_trigrams(body))
 
 
-@lru_cache(maxsize=256)
+def _share(mine: frozenset[tuple[str, ...]], theirs: frozenset[tuple[str, ...]]) -> float:
+    return 0.0 if theirs.isdisjoint(mine) else len(mine & theirs) / len(mine)
+
+
 def _trigrams(text: str) -> frozenset[tuple[str, ...]]:
     sequence = words(text)
     return frozenset(zip(sequence, sequence[1:], sequence[2:], strict=False))
+
+
+_body_trigrams = lru_cache(maxsize=256)(_trigrams)
 
 
 def gate(draft: Draft, setting: Setting) -> Draft:

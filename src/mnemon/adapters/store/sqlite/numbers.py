@@ -11,7 +11,7 @@ from mnemon.adapters.store.sqlite import sql
 from mnemon.adapters.store.sqlite.query import all_rows, one_value
 from mnemon.adapters.store.sqlite.rows import anchor_text
 from mnemon.model.entry import Entry, Scope
-from mnemon.model.values import VISIBILITY
+from mnemon.model.values import VISIBILITY, Visibility
 from mnemon.ports.embedder import EmbeddingModel
 
 
@@ -39,15 +39,20 @@ class Numbers:
     def __init__(self, db: apsw.Connection) -> None:
         self._db = db
         self._rooms: dict[Any, tuple[int, int]] = {}
+        self._last: tuple[Scope, str, Visibility, tuple[int, int]] | None = None
         self._models: dict[EmbeddingModel, int] = {}
 
     def room(self, entry: Entry) -> tuple[int, int]:
         """Of an entry's scope and partition."""
-        place = (entry.scope, entry.owner, VISIBILITY[entry.state])
+        visibility, last = VISIBILITY[entry.state], self._last
+        if last is not None and last[0] is entry.scope and last[1] == entry.owner and last[2] is visibility:
+            return last[3]
+        place = (entry.scope, entry.owner, visibility)
         found = self._rooms.get(place)
         if found is None:
             scope = scope_id(self._db, entry.scope)
             found = self._rooms[place] = (scope, partition_id(self._db, scope, entry))
+        self._last = (*place, found)
         return found
 
     def model(self, model: EmbeddingModel) -> int:
@@ -57,4 +62,5 @@ class Numbers:
 
     def clear(self) -> None:
         self._rooms.clear()
+        self._last = None
         self._models.clear()

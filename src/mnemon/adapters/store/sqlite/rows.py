@@ -72,7 +72,7 @@ def handle(words: str) -> int | None:
 
 def entry_columns(entry: Entry) -> dict[str, Any]:
     """The columns that follow from the entry alone."""
-    terms = index_terms(entry)
+    terms, created = index_terms(entry), micros(entry.created_at)
     return {
         "id": entry.id,
         "owner": entry.owner,
@@ -84,10 +84,10 @@ def entry_columns(entry: Entry) -> dict[str, Any]:
         "lifetime": str(entry.lifetime),
         "conversation": entry.conversation,
         "importance": entry.importance,
-        "created_at": micros(entry.created_at),
-        "updated_at": micros(entry.updated_at),
-        "confirmed_at": micros(entry.confirmed_at),
-        "valid_at": micros_or_none(entry.valid_at),
+        "created_at": created,
+        "updated_at": created if entry.updated_at is entry.created_at else micros(entry.updated_at),
+        "confirmed_at": created if entry.confirmed_at is entry.created_at else micros(entry.confirmed_at),
+        "valid_at": created if entry.valid_at is entry.created_at else micros_or_none(entry.valid_at),
         "invalid_at": micros_or_none(entry.invalid_at),
         "superseded_by": entry.superseded_by,
         "version": entry.version,
