@@ -11,10 +11,9 @@ import re
 from functools import lru_cache
 
 from mnemon.model.frozen import dataclass
-from mnemon.model.text import fold, terms
+from mnemon.model.text import fold, terms, words
 
 _WORD = re.compile(r"[^\W_]+(?:[.:/@_-][^\W_]+)*")
-_SPACED = {n: chr(n) if chr(n).isalnum() else " " for n in range(128)}  # for plain text in which no sign joins words
 _NEGATIONS = frozenset(
     "not no never dont doesnt didnt isnt arent wasnt werent cannot cant wont without stopped".split()
 )
@@ -90,20 +89,25 @@ def statement(text: str) -> Statement:
 
 
 def _raw(text: str) -> list[str]:
-    if text.isascii():
-        plain = text.replace("'", "")
-        ended = plain.rstrip(".:")
-        for joint in ".:/@_-":
-            if joint in ended:
-                return _WORD.findall(plain)
-        return ended.translate(_SPACED).split()
     return _WORD.findall(text.replace("’", "'").replace("'", ""))
+
+
+def _is_plain(text: str) -> bool:
+    """Whether no sign in it may join two words, so that its words are those that it is indexed by."""
+    ended = text.rstrip(".:")
+    for joint in ".:/@_-`":
+        if joint in ended:
+            return False
+    return text.isascii()
 
 
 @lru_cache(maxsize=32768)
 def _words(text: str) -> tuple[str, ...]:
     """Folded, in one wording, without fillers."""
-    folded = _raw(text.lower()) if text.isascii() else [fold(word) for word in _raw(text)]
+    if _is_plain(text):
+        folded = words(text)
+    else:
+        folded = _raw(text.lower()) if text.isascii() else [fold(word) for word in _raw(text)]
     return tuple([word for word in _rewrite(folded) if word not in _SKIPPED])
 
 
