@@ -12,6 +12,7 @@ import apsw
 from mnemon.adapters.store import rules
 from mnemon.adapters.store.sqlite import sql
 from mnemon.adapters.store.sqlite.numbers import Numbers
+from mnemon.adapters.store.sqlite.packs import Place
 from mnemon.adapters.store.sqlite.query import one_value
 from mnemon.adapters.store.sqlite.rows import entry_columns, json_list, snapshot, tokens, vector_checksum
 from mnemon.model.entry import Entry
@@ -31,8 +32,11 @@ class _New(NamedTuple):
     columns: dict[str, Any]
 
 
-def add(db: apsw.Connection, numbers: Numbers, transaction: Transaction, saves: Sequence[SaveEntry]) -> list[bytes]:
-    """Insert entries that must not be there yet; the answers are the salts for the commitments in their events."""
+def add(
+    db: apsw.Connection, numbers: Numbers, transaction: Transaction, saves: Sequence[SaveEntry], grown: set[Place]
+) -> list[bytes]:
+    """Insert entries that must not be there yet; the answers are the salts for the commitments in their events. Where
+    vectors were added is put into `grown`."""
     blobs = iter(rules.checked_vectors([s.embedding for s in saves if s.embedding is not None]))
     entries = [_first_version(save.entry) for save in saves]
     _refuse_used(db, entries)
@@ -43,6 +47,7 @@ def add(db: apsw.Connection, numbers: Numbers, transaction: Transaction, saves: 
     db.executemany(sql.FEED, [(c["rowid"], tokens(c["partition_id"], c["terms"].split())) for _, _, c in news])
     vectors = [_vector(numbers, new, next(blobs)) for new in news if new.operation.embedding is not None]
     db.executemany(sql.NEW_VECTOR, vectors)
+    grown.update((partition, model) for _, model, partition, *_ in vectors)
     _grow(db, news)
     return [new.columns["salt"] for new in news]
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from mnemon.adapters.store import rules
-from mnemon.adapters.store.sqlite import records, sql
+from mnemon.adapters.store.sqlite import packs, records, sql
 from mnemon.adapters.store.sqlite.entries import EntryWriter
 from mnemon.adapters.store.sqlite.numbers import Numbers
 from mnemon.adapters.store.sqlite.query import all_rows
@@ -76,6 +76,7 @@ def run(db: apsw.Connection, transaction: Transaction, secret: bytes) -> None:
         else:
             for operation in group:
                 _change(db, writer, log, operation, secret)
+    packs.keep(db, writer.grown)
     log.close()
 
 

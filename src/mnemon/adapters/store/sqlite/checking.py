@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import apsw
 
-from mnemon.adapters.store.sqlite import grants, pipeline_sql, sql, transcripts
+from mnemon.adapters.store.sqlite import grants, packs, pipeline_sql, sql, transcripts
 from mnemon.adapters.store.sqlite.items import namespace_of, prefixes
 from mnemon.adapters.store.sqlite.numbers import partition_id, scope_id
 from mnemon.adapters.store.sqlite.query import Row, all_rows, one_value, stream
@@ -96,7 +96,7 @@ class _Check:
             if message != "ok":
                 self.wrong("file", "memory.db", message, derived="fts5" in message.lower())
         for table, rowid, parent, _ in stream(self.db, sql.FOREIGN_KEYS):
-            derived = table in ("vectors", "item_vectors", "item_prefixes")
+            derived = table in ("vectors", "packs", "item_vectors", "item_prefixes")
             self.wrong("reference", f"{table}/{rowid}", f"points at nothing in {parent}", derived=derived)
 
     def chain(self) -> None:
@@ -227,12 +227,16 @@ class _Check:
             if fault := _vector_fault(row):
                 self.wrong("vector", row[1] or f"seq {row[0]}", fault, derived=True)
 
+    def packs(self) -> None:
+        for partition, model in packs.faults(self.db):
+            self.wrong("pack", f"partition {partition}", f"not the vectors of model {model}", derived=True)
+
 
 def check(db: apsw.Connection) -> list[Finding]:
     pass_ = _Check(db)
     steps = (
         *(pass_.file, pass_.chain, pass_.entries, pass_.pages, pass_.grants, pass_.items, pass_.utterances),
-        *(pass_.index, pass_.partitions, pass_.vectors, pass_.item_prefixes, pass_.item_vectors),
+        *(pass_.index, pass_.partitions, pass_.vectors, pass_.packs, pass_.item_prefixes, pass_.item_vectors),
         pass_.utterance_index,
     )
     for step in steps:
@@ -245,7 +249,7 @@ def check(db: apsw.Connection) -> list[Finding]:
     return pass_.findings
 
 
-_DERIVED = frozenset({"index", "partitions", "vectors", "item_prefixes", "item_vectors", "utterance_index"})
+_DERIVED = frozenset({"index", "partitions", "vectors", "packs", "item_prefixes", "item_vectors", "utterance_index"})
 
 
 _END: tuple[int, dict[str, int]] = (2**63 - 1, {})
@@ -291,6 +295,7 @@ def rebuild(db: apsw.Connection) -> None:
     for rowid, partition, terms in _reindexed(db):
         db.execute(sql.FEED, (rowid, tokens(partition, terms)))
     db.execute(sql.RECOUNT)
+    packs.anew(db)
     db.execute(sql.ITEM_VECTORS_REMOVED_SOMEWHERE)
     db.execute(sql.EMPTY_PREFIXES)
     for id, path, _ in all_rows(db, sql.ALL_SPACES):

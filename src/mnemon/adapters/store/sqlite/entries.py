@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import field
 from typing import Any, NamedTuple
 
 import apsw
 
 from mnemon.adapters.store import rules
-from mnemon.adapters.store.sqlite import adding, sql
+from mnemon.adapters.store.sqlite import adding, packs, sql
 from mnemon.adapters.store.sqlite.numbers import Numbers
 from mnemon.adapters.store.sqlite.query import all_rows, one_row, one_value
 from mnemon.adapters.store.sqlite.rows import entry_columns, entry_of, snapshot, tokens, vector_checksum
@@ -38,10 +39,11 @@ class EntryWriter:
     db: apsw.Connection
     transaction: Transaction
     numbers: Numbers
+    grown: set[packs.Place] = field(default_factory=set)  # where vectors were added
 
     def add(self, operations: Sequence[SaveEntry]) -> list[bytes]:
         """Insert; the answers are the salts for the commitments in their events."""
-        return adding.add(self.db, self.numbers, self.transaction, operations)
+        return adding.add(self.db, self.numbers, self.transaction, operations, self.grown)
 
     def save(self, operation: SaveEntry) -> bytes:
         """Replace the version before; the answer is the salt for the commitment in its event."""
@@ -136,7 +138,7 @@ class EntryWriter:
         if (before.partition, before.content_hash) != (partition, text_hash):
             taken = self._take_vectors(rowid)
             if before.content_hash == text_hash:
-                for model, _, checksum, vector in taken:
+                for _, model, _, checksum, vector in taken:
                     self._put_vector(rowid, model, partition, checksum, vector)
         if embedding is not None:
             blob = rules.checked_vector(embedding).tobytes()
@@ -145,12 +147,17 @@ class EntryWriter:
 
     def _take_vectors(self, rowid: int) -> list[tuple[Any, ...]]:
         taken = all_rows(self.db, sql.TAKE_VECTORS, (rowid,))
-        for _, partition, *_ in taken:
-            self.db.execute(sql.VECTORS_REMOVED, (1, partition))
+        for seq, model, partition, *_ in taken:
+            self._vector_gone(partition, model, seq)
         return taken
 
+    def _vector_gone(self, partition: int, model: int, seq: int) -> None:
+        packs.without(self.db, partition, model, seq)
+        self.db.execute(sql.VECTORS_REMOVED, (1, partition))
+
     def _put_vector(self, rowid: int, model: int, partition: int, checksum: str, vector: bytes) -> None:
-        for (left,) in all_rows(self.db, sql.TAKE_VECTOR, (rowid, model)):
-            self.db.execute(sql.VECTORS_REMOVED, (1, left))
+        for seq, left in all_rows(self.db, sql.TAKE_VECTOR, (rowid, model)):
+            self._vector_gone(left, model, seq)
         self.db.execute(sql.NEW_VECTOR, (rowid, model, partition, checksum, vector))
         self.db.execute(sql.VECTORS_ADDED, (1, partition))
+        self.grown.add((partition, model))

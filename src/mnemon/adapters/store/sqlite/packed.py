@@ -170,16 +170,18 @@ class Packed:
             rows = self.images.likely(query, max(_LIKELY, 8 * limit, len(self.seqs) // 400))
             rows = rows[self.alive[rows]]
         else:
-            rows = np.flatnonzero(self.alive)
+            found = Found(self._cosines(None, query), self.entries, self.seqs)
+            return (found if self.alive.all() else found.only(self.alive)).best(limit)
         return Found(self._cosines(rows, query), self.entries[rows], self.seqs[rows]).best(limit)
 
-    def _cosines(self, rows: Ints, query: Floats) -> Floats:
-        cosines = np.empty(len(rows), dtype=np.float32)
+    def _cosines(self, rows: Ints | None, query: Floats) -> Floats:
+        """Of some rows, or of all."""
+        codes, scales = (self.codes, self.scales) if rows is None else (self.codes[rows], self.scales[rows])
+        cosines = np.empty(len(codes), dtype=np.float32)
         step = max(1, ALONE // max(1, len(query)))
-        for at in range(0, len(rows), step):
-            some = self.codes[rows[at : at + step]].astype(np.float32, copy=False)
-            np.matmul(some, query, out=cosines[at : at + step])
-        found: Floats = np.clip(cosines * self.scales[rows], -1.0, 1.0)
+        for at in range(0, len(codes), step):
+            np.matmul(codes[at : at + step].astype(np.float32, copy=False), query, out=cosines[at : at + step])
+        found: Floats = np.clip(cosines * scales, -1.0, 1.0)
         return found
 
     def only(self, chosen: NDArray[Any]) -> Packed:
@@ -193,6 +195,15 @@ class Packed:
     def floats(self, rows: Ints | slice) -> Floats:
         floats: Floats = self.codes[rows].astype(np.float32, copy=False) * self.scales[rows, None]
         return floats
+
+
+def normal(blobs: list[bytes], dimensions: int) -> Floats:
+    """Vectors as they are stored, a row for each, brought to length one."""
+    matrix = np.frombuffer(b"".join(blobs), dtype="<f4").reshape(len(blobs), dimensions)
+    norms = np.linalg.norm(matrix, axis=1, keepdims=True)
+    norms[norms == 0] = 1.0
+    unit: Floats = (matrix / norms).astype(np.float32, copy=False)
+    return unit
 
 
 def ordered(seqs: Ints, entries: Ints, matrix: Floats) -> Packed:

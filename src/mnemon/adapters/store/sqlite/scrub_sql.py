@@ -57,7 +57,9 @@ DROP_ACTIONS = """
 DELETE FROM actions WHERE id IN (SELECT value FROM json_each(?))
 AND NOT EXISTS (SELECT 1 FROM action_links AS l WHERE l.action = actions.id)
 """
-DROP_VECTORS = "DELETE FROM vectors WHERE entry IN (SELECT value FROM json_each(?))"
+DROP_VECTORS = """
+DELETE FROM vectors WHERE entry IN (SELECT value FROM json_each(?)) RETURNING partition_id, model_id, seq
+"""
 DROP_INDEXED = "DELETE FROM fts WHERE rowid = ?"
 DROP_ENTRIES = "DELETE FROM entries WHERE rowid IN (SELECT value FROM json_each(?))"
 RETIRE = "INSERT INTO retired (id) SELECT value FROM json_each(?)"

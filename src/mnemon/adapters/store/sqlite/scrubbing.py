@@ -8,6 +8,7 @@ from typing import NamedTuple
 import apsw
 
 from mnemon.adapters.store import rules
+from mnemon.adapters.store.sqlite import packs
 from mnemon.adapters.store.sqlite import scrub_sql as sql
 from mnemon.adapters.store.sqlite import sql as statements
 from mnemon.adapters.store.sqlite.query import all_rows, one_value
@@ -109,7 +110,8 @@ def _take_entries(db: apsw.Connection, found: _Found) -> None:
     rows = json_list(found.rows)
     actions = [action for (action,) in all_rows(db, sql.DROP_LINKS, (rows,))]
     db.execute(sql.DROP_ACTIONS, (json_list(actions),))
-    db.execute(sql.DROP_VECTORS, (rows,))
+    for gone in all_rows(db, sql.DROP_VECTORS, (rows,)):
+        packs.without(db, *gone)
     for row in found.rows:
         db.execute(sql.DROP_INDEXED, (row,))
     db.execute(sql.DROP_ENTRIES, (rows,))

@@ -256,8 +256,8 @@ ORDER BY e.rowid, n.rowid
 MODEL_ID = "SELECT id FROM models WHERE name = ? AND dimensions = ? AND digest = ?"
 NEW_MODEL = "INSERT INTO models (name, dimensions, digest) VALUES (?, ?, ?) RETURNING id"
 NEW_VECTOR = "INSERT INTO vectors (entry, model_id, partition_id, checksum, vector) VALUES (?, ?, ?, ?, ?)"
-TAKE_VECTORS = "DELETE FROM vectors WHERE entry = ? RETURNING model_id, partition_id, checksum, vector"
-TAKE_VECTOR = "DELETE FROM vectors WHERE entry = ? AND model_id = ? RETURNING partition_id"
+TAKE_VECTORS = "DELETE FROM vectors WHERE entry = ? RETURNING seq, model_id, partition_id, checksum, vector"
+TAKE_VECTOR = "DELETE FROM vectors WHERE entry = ? AND model_id = ? RETURNING seq, partition_id"
 LAST_VECTOR = "SELECT coalesce(max(seq), 0) FROM vectors WHERE partition_id = ? AND model_id = ?"
 VECTOR_SEQS = "SELECT seq FROM vectors WHERE partition_id = ? AND model_id = ? ORDER BY seq"
 VECTORS_SINCE = """
@@ -271,6 +271,24 @@ VECTORS = """
 SELECT e.id, v.vector FROM entries AS e JOIN vectors AS v ON v.entry = e.rowid
 WHERE e.id IN (SELECT value FROM json_each(?)) AND v.model_id = ?
 """
+LOOSE = "SELECT count(*) FROM vectors WHERE partition_id = ? AND model_id = ? AND seq > ?"
+VECTORS_UP_TO = """
+SELECT seq, entry, vector FROM vectors WHERE partition_id = ? AND model_id = ? AND seq > ? AND seq <= ? ORDER BY seq
+"""
+LAST_PACKED = "SELECT coalesce(max(last), 0) FROM packs WHERE partition_id = ? AND model_id = ?"
+NEW_PACK = """
+INSERT INTO packs (partition_id, model_id, last, seqs, entries, scales, codes) VALUES (?, ?, ?, ?, ?, ?, ?)
+"""
+PACKS = "SELECT last, seqs, entries, scales, codes FROM packs WHERE partition_id = ? AND model_id = ? ORDER BY last"
+PACK_OF = """
+SELECT id, seqs, entries, scales, codes FROM packs
+WHERE partition_id = ? AND model_id = ? AND last >= ? ORDER BY last LIMIT 1
+"""
+SET_PACK = "UPDATE packs SET seqs = ?, entries = ?, scales = ?, codes = ? WHERE id = ?"
+DROP_PACK = "DELETE FROM packs WHERE id = ?"
+DROP_PACKS = "DELETE FROM packs"
+PLACES = "SELECT DISTINCT partition_id, model_id FROM vectors"
+PACKED_PLACES = "SELECT DISTINCT partition_id, model_id FROM packs"
 UNEMBEDDED = """
 SELECT e.id, e.version, e.content FROM entries AS e
 WHERE e.state IN ('active', 'stale', 'held')

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import apsw
 
-from mnemon.adapters.store.sqlite import sql
+from mnemon.adapters.store.sqlite import packs, sql
 from mnemon.adapters.store.sqlite.known import known
 from mnemon.adapters.store.sqlite.packed import (
     USUAL,
@@ -24,6 +24,7 @@ from mnemon.adapters.store.sqlite.packed import (
     across,
     imaged,
     joined,
+    normal,
     ordered,
     packed,
 )
@@ -135,22 +136,21 @@ def _none(dimensions: int) -> Block:
 def _load(found: list[Row], dimensions: int) -> tuple[Ints, Ints, Floats]:
     seqs = np.array([row[0] for row in found], dtype=np.int64)
     entries = np.array([row[1] for row in found], dtype=np.int64)
-    matrix = np.frombuffer(b"".join([row[2] for row in found]), dtype="<f4").reshape(len(found), dimensions)
-    norms = np.linalg.norm(matrix, axis=1, keepdims=True)
-    norms[norms == 0] = 1.0
-    return seqs, entries, (matrix / norms).astype(np.float32, copy=False)
+    return seqs, entries, normal([row[2] for row in found], dimensions)
 
 
 class Statements(NamedTuple):
-    """The questions to one table of vectors: its last seq, all seqs, rows after a seq, rows by seq."""
+    """The questions to one table of vectors: its last seq, all seqs, rows after a seq, rows by seq; and whether there
+    are packs of it."""
 
     last: str
     seqs: str
     since: str
     by_seq: str
+    packs: bool = False
 
 
-OF_ENTRIES = Statements(sql.LAST_VECTOR, sql.VECTOR_SEQS, sql.VECTORS_SINCE, sql.VECTORS_BY_SEQ)
+OF_ENTRIES = Statements(sql.LAST_VECTOR, sql.VECTOR_SEQS, sql.VECTORS_SINCE, sql.VECTORS_BY_SEQ, packs=True)
 OF_ITEMS = Statements(sql.LAST_ITEM_VECTOR, sql.ITEM_VECTOR_SEQS, sql.ITEM_VECTORS_SINCE, sql.ITEM_VECTORS_BY_SEQ)
 
 
@@ -205,10 +205,10 @@ class VectorCache:
         exact: bool = False,
     ) -> list[tuple[float, int]]:
         """The best as (cosine, entry row); among equals the newer entry. Exact looks at every vector as it is."""
-        if exact or self._in_passing(where):
+        if exact or (not self._sql.packs and self._in_passing(where)):
             found = self._through(db, where, query, limit, admitted)
         else:
-            shelf = self.shelf(db, where)
+            shelf = self._packs_of(db, where) if self._in_passing(where) else self.shelf(db, where)
             rounded = shelf.packed is not None and not shelf.packed.exact
             found = shelf.near(query, limit + _MORE if rounded else limit, admitted)
             if rounded:
@@ -216,8 +216,9 @@ class VectorCache:
         return list(zip(found.cosines.tolist(), found.entries.tolist(), strict=True))
 
     def _in_passing(self, where: Where) -> bool:
-        """Whether a large room is asked for the first time: a process that asks once need not put it in order."""
-        if where.size <= self._sizes.large or where.place in self._asked or where.place in self._shelves:
+        """Whether a room is asked for the first time: a process that asks once need not put it in order."""
+        few = packs.SIZE if self._sql.packs else self._sizes.large
+        if where.size <= few or where.place in self._asked or where.place in self._shelves:
             return False
         self._asked.add(where.place)
         return True
@@ -229,8 +230,15 @@ class VectorCache:
             found = found.plus(block.near(query, limit, admitted)).best(limit)
         return found
 
-    def _pieces(self, db: apsw.Connection, where: Where) -> Iterator[tuple[Ints, Ints, Floats]]:
-        last = 0
+    def _packs_of(self, db: apsw.Connection, where: Where) -> Shelf:
+        """The room as it is in packs, and what is loose as it is."""
+        kept = packs.load(db, where.place, where.dimensions)
+        rows = _none(where.dimensions)
+        for piece in self._pieces(db, where, kept.last):
+            rows = rows.plus(*piece)
+        return Shelf(where.removals, 0, rows, kept.rows)
+
+    def _pieces(self, db: apsw.Connection, where: Where, last: int = 0) -> Iterator[tuple[Ints, Ints, Floats]]:
         while found := all_rows(db, self._sql.since, (*where.place, last, _PIECE)):
             yield _load(found, where.dimensions)
             last = found[-1][0]
@@ -267,8 +275,8 @@ class VectorCache:
     def _loaded(self, db: apsw.Connection, where: Where, last: int) -> Shelf:
         """A large room is packed piece by piece: all of it as it is may not fit."""
         if where.size > self._sizes.large and self._packs:
-            whole = imaged(joined([packed(*piece) for piece in self._pieces(db, where)]), self._sizes)
-            return Shelf(where.removals, last, _none(where.dimensions), whole)
+            found = self._packs_of(db, where)
+            return replace(found, last=last).pack(self._sizes, spare=True)
         rows = _none(where.dimensions)
         for piece in self._pieces(db, where):
             rows = rows.plus(*piece)

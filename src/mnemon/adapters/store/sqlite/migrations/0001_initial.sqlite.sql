@@ -1,6 +1,6 @@
 -- Truth is in entries, versions, named, documents, channels, conversations, notes, actions, workspaces, items,
 -- transcripts, utterances, amendments, jobs, job_steps, points, spending, grants, answers, events and redactions.
--- Derived, and rebuilt from truth: fts, partitions' counts, entries' terms, vectors, item_prefixes, utterance_fts.
+-- Derived, and rebuilt from truth: fts, partitions' counts, entries' terms, vectors, packs, item_prefixes, utterance_fts.
 
 PRAGMA application_id = 1298035053;
 PRAGMA user_version = 1;
@@ -121,6 +121,19 @@ CREATE TABLE vectors (
 ) STRICT;
 
 CREATE INDEX vectors_by_partition ON vectors (partition_id, model_id, seq);
+
+-- Many vectors of a place in one row, a byte for each number: up to the `last` of them, all that are there now.
+CREATE TABLE packs (
+    id INTEGER PRIMARY KEY,
+    partition_id INTEGER NOT NULL REFERENCES partitions (id),
+    model_id INTEGER NOT NULL REFERENCES models (id),
+    last INTEGER NOT NULL, -- the seq of its last vector when it was made
+    seqs BLOB NOT NULL,
+    entries BLOB NOT NULL,
+    scales BLOB NOT NULL,
+    codes BLOB NOT NULL,
+    UNIQUE (partition_id, model_id, last)
+) STRICT;
 
 CREATE VIRTUAL TABLE fts USING fts5 (terms, content='', contentless_delete=1, tokenize='ascii');
 CREATE VIRTUAL TABLE fts_frequencies USING fts5vocab (fts, 'row');
