@@ -251,10 +251,12 @@ def counted(room: Room, hits: Sequence[Hit], now: datetime) -> list[Hit]:
     counts: dict[str, Access] = {}
     for store, ids in _by_store(room, [hit.entry for hit in hits]):
         counts.update(store.touch(ids, now))
-    return [replace(hit, access=counts.get(hit.id, hit.access)) for hit in hits]
+    return [Hit(hit.entry, hit.score, counts.get(hit.id, hit.access), hit.provenance) for hit in hits]
 
 
 def with_provenance(room: Room, hits: Sequence[Hit]) -> list[Hit]:
     wanted = {link.source for hit in hits for link in hit.entry.links}
-    documents: dict[str, Document] = room.local.documents(wanted) if wanted else {}
+    if not wanted:
+        return list(hits)
+    documents: dict[str, Document] = room.local.documents(wanted)
     return [replace(hit, provenance=provenance(hit.entry, documents)) for hit in hits]

@@ -21,7 +21,7 @@ Floats: TypeAlias = "NDArray[np.float32]"
 _Bytes: TypeAlias = "NDArray[np.int8]"
 
 _WIDTH = 128  # numbers of an image
-_HALF = 48  # of these that all rows are compared by
+_HALF = 48  # of these that all rows are compared by in a broad room
 _AHEAD, _PART = 6, 16  # rows compared by the rest of their images: so many for one wanted, or one of so many
 _PROBED = 0.06  # of all lists that a search looks into
 _FEWEST = 40  # and no fewer than these
@@ -35,11 +35,12 @@ ALONE = 262_144  # multiplications up to which a product stays on one core: wait
 
 
 class Sizes(NamedTuple):
-    """Rows up to which a room needs no images, up to which its numbers are kept as they are, and from which on even
-    images are too many to look at all of them."""
+    """Rows up to which a room needs no images, up to which its numbers are kept as they are, and up to which all rows
+    are compared by the whole of their images; and from which on these are too many to look at all of them."""
 
     small: int = 4_096
     large: int = 20_000
+    broad: int = 40_000
     lists: int = 200_000
 
 
@@ -128,15 +129,16 @@ class Images:
         image = query @ self.axes
         half = len(self.columns)
         if self.lists is None:
-            scores = across(image[:half], self.columns)
-            rows = ahead = leading(scores, max(_AHEAD * count, len(scores) // _PART))
+            scores, rows = across(image[:half], self.columns), None
         else:
             spans = [span for span in self.lists.spans(query) if span[0] < span[1]]
             scores = np.concatenate([across(image[:half], self.columns[:, a:b]) for a, b in spans])
-            ahead = leading(scores, max(_AHEAD * count, len(scores) // _PART))
-            rows = np.concatenate([np.arange(a, b) for a, b in spans])[ahead]
-        if len(rows) <= count:
-            return rows
+            rows = np.concatenate([np.arange(a, b) for a, b in spans])
+        if not self.rows.shape[1]:
+            ahead = leading(scores, count)
+            return ahead if rows is None else rows[ahead]
+        ahead = leading(scores, max(_AHEAD * count, len(scores) // _PART))
+        rows = ahead if rows is None else rows[ahead]
         found: Ints = rows[leading(scores[ahead] + self.rows[rows] @ image[half:], count)]
         return found
 
@@ -245,7 +247,7 @@ def imaged(rows: Packed, sizes: Sizes) -> Packed:
     # What all have in common tells none from another: axes are those of the differences.
     _, axes = np.linalg.eigh(np.cov(sample, rowvar=False))
     axes = np.ascontiguousarray(axes[:, : -_WIDTH - 1 : -1], dtype=np.float32)
-    half = min(_HALF, axes.shape[1])
+    half = axes.shape[1] if total <= sizes.broad else min(_HALF, axes.shape[1])
     columns = np.empty((half, total), dtype=np.float32)
     others = np.empty((total, axes.shape[1] - half), dtype=np.float32)
     for at in range(0, total, _SAMPLE):
