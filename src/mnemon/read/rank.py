@@ -23,7 +23,7 @@ from mnemon.read.decay import Fading, faded, fading, often, relevance
 from mnemon.read.fuse import Match, Matches
 from mnemon.spec.types import MemorySpec
 
-LEADERS = 60  # candidates that are weighed by importance, age and use, at least
+LEADERS = 40  # candidates that are weighed by importance, age and use, at least
 EVERYONE = sys.maxsize
 AHEAD = 8  # entries that are read at once when somebody walks through hits
 
