@@ -18,6 +18,7 @@ from mnemon.adapters.embed import EmbedderStatus, embedder_status, open_embedder
 from mnemon.adapters.embed.cached import ModelStatus, default_cache, status
 from mnemon.adapters.files.log import AppendedLines
 from mnemon.adapters.store.sqlite import SqliteStore
+from mnemon.adapters.telemetry import spans_of_verbs
 from mnemon.adapters.threads import CheckpointFile
 from mnemon.model.conversation import Channel, WorkspaceInfo
 from mnemon.model.entry import NamedEntry
@@ -229,7 +230,7 @@ class Mnemon:
     @property
     def access(self) -> Access:
         """Who else may use this memory: their grants, and the passes that come of them."""
-        return passes.Access(self, self._account, self._clock, self._origin)
+        return passes.Access(self, self._account, self._clock, self._origin, spans_of_verbs)
 
     @property
     def account(self) -> Store:
@@ -281,6 +282,7 @@ class Mnemon:
             curated_file=self._curated_file(folder, spec),
             log_file=AppendedLines(folder / LOG) if folder is not None else None,
             threads=self._threads(info, spec),
+            span=spans_of_verbs,
         )
 
     def _threads(self, info: WorkspaceInfo, spec: MemorySpec) -> Threads | None:

@@ -128,3 +128,26 @@ def test_spending_adds_up_by_day_and_model(store: Store) -> None:
         Spending("2026-03-02", "m", 1, 1, 2, 0.5),
     ]
     assert [s.day for s in store.spent("2026-03-02")] == ["2026-03-02"]
+
+
+def test_what_is_reported_is_found(store: Store) -> None:
+    """T1: a report of what changes nothing is there for whoever asks, once, and is no event."""
+    head = store.head()
+    read = Point(NOW, "debug", "cli", "memory", "read", True, 2.0, {"hits": 3})
+    store.report(read)
+    assert store.points(PointQuery()) == [read]
+    store.report(replace(read, at=later(1)))
+    commit(store, Emit(replace(read, at=later(2), action="context")))
+    assert [tally.count for tally in store.tally(PointQuery())] == [1, 2]
+    assert store.tally_days(PointQuery()) == [DayTally(f"{NOW:%Y-%m-%d}", 3, 0)]
+    assert store.head() == head
+
+
+def test_reports_of_one_level_are_forgotten(store: Store) -> None:
+    """T1: what reads report is many, and is kept for a shorter time than the rest."""
+    for level in ("debug", "info"):
+        store.report(Point(NOW, level, "cli", "memory", "read", True))
+    commit(store, ForgetPoints(later(1), "debug"))
+    assert [point.level for point in store.points(PointQuery())] == ["info"]
+    commit(store, ForgetPoints(later(1)))
+    assert store.points(PointQuery()) == []

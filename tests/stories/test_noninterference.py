@@ -36,6 +36,7 @@ PAIRS = {
 
 WORDS = "lantern ferry harbour violin bread tower tide baker Ines Otto".split()
 UUID = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
+TOOK = re.compile(r'"(?:max|mean)_ms": [0-9.e-]+')
 DIGEST = re.compile(r"\b[0-9a-f]{12,64}\b")
 
 
@@ -143,14 +144,16 @@ WEIGHT = {"put": 12, "put in a conversation": 3, "put in a channel": 3, "read": 
 
 
 def normal(driver: Driver) -> list[str]:
-    """Ids, ref codes and seals are random: each becomes the number of its first appearance, or nothing."""
+    """Ids, ref codes and seals are random: each becomes the number of its first appearance, or nothing. So is how long
+    something took."""
     seen = dict.fromkeys(driver.strangers, "stranger")
 
     def number(match: re.Match[str]) -> str:
         return seen.setdefault(match[0], f"#{len(seen) - len(driver.strangers)}")
 
     refs = re.compile("|".join(map(re.escape, driver.talks)) or r"(?!)")
-    return [DIGEST.sub("seal", refs.sub(number, UUID.sub(number, line))) for line in driver.said]
+    said = [TOOK.sub("took", line) for line in driver.said]
+    return [DIGEST.sub("seal", refs.sub(number, UUID.sub(number, line))) for line in said]
 
 
 def drive(folder: Path, names: tuple[str, str], seed: str, *, together: bool) -> list[str]:

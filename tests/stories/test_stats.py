@@ -59,6 +59,21 @@ def test_stats_for_people(shell: Shell) -> None:
     assert (data["added"], data["events"]["entry.put"]) == (1, 1)
 
 
+def test_how_many_were_discarded_and_how_long_reflecting_takes(shell: Shell) -> None:
+    """T2: both are answered by `mnemon stats`, for people and as data."""
+    for text in ("ok", "no", "The harbour freezes in January"):
+        shell.json("put", text)
+    shell.json("reflect")
+    told = shell.run("stats", "--since", "7d")
+    assert "stored 1, discarded 2" in told
+    assert "reflect job.done" in told
+    data = shell.json("stats")
+    assert data["outcomes"] == {"stored": 1, "discarded": 2}
+    work = {f"{tally['component']} {tally['action']}": tally for tally in data["work"]}
+    assert work["reflect job.done"]["mean_ms"] > 0
+    assert work["memory put"]["count"] == 3
+
+
 def test_upkeep_from_the_command_line(shell: Shell) -> None:
     """O5, O7, U2: a dry run changes nothing; a run is a job that can be undone; the answer is also data."""
     assert "Nothing to do" in shell.run("maintain", "--dry-run")

@@ -12,6 +12,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import StatusCode
 
+from mnemon import Mnemon
 from mnemon.adapters.telemetry import opentelemetry_spans
 from mnemon.model.errors import InvalidInput
 from mnemon.pipeline.task import Task
@@ -60,3 +61,18 @@ def test_a_failure_is_marked_and_not_quoted(tmp_path: Path, exporter: InMemorySp
     _, job = exporter.get_finished_spans()
     assert (job.status.status_code, job.status.description) == (StatusCode.ERROR, "InvalidInput")
     assert "Malachar" not in job.to_json()
+
+
+def test_a_verb_is_a_span(tmp_path: Path, exporter: InMemorySpanExporter) -> None:
+    """T1: where the program has OpenTelemetry loaded, reads and writes show too, and none of their words."""
+    with Mnemon.open(tmp_path, embedder="none") as memory:
+        world = memory.workspace("novel")
+        world.put("workspace", "The villain is called Malachar")
+        world.read("Malachar")
+        with pytest.raises(InvalidInput):
+            world.put("workspace", "")
+    put, read, refused = exporter.get_finished_spans()
+    assert (put.name, read.name, refused.name) == ("memory.put", "memory.read", "memory.put")
+    assert dict(put.attributes or {}) == {"mnemon.source": "library"}
+    assert (refused.status.status_code, refused.status.description) == (StatusCode.ERROR, "InvalidContent")
+    assert "Malachar" not in put.to_json() + read.to_json()

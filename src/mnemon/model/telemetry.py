@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import field
 from datetime import datetime
 from typing import Any, Literal
@@ -10,6 +10,7 @@ from typing import Any, Literal
 from mnemon.model.frozen import dataclass
 
 Level = Literal["debug", "info", "warn", "error"]
+MOST_DEBUG = 50_000  # points of that level, which reads have, are kept of a database
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,30 @@ class DayTally:
     day: str
     count: int
     failures: int
+
+
+def together(*tallies: Iterable[Tally]) -> list[Tally]:
+    """The tallies of several databases as if they were of one."""
+    found: dict[tuple[str, str], Tally] = {}
+    for tally in (tally for each in tallies for tally in each):
+        other = found.get((tally.component, tally.action))
+        found[tally.component, tally.action] = tally if other is None else _sum(other, tally)
+    return [found[name] for name in sorted(found)]
+
+
+def _sum(a: Tally, b: Tally) -> Tally:
+    count = a.count + b.count
+    mean = (a.mean_ms * a.count + b.mean_ms * b.count) / count
+    sums = {key: a.sums.get(key, 0) + b.sums.get(key, 0) for key in sorted({*a.sums, *b.sums})}
+    return Tally(a.component, a.action, count, a.failures + b.failures, mean, max(a.max_ms, b.max_ms), sums)
+
+
+def days_together(*tallies: Iterable[DayTally]) -> list[DayTally]:
+    found: dict[str, DayTally] = {}
+    for tally in (tally for each in tallies for tally in each):
+        other = found.get(tally.day, DayTally(tally.day, 0, 0))
+        found[tally.day] = DayTally(tally.day, other.count + tally.count, other.failures + tally.failures)
+    return [found[day] for day in sorted(found)]
 
 
 @dataclass(frozen=True, slots=True)

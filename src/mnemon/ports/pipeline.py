@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from mnemon.model.amendment import Amendment, AmendmentState
 from mnemon.model.frozen import dataclass
 from mnemon.model.job import Job, JobDraft, JobState
-from mnemon.model.telemetry import DayTally, Point, PointQuery, Spending, Tally
+from mnemon.model.telemetry import DayTally, Level, Point, PointQuery, Spending, Tally
 from mnemon.model.transcript import Progress, Transcript, Utterance
 
 
@@ -115,7 +115,10 @@ class Emit:
 
 @dataclass(frozen=True, slots=True)
 class ForgetPoints:
+    """Remove reports from before a time; of one level alone, if one is named."""
+
     before: datetime
+    level: Level | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,6 +212,12 @@ class PipelineStore(Protocol):
         ...
 
     # Telemetry
+    def report(self, point: Point) -> None:
+        """Telemetry of what changes nothing, which touches no file by itself: a store may keep it in the process
+        until something is written, or until it is asked for reports, is closed, or has many of them. Of level debug
+        only the newest are kept, `MOST_DEBUG` or somewhat more."""
+        ...
+
     def points(self, query: PointQuery, *, limit: int = 100) -> list[Point]:
         """The newest first."""
         ...

@@ -21,7 +21,9 @@ from mnemon.model.values import SHARED, Origin, Trust
 from mnemon.ports.access import SaveGrant
 from mnemon.ports.clock import Clock
 from mnemon.ports.store import Store, Transaction
+from mnemon.ports.tracing import Span, no_span
 from mnemon.service import inputs
+from mnemon.service.stage import Stage, verb
 from mnemon.service.workspace import Workspace
 
 WORKER = "mnemon"  # in whose name background work is done
@@ -89,9 +91,24 @@ class Access:
     account: Store
     clock: Clock
     origin: Origin
+    span: Span = no_span
+    stage: Stage | None = None  # the verb that is under way
+
+    @property
+    def now(self) -> datetime:
+        return self.clock.now()
+
+    @property
+    def home(self) -> Store:
+        """Where verbs report what they did."""
+        return self.account
+
+    def staged(self, stage: Stage) -> Access:
+        return replace(self, stage=stage)
 
     # Grants
 
+    @verb("grant", "create")
     def create(
         self,
         name: str,
@@ -149,6 +166,7 @@ class Access:
             raise NotFound(f"no grant {id_or_name[:60]!r}", fix="`mnemon grant list` shows them")
         return live[0]
 
+    @verb("grant", "revoke")
     def revoke(self, id_or_name: str) -> Grant:
         """End a grant: from the next request on, its token opens nothing. Ending it twice is ending it."""
         grant = self.get(id_or_name)
@@ -252,8 +270,11 @@ class Access:
         return name
 
     def _apply(self, operation: SaveGrant) -> None:
+        told = self.stage.with_it(self, (operation,)) if self.stage is not None else ()
         actor = Actor(self.origin.principal, self.origin.surface, self.origin.transport)
-        self.account.apply(Transaction(actor, self.clock.now(), (operation,)))
+        self.account.apply(Transaction(actor, self.now, (operation, *told)))
+        if self.stage is not None:
+            self.stage.told = True
 
 
 def _capabilities(given: Iterable[Capability | str]) -> tuple[Capability, ...]:

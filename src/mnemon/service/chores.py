@@ -14,6 +14,7 @@ from mnemon.service.room import Room
 BATCH = 50
 KEEP_JOBS = timedelta(days=30)  # longer than any schedule's window, so that a window is never worked on twice
 KEEP_POINTS = timedelta(days=90)
+KEEP_READS = timedelta(days=14)  # what reads report, which are many
 KEEP_ANSWERS = timedelta(days=1)
 
 
@@ -28,6 +29,9 @@ def backfill(room: Room, task: Task) -> dict[str, Any]:
 def tidy(room: Room, task: Task) -> dict[str, Any]:
     """Finished jobs, answers and telemetry are kept for a while. Dead jobs stay until somebody decides."""
     now = room.now
-    forget = (ForgetJobs(now - KEEP_JOBS), ForgetPoints(now - KEEP_POINTS), ForgetAnswers(now - KEEP_ANSWERS))
+    points = (ForgetPoints(now - KEEP_POINTS), ForgetPoints(now - KEEP_READS, "debug"))
+    if not task.journaled("tidied"):
+        room.apply(room.account, *points)
+    forget = (ForgetJobs(now - KEEP_JOBS), *points, ForgetAnswers(now - KEEP_ANSWERS))
     task.once("tidied", dict, *forget, task.point("tidy.completed"))
     return {}

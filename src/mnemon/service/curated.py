@@ -20,6 +20,7 @@ from mnemon.service import curating, inputs
 from mnemon.service.anew import deciding_anew
 from mnemon.service.curating import Synced
 from mnemon.service.room import Room
+from mnemon.service.stage import verb
 from mnemon.service.standing import BODY_LIMIT
 from mnemon.service.writing import Memo, put_many
 
@@ -58,6 +59,7 @@ class Curated:
     def history(self) -> list[NamedEntry]:
         return curating.versions(self.room)
 
+    @verb("curated", "export")
     def export(self, file: CuratedFile | None = None) -> Synced:
         """Write the file and a commit for each version that has none: here, or as a new repository elsewhere."""
         self.room.require_author("export the curated document")
@@ -73,6 +75,7 @@ class Curated:
             file.write(known[-1].body, instead_of=there)
             return curating.committing(self.room, file, known, Synced(known[-1].version, False, True, 0))
 
+    @verb("curated", "rebuild")
     def rebuild(self, text: str) -> Rebuilt:
         """Take the page from a file, and give each line an entry if none says the same. Trust is that of an import."""
         self.room.require_author("rebuild the curated document")
@@ -102,6 +105,7 @@ class Curated:
             outcomes[outcome] = outcomes.get(outcome, 0) + 1
         return outcomes
 
+    @verb("curated", "undo")
     def undo(self, version: int | None = None) -> NamedEntry:
         """Take back what a version changed, the last one by default. Its proposal waits for a person again."""
         self.room.require_author("take back a change of the curated document")

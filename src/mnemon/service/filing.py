@@ -17,6 +17,7 @@ from mnemon.ports.store import Filters, SaveEntry, Selection
 from mnemon.service import inputs, revising, writing
 from mnemon.service.anew import deciding_anew
 from mnemon.service.room import Room
+from mnemon.service.stage import verb
 from mnemon.service.writing import Memo, Written
 
 _ALL = 1_000_000
@@ -45,16 +46,19 @@ def others(room: Room, tier: str, limit: int) -> list[Entry]:
     return room.store(tier).find(selection, limit=limit)
 
 
+@verb("file", "create")
 def create(room: Room, tier: str, path: str, text: str) -> Written:
     """A new file; if the path is taken, a Conflict."""
     return writing.put_many(room, tier, [Memo(text, kind=Kind.EPISODIC, path=path)])[0]
 
 
+@verb("file", "copy")
 def copy(room: Room, tier: str, moves: Sequence[tuple[Entry, str]]) -> None:
     """New files in another tier with the texts of these, and no more trust than theirs; all or none."""
     writing.put_many(room, tier, [Memo(e.content, kind=e.kind, path=path, derived_from=(e.id,)) for e, path in moves])
 
 
+@verb("file", "rewrite")
 def rewrite(room: Room, tier: str, path: str, change: Callable[[str], str]) -> Written:
     """Apply a change to a file as it is now; if somebody edits it meanwhile, to what they made of it."""
 
@@ -67,6 +71,7 @@ def rewrite(room: Room, tier: str, path: str, change: Callable[[str], str]) -> W
     return deciding_anew(attempt)
 
 
+@verb("file", "rename")
 def rename(room: Room, tier: str, moves: Sequence[tuple[Entry, str]]) -> None:
     """Give files new paths in their tier, all or none; each stays the entry that it is, with its history."""
     saves = []
@@ -78,6 +83,7 @@ def rename(room: Room, tier: str, moves: Sequence[tuple[Entry, str]]) -> None:
     room.apply(room.store(tier), *saves)
 
 
+@verb("file", "remove")
 def remove(room: Room, tier: str, entries: Sequence[Entry], cause: str) -> None:
     """Forget files, all or none. Rows and history stay, and `restore` brings each of them back."""
     saves = []

@@ -17,6 +17,7 @@ from mnemon.ports.embedder import Embedder
 from mnemon.ports.items import DropItem, FoundItem, ItemIndex, ItemQuery, ItemVector, SaveItem
 from mnemon.ports.store import Operation
 from mnemon.service.room import Room
+from mnemon.service.stage import verb
 
 _SWEEP = 500
 
@@ -77,6 +78,7 @@ class Pattern:
 # Writing
 
 
+@verb("item", "write")
 def write(room: Room, puts: Sequence[PutItem], embedder: Embedder | None) -> None:
     """Apply all of it in one transaction. Of several values for one place the last counts."""
     last = {put.place: put for put in puts}
@@ -122,6 +124,7 @@ def _vectors(puts: Sequence[PutItem], embedder: Embedder | None) -> dict[Place, 
     return {put.place: tuple(ItemVector(f, model, known[t]) for f, t in dict(put.texts).items()) for put in puts}
 
 
+@verb("item", "sweep")
 def sweep(room: Room) -> int:
     """Remove what has expired; the answer is how many."""
     swept = 0

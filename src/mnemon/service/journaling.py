@@ -12,6 +12,7 @@ from mnemon.model.frozen import dataclass
 from mnemon.ports.files import LogFile
 from mnemon.service import inputs
 from mnemon.service.room import Room
+from mnemon.service.stage import verb
 
 MOST_LISTED = 1000
 
@@ -32,6 +33,7 @@ class Slog:
             raise Refused("a memory without files has no log", fix="open it in a folder")
         return self.room.log_file
 
+    @verb("log", "write")
     def write(self, action: str, tool: str, detail: str, *, reason: str = "") -> LogEntry:
         """Add an entry; it is on disk when this returns."""
         self.room.require_agent("write the log")

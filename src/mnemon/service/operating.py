@@ -14,6 +14,7 @@ from mnemon.ports.pipeline import Enqueue
 from mnemon.service.consolidating import OPERATOR, consolidate
 from mnemon.service.maintaining import maintain
 from mnemon.service.room import Room
+from mnemon.service.stage import verb
 from mnemon.service.upkeeping import Tell, silent
 from mnemon.service.working import Work, room_for, run_next
 
@@ -26,6 +27,7 @@ def preview(room: Room, kind: str, tiers: Sequence[str] | None = None) -> dict[s
     return KINDS[kind](room_for(room, kind), None, tiers=_tiers(room, tiers))
 
 
+@verb("job", "ask")
 def ask(room: Room, kind: str, tiers: Sequence[str] | None = None) -> Job:
     """Ask for a run; a worker does it."""
     room.require_author(f"ask to {_known(kind)}")

@@ -43,7 +43,10 @@ def context(
     if count and shown:
         counted(room, [hit for id, hit in hits.items() if id in shown], room.now)
     kept = {id: hit for id, hit in hits.items() if id in shown}
-    return Context(document, estimate_tokens(render(document)), allowed, kept, evicted, tuple(notes))
+    tokens = estimate_tokens(render(document))
+    looked_at = sum(done.looked_at for done in searches.values())
+    room.note(hits=len(kept), candidates=looked_at, evicted=len(evicted), tokens=tokens, budget=allowed)
+    return Context(document, tokens, allowed, kept, evicted, tuple(notes))
 
 
 def injection(room: Room, tier: Tier) -> Injection:

@@ -55,6 +55,12 @@ class Search:
     kept: tuple[Hit, ...]
     dropped: Mapping[str, Verdict]
     notes: tuple[str, ...]
+    looked_at: int
+
+    @property
+    def named(self) -> str:
+        """The signals that said something of any candidate."""
+        return " ".join(signal.name for signal in self.signals if signal.scores)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +117,7 @@ def read(room: Room, question: Question, *, count: bool = True) -> Recall:
     if count and hits:
         hits = counted(room, hits, room.now)
     hits = with_provenance(room, hits)
+    room.note(hits=len(hits), candidates=found.looked_at, profile=found.question.profile, signals=found.named)
     return Recall(question.query, found.question.profile, tuple(hits), (*notes, *found.notes), asked.query)
 
 
@@ -141,7 +148,8 @@ def search(room: Room, question: Question) -> Search:
         given = Ranking(room.spec, question.as_of or room.now, uses, reach, _closed(room, tiers))
         ranked = rank(order, found.cards, matches, given, partial(_entries, places, found))
         kept, dropped = _unlike(room, found, ranked, given, limit)
-    return Search(question, limit, terms, tuple(found.signals), ranked, tuple(kept), dropped, tuple(found.notes))
+    said, notes = tuple(found.signals), tuple(found.notes)
+    return Search(question, limit, terms, said, ranked, tuple(kept), dropped, notes, len(found.cards))
 
 
 def _reach(room: Room, question: Question, limit: int) -> int:

@@ -21,6 +21,7 @@ from mnemon.ports.store import Operation, Record
 from mnemon.service import curating
 from mnemon.service.curating import EVERY
 from mnemon.service.room import Room
+from mnemon.service.stage import verb
 from mnemon.spec.prompts import prompt
 
 MOST_READ = 200  # observations in one reflection
@@ -39,6 +40,14 @@ def draft(room: Room) -> JobDraft:
     """A reflection on everything up to now."""
     head, _ = room.local.head()
     return JobDraft("reflect", f"reflect:to:{head}", {"after": marker(room), "until": head})
+
+
+@verb("job", "ask")
+def ask_for(room: Room) -> str:
+    """Ask for such a reflection; the answer is the key of its job."""
+    asked = draft(room)
+    room.apply(room.local, Enqueue(asked))
+    return asked.key
 
 
 def reflect(room: Room, task: Task) -> dict[str, Any]:

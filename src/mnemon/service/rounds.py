@@ -8,7 +8,6 @@ from mnemon.pipeline.budget import Budget
 from mnemon.pipeline.guard import Guard
 from mnemon.pipeline.worker import Run, Worker
 from mnemon.ports.chat import Chat
-from mnemon.ports.pipeline import Enqueue
 from mnemon.service import reflecting, working
 from mnemon.service.curating import EVERY
 from mnemon.service.room import Room
@@ -29,7 +28,7 @@ def reflect_now(room: Room, *, chat: Chat | None, budget: Budget | None = None) 
     """Proposals from everything remembered since the last reflection, each taken as far as triage takes it."""
     room.require_author("reflect on what is remembered")
     before = {a.id for a in room.local.amendments(limit=EVERY)}
-    room.apply(room.local, Enqueue(reflecting.draft(room)))
+    reflecting.ask_for(room)
     station = working.station(room, {kind: working.HANDLERS[kind] for kind in KINDS})
     guard = Guard(room.clock, budget or Budget(), room.local.spent)
     worker = Worker(lambda: [station], clock=room.clock, chat=chat, allowance=guard)

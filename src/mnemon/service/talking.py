@@ -28,6 +28,7 @@ from mnemon.ports.store import (
 from mnemon.service import inputs
 from mnemon.service.anew import deciding_anew
 from mnemon.service.room import Room
+from mnemon.service.stage import verb
 from mnemon.spec.types import LifecyclePolicy
 
 NOTE_LIMIT = 100_000
@@ -72,6 +73,7 @@ def start(room: Room, channel_name: str | None = None) -> Conversation:
     return conversation
 
 
+@verb("conversation", "join")
 def join(room: Room, id: str, ref_code: str, channel_name: str | None = None) -> Conversation:
     """The conversation with this id, started if it is not there yet. Of many who ask at once, one starts it."""
     found = room.local.conversation(id)
@@ -192,6 +194,7 @@ def write_note(room: Room, id_or_ref: str, key: str, value: object) -> Note:
     return read_note(room, note.conversation, note.key)
 
 
+@verb("note", "change")
 def change_note(room: Room, id_or_ref: str, key: str, change: Callable[[Any], object]) -> None:
     """Write what a function makes of a note's value, None if there is no note yet; nothing if it makes None.
 

@@ -24,6 +24,7 @@ from mnemon.ports.transcripts import Piece, Recording
 from mnemon.service import inputs
 from mnemon.service.anew import deciding_anew
 from mnemon.service.room import Room
+from mnemon.service.stage import verb
 from mnemon.write.transforms import TRANSFORMS
 
 if TYPE_CHECKING:
@@ -164,6 +165,7 @@ def _told(room: Room, taken: Taken) -> Emit:
 # Asking for it
 
 
+@verb("observe", "note")
 def note(room: Room, session: str, path: str, size: int, *, format: str = "claude-code") -> Transcript:
     """Say that a session is to be observed, without reading its file: that is left to the job.
 

@@ -44,7 +44,7 @@ def room_for(room: Room, kind: str) -> Room:
     It sees what the author sees, since maintenance is about all entries. What a job writes that it concluded itself,
     or was told by a model, it writes with `acting(trust=Trust.AGENT)` or less.
     """
-    return replace(room, origin=Origin(PRINCIPAL, SURFACE, kind, Trust.AUTHOR), agent=None, keys={})
+    return replace(room, origin=Origin(PRINCIPAL, SURFACE, kind, Trust.AUTHOR), agent=None, keys={}, stage=None)
 
 
 def station(room: Room, handlers: Mapping[str, Work] | None = None) -> Station:

@@ -25,6 +25,7 @@ from mnemon.model.values import SHARED, VISIBILITY, Curator, Kind, Lifetime, Tru
 from mnemon.ports.store import Census, Filters, Finding, LinkAction, Selection, Verdict
 from mnemon.service import inputs, talking
 from mnemon.service.room import Room
+from mnemon.service.stage import verb
 from mnemon.spec.types import MemorySpec
 
 if TYPE_CHECKING:
@@ -140,6 +141,7 @@ class Workspace:
 
     # Writing
 
+    @verb("memory", "put")
     def put(
         self,
         tier: str,
@@ -176,11 +178,13 @@ class Workspace:
         )
         return writing.put_many(self.room, tier, [memo])[0]
 
+    @verb("memory", "put")
     def put_many(self, tier: str, memos: Sequence[Memo | str]) -> list[Written]:
         """Remember a batch in one transaction: all of it, or none."""
         batch = inputs.several(memos, "memos")
         return writing.put_many(self.room, tier, [writing.Memo(m) if isinstance(m, str) else m for m in batch])
 
+    @verb("memory", "update")
     def update(self, id: str, *, expect: int | None = None, **patch: Any) -> Written:
         """Change content, importance, tags, kind, lifetime, metadata or valid_at of an entry.
 
@@ -188,6 +192,7 @@ class Workspace:
         """
         return revising.update(self.room, id, patch, expect=expect)
 
+    @verb("memory", "forget")
     def forget(self, id: str, reason: str = "forgotten on request") -> Written:
         """Take an entry out of memory. Its row and history stay; `restore` brings it back.
 
@@ -195,18 +200,22 @@ class Workspace:
         """
         return revising.forget(self.room, id, inputs.label(reason, "reason"))
 
+    @verb("memory", "restore")
     def restore(self, id: str, reason: str = "restored on request") -> Written:
         """Bring an entry back from history; what contradicts it now is retired."""
         return revising.restore(self.room, id, inputs.label(reason, "reason"))
 
+    @verb("memory", "accept")
     def accept(self, id: str, reason: str = "accepted by the author") -> Written:
         """Let a held entry in. Only the author may."""
         return revising.accept(self.room, id, inputs.label(reason, "reason"))
 
+    @verb("memory", "undo")
     def undo(self, what: str | int, reason: str = "undone on request") -> Undone:
         """Take back the last change of an entry, the change of an event, or all that a job changed."""
         return undoing.undo(self.room, what, inputs.label(reason, "reason"))
 
+    @verb("memory", "link")
     def link_action(self, action: str, entries: Sequence[str], description: str = "") -> None:
         """Record that an action rests on entries: from now on none of their rows can be removed."""
         label = inputs.label(action, "action")
@@ -220,6 +229,7 @@ class Workspace:
 
     # Finding
 
+    @verb("memory", "read", reads=True)
     def read(
         self,
         query: str,
@@ -274,6 +284,7 @@ class Workspace:
             raise InvalidQuery(f"unknown condition {sorted(unknown)[0][:60]!r}", fix=f"use: {', '.join(known)}")
         return reading.filters(**conditions)
 
+    @verb("memory", "context", reads=True)
     def context(
         self,
         query: str = "",
@@ -329,6 +340,7 @@ class Workspace:
         """What has faded so far that somebody must decide about it, the most faded first. The author's."""
         return disposing.waiting(self.room)
 
+    @verb("memory", "dispose")
     def dispose(self, id: str, how: str, reason: str = "decided by the author") -> Written:
         """Decide about an entry that waits: `promote` it to a fact, `exempt` it from decay, or `archive` it."""
         verbs = ("promote", "exempt", "archive")
@@ -369,10 +381,12 @@ class Workspace:
         """What waits for you: held entries and proposals, each with why and the words it came from."""
         return reviewing.inbox(self.room, inputs.limit(limit))
 
+    @verb("review", "approve")
     def approve(self, id: str, *, text: str | None = None, reason: str = "approved by the author") -> Decided:
         """Let a held entry in, or put a proposal on the curated page; with `text`, in these words instead."""
         return reviewing.approve(self.room, id, text=text, reason=inputs.label(reason, "reason"))
 
+    @verb("review", "reject")
     def reject(self, id: str, reason: str = "rejected by the author") -> Decided:
         """Set a held entry aside, or turn a proposal down; neither is lost."""
         return reviewing.reject(self.room, id, reason=inputs.label(reason, "reason"))
@@ -390,6 +404,7 @@ class Workspace:
     def get_named(self, name: str) -> NamedEntry:
         return pages.get_named(self.room, name)
 
+    @verb("page", "edit")
     def edit_named(self, name: str, body: str, *, tier: str | None = None, expect: int | None = None) -> NamedEntry:
         return pages.edit_named(self.room, name, body, tier=tier, expect=expect)
 
@@ -402,6 +417,7 @@ class Workspace:
     def get_document(self, id: str) -> Document:
         return pages.get_document(self.room, id)
 
+    @verb("document", "save")
     def save_document(
         self,
         id: str,
@@ -427,6 +443,7 @@ class Workspace:
             standing=standing,
         )
 
+    @verb("document", "remove")
     def remove_document(self, id: str) -> Document:
         return pages.remove_document(self.room, id)
 
@@ -435,9 +452,11 @@ class Workspace:
     def channels(self) -> list[Channel]:
         return talking.channels(self.room)
 
+    @verb("channel", "create")
     def create_channel(self, name: str, description: str = "") -> Channel:
         return talking.create_channel(self.room, name, description)
 
+    @verb("conversation", "start")
     def start(self, channel: str | None = None) -> Conversation:
         """Start a conversation, in the default channel if none is named. `at(conversation=…)` then works in it."""
         return talking.start(self.room, channel)
@@ -449,16 +468,20 @@ class Workspace:
     def conversation(self, id_or_ref: str) -> Conversation:
         return talking.conversation(self.room, id_or_ref)
 
+    @verb("conversation", "idle")
     def idle(self, id_or_ref: str) -> Conversation:
         return talking.idle(self.room, id_or_ref)
 
+    @verb("conversation", "archive")
     def archive(self, id_or_ref: str) -> Conversation:
         return talking.archive(self.room, id_or_ref)
 
+    @verb("conversation", "end")
     def end(self, id_or_ref: str) -> Ended:
         """Idle a conversation and clear what lives only in it; the answer counts what was dropped and archived."""
         return talking.end(self.room, id_or_ref)
 
+    @verb("note", "write")
     def write_note(self, conversation: str, key: str, value: object) -> Note:
         return talking.write_note(self.room, conversation, key, value)
 
@@ -468,6 +491,7 @@ class Workspace:
     def notes(self, conversation: str) -> list[Note]:
         return self.room.local.notes(talking.conversation(self.room, conversation).id)
 
+    @verb("note", "clear")
     def clear_notes(self, conversation: str, key: str | None = None) -> int:
         return talking.clear_notes(self.room, conversation, key)
 
@@ -484,10 +508,12 @@ class Workspace:
         """The journal of a job: what each finished step gave, in order."""
         return queueing.steps(self.room, id_or_key)
 
+    @verb("job", "retry")
     def retry_job(self, id_or_key: str) -> Job:
         """Queue a dead or cancelled job again, with the journal it had."""
         return queueing.retry(self.room, id_or_key)
 
+    @verb("job", "cancel")
     def cancel_job(self, id_or_key: str, reason: str = "cancelled on request") -> Job:
         """Give a job up that is not finished."""
         return queueing.cancel(self.room, id_or_key, reason)
@@ -498,6 +524,7 @@ class Workspace:
         """What a scrub of this tier's scope would remove; `keep_named` spares the named entries. Removes nothing."""
         return scrubbing.plan(self.room, tier, mode)
 
+    @verb("scrub", "execute")
     def scrub_execute(self, tier: str, *, confirm: str, mode: Mode | str = Mode.FULL) -> Scrubbed:
         """Remove all of it for good. `confirm` repeats the plan's digest. Only the author may; there is no undo."""
         return scrubbing.execute(self.room, tier, confirm, mode)
@@ -506,17 +533,20 @@ class Workspace:
         """What a purge of one conversation would remove, its checkpoints and events included. Removes nothing."""
         return scrubbing.plan_purge(self.room, conversation)
 
+    @verb("scrub", "purge")
     def purge_execute(self, conversation: str, *, confirm: str) -> Scrubbed:
         """Remove all of a conversation for good, and archive it. Only the author may; there is no undo."""
         return scrubbing.purge(self.room, conversation, confirm)
 
     # Sessions that were recorded
 
+    @verb("observe", "hand-in")
     def observe(self, path: str | Path) -> Taken:
         """Take in a session file: kept and findable at once, and queued to be observed. Again, it adds what is new."""
         self.room.require_agent("take in transcripts")
         return transcripts.take_in(self.room, str(path))
 
+    @verb("observe", "again")
     def observe_by_rules(self, id_or_key: str) -> Transcript:
         """Have what is left of a transcript observed without a model, as after it has failed for good."""
         return transcripts.again(self.room, id_or_key)
@@ -556,9 +586,11 @@ class Workspace:
     def check(self) -> list[Finding]:
         return self.room.local.check()
 
+    @verb("index", "rebuild")
     def rebuild(self) -> None:
         self.room.local.rebuild()
 
+    @verb("vectors", "backfill")
     def backfill(self, limit: int = 1000) -> int:
         """Embed entries and items that have no vector of the present model yet; returns how many got one."""
         return backfilling.backfill(self.room, inputs.limit(limit, 1_000_000))

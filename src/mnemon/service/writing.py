@@ -41,6 +41,7 @@ from mnemon.ports.store import (
 from mnemon.service import inputs
 from mnemon.service.anew import deciding_anew
 from mnemon.service.room import Room
+from mnemon.service.stage import verb
 from mnemon.write.batch import Batch
 from mnemon.write.draft import Canonical, Draft, Proposal, Setting, run
 from mnemon.write.plan import Plan, plan
@@ -107,6 +108,7 @@ _OPEN = GateVerdict(Gate.ALLOW, 1.0, "")
 Also = Callable[[list[Written]], Sequence[Operation]]
 
 
+@verb("memory", "put")
 def put_many(room: Room, tier: str, memos: Sequence[Memo], *, also: Also | None = None) -> list[Written]:
     """Write a batch into one tier, in one transaction; each memo sees those before it.
 
@@ -248,7 +250,7 @@ def screened(room: Room, store: Store, proposal: Proposal, setting: Setting) -> 
         return run(SCREEN, start, setting)
     except MirrorsCanonical as refusal:
         detail = {"tier": proposal.scope.tier, "cause": "repeats a canonical body", "mirrors": refusal.mirrors}
-        room.apply(store, Record(EventDraft("entry.refused", proposal.id, detail)))
+        room.refuse(store, refusal, Record(EventDraft("entry.refused", proposal.id, detail)))
         raise
 
 

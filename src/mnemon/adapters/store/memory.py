@@ -26,11 +26,13 @@ from mnemon.model.job import Job
 from mnemon.model.moments import micros
 from mnemon.model.scrub import Extent, Holdings
 from mnemon.model.statements import role, subject
+from mnemon.model.telemetry import Point
 from mnemon.model.text import content_key
 from mnemon.model.values import VISIBILITY, Kind, State, Visibility
 from mnemon.ports.access import DropAnswer, ForgetAnswers, SaveAnswer, SaveGrant
 from mnemon.ports.embedder import EmbeddingModel, Vector
 from mnemon.ports.items import DropItem, FoundItem, ItemQuery, SaveItem, SaveItemVectors, UnembeddedItem
+from mnemon.ports.pipeline import Emit
 from mnemon.ports.scrub import Scrub
 from mnemon.ports.store import (
     Arrivals,
@@ -206,6 +208,10 @@ class MemoryStore(BackgroundReads, GrantReads):
     def renew_lease(self, job: str, claim: int, lease_until: datetime) -> bool:
         with self._lock:
             return self._state.background.renew(job, claim, lease_until)
+
+    def report(self, point: Point) -> None:
+        with self._lock:
+            self._state.background.run(Emit(point), point.at)
 
     def touch(self, ids: Sequence[str], at: datetime) -> Mapping[str, Access]:
         with self._lock:

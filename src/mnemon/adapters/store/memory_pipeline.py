@@ -15,7 +15,7 @@ from mnemon.model.amendment import Amendment, AmendmentState
 from mnemon.model.errors import Conflict
 from mnemon.model.ids import new_id
 from mnemon.model.job import Job, JobDraft, JobState
-from mnemon.model.telemetry import DayTally, Point, PointQuery, Spending, Tally
+from mnemon.model.telemetry import MOST_DEBUG, DayTally, Point, PointQuery, Spending, Tally
 from mnemon.model.text import terms as words
 from mnemon.model.transcript import Progress, Transcript, Utterance
 from mnemon.ports.pipeline import (
@@ -93,9 +93,10 @@ class Background:
                 rules.check_version("proposal", amendment.id, current.version if current else None, expect)
                 self.amendments[amendment.id] = replace(amendment, version=expect + 1)
             case Emit(point):
-                self.points = (*self.points, replace(point, metadata=rules.plain_json(dict(point.metadata))))
-            case ForgetPoints(before):
-                self.points = tuple(point for point in self.points if point.at >= before)
+                kept = replace(point, metadata=rules.plain_json(dict(point.metadata)))
+                self.points = (*self.points, kept)[-MOST_DEBUG:]
+            case ForgetPoints(before, level):
+                self.points = tuple(p for p in self.points if p.at >= before or level not in (None, p.level))
             case Spend(spending):
                 self._spend(spending)
 

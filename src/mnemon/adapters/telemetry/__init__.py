@@ -1,4 +1,4 @@
-"""Spans for OpenTelemetry, where a program has it: one for each job and each question to a model.
+"""Spans for OpenTelemetry, where a program has it: one for each job, each question to a model, and each verb.
 
 Without the package there are none, and without an SDK that the program has set up they go nowhere: nothing leaves the
 machine unless somebody has arranged for it. What a failure said is not in a span, because it might quote a memory.
@@ -6,8 +6,10 @@ machine unless somebody has arranged for it. What a failure said is not in a spa
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import lru_cache
 from importlib import import_module
 from typing import Any
 
@@ -32,3 +34,14 @@ def opentelemetry_spans() -> Span | None:
                 raise
 
     return span
+
+
+def spans_of_verbs(name: str, about: Mapping[str, Any]) -> AbstractContextManager[None]:
+    """A span if the program has loaded OpenTelemetry already: a hook must not wait for it, and has nobody to tell."""
+    spans = _spans() if "opentelemetry.trace" in sys.modules else None
+    return spans(name, about) if spans is not None else nullcontext()
+
+
+@lru_cache(maxsize=1)
+def _spans() -> Span | None:
+    return opentelemetry_spans()

@@ -10,7 +10,8 @@ from pydantic import Field
 from mnemon.model.errors import InvalidInput, NotFound
 from mnemon.model.grant import Capability
 from mnemon.model.telemetry import PointQuery
-from mnemon.ports.pipeline import PipelineStore
+from mnemon.service import counting
+from mnemon.service.room import Room
 from mnemon.surfaces.api.verb import Call, Given, Told, Verb
 from mnemon.surfaces.web import charts
 from mnemon.surfaces.web.markdown import rendered
@@ -53,7 +54,7 @@ def _growth(call: Call, given: ChartIn) -> str:
 
 
 def _daily(call: Call, given: ChartIn) -> str:
-    found = {t.day: t for t in _store(call).tally_days(_since(call, given))}
+    found = {t.day: t for t in counting.days(_room(call), _since(call, given))}
     if not found:
         return charts.daily([])
     first, last = date.fromisoformat(min(found)), date.fromisoformat(max(found))
@@ -63,11 +64,11 @@ def _daily(call: Call, given: ChartIn) -> str:
 
 
 def _durations(call: Call, given: ChartIn) -> str:
-    return charts.durations(_store(call).tally(_since(call, given)))
+    return charts.durations(counting.work(_room(call), _since(call, given)))
 
 
-def _store(call: Call) -> PipelineStore:
-    return call.overseen(Capability.STATS).room.local
+def _room(call: Call) -> Room:
+    return call.overseen(Capability.STATS).room
 
 
 def _since(call: Call, given: ChartIn) -> PointQuery:

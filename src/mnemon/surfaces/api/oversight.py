@@ -7,6 +7,8 @@ from datetime import datetime
 from pydantic import Field
 
 from mnemon.model.grant import Capability
+from mnemon.model.telemetry import PointQuery
+from mnemon.service import counting
 from mnemon.surfaces.api.shapes import EntryOut, EventOut, EventsOut
 from mnemon.surfaces.api.verb import Call, Given, Told, Verb
 
@@ -69,6 +71,7 @@ class StatsOut(Told):
     since: datetime
     entries: list[ShareOut]
     events: dict[str, int]
+    outcomes: dict[str, int]
     fading: list[WeighedOut]
     awaiting: int
     jobs: dict[str, int]
@@ -81,11 +84,15 @@ class StatsIn(Given):
 
 
 def stats(call: Call, given: StatsIn) -> StatsOut:
-    found = StatsOut.of(call.overseen(Capability.STATS).stats(given.since))
+    whole = call.overseen(Capability.STATS)
+    found = StatsOut.of(whole.stats(given.since))
     if call.given.is_owner:
         return found
     # Numbers were granted, and of what is within reach; which entries fade is not a number.
     found.fading = []
+    # The account's reports tell of grants and of what other workspaces do.
+    here = whole.room.local.tally(PointQuery(since=found.since))
+    found.work, found.outcomes = [TallyOut.of(tally) for tally in here], counting.outcomes(here)
     found.entries = [share for share in found.entries if call.workspace.room.opens(share.tier)]
     return found
 

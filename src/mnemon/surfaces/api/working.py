@@ -8,7 +8,6 @@ from pydantic import Field
 
 from mnemon.model.errors import InvalidInput
 from mnemon.model.grant import Capability
-from mnemon.ports.pipeline import Enqueue
 from mnemon.service import operating, reflecting
 from mnemon.surfaces.api.shapes import JobOut, JobsOut
 from mnemon.surfaces.api.verb import Call, Given, Verb
@@ -51,9 +50,7 @@ def run(call: Call, given: RunIn) -> JobOut:
         return JobOut.of(operating.ask(room, given.kind, given.tiers or None))
     if given.tiers:
         raise InvalidInput("reflection is about the whole workspace", fix="leave the tiers out")
-    draft = reflecting.draft(room)
-    room.apply(room.local, Enqueue(draft))
-    return JobOut.of(room.local.job(draft.key))
+    return JobOut.of(room.local.job(reflecting.ask_for(room)))
 
 
 class CancelIn(JobIn):

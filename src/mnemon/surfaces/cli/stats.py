@@ -36,6 +36,8 @@ def _told(found: Stats) -> Iterator[Line]:
         yield line(title(f"{found.total():,} entries"), f", {found.added:,} written since {when}")
         for name in ("tier", "state", "category", "source"):
             yield line(f"  by {name:<9}", _shares(found, name))
+    if found.outcomes:
+        yield line(title("Written"), "  ", ", ".join(f"{what} {count:,}" for what, count in found.outcomes.items()))
     if found.events:
         yield line(title(f"Since {when}"))
         yield from table(("event", "times"), ((action, f"{count:,}") for action, count in found.events.items()))

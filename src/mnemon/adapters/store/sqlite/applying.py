@@ -183,7 +183,7 @@ def _background(db: apsw.Connection, operation: PipelineOperation, at: datetime)
             transcripts.save_amendment(db, operation)
         case Emit(point):
             telemetry.emit(db, point)
-        case ForgetPoints(before):
-            telemetry.forget(db, before)
+        case ForgetPoints(before, level):
+            telemetry.forget(db, before, level)
         case Spend(spending):
             telemetry.spend(db, spending)

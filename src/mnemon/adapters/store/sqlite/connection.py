@@ -18,6 +18,7 @@ from mnemon.adapters.store.sqlite.errors import busy, full, translated
 from mnemon.adapters.store.sqlite.files import Reserve
 from mnemon.adapters.store.sqlite.opening import RESERVE, Opening, missing
 from mnemon.adapters.store.sqlite.query import all_rows
+from mnemon.adapters.store.sqlite.waiting import Waiting
 from mnemon.model.errors import StoreError
 from mnemon.model.late import late
 
@@ -79,6 +80,7 @@ class Connections:
         _LIVE.add(self)
 
     def _renew(self) -> None:
+        self.waiting = Waiting()  # a fork's child leaves its parent's to the parent
         self._lock = threading.Lock()
         self._local = _Local()
         self._pairs: weakref.WeakSet[_Pair] = weakref.WeakSet()
@@ -123,15 +125,18 @@ class Connections:
                 self._end(db)
 
     @contextmanager
-    def writing(self) -> Iterator[apsw.Connection]:
-        """One transaction that holds the write lock from its start; committed on leaving, or undone."""
+    def writing(self, patience: float | None = None) -> Iterator[apsw.Connection]:
+        """One transaction that holds the write lock from its start; committed on leaving, or undone.
+
+        `patience` is how many seconds to wait for the lock, where that is not the store's own busy timeout.
+        """
         path, pair = self._opening.memory, self._pair()
         db = pair.memory
         if identity(self._opening) != pair.file:
             # SQLite would go on writing to the file it has open, and acknowledge what nobody will ever read.
             raise StoreError(f"{path} was replaced by another file", fix="close the store and open it again")
         with translated(path):
-            self._begin(db)
+            self._begin(db, patience)
             try:
                 yield db
                 db.execute(sql.COMMIT)
@@ -143,9 +148,19 @@ class Connections:
                 raise
         self._reserve.fill()
 
-    def _begin(self, db: apsw.Connection) -> None:
+    def _begin(self, db: apsw.Connection, patience: float | None) -> None:
+        if patience is None:
+            self._lock_for_writing(db, self._opening.busy_timeout)
+            return
+        db.set_busy_timeout(round(patience * 1000))
+        try:
+            self._lock_for_writing(db, patience)
+        finally:
+            db.set_busy_timeout(round(self._opening.busy_timeout * 1000))
+
+    def _lock_for_writing(self, db: apsw.Connection, patience: float) -> None:
         """Wait with SQLite's own handler, and beyond it where SQLite answers busy without asking the handler."""
-        deadline = time.monotonic() + self._opening.busy_timeout
+        deadline = time.monotonic() + patience
         while True:
             try:
                 db.execute(sql.BEGIN_WRITE)

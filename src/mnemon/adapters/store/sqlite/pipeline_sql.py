@@ -143,7 +143,12 @@ NEW_POINT = """
 INSERT INTO points (at, level, source, component, action, success, duration_ms, metadata)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?)
 """
-FORGET_POINTS = "DELETE FROM points WHERE at < ?"
+FORGET_POINTS = "DELETE FROM points WHERE at < :before AND (:level IS NULL OR level = :level)"
+PRUNE_POINTS = """
+DELETE FROM points WHERE level = 'debug' AND place <= (
+    SELECT place FROM points WHERE level = 'debug' ORDER BY place DESC LIMIT 1 OFFSET ?
+)
+"""
 _POINTS = """
 FROM points AS p
 WHERE (:since IS NULL OR p.at >= :since) AND (:until IS NULL OR p.at < :until)

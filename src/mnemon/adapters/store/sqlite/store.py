@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import atexit
+import weakref
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from datetime import date, datetime
@@ -73,6 +75,7 @@ else:
     telemetry = late("mnemon.adapters.store.sqlite.telemetry")
 
 _PAGE = 1000
+PARTING = 0.25  # seconds to wait for the lock with what was read and not yet reported, at the end
 Value = TypeVar("Value")
 
 
@@ -101,6 +104,7 @@ class SqliteStore:
         self._cache = VectorCache(cache_bytes, sizes=sizes)
         self._item_cache = VectorCache(cache_bytes // 4, OF_ITEMS, packs=False)
         self._decoded = EntryCache()
+        _LIVE.add(self)
         with self._connections.reading() as db:
             ((secret, tokenizer, unswept),) = all_rows(db, sql.META)
         self._secret: bytes = secret
@@ -112,7 +116,10 @@ class SqliteStore:
     # Writing
 
     def apply(self, transaction: Transaction) -> None:
-        with rules.only_encodable(), self._connections.writing() as db:
+        waiting = self._connections.waiting
+        with rules.only_encodable(), waiting.taken() as points, self._connections.writing() as db:
+            if points:
+                telemetry.emit(db, *points)
             applying.run(db, transaction, self._secret)
         dropped = [op.id for op in transaction.operations if isinstance(op, DropEntry)]
         if dropped:
@@ -123,6 +130,20 @@ class SqliteStore:
             self._cache.clear()
             self._sketches.clear()
             self._decoded.clear()
+
+    def report(self, point: Point) -> None:
+        if self._connections.waiting.add(point):
+            self._write_reports()
+
+    def _write_reports(self, patience: float = 0.0) -> None:
+        """Write what waits, if that can be done at once: a reader waits for no writer."""
+        waiting = self._connections.waiting
+        with suppress(StoreError), waiting.taken() as points:
+            if points:
+                with self._connections.writing(patience) as db:
+                    telemetry.emit(db, *points)
+                    if waiting.prunes():
+                        telemetry.prune(db)
 
     def holdings(self, extent: Extent) -> Holdings:
         with self._connections.reading() as db:
@@ -384,14 +405,17 @@ class SqliteStore:
             return session_rows.amendments(db, ids, states, limit)
 
     def points(self, query: PointQuery, *, limit: int = 100) -> list[Point]:
+        self._write_reports()
         with self._connections.reading() as db:
             return telemetry.points(db, query, limit)
 
     def tally(self, query: PointQuery) -> list[Tally]:
+        self._write_reports()
         with self._connections.reading() as db:
             return telemetry.tally(db, query)
 
     def tally_days(self, query: PointQuery) -> list[DayTally]:
+        self._write_reports()
         with self._connections.reading() as db:
             return telemetry.tally_days(db, query)
 
@@ -453,6 +477,7 @@ class SqliteStore:
         self._item_cache.clear()
 
     def close(self) -> None:
+        self._write_reports(PARTING)
         self._connections.close()
         self._cache.clear()
         self._sketches.clear()
@@ -463,3 +488,13 @@ class SqliteStore:
 def _by_request(ids: Iterable[str], found: Mapping[str, Value]) -> dict[str, Value]:
     """In the order asked, each once."""
     return {id: found[id] for id in ids if id in found}
+
+
+_LIVE: weakref.WeakSet[SqliteStore] = weakref.WeakSet()
+
+
+@atexit.register
+def _last_reports() -> None:
+    """A program may end without closing what it opened."""
+    for store in list(_LIVE):
+        store._write_reports(PARTING)

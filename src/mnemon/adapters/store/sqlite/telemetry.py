@@ -12,17 +12,25 @@ from mnemon.adapters.store import rules
 from mnemon.adapters.store.sqlite import pipeline_sql as sql
 from mnemon.adapters.store.sqlite.query import all_rows
 from mnemon.model.moments import micros, micros_or_none, moment
-from mnemon.model.telemetry import DayTally, Point, PointQuery, Spending, Tally
+from mnemon.model.telemetry import MOST_DEBUG, DayTally, Level, Point, PointQuery, Spending, Tally
 
 
-def emit(db: apsw.Connection, p: Point) -> None:
-    metadata = json.dumps(rules.plain_json(dict(p.metadata)))
-    what = (p.level, p.source, p.component, p.action, int(p.success), float(p.duration_ms), metadata)
-    db.execute(sql.NEW_POINT, (micros(p.at), *what))
+def emit(db: apsw.Connection, *points: Point) -> None:
+    db.executemany(sql.NEW_POINT, [_row(point) for point in points])
 
 
-def forget(db: apsw.Connection, before: datetime) -> None:
-    db.execute(sql.FORGET_POINTS, (micros(before),))
+def _row(p: Point) -> tuple[Any, ...]:
+    metadata = rules.plain_text(dict(p.metadata))
+    return micros(p.at), p.level, p.source, p.component, p.action, int(p.success), float(p.duration_ms), metadata
+
+
+def forget(db: apsw.Connection, before: datetime, level: Level | None) -> None:
+    db.execute(sql.FORGET_POINTS, {"before": micros(before), "level": level})
+
+
+def prune(db: apsw.Connection) -> None:
+    """Reads are many: of what they report, the newest stay."""
+    db.execute(sql.PRUNE_POINTS, (MOST_DEBUG,))
 
 
 def spend(db: apsw.Connection, s: Spending) -> None:
