@@ -23,6 +23,7 @@ from mnemon.ports.pipeline import Enqueue
 from mnemon.service.reflecting import draft
 from mnemon.service.rounds import reflect_now
 from mnemon.service.working import run_next
+from mnemon.spec.load import preset_text
 from tests.helpers.cli import Shell
 from tests.helpers.curating import promote, proposal, propose, subjects, work
 from tests.helpers.making import FixedClock
@@ -236,6 +237,16 @@ def test_a_model_judges_in_batches_of_twenty(watcher: Workspace) -> None:
     assert judge.sizes == [20, 20, 5]
     assert {str(proposal(watcher, id).state) for id in ids} <= {"promoted", "merged"}
     assert proposal(watcher, ids[0]).decided_by == "model judge"
+
+
+def test_a_spec_says_how_many_a_model_judges_at_a_time(memory: Mnemon) -> None:
+    """O4: batches of the size that the spec asks for."""
+    watcher = memory.workspace("watched", spec=preset_text("observer") + "\n[triage]\nbatch = 4\n")
+    pending(watcher, 9)
+    start_triage(watcher)
+    judge = Judge()
+    work(watcher, judge)
+    assert judge.sizes == [4, 4, 1]
 
 
 def test_a_model_may_reject_or_ask_a_person(watcher: Workspace) -> None:

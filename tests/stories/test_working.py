@@ -15,15 +15,18 @@ from mnemon.model.errors import InvalidInput, InvalidTransition, NotFound, Refus
 from mnemon.model.job import JobDraft, JobState
 from mnemon.model.telemetry import PointQuery
 from mnemon.model.values import Trust
-from mnemon.pipeline.schedule import IDLE, QUEUE_DEPTH
 from mnemon.pipeline.task import Task
 from mnemon.pipeline.worker import Trouble, Worker
 from mnemon.ports.pipeline import Enqueue
 from mnemon.service import chores, working
 from mnemon.service.room import Room
+from mnemon.spec.load import preset_text
+from mnemon.spec.types import Triggers
 from tests.fakes import FakeEmbedder
 from tests.helpers.making import FixedClock
 
+QUEUE_DEPTH = Triggers().queue_depth
+IDLE = timedelta(minutes=Triggers().idle_minutes)
 Work = Callable[[Room, Task], dict[str, Any]]
 
 
@@ -70,6 +73,16 @@ def test_what_piles_up_is_consolidated(memory: Mnemon) -> None:
     assert [run.result for run in w.drain()] == [{"trigger": "queue_depth"}]
     assert w.drain() == []
     fill("autumn", QUEUE_DEPTH)
+    assert [run.result for run in w.drain()] == [{"trigger": "queue_depth"}]
+
+
+def test_a_spec_says_how_much_piles_up(memory: Mnemon) -> None:
+    """O5: with a depth of three it fires after the third."""
+    world = memory.workspace("novel", spec=preset_text("tiered") + "\n[triggers]\nqueue_depth = 3\n")
+    w = worker(world, consolidate=noted)
+    world.put_many("workspace", ["The first castle lies in the north", "The second castle has no roof"])
+    assert w.drain() == []
+    world.put("workspace", "The third castle was never built")
     assert [run.result for run in w.drain()] == [{"trigger": "queue_depth"}]
 
 

@@ -8,12 +8,14 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from mnemon.model.job import JobDraft
-from mnemon.pipeline.schedule import FIRST_DELAY, IDLE, QUEUE_DEPTH, REFLECT_AT, REVISIONS, Facts, due, triggers, window
+from mnemon.pipeline.schedule import FIRST_DELAY, Facts, due, portion, triggers, window
 from mnemon.spec import load_preset
-from mnemon.spec.types import TRIGGERS, MemorySpec
+from mnemon.spec.types import TRIGGERS, MemorySpec, Triage, Triggers
 
 NOW = datetime(2026, 11, 18, 15, 47, 11, tzinfo=UTC)  # a Wednesday
 OLD = Facts(created_at=NOW - timedelta(days=365))
+USUAL = Triggers()
+IDLE = timedelta(minutes=USUAL.idle_minutes)
 TIERED, OBSERVER = load_preset("tiered"), load_preset("observer")
 
 
@@ -67,8 +69,8 @@ def test_a_schedule_begins_with_the_workspace() -> None:
 @pytest.mark.parametrize(
     ("trigger", "below", "at"),
     [
-        ("queue_depth", {"added": QUEUE_DEPTH - 1}, {"added": QUEUE_DEPTH}),
-        ("revision_queue", {"revised": REVISIONS - 1}, {"revised": REVISIONS}),
+        ("queue_depth", {"added": USUAL.queue_depth - 1}, {"added": USUAL.queue_depth}),
+        ("revision_queue", {"revised": USUAL.revision_queue - 1}, {"revised": USUAL.revision_queue}),
         (
             "idle",
             {"idle_change": True, "changed_at": NOW - IDLE / 2},
@@ -132,7 +134,29 @@ def test_reflection_follows_observations() -> None:
         known = replace(OLD, changed_at=NOW, head=50, **facts)  # type: ignore[arg-type]
         return [draft.key for draft in due(OBSERVER, NOW, known) if draft.kind == "reflect"]
 
-    assert reflections(unreflected=REFLECT_AT - 1) == []
-    assert reflections(unreflected=REFLECT_AT, marks={"reflect": 12}) == ["reflect:12"]
+    assert reflections(unreflected=USUAL.reflect_at - 1) == []
+    assert reflections(unreflected=USUAL.reflect_at, marks={"reflect": 12}) == ["reflect:12"]
     quiet = replace(OLD, changed_at=NOW - IDLE, unreflected=1)
     assert [d.key for d in due(OBSERVER, NOW, quiet) if d.kind == "reflect"] == ["reflect:0"]
+
+
+def test_a_spec_says_when_an_event_fires() -> None:
+    """O5: thresholds are the spec's, and so is how often what waits for triage is taken up."""
+    spec = spec_with("queue_depth", "revision_queue", "idle")
+    eager = replace(spec, triggers=Triggers(3, 2, 0.5, 1), triage=Triage(every_minutes=10))
+    facts = replace(OLD, added=3, revised=2, idle_change=True, changed_at=NOW - timedelta(seconds=30), unreflected=1)
+    fired = [draft.payload["trigger"] for draft in consolidations(eager, NOW, facts)]
+    assert fired == ["queue_depth", "revision_queue", "idle"]
+    assert consolidations(spec, NOW, facts) == []
+    assert "reflect:0" in {draft.key for draft in due(eager, NOW, facts)}
+    (triage,) = [draft for draft in due(eager, NOW, replace(OLD, untriaged=True)) if draft.kind == "triage"]
+    assert triage.key == "triage:2026-11-18T15:40Z"
+
+
+@pytest.mark.parametrize("minutes", [1, 30, 45, 1440])
+def test_portions_of_a_day(minutes: int) -> None:
+    """O5: the same window for whoever looks within it, and the next one after it."""
+    start = portion(minutes, NOW)
+    assert start <= NOW < start + timedelta(minutes=minutes)
+    assert portion(minutes, start) == start
+    assert portion(30, NOW) == window("half-hourly", NOW)

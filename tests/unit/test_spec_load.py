@@ -221,11 +221,20 @@ def test_numbers_too_long_to_print() -> None:
         ("retrieval", {"weights": dict.fromkeys(SIGNALS, 0)}),
         ("reference_only", {"similarity": 2}),
         ("reference_only", {"max_chars": 0}),
+        ("triggers", {"queue_depth": 0}),
+        ("triggers", {"revision_queue": 1.5}),
+        ("triggers", {"idle_minutes": 0}),
+        ("triggers", {"reflect_at": -1}),
+        ("triage", {"promote_above": 1.1}),
+        ("triage", {"promote_above": 0.2}),
+        ("triage", {"reject_below": -0.1}),
+        ("triage", {"batch": 101}),
+        ("triage", {"every_minutes": 7}),
     ],
 )
 def test_out_of_range(section: str, values: Data) -> None:
     """W9: numbers that cannot mean anything are refused."""
-    assert only(lambda data: data[section].update(values)).key.startswith(f"{section}.")
+    assert only(lambda data: data.setdefault(section, {}).update(values)).key.startswith(f"{section}.")
 
 
 def test_all_problems_at_once() -> None:

@@ -22,7 +22,7 @@ from mnemon.spec import (
 )
 from mnemon.spec.types import BEHAVIOURS, DecayModel, WriteMode
 
-ORDER = ["Anchor", "Typology", "Tiers", "Backend", "Retrieval", "Behaviour", "Discipline", "Audit"]
+ORDER = ["Anchor", "Typology", "Tiers", "Backend", "Retrieval", "Behaviour", "Discipline", "Audit", "Upkeep"]
 
 
 def test_show_has_every_primitive() -> None:
@@ -33,7 +33,7 @@ def test_show_has_every_primitive() -> None:
         *("anchor", "typology", "tiers", "backend", "retrieval"),
         *BEHAVIOURS,
         *("reference_only", "sanitization", "visibility"),
-        "audit",
+        *("triggers", "triage", "audit"),
     ]
     assert all(row.value and row.provenance for row in rows)
 
@@ -164,3 +164,19 @@ def test_compose_refuses(answers: dict[str, str]) -> None:
     with pytest.raises(SpecError) as raised:
         compose(answers)
     assert raised.value.fix
+
+
+def test_thresholds_are_shown_kept_and_asked_for() -> None:
+    """P5, O5: when work begins is a value like others: explained, compared, dumped where it is not the usual one."""
+    usual = load_preset("default")
+    assert "[triggers]" not in dump(usual)
+    spec = parse_spec(compose({"queue_depth": "3"}))
+    assert (spec.triggers.queue_depth, spec.triage) == (3, usual.triage)
+    assert parse_spec(dump(spec)) == spec
+    assert [d.path for d in diff(usual, spec)] == ["name", "title", "triggers.queue_depth"]
+    origins = {row.primitive: row.provenance for row in show(spec)}
+    assert (origins["triggers"], origins["triage"]) == ("explicit", "universal default")
+    assert "queue_depth 3" in explain(spec)
+    for nonsense in ("many", "0", "-1"):
+        with pytest.raises(SpecError):
+            compose({"queue_depth": nonsense})

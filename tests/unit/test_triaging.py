@@ -12,6 +12,7 @@ from mnemon.curated.triaging import Facts, read_verdicts, rule, unfaithful
 from mnemon.model.amendment import Amendment
 from mnemon.model.errors import InvalidInput
 from mnemon.model.ids import new_id
+from mnemon.spec.types import Triage
 from tests.helpers.stores import NOW
 
 PAGE = "## Operations\n\n- (2026-11-01) The gateway is deployed with make ship on Tuesdays."
@@ -106,3 +107,14 @@ def test_a_models_wording_must_say_the_same(clean: str, says: str) -> None:
     """O4: a rewording that drops a negation, adds a name or loses a number goes to a person."""
     told = unfaithful(clean, "never set retries to 0")
     assert (says in told) if says else (told == "")
+
+
+def test_a_spec_says_how_sure_is_sure() -> None:
+    """O4: what rules promote and reject by confidence is the spec's."""
+    command = replace(PLAIN, signals=("command",))
+    strict = Triage(promote_above=0.95, reject_below=0.6)
+    outcomes = [rule(proposal("Deploy with `make ship`", c), PAGE, command, strict).outcome for c in (0.96, 0.9, 0.5)]
+    assert outcomes == ["promote", "judge", "reject"]
+    assert (
+        rule(proposal("Deploy with `make ship`", 0.5), PAGE, command, strict).reason == "confidence 0.50 is below 0.6"
+    )

@@ -14,10 +14,10 @@ from mnemon.model.errors import InvalidInput
 from mnemon.model.frozen import dataclass
 from mnemon.model.statements import says_the_same, statement
 from mnemon.model.text import has_hidden_characters, terms
+from mnemon.spec.types import Triage
 
-SURE, DOUBTFUL = 0.8, 0.3
+USUAL = Triage()
 ALIKE = 0.6
-BATCH = 20
 MOST_REASON = 300
 
 Outcome = Literal["promote", "merge", "reject", "review", "judge"]
@@ -49,11 +49,15 @@ class Ruling:
     into: Dated | None = None
 
 
-def rule(amendment: Amendment, body: str, facts: Facts) -> Ruling:
-    return _rejected(amendment, body, facts) or _reserved(amendment, body, facts) or _accepted(amendment, body, facts)
+def rule(amendment: Amendment, body: str, facts: Facts, limits: Triage = USUAL) -> Ruling:
+    return (
+        _rejected(amendment, body, facts, limits)
+        or _reserved(amendment, body, facts)
+        or _accepted(amendment, body, facts, limits)
+    )
 
 
-def _rejected(amendment: Amendment, body: str, facts: Facts) -> Ruling | None:
+def _rejected(amendment: Amendment, body: str, facts: Facts, limits: Triage) -> Ruling | None:
     if not facts.standing:
         return Ruling("reject", "what it rests on no longer holds")
     if facts.artifact:
@@ -62,8 +66,8 @@ def _rejected(amendment: Amendment, body: str, facts: Facts) -> Ruling | None:
         return Ruling("reject", "it is too short to say anything")
     if document.twin(body, amendment.change) is not None:
         return Ruling("reject", "the page says exactly this already")
-    if amendment.confidence < DOUBTFUL:
-        return Ruling("reject", f"confidence {amendment.confidence:.2f} is below {DOUBTFUL}")
+    if amendment.confidence < limits.reject_below:
+        return Ruling("reject", f"confidence {amendment.confidence:.2f} is below {limits.reject_below:g}")
     return None
 
 
@@ -80,12 +84,13 @@ def _reserved(amendment: Amendment, body: str, facts: Facts) -> Ruling | None:
     return None
 
 
-def _accepted(amendment: Amendment, body: str, facts: Facts) -> Ruling:
+def _accepted(amendment: Amendment, body: str, facts: Facts, limits: Triage) -> Ruling:
     same = similar(body, amendment.change, facts.near)
     if same is not None:
         return Ruling("merge", "a line of the page says the same", same)
-    if facts.signals and amendment.confidence > SURE:
-        reason = f"it names a {facts.signals[0]}, and confidence {amendment.confidence:.2f} is above {SURE}"
+    if facts.signals and amendment.confidence > limits.promote_above:
+        above = f"confidence {amendment.confidence:.2f} is above {limits.promote_above:g}"
+        reason = f"it names a {facts.signals[0]}, and {above}"
         return Ruling("promote", reason)
     return Ruling("judge", "no rule decides it")
 

@@ -15,10 +15,6 @@ from mnemon.model.frozen import dataclass
 from mnemon.model.job import JobDraft
 from mnemon.spec.types import MemorySpec
 
-QUEUE_DEPTH = 20  # new entries since the last consolidation of this trigger
-REVISIONS = 10  # superseded, invalidated or stale since then
-IDLE = timedelta(minutes=10)  # without any change
-REFLECT_AT = 10  # observations that no reflection has read
 FIRST_DELAY = timedelta(seconds=60)  # O8: a worker that has just started leaves the machine to others
 
 
@@ -41,7 +37,7 @@ class Facts:
 
 
 def due(spec: MemorySpec, now: datetime, facts: Facts) -> list[JobDraft]:
-    return [*_consolidations(spec, now, facts), *_standing(now, facts)]
+    return [*_consolidations(spec, now, facts), *_standing(spec, now, facts)]
 
 
 def triggers(spec: MemorySpec) -> frozenset[str]:
@@ -71,6 +67,12 @@ def window(every: str, now: datetime) -> datetime:
             return hour.replace(hour=0) - timedelta(days=now.weekday())
 
 
+def portion(minutes: int, now: datetime) -> datetime:
+    """When the present one of the windows began that a day is divided into."""
+    day = window("daily", now)
+    return day + timedelta(minutes=(now - day) // timedelta(minutes=1) // minutes * minutes)
+
+
 def _consolidations(spec: MemorySpec, now: datetime, facts: Facts) -> list[JobDraft]:
     wanted = triggers(spec)
     out = [
@@ -79,9 +81,9 @@ def _consolidations(spec: MemorySpec, now: datetime, facts: Facts) -> list[JobDr
         if trigger.startswith("schedule:") and window(trigger.partition(":")[2], now) >= facts.created_at
     ]
     events = {
-        "queue_depth": facts.added >= QUEUE_DEPTH,
-        "revision_queue": facts.revised >= REVISIONS,
-        "idle": _quiet(now, facts) and facts.idle_change,
+        "queue_depth": facts.added >= spec.triggers.queue_depth,
+        "revision_queue": facts.revised >= spec.triggers.revision_queue,
+        "idle": _quiet(spec, now, facts) and facts.idle_change,
     }
     for trigger, fires in events.items():
         if trigger in wanted and fires:
@@ -91,17 +93,17 @@ def _consolidations(spec: MemorySpec, now: datetime, facts: Facts) -> list[JobDr
     return out
 
 
-def _standing(now: datetime, facts: Facts) -> list[JobDraft]:
+def _standing(spec: MemorySpec, now: datetime, facts: Facts) -> list[JobDraft]:
     """What every workspace has, where there is something to do."""
     out = []
     day, half = window("daily", now), window("half-hourly", now)
     if facts.unembedded and warm(now, facts.started):
         out.append(_windowed("backfill", "", half))
     if facts.untriaged:
-        out.append(_windowed("triage", "", half))
+        out.append(_windowed("triage", "", portion(spec.triage.every_minutes, now)))
     if day >= facts.created_at:
         out += [_windowed("maintain", "", day), _windowed("tidy", "", day)]
-    if facts.unreflected >= REFLECT_AT or (facts.unreflected and _quiet(now, facts)):
+    if facts.unreflected >= spec.triggers.reflect_at or (facts.unreflected and _quiet(spec, now, facts)):
         after = facts.marks.get("reflect", 0)
         out.append(JobDraft("reflect", f"reflect:{after}", {"after": after, "until": facts.head}))
     return out
@@ -112,8 +114,8 @@ def warm(now: datetime, started: datetime | None) -> bool:
     return started is None or now - started >= FIRST_DELAY
 
 
-def _quiet(now: datetime, facts: Facts) -> bool:
-    return facts.changed_at is not None and now - facts.changed_at >= IDLE
+def _quiet(spec: MemorySpec, now: datetime, facts: Facts) -> bool:
+    return facts.changed_at is not None and now - facts.changed_at >= timedelta(minutes=spec.triggers.idle_minutes)
 
 
 def _windowed(kind: str, trigger: str, start: datetime, payload: dict[str, Any] | None = None) -> JobDraft:

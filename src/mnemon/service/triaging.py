@@ -43,8 +43,9 @@ def triage(room: Room, task: Task) -> dict[str, Any]:
         if not task.journaled(f"ruled:{id}"):
             _rule(room, task, id, near)
     left = [id for id in ids if task.output(f"ruled:{id}") == "judge"]
-    for start in range(0, len(left), pure.BATCH):
-        _judge(room, task, left[start : start + pure.BATCH], start // pure.BATCH, near)
+    size = room.spec.triage.batch
+    for start in range(0, len(left), size):
+        _judge(room, task, left[start : start + size], start // size, near)
     if not task.journaled("completed"):
         counts = _counts(task, ids, left)
         more = [Enqueue(JobDraft("triage", f"triage:after:{ids[-1]}"))] if len(ids) == MOST else []
@@ -71,7 +72,8 @@ def _rule(room: Room, task: Task, id: str, near: _Near) -> None:
             _pass_over(task, f"ruled:{id}", id)
             return
         body = curating.body(room)
-        ruling = pure.rule(amendment, body, _facts(room, amendment, near.lines(body, amendment.change)))
+        facts = _facts(room, amendment, near.lines(body, amendment.change))
+        ruling = pure.rule(amendment, body, facts, room.spec.triage)
         if ruling.outcome == "judge":
             if task.chat is not None:
                 task.commit(f"ruled:{id}", "judge")

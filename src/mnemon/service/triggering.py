@@ -44,14 +44,15 @@ def facts(room: Room, started: datetime | None = None) -> Facts:
     head, _ = store.head()
     last = store.events(after=head - 1, limit=1) if head else []
     marks = _marks(room)
+    wanted = room.spec.triggers
     return Facts(
         created_at=room.info.created_at,
         started=started,
         head=head,
         changed_at=last[-1].at if last else None,
         marks=marks,
-        added=_count(room, ADDED, marks.get("queue_depth", 0), schedule.QUEUE_DEPTH),
-        revised=_count(room, REVISED, marks.get("revision_queue", 0), schedule.REVISIONS),
+        added=_count(room, ADDED, marks.get("queue_depth", 0), wanted.queue_depth),
+        revised=_count(room, REVISED, marks.get("revision_queue", 0), wanted.revision_queue),
         idle_change=any(not _by(event, UPKEEP) for event in _since(room, marks.get("idle", 0), head)),
         unreflected=sum(_by(e, {"observe"}) for e in _since(room, marks.get("reflect", 0), head, "entry.put")),
         untriaged=bool(store.amendments(states=[AmendmentState.PENDING], limit=1)),

@@ -21,6 +21,7 @@ SECTIONS = (
     "sanitization",
     "visibility",
     "audit",
+    "upkeep",
     "reading",
     "named",
 )
@@ -142,6 +143,13 @@ def _audit(spec: MemorySpec) -> Iterator[str]:
     yield from _table("[audit]", {"posture": "universal", "exemptions": exemptions})
 
 
+def _upkeep(spec: MemorySpec) -> Iterator[str]:
+    """Defaults are left out: a spec from before there were these says the same without them."""
+    for name, value in (("triggers", spec.triggers), ("triage", spec.triage)):
+        if value != type(value)():
+            yield from _table(f"[{name}]", values_of(value))
+
+
 def _reading(spec: MemorySpec) -> Iterator[str]:
     for name, profile in spec.profiles.items():
         yield from _table(f"[profiles.{name}]", values_of(profile))
@@ -177,6 +185,7 @@ _WRITERS = {
     "sanitization": _sanitization,
     "visibility": _visibility,
     "audit": _audit,
+    "upkeep": _upkeep,
     "reading": _reading,
     "named": _named,
 }

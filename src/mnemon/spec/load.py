@@ -20,6 +20,8 @@ from mnemon.spec.sections import (
     read_retrieval,
     read_sanitization,
     read_tiers,
+    read_triage,
+    read_triggers,
     read_visibility,
 )
 from mnemon.spec.taxonomy import taxonomy_names
@@ -159,6 +161,8 @@ def decode(data: dict[str, object], problems: Problems) -> MemorySpec | None:
         standing_importance=context.number("standing_importance", 0.8, high=1.0),
         context_budget=context.whole("budget", 2000, low=1),
         named=read_named(root, tiers),
+        triggers=read_triggers(root),
+        triage=read_triage(root),
         taxonomy=taxonomy.choice("name", taxonomy_names(), "v1"),
         curated=curated.choice("form", ("named", "git"), "named"),
         file=problems.file,

@@ -15,6 +15,7 @@ from mnemon.spec.load import build, preset_text
 from mnemon.spec.types import BEHAVIOURS
 
 KEEP = "keep"
+UPKEEP = ("triggers", "triage")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +42,7 @@ WALK = (
         ("reference_only", "sanitization", "visibility"),
     ),
     Step("audit", "Audit", "Does the universal posture hold? An exemption needs a reason.", ("audit",)),
+    Step("upkeep", "Upkeep", "When does work in the background begin, and what does it decide alone?", UPKEEP),
 )
 
 
@@ -96,6 +98,7 @@ QUESTIONS = (
         "external", "reference_only", "May outside clients read lasting tiers?", KEEP, (KEEP, "closed", "granted")
     ),
     Question("audit", "audit", "The audit posture: nothing that lasts is removed.", "universal", ("universal",)),
+    Question("queue_depth", "upkeep", "How many new entries call for a consolidation? (a number; or keep)", KEEP),
 )
 
 _Data = dict[str, Any]
@@ -108,7 +111,7 @@ def compose(answers: Mapping[str, str] | None = None) -> str:
     data["name"] = given["name"]
     data["title"] = f"Memory of {given['name']}"
     data["backend"] |= {"store": given["store"], "embedder": given["embedder"]}
-    for apply in (_tiers, _typology, _retrieval, _forgetting, _writing, _discipline):
+    for apply in (_tiers, _typology, _retrieval, _forgetting, _writing, _discipline, _upkeep):
         apply(data, given)
     return dump(build(data, file="answers"), _comments())
 
@@ -203,6 +206,14 @@ def _discipline(data: _Data, given: dict[str, str]) -> None:
         for tier in data["tiers"]:
             if tier["persistent"]:
                 data["visibility"][tier["name"]]["external"] = given["external"]
+
+
+def _upkeep(data: _Data, given: dict[str, str]) -> None:
+    if given["queue_depth"] == KEEP:
+        return
+    if not given["queue_depth"].isdecimal():
+        raise SpecError(f"{given['queue_depth'][:60]!r} is no number", key="queue_depth", fix="a whole number, as 20")
+    data["triggers"] = {"queue_depth": int(given["queue_depth"][:20])}
 
 
 def _comments() -> dict[str, str]:

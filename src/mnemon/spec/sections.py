@@ -21,9 +21,13 @@ from mnemon.spec.types import (
     Retrieval,
     SanitizationGate,
     Tier,
+    Triage,
+    Triggers,
 )
 
 DEFAULT_PROFILES = {"lean": Profile(3, False), "balanced": Profile(7, True), "deep": Profile(15, True, 15)}
+DAY = 24 * 60  # minutes
+MOST_JUDGED = 100
 NAMED = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,59}")
 # These words have a meaning of their own in [behaviour] tables.
 RESERVED = frozenset({*Kind, "same", "next", "reason"})
@@ -229,6 +233,38 @@ def read_profiles(root: Table) -> dict[str, Profile]:
         inner.close()
     table.close()
     return found
+
+
+def read_triggers(root: Table) -> Triggers:
+    table = root.table("triggers")
+    base = Triggers()
+    value = Triggers(
+        queue_depth=table.whole("queue_depth", base.queue_depth, low=1),
+        revision_queue=table.whole("revision_queue", base.revision_queue, low=1),
+        idle_minutes=table.number("idle_minutes", base.idle_minutes, above=True, high=DAY),
+        reflect_at=table.whole("reflect_at", base.reflect_at, low=1),
+    )
+    table.close()
+    return value
+
+
+def read_triage(root: Table) -> Triage:
+    table = root.table("triage")
+    base = Triage()
+    value = Triage(
+        promote_above=table.number("promote_above", base.promote_above, high=1.0),
+        reject_below=table.number("reject_below", base.reject_below, high=1.0),
+        batch=table.whole("batch", base.batch, low=1),
+        every_minutes=table.whole("every_minutes", base.every_minutes, low=1),
+    )
+    if value.reject_below > value.promote_above:
+        table.wrong("reject_below", "what is promoted cannot be rejected as well", min(0.3, value.promote_above))
+    if value.batch > MOST_JUDGED:
+        table.wrong("batch", f"a model is asked about at most {MOST_JUDGED} at a time", base.batch)
+    if DAY % value.every_minutes:
+        table.wrong("every_minutes", "a day must divide into such windows", base.every_minutes)
+    table.close()
+    return value
 
 
 def read_named(root: Table, tiers: tuple[Tier, ...]) -> tuple[NamedDefault, ...]:

@@ -41,7 +41,7 @@ def show(spec: MemorySpec) -> list[Row]:
     rows = [*_foundational(spec)]
     for primitive in BEHAVIOURS:
         rows += [_behavioural(choice) for choice in spec.choices if choice.primitive == primitive]
-    return [*rows, *_discipline(spec), *_audit(spec)]
+    return [*rows, *_discipline(spec), *_upkeep(spec), *_audit(spec)]
 
 
 def _explicit(primitive: str, value: str, tier: str = "") -> Row:
@@ -79,6 +79,12 @@ def _audit(spec: MemorySpec) -> Iterator[Row]:
     yield Row("audit", "", "", "universal posture", UNIVERSAL)
     for exemption in spec.audit_exemptions:
         yield Row("audit", "", "", f"without {exemption.rule}", EXEMPTION, exemption.reason)
+
+
+def _upkeep(spec: MemorySpec) -> Iterator[Row]:
+    for name, value in (("triggers", spec.triggers), ("triage", spec.triage)):
+        usual = value == type(value)()
+        yield Row(name, "", "", value_text(value), UNIVERSAL if usual else Provenance.EXPLICIT.value)
 
 
 def anchor_text(keys: tuple[AnchorKey, ...]) -> str:
@@ -179,6 +185,8 @@ def _flat(spec: MemorySpec) -> Iterator[tuple[str, str]]:
         yield f"audit.{exemption.rule}", exemption.reason
     for name, profile in spec.profiles.items():
         yield from _fields(f"profiles.{name}", profile)
+    yield from _fields("triggers", spec.triggers)
+    yield from _fields("triage", spec.triage)
     for name in ("context_budget", "inject_cap", "standing_importance", "curated", "taxonomy"):
         yield name, _plain(getattr(spec, name))
     for entry in spec.named:

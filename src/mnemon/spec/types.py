@@ -280,6 +280,27 @@ class Profile:
 
 
 @dataclass(frozen=True, slots=True)
+class Triggers:
+    """When the events that a tier's `triggers` name fire, and when observations are reflected on."""
+
+    queue_depth: int = 20  # new entries since the last run of this trigger
+    revision_queue: int = 10  # superseded, invalidated or stale since then
+    idle_minutes: float = 10.0  # without any change
+    reflect_at: int = 10  # observations that no reflection has read
+
+
+@dataclass(frozen=True, slots=True)
+class Triage:
+    """What rules decide about a proposal by its confidence alone, how many a model judges at a time, and how often what
+    still waits is taken up. Between the two confidences rules leave it to a model or a person."""
+
+    promote_above: float = 0.8
+    reject_below: float = 0.3
+    batch: int = 20
+    every_minutes: int = 30
+
+
+@dataclass(frozen=True, slots=True)
 class NamedDefault:
     """A named entry that exists from the start, with the text it begins with."""
 
@@ -311,6 +332,8 @@ class MemorySpec:
     context_budget: int
     named: tuple[NamedDefault, ...]
     taxonomy: str
+    triggers: Triggers = Triggers()
+    triage: Triage = Triage()
     curated: Literal["named", "git"] = "named"  # the curated document: a named entry, or a file under git
     file: str = field(default="", compare=False)  # where it was read, which is no part of what it says
 
