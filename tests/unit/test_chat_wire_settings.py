@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
@@ -225,3 +226,16 @@ def test_without_the_extra() -> None:
     )
     install = "pip install 'mnemon[openai]'"
     assert run(program) == f"None {install}\nhttpx2 is not installed ({install})"
+
+
+def test_a_model_in_this_process_sends_nothing(tmp_path: Path) -> None:
+    """U1, B1: a file is named or the extra brings one; what is missing is told, and there is no host in any case."""
+    for setting in ("local", f"local:{tmp_path / 'absent.gguf'}", "local: "):
+        status = chat_status(setting, {})
+        assert (status.name.partition(":")[0], status.host) == ("local", "")
+        if not status.available:
+            assert status.reason
+            assert status.fix
+            with pytest.raises(ChatRefused):
+                open_chat(setting, {})
+    assert not chat_status(f"local:{tmp_path / 'absent.gguf'}", {}).available

