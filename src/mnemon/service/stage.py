@@ -74,9 +74,10 @@ class Stage:
         if not self.told:
             teller.home.report(self.report(teller, "debug" if self.reads else "info"))
 
-    def failed(self, teller: Teller, error: MnemonError) -> None:
+    def failed(self, teller: Teller, error: Exception) -> None:
         if self.refusal is not error:
-            teller.home.report(self.report(teller, "error", error=error.code))
+            code = error.code if isinstance(error, MnemonError) else type(error).__name__
+            teller.home.report(self.report(teller, "error", error=code))
 
 
 class Teller(Protocol):
@@ -108,7 +109,7 @@ def verb(component: str, action: str, *, reads: bool = False) -> Callable[[Calle
             with teller.span(f"{component}.{action}", {"mnemon.source": teller.origin.surface}):
                 try:
                     answer = function(_entered(subject, teller, stage), *args, **kwargs)
-                except MnemonError as error:
+                except Exception as error:
                     stage.failed(teller, error)
                     raise
             stage.done(teller)
