@@ -166,8 +166,8 @@ ELSEWHERE: dict[str, Case] = {
     ),
 }
 READING = {
-    *("at", "acting", "read", "context", "why", "get", "entries", "standing", "stats", "dispositions", "history"),
-    *("ledger", "census", "survey", "evidence", "inbox", "named", "get_named", "named_history", "documents"),
+    *("at", "acting", "read", "context", "why", "get", "entries", "standing", "stats", "reports", "dispositions"),
+    *("history", "ledger", "census", "survey", "evidence", "inbox", "named", "get_named", "named_history", "documents"),
     *("get_document", "channels", "conversations", "conversation", "read_note", "notes", "jobs", "job", "job_steps"),
     *("scrub_plan", "purge_plan", "transcripts", "transcript", "said", "search_transcripts", "events", "verify"),
     "check",

@@ -74,6 +74,25 @@ def test_how_many_were_discarded_and_how_long_reflecting_takes(shell: Shell) -> 
     assert work["memory put"]["count"] == 3
 
 
+def test_reports_are_searched(shell: Shell) -> None:
+    """T1: by what they are of, and those that failed; with counts, and no word of what is remembered."""
+    assert "No such report." in shell.run("reports", "--component", "reflect")
+    shell.put("The harbour freezes in January")
+    shell.run("read", "when does the harbour freeze?")
+    shell.fails("forget", "01a00000-0000-7000-8000-000000000000", code=1)
+    told = shell.run("reports")
+    assert "memory put" in told
+    assert "stored 1" in told
+    assert "harbour" not in told
+    (put,) = shell.json("reports", "--component", "memory", "--action", "put")["reports"]
+    assert (put["success"], put["metadata"]["stored"]) == (True, 1)
+    failed = shell.json("reports", "--failed")["reports"]
+    assert {(report["action"], report["level"]) for report in failed} == {("forget", "error")}
+    assert len(shell.json("reports", "--limit", "1")["reports"]) == 1
+    assert shell.fails("reports", "--since", "a while", code=2)["code"] == "invalid-query"
+    assert shell.fails("reports", "--agent", "scout", code=1)["code"] == "refused"
+
+
 def test_upkeep_from_the_command_line(shell: Shell) -> None:
     """O5, O7, U2: a dry run changes nothing; a run is a job that can be undone; the answer is also data."""
     assert "Nothing to do" in shell.run("maintain", "--dry-run")

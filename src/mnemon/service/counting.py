@@ -7,7 +7,7 @@ from datetime import datetime
 
 from mnemon.model.frozen import dataclass
 from mnemon.model.job import JobState
-from mnemon.model.telemetry import DayTally, PointQuery, Spending, Tally, days_together, together
+from mnemon.model.telemetry import DayTally, Point, PointQuery, Spending, Tally, days_together, together
 from mnemon.ports.store import Share
 from mnemon.read.decay import awaits_disposition
 from mnemon.service.room import Room
@@ -71,6 +71,13 @@ def work(room: Room, query: PointQuery) -> list[Tally]:
 
 def days(room: Room, query: PointQuery) -> list[DayTally]:
     return days_together(room.local.tally_days(query), room.account.tally_days(query))
+
+
+def reports(room: Room, query: PointQuery, limit: int) -> list[Point]:
+    """Single reports of both, the newest first."""
+    room.require_author("see reports")
+    found = [*room.local.points(query, limit=limit), *room.account.points(query, limit=limit)]
+    return sorted(found, key=lambda point: point.at, reverse=True)[:limit]
 
 
 def outcomes(tallies: Iterable[Tally]) -> dict[str, int]:

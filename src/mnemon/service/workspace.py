@@ -21,6 +21,7 @@ from mnemon.model.ids import parse_id
 from mnemon.model.job import Job, JobState
 from mnemon.model.late import late
 from mnemon.model.scrub import Mode
+from mnemon.model.telemetry import Point, PointQuery
 from mnemon.model.values import SHARED, VISIBILITY, Curator, Kind, Lifetime, Trust, Visibility
 from mnemon.ports.store import Census, Filters, Finding, LinkAction, Selection, Verdict
 from mnemon.service import inputs, talking
@@ -335,6 +336,20 @@ class Workspace:
         """What is remembered and what happened to it since a time, or for so long: 24h, 7d, 2w. The author's."""
         moment = inputs.since(since, "since", self.room.now)
         return counting.stats(self.room, moment)
+
+    def reports(
+        self,
+        since: datetime | str = "24h",
+        *,
+        component: str | None = None,
+        action: str | None = None,
+        failed: bool = False,
+        limit: int = 100,
+    ) -> list[Point]:
+        """What single steps reported of themselves since a time, the newest first. The author's."""
+        moment = inputs.since(since, "since", self.room.now)
+        query = PointQuery(since=moment, component=component, action=action, success=False if failed else None)
+        return counting.reports(self.room, query, inputs.limit(limit))
 
     def dispositions(self) -> list[Weighed]:
         """What has faded so far that somebody must decide about it, the most faded first. The author's."""

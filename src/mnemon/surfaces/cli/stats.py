@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import click
 
+from mnemon.model.telemetry import Point
 from mnemon.service.counting import Stats
 from mnemon.surfaces.cli.data import plain
+from mnemon.surfaces.cli.lines import when
 from mnemon.surfaces.cli.options import Verb
 from mnemon.surfaces.cli.output import Line, brief, dim, line, table, title
 from mnemon.surfaces.cli.session import Session, pass_session
@@ -27,19 +29,52 @@ def stats(session: Session, since: str) -> None:
     session.emit(plain(found) | {"added": found.added}, _told(found))
 
 
+@click.command(cls=Verb, examples=("mnemon reports --failed", "mnemon reports --component reflect --since 7d --json"))
+@click.option("--since", default="24h", show_default=True, metavar="TIME", help="A time, or how long ago: 24h, 7d, 2w.")
+@click.option("--component", metavar="NAME", help="Only of this part, such as memory, observe or reflect.")
+@click.option("--action", metavar="NAME", help="Only of this step, such as put, read or job.done.")
+@click.option("--failed", is_flag=True, help="Only what failed or was refused.")
+@click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="At most this many.")
+@pass_session
+def reports(session: Session, since: str, component: str | None, action: str | None, failed: bool, limit: int) -> None:
+    """List what single steps reported of themselves, the newest first.
+
+    Every verb and every step of background work leaves a report: when, how long, whether it failed, and what it
+    counted. `mnemon stats` adds them up. No report holds a word of what is remembered.
+    """
+    found = session.workspace().reports(since, component=component, action=action, failed=failed, limit=limit)
+    session.emit({"reports": plain(found)}, _reports(found))
+
+
+def _reports(found: Sequence[Point]) -> Iterator[Line]:
+    if not found:
+        yield line("No such report.")
+        return
+    heads = ("at", "level", "from", "step", "ms", "counted")
+    rows = (
+        (when(p.at), p.level, p.source, f"{p.component} {p.action}", f"{p.duration_ms:,.1f}", _counted(p))
+        for p in found
+    )
+    yield from table(heads, rows)
+
+
+def _counted(point: Point) -> str:
+    return brief(", ".join(f"{name} {value}" for name, value in point.metadata.items()), 80)
+
+
 def _told(found: Stats) -> Iterator[Line]:
-    when = f"{found.since:%Y-%m-%d %H:%M}"
+    then = f"{found.since:%Y-%m-%d %H:%M}"
     if not found.entries:
         yield line("Nothing is remembered here yet.")
         yield line(dim('  `mnemon put "…"` remembers something; `mnemon tour` shows how it all works'))
     else:
-        yield line(title(f"{found.total():,} entries"), f", {found.added:,} written since {when}")
+        yield line(title(f"{found.total():,} entries"), f", {found.added:,} written since {then}")
         for name in ("tier", "state", "category", "source"):
             yield line(f"  by {name:<9}", _shares(found, name))
     if found.outcomes:
         yield line(title("Written"), "  ", ", ".join(f"{what} {count:,}" for what, count in found.outcomes.items()))
     if found.events:
-        yield line(title(f"Since {when}"))
+        yield line(title(f"Since {then}"))
         yield from table(("event", "times"), ((action, f"{count:,}") for action, count in found.events.items()))
     if found.fading:
         yield line(title("Fading next"))
