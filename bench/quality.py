@@ -33,7 +33,7 @@ COLUMNS = ("recall@5", "recall@10", "recall@20", "hit@10", "nDCG@10", "MRR")
 FACT_COLUMNS = ("recall@10", "plain recall@10", "MRR", "fresh_first", "stale@5")
 SAME = """One memory for each turn or fact, put and read through the public API of each store, 20 results a question,
 inside its conversation. All vectors are of snowflake-arctic-embed-s (int8), the same for every store. Nothing is
-random, so there is no seed."""
+drawn, so there is no seed; but ids are random and decide between equals, so that runs differ in the third place."""
 ABOUT_TALKS = """Weights were fitted on the even conversations (in the order of the file, from 0) and then rounded; the
 odd ones are held out of that, but their figures were seen while signals were being chosen. The rows of keyword, vector
 and rank fusion are Mnemon's signals on their own; where words are among them, speakers' names are left out of the
