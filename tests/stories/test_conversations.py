@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mnemon import Mnemon, State, Workspace
@@ -179,6 +179,8 @@ def test_bad_notes(world: Workspace, value: object) -> None:
         max_leaves=5,
     )
 )
+@example(" ")
+@example("\x85")
 def test_any_json_value_comes_back(value: object) -> None:
     """M7: a note's value is stored exactly."""
     with Mnemon.open(in_memory=True, embedder="none") as memory:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
@@ -110,13 +110,14 @@ def read(room: Room, question: Question, *, count: bool = True) -> Recall:
     """Find, rank, and count one retrieval of each hit returned."""
     notes: list[str] = []
     asked = _rewritten(room, question, notes)
-    found = search(room, asked)
-    hits = list(found.kept)
-    if room.chat is not None:
-        hits = import_module(_BY_MODEL).reranked(room, question.query, hits, notes)
-    if count and hits:
-        hits = counted(room, hits, room.now)
-    hits = with_provenance(room, hits)
+    with room.local.snapshot() if room.chat is None else nullcontext():  # which never waits for a model
+        found = search(room, asked)
+        hits = list(found.kept)
+        if room.chat is not None:
+            hits = import_module(_BY_MODEL).reranked(room, question.query, hits, notes)
+        if count and hits:
+            hits = counted(room, hits, room.now)
+        hits = with_provenance(room, hits)
     room.note(hits=len(hits), candidates=found.looked_at, profile=found.question.profile, signals=found.named)
     return Recall(question.query, found.question.profile, tuple(hits), (*notes, *found.notes), asked.query)
 

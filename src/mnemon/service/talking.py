@@ -219,7 +219,7 @@ def _new_note(room: Room, id_or_ref: str, key: str, value: object) -> Note:
             f"conversation {found.ref_code} is archived", fix="start a new one, as with `mnemon conversation start`"
         )
     data = inputs.json_value(value, "a note's value")
-    inputs.text(str(data) or "-", "a note's value", NOTE_LIMIT)
+    inputs.verbatim(str(data), "a note's value", NOTE_LIMIT)
     now = room.now
     return Note(found.id, inputs.label(key, "a note's key"), data, now, now)
 
