@@ -228,8 +228,10 @@ def fill(peer: Peer, entries: int) -> dict[str, Any]:
     return {"filled a second": entries / (time.process_time() - started)}
 
 
-def ask(peer: Peer, asked: Sequence[str]) -> dict[str, Any]:
-    if not peer.search(asked[0]):
+def ask(peer: Peer, asked: Sequence[str], before: Sequence[str]) -> dict[str, Any]:
+    """Questions after as many others, as they are put to Mnemon."""
+    answers = [peer.search(question) for question in before]
+    if not all(answers):
         raise RuntimeError("the store finds nothing")
     read = timed(peer.search, asked)
     used = resident()
@@ -249,14 +251,14 @@ def main() -> None:
         print(json.dumps({"missing": f"{package} is not installed here{brings}"}))
         return
     folder, before = Path(place), resident()
-    asked = questions(int(reads), texts(int(entries), 7), 11) if step == "ask" else []
+    asked = questions(2 * int(reads), texts(int(entries), 7), 11) if step == "ask" else []
     table = Table()
     own = resident() - before
     if step == "fill":
         print(json.dumps({"version": known, **fill(opened(folder, table), int(entries))}))
         return
     size = disk(folder)
-    found = ask(opened(folder, table), asked)
+    found = ask(opened(folder, table), asked[: int(reads)], asked[int(reads) :])
     print(json.dumps({**found, "memory": found["memory"] - own, "disk": size}))
 
 

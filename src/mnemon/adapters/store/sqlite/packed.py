@@ -96,6 +96,15 @@ def across(query: Floats, columns: Floats) -> Floats:
     return out
 
 
+def along(rows: NDArray[Any], query: Floats) -> Floats:
+    """The product of each row with a query, in pieces that stay on one core."""
+    out = np.empty(len(rows), dtype=np.float32)
+    step = max(1, ALONE // max(1, len(query)))
+    for at in range(0, len(rows), step):
+        np.matmul(rows[at : at + step].astype(np.float32, copy=False), query, out=out[at : at + step])
+    return out
+
+
 @dataclass(frozen=True, slots=True)
 class Lists:
     """Rows from `starts[n]` up to `starts[n + 1]` have their middle in column n."""
@@ -139,7 +148,7 @@ class Images:
             return ahead if rows is None else rows[ahead]
         ahead = leading(scores, max(_AHEAD * count, len(scores) // _PART))
         rows = ahead if rows is None else rows[ahead]
-        found: Ints = rows[leading(scores[ahead] + self.rows[rows] @ image[half:], count)]
+        found: Ints = rows[leading(scores[ahead] + along(self.rows[rows], image[half:]), count)]
         return found
 
 
@@ -179,11 +188,7 @@ class Packed:
     def _cosines(self, rows: Ints | None, query: Floats) -> Floats:
         """Of some rows, or of all."""
         codes, scales = (self.codes, self.scales) if rows is None else (self.codes[rows], self.scales[rows])
-        cosines = np.empty(len(codes), dtype=np.float32)
-        step = max(1, ALONE // max(1, len(query)))
-        for at in range(0, len(codes), step):
-            np.matmul(codes[at : at + step].astype(np.float32, copy=False), query, out=cosines[at : at + step])
-        found: Floats = np.clip(cosines * scales, -1.0, 1.0)
+        found: Floats = np.clip(along(codes, query) * scales, -1.0, 1.0)
         return found
 
     def only(self, chosen: NDArray[Any]) -> Packed:

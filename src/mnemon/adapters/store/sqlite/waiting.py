@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from mnemon.model.telemetry import Point
 
-MANY = 256
+MANY = 1024  # writing them makes every reader look at the database anew
 LONG = 60.0  # seconds
 MOST = 4096  # that are kept while the database is locked; what is beyond is counted
 PRUNED_EACH = 16  # times that many were written
