@@ -39,7 +39,7 @@ class Sizes(NamedTuple):
     are compared by the whole of their images; and from which on these are too many to look at all of them."""
 
     small: int = 4_096
-    large: int = 20_000
+    large: int = 110_000
     broad: int = 40_000
     lists: int = 200_000
 
