@@ -313,8 +313,8 @@ def main() -> None:
         drawn.write_text(growth(rows, others, LABELS), encoding="utf-8")
         about = (__doc__ or "").split("\n\n")[2].replace("\n", " ")
         machine = (
-            f"{conditions(before)} {options.reads} reads of each kind after as many others, in {options.rounds} rounds, of "
-            "which each figure is the median of the calmest, for every store alike."
+            f"{conditions(before)} {options.reads} reads of each kind after as many others, in {options.rounds} "
+            "rounds, of which each figure is the median of the calmest, for every store alike."
         )
         plot = f"![CPU milliseconds by the size of memory]({drawn.name})"
         write_section(
