@@ -68,6 +68,16 @@ def test_one_question_is_answered_from_packs(tmp_path: Path, store: SqliteStore)
         assert asked_once(tmp_path / "store", query) == asked_once(tmp_path / "store", query, exact=True)
 
 
+def test_a_room_that_is_asked_often_is_loaded(store: SqliteStore) -> None:
+    """R2: a small room is answered from packs a few times, then from its vectors, and always the same."""
+    fill(store, 2 * packs.SIZE)
+    answers = []
+    for _ in range(12):
+        answers.append([(n.id, round(n.cosine, 5)) for n in store.nearest(OPEN, MODEL, vector_of("fact 3"), 5)])
+        assert bool(store._cache._shelves) is (len(answers) > 8)
+    assert all(answer == answers[0] for answer in answers)
+
+
 def test_packs_follow_whatever_is_written(tmp_path: Path, store: SqliteStore) -> None:
     """T22: after any mix of additions, moves, replacements and drops, packs hold the vectors that are there."""
     dice = random.Random(3)

@@ -255,7 +255,7 @@ def test_when_memory_is_short_rooms_are_packed_before_they_are_given_up(tmp_path
     for scope in scopes:
         commit(store, *(put(entry(f"e{n}", scope=scope), row, WIDE) for n, row in enumerate(rows)))
     exact = {scope: store.nearest(Selection((scope,)), WIDE, rows[7], 10, exact=True) for scope in scopes}
-    for scope in (*scopes, *scopes):
+    for scope in scopes * 10:
         assert [n.id for n in store.nearest(Selection((scope,)), WIDE, rows[7], 10)] == [n.id for n in exact[scope]]
     assert len(store._cache._shelves) == 4
     assert sum(shelf.bytes for shelf in store._cache._shelves.values()) <= 300_000

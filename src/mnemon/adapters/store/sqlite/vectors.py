@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 _PIECE = 8_192  # rows that are loaded at a time
 _TAIL = 4_096  # rows beside packed ones, from which on all are packed anew
 _WORTH = 64  # rows from which packing saves something
+_OFTEN = 8  # questions to a small room, after which its vectors are loaded
 _MORE = 4  # places more than asked that are compared again, so that bytes do not decide who is last
 
 
@@ -189,7 +190,7 @@ class VectorCache:
     def _renew(self) -> None:
         self._lock = threading.Lock()
         self._shelves: OrderedDict[tuple[int, int], Shelf] = OrderedDict()
-        self._asked: set[tuple[int, int]] = set()
+        self._asked: dict[tuple[int, int], int] = {}
 
     def after_fork(self) -> None:
         self._renew()
@@ -216,11 +217,14 @@ class VectorCache:
         return list(zip(found.cosines.tolist(), found.entries.tolist(), strict=True))
 
     def _in_passing(self, where: Where) -> bool:
-        """Whether a room is asked for the first time: a process that asks once need not put it in order."""
+        """Whether a room has hardly been asked yet: a process that asks once need not put it in order, and of a small
+        one packs are read so soon that its vectors are only worth loading if it is asked often."""
         few = packs.SIZE if self._sql.packs else self._sizes.large
-        if where.size <= few or where.place in self._asked or where.place in self._shelves:
+        times = self._asked.get(where.place, 0)
+        often = _OFTEN if where.size <= self._sizes.small else 1
+        if where.size <= few or times >= often or where.place in self._shelves:
             return False
-        self._asked.add(where.place)
+        self._asked[where.place] = times + 1
         return True
 
     def _through(self, db: apsw.Connection, where: Where, query: Floats, limit: int, admitted: Ints | None) -> Found:
