@@ -97,9 +97,7 @@ GROUPS: dict[str, dict[str, Entry]] = {
         "maintain": Entry("upkeep", "maintain", "Fold copies, mark the never recalled stale, forget the stale, now."),
         "disposition": Entry("disposition", "disposition", "Decide about what has faded: promote, exempt or archive."),
         "stats": Entry("stats", "stats", "Count what is remembered, what happened to it, and how the work went."),
-        "reports": Entry(
-            "stats", "reports", "List what single steps reported of themselves, the newest first."
-        ),
+        "reports": Entry("stats", "reports", "List what single steps reported of themselves, the newest first."),
         "doctor": Entry("health", "doctor", "Check the stores, and repair what can be derived."),
         "scrub": Entry("scrub", "scrub", "Remove a tier's contents or a conversation for good, in two steps."),
     },
