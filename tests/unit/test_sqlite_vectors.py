@@ -7,12 +7,13 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import apsw
 import numpy as np
 import pytest
 
-from mnemon.adapters.store.sqlite import SqliteStore, searching
+from mnemon.adapters.store.sqlite import SqliteStore, searching, sql
 from mnemon.adapters.store.sqlite.packed import Sizes
 from mnemon.model.entry import Entry, Scope
 from mnemon.model.values import State
@@ -222,6 +223,24 @@ def test_a_batch_finds_in_a_packed_room_what_it_finds_in_another(tmp_path: Path)
         store.close()
     assert heard[0] == heard[1] == heard[2]
     assert sum(map(len, heard[0])) >= 40
+
+
+def test_a_batch_reads_vectors_again_only_where_they_are_in_bytes(tmp_path: Path) -> None:
+    """W5: what is in memory as it is needs no second look at the database."""
+    rows = sparse(500)
+    newcomers = [Newcomer(f"nobody said {n}", row) for n, row in enumerate(sparse(40, like=rows[:40]))]
+    again = {}
+    for name, sizes in (("bytes", SMALL), ("as they are", AS_THEY_ARE)):
+        store = filled(tmp_path / name, sizes, rows)
+        run: list[dict[str, Any]] = []
+        with store._connections.reading() as db:
+            db.trace_v2(apsw.SQLITE_TRACE_STMT, run.append)
+            found = store.near(Vicinity(OPEN.scopes[0], "shared", WIDE, 0.8, 12), newcomers)
+            db.trace_v2(0, None)
+        assert sum(map(len, found)) >= 40
+        again[name] = sql.VECTORS_BY_SEQ in [event["sql"] for event in run]
+        store.close()
+    assert again == {"bytes": True, "as they are": False}
 
 
 def sparse(count: int, like: Vector | None = None) -> Vector:

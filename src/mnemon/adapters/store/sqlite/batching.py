@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 import apsw
 
 from mnemon.adapters.store.sqlite import sql
+from mnemon.adapters.store.sqlite.packed import Ints
 from mnemon.adapters.store.sqlite.query import all_rows, one_value
 from mnemon.adapters.store.sqlite.rows import anchor_text, entry_of, handle, json_list
 from mnemon.adapters.store.sqlite.searching import Room, model_number, rooms_of
-from mnemon.adapters.store.sqlite.sketches import Sketches
-from mnemon.adapters.store.sqlite.vectors import VectorCache, Where
+from mnemon.adapters.store.sqlite.sketches import Close, Sketches
+from mnemon.adapters.store.sqlite.vectors import Block, VectorCache, Where
 from mnemon.model.arrays import np
 from mnemon.model.entry import Entry
 from mnemon.model.statements import role, subject
@@ -93,26 +94,33 @@ def _close(
     db: apsw.Connection, vectors: Vectors, where: Where, queries: Vector, floor: float
 ) -> dict[int, list[tuple[float, int]]] | None:
     """By the number of a query, the rows that reach the floor; None where sketches cannot tell."""
-    shelf = vectors.cache.shelf(db, where)
-    near = vectors.sketches.close((*where.place, 0), shelf.rows, queries, floor)
+    shelf, sketches = vectors.cache.shelf(db, where), vectors.sketches
+    near = sketches.close((*where.place, 0), shelf.rows, queries, floor)
     if near is None:
         return None
-    found: dict[int, list[tuple[float, int]]] = {}
-    for query, row, cosine in near:
-        found.setdefault(query, []).append((cosine, int(shelf.rows.entries[row])))
-    if shelf.packed is None:
-        return found
-    packed = vectors.sketches.close((*where.place, 1), shelf.packed, queries, floor - _ROUNDED)
-    if packed is None:
-        return None
-    alive = [pair for pair in packed if shelf.packed.alive[pair.row]]
-    rows = vectors.cache.rows(db, np.unique(shelf.packed.seqs[[pair.row for pair in alive]]), where.dimensions)
-    places = {seq: place for place, seq in enumerate(rows.seqs.tolist())}
-    for query, row, _ in alive:
-        place = places[int(shelf.packed.seqs[row])]
-        cosine = float(np.clip(rows.columns[:, place] @ queries[query], -1.0, 1.0))
-        found.setdefault(query, []).append((cosine, int(rows.entries[place])))
-    return found
+    found = [(query, cosine, int(shelf.rows.entries[row])) for query, row, cosine in near]
+    packed = shelf.packed
+    if packed is not None:
+        near = sketches.close((*where.place, 1), packed, queries, floor if packed.exact else floor - _ROUNDED)
+        if near is None:
+            return None
+        alive = [pair for pair in near if packed.alive[pair.row]]
+        if packed.exact:
+            found += [(query, cosine, int(packed.entries[row])) for query, row, cosine in alive]
+        elif alive:
+            seqs = packed.seqs[[pair.row for pair in alive]]
+            found += _compared(vectors.cache.rows(db, np.unique(seqs), where.dimensions), seqs, alive, queries)
+    close: dict[int, list[tuple[float, int]]] = {}
+    for query, cosine, entry in found:
+        close.setdefault(query, []).append((cosine, entry))
+    return close
+
+
+def _compared(rows: Block, seqs: Ints, pairs: Sequence[Close], queries: Vector) -> Iterator[tuple[int, float, int]]:
+    """The same pairs by their vectors as they are, which are in the order of their seqs."""
+    for place, pair in zip(np.searchsorted(rows.seqs, seqs).tolist(), pairs, strict=True):
+        cosine = float(np.clip(rows.columns[:, place] @ queries[pair.query], -1.0, 1.0))
+        yield pair.query, cosine, int(rows.entries[place])
 
 
 def _unit(vectors: Sequence[Vector | None]) -> Vector:
