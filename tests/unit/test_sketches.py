@@ -53,3 +53,38 @@ def test_where_sketches_tell_little_they_say_so() -> None:
     same = np.repeat(rows[:1], 300, axis=0)
     assert Sketches().close((1, 1), block(same), same[:9], 0.85) is None
     assert Sketches().close((1, 1), block(rows), rows[:9], 0.2) is None
+
+
+@pytest.mark.parametrize("floor", [0.8, 0.85, 0.92])
+def test_of_pairs_right_at_the_floor_hardly_any_is_missed(floor: float) -> None:
+    """W5: fewer than one in a thousand."""
+    rng, count, around = np.random.default_rng(7), 500, 40
+    queries = clustered(count, 9.0, 8, 128)
+    aside = rng.standard_normal((count, around, 128), dtype=np.float32)
+    aside -= np.einsum("qrd,qd->qr", aside, queries)[..., None] * queries[:, None]
+    aside /= np.linalg.norm(aside, axis=2, keepdims=True)
+    cosine = floor + 1e-5
+    rows = (cosine * queries[:, None] + (1 - cosine**2) ** 0.5 * aside).reshape(-1, 128)
+    found = Sketches().close((1, 1), block(rows), queries, floor)
+    assert found is not None
+    assert len({(pair.query, pair.row) for pair in found if pair.row // around == pair.query}) > 0.999 * len(rows)
+
+
+@pytest.mark.parametrize(("common", "floor"), [(0.0, 0.99), (0.0, 0.92), (0.0, 0.8), (1.0, 0.95), (1.2, 0.97)])
+def test_what_vectors_have_in_common_hides_none_of_them(common: float, floor: float) -> None:
+    """W5: where most are much alike, too, exactly those that reach the floor are found."""
+    rng = np.random.default_rng(9)
+    rows = rng.standard_normal((3_000, 128), dtype=np.float32) + np.float32(common)
+    queries = rows[:40] + 0.25 * rng.standard_normal((40, 128), dtype=np.float32)
+    rows /= np.linalg.norm(rows, axis=1, keepdims=True)
+    queries /= np.linalg.norm(queries, axis=1, keepdims=True)
+    found = Sketches().close((1, 1), block(rows), queries, floor)
+    expected = {(int(q), int(r)) for q, r in zip(*np.nonzero(queries @ rows.T >= floor), strict=True)}
+    assert found is not None
+    assert {(pair.query, pair.row) for pair in found} == expected
+
+
+def test_a_vector_is_close_to_itself() -> None:
+    rows = clustered(300, 0.6, 6)
+    found = Sketches().close((1, 1), block(rows), rows[:20], 0.99999)
+    assert {(pair.query, pair.row) for pair in found or ()} >= {(n, n) for n in range(20)}

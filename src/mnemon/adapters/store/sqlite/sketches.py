@@ -1,9 +1,10 @@
 """Which of many vectors are close to one of several others, without multiplying them all out.
 
-Every vector has a sketch: its image under a fixed random projection, an eighth as long. Two vectors that are close
-have sketches that are, but for an error that is known well enough to allow for it. Only where sketches are close are
-the vectors themselves compared, so what is found is exact; of pairs right at the floor, fewer than one in a thousand
-are missed, and hardly any of those that are clearly above it.
+Every vector has a sketch: its image under a fixed random projection, a sixteenth as long. Between two images lies the
+square of the vectors' distance, but for a factor of which the spread is known (chi-squared, whatever the vectors are).
+Only where images are close, with that allowed for, are the vectors themselves compared. So what is found is exact; of
+pairs right at the floor one in five thousand is missed, and hardly any of those that are clearly above it. Where too
+many images are close, because vectors are much alike or the floor is low, sketches of twice the length are looked at.
 """
 
 from __future__ import annotations
@@ -20,12 +21,19 @@ if TYPE_CHECKING:
 _Floats: TypeAlias = "NDArray[np.float32]"
 _Ints: TypeAlias = "NDArray[np.int64]"
 
-WIDTH = 48
-_MARGIN = 5.0  # standard errors
-_TELLING = 0.4  # below this, sketches of vectors that have nothing to do with each other are called close too often
+
+class _Look(NamedTuple):
+    """Numbers of a sketch, by how much the square of a distance may seem larger than it is, and how large it may be:
+    beyond that, vectors that have nothing to do with each other are called close too often."""
+
+    width: int
+    allowed: float  # by chi-squared with two degrees fewer than numbers: one in five thousand is beyond
+    farthest: float
+
+
+_LOOKS = (_Look(24, 2.43, 0.55), _Look(48, 1.91, 1.0))
+_ROUNDED = 1e-5  # by how much a distance may be wrong because numbers are
 _CROWD = 64  # rows for one query, by when comparing one after the other is as cheap
-
-
 _PIECE = 8_192  # rows that are sketched at a time
 _STEPS = 8  # small products of which the outcome is looked at together
 
@@ -56,7 +64,7 @@ class _Sketch(NamedTuple):
 class Sketches:
     """Sketches by place, kept in step with the vectors there; of the last few places that were asked about."""
 
-    def __init__(self, most: int = 8) -> None:
+    def __init__(self, most: int = 16) -> None:
         self._most = most
         self._lock = threading.Lock()
         self._kept: dict[tuple[int, ...], _Sketch] = {}
@@ -66,27 +74,29 @@ class Sketches:
 
         None where sketches tell too little: the floor is low, or all vectors are much alike.
         """
-        likely = floor - _MARGIN * (1 - min(floor, 1.0) ** 2) / WIDTH**0.5
-        if likely < _TELLING:
+        likely = None
+        for look in _LOOKS:
+            far = look.allowed * 2 * (1 - min(floor, 1.0)) + _ROUNDED
+            if likely is None and far <= look.farthest:
+                rows = self._of((*place, look.width), given, look.width).rows
+                likely = _reaching(_asking(queries, look.width, far), rows, _CROWD * len(queries))
+        if likely is None:
             return None
-        asked, rows = _reaching(_sketched(queries), self._of(place, given).rows, likely)
-        if len(asked) > _CROWD * len(queries):
-            return None
-        cosines = np.clip(np.einsum("ij,ij->i", queries[asked], given.floats(rows)), -1.0, 1.0)
+        asked, reached = likely
+        cosines = np.clip(np.einsum("ij,ij->i", queries[asked], given.floats(reached)), -1.0, 1.0)
         kept = cosines >= floor
-        return [
-            Close(*pair) for pair in zip(asked[kept].tolist(), rows[kept].tolist(), cosines[kept].tolist(), strict=True)
-        ]
+        pairs = zip(asked[kept].tolist(), reached[kept].tolist(), cosines[kept].tolist(), strict=True)
+        return [Close(*pair) for pair in pairs]
 
-    def _of(self, place: tuple[int, ...], given: Rows) -> _Sketch:
+    def _of(self, place: tuple[int, ...], given: Rows, width: int) -> _Sketch:
         with self._lock:
             known = self._kept.pop(place, None)
             size, total = 0 if known is None else len(known.seqs), len(given.seqs)
             if known is None or size > total or not np.array_equal(known.seqs, given.seqs[:size]):
-                known, size = _Sketch(given.seqs[:0], np.empty((0, WIDTH), dtype=np.float32)), 0
+                known, size = _Sketch(given.seqs[:0], np.empty((0, width), dtype=np.float32)), 0
             rows = known.rows
             for at in range(size, total, _PIECE):
-                rows = _appended(rows, _sketched(given.floats(slice(at, min(total, at + _PIECE)))))
+                rows = _appended(rows, _sketched(given.floats(slice(at, min(total, at + _PIECE))), width))
             known = _Sketch(given.seqs.copy(), rows) if size < total else known
             while len(self._kept) >= self._most:
                 self._kept.pop(next(iter(self._kept)))
@@ -103,28 +113,38 @@ def _appended(view: _Floats, rows: _Floats) -> _Floats:
     total = len(view) + len(rows)
     whole = view.base
     if whole is None or len(whole) < total:
-        whole = np.empty((total + total // 4 + 256, WIDTH), dtype=np.float32)
+        whole = np.empty((total + total // 4 + 256, view.shape[1]), dtype=np.float32)
         whole[: len(view)] = view
     whole[len(view) : total] = rows
     return whole[:total]
 
 
-def _sketched(matrix: _Floats) -> _Floats:
-    images = _product(matrix, _projection(matrix.shape[1]))
-    norms = np.linalg.norm(images, axis=1, keepdims=True)
-    norms[norms == 0] = 1.0
-    unit: _Floats = images / norms
-    return unit
+def _sketched(matrix: _Floats, width: int) -> _Floats:
+    """Images, each with half of its square, less than nothing, and a one. Times what `_asking` makes of a query, that
+    is half of what the square of their distance is short of the farthest: nothing or more if they are close."""
+    images = _product(matrix, _projection(matrix.shape[1], width - 2))
+    sketches = np.empty((len(images), width), dtype=np.float32)
+    sketches[:, :-2] = images
+    np.multiply(np.vecdot(images, images), -0.5, out=sketches[:, -2])
+    sketches[:, -1] = 1.0
+    return sketches
 
 
-_PROJECTIONS: dict[int, _Floats] = {}
+def _asking(queries: _Floats, width: int, far: float) -> _Floats:
+    asking = _sketched(queries, width)
+    asking[:, -1] = asking[:, -2] + far / 2
+    asking[:, -2] = 1.0
+    return asking
 
 
-def _projection(dimensions: int) -> _Floats:
-    if dimensions not in _PROJECTIONS:
-        drawn = np.random.default_rng(dimensions).standard_normal((dimensions, WIDTH), dtype=np.float32)
-        _PROJECTIONS[dimensions] = drawn
-    return _PROJECTIONS[dimensions]
+_PROJECTIONS: dict[tuple[int, int], _Floats] = {}
+
+
+def _projection(dimensions: int, count: int) -> _Floats:
+    if (dimensions, count) not in _PROJECTIONS:
+        drawn = np.random.default_rng(dimensions).standard_normal((dimensions, count), dtype=np.float32)
+        _PROJECTIONS[dimensions, count] = drawn / np.float32(count**0.5)
+    return _PROJECTIONS[dimensions, count]
 
 
 def _product(a: _Floats, b: _Floats, out: _Floats | None = None) -> _Floats:
@@ -142,16 +162,19 @@ def _step(b: _Floats) -> int:
     return max(1, ALONE // max(1, b.size))
 
 
-def _reaching(queries: _Floats, rows: _Floats, floor: float) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Numbers of queries and of rows whose product reaches the floor, looked at in pieces that stay in the cache."""
-    across = np.ascontiguousarray(queries.T)
-    many, count = _STEPS * _step(across), len(queries)
+def _reaching(asking: _Floats, rows: _Floats, most: int) -> tuple[NDArray[Any], NDArray[Any]] | None:
+    """Numbers of queries and of rows that are close, looked at in pieces that stay in the cache; None if too many."""
+    across = np.ascontiguousarray(asking.T)
+    many, count = _STEPS * _step(across), len(asking)
     out = np.empty((many, count), dtype=np.float32)
-    found = [np.empty(0, dtype=np.int64)]
+    found, total = [np.empty(0, dtype=np.int64)], 0
     for at in range(0, len(rows), many):
         piece = rows[at : at + many]
-        reached = np.flatnonzero(_product(piece, across, out[: len(piece)]) >= floor)
+        reached = np.flatnonzero(_product(piece, across, out[: len(piece)]) >= 0)
         if len(reached):
             found.append(reached + at * count)
+            total += len(reached)
+            if total > most:
+                return None
     row, query = np.divmod(np.concatenate(found), count)
     return query, row
