@@ -79,7 +79,7 @@ def _dispose(room: Room, id: str, outcome: str, cause: str, change: Change) -> W
 def _promoted(room: Room, store: Store, entry: Entry) -> tuple[Entry, tuple[SaveEntry, ...], tuple[Verdict, ...]]:
     kind = room.spec.behaviour(entry.scope.tier, entry.kind).promotion.kind or Kind.SEMANTIC
     setting = Setting(room.spec, room.taxonomy, room.now, canonical(room))
-    draft: Draft = run((sanitise, guard), replace(redraft(room, entry), kind=kind), setting)
+    draft: Draft = run((sanitise, guard), redraft(room, entry)._replace(kind=kind), setting)
     if draft.gate.verdict is not Gate.ALLOW:
         raise Refused(f"it cannot be promoted: {draft.gate.reason}", fix="exempt or archive it instead")
     changed = replace(

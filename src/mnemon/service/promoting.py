@@ -105,7 +105,7 @@ def write_above(up: Upkeep, place: Place, draft: Draft, sources: Sequence[Entry]
     setting = Setting(room.spec, room.taxonomy, room.now)
     going = {e.id for e in sources}
     near = tuple(n for n in neighbours(store, draft, embedding, dedup_floor(draft, setting)) if n.entry.id not in going)
-    settled = run(SETTLE, draft, replace(setting, neighbours=near))
+    settled = run(SETTLE, draft, setting.among(near))
     planned = plan(settled, setting, actor=str(room.actor), embedding=embedding, secret=store.secret())
     above = planned.entry
     if above is None or above.state is not State.ACTIVE:

@@ -87,7 +87,7 @@ def _redrafted(room: Room, store: Store, entry: Entry, patch: Mapping[str, Any])
         draft = run((policy,), Draft(proposal, content, kind, trust, gate, entry.category), setting)
     if draft.settled:
         raise Refused(f"the new text would be discarded: {draft.gate.reason}", fix="write a full statement")
-    return replace(draft, trust=trust)
+    return draft._replace(trust=trust)
 
 
 def _patched(room: Room, entry: Entry, patch: Mapping[str, Any], draft: Draft) -> Entry:

@@ -288,7 +288,8 @@ def _settle(
     for place, (draft, embedding, near) in enumerate(zip(drafts, embeddings, around, strict=True)):
         if not draft.settled:
             wide = near if room.chat is None else _wider(store, draft, near)
-            with_near = setting.among(batch.view(place, wide))
+            around_it = batch.view(place, wide)
+            with_near = setting.among(around_it) if around_it else setting
             draft = run(SETTLE, draft, with_near)
             if room.chat is not None:
                 doubts.extend(_doubt(draft, with_near))

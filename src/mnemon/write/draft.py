@@ -7,7 +7,7 @@ from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from mnemon.model.entry import Category, Entry, GateVerdict, Scope, SourceLink
 from mnemon.model.frozen import dataclass
@@ -76,8 +76,9 @@ def _verdict(step: str, outcome: str, reason: str) -> Verdict:
     return Verdict(step, outcome, reason)
 
 
-@dataclass(frozen=True, slots=True)
-class Draft:
+class Draft(NamedTuple):
+    """A proposal on its way. A tuple, since each step of each write makes one: that takes a third of the time."""
+
     proposal: Proposal
     content: str
     kind: Kind
@@ -100,12 +101,10 @@ class Draft:
         return self._with(GateVerdict(verdict, confidence, reason), self.ledger)
 
     def _with(self, gate: GateVerdict, ledger: tuple[Verdict, ...]) -> Draft:
-        # As `replace`, in a third of the time: every step of every write ends here.
         return Draft(self.proposal, self.content, self.kind, self.trust, gate, self.category, self.decision, ledger)
 
 
-@dataclass(frozen=True, slots=True)
-class Setting:
+class Setting(NamedTuple):
     """What the steps are given: the spec, the time, and what the store knew when it was asked."""
 
     spec: MemorySpec

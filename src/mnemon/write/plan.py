@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from mnemon.model.entry import Entry
 from mnemon.model.events import EventDraft
-from mnemon.model.frozen import dataclass
 from mnemon.model.text import commitment
 from mnemon.model.values import Gate, Kind, State
 from mnemon.ports.store import Embedding, Operation, Record, SaveEntry
@@ -18,8 +17,7 @@ from mnemon.write.draft import Action, Draft, Setting
 MOST_EVIDENCE = 50  # quotes kept of one fact: enough to count independent observations, and bounded
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(NamedTuple):
     """Operations in order; `entry` is what the caller gets back, None if nothing is stored."""
 
     outcome: str

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from functools import lru_cache
 from typing import TypeAlias
 
@@ -50,7 +49,7 @@ def sanitise(draft: Draft, setting: Setting) -> Draft:
             changes[name] = changes.get(name, 0) + count
     changed = {name: count for name, count in changes.items() if count}
     if changed:
-        draft = replace(draft, content=content).noting("sanitise", "changed", "the spec's gate applies here", **changed)
+        draft = draft._replace(content=content).noting("sanitise", "changed", "the spec's gate applies here", **changed)
         if not content.strip():
             return _discard(draft, "nothing of it may cross into this tier")
     else:
@@ -158,7 +157,7 @@ def categorise(draft: Draft, setting: Setting) -> Draft:
     unclear = not best or (len(best) > 1 and best[0][1] == best[1][1])
     suggested = draft.proposal.category
     if unclear and any(concept.id == suggested for concept in setting.taxonomy.concepts):
-        draft = replace(draft, category=Category(suggested, SUGGESTED, setting.taxonomy.version))
+        draft = draft._replace(category=Category(suggested, SUGGESTED, setting.taxonomy.version))
         draft = draft.noting("categorise", suggested, "words leave it open; whoever proposed it says so")
     elif not best:
         draft = draft.noting("categorise", "none", "no word of the taxonomy is in it")
@@ -167,12 +166,12 @@ def categorise(draft: Draft, setting: Setting) -> Draft:
     else:
         name, score = best[0]
         confidence = round(score / sum(scores.values()), 3)
-        draft = replace(draft, category=Category(name, confidence, setting.taxonomy.version))
+        draft = draft._replace(category=Category(name, confidence, setting.taxonomy.version))
         draft = draft.noting("categorise", name, "keyword match", confidence=confidence)
     if draft.proposal.kind:
         return draft
     kind = _kind(draft, setting)
-    return draft if kind is draft.kind else replace(draft, kind=kind)
+    return draft if kind is draft.kind else draft._replace(kind=kind)
 
 
 def category_scores(content: str, taxonomy: Taxonomy) -> dict[str, float]:

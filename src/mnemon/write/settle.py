@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from mnemon.model.entry import Entry
 from mnemon.model.statements import contradicts, says_the_same
 from mnemon.model.text import content_key, terms
@@ -77,7 +75,7 @@ def _conflict(draft: Draft, other: Entry) -> str:
 
 
 def _decide(draft: Draft, action: Action, targets: tuple[Entry, ...], reason: str, step: str) -> Draft:
-    decided = replace(draft, decision=Decision(action, targets, reason))
+    decided = draft._replace(decision=Decision(action, targets, reason))
     return decided.noting(step, str(action), reason, targets=[entry.id for entry in targets])
 
 
