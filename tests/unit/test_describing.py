@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from mnemon.adapters.store import rules
 from mnemon.model.events import Spelled, canonical_json
+from mnemon.model.text import commitment
 from mnemon.ports.store import SaveEntry, Verdict, describe
 from tests.helpers.making import make_entry
 
@@ -21,11 +22,14 @@ _LEDGERS = st.lists(st.builds(Verdict, st.text(), st.text(), st.text(), _DATA), 
 
 
 def plain_words(ledger: tuple[Verdict, ...], cause: str, by: str | None) -> str:
-    operation = SaveEntry(replace(make_entry(), superseded_by=by), 2, "entry.put", cause, ledger)
-    draft = describe(operation, SALT)
+    entry = replace(make_entry(), superseded_by=by)
+    draft = describe(SaveEntry(entry, 2, "entry.put", cause, ledger), SALT)
     assert draft is not None
-    text = rules.plain_text(draft.detail)
-    assert text == canonical_json(json.loads(json.dumps(dict(draft.detail))))
+    detail = {"tier": entry.scope.tier, "version": 3, "state": "active", "kind": "semantic", "trust": "author"}
+    detail |= {"cause": cause, "superseded_by": by, "commitment": commitment(SALT, entry.content)}
+    said = json.loads(json.dumps(detail | {"ledger": [verdict.plain() for verdict in ledger]}))
+    assert rules.plain_text(draft.detail) == canonical_json(said)
+    assert rules.plain_json(draft.detail) == json.loads(json.dumps(dict(draft.detail))) == said
     return type(draft.detail).__name__
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -33,7 +33,7 @@ class EventDraft:
 
     action: str
     subject: str
-    detail: dict[str, Any]
+    detail: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +56,14 @@ def seal(draft: EventDraft, *, seq: int, at: datetime, actor: Actor, previous: s
         actor,
         draft.action,
         draft.subject,
-        draft.detail,
+        dict(draft.detail),
         previous,
         _digest(draft, seq, at, actor, previous),
     )
 
 
 def _digest(draft: EventDraft, seq: int, at: datetime, actor: Actor, previous: str) -> str:
-    return Stamp(at, actor).digest(draft, canonical_json(draft.detail), seq, previous)
+    return Stamp(at, actor).digest(draft, canonical_json(dict(draft.detail)), seq, previous)
 
 
 class Stamp:
@@ -86,14 +86,26 @@ class Stamp:
         return hashlib.sha256(body.encode("utf-8")).hexdigest()
 
 
-class Spelled(dict[str, Any]):
-    """A detail, and beside it its canonical spelling, from whoever could put that together sooner than an encoder."""
+class Spelled(Mapping[str, Any]):
+    """A detail in its canonical spelling, from whoever could put that together sooner than an encoder. It is taken
+    apart only where somebody looks into it."""
 
     __slots__ = ("text",)
 
-    def __init__(self, detail: dict[str, Any], text: str) -> None:
-        super().__init__(detail)
+    def __init__(self, text: str) -> None:
         self.text = text
+
+    def read(self) -> dict[str, Any]:
+        return dict(json.loads(self.text))
+
+    def __getitem__(self, key: str) -> Any:
+        return self.read()[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.read())
+
+    def __len__(self) -> int:
+        return len(self.read())
 
 
 _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False)

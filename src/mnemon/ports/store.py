@@ -22,7 +22,7 @@ from mnemon.model.events import Actor, Event, EventDraft, Spelled, canonical_jso
 from mnemon.model.frozen import dataclass
 from mnemon.model.item import item_id, value_text
 from mnemon.model.text import commitment, content_key, path_key, terms
-from mnemon.model.values import SHARED, Curator, Kind, Lifetime, State, Visibility
+from mnemon.model.values import SHARED, Curator, Kind, Lifetime, State, Trust, Visibility
 from mnemon.ports.access import AccessOperation, AccessStore, SaveGrant, grant_detail, grant_text
 from mnemon.ports.embedder import EmbeddingModel, Vector
 from mnemon.ports.items import DropItem, ItemStore, SaveItem, SaveItemVectors
@@ -247,30 +247,32 @@ def describe(operation: Operation, salt: bytes) -> EventDraft | None:
             return None
 
 
-def _entry_detail(entry: Entry, expect: int, cause: str, ledger: tuple[Verdict, ...], salt: bytes) -> dict[str, Any]:
-    detail = {
-        "tier": entry.scope.tier,
-        "version": expect + 1,
+def _entry_detail(entry: Entry, expect: int, cause: str, ledger: tuple[Verdict, ...], salt: bytes) -> Mapping[str, Any]:
+    """Spelled at once if all steps are: half of it is the same for most entries, and spelled already."""
+    tier, version, by, trust = entry.scope.tier, expect + 1, entry.superseded_by, _TRUSTS[entry.trust]
+    proof = commitment(salt, entry.content)
+    steps = [step for verdict in ledger if (step := verdict.spelled()) is not None]
+    if len(steps) == len(ledger):
+        return Spelled(
+            f'{{"cause":{canonical_json(cause)},"commitment":"{proof}","kind":"{entry.kind}",'
+            f'"ledger":[{",".join(steps)}],"state":"{entry.state}",'
+            f'"superseded_by":{"null" if by is None else canonical_json(by)},'
+            f'"tier":{canonical_json(tier)},"trust":"{trust}","version":{version}}}'
+        )
+    return {
+        "tier": tier,
+        "version": version,
         "state": str(entry.state),
         "kind": str(entry.kind),
-        "trust": entry.trust.name.lower(),
+        "trust": trust,
         "cause": cause,
-        "superseded_by": entry.superseded_by,
-        "commitment": commitment(salt, entry.content),
+        "superseded_by": by,
+        "commitment": proof,
         "ledger": [verdict.plain() for verdict in ledger],
     }
-    steps = [step for verdict in ledger if (step := verdict.spelled()) is not None]
-    return Spelled(detail, _spelled(detail, ",".join(steps))) if len(steps) == len(ledger) else detail
 
 
-def _spelled(detail: Mapping[str, Any], steps: str) -> str:
-    """An entry's detail in its canonical spelling: half of it is the same for most entries, and spelled already."""
-    cause, tier, by = canonical_json(detail["cause"]), canonical_json(detail["tier"]), detail["superseded_by"]
-    return (
-        f'{{"cause":{cause},"commitment":"{detail["commitment"]}","kind":"{detail["kind"]}","ledger":[{steps}],'
-        f'"state":"{detail["state"]}","superseded_by":{"null" if by is None else canonical_json(by)},'
-        f'"tier":{tier},"trust":"{detail["trust"]}","version":{detail["version"]}}}'
-    )
+_TRUSTS = {trust: trust.name.lower() for trust in Trust}
 
 
 def index_terms(entry: Entry) -> list[str]:

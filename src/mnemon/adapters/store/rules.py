@@ -145,6 +145,8 @@ def stored(entry: Entry, version: int) -> Entry:
 
 
 def plain_json(value: Any) -> Any:
+    if isinstance(value, Spelled):
+        return value.read()
     try:
         return json.loads(json.dumps(value))
     except (TypeError, ValueError) as error:
