@@ -22,11 +22,10 @@ REF_CODE_LENGTH = 11
 
 def new_id() -> str:
     """A UUIDv7: 48 bits of milliseconds, then 74 random bits. Never reused, sorts by time of creation."""
-    millis, chance = time.time_ns() // 1_000_000, int.from_bytes(os.urandom(10), "big")
-    value = (millis & (1 << 48) - 1) << 80 | 0x7 << 76 | (chance >> 68) << 64
-    value |= 0b10 << 62 | chance & (1 << 62) - 1
-    digits = f"{value:032x}"
-    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
+    chance, millis = os.urandom(10), f"{time.time_ns() // 1_000_000:012x}"
+    digits = chance.hex()
+    variant = "89ab"[chance[9] & 3]
+    return f"{millis[:8]}-{millis[8:]}-7{digits[:3]}-{variant}{digits[3:6]}-{digits[6:18]}"
 
 
 def derived_id(*parts: str) -> str:

@@ -183,12 +183,12 @@ def subject(text: str) -> str:
     statements that contradict each other by their beginning have the same subject.
     """
     words = _words(text if len(text) <= _LONG else text[:_LONG])
-    bare: list[str] = []
-    for word in words:
-        if word not in _NEGATIONS:
-            bare.append(_singular(word))
-            if bare[-1] in _RELATIONS or len(bare) == _BEGINNING:
-                break
+    beginning = words[:_BEGINNING]
+    if not _NEGATIONS.isdisjoint(beginning):
+        beginning = tuple([word for word in words if word not in _NEGATIONS][:_BEGINNING])
+    bare = [_singular(word) if word[-1] == "s" else word for word in beginning]
+    if not _RELATIONS.isdisjoint(bare):
+        bare = bare[: next(at for at, word in enumerate(bare, 1) if word in _RELATIONS)]
     return " ".join(bare)
 
 
