@@ -55,12 +55,19 @@ class Checked:
             raise ValueError("less than nothing")
 
 
+@dataclass(frozen=True, slots=True)
+class Pair:
+    left: int
+    right: int = 0
+
+
 CALLS: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
     (("a",), {}),
     (("a", 4), {}),
     ((), {"name": "a", "note": "n"}),
     (("a",), {"parts": [1], "secret": "s"}),
     (("a", 4, [1], "n", "s"), {}),
+    ((), {"secret": "s", "size": 4, "name": "a", "parts": [1], "note": "n"}),
 ]
 WRONG: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
     ((), {}),
@@ -68,6 +75,8 @@ WRONG: list[tuple[tuple[Any, ...], dict[str, Any]]] = [
     (("a",), {"name": "b"}),
     (("a",), {"other": 1}),
     (("a", 4, [1], "n", "s", "more"), {}),
+    ((), {"parts": [1], "other": 1}),
+    ((), {"size": 4, "parts": [1], "note": "n", "secret": "s", "other": 1}),
 ]
 
 
@@ -94,6 +103,12 @@ def test_wrong_arguments_are_refused(args: tuple[Any, ...], named: dict[str, Any
     for kind in (Own, Standard):
         with pytest.raises(TypeError):
             kind(*args, **named)
+
+
+def test_a_name_too_many_is_refused() -> None:
+    for _ in range(OFTEN + 2):
+        with pytest.raises(TypeError):
+            Pair(left=1, right=2, other=3)  # type: ignore[call-arg]
 
 
 def test_nothing_can_be_changed() -> None:

@@ -106,10 +106,13 @@ def _compiled(given: type[Any], made: Any, fields: Mapping[str, Field[Any]]) -> 
         if type(self) is not made:
             return fill_derived(self, *args, **named)
         become(self, unlocked)
-        if named and not args and in_order is not None and len(values := {**defaults, **named}) == count:
-            fill(self, *in_order(values))
-        else:
-            fill(self, *args, **named)
+        if named and not args and in_order is not None:
+            values = named if len(named) == count else {**defaults, **named}
+            try:
+                args, named = (in_order(values), {}) if len(values) == count else (args, named)
+            except KeyError:
+                args = ()  # a name that no field has: `fill` says which
+        fill(self, *args, **named)
         self.__class__ = made
         if check is not None:
             check(self)
