@@ -213,7 +213,7 @@ class _Scope:
         conversation = shared.pop() if len(shared) == 1 else None
         # Word for word it is as trusted as its sources; in a model's words, no more than a model.
         origin = base.origin.capped(Trust.AGENT) if self.up.asks else base.origin
-        proposal = replace(base, source=SOURCE, conversation=conversation, valid_at=None, origin=origin)
+        proposal = base._replace(source=SOURCE, conversation=conversation, valid_at=None, origin=origin)
         draft = crossed(self.up, [e.id for e in sources], proposal, best.kind)
         if draft is None:
             return None

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
 from functools import lru_cache
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from mnemon.model.entry import Category, Entry, GateVerdict, Scope, SourceLink
@@ -18,8 +18,7 @@ from mnemon.spec.taxonomy import Taxonomy
 from mnemon.spec.types import Behaviour, MemorySpec
 
 
-@dataclass(frozen=True, slots=True)
-class Proposal:
+class Proposal(NamedTuple):
     """Something a caller wants remembered, already validated, nothing decided yet."""
 
     id: str
@@ -41,7 +40,7 @@ class Proposal:
     supersedes: str | None = None
     gate: GateVerdict | None = None
     category: str = ""
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = MappingProxyType({})
     evidence: tuple[Quote, ...] = ()
     path: str | None = None
 

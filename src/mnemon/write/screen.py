@@ -153,7 +153,7 @@ def _discard(draft: Draft, reason: str) -> Draft:
 def categorise(draft: Draft, setting: Setting) -> Draft:
     """Match the taxonomy's words; where two categories tie, none is claimed. The kind follows if none was given."""
     scores = category_scores(draft.content, setting.taxonomy)
-    best = sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:2]
+    best = sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:2] if scores else []
     unclear = not best or (len(best) > 1 and best[0][1] == best[1][1])
     suggested = draft.proposal.category
     if unclear and any(concept.id == suggested for concept in setting.taxonomy.concepts):
@@ -177,9 +177,11 @@ def categorise(draft: Draft, setting: Setting) -> Draft:
 def category_scores(content: str, taxonomy: Taxonomy) -> dict[str, float]:
     """How many of a category's words and phrases a text holds; a phrase counts for each of its words."""
     found = words(content)
-    text = f" {' '.join(found)} "
     scores: dict[str, float] = {}
     pointers = _pointers(taxonomy)
+    if pointers.keys().isdisjoint(found):
+        return scores
+    text = f" {' '.join(found)} "
     for word in pointers.keys() & set(found):
         for alternate, id in pointers[word]:
             if alternate in text:
