@@ -156,7 +156,7 @@ def categorise(draft: Draft, setting: Setting) -> Draft:
     best = sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:2] if scores else []
     unclear = not best or (len(best) > 1 and best[0][1] == best[1][1])
     suggested = draft.proposal.category
-    if unclear and any(concept.id == suggested for concept in setting.taxonomy.concepts):
+    if unclear and suggested and any(concept.id == suggested for concept in setting.taxonomy.concepts):
         draft = draft._replace(category=Category(suggested, SUGGESTED, setting.taxonomy.version))
         draft = draft.noting("categorise", suggested, "words leave it open; whoever proposed it says so")
     elif not best:

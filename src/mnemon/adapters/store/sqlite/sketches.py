@@ -35,7 +35,7 @@ _LOOKS = (_Look(24, 2.43, 0.55), _Look(48, 1.91, 1.0))
 _ROUNDED = 1e-5  # by how much a distance may be wrong because numbers are
 _CROWD = 64  # rows for one query, by when comparing one after the other is as cheap
 _PIECE = 8_192  # rows that are sketched at a time
-_STEPS = 8  # small products of which the outcome is looked at together
+_STEPS = 16  # small products of which the outcome is looked at together
 
 
 class Rows(Protocol):
