@@ -180,7 +180,7 @@ def test_repeats_are_dropped_for_the_better_hit() -> None:
     third = with_id("c", make_entry("the staging server runs debian 12."))
     ranked = rank({"a": first, "b": second, "c": third}, matched(a=1.0, b=0.9, c=0.8), given_by(spec))
     unit = np.array([1.0, 0.0], dtype=np.float32)
-    kept, dropped = drop_repeats(ranked, replace(given_by(spec), vectors={"a": unit, "b": unit}), 5)
+    kept, dropped = drop_repeats(ranked, {"a": unit, "b": unit}, spec.retrieval.dedup_cosine, 5)
     assert [hit.id for hit in kept] == ["a"]
     assert {id: verdict.data["kept"] for id, verdict in dropped.items()} == {"b": "a", "c": "a"}
 
@@ -190,8 +190,8 @@ def test_near_hits_with_other_facts_are_both_kept() -> None:
     spec = load_preset("default")
     a, b = with_id("a", make_entry("Tom plays chess on Sunday")), with_id("b", make_entry("Ann plays chess on Sunday"))
     unit = np.array([1.0, 0.0], dtype=np.float32)
-    given = replace(given_by(spec), vectors={"a": unit, "b": unit})
-    assert len(drop_repeats(rank({"a": a, "b": b}, matched(a=1, b=0.9), given), given, 5)[0]) == 2
+    ranked = rank({"a": a, "b": b}, matched(a=1, b=0.9), given_by(spec))
+    assert len(drop_repeats(ranked, {"a": unit, "b": unit}, spec.retrieval.dedup_cosine, 5)[0]) == 2
 
 
 @pytest.mark.parametrize(

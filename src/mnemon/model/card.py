@@ -36,6 +36,7 @@ class Card(NamedTuple):
     chars: int  # of its text; 0 for one that is blank
     filed: bool
     exempt: bool
+    version: int
 
     def holds_at(self, at: int) -> bool:
         return (self.valid_at is None or self.valid_at <= at) and (self.invalid_at is None or at < self.invalid_at)
@@ -68,4 +69,5 @@ def card_of(entry: Entry) -> Card:
         chars(entry.content),
         entry.path is not None,
         entry.exempt,
+        entry.version,
     )

@@ -43,14 +43,20 @@ def choose_profile(query: str) -> str:
 
 def named_sources(query: str, sources: Iterable[str]) -> frozenset[str]:
     """Those of the sources that a question names: by the whole name, or by a part of it written as a name."""
-    parts = _POSSESSIVE.sub("", query).split()
-    said = {word for part in parts for word in words(part)}
-    as_names = {word for part in parts[1:] if part[:1].isupper() and not part.isupper() for word in words(part)}
+    said, as_names = _said(query)
     return frozenset(
         source
         for source in sources
         if (name := _name(source)) and (name <= said or (len(name) > 1 and name & as_names))
     )
+
+
+@lru_cache(maxsize=64)
+def _said(query: str) -> tuple[set[str], set[str]]:
+    """The words of a question, and those of them that are written as names."""
+    parts = _POSSESSIVE.sub("", query).split()
+    said = {word for part in parts for word in words(part)}
+    return said, {word for part in parts[1:] if part[:1].isupper() and not part.isupper() for word in words(part)}
 
 
 @lru_cache(maxsize=4096)

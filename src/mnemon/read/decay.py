@@ -35,6 +35,13 @@ class Fading(NamedTuple):
         # An age that underflows must still be told from nothing.
         return max(math.pow(self.hourly, (now - since) / HOUR), 1e-300) if now > since else 1.0
 
+    def of(self, card: Card, use: Use | None, now: int, closed_at: int | None) -> float:
+        """What is left of an entry, in (0, 1]."""
+        if card.exempt:
+            return 1.0
+        left = 1.0 if self.hourly == 1.0 else self.left(card.confirmed_at, use.at if use else None, now, closed_at)
+        return left * self.stale if card.state is State.STALE else left
+
 
 @lru_cache(maxsize=256)
 def fading(decay: Decay) -> Fading:
@@ -61,15 +68,7 @@ def decay_factor(
 ) -> float:
     """What time has left of an entry, in (0, 1]."""
     use = Use(access.count, micros(access.at)) if access else None
-    return faded(decay, card_of(entry), use, micros(now), micros_or_none(closed_at))
-
-
-def faded(decay: Decay, card: Card, use: Use | None, now: int, closed_at: int | None) -> float:
-    if card.exempt:
-        return 1.0
-    rule = fading(decay)
-    left = rule.left(card.confirmed_at, use.at if use else None, now, closed_at)
-    return left * rule.stale if card.state is State.STALE else left
+    return fading(decay).of(card_of(entry), use, micros(now), micros_or_none(closed_at))
 
 
 def frequency(access: Access | None) -> float:

@@ -68,8 +68,15 @@ class Matches(Mapping[str, Match]):
         """In (0, 1]; standard scores are made positive, so that they can be weighed. The best is 1."""
         total = self._totals[id]
         if self._standard:
-            return max(math.exp(total - self._best), 1e-300)
+            return math.exp(total - self._best) or 1e-300
         return total / self._best if self._best > 0 else total
+
+    def values_of(self, ids: Sequence[str]) -> list[float]:
+        """The same for many."""
+        if not self._standard:
+            return [self.value(id) for id in ids]
+        totals, best, exp = self._totals, self._best, math.exp
+        return [exp(totals[id] - best) or 1e-300 for id in ids]
 
     def best_first(self) -> list[str]:
         """Ids by their match alone; among equals the later id."""
@@ -142,7 +149,8 @@ def strengths(signals: Sequence[Signal], retrieval: Retrieval, known: Compared |
     if retrieval.fusion == "rrf":
         ranked = fuse([signal for signal in signals if not signal.own_scale], retrieval)
         return {id: ranked.value(id) for id in ranked}
-    return {id: max(0.0, total) for id, total in (known or compared(signals, retrieval)).totals.items()}
+    totals = (known or compared(signals, retrieval)).totals
+    return {id: total if total > 0.0 else 0.0 for id, total in totals.items()}
 
 
 def _found(signals: Sequence[Signal]) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
@@ -13,13 +12,13 @@ from mnemon.model.arrays import np
 from mnemon.model.card import Card, Use
 from mnemon.model.entry import Access, Document, Entry
 from mnemon.model.frozen import dataclass
-from mnemon.model.moments import micros, micros_or_none, moment
+from mnemon.model.moments import micros, moment
 from mnemon.model.statements import says_the_same
 from mnemon.model.text import content_key
-from mnemon.model.values import Authority, State
+from mnemon.model.values import Authority
 from mnemon.ports.embedder import Vector
 from mnemon.ports.store import Verdict
-from mnemon.read.decay import Fading, faded, fading, often, relevance
+from mnemon.read.decay import Fading, fading, often, relevance
 from mnemon.read.fuse import Match, Matches
 from mnemon.spec.types import MemorySpec
 
@@ -87,52 +86,51 @@ class Ranking:
     uses: Mapping[str, Use]
     reach: int = EVERYONE
     closed: Mapping[str, datetime] = field(default_factory=dict)
-    vectors: Mapping[str, Vector] = field(default_factory=dict)
 
 
-def score(card: Card, match: Match, given: Ranking) -> Score:
-    use = given.uses.get(card.id)
-    closed_at = given.closed.get(card.scope.value("conversation") or "") if given.closed else None
-    decay = given.spec.behaviours[card.scope.tier, card.kind].decay
-    factor = faded(decay, card, use, micros(given.now), micros_or_none(closed_at))
-    frequency = often(use.reads) if use else 1.0
-    value = relevance(card.importance, factor, frequency)
-    weight = given.spec.retrieval.prior_weight
-    prior = (1 - weight) + weight * value
-    tier_weight = given.spec.retrieval.tier_weights.get(card.scope.tier, 1.0)
-    return Score(
-        match.value * prior * tier_weight, match, card.importance, factor, frequency, value, prior, tier_weight
-    )
+class _Weighing:
+    """The standing of candidates. What those of one scope and kind share is looked up once."""
 
+    def __init__(self, given: Ranking) -> None:
+        self._given, self._now = given, micros(given.now)
+        self._weight = given.spec.retrieval.prior_weight
+        self._closed = {id: micros(at) for id, at in given.closed.items()}
+        self._shared: dict[tuple[int, int], tuple[Fading, float, int | None]] = {}  # by the very scope and kind
 
-def _finals(
-    ids: Sequence[str], cards: Mapping[str, Card], matches: Matches, given: Ranking
-) -> list[tuple[float, int, str]]:
-    """The final score of `score`, with age and id, for many at once: what they share is looked up once."""
-    now, weight = micros(given.now), given.spec.retrieval.prior_weight
-    closed = {id: micros(at) for id, at in given.closed.items()}
-    uses, low, value_of = given.uses, 1 - weight, matches.value
-    shared: dict[tuple[int, int], tuple[Fading, float, int | None]] = {}  # by the very scope and kind
-    found = []
-    for id in ids:
-        card = cards[id]
-        alike = (builtins.id(card.scope), builtins.id(card.kind))
-        if alike not in shared:
-            ended = closed.get(card.scope.value("conversation") or "") if closed else None
-            tier_weight = given.spec.retrieval.tier_weights.get(card.scope.tier, 1.0)
-            shared[alike] = fading(given.spec.behaviours[card.scope.tier, card.kind].decay), tier_weight, ended
-        fades, tier_weight, ended = shared[alike]
-        use = uses.get(id)
-        value = card.importance
-        if not card.exempt:
-            if fades.hourly != 1.0:
-                value *= fades.left(card.confirmed_at, use.at if use else None, now, ended)
-            if card.state is State.STALE:
-                value *= fades.stale
-        if use is not None:
-            value *= often(use.reads)
-        found.append((value_of(id) * (low + weight * value) * tier_weight, card.created_at, id))
-    return found
+    def _alike(self, card: Card) -> tuple[Fading, float, int | None]:
+        """How it fades, the weight of its tier, and when its conversation ended."""
+        alike = (id(card.scope), id(card.kind))
+        found = self._shared.get(alike)
+        if found is None:
+            spec, tier = self._given.spec, card.scope.tier
+            ended = self._closed.get(card.scope.value("conversation") or "") if self._closed else None
+            fades = fading(spec.behaviours[tier, card.kind].decay)
+            found = self._shared[alike] = fades, spec.retrieval.tier_weights.get(tier, 1.0), ended
+        return found
+
+    def score(self, card: Card, match: Match) -> Score:
+        use = self._given.uses.get(card.id)
+        fades, tier_weight, ended = self._alike(card)
+        factor = fades.of(card, use, self._now, ended)
+        frequency = often(use.reads) if use else 1.0
+        value = relevance(card.importance, factor, frequency)
+        prior = (1 - self._weight) + self._weight * value
+        final = match.value * prior * tier_weight
+        return Score(final, match, card.importance, factor, frequency, value, prior, tier_weight)
+
+    def finals(self, ids: Sequence[str], cards: Mapping[str, Card], matches: Matches) -> list[tuple[float, int, str]]:
+        """The final score of each, with its age and id."""
+        uses, now, weight = self._given.uses, self._now, self._weight
+        low, alike = 1 - weight, self._alike
+        found = []
+        for id, match in zip(ids, matches.values_of(ids), strict=True):
+            card, use = cards[id], uses.get(id)
+            fades, tier_weight, ended = alike(card)
+            value = card.importance * fades.of(card, use, now, ended)
+            if use is not None:
+                value *= often(use.reads)
+            found.append((match * (low + weight * value) * tier_weight, card.created_at, id))
+        return found
 
 
 Fetch = Callable[[Sequence[str]], Mapping[str, Entry]]
@@ -143,10 +141,16 @@ class Ranked(Sequence[Hit]):
     shows a few."""
 
     def __init__(
-        self, ids: Sequence[str], cards: Mapping[str, Card], matches: Matches, given: Ranking, fetch: Fetch
+        self,
+        ids: Sequence[str],
+        cards: Mapping[str, Card],
+        matches: Matches,
+        weighing: _Weighing,
+        uses: Mapping[str, Use],
+        fetch: Fetch,
     ) -> None:
         self.ids = ids
-        self._cards, self._matches, self._given, self._fetch = cards, matches, given, fetch
+        self._cards, self._matches, self._weighing, self._uses, self._fetch = cards, matches, weighing, uses, fetch
         self._entries: dict[str, Entry] = {}
 
     def __len__(self) -> int:
@@ -174,8 +178,8 @@ class Ranked(Sequence[Hit]):
             self._entries.update(self._fetch(unread))
 
     def _hit(self, id: str) -> Hit:
-        found = score(self._cards[id], self._matches[id], self._given)
-        use = self._given.uses.get(id)
+        found = self._weighing.score(self._cards[id], self._matches[id])
+        use = self._uses.get(id)
         return Hit(self._entries[id], found, Access(use.reads, moment(use.at)) if use else None)
 
 
@@ -185,23 +189,27 @@ def rank(order: Sequence[str], cards: Mapping[str, Card], matches: Matches, give
     `order` is that of the matches. Only the first `reach` are weighed by their standing, which breaks ties and lifts
     nothing from far below; behind them it is the match that counts.
     """
-    by_time = given.spec.retrieval.recency_tiers
+    by_time, weighing = given.spec.retrieval.recency_tiers, _Weighing(given)
     if by_time and len(tiers := {card.scope.tier for card in cards.values()}) == 1 and tiers <= set(by_time):
         newest = sorted(((cards[id].created_at, id) for id in order), reverse=True)
-        return Ranked([id for _, id in newest], cards, matches, given, fetch)
-    weighed = sorted(_finals(order[: given.reach], cards, matches, given), reverse=True)
-    return Ranked([*(id for _, _, id in weighed), *order[given.reach :]], cards, matches, given, fetch)
+        return Ranked([id for _, id in newest], cards, matches, weighing, given.uses, fetch)
+    weighed = sorted(weighing.finals(order[: given.reach], cards, matches), reverse=True)
+    ids = [*[id for _, _, id in weighed], *order[given.reach :]]
+    return Ranked(ids, cards, matches, weighing, given.uses, fetch)
 
 
-def drop_repeats(hits: Sequence[Hit], given: Ranking, wanted: int) -> tuple[list[Hit], dict[str, Verdict]]:
+def drop_repeats(
+    hits: Sequence[Hit], vectors: Mapping[str, Vector], threshold: float, wanted: int
+) -> tuple[list[Hit], dict[str, Verdict]]:
     """Keep the best of those that say the same; stop once enough are kept. Also: what was dropped, and for whom."""
-    near = _near(given.vectors, given.spec.retrieval.dedup_cosine)
+    near = _near(vectors, threshold)
     kept: dict[str, Hit] = {}
     by_key: dict[str, Hit] = {}
     dropped: dict[str, Verdict] = {}
-    for hit in hits:
+    for place in range(len(hits)):
         if len(kept) >= wanted:
             break
+        hit = hits[place]
         key = content_key(hit.content)
         twin = by_key.get(key)
         for other in near.get(hit.id, ()) if twin is None else ():
@@ -219,9 +227,12 @@ def _near(vectors: Mapping[str, Vector], threshold: float) -> dict[str, list[str
     """Who is nearer than the threshold to whom."""
     if len(vectors) < 2:
         return {}
-    ids, rows = list(vectors), np.stack(list(vectors.values()))
+    ids, rows = list(vectors), np.array(list(vectors.values()))
+    close = rows @ rows.T > threshold
     found: dict[str, list[str]] = {}
-    for a, b in np.argwhere(np.triu(rows @ rows.T > threshold, 1)).tolist():
+    if np.count_nonzero(close) <= len(ids):  # each to itself, as mostly
+        return found
+    for a, b in np.argwhere(np.triu(close, 1)).tolist():
         found.setdefault(ids[a], []).append(ids[b])
         found.setdefault(ids[b], []).append(ids[a])
     return found

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from mnemon.model.card import Card
 from mnemon.model.moments import HOUR
 from mnemon.model.values import Kind
-from mnemon.read.signals import Signal, leaning
+from mnemon.read.signals import SHORT, Signal, leaning
 
 LENDERS = 15  # only the strongest candidates lend: what hardly matches has nothing to give
 REACH = 2  # entries before and after
@@ -18,8 +18,11 @@ TOGETHER = HOUR // 2  # where no conversation is named, what was written within 
 
 def lenders(strengths: Mapping[str, float], cards: Mapping[str, Card]) -> list[str]:
     """The candidates whose neighbours are worth looking at: matching episodes, the best first."""
-    strong = [(-strength, id) for id, strength in strengths.items() if strength > 0]
-    strong = [(weight, id) for weight, id in strong if id in cards and _is_episode(cards[id])]
+    strong = [
+        (-strength, id)
+        for id, strength in strengths.items()
+        if strength > 0 and (card := cards.get(id)) is not None and card.kind is Kind.EPISODIC and not card.filed
+    ]
     return [id for _, id in sorted(strong)[:LENDERS]]
 
 
@@ -29,17 +32,16 @@ def context(
     """What each entry borrows from the matches beside it. `beside` gives steps: positive, written after the match."""
     scores: dict[str, float] = {}
     for lender, others in beside.items():
-        card, strength = cards.get(lender), strengths[lender]
-        for id, steps in others.items() if card else ():
+        card = cards.get(lender)
+        if card is None:
+            continue
+        after, before = AFTER * strengths[lender], BEFORE * strengths[lender]
+        talk, early, late = card.conversation is not None, card.created_at - TOGETHER, card.created_at + TOGETHER
+        for id, steps in others.items():
             other = cards.get(id)
-            if card and other and _together(card, other) and (leans := leaning(other)):
-                scores[id] = scores.get(id, 0.0) + (AFTER if steps > 0 else BEFORE) * strength * leans
+            if other is None or other.kind is not Kind.EPISODIC or other.filed:
+                continue
+            if talk or early <= other.created_at <= late:
+                lent = after if steps > 0 else before
+                scores[id] = scores.get(id, 0.0) + (lent if other.chars <= SHORT else lent * leaning(other))
     return Signal("context", {id: score for id, score in scores.items() if score > 0}, own_scale=True)
-
-
-def _is_episode(card: Card) -> bool:
-    return card.kind is Kind.EPISODIC and not card.filed
-
-
-def _together(a: Card, b: Card) -> bool:
-    return _is_episode(b) and (a.conversation is not None or abs(a.created_at - b.created_at) <= TOGETHER)

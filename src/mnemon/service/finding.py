@@ -49,9 +49,12 @@ class Asked:
 class Found:
     """What was found so far: candidates, what each signal said of them, and what the caller should know.
 
-    `past` are the forms of a moment that was asked for, where that is not now.
+    `past` are the forms of a moment that was asked for, where that is not now; `places` are those of the question that
+    hold anything.
     """
 
+    places: Sequence[Place]
+    now: int
     cards: dict[str, Card] = field(default_factory=dict)
     past: dict[str, Entry] = field(default_factory=dict)
     signals: list[Signal] = field(default_factory=list)
@@ -61,7 +64,7 @@ class Found:
 
 def find(room: Room, asked: Asked) -> Found:
     """Every signal of the spec, each of which may bring candidates or weigh those that are there."""
-    found = Found()
+    found = Found(asked.places, micros(room.now))
     if not asked.query.strip():
         _newest(room, asked, found)
         return found
@@ -110,7 +113,8 @@ def _by_keyword(room: Room, asked: Asked, found: Found) -> frozenset[str]:
     limit = _bring(room, asked)
     matches = [store.keyword(selection, asked.terms, limit) for store, selection in asked.places]
     for (store, _), match in zip(asked.places, matches, strict=True):
-        _admit(room, asked, found, store, (row.id for row in match.rows))
+        _admit(room, asked, found, store, [row.id for row in match.rows])
+    found.places = [place for place, match in zip(asked.places, matches, strict=True) if match.size]
     named = named_sources(asked.query, {card.source for card in found.cards.values()})
     names = frozenset(term for source in named for term in terms_of(source))
     episodes = {id for id, card in found.cards.items() if card.kind is Kind.EPISODIC} if names else frozenset[str]()
@@ -125,9 +129,9 @@ def _by_vector(room: Room, asked: Asked, found: Found, named: Iterable[str]) -> 
     model = room.embedder.model
     limit = _bring(room, asked)
     near: list[Neighbour] = []
-    for store, selection in asked.places:
+    for store, selection in found.places:
         these = store.nearest(selection, model, vector, limit)
-        _admit(room, asked, found, store, (n.id for n in these if n.cosine > model.floor))
+        _admit(room, asked, found, store, [id for id, cosine in these if cosine > model.floor])
         near += these
     found.signals.append(_among(signals.vector(near, model.floor, limit), found))
 
@@ -145,7 +149,7 @@ def _query_vector(room: Room, meaning: str, found: Found) -> Vector | None:
 
 def _by_time(room: Room, asked: Asked, found: Found, stretch: Span) -> None:
     """What was recorded at the time that the question names, though no word of it was asked for."""
-    for store, selection in asked.places:
+    for store, selection in found.places:
         then = replace(selection, filters=_within(selection.filters, stretch))
         recorded = {entry.id: entry for entry in store.find(then, limit=OF_A_TIME) if entry.id not in found.cards}
         _admit_entries(room, asked, found, recorded)
@@ -163,33 +167,47 @@ def _by_context(room: Room, asked: Asked, found: Found) -> None:
     strong = strengths(found.signals, room.spec.retrieval, found.compared)
     lenders = surroundings.lenders(strong, found.cards)
     beside: dict[str, dict[str, int]] = {}
-    for store, _ in asked.places if lenders else ():
-        near = store.beside(lenders, surroundings.REACH)
-        _admit(room, asked, found, store, {id for others in near.values() for id in others})
+    for store, ids in at_home(found, lenders):
+        near = store.beside(ids, surroundings.REACH)
+        _admit(room, asked, found, store, list({id: None for others in near.values() for id in others}))
         beside |= near
     found.signals.append(surroundings.context(strong, beside, found.cards))
 
 
 def _texts(asked: Asked, found: Found) -> dict[str, str]:
     texts = {id: entry.content for id, entry in found.past.items()}
-    unread = [id for id in found.cards if id not in texts]
-    for store, _ in asked.places if unread else ():
+    for store, unread in at_home(found, [id for id in found.cards if id not in texts]):
         texts |= store.texts(unread)
     return texts
 
 
+def at_home(found: Found, ids: Sequence[str]) -> list[tuple[Store, Sequence[str]]]:
+    """Candidates with the store that holds them: mostly all are in one."""
+    if len(found.places) == 1:
+        return [(found.places[0][0], ids)] if ids else []
+    grouped: list[tuple[Store, Sequence[str]]] = []
+    for store, selection in found.places:
+        tiers = {scope.tier for scope in selection.scopes}
+        here = [id for id in ids if found.cards[id].scope.tier in tiers]
+        if here:
+            grouped.append((store, here))
+    return grouped
+
+
 def _admit(room: Room, asked: Asked, found: Found, store: Store, ids: Iterable[str]) -> None:
     """Make candidates of those that are not yet, if the question may see them."""
-    wanted = [id for id in ids if id not in found.cards]
+    cards, now = found.cards, found.now
+    wanted = [id for id in ids if id not in cards]
     if not wanted:
         return
     if asked.as_of is not None:
         _admit_entries(room, asked, found, store.entries(wanted))
         return
-    now = micros(room.now)
     for id, card in store.cards(wanted, asked.filters).items():
-        if card.chars and (card.holds_at(now) or card.retired):
-            found.cards[id] = card
+        since = card.valid_at
+        holds = card.invalid_at is None and (since is None or since <= now)  # as nearly all do
+        if card.chars and (holds or card.holds_at(now) or card.retired):
+            cards[id] = card
 
 
 def _admit_entries(room: Room, asked: Asked, found: Found, entries: Mapping[str, Entry]) -> None:
@@ -206,6 +224,8 @@ def _admit_entries(room: Room, asked: Asked, found: Found, entries: Mapping[str,
 
 
 def _among(signal: Signal, found: Found) -> Signal:
+    if signal.scores.keys() <= found.cards.keys():
+        return signal
     return replace(signal, scores={id: score for id, score in signal.scores.items() if id in found.cards})
 
 

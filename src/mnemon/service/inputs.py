@@ -72,6 +72,8 @@ def query(value: object) -> str:
     if len(value) > MAX_QUERY:
         raise InvalidQuery(f"the query has {len(value):,} characters", fix=f"keep it under {MAX_QUERY:,}")
     # A question is not kept, so what cannot be stored is simply not matched.
+    if value.isascii() and "\x00" not in value:
+        return value
     return value.replace("\x00", " ").encode("utf-8", "replace").decode("utf-8")
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from importlib import import_module
 
-from mnemon.model.card import Card, Use
+from mnemon.model.card import Use
 from mnemon.model.entry import Access, Document, Entry
 from mnemon.model.errors import InvalidQuery
 from mnemon.model.frozen import dataclass
@@ -21,7 +21,7 @@ from mnemon.read.fuse import fuse
 from mnemon.read.rank import EVERYONE, LEADERS, Hit, Ranked, Ranking, drop_repeats, provenance, rank
 from mnemon.read.signals import Signal
 from mnemon.service import inputs
-from mnemon.service.finding import Asked, Found, Place, find
+from mnemon.service.finding import Asked, Found, at_home, find
 from mnemon.service.room import Room
 from mnemon.spec.types import DecayModel, Profile, Tier
 
@@ -137,18 +137,18 @@ def search(room: Room, question: Question) -> Search:
     tiers = room.reachable(question.tiers)
     terms = query_terms(question.query)
     places = selections(room, tiers, question)
+    limit = _limit(room, question)
     with ExitStack() as moment:
         for store, _ in places:
             moment.enter_context(store.snapshot())
-        limit = _limit(room, question)
         found = find(room, Asked(question.query, terms, places, limit, question.as_of))
         matches = fuse(found.signals, room.spec.retrieval, found.compared)
         order = matches.best_first()
         reach = _reach(room, question, limit)
-        uses = _uses(room, [found.cards[id] for id in order[:reach]])
+        uses = _uses(found, order[:reach])
         given = Ranking(room.spec, question.as_of or room.now, uses, reach, _closed(room, tiers))
-        ranked = rank(order, found.cards, matches, given, partial(_entries, places, found))
-        kept, dropped = _unlike(room, found, ranked, given, limit)
+        ranked = rank(order, found.cards, matches, given, partial(_entries, found))
+        kept, dropped = _unlike(room, found, ranked, limit)
     said, notes = tuple(found.signals), tuple(found.notes)
     return Search(question, limit, terms, said, ranked, tuple(kept), dropped, notes, len(found.cards))
 
@@ -161,23 +161,20 @@ def _reach(room: Room, question: Question, limit: int) -> int:
     return max(LEADERS, 4 * limit)
 
 
-def _unlike(
-    room: Room, found: Found, ranked: Ranked, given: Ranking, limit: int
-) -> tuple[list[Hit], dict[str, Verdict]]:
+def _unlike(room: Room, found: Found, ranked: Ranked, limit: int) -> tuple[list[Hit], dict[str, Verdict]]:
     """The best hits without repeats. Mostly there are none, and then no more than these need to be compared."""
     for reach in (limit, limit * 3):
-        vectors = _vectors(room, [found.cards[id] for id in ranked.ids[:reach]])
-        kept, dropped = drop_repeats(ranked, replace(given, vectors=vectors), limit)
+        vectors = _directions(room, found, ranked.ids[:reach])
+        kept, dropped = drop_repeats(ranked, vectors, room.spec.retrieval.dedup_cosine, limit)
         if not dropped:
             break
     return kept, dropped
 
 
-def _entries(places: Sequence[Place], found: Found, ids: Sequence[str]) -> dict[str, Entry]:
+def _entries(found: Found, ids: Sequence[str]) -> dict[str, Entry]:
     """The entries behind candidates: as they are, or as they were at the moment that was asked for."""
     entries = {id: found.past[id] for id in ids if id in found.past}
-    unread = [id for id in ids if id not in entries]
-    for store, _ in places if unread else ():
+    for store, unread in at_home(found, [id for id in ids if id not in entries]):
         entries |= store.entries(unread)
     return entries
 
@@ -188,6 +185,8 @@ def _checked(room: Room, question: Question) -> Question:
     profile_of(room, profile)
     if question.limit is not None:
         inputs.limit(question.limit)
+    if (query, profile) == (question.query, question.profile) and question.as_of is None:
+        return question
     as_of = inputs.moment(question.as_of, "as_of") if question.as_of is not None else None
     return replace(question, query=query, profile=profile, as_of=as_of)
 
@@ -218,48 +217,40 @@ def selections(room: Room, tiers: Sequence[Tier], question: Question) -> list[tu
     return found
 
 
-def _uses(room: Room, cards: Sequence[Card]) -> dict[str, Use]:
-    found: dict[str, Use] = {}
-    for store, ids in _by_store(room, cards):
-        found.update(store.uses(ids))
-    return found
-
-
-def _by_store(room: Room, entries: Collection[Entry | Card]) -> list[tuple[Store, list[str]]]:
-    homes = {tier: room.store(tier) for tier in {entry.scope.tier for entry in entries}}
-    grouped = []
-    for store in (room.local, room.account):
-        here = {tier for tier, home in homes.items() if home is store}
-        if here:
-            grouped.append((store, [entry.id for entry in entries if entry.scope.tier in here]))
-    return grouped
+def _uses(found: Found, ids: Sequence[str]) -> dict[str, Use]:
+    uses: dict[str, Use] = {}
+    for store, here in at_home(found, ids):
+        uses |= store.uses(here)
+    return uses
 
 
 def _closed(room: Room, tiers: Sequence[Tier]) -> dict[str, datetime]:
     """When the conversation at hand ended, for tiers whose decay begins there."""
     key = room.keys.get("conversation")
-    waiting = any(
+    if key is None or not any(
         room.spec.behaviour(t.name, kind).decay.model is DecayModel.SCOPE_CLOSE for t in tiers for kind in Kind
-    )
-    if key is None or not waiting:
+    ):
         return {}
     conversation = room.local.conversation(key)
     return {key: conversation.ended_at} if conversation and conversation.ended_at else {}
 
 
-def _vectors(room: Room, cards: Sequence[Card]) -> dict[str, Vector]:
+def _directions(room: Room, found: Found, ids: Sequence[str]) -> dict[str, Vector]:
     if room.embedder is None:
         return {}
-    found: dict[str, Vector] = {}
-    for store, ids in _by_store(room, cards):
-        found.update(store.vectors(ids, room.embedder.model))
-    return found
+    vectors: dict[str, Vector] = {}
+    for store, here in at_home(found, ids):
+        vectors |= store.directions(here, room.embedder.model)
+    return vectors
 
 
 def counted(room: Room, hits: Sequence[Hit], now: datetime) -> list[Hit]:
     counts: dict[str, Access] = {}
-    for store, ids in _by_store(room, [hit.entry for hit in hits]):
-        counts.update(store.touch(ids, now))
+    homes = {tier: room.store(tier) for tier in {hit.entry.scope.tier for hit in hits}}
+    for store in (room.local, room.account):
+        ids = [hit.id for hit in hits if homes[hit.entry.scope.tier] is store]
+        if ids:
+            counts.update(store.touch(ids, now))
     return [Hit(hit.entry, hit.score, counts.get(hit.id, hit.access), hit.provenance) for hit in hits]
 
 

@@ -365,6 +365,9 @@ class MemoryStore(BackgroundReads, GrantReads):
         vectors = self._state.vectors
         return {id: vectors[id, model] for id in ids if (id, model) in vectors}
 
+    def directions(self, ids: Iterable[str], model: EmbeddingModel) -> dict[str, Vector]:
+        return {id: v / (np.linalg.norm(v) or 1.0) for id, v in self.vectors(ids, model).items()}
+
     def unembedded(self, model: EmbeddingModel, limit: int) -> list[Unembedded]:
         state = self._state
         wanting = (

@@ -8,7 +8,7 @@ import threading
 import time
 import weakref
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING
 
 import apsw
@@ -16,6 +16,7 @@ import apsw
 from mnemon.adapters.store.sqlite import scrub_sql, sql
 from mnemon.adapters.store.sqlite.errors import busy, full, translated
 from mnemon.adapters.store.sqlite.files import Reserve
+from mnemon.adapters.store.sqlite.known import Handle
 from mnemon.adapters.store.sqlite.opening import RESERVE, Opening, missing
 from mnemon.adapters.store.sqlite.query import all_rows
 from mnemon.adapters.store.sqlite.waiting import Waiting
@@ -37,6 +38,7 @@ class _Pair:
 
     def __init__(self, opening: Opening) -> None:
         self.memory = opening.connect(opening.memory)
+        self.within = nullcontext(self.memory)  # what a view inside another is
         self.file = identity(opening)
         _settle(self.memory, sql.SET_MAIN)
         self.access = opening.connect(opening.access)
@@ -108,13 +110,13 @@ class Connections:
                 self._pairs.add(pair)
         return pair
 
-    @contextmanager
-    def reading(self) -> Iterator[apsw.Connection]:
+    def reading(self) -> AbstractContextManager[apsw.Connection]:
         """One consistent view of memory, without any lock that others wait for; inside another, it is that one."""
-        db = self._pair().memory
-        if db.reads:
-            yield db
-            return
+        pair = self._pair()
+        return pair.within if pair.memory.reads else self._view(pair.memory)
+
+    @contextmanager
+    def _view(self, db: Handle) -> Iterator[apsw.Connection]:
         with translated(self._opening.memory):
             db.execute(sql.BEGIN_READ)
             db.reads, db.looked = True, False

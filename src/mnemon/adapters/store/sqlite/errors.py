@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
+from types import TracebackType
 
 import apsw
 
@@ -21,12 +20,21 @@ from mnemon.model.errors import (
 _UNIQUE = frozenset({apsw.SQLITE_CONSTRAINT_UNIQUE, apsw.SQLITE_CONSTRAINT_PRIMARYKEY, apsw.SQLITE_CONSTRAINT_ROWID})
 
 
-@contextmanager
-def translated(path: Path) -> Iterator[None]:
-    try:
-        yield
-    except apsw.Error as error:
-        raise translate(error, path) from error
+class translated:
+    """Errors of SQLite inside come out in Mnemon's words. A class, since every read passes through some of these, and
+    a generator takes several times as long to enter and leave."""
+
+    __slots__ = ("_path",)
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        if isinstance(error, apsw.Error):
+            raise translate(error, self._path) from error
 
 
 def translate(error: apsw.Error, path: Path) -> MnemonError:

@@ -7,6 +7,7 @@ who asks compares what comes out once more, with the vectors themselves: the cos
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
@@ -85,6 +86,14 @@ def leading(scores: Floats, limit: int) -> Ints:
     among = scores if places is None else scores[places]
     found = np.flatnonzero(among >= np.partition(among, len(among) - limit)[len(among) - limit])
     return found if places is None else places[found]
+
+
+def standing(held: Ints, wanted: Ints) -> tuple[Ints, Ints]:
+    """Which of the wanted are held, by their places, and where; of those that do not stand in order, some may not be
+    found."""
+    found = np.minimum(np.searchsorted(held, wanted), len(held) - 1)
+    places = np.flatnonzero(held[found] == wanted)
+    return places, found[places]
 
 
 def across(query: Floats, columns: Floats) -> Floats:
@@ -190,6 +199,13 @@ class Packed:
         codes, scales = (self.codes, self.scales) if rows is None else (self.codes[rows], self.scales[rows])
         found: Floats = np.clip(along(codes, query) * scales, -1.0, 1.0)
         return found
+
+    def of(self, entries: Ints) -> Iterator[tuple[int, Floats]]:
+        """The vectors of some entries that are still there, each with its place among these."""
+        places, found = standing(self.entries, entries)
+        for place, row in zip(places.tolist(), found.tolist(), strict=True):
+            if self.alive[row]:
+                yield place, self.codes[row]
 
     def only(self, chosen: NDArray[Any]) -> Packed:
         """Some of the rows, or all in another order; without images."""

@@ -12,7 +12,7 @@ import apsw
 from mnemon.adapters.store import rules
 from mnemon.adapters.store.sqlite import sql
 from mnemon.adapters.store.sqlite.known import known
-from mnemon.adapters.store.sqlite.packed import Ints
+from mnemon.adapters.store.sqlite.packed import Ints, normal
 from mnemon.adapters.store.sqlite.postings import Postings, best, occurrences, shortest
 from mnemon.adapters.store.sqlite.query import Row, all_rows, one_row, one_value
 from mnemon.adapters.store.sqlite.rows import (
@@ -105,12 +105,17 @@ class _Matched(NamedTuple):
 
 def _matched(db: apsw.Connection, rowids: Sequence[int]) -> Mapping[int, _Matched]:
     """Rows by their number. Whoever matches a row asks for its card next, so that is learned on the way."""
-    answers, cards = known(db).of("matched"), known(db).of("cards")
+    told = known(db)
+    answers, cards = told.of("matched"), told.of("cards")
     unknown = [rowid for rowid in rowids if rowid not in answers]
-    rows = all_rows(db, sql.MATCHED, (json_list(unknown),)) if unknown else []
-    fresh = {rowid: _Matched(row[0], terms, length) for row in rows for rowid, terms, length in (row[-3:],)}
-    cards.update(_cards(db, [row[:-3] for row in rows]))
+    if not unknown:
+        return answers
+    rows = all_rows(db, sql.MATCHED, (json_list(unknown),))
+    cards.update(_cards(db, rows))
+    fresh = {row[_ROWID]: _Matched(row[0], row[-2], row[-1]) for row in rows}
     answers.update((rowid, row) for rowid, row in fresh.items() if len(row.terms) <= _SHORT)
+    if all(rowid in answers for rowid in unknown):
+        return answers
     return {rowid: fresh[rowid] if rowid in fresh else answers[rowid] for rowid in rowids}
 
 
@@ -179,17 +184,18 @@ def _term_rows(
     postings: Mapping[str, Sequence[Postings]],
 ) -> tuple[TermRow, ...]:
     """What is counted already is taken from there; words that were too common to look for are counted in the text."""
-    columns = []
+    matched = [rows[rowid] for rowid in rowids]
+    columns, texts = [], None
     for term in terms:
         those = postings.get(term)
         if those is not None and all(part.whole for part in those):
             columns.append(occurrences(rowids, those))
-        else:
-            columns.append([rows[rowid].terms.split(" ").count(term) for rowid in rowids])
-    return tuple(
-        TermRow(row.id, counts, row.length)
-        for row, counts in zip(map(rows.__getitem__, rowids), zip(*columns, strict=True), strict=True)
-    )
+            continue
+        if texts is None:
+            texts = [row.terms.split(" ") for row in matched]
+        columns.append([text.count(term) for text in texts])
+    ids, lengths = [row.id for row in matched], [row.length for row in matched]
+    return tuple(map(TermRow, ids, zip(*columns, strict=True), lengths))
 
 
 # By place
@@ -213,7 +219,7 @@ def _around(db: apsw.Connection, ids: Sequence[str], rows: int) -> dict[str, lis
     asks for their cards next, so these are learned on the way."""
     found = all_rows(db, sql.BESIDE, {"ids": json_list(ids), "rows": rows})
     cards = known(db).of("cards")
-    cards.update(_cards(db, {row[0]: row[:-1] for row in found if row[0] not in cards}.values()))
+    cards.update(_cards(db, [row for row in found if row[0] not in cards]))
     order: dict[str, list[str]] = {}
     for row in found:
         order.setdefault(row[-1], []).append(row[0])
@@ -267,13 +273,13 @@ def model_number(db: apsw.Connection, model: EmbeddingModel) -> int | None:
 
 
 def stamps(db: apsw.Connection, ids: Iterable[str]) -> dict[str, int]:
-    """The versions of those that are there."""
-    asked = list(ids)
-    answers = known(db).of("stamps")
-    unknown = [id for id in asked if id not in answers]
+    """The versions of those that are there. Whoever asks has mostly asked for their cards before."""
+    asked, cards = list(ids), known(db).of("cards")
+    found = {id: cards[id].version for id in asked if id in cards}
+    unknown = [id for id in asked if id not in found]
     if unknown:
-        answers.update(all_rows(db, sql.STAMPS, (json_list(unknown),)))
-    return {id: answers[id] for id in asked if id in answers}
+        found.update(all_rows(db, sql.STAMPS, (json_list(unknown),)))
+    return found
 
 
 def cards(db: apsw.Connection, ids: Sequence[str], filters: Filters) -> dict[str, Card]:
@@ -287,15 +293,23 @@ def cards(db: apsw.Connection, ids: Sequence[str], filters: Filters) -> dict[str
     return {id: answers[id] for id in ids if id in answers}
 
 
+_ROWID = 16  # among the columns of a card
+
+
 def _cards(db: apsw.Connection, rows: Iterable[Row]) -> dict[str, Card]:
-    scopes = known(db).of("scopes")
+    """Of rows that begin with the columns of a card. Which rows these are is remembered."""
+    told = known(db)
+    scopes, numbers = told.of("scopes"), told.of("numbers")
     found = {}
-    for id, partition, kind, state, source, tags, category, conversation, importance, *times, chars, marks in rows:
+    for row in rows:
+        id, partition, kind, state, source, tags, category, conversation, importance = row[:9]
+        created, confirmed, since, until, chars, marks, version, numbers[id] = row[9:17]
         if partition not in scopes:
             scopes.update((number, scope_of(tier, anchor)) for number, tier, anchor in all_rows(db, sql.SCOPES))
-        labels = () if tags == "[]" else tuple(json.loads(tags))
-        about = (scopes[partition], KINDS[kind], STATES[state], source, labels, category, conversation, importance)
-        found[id] = Card._make((id, *about, *times, chars, bool(marks & FILED), bool(marks & EXEMPT)))
+        scope, labels = scopes[partition], () if tags == "[]" else tuple(json.loads(tags))
+        about = (id, scope, KINDS[kind], STATES[state], source, labels, category, conversation, importance)
+        times = (created, confirmed, since, until)
+        found[id] = Card._make((*about, *times, chars, marks & FILED > 0, marks & EXEMPT > 0, version))
     return found
 
 
@@ -305,6 +319,21 @@ def texts(db: apsw.Connection, ids: Sequence[str]) -> dict[str, str]:
     fresh: dict[str, str] = dict(all_rows(db, sql.TEXTS, (json_list(unknown),))) if unknown else {}
     answers.update((id, text) for id, text in fresh.items() if len(text) <= _SHORT)
     return {id: text for id in ids if (text := fresh.get(id, answers.get(id))) is not None}
+
+
+def directions(db: apsw.Connection, cache: VectorCache, ids: Sequence[str], model: EmbeddingModel) -> dict[str, Vector]:
+    """From memory where a search of this very state has the room at hand, as it mostly has."""
+    model_id = model_number(db, model)
+    if model_id is None:
+        return {}
+    numbers = known(db).of("numbers")
+    wanted = np.array([numbers.get(id, 0) for id in ids], dtype=np.int64)
+    found = {ids[place]: row for shelf in cache.at_hand(db, model_id) for place, row in shelf.of(wanted)}
+    if unknown := [id for id in ids if id not in found]:
+        rows = all_rows(db, sql.VECTORS, (json_list(unknown), model_id))
+        if rows:
+            found |= zip([id for id, _ in rows], normal([blob for _, blob in rows], model.dimensions), strict=True)
+    return found
 
 
 def vectors(db: apsw.Connection, ids: Iterable[str], model: EmbeddingModel) -> dict[str, Vector]:

@@ -88,13 +88,13 @@ FROM entries AS e JOIN scopes AS s ON s.id = e.scope_id
 ENTRIES = _ENTRY + "WHERE e.id IN (SELECT value FROM json_each(?))"
 _CARD = """
 SELECT e.id, e.partition_id, e.kind, e.state, e.source, e.tags, e.category, e.conversation, e.importance,
-    e.created_at, e.confirmed_at, e.valid_at, e.invalid_at, e.chars, e.marks
+    e.created_at, e.confirmed_at, e.valid_at, e.invalid_at, e.chars, e.marks, e.version, e.rowid
 """
 CARDS = _CARD + "FROM entries AS e WHERE e.id IN (SELECT value FROM json_each(:ids))"
 MATCHED = (
     _CARD
     + """
-    , e.rowid, e.terms, e.term_count FROM entries AS e WHERE e.rowid IN (SELECT value FROM json_each(?))
+    , e.terms, e.term_count FROM entries AS e WHERE e.rowid IN (SELECT value FROM json_each(?))
 """
 )
 TEXTS = "SELECT id, content FROM entries WHERE id IN (SELECT value FROM json_each(?))"
@@ -209,6 +209,7 @@ UNFEED = "DELETE FROM fts WHERE rowid = ?"
 FREQUENCIES = """
 SELECT f.term, f.doc FROM json_each(?) AS asked CROSS JOIN fts_frequencies AS f ON f.term = asked.value
 """
+# All of them, also of a word that is not there.
 POSTINGS = """
 SELECT asked.value, (SELECT json_group_array(i.doc) FROM fts_instances AS i WHERE i.term = asked.value)
 FROM json_each(?) AS asked

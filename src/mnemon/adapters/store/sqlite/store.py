@@ -266,6 +266,10 @@ class SqliteStore:
         with self._connections.reading() as db:
             return searching.beside(db, ids, reach)
 
+    def directions(self, ids: Iterable[str], model: EmbeddingModel) -> dict[str, Vector]:
+        with self._connections.reading() as db:
+            return searching.directions(db, self._cache, list(ids), model)
+
     def vectors(self, ids: Iterable[str], model: EmbeddingModel) -> dict[str, Vector]:
         with self._connections.reading() as db:
             return searching.vectors(db, ids, model)

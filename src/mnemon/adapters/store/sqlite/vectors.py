@@ -27,6 +27,7 @@ from mnemon.adapters.store.sqlite.packed import (
     normal,
     ordered,
     packed,
+    standing,
 )
 from mnemon.adapters.store.sqlite.query import Row, all_rows, one_value
 from mnemon.adapters.store.sqlite.rows import json_list
@@ -105,6 +106,15 @@ class Shelf:
             return self.rows.near(query, limit, admitted)
         found = self.packed.near(query, limit, admitted)
         return found.plus(self.rows.near(query, limit, admitted)).best(limit) if len(self.rows.seqs) else found
+
+    def of(self, entries: Ints) -> Iterator[tuple[int, Floats]]:
+        """The vectors of some entries, each with its place among these, as far as they are here as they are and stand
+        in the order of entries, as nearly all do."""
+        if self.packed is not None and self.packed.exact:
+            yield from self.packed.of(entries)
+        if len(self.rows.seqs):
+            places, found = standing(self.rows.entries, entries)
+            yield from zip(places.tolist(), self.rows.floats(found), strict=True)
 
     @property
     def loose(self) -> int:
@@ -262,8 +272,8 @@ class VectorCache:
         """The shelf as of the read transaction that `db` is in."""
         answers = known(db).of(self._sql.last)
         if where.place not in answers:
-            answers[where.place] = int(one_value(db, self._sql.last, where.place))
-        last = answers[where.place]
+            answers[where.place] = where.removals, int(one_value(db, self._sql.last, where.place))
+        last = answers[where.place][1]
         with self._lock:
             shelf = self._shelves.get(where.place)
             if shelf is None:
@@ -275,6 +285,15 @@ class VectorCache:
             self._shelves.move_to_end(where.place)
             self._spare()
             return shelf
+
+    def at_hand(self, db: apsw.Connection, model: int) -> list[Shelf]:
+        """The shelves that a search has looked at in the very state that `db` sees."""
+        told = [
+            (self._shelves.get(place), stamp)
+            for place, stamp in known(db).of(self._sql.last).items()
+            if place[1] == model
+        ]
+        return [shelf for shelf, stamp in told if shelf is not None and (shelf.removals, shelf.last) == stamp]
 
     def _loaded(self, db: apsw.Connection, where: Where, last: int) -> Shelf:
         """A large room is packed piece by piece: all of it as it is may not fit."""
