@@ -31,6 +31,9 @@ class FreeEmbedder:
         self.model = EmbeddingModel("free", DIMENSIONS, "bench")
         self._table = Table()
 
+    def prepare(self, asked: Sequence[str]) -> None:
+        self._table.prepare(asked)
+
     def embed_memories(self, given: Sequence[str]) -> Vector:
         vectors: Vector = self._table.vectors(given)
         return vectors

@@ -114,6 +114,7 @@ def measure(folder: Path, reads: int, rounds: int = 10) -> Row:
     """The store in the folder, opened as a process that begins does."""
     held, before = filled(folder), resident()
     embedder = FreeEmbedder()
+    embedder.prepare(held.questions)
     table, size = resident() - before, disk(folder / "store")
     started = time.process_time()
     with Mnemon.open(folder / "store", embedder=embedder) as memory:

@@ -253,6 +253,7 @@ def main() -> None:
     folder, before = Path(place), resident()
     asked = questions(2 * int(reads), texts(int(entries), 7), 11) if step == "ask" else []
     table = Table()
+    table.prepare(asked)
     own = resident() - before
     if step == "fill":
         print(json.dumps({"version": known, **fill(opened(folder, table), int(entries))}))

@@ -23,23 +23,19 @@ class Fading(NamedTuple):
     at_close: bool = False  # nothing fades before the conversation has ended
     stale: float = 1.0
 
-    def left(self, confirmed_at: int, read_at: int | None, now: int, closed_at: int | None) -> float:
-        """What time has left, in (0, 1]. A clock set back must not make a memory stronger than it was."""
-        if self.hourly == 1.0 or (self.at_close and closed_at is None):
-            return 1.0
-        since = confirmed_at + self.window
-        if self.by_reading and read_at is not None and read_at > since:
-            since = read_at
-        if closed_at is not None and self.at_close and closed_at > since:
-            since = closed_at
-        # An age that underflows must still be told from nothing.
-        return max(math.pow(self.hourly, (now - since) / HOUR), 1e-300) if now > since else 1.0
-
     def of(self, card: Card, use: Use | None, now: int, closed_at: int | None) -> float:
-        """What is left of an entry, in (0, 1]."""
+        """What is left of an entry, in (0, 1]. A clock set back must not make a memory stronger than it was."""
         if card.exempt:
             return 1.0
-        left = 1.0 if self.hourly == 1.0 else self.left(card.confirmed_at, use.at if use else None, now, closed_at)
+        left, hourly = 1.0, self.hourly
+        if hourly != 1.0 and not (self.at_close and closed_at is None):
+            since = card.confirmed_at + self.window
+            if use is not None and use.at > since and self.by_reading:
+                since = use.at
+            if closed_at is not None and self.at_close and closed_at > since:
+                since = closed_at
+            if now > since:
+                left = hourly ** ((now - since) / HOUR) or 1e-300  # what underflows must still be told from nothing
         return left * self.stale if card.state is State.STALE else left
 
 

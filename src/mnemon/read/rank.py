@@ -120,12 +120,14 @@ class _Weighing:
 
     def finals(self, ids: Sequence[str], cards: Mapping[str, Card], matches: Matches) -> list[tuple[float, int, str]]:
         """The final score of each, with its age and id."""
-        uses, now, weight = self._given.uses, self._now, self._weight
-        low, alike = 1 - weight, self._alike
+        uses, now, weight, low = self._given.uses, self._now, self._weight, 1 - self._weight
         found = []
+        scope, kind = None, None
         for id, match in zip(ids, matches.values_of(ids), strict=True):
             card, use = cards[id], uses.get(id)
-            fades, tier_weight, ended = alike(card)
+            if card.scope is not scope or card.kind is not kind:  # mostly they are those of the one before
+                scope, kind = card.scope, card.kind
+                fades, tier_weight, ended = self._alike(card)
             value = card.importance * fades.of(card, use, now, ended)
             if use is not None:
                 value *= often(use.reads)

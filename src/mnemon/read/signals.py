@@ -12,7 +12,7 @@ from mnemon.model.frozen import dataclass
 from mnemon.model.moments import moment
 from mnemon.model.text import terms
 from mnemon.model.values import Kind
-from mnemon.ports.store import KeywordMatches, Neighbour
+from mnemon.ports.store import KeywordMatches, Neighbour, TermRow
 from mnemon.read.asking import USER
 from mnemon.read.times import Span
 
@@ -63,17 +63,21 @@ def keyword(
     quiet = weights
     if names and not set(asked) <= set(names):
         quiet = [0.0 if term in names else w for term, w in zip(asked, weights, strict=True)]
-    base, slope = K1 * (1 - B), K1 * B / average
     scores: dict[str, float] = {}
     for m in found:
-        for id, counts, length in m.rows:
-            norm, score = base + slope * length, 0.0
-            for n, weight in zip(counts, quiet if id in episodes else weights, strict=True):
-                if n:
-                    score += weight * n * (K1 + 1) / (n + norm)
-            if score > 0:
-                scores[id] = score
-    return Signal("keyword", scores)
+        scores.update(_bm25([row for row in m.rows if row.id not in episodes], weights, average))
+        scores.update(_bm25([row for row in m.rows if row.id in episodes], quiet, average))
+    return Signal("keyword", {id: score for id, score in scores.items() if score > 0})
+
+
+def _bm25(rows: Sequence[TermRow], weights: Sequence[float], average: float) -> Iterable[tuple[str, float]]:
+    base, slope = K1 * (1 - B), K1 * B / average
+    norms = [base + slope * row.length for row in rows]
+    scores = [0.0] * len(rows)
+    for counts, weight in zip(zip(*[row.counts for row in rows], strict=True), weights, strict=bool(rows)):
+        most = weight * (K1 + 1)
+        scores = [s + most * n / (n + norm) if n else s for s, n, norm in zip(scores, counts, norms, strict=True)]
+    return zip([row.id for row in rows], scores, strict=True)
 
 
 def vector(neighbours: Sequence[Neighbour], floor: float, limit: int | None = None) -> Signal:

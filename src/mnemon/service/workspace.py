@@ -251,7 +251,8 @@ class Workspace:
         put the question into better words first, as the profile says or `rewrite` does.
         """
         question = self._question(query, tier, profile, limit, held, history, as_of, conditions)
-        return reading.read(self.room, replace(question, rewrite=rewrite), count=count)
+        asked = question if rewrite is None else replace(question, rewrite=rewrite)
+        return reading.read(self.room, asked, count=count)
 
     def why(self, query: str, id: str, *, tier: str | Sequence[str] | None = None, **options: Any) -> list[Verdict]:
         """Why an entry is, or is not, among the hits of a query: every stage with its reason."""
@@ -279,6 +280,8 @@ class Workspace:
         return reading.Question(query, tiers, profile, limit, filters, held, history, moment)
 
     def _filters(self, conditions: Mapping[str, Any]) -> Filters:
+        if not conditions:
+            return Filters()
         known = ("kind", "category", "tags", "source", "curator", "state", "since", "until")
         unknown = set(conditions) - set(known)
         if unknown:

@@ -74,10 +74,11 @@ def bm25(
     norms = [_K1 * (1 - _B + _B * length) for length in lengths]
     scores = [0.0] * len(keys)
     for counts, weight in postings:
-        for place, key in enumerate(keys):
-            count = counts.get(key)
-            if count:
-                scores[place] += weight * count * (_K1 + 1) / (count + norms[place])
+        find, most = counts.get, weight * (_K1 + 1)
+        scores = [
+            score + most * count / (count + norm) if (count := find(key)) else score
+            for score, key, norm in zip(scores, keys, norms, strict=True)
+        ]
     return scores
 
 

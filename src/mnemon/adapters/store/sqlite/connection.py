@@ -19,6 +19,7 @@ from mnemon.adapters.store.sqlite.files import Reserve
 from mnemon.adapters.store.sqlite.known import Handle
 from mnemon.adapters.store.sqlite.opening import RESERVE, Opening, missing
 from mnemon.adapters.store.sqlite.query import all_rows
+from mnemon.adapters.store.sqlite.uses import Uses
 from mnemon.adapters.store.sqlite.waiting import Waiting
 from mnemon.model.errors import StoreError
 from mnemon.model.late import late
@@ -82,7 +83,7 @@ class Connections:
         _LIVE.add(self)
 
     def _renew(self) -> None:
-        self.waiting = Waiting()  # a fork's child leaves its parent's to the parent
+        self.waiting, self.uses = Waiting(), Uses()  # a fork's child leaves its parent's to the parent
         self._lock = threading.Lock()
         self._local = _Local()
         self._pairs: weakref.WeakSet[_Pair] = weakref.WeakSet()
@@ -196,10 +197,10 @@ class Connections:
             writer.execute(scrub_sql.OPTIMISE)
             writer.execute(scrub_sql.OPTIMISE_UTTERANCES)
         with self.counting():
-            counted = [id for (id,) in all_rows(counts, sql.COUNTED)]
+            counted = self.uses.ids(counts)
             with self.reading():
                 present = {id for (id,) in all_rows(db, sql.PRESENT, (json.dumps(counted),))}
-            all_rows(counts, sql.DROP_ACCESS, (json.dumps([id for id in counted if id not in present]),))
+            self.uses.forget(counts, [id for id in counted if id not in present])
         with translated(self._opening.memory):
             all_rows(db, scrub_sql.TEMPORARY_FILES)  # as large as the database, and not for the memory
             try:
@@ -223,11 +224,21 @@ class Connections:
             db.set_busy_timeout(round(self._opening.busy_timeout * 1000))
 
     @contextmanager
-    def counting(self) -> Iterator[apsw.Connection]:
+    def counting(self) -> Iterator[Handle]:
         """The read statistics, each statement a transaction of its own: never waits for a writer of memory."""
         db = self._pair().access
         with translated(self._opening.access):
             yield db
+
+    @contextmanager
+    def hurried(self, patience: float) -> Iterator[Handle]:
+        """The same for whoever can come back: waits so many seconds for others who write there."""
+        with self.counting() as db:
+            db.set_busy_timeout(round(patience * 1000))
+            try:
+                yield db
+            finally:
+                db.set_busy_timeout(round(self._opening.busy_timeout * 1000))
 
     def close(self) -> None:
         """Write the log back where nobody else is reading, and close every handle of this process."""

@@ -55,7 +55,7 @@ def by_arrays(postings: Mapping[str, Sequence[Postings]], weights: Mapping[str, 
     first = rows.min()
     if rows.max() - first < _DENSE:
         sums = np.bincount(rows - first, shares)
-        found = np.flatnonzero(sums)
+        found = np.flatnonzero(sums > 0)
         scores = sums[found]
         found = found + first
     else:
@@ -87,5 +87,5 @@ def shortest(
     """The best of these by BM25 now that their lengths are known, as parts of the mean; in the order they came."""
     asked = [(rows.counts, weight) for term, weight in weights.items() for rows in postings[term]]
     scores = rules.bm25(asked, rowids, lengths)
-    kept = sorted(nlargest(limit, range(len(rowids)), key=scores.__getitem__))
-    return [rowids[place] for place in kept]
+    order = sorted(range(len(rowids)), key=scores.__getitem__, reverse=True)
+    return [rowids[place] for place in sorted(order[:limit])]

@@ -47,11 +47,15 @@ class Room(NamedTuple):
 
 def rooms_of(db: apsw.Connection, selection: Selection) -> list[Room]:
     """The partitions of a selection, found by equality on every part of their key."""
-    asked = (selection.scopes, selection.visibilities, selection.owners)
     answers = known(db).of("rooms")
+    last: tuple[Selection, list[Room]] | None = answers.get("last")
+    if last is not None and last[0] is selection:  # a question is put to several indexes, one after the other
+        return last[1]
+    asked = (selection.scopes, selection.visibilities, selection.owners)
     if asked not in answers:
         answers[asked] = _look_up_rooms(db, selection)
     found: list[Room] = answers[asked]
+    answers["last"] = selection, found
     return found
 
 
@@ -96,7 +100,7 @@ def _mark(db: apsw.Connection, id: str) -> tuple[int, int]:
 
 
 class _Matched(NamedTuple):
-    """A row with its terms, and how many these are."""
+    """A row with its terms, each between spaces of its own, and how many these are."""
 
     id: str
     terms: str
@@ -112,7 +116,7 @@ def _matched(db: apsw.Connection, rowids: Sequence[int]) -> Mapping[int, _Matche
         return answers
     rows = all_rows(db, sql.MATCHED, (json_list(unknown),))
     cards.update(_cards(db, rows))
-    fresh = {row[_ROWID]: _Matched(row[0], row[-2], row[-1]) for row in rows}
+    fresh = {row[_ROWID]: _Matched(row[0], f" {row[-2].replace(' ', '  ')} ", row[-1]) for row in rows}
     answers.update((rowid, row) for rowid, row in fresh.items() if len(row.terms) <= _SHORT)
     if all(rowid in answers for rowid in unknown):
         return answers
@@ -125,6 +129,8 @@ def _matched(db: apsw.Connection, rowids: Sequence[int]) -> Mapping[int, _Matche
 def keyword(db: apsw.Connection, selection: Selection, terms: Sequence[str], limit: int) -> KeywordMatches:
     rooms = [room for room in rooms_of(db, selection) if room.size]
     size, total = sum(room.size for room in rooms), sum(room.total_terms for room in rooms)
+    if size <= rules.POSTING_BUDGET:
+        _postings(db, rooms, terms)  # which tells how many there are: of few, no word is too common to look at
     frequencies = _frequencies(db, rooms, terms)
     weights = [rules.rarity(size, frequency) for frequency in frequencies]
     worth = set(rules.rarest(terms, frequencies))
@@ -164,8 +170,9 @@ def _postings(db: apsw.Connection, rooms: Sequence[Room], terms: Iterable[str]) 
         answers[word] = Postings(dict.fromkeys(json.loads(found), 1), whole=False)
     rare = [word for word in unknown if word not in answers]
     if rare:
-        held = all_rows(db, sql.POSTINGS, (json_list(rare),))
-        answers.update((word, Postings(Counter(json.loads(rows)))) for word, rows in held)
+        for word, rows in all_rows(db, sql.POSTINGS, (json_list(rare),)):
+            counts = Counter(json.loads(rows))
+            answers[word], frequencies[word] = Postings(counts), len(counts)
     return {term: [answers[word] for word in those] for term, those in words.items()}
 
 
@@ -185,15 +192,14 @@ def _term_rows(
 ) -> tuple[TermRow, ...]:
     """What is counted already is taken from there; words that were too common to look for are counted in the text."""
     matched = [rows[rowid] for rowid in rowids]
-    columns, texts = [], None
+    columns = []
     for term in terms:
         those = postings.get(term)
         if those is not None and all(part.whole for part in those):
             columns.append(occurrences(rowids, those))
-            continue
-        if texts is None:
-            texts = [row.terms.split(" ") for row in matched]
-        columns.append([text.count(term) for text in texts])
+        else:
+            word = f" {term} "
+            columns.append([row.terms.count(word) for row in matched])
     ids, lengths = [row.id for row in matched], [row.length for row in matched]
     return tuple(map(TermRow, ids, zip(*columns, strict=True), lengths))
 
@@ -286,10 +292,11 @@ def cards(db: apsw.Connection, ids: Sequence[str], filters: Filters) -> dict[str
     if filters:
         found = _cards(db, all_rows(db, sql.CARDS_ADMITTED, filter_bindings(filters) | {"ids": json_list(ids)}))
         return {id: found[id] for id in ids if id in found}
-    answers = known(db).of("cards")
-    unknown = [id for id in ids if id not in answers]
-    if unknown:
-        answers.update(_cards(db, all_rows(db, sql.CARDS, {"ids": json_list(unknown)})))
+    answers: dict[str, Card] = known(db).of("cards")
+    held = {id: card for id in ids if (card := answers.get(id)) is not None}
+    if len(held) == len(ids):
+        return held
+    answers.update(_cards(db, all_rows(db, sql.CARDS, {"ids": json_list([id for id in ids if id not in held])})))
     return {id: answers[id] for id in ids if id in answers}
 
 
@@ -302,14 +309,15 @@ def _cards(db: apsw.Connection, rows: Iterable[Row]) -> dict[str, Card]:
     scopes, numbers = told.of("scopes"), told.of("numbers")
     found = {}
     for row in rows:
-        id, partition, kind, state, source, tags, category, conversation, importance = row[:9]
-        created, confirmed, since, until, chars, marks, version, numbers[id] = row[9:17]
-        if partition not in scopes:
+        id, partition, kind, state, source, tags = row[:6]
+        marks, version, numbers[id] = row[14:17]
+        scope = scopes.get(partition)
+        if scope is None:
             scopes.update((number, scope_of(tier, anchor)) for number, tier, anchor in all_rows(db, sql.SCOPES))
-        scope, labels = scopes[partition], () if tags == "[]" else tuple(json.loads(tags))
-        about = (id, scope, KINDS[kind], STATES[state], source, labels, category, conversation, importance)
-        times = (created, confirmed, since, until)
-        found[id] = Card._make((*about, *times, chars, marks & FILED > 0, marks & EXEMPT > 0, version))
+            scope = scopes[partition]
+        labels = () if tags == "[]" else tuple(json.loads(tags))
+        about = (id, scope, KINDS[kind], STATES[state], source, labels)
+        found[id] = Card._make((*about, *row[6:14], marks & FILED > 0, marks & EXEMPT > 0, version))
     return found
 
 

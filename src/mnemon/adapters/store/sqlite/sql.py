@@ -49,10 +49,10 @@ CREATE TABLE access (id TEXT PRIMARY KEY, count INTEGER NOT NULL, at INTEGER NOT
 
 # Read statistics
 
-TOUCH = """
-INSERT INTO access (id, count, at) SELECT value, 1, :at FROM json_each(:ids) WHERE true
-ON CONFLICT (id) DO UPDATE SET count = count + 1, at = excluded.at
-RETURNING id, count, at
+DATA_VERSION = "PRAGMA data_version"
+COUNT = """
+INSERT INTO access (id, count, at) SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(?) WHERE true
+ON CONFLICT (id) DO UPDATE SET count = count + excluded.count, at = max(at, excluded.at)
 """
 ACCESS = "SELECT id, count, at FROM access WHERE id IN (SELECT value FROM json_each(?))"
 COUNTED = "SELECT id FROM access"

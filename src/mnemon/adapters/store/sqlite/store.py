@@ -124,8 +124,8 @@ class SqliteStore:
         dropped = [op.id for op in transaction.operations if isinstance(op, DropEntry)]
         if dropped:
             # The transaction stands: statistics left behind belong to an id that is never used again.
-            with suppress(StoreError), self._connections.counting() as db:
-                db.execute(sql.DROP_ACCESS, (json_list(dropped),))
+            with suppress(StoreError), self._connections.counting() as counts:
+                self._connections.uses.forget(counts, dropped)
         if any(isinstance(op, Scrub) for op in transaction.operations):
             self._cache.clear()
             self._sketches.clear()
@@ -166,9 +166,21 @@ class SqliteStore:
     def touch(self, ids: Sequence[str], at: datetime) -> Mapping[str, Access]:
         with self._connections.reading() as db:
             present = searching.stamps(db, ids)
-        with self._connections.counting() as db:
-            rows = all_rows(db, sql.TOUCH, {"ids": json_list(present), "at": micros(at)})
-        return _by_request(ids, {id: Access(count, moment(last)) for id, count, last in rows})
+        with self._connections.counting() as counts:
+            found, due = self._connections.uses.add(counts, present, micros(at))
+        if due:
+            self._write_uses()
+        return _by_request(ids, {id: Access(use.reads, at) for id, use in found.items()})
+
+    def _write_uses(self, patience: float = 0.0) -> None:
+        """Write the reads that wait, if that can be done at once; else they wait on."""
+        if self._connections.uses:
+            with suppress(StoreError), self._connections.hurried(patience) as counts:
+                self._connections.uses.write(counts, self._present)
+
+    def _present(self, ids: Sequence[str]) -> Collection[str]:
+        with self._connections.reading() as db:
+            return [id for (id,) in all_rows(db, sql.PRESENT, (json_list(ids),))]
 
     # Entries
 
@@ -220,8 +232,8 @@ class SqliteStore:
         return {id: Access(found[id].reads, moment(found[id].at)) for id in dict.fromkeys(asked) if id in found}
 
     def uses(self, ids: Iterable[str]) -> dict[str, Use]:
-        with self._connections.counting() as db:
-            return {id: Use(count, at) for id, count, at in all_rows(db, sql.ACCESS, (json_list(ids),))}
+        with self._connections.counting() as counts:
+            return self._connections.uses.of(counts, ids)
 
     def linked(self, ids: Iterable[str]) -> dict[str, tuple[str, ...]]:
         found: dict[str, tuple[str, ...]] = {}
@@ -481,6 +493,7 @@ class SqliteStore:
         self._item_cache.clear()
 
     def close(self) -> None:
+        self._write_uses(PARTING)
         self._write_reports(PARTING)
         self._connections.close()
         self._cache.clear()
@@ -501,4 +514,5 @@ _LIVE: weakref.WeakSet[SqliteStore] = weakref.WeakSet()
 def _last_reports() -> None:
     """A program may end without closing what it opened."""
     for store in list(_LIVE):
+        store._write_uses(PARTING)
         store._write_reports(PARTING)

@@ -1,0 +1,92 @@
+"""How often entries were read, and when last: counted in the process, and written for many reads at once.
+
+What waits is in every answer of this process. Others hear of it when it is written: once it is much or has waited long,
+and when the store is closed or the process ends. A process that is killed takes what still waits with it, which is the
+statistics of a few dozen reads, or of the last seconds.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Collection, Iterable, Sequence
+
+from mnemon.adapters.store.sqlite import sql
+from mnemon.adapters.store.sqlite.known import Handle, Known
+from mnemon.adapters.store.sqlite.query import all_rows, one_value
+from mnemon.model.card import Use
+
+MANY = 256  # entries
+LONG = 2.0  # seconds
+
+
+class Uses:
+    """Those of one process. The lock keeps a count from being looked for where it no longer or not yet is."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._waiting: dict[str, Use] = {}
+        self._since = 0.0
+
+    def __bool__(self) -> bool:
+        """Whether any wait to be written."""
+        return bool(self._waiting)
+
+    def of(self, db: Handle, ids: Iterable[str]) -> dict[str, Use]:
+        """The uses of those that were read at all."""
+        with self._lock:
+            return self._of(db, list(ids))
+
+    def _of(self, db: Handle, ids: Sequence[str]) -> dict[str, Use]:
+        written = _written(db, ids)
+        found = {id: use for id in ids if (use := written[id]) is not None}
+        if self._waiting:
+            for id in ids:
+                if more := self._waiting.get(id):
+                    found[id] = Use(more.reads + (found[id].reads if id in found else 0), more.at)
+        return found
+
+    def add(self, db: Handle, ids: Iterable[str], at: int) -> tuple[dict[str, Use], bool]:
+        """Count one read of each. The uses after it, and whether they should be written now."""
+        with self._lock:
+            now = time.monotonic()
+            if not self._waiting:
+                self._since = now
+            counted = list(ids)
+            for id in counted:
+                before = self._waiting.get(id)
+                self._waiting[id] = Use(before.reads + 1 if before else 1, at)
+            return self._of(db, counted), len(self._waiting) >= MANY or now - self._since > LONG
+
+    def write(self, db: Handle, present: Callable[[Sequence[str]], Collection[str]]) -> None:
+        """Write what waits, of those that are still present; on failure it waits on."""
+        with self._lock:
+            kept = sorted(present(list(self._waiting)))
+            counts = [(id, *self._waiting[id]) for id in kept]
+            all_rows(db, sql.COUNT, (json.dumps(counts),))
+            self._waiting.clear()
+            db.known = Known()
+
+    def ids(self, db: Handle) -> list[str]:
+        """All that are counted, written or not."""
+        with self._lock:
+            return [*self._waiting, *(id for (id,) in all_rows(db, sql.COUNTED))]
+
+    def forget(self, db: Handle, ids: Sequence[str]) -> None:
+        with self._lock:
+            for id in ids:
+                self._waiting.pop(id, None)
+            all_rows(db, sql.DROP_ACCESS, (json.dumps(ids),))
+            db.known = Known()
+
+
+def _written(db: Handle, ids: Sequence[str]) -> dict[str, Use | None]:
+    """What the file says, looked up once for as long as nobody else has written there."""
+    db.known.at(one_value(db, sql.DATA_VERSION))
+    answers: dict[str, Use | None] = db.known.of("uses")
+    unknown = [id for id in ids if id not in answers]
+    if unknown:
+        answers.update(dict.fromkeys(unknown))
+        answers.update((id, Use(count, at)) for id, count, at in all_rows(db, sql.ACCESS, (json.dumps(unknown),)))
+    return answers
