@@ -32,6 +32,7 @@ _ROUNDS = 6  # of moving middles
 _BETWEEN = 3  # large lists that a row may stand between
 _STRIDE = 16  # of scores, one is looked at to guess where the best begin
 _MANY = 8  # times what is wanted, from which on a guess pays
+_GATHERED = 98_304  # numbers of rows that are gathered at a time
 ALONE = 262_144  # multiplications up to which a product stays on one core: waiting for others costs more than it gains
 
 
@@ -105,12 +106,19 @@ def across(query: Floats, columns: Floats) -> Floats:
     return out
 
 
-def along(rows: NDArray[Any], query: Floats) -> Floats:
-    """The product of each row with a query, in pieces that stay on one core."""
-    out = np.empty(len(rows), dtype=np.float32)
-    step = max(1, ALONE // max(1, len(query)))
-    for at in range(0, len(rows), step):
-        np.matmul(rows[at : at + step].astype(np.float32, copy=False), query, out=out[at : at + step])
+def along(rows: NDArray[Any], query: Floats, chosen: Ints | None = None) -> Floats:
+    """The product of each row, or of the chosen ones, with a query, in pieces that stay on one core. Chosen rows are
+    gathered into a place that stays near the core, over and over."""
+    count = len(rows) if chosen is None else len(chosen)
+    out = np.empty(count, dtype=np.float32)
+    step = max(1, (ALONE if chosen is None else _GATHERED) // max(1, len(query)))
+    room = None if chosen is None else np.empty((min(step, count), rows.shape[1]), dtype=rows.dtype)
+    for at in range(0, count, step):
+        piece = rows[at : at + step]
+        if chosen is not None and room is not None:
+            those = chosen[at : at + step]
+            piece = np.take(rows, those, axis=0, out=room[: len(those)], mode="clip")
+        np.matmul(piece.astype(np.float32, copy=False), query, out=out[at : at + step])
     return out
 
 
@@ -157,7 +165,7 @@ class Images:
             return ahead if rows is None else rows[ahead]
         ahead = leading(scores, max(_AHEAD * count, len(scores) // _PART))
         rows = ahead if rows is None else rows[ahead]
-        found: Ints = rows[leading(scores[ahead] + along(self.rows[rows], image[half:]), count)]
+        found: Ints = rows[leading(scores[ahead] + along(self.rows, image[half:], rows), count)]
         return found
 
 
@@ -196,9 +204,10 @@ class Packed:
 
     def _cosines(self, rows: Ints | None, query: Floats) -> Floats:
         """Of some rows, or of all."""
-        codes, scales = (self.codes, self.scales) if rows is None else (self.codes[rows], self.scales[rows])
-        found: Floats = np.clip(along(codes, query) * scales, -1.0, 1.0)
-        return found
+        found = along(self.codes, query, rows)
+        if not self.exact:
+            found *= self.scales if rows is None else self.scales[rows]
+        return np.clip(found, -1.0, 1.0, out=found)
 
     def of(self, entries: Ints) -> Iterator[tuple[int, Floats]]:
         """The vectors of some entries that are still there, each with its place among these."""
