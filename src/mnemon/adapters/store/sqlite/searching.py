@@ -86,7 +86,7 @@ def find(db: apsw.Connection, selection: Selection, limit: int, after: str | Non
     for room in rooms_of(db, selection):
         newest += all_rows(db, statement, bindings | {"partition": room.id})
     page = sorted(newest, reverse=True)[:limit]
-    return [entry_of(row) for row in all_rows(db, sql.ENTRIES_BY_ROW, (json_list(rowid for _, rowid in page),))]
+    return [entry_of(row) for row in all_rows(db, sql.ENTRIES_IN_ORDER, (json_list(rowid for _, rowid in page),))]
 
 
 def _mark(db: apsw.Connection, id: str) -> tuple[int, int]:
@@ -223,7 +223,7 @@ def beside(db: apsw.Connection, ids: Iterable[str], reach: int) -> dict[str, dic
 def _around(db: apsw.Connection, ids: Sequence[str], rows: int) -> dict[str, list[str]]:
     """Those of the same talk within so many rows, in their order, each with itself among them. Whoever asks for them
     asks for their cards next, so these are learned on the way."""
-    found = all_rows(db, sql.BESIDE, {"ids": json_list(ids), "rows": rows})
+    found = all_rows(db, sql.BESIDE, {"numbers": json_list(numbers(db, ids).values()), "rows": rows})
     cards = known(db).of("cards")
     cards.update(_cards(db, [row for row in found if row[0] not in cards]))
     order: dict[str, list[str]] = {}
@@ -279,13 +279,22 @@ def model_number(db: apsw.Connection, model: EmbeddingModel) -> int | None:
 
 
 def stamps(db: apsw.Connection, ids: Iterable[str]) -> dict[str, int]:
-    """The versions of those that are there. Whoever asks has mostly asked for their cards before."""
-    asked, cards = list(ids), known(db).of("cards")
-    found = {id: cards[id].version for id in asked if id in cards}
-    unknown = [id for id in asked if id not in found]
+    """The versions of those that are there."""
+    return {id: version for id, (version, _) in _stamped(db, ids).items()}
+
+
+def numbers(db: apsw.Connection, ids: Iterable[str]) -> dict[str, int]:
+    """The rows of those that are there."""
+    return {id: number for id, (_, number) in _stamped(db, ids).items()}
+
+
+def _stamped(db: apsw.Connection, ids: Iterable[str]) -> dict[str, tuple[int, int]]:
+    """Version and row of those that are there. Whoever asks has mostly asked for their cards before."""
+    asked, answers = list(ids), known(db).of("stamps")
+    unknown = [id for id in asked if id not in answers]
     if unknown:
-        found.update(all_rows(db, sql.STAMPS, (json_list(unknown),)))
-    return found
+        answers.update((id, tuple(stamp)) for id, *stamp in all_rows(db, sql.STAMPS, (json_list(unknown),)))
+    return {id: answers[id] for id in asked if id in answers}
 
 
 def cards(db: apsw.Connection, ids: Sequence[str], filters: Filters) -> dict[str, Card]:
@@ -306,11 +315,12 @@ _ROWID = 16  # among the columns of a card
 def _cards(db: apsw.Connection, rows: Iterable[Row]) -> dict[str, Card]:
     """Of rows that begin with the columns of a card. Which rows these are is remembered."""
     told = known(db)
-    scopes, numbers = told.of("scopes"), told.of("numbers")
+    scopes, stamps = told.of("scopes"), told.of("stamps")
     found = {}
     for row in rows:
         id, partition, kind, state, source, tags = row[:6]
-        marks, version, numbers[id] = row[14:17]
+        marks, version, number = row[14:17]
+        stamps[id] = version, number
         scope = scopes.get(partition)
         if scope is None:
             scopes.update((number, scope_of(tier, anchor)) for number, tier, anchor in all_rows(db, sql.SCOPES))
@@ -334,20 +344,24 @@ def directions(db: apsw.Connection, cache: VectorCache, ids: Sequence[str], mode
     model_id = model_number(db, model)
     if model_id is None:
         return {}
-    numbers = known(db).of("numbers")
-    wanted = np.array([numbers.get(id, 0) for id in ids], dtype=np.int64)
-    found = {ids[place]: row for shelf in cache.at_hand(db, model_id) for place, row in shelf.of(wanted)}
-    if unknown := [id for id in ids if id not in found]:
-        rows = all_rows(db, sql.VECTORS, (json_list(unknown), model_id))
-        if rows:
-            found |= zip([id for id, _ in rows], normal([blob for _, blob in rows], model.dimensions), strict=True)
+    asked = numbers(db, ids)
+    present, wanted = list(asked), np.array(list(asked.values()), dtype=np.int64)
+    found = {present[place]: row for shelf in cache.at_hand(db, model_id) for place, row in shelf.of(wanted)}
+    if len(found) < len(present):
+        names = {number: id for id, number in asked.items() if id not in found}
+        if rows := all_rows(db, sql.VECTORS, (json_list(names), model_id)):
+            unit = normal([blob for _, blob in rows], model.dimensions)
+            found |= zip([names[number] for number, _ in rows], unit, strict=True)
     return found
 
 
 def vectors(db: apsw.Connection, ids: Iterable[str], model: EmbeddingModel) -> dict[str, Vector]:
     model_id = model_number(db, model)
-    rows = all_rows(db, sql.VECTORS, (json_list(ids), model_id)) if model_id is not None else []
-    return {id: np.frombuffer(blob, dtype="<f4") for id, blob in rows}
+    if model_id is None:
+        return {}
+    names = {number: id for id, number in numbers(db, ids).items()}
+    rows = all_rows(db, sql.VECTORS, (json_list(names), model_id))
+    return {names[number]: np.frombuffer(blob, dtype="<f4") for number, blob in rows}
 
 
 def unembedded(db: apsw.Connection, model: EmbeddingModel, limit: int) -> list[Unembedded]:

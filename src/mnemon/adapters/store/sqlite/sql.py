@@ -85,7 +85,6 @@ SELECT e.id, s.tier, s.anchor, e.owner, e.state, e.kind, e.category, e.source, e
     e.superseded_by, e.version, e.tags, e.content, e.rest
 FROM entries AS e JOIN scopes AS s ON s.id = e.scope_id
 """
-ENTRIES = _ENTRY + "WHERE e.id IN (SELECT value FROM json_each(?))"
 _CARD = """
 SELECT e.id, e.partition_id, e.kind, e.state, e.source, e.tags, e.category, e.conversation, e.importance,
     e.created_at, e.confirmed_at, e.valid_at, e.invalid_at, e.chars, e.marks, e.version, e.rowid
@@ -99,8 +98,9 @@ MATCHED = (
 )
 TEXTS = "SELECT id, content FROM entries WHERE id IN (SELECT value FROM json_each(?))"
 SCOPES = "SELECT p.id, s.tier, s.anchor FROM partitions AS p JOIN scopes AS s ON s.id = p.scope_id"
-STAMPS = "SELECT id, version FROM entries WHERE id IN (SELECT value FROM json_each(?))"
-ENTRIES_BY_ROW = _ENTRY + "WHERE e.rowid IN (SELECT value FROM json_each(?)) ORDER BY e.created_at DESC, e.rowid DESC"
+STAMPS = "SELECT id, version, rowid FROM entries WHERE id IN (SELECT value FROM json_each(?))"
+ENTRIES = _ENTRY + "WHERE e.rowid IN (SELECT value FROM json_each(?))"
+ENTRIES_IN_ORDER = ENTRIES + " ORDER BY e.created_at DESC, e.rowid DESC"
 TWIN = (
     _ENTRY + "WHERE s.tier = ? AND s.anchor = ? AND e.owner = ? AND e.content_key = ? AND e.state IN ('active', 'held')"
 )
@@ -245,7 +245,7 @@ NUMBERED_ENTRIES = _ENTRY.replace("e.rest\n", "e.rest, e.rowid\n") + "WHERE e.ro
 BESIDE = (
     _CARD.replace("e.", "n.")
     + """
-    , e.id FROM json_each(:ids) AS asked CROSS JOIN entries AS e ON e.id = asked.value
+    , e.id FROM json_each(:numbers) AS asked CROSS JOIN entries AS e ON e.rowid = asked.value
 CROSS JOIN entries AS n NOT INDEXED ON n.rowid BETWEEN e.rowid - :rows AND e.rowid + :rows
 WHERE n.partition_id = e.partition_id AND n.conversation IS e.conversation
 ORDER BY e.rowid, n.rowid
@@ -268,10 +268,7 @@ VECTORS_BY_SEQ = """
 SELECT seq, entry, vector FROM vectors
 WHERE seq IN (SELECT value FROM json_each(?)) ORDER BY seq
 """
-VECTORS = """
-SELECT e.id, v.vector FROM entries AS e JOIN vectors AS v ON v.entry = e.rowid
-WHERE e.id IN (SELECT value FROM json_each(?)) AND v.model_id = ?
-"""
+VECTORS = "SELECT entry, vector FROM vectors WHERE entry IN (SELECT value FROM json_each(?)) AND model_id = ?"
 LOOSE = "SELECT count(*) FROM vectors WHERE partition_id = ? AND model_id = ? AND seq > ?"
 VECTORS_UP_TO = """
 SELECT seq, entry, vector FROM vectors WHERE partition_id = ? AND model_id = ? AND seq > ? AND seq <= ? ORDER BY seq

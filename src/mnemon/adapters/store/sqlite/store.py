@@ -199,8 +199,8 @@ class SqliteStore:
         asked = list(ids)
         with self._connections.reading() as db:
             found = self._decoded.known(searching.stamps(db, asked).items())
-            unknown = [id for id in asked if id not in found]
-            rows = all_rows(db, sql.ENTRIES, (json_list(unknown),)) if unknown else []
+            unknown = searching.numbers(db, [id for id in asked if id not in found])
+            rows = all_rows(db, sql.ENTRIES, (json_list(unknown.values()),)) if unknown else []
         fresh = {row[0]: entry_of(row) for row in rows}
         self._decoded.learn(fresh.values())
         return _by_request(asked, found | fresh)

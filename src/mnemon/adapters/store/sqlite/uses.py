@@ -39,12 +39,9 @@ class Uses:
             return self._of(db, list(ids))
 
     def _of(self, db: Handle, ids: Sequence[str]) -> dict[str, Use]:
-        written = _written(db, ids)
+        written, waiting = _written(db, ids), self._waiting
         found = {id: use for id in ids if (use := written[id]) is not None}
-        if self._waiting:
-            for id in ids:
-                if more := self._waiting.get(id):
-                    found[id] = Use(more.reads + (found[id].reads if id in found else 0), more.at)
+        found.update((id, _both(written[id], waiting[id])) for id in ids if id in waiting)
         return found
 
     def add(self, db: Handle, ids: Iterable[str], at: int) -> tuple[dict[str, Use], bool]:
@@ -65,8 +62,9 @@ class Uses:
             kept = sorted(present(list(self._waiting)))
             counts = [(id, *self._waiting[id]) for id in kept]
             all_rows(db, sql.COUNT, (json.dumps(counts),))
+            known = db.known.of("uses")
+            known.update((id, _both(known[id], self._waiting[id])) for id in kept if id in known)
             self._waiting.clear()
-            db.known = Known()
 
     def ids(self, db: Handle) -> list[str]:
         """All that are counted, written or not."""
@@ -79,6 +77,10 @@ class Uses:
                 self._waiting.pop(id, None)
             all_rows(db, sql.DROP_ACCESS, (json.dumps(ids),))
             db.known = Known()
+
+
+def _both(written: Use | None, more: Use) -> Use:
+    return more if written is None else Use(written.reads + more.reads, max(written.at, more.at))
 
 
 def _written(db: Handle, ids: Sequence[str]) -> dict[str, Use | None]:

@@ -253,9 +253,10 @@ class VectorCache:
         return Shelf(where.removals, 0, rows, kept.rows)
 
     def _pieces(self, db: apsw.Connection, where: Where, last: int = 0) -> Iterator[tuple[Ints, Ints, Floats]]:
-        while found := all_rows(db, self._sql.since, (*where.place, last, _PIECE)):
+        whole = True
+        while whole and (found := all_rows(db, self._sql.since, (*where.place, last, _PIECE))):
             yield _load(found, where.dimensions)
-            last = found[-1][0]
+            last, whole = found[-1][0], len(found) == _PIECE
 
     def _compared(self, db: apsw.Connection, found: Found, query: Floats, dimensions: int) -> Found:
         """The same rows by their vectors as they are."""
