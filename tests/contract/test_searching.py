@@ -470,3 +470,19 @@ def test_a_snapshot_is_one_moment(store: Store) -> None:
     writer.join()
     assert store.texts([e.id]) == {e.id: "after, and longer"}
     assert store.cards([e.id])[e.id].chars == len("after, and longer")
+
+
+def test_directions_have_length_one(store: Store) -> None:
+    """R4: what hits are compared with each other by, whether or not their room is at hand from a search."""
+    a, b, c = entry("a"), entry("b"), entry("c")
+    commit(store, put(a, 3 * unit(1, 1, 0, 0)), put(b, unit(0, 0, 2, 0)), put(c))
+    asked = [b.id, a.id, c.id, "nobody"]
+    with store.snapshot():
+        cold = store.directions(asked, MODEL)
+        store.nearest(OPEN, MODEL, unit(1, 0, 0, 0), 9)
+        warm = store.directions(asked, MODEL)
+    for found in (cold, warm):
+        assert set(found) == {a.id, b.id}
+        assert np.allclose(found[a.id], unit(1, 1, 0, 0))
+        assert np.allclose(found[b.id], unit(0, 0, 1, 0))
+    assert store.directions([a.id], OTHER_MODEL) == {}

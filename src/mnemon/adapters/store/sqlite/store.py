@@ -492,9 +492,17 @@ class SqliteStore:
         self._sketches.clear()
         self._item_cache.clear()
 
-    def close(self) -> None:
+    def part(self) -> None:
+        """Write what still waits."""
         self._write_uses(PARTING)
         self._write_reports(PARTING)
+
+    def __del__(self) -> None:
+        with suppress(Exception):  # it may never have been opened, or the interpreter may be at its end
+            self.part()
+
+    def close(self) -> None:
+        self.part()
         self._connections.close()
         self._cache.clear()
         self._sketches.clear()
@@ -511,8 +519,7 @@ _LIVE: weakref.WeakSet[SqliteStore] = weakref.WeakSet()
 
 
 @atexit.register
-def _last_reports() -> None:
+def _part() -> None:
     """A program may end without closing what it opened."""
     for store in list(_LIVE):
-        store._write_uses(PARTING)
-        store._write_reports(PARTING)
+        store.part()
