@@ -226,10 +226,10 @@ def _around(db: apsw.Connection, ids: Sequence[str], rows: int) -> dict[str, lis
     found = all_rows(db, sql.BESIDE, {"numbers": json_list(numbers(db, ids).values()), "rows": rows})
     cards = known(db).of("cards")
     cards.update(_cards(db, [row for row in found if row[0] not in cards]))
-    order: dict[str, list[str]] = {}
+    order: dict[str, list[tuple[int, str]]] = {}
     for row in found:
-        order.setdefault(row[-1], []).append(row[0])
-    return order
+        order.setdefault(row[-1], []).append((row[_ROWID], row[0]))
+    return {id: [name for _, name in sorted(those)] for id, those in order.items()}
 
 
 # By vector

@@ -240,15 +240,14 @@ OF_SUBJECTS = _ALIKE.format(column="subject")
 IN_ROLES = _ALIKE.format(column="role")
 NUMBERED_ENTRIES = _ENTRY.replace("e.rest\n", "e.rest, e.rowid\n") + "WHERE e.rowid IN (SELECT value FROM json_each(?))"
 
-# Neighbours by the order of writing. CROSS and NOT INDEXED keep the planner from starting at the wrong end and from
-# walking through a whole room by its index.
+# Neighbours, to be put in the order of writing by whoever asks: SQLite would sort whole rows. CROSS and NOT INDEXED
+# keep the planner from starting at the wrong end and from walking through a whole room by its index.
 BESIDE = (
     _CARD.replace("e.", "n.")
     + """
     , e.id FROM json_each(:numbers) AS asked CROSS JOIN entries AS e ON e.rowid = asked.value
 CROSS JOIN entries AS n NOT INDEXED ON n.rowid BETWEEN e.rowid - :rows AND e.rowid + :rows
 WHERE n.partition_id = e.partition_id AND n.conversation IS e.conversation
-ORDER BY e.rowid, n.rowid
 """
 )
 

@@ -180,7 +180,7 @@ class SqliteStore:
 
     def _present(self, ids: Sequence[str]) -> Collection[str]:
         with self._connections.reading() as db:
-            return [id for (id,) in all_rows(db, sql.PRESENT, (json_list(ids),))]
+            return searching.stamps(db, ids)
 
     # Entries
 
