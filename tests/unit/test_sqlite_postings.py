@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from mnemon.adapters.store.sqlite.postings import Postings, by_arrays, by_hand, occurrences, shortest
+from mnemon.adapters.store.sqlite.postings import Postings, by_arrays, by_hand, occurrences
 
 
 def drawn(seed: int, rows: int, far: int) -> tuple[dict[str, list[Postings]], dict[str, float]]:
@@ -33,8 +33,7 @@ def test_equals_are_in_order_of_age() -> None:
     assert by_hand(postings, {"a": 1.0}, 2) == by_arrays(postings, {"a": 1.0}, 2) == [9, 5]
 
 
-def test_the_shorter_of_two_stays() -> None:
-    """R1: now that lengths are known, a long row gives way to a short one with the same words."""
-    postings = {"a": [Postings({1: 1, 2: 1, 3: 2})]}
-    assert shortest([3, 1, 2], [1.0, 4.0, 0.5], postings, {"a": 1.0}, 2) == [3, 2]
-    assert occurrences([3, 4, 1], postings["a"]) == [2, 0, 1]
+def test_occurrences_are_told_in_the_order_asked() -> None:
+    """R1: how often each row holds a word, in one room or in several."""
+    assert occurrences([3, 4, 1], [Postings({1: 1, 2: 1, 3: 2})]) == [2, 0, 1]
+    assert occurrences([3, 4, 1], [Postings({1: 1, 3: 2}), Postings({4: 3})]) == [2, 3, 1]

@@ -303,7 +303,7 @@ class Filters:
     filed: bool | None = None  # only files, or only what is none
 
     def __bool__(self) -> bool:
-        return self != Filters()
+        return self is not NO_FILTERS and self != NO_FILTERS
 
     def admits(self, entry: Entry) -> bool:
         """The meaning of a filter, as every store must implement it. Tags: all of them; times: of creation."""
@@ -323,6 +323,9 @@ class Filters:
         )
 
 
+NO_FILTERS = Filters()
+
+
 @dataclass(frozen=True, slots=True)
 class Selection:
     """The rows that a question may see: whole scopes, by visibility, of these owners. Nothing else can match.
@@ -333,7 +336,7 @@ class Selection:
     scopes: tuple[Scope, ...]
     visibilities: frozenset[Visibility] = frozenset({Visibility.OPEN})
     owners: tuple[str, ...] | None = (SHARED,)
-    filters: Filters = Filters()
+    filters: Filters = NO_FILTERS
 
 
 class TermRow(NamedTuple):
@@ -453,7 +456,7 @@ class Store(ItemStore, PipelineStore, AccessStore, ScrubStore, Protocol):
         ...
 
     def entries(self, ids: Iterable[str]) -> dict[str, Entry]: ...
-    def cards(self, ids: Iterable[str], filters: Filters = Filters()) -> dict[str, Card]:
+    def cards(self, ids: Iterable[str], filters: Filters = NO_FILTERS) -> dict[str, Card]:
         """What ranking needs to know of those that are there and that the filters admit."""
         ...
 

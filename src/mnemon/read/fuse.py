@@ -80,7 +80,10 @@ class Matches(Mapping[str, Match]):
 
     def best_first(self) -> list[str]:
         """Ids by their match alone; among equals the later id."""
-        return [id for _, id in sorted(zip(self._totals.values(), self._totals, strict=True), reverse=True)]
+        totals = self._totals
+        if len(set(totals.values())) == len(totals):  # then there are no ids to compare, which takes longer
+            return sorted(totals, key=totals.__getitem__, reverse=True)
+        return [id for _, id in sorted(zip(totals.values(), totals, strict=True), reverse=True)]
 
     def __getitem__(self, id: str) -> Match:
         return Match(self.value(id), id, self._fusion)

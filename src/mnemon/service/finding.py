@@ -15,7 +15,7 @@ from mnemon.model.moments import micros
 from mnemon.model.text import terms as terms_of
 from mnemon.model.values import VISIBILITY, Kind, Visibility
 from mnemon.ports.embedder import Vector
-from mnemon.ports.store import Filters, Neighbour, Selection, Store
+from mnemon.ports.store import NO_FILTERS, Filters, Neighbour, Selection, Store
 from mnemon.read import signals, surroundings
 from mnemon.read.asking import is_about_oneself, named_sources, wanted_answer, without_names
 from mnemon.read.fuse import Compared, compared, strengths
@@ -42,7 +42,7 @@ class Asked:
 
     @property
     def filters(self) -> Filters:
-        return self.places[0][1].filters if self.places else Filters()
+        return self.places[0][1].filters if self.places else NO_FILTERS
 
 
 @mutable(slots=True)

@@ -15,7 +15,7 @@ from mnemon.model.errors import InvalidQuery
 from mnemon.model.frozen import dataclass
 from mnemon.model.values import Curator, Kind, State, Visibility
 from mnemon.ports.embedder import Vector
-from mnemon.ports.store import Filters, Selection, Store, Verdict
+from mnemon.ports.store import NO_FILTERS, Filters, Selection, Store, Verdict
 from mnemon.read.asking import choose_profile, query_terms
 from mnemon.read.fuse import fuse
 from mnemon.read.rank import EVERYONE, LEADERS, Hit, Ranked, Ranking, drop_repeats, provenance, rank
@@ -36,7 +36,7 @@ class Question:
     tiers: tuple[str, ...] | None = None
     profile: str = "auto"
     limit: int | None = None
-    filters: Filters = Filters()
+    filters: Filters = NO_FILTERS
     held: bool = False
     history: bool = False
     as_of: datetime | None = None

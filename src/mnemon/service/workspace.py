@@ -23,7 +23,7 @@ from mnemon.model.late import late
 from mnemon.model.scrub import Mode
 from mnemon.model.telemetry import Point, PointQuery
 from mnemon.model.values import SHARED, VISIBILITY, Curator, Kind, Lifetime, Trust, Visibility
-from mnemon.ports.store import Census, Filters, Finding, LinkAction, Selection, Verdict
+from mnemon.ports.store import NO_FILTERS, Census, Filters, Finding, LinkAction, Selection, Verdict
 from mnemon.service import inputs, talking
 from mnemon.service.room import Room
 from mnemon.service.stage import verb
@@ -281,7 +281,7 @@ class Workspace:
 
     def _filters(self, conditions: Mapping[str, Any]) -> Filters:
         if not conditions:
-            return Filters()
+            return NO_FILTERS
         known = ("kind", "category", "tags", "source", "curator", "state", "since", "until")
         unknown = set(conditions) - set(known)
         if unknown:

@@ -35,6 +35,7 @@ from mnemon.ports.items import DropItem, FoundItem, ItemQuery, SaveItem, SaveIte
 from mnemon.ports.pipeline import Emit
 from mnemon.ports.scrub import Scrub
 from mnemon.ports.store import (
+    NO_FILTERS,
     Arrivals,
     Census,
     DropEntry,
@@ -226,7 +227,7 @@ class MemoryStore(BackgroundReads, GrantReads):
     def snapshot(self) -> AbstractContextManager[object]:
         return self._lock
 
-    def cards(self, ids: Iterable[str], filters: Filters = Filters()) -> dict[str, Card]:
+    def cards(self, ids: Iterable[str], filters: Filters = NO_FILTERS) -> dict[str, Card]:
         found = self._state.entries
         return {id: card_of(found[id]) for id in ids if id in found and filters.admits(found[id])}
 
@@ -309,12 +310,8 @@ class MemoryStore(BackgroundReads, GrantReads):
         }
         admitted = [e.id for e in reversed(rows) if selection.filters.admits(e)]
         strength = {id: sum(w * rules.saturated(counts[id][t]) for t, w in used.items()) for id in admitted}
-        some = sorted((id for id in admitted if strength[id]), key=lambda id: -strength[id])[: limit + limit // 2]
-        mean = total / max(1, len(rows))
-        postings = [({id: counts[id][t] for id in some}, w) for t, w in used.items()]
-        exact = dict(zip(some, rules.bm25(postings, some, [len(state.terms[id]) / mean for id in some]), strict=True))
-        kept = set(sorted(some, key=lambda id: -exact[id])[:limit])
-        found = [TermRow(id, tuple(counts[id][t] for t in terms), len(state.terms[id])) for id in some if id in kept]
+        some = sorted((id for id in admitted if strength[id]), key=lambda id: -strength[id])[:limit]
+        found = [TermRow(id, tuple(counts[id][t] for t in terms), len(state.terms[id])) for id in some]
         return KeywordMatches(len(rows), total, frequencies, tuple(found))
 
     def nearest(

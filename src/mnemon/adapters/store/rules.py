@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any
 
 from mnemon.model.answer import Answer
 from mnemon.model.arrays import np
@@ -23,11 +23,10 @@ from mnemon.model.values import VISIBILITY, State
 from mnemon.ports.embedder import Vector
 from mnemon.ports.store import Embedding, SaveNote, Selection
 
-Key = TypeVar("Key")
 MAX_TERMS = 64
 POSTING_BUDGET = 2500
 ROWS_BESIDE = 8  # how far around an entry its neighbours are looked for
-_K1, _B = 1.2, 0.75  # of the first cut; how matches are ranked is not a store's to say
+_K1 = 1.2  # of the first cut; how matches are ranked is not a store's to say
 TWIN_STATES = frozenset({State.ACTIVE, State.HELD})
 
 
@@ -64,22 +63,6 @@ def rarity(size: int, frequency: int) -> float:
 def saturated(count: Any) -> Any:
     """How much more several occurrences say than one, which says 1. Of a number, or of an array of them."""
     return count * (_K1 + 1) / (count + _K1)
-
-
-def bm25(
-    postings: Iterable[tuple[Mapping[Key, int], float]], keys: Sequence[Key], lengths: Sequence[float]
-) -> list[float]:
-    """The usual scores of rows, by how often each holds each term, and the terms' rarities. Lengths are told as parts
-    of the mean."""
-    norms = [_K1 * (1 - _B + _B * length) for length in lengths]
-    scores = [0.0] * len(keys)
-    for counts, weight in postings:
-        find, most = counts.get, weight * (_K1 + 1)
-        scores = [
-            score + most * count / (count + norm) if (count := find(key)) else score
-            for score, key, norm in zip(scores, keys, norms, strict=True)
-        ]
-    return scores
 
 
 def side_by_side(a: Entry, b: Entry) -> bool:

@@ -75,17 +75,3 @@ def occurrences(rowids: Sequence[int], postings: Sequence[Postings]) -> list[int
         find = postings[0].counts.get
         return [find(rowid, 0) for rowid in rowids]
     return [sum([part.counts.get(rowid, 0) for part in postings]) for rowid in rowids]
-
-
-def shortest(
-    rowids: Sequence[int],
-    lengths: Sequence[float],
-    postings: Mapping[str, Sequence[Postings]],
-    weights: Mapping[str, float],
-    limit: int,
-) -> list[int]:
-    """The best of these by BM25 now that their lengths are known, as parts of the mean; in the order they came."""
-    asked = [(rows.counts, weight) for term, weight in weights.items() for rows in postings[term]]
-    scores = rules.bm25(asked, rowids, lengths)
-    order = sorted(range(len(rowids)), key=scores.__getitem__, reverse=True)
-    return [rowids[place] for place in sorted(order[:limit])]

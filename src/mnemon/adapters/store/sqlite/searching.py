@@ -13,7 +13,7 @@ from mnemon.adapters.store import rules
 from mnemon.adapters.store.sqlite import sql
 from mnemon.adapters.store.sqlite.known import known
 from mnemon.adapters.store.sqlite.packed import Ints, normal
-from mnemon.adapters.store.sqlite.postings import Postings, best, occurrences, shortest
+from mnemon.adapters.store.sqlite.postings import Postings, best, occurrences
 from mnemon.adapters.store.sqlite.query import Row, all_rows, one_row, one_value
 from mnemon.adapters.store.sqlite.rows import (
     EXEMPT,
@@ -138,14 +138,11 @@ def keyword(db: apsw.Connection, selection: Selection, terms: Sequence[str], lim
     if not used:
         return KeywordMatches(size, total, frequencies, ())
     postings = _postings(db, rooms, used)
-    some = limit + limit // 2
     if selection.filters:
-        rowids = _filtered(db, rooms, list(used), selection, some)
+        rowids = _filtered(db, rooms, list(used), selection, limit)
     else:
-        rowids = best(postings, used, some)
+        rowids = best(postings, used, limit)
     rows = _matched(db, rowids)
-    if len(rowids) > limit:
-        rowids = shortest(rowids, [rows[rowid].length * size / total for rowid in rowids], postings, used, limit)
     return KeywordMatches(size, total, frequencies, _term_rows(rowids, rows, terms, postings))
 
 
@@ -197,9 +194,11 @@ def _term_rows(
         those = postings.get(term)
         if those is not None and all(part.whole for part in those):
             columns.append(occurrences(rowids, those))
-        else:
+        elif term and " " not in term:
             word = f" {term} "
             columns.append([row.terms.count(word) for row in matched])
+        else:  # no word at all
+            columns.append([0] * len(matched))
     ids, lengths = [row.id for row in matched], [row.length for row in matched]
     return tuple(map(TermRow, ids, zip(*columns, strict=True), lengths))
 

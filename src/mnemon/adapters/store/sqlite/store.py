@@ -42,6 +42,7 @@ from mnemon.ports.items import FoundItem, ItemQuery, UnembeddedItem
 from mnemon.ports.pipeline import Said
 from mnemon.ports.scrub import Scrub
 from mnemon.ports.store import (
+    NO_FILTERS,
     Arrivals,
     Census,
     DropEntry,
@@ -187,7 +188,7 @@ class SqliteStore:
     def snapshot(self) -> AbstractContextManager[object]:
         return self._connections.reading()
 
-    def cards(self, ids: Iterable[str], filters: Filters = Filters()) -> dict[str, Card]:
+    def cards(self, ids: Iterable[str], filters: Filters = NO_FILTERS) -> dict[str, Card]:
         with self._connections.reading() as db:
             return searching.cards(db, list(ids), filters)
 
