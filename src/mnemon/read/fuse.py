@@ -196,5 +196,5 @@ def _measure(scores: Sequence[float], least: float, weight: float) -> Measure:
     count = max(FEWEST, len(scores))
     missing = count - len(scores)
     mean = (sum(scores) + least * missing) / count
-    spread = math.sqrt((sum([(s - mean) ** 2 for s in scores]) + missing * (least - mean) ** 2) / count)
+    spread = math.sqrt((sum([(off := s - mean) * off for s in scores]) + missing * (least - mean) ** 2) / count)
     return Measure(mean, weight / spread if spread >= 1e-9 else 0.0)

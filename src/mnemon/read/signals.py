@@ -65,8 +65,9 @@ def keyword(
         quiet = [0.0 if term in names else w for term, w in zip(asked, weights, strict=True)]
     scores: dict[str, float] = {}
     for m in found:
-        scores.update(_bm25([row for row in m.rows if row.id not in episodes], weights, average))
-        scores.update(_bm25([row for row in m.rows if row.id in episodes], quiet, average))
+        scores.update(_bm25(m.rows, weights, average))
+        if episodes and quiet is not weights:
+            scores.update(_bm25([row for row in m.rows if row.id in episodes], quiet, average))
     return Signal("keyword", {id: score for id, score in scores.items() if score > 0})
 
 

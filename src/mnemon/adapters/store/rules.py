@@ -74,8 +74,10 @@ def side_by_side(a: Entry, b: Entry) -> bool:
 def steps(id: str, order: Sequence[str], reach: int) -> dict[str, int]:
     """The neighbours of an id in an order, with how many steps after it they stand."""
     place = order.index(id)
-    near = range(max(0, place - reach), min(len(order), place + reach + 1))
-    return {order[i]: i - place for i in near if i != place}
+    first = max(0, place - reach)
+    steps = {other: step for step, other in enumerate(order[first : place + reach + 1], first - place)}
+    del steps[id]
+    return steps
 
 
 def check_version(what: str, id: str, current: int | None, expect: int) -> None:

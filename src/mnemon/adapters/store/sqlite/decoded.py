@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-from mnemon.adapters.store.sqlite.query import Row
 from mnemon.model.entry import Entry
 
 LIMIT = 16384
@@ -19,10 +18,10 @@ class EntryCache:
     def __init__(self) -> None:
         self._entries: dict[str, Entry] = {}
 
-    def known(self, stamps: Iterable[Row]) -> dict[str, Entry]:
-        """Those of the (id, version) pairs that are here."""
+    def known(self, stamps: Mapping[str, tuple[int, int]]) -> dict[str, Entry]:
+        """Those that are here, of ids with their version and row."""
         found = {}
-        for id, version in stamps:
+        for id, (version, _) in stamps.items():
             entry = self._entries.get(id)
             if entry is not None and entry.version == version:
                 found[id] = entry

@@ -52,8 +52,8 @@ def by_arrays(postings: Mapping[str, Sequence[Postings]], weights: Mapping[str, 
         return []
     rows = np.concatenate([rows.rows for rows, _ in held])
     shares = np.concatenate([weight * rows.shares for rows, weight in held])
-    first = rows.min()
-    if rows.max() - first < _DENSE:
+    first = int(rows.min())
+    if int(rows.max()) - first < _DENSE:
         sums = np.bincount(rows - first, shares)
         found = np.flatnonzero(sums > 0)
         scores = sums[found]

@@ -140,42 +140,44 @@ _TRUSTS = {int(trust): trust for trust in Trust}
 
 
 def entry_of(row: tuple[Any, ...]) -> Entry:
-    """An entry from the columns of `sql.ENTRY`, in their order."""
+    """An entry from the columns of `sql.ENTRY`, in their order. Its fields are given by place, since so many names take
+    as long as all the rest; and most of its moments are one."""
     (id, tier, anchor, owner, state, kind, category, source, curator, lifetime, conversation) = row[:11]
     (importance, created_at, updated_at, confirmed_at, valid_at, invalid_at) = row[11:17]
     (superseded_by, version, tags, content, rest_text) = row[17:22]
     rest = json.loads(rest_text)
+    created = moment(created_at)
     return Entry(
-        id=id,
-        scope=scope_of(tier, anchor),
-        content=content,
-        kind=KINDS[kind],
-        lifetime=_LIFETIMES[lifetime],
-        curator=_CURATORS[curator],
-        source=source,
-        importance=importance,
-        origin=_origin(*rest["origin"]),
-        trust=_TRUSTS[rest["trust"]],
-        created_at=moment(created_at),
-        updated_at=moment(updated_at),
-        confirmed_at=moment(confirmed_at),
-        owner=owner,
-        tags=() if tags == "[]" else tuple(json.loads(tags)),
-        conversation=conversation,
-        category=None if category is None else Category(category, *rest["category"]),
-        gate=_gate_of(rest.get("gate")),
-        merged_count=rest["merged_count"],
-        valid_at=moment_or_none(valid_at),
-        invalid_at=moment_or_none(invalid_at),
-        state=STATES[state],
-        transition=_transition_of(rest.get("transition")),
-        superseded_by=superseded_by,
-        derived_from=tuple(rest.get("derived_from", ())),
-        links=tuple([SourceLink(*link) for link in rest["links"]]) if "links" in rest else (),
-        metadata=rest.get("metadata", {}),
-        evidence=tuple([Quote(*quote) for quote in rest["evidence"]]) if "evidence" in rest else (),
-        path=rest.get("path"),
-        version=version,
+        id,
+        scope_of(tier, anchor),
+        content,
+        KINDS[kind],
+        _LIFETIMES[lifetime],
+        _CURATORS[curator],
+        source,
+        importance,
+        _origin(*rest["origin"]),
+        _TRUSTS[rest["trust"]],
+        created,
+        created if updated_at == created_at else moment(updated_at),
+        created if confirmed_at == created_at else moment(confirmed_at),
+        owner,
+        () if tags == "[]" else tuple(json.loads(tags)),
+        conversation,
+        None if category is None else Category(category, *rest["category"]),
+        _gate_of(rest.get("gate")),
+        rest["merged_count"],
+        created if valid_at == created_at else moment_or_none(valid_at),
+        moment_or_none(invalid_at),
+        STATES[state],
+        _transition_of(rest.get("transition")),
+        superseded_by,
+        tuple(rest.get("derived_from", ())),
+        tuple([SourceLink(*link) for link in rest["links"]]) if "links" in rest else (),
+        rest.get("metadata", {}),
+        tuple([Quote(*quote) for quote in rest["evidence"]]) if "evidence" in rest else (),
+        rest.get("path"),
+        version,
     )
 
 

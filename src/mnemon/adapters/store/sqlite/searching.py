@@ -277,17 +277,12 @@ def model_number(db: apsw.Connection, model: EmbeddingModel) -> int | None:
 # By id
 
 
-def stamps(db: apsw.Connection, ids: Iterable[str]) -> dict[str, int]:
-    """The versions of those that are there."""
-    return {id: version for id, (version, _) in _stamped(db, ids).items()}
-
-
 def numbers(db: apsw.Connection, ids: Iterable[str]) -> dict[str, int]:
     """The rows of those that are there."""
-    return {id: number for id, (_, number) in _stamped(db, ids).items()}
+    return {id: number for id, (_, number) in stamps(db, ids).items()}
 
 
-def _stamped(db: apsw.Connection, ids: Iterable[str]) -> dict[str, tuple[int, int]]:
+def stamps(db: apsw.Connection, ids: Iterable[str]) -> dict[str, tuple[int, int]]:
     """Version and row of those that are there. Whoever asks has mostly asked for their cards before."""
     asked, answers = list(ids), known(db).of("stamps")
     unknown = [id for id in asked if id not in answers]

@@ -199,9 +199,10 @@ class SqliteStore:
     def entries(self, ids: Iterable[str]) -> dict[str, Entry]:
         asked = list(ids)
         with self._connections.reading() as db:
-            found = self._decoded.known(searching.stamps(db, asked).items())
-            unknown = searching.numbers(db, [id for id in asked if id not in found])
-            rows = all_rows(db, sql.ENTRIES, (json_list(unknown.values()),)) if unknown else []
+            stamps = searching.stamps(db, asked)
+            found = self._decoded.known(stamps)
+            unknown = [number for id, (_, number) in stamps.items() if id not in found]
+            rows = all_rows(db, sql.ENTRIES, (json_list(unknown),)) if unknown else []
         fresh = {row[0]: entry_of(row) for row in rows}
         self._decoded.learn(fresh.values())
         return _by_request(asked, found | fresh)
