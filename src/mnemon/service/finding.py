@@ -87,7 +87,7 @@ def find(room: Room, asked: Asked) -> Found:
         named = named_sources(asked.query, {card.source for card in cards})
         found.signals.append(signals.speaker(cards, named, is_about_oneself(asked.query)))
     sought = wanted_answer(asked.query) if "answer" in wanted else None
-    texts = _texts(asked, found) if stretch is not None or sought is not None else {}
+    texts = _texts(found) if stretch is not None or sought is not None else {}
     if "time" in wanted:
         found.signals.append(signals.time(cards, stretch, texts))
     if "answer" in wanted:
@@ -174,7 +174,7 @@ def _by_context(room: Room, asked: Asked, found: Found) -> None:
     found.signals.append(surroundings.context(strong, beside, found.cards))
 
 
-def _texts(asked: Asked, found: Found) -> dict[str, str]:
+def _texts(found: Found) -> dict[str, str]:
     texts = {id: entry.content for id, entry in found.past.items()}
     for store, unread in at_home(found, [id for id in found.cards if id not in texts]):
         texts |= store.texts(unread)
@@ -203,11 +203,15 @@ def _admit(room: Room, asked: Asked, found: Found, store: Store, ids: Iterable[s
     if asked.as_of is not None:
         _admit_entries(room, asked, found, store.entries(wanted))
         return
-    for id, card in store.cards(wanted, asked.filters).items():
-        since = card.valid_at
-        holds = card.invalid_at is None and (since is None or since <= now)  # as nearly all do
-        if card.chars and (holds or card.holds_at(now) or card.retired):
-            cards[id] = card
+    cards |= {
+        id: card
+        for id, card in store.cards(wanted, asked.filters).items()
+        if card.chars and ((card.invalid_at is None and (card.valid_at or 0) <= now) or _answers(card, now))
+    }
+
+
+def _answers(card: Card, now: int) -> bool:
+    return card.holds_at(now) or card.retired
 
 
 def _admit_entries(room: Room, asked: Asked, found: Found, entries: Mapping[str, Entry]) -> None:

@@ -139,11 +139,13 @@ class Lists:
 @dataclass(frozen=True, slots=True)
 class Images:
     """The vectors as seen along the axes in which they differ most: the most telling of these in columns, for all
-    are compared by them, the others in rows, for those that are ahead then."""
+    are compared by them; the others in rows, for those that are ahead then, each number a byte that counts so many
+    `steps` of its axis."""
 
     axes: Floats
     columns: Floats
-    rows: Floats
+    rows: _Bytes
+    steps: Floats
     lists: Lists | None = None
 
     @property
@@ -165,7 +167,7 @@ class Images:
             return ahead if rows is None else rows[ahead]
         ahead = leading(scores, max(_AHEAD * count, len(scores) // _PART))
         rows = ahead if rows is None else rows[ahead]
-        found: Ints = rows[leading(scores[ahead] + along(self.rows, image[half:], rows), count)]
+        found: Ints = rows[leading(scores[ahead] + along(self.rows, image[half:] * self.steps, rows), count)]
         return found
 
 
@@ -254,7 +256,7 @@ def packed(seqs: Ints, entries: Ints, matrix: Floats) -> Packed:
 
 def joined(parts: list[Packed]) -> Packed:
     """All rows that are still there."""
-    kept = [part.only(part.alive) for part in parts]
+    kept = [part if part.alive.all() else part.only(part.alive) for part in parts]
     return Packed(
         np.concatenate([part.seqs for part in kept]),
         np.concatenate([part.entries for part in kept]),
@@ -279,16 +281,20 @@ def imaged(rows: Packed, sizes: Sizes) -> Packed:
     axes = np.ascontiguousarray(axes[:, : -_WIDTH - 1 : -1], dtype=np.float32)
     half = axes.shape[1] if total <= sizes.broad else min(_HALF, axes.shape[1])
     columns = np.empty((half, total), dtype=np.float32)
-    others = np.empty((total, axes.shape[1] - half), dtype=np.float32)
+    others = np.empty((total, axes.shape[1] - half), dtype=np.int8)
+    steps = np.maximum(np.abs(sample @ axes[:, half:]).max(axis=0) / 120, np.float32(1e-9))
     for at in range(0, total, _SAMPLE):
         image = rows.floats(slice(at, at + _SAMPLE)) @ axes
-        columns[:, at : at + _SAMPLE], others[at : at + _SAMPLE] = image[:, :half].T, image[:, half:]
+        columns[:, at : at + _SAMPLE] = image[:, :half].T
+        others[at : at + _SAMPLE] = np.clip(np.rint(image[:, half:] / steps), -127, 127)
     if total < sizes.lists:
-        return replace(rows, images=Images(axes, columns, others))
+        return replace(rows, images=Images(axes, columns, others, steps))
     cells, middles = _clustered(rows, dice)
     order = np.argsort(cells, kind="stable")
     starts = np.searchsorted(cells[order], np.arange(middles.shape[1] + 1)).astype(np.int64)
-    return replace(rows.only(order), images=Images(axes, columns[:, order], others[order], Lists(middles, starts)))
+    return replace(
+        rows.only(order), images=Images(axes, columns[:, order], others[order], steps, Lists(middles, starts))
+    )
 
 
 def _clustered(rows: Packed, dice: np.random.Generator) -> tuple[Ints, Floats]:

@@ -297,15 +297,18 @@ class VectorCache:
         return [shelf for shelf, stamp in told if shelf is not None and (shelf.removals, shelf.last) == stamp]
 
     def _loaded(self, db: apsw.Connection, where: Where, last: int) -> Shelf:
-        """A large room is packed piece by piece: all of it as it is may not fit."""
+        """A large room is packed piece by piece: all of it as it is may not fit. One with images is put in rows at
+        once."""
         if where.size > self._sizes.large and self._packs:
             found = self._packs_of(db, where)
             return replace(found, last=last).pack(self._sizes, spare=True)
-        rows = _none(where.dimensions)
-        for piece in self._pieces(db, where):
+        pieces, rows = list(self._pieces(db, where)), _none(where.dimensions)
+        if self._packs and sum(len(seqs) for seqs, _, _ in pieces) > self._sizes.small:
+            whole = joined([ordered(*piece) for piece in pieces])
+            return Shelf(where.removals, last, rows, imaged(whole, self._sizes))
+        for piece in pieces:
             rows = rows.plus(*piece)
-        shelf = Shelf(where.removals, last, rows)
-        return shelf.tidy(self._sizes) if self._packs else shelf
+        return Shelf(where.removals, last, rows)
 
     def _caught_up(self, db: apsw.Connection, shelf: Shelf, where: Where, last: int) -> Shelf:
         if shelf.removals == where.removals and shelf.last < last:
