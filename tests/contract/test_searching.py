@@ -264,7 +264,7 @@ def test_an_entry_moves_with_its_state(store: Store) -> None:
     near = unit(1, 0, 0, 0)
     assert store.nearest(OPEN, MODEL, near, 1)[0].id == e.id
     commit(store, move(e, State.FORGOTTEN))
-    assert store.keyword(OPEN, ["cat"], 5) == KeywordMatches(1, 1, (0,), ())
+    assert store.keyword(OPEN, ["cat"], 5) == KeywordMatches(1, 1, (0,))
     assert [n.id for n in store.nearest(past, MODEL, near, 5)] == [e.id]
     assert e.id not in {n.id for n in store.nearest(OPEN, MODEL, near, 5)}
     commit(store, move(stored(store, e), State.ACTIVE))
@@ -387,8 +387,8 @@ def test_unembedded_leaves_history_out(store: Store) -> None:
 def test_an_empty_question_answers_sizes(store: Store) -> None:
     """R2: no terms, no rows; the collection's size is still known."""
     commit(store, put(entry("cat dog")))
-    assert store.keyword(OPEN, [], 9) == KeywordMatches(1, 2, (), ())
-    assert store.keyword(Selection(()), ["cat"], 9) == KeywordMatches(0, 0, (0,), ())
+    assert store.keyword(OPEN, [], 9) == KeywordMatches(1, 2, ())
+    assert store.keyword(Selection(()), ["cat"], 9) == KeywordMatches(0, 0, (0,))
 
 
 def test_neighbours_come_by_the_order_of_writing(store: Store) -> None:

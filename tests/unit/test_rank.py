@@ -16,7 +16,7 @@ from mnemon.model.card import Card, Use, card_of
 from mnemon.model.entry import Document, Entry, Scope, SourceLink
 from mnemon.model.moments import micros
 from mnemon.model.values import Kind
-from mnemon.ports.store import KeywordMatches, Neighbour, TermRow
+from mnemon.ports.store import KeywordMatches, Neighbour
 from mnemon.read.asking import wanted_answer
 from mnemon.read.fuse import Fusion, Matches, fuse, strengths
 from mnemon.read.rank import Ranked, Ranking, drop_repeats, provenance
@@ -102,16 +102,15 @@ def test_fusion_agrees_with_a_single_signal() -> None:
 
 def test_stores_are_scored_as_one_collection() -> None:
     """R3: an entry of a small store is not penalised for the size of its store."""
-    small = KeywordMatches(1, 4, (1,), (TermRow("a", (1,), 4),))
-    large = KeywordMatches(1000, 4000, (1,), (TermRow("b", (1,), 4),))
+    small = KeywordMatches(1, 4, (1,), ["a"], [4], [[1]])
+    large = KeywordMatches(1000, 4000, (1,), ["b"], [4], [[1]])
     scores = keyword([small, large]).scores
     assert scores["a"] == pytest.approx(scores["b"])
 
 
 def test_bm25_prefers_the_rarer_word() -> None:
     """R1: a rare word weighs more than a common one."""
-    rows = (TermRow("rare", (1, 0), 5), TermRow("common", (0, 1), 5))
-    scores = keyword([KeywordMatches(100, 500, (1, 60), rows)]).scores
+    scores = keyword([KeywordMatches(100, 500, (1, 60), ["rare", "common"], [5, 5], [[1, 0], [0, 1]])]).scores
     assert scores["rare"] > scores["common"] > 0
 
 
@@ -245,15 +244,15 @@ def episode(id: str, content: str = "Yes, last Tuesday!", *, source: str = "Tom"
 
 def test_a_name_in_an_episode_does_not_count_as_a_word() -> None:
     """R1: in what was said, a speaker's name addresses somebody; in a fact, it says whom the fact is about."""
-    rows = (TermRow("said", (1, 0), 5), TermRow("fact", (1, 0), 5), TermRow("topic", (0, 1), 5))
-    found = keyword([KeywordMatches(100, 500, (3, 3), rows)], ("ada", "rome"), {"ada"}, {"said", "topic"})
+    matches = KeywordMatches(100, 500, (3, 3), ["said", "fact", "topic"], [5, 5, 5], [[1, 1, 0], [0, 0, 1]])
+    found = keyword([matches], ("ada", "rome"), {"ada"}, {"said", "topic"})
     assert set(found.scores) == {"fact", "topic"}
 
 
 def test_a_question_that_is_only_a_name_is_searched_as_it_is() -> None:
     """R1: if nothing else was asked, the name is the word."""
-    rows = (TermRow("said", (1,), 5),)
-    assert keyword([KeywordMatches(100, 500, (3,), rows)], ("ada",), {"ada"}, {"said"}).scores["said"] > 0
+    matches = KeywordMatches(100, 500, (3,), ["said"], [5], [[1]])
+    assert keyword([matches], ("ada",), {"ada"}, {"said"}).scores["said"] > 0
 
 
 def test_the_speaker_who_is_named() -> None:

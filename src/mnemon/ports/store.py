@@ -349,12 +349,20 @@ class TermRow(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class KeywordMatches:
-    """Raw counts for scoring: collection size, total terms, document frequency by term, and the best rows."""
+    """Raw counts for scoring: collection size, total terms, document frequency by term; and of the best entries their
+    ids, their lengths, and for each term how often it is in each of them."""
 
     size: int
     total_terms: int
     frequencies: tuple[int, ...]
-    rows: tuple[TermRow, ...]
+    ids: Sequence[str] = ()
+    lengths: Sequence[int] = ()
+    counts: Sequence[Sequence[int]] = ()
+
+    @property
+    def rows(self) -> tuple[TermRow, ...]:
+        """The same, entry by entry."""
+        return tuple(map(TermRow, self.ids, zip(*self.counts, strict=True), self.lengths))
 
 
 class Neighbour(NamedTuple):

@@ -12,7 +12,7 @@ from mnemon.model.frozen import dataclass
 from mnemon.model.moments import moment
 from mnemon.model.text import terms
 from mnemon.model.values import Kind
-from mnemon.ports.store import KeywordMatches, Neighbour, TermRow
+from mnemon.ports.store import KeywordMatches, Neighbour
 from mnemon.read.asking import USER
 from mnemon.read.times import Span
 
@@ -65,20 +65,20 @@ def keyword(
         quiet = [0.0 if term in names else w for term, w in zip(asked, weights, strict=True)]
     scores: dict[str, float] = {}
     for m in found:
-        scores.update(_bm25(m.rows, weights, average))
+        scores.update(_bm25(m, weights, average))
         if episodes and quiet is not weights:
-            scores.update(_bm25([row for row in m.rows if row.id in episodes], quiet, average))
+            scores.update((id, score) for id, score in _bm25(m, quiet, average) if id in episodes)
     return Signal("keyword", {id: score for id, score in scores.items() if score > 0})
 
 
-def _bm25(rows: Sequence[TermRow], weights: Sequence[float], average: float) -> Iterable[tuple[str, float]]:
+def _bm25(m: KeywordMatches, weights: Sequence[float], average: float) -> Iterable[tuple[str, float]]:
     base, slope = K1 * (1 - B), K1 * B / average
-    norms = [base + slope * row.length for row in rows]
-    scores = [0.0] * len(rows)
-    for counts, weight in zip(zip(*[row.counts for row in rows], strict=True), weights, strict=bool(rows)):
+    norms = [base + slope * length for length in m.lengths]
+    scores = [0.0] * len(norms)
+    for counts, weight in zip(m.counts, weights, strict=bool(norms)):
         most = weight * (K1 + 1)
         scores = [s + most * n / (n + norm) if n else s for s, n, norm in zip(scores, counts, norms, strict=True)]
-    return zip([row.id for row in rows], scores, strict=True)
+    return zip(m.ids, scores, strict=True)
 
 
 def vector(neighbours: Sequence[Neighbour], floor: float, limit: int | None = None) -> Signal:

@@ -113,7 +113,7 @@ def _by_keyword(room: Room, asked: Asked, found: Found) -> frozenset[str]:
     limit = _bring(room, asked)
     matches = [store.keyword(selection, asked.terms, limit) for store, selection in asked.places]
     for (store, _), match in zip(asked.places, matches, strict=True):
-        _admit(room, asked, found, store, [row.id for row in match.rows])
+        _admit(room, asked, found, store, match.ids)
     found.places = [place for place, match in zip(asked.places, matches, strict=True) if match.size]
     named = named_sources(asked.query, {card.source for card in found.cards.values()})
     names = frozenset(term for source in named for term in terms_of(source))

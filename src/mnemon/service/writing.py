@@ -373,5 +373,5 @@ def _wider(store: Store, draft: Draft, near: Sequence[Near]) -> list[Near]:
     # A statement with another value shares its beginning, and may share less of the rest than many others do.
     matches = [store.keyword(selection, sought, NEIGHBOURS) for sought in dict.fromkeys((asked, asked[:BEGINNING]))]
     known = {n.entry.id for n in near}
-    more = store.entries(dict.fromkeys(row.id for match in matches for row in match.rows if row.id not in known))
+    more = store.entries(dict.fromkeys(id for match in matches for id in match.ids if id not in known))
     return [*near, *(Near(entry, None) for entry in more.values())]

@@ -59,7 +59,6 @@ from mnemon.ports.store import (
     SaveWorkspace,
     Selection,
     Share,
-    TermRow,
     Transaction,
     Unembedded,
     Vicinity,
@@ -311,8 +310,10 @@ class MemoryStore(BackgroundReads, GrantReads):
         admitted = [e.id for e in reversed(rows) if selection.filters.admits(e)]
         strength = {id: sum(w * rules.saturated(counts[id][t]) for t, w in used.items()) for id in admitted}
         some = sorted((id for id in admitted if strength[id]), key=lambda id: -strength[id])[:limit]
-        found = [TermRow(id, tuple(counts[id][t] for t in terms), len(state.terms[id])) for id in some]
-        return KeywordMatches(len(rows), total, frequencies, tuple(found))
+        if not some:
+            return KeywordMatches(len(rows), total, frequencies)
+        lengths, columns = [len(state.terms[id]) for id in some], [[counts[id][t] for id in some] for t in terms]
+        return KeywordMatches(len(rows), total, frequencies, some, lengths, columns)
 
     def nearest(
         self, selection: Selection, model: EmbeddingModel, vector: Vector, limit: int, *, exact: bool = False

@@ -32,7 +32,7 @@ from mnemon.model.arrays import np
 from mnemon.model.card import Card
 from mnemon.model.entry import Entry
 from mnemon.ports.embedder import EmbeddingModel, Vector
-from mnemon.ports.store import Filters, KeywordMatches, Neighbour, Selection, TermRow, Unembedded
+from mnemon.ports.store import Filters, KeywordMatches, Neighbour, Selection, Unembedded
 
 _SHORT = 1000  # characters of index terms that are worth keeping in memory
 _NEWER_THAN_ALL = (2**63 - 1, 2**63 - 1)
@@ -136,14 +136,16 @@ def keyword(db: apsw.Connection, selection: Selection, terms: Sequence[str], lim
     worth = set(rules.rarest(terms, frequencies))
     used = {term: weight for term, weight in zip(terms, weights, strict=True) if term in worth}
     if not used:
-        return KeywordMatches(size, total, frequencies, ())
+        return KeywordMatches(size, total, frequencies)
     postings = _postings(db, rooms, used)
     if selection.filters:
         rowids = _filtered(db, rooms, list(used), selection, limit)
     else:
         rowids = best(postings, used, limit)
-    rows = _matched(db, rowids)
-    return KeywordMatches(size, total, frequencies, _term_rows(rowids, rows, terms, postings))
+    known_rows = _matched(db, rowids)
+    rows = [known_rows[rowid] for rowid in rowids]
+    ids, lengths = [row.id for row in rows], [row.length for row in rows]
+    return KeywordMatches(size, total, frequencies, ids, lengths, _counts(rowids, rows, terms, postings))
 
 
 def _frequencies(db: apsw.Connection, rooms: Sequence[Room], terms: Sequence[str]) -> tuple[int, ...]:
@@ -181,14 +183,14 @@ def _filtered(
     return [rowid for (rowid,) in all_rows(db, sql.MATCHES_FILTERED, bindings | filter_bindings(selection.filters))]
 
 
-def _term_rows(
+def _counts(
     rowids: Sequence[int],
-    rows: Mapping[int, _Matched],
+    rows: Sequence[_Matched],
     terms: Sequence[str],
     postings: Mapping[str, Sequence[Postings]],
-) -> tuple[TermRow, ...]:
-    """What is counted already is taken from there; words that were too common to look for are counted in the text."""
-    matched = [rows[rowid] for rowid in rowids]
+) -> list[list[int]]:
+    """For each term, how often it is in each row. What is counted already is taken from there; words that were too
+    common to look for are counted in the text."""
     columns = []
     for term in terms:
         those = postings.get(term)
@@ -196,11 +198,10 @@ def _term_rows(
             columns.append(occurrences(rowids, those))
         elif term and " " not in term:
             word = f" {term} "
-            columns.append([row.terms.count(word) for row in matched])
+            columns.append([row.terms.count(word) for row in rows])
         else:  # no word at all
-            columns.append([0] * len(matched))
-    ids, lengths = [row.id for row in matched], [row.length for row in matched]
-    return tuple(map(TermRow, ids, zip(*columns, strict=True), lengths))
+            columns.append([0] * len(rows))
+    return columns
 
 
 # By place
