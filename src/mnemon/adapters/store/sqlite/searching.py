@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -249,15 +250,16 @@ def nearest(
     if model_id is None or limit < 1:
         return []
     query = np.asarray(vector, dtype=np.float32)
-    query = query / (np.linalg.norm(query) or 1.0)
+    query = query / (math.sqrt(query @ query) or 1.0)
     best: list[tuple[float, int]] = []
     for room in rooms_of(db, selection):
         where = Where(room.id, model_id, model.dimensions, room.removals, room.size)
         admitted = _admitted(db, room.id, selection) if selection.filters else None
         best += cache.nearest(db, where, query, limit, admitted, exact=exact)
-    best.sort(reverse=True)
-    rows = _matched(db, [rowid for _, rowid in best[:limit]])
-    return [Neighbour(rows[rowid].id, cosine) for cosine, rowid in best[:limit]]
+    nearest = sorted(best, reverse=True)[:limit]
+    rowids = [rowid for _, rowid in nearest]
+    rows = _matched(db, rowids)
+    return list(map(Neighbour, [rows[rowid].id for rowid in rowids], [cosine for cosine, _ in nearest]))
 
 
 def _admitted(db: apsw.Connection, room: int, selection: Selection) -> Ints:
