@@ -303,3 +303,18 @@ def test_a_vector_is_raw_little_endian_float32(tmp_path: Path) -> None:
     assert isinstance(blob, bytes)
     assert len(blob) == 1536
     assert blob == given.astype("<f4").tobytes()
+
+
+def test_a_room_that_is_said_to_be_smaller_than_it_is_is_searched_whole(tmp_path: Path) -> None:
+    """T17: counts are derived; one that is wrong until the store is repaired hides nothing."""
+    rows = likeness(600)
+    store = filled(tmp_path / "store", AS_THEY_ARE, rows)
+    exact = asked(store, rows[5], exact=True)
+    with store._connections.writing() as db:
+        db.execute("UPDATE partitions SET size = 350")
+    for _ in range(3):
+        assert asked(store, rows[5]) == exact
+    (shelf,) = store._cache._shelves.values()
+    assert shelf.packed is not None
+    assert len(shelf.packed.seqs) == 600
+    store.close()

@@ -150,6 +150,20 @@ def _load(found: list[Row], dimensions: int) -> tuple[Ints, Ints, Floats]:
     return seqs, entries, normal([row[2] for row in found], dimensions)
 
 
+def _in_rows(pieces: Iterator[tuple[Ints, Ints, Floats]], where: Where) -> Packed:
+    """All pieces in one place that is large enough for a vector of each entry, so that no two of them are held beside
+    it: memory that is given back in pieces stays with the process."""
+    numbers, matrix = np.empty((2, where.size), dtype=np.int64), np.empty((where.size, where.dimensions), np.float32)
+    at = 0
+    for seqs, entries, rows in pieces:
+        end = at + len(seqs)
+        if end > len(matrix):  # the count is derived, and may be wrong until the store is repaired
+            numbers, matrix = np.hstack([numbers[:, :at], [seqs, entries]]), np.vstack([matrix[:at], rows])
+        numbers[0, at:end], numbers[1, at:end], matrix[at:end] = seqs, entries, rows
+        at = end
+    return ordered(numbers[0, :at], numbers[1, :at], matrix[:at])
+
+
 class Statements(NamedTuple):
     """The questions to one table of vectors: its last seq, all seqs, rows after a seq, rows by seq; and whether there
     are packs of it."""
@@ -302,11 +316,11 @@ class VectorCache:
         if where.size > self._sizes.large and self._packs:
             found = self._packs_of(db, where)
             return replace(found, last=last).pack(self._sizes, spare=True)
-        pieces, rows = list(self._pieces(db, where)), _none(where.dimensions)
-        if self._packs and sum(len(seqs) for seqs, _, _ in pieces) > self._sizes.small:
-            whole = joined([ordered(*piece) for piece in pieces])
+        rows = _none(where.dimensions)
+        if where.size > self._sizes.small and self._packs:
+            whole = _in_rows(self._pieces(db, where), where)
             return Shelf(where.removals, last, rows, imaged(whole, self._sizes))
-        for piece in pieces:
+        for piece in self._pieces(db, where):
             rows = rows.plus(*piece)
         return Shelf(where.removals, last, rows)
 
