@@ -9,8 +9,9 @@ memory can be compared. A loader hands entries with vectors to the store itself 
 transaction); reads, contexts and the measured puts go through the public API. The embedder is free: vectors from a
 seeded table, so that only a store's own work is counted; the default embedder is measured apart. What is measured
 comes after the first read and as many others as are measured then, in every store alike; what the first one costs is
-told apart. Of a thousand scopes, each that is measured is asked for the first time. All of it is done in several
-rounds, each a process on a copy of the store; each figure is the median of its calmest round, for every store alike.
+told apart. Of a thousand scopes, each that is measured is asked for the first time. All stores are measured in turn, in
+several rounds, each a process on a copy of the store; each figure is the median of its calmest round, for every store
+alike.
 
 `--peers` is the interpreter of an environment with `requirements-peers.txt`: the same texts, questions and vectors go
 through each store of `bench/speed_peers.py`, which has `--bound` seconds of CPU to be filled and as many to answer.
@@ -178,20 +179,30 @@ def _json(command: Sequence[str], bound: int | None = None) -> Any:
     return json.loads(done.stdout.strip().splitlines()[-1])
 
 
-def ours(place: Path, entries: int, scopes: int, reads: int, rounds: int) -> Row:
-    folder = place / f"mnemon-{entries}-{scopes}"
-    told = [sys.executable, "-m", "bench.speed", "--reads", str(reads), "--folder"]
-    if not (folder / "filled.json").exists():
-        shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
-        _json([*told, str(folder), "--step", "fill", "--sizes", str(entries), "--scopes", str(scopes)])
-    found = []
-    for _ in range(rounds):
-        with tempfile.TemporaryDirectory(dir=place) as copy:  # what is measured is written to, what is kept is not
-            shutil.copytree(folder, copy, dirs_exist_ok=True)
-            found.append(_json([*told, copy, "--step", "measure"]))
-    row = calmest(found)
-    return row | {"recall": _json([*told, str(folder), "--step", "recall"])} if scopes == 1 else row
+class Ours:
+    """Our store of one size: filled once, and measured on a copy, since what is measured is written to."""
+
+    def __init__(self, place: Path, entries: int, scopes: int, reads: int) -> None:
+        self._place, self._folder = place, place / f"mnemon-{entries}-{scopes}"
+        self._size = ["--sizes", str(entries), "--scopes", str(scopes)]
+        self._told = [sys.executable, "-m", "bench.speed", "--reads", str(reads), "--folder"]
+        self._alone = scopes == 1
+        self._rounds: list[Row] = []
+
+    def fill(self) -> None:
+        if not (self._folder / "filled.json").exists():
+            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder.mkdir(parents=True)
+            _json([*self._told, str(self._folder), "--step", "fill", *self._size])
+
+    def measure(self) -> None:
+        with tempfile.TemporaryDirectory(dir=self._place) as copy:
+            shutil.copytree(self._folder, copy, dirs_exist_ok=True)
+            self._rounds.append(told(_json([*self._told, copy, "--step", "measure"])))
+
+    def row(self) -> Row:
+        row = calmest(self._rounds)
+        return row | {"recall": _json([*self._told, str(self._folder), "--step", "recall"])} if self._alone else row
 
 
 def calmest(rounds: Sequence[Row]) -> Row:
@@ -208,37 +219,53 @@ def _median(spread: dict[str, float]) -> float:
     return spread["p50"]
 
 
-def beside(place: Path, python: str, name: str, entries: int, options: argparse.Namespace) -> Row:
-    """A store beside ours; where there is no measurement, why not."""
-    folder = place / f"{SAME_STORE.get(name, name)}-{entries}"
-    told = [python, "-m", "bench.speed_peers", name, str(folder), str(entries), str(options.reads)]
-    row: Row = {"name": name, "entries": entries}
-    try:
-        if not (folder / "filled.json").exists():
-            shutil.rmtree(folder, ignore_errors=True)
-            folder.mkdir(parents=True)
-            filling = _json([*told, "fill"], options.bound)
+class Beside:
+    """A store beside ours, of one size; where there is no measurement, why not."""
+
+    def __init__(self, place: Path, python: str, name: str, entries: int, options: argparse.Namespace) -> None:
+        self._place, self._folder = place, place / f"{SAME_STORE.get(name, name)}-{entries}"
+        self._told = [python, "-m", "bench.speed_peers", name]
+        self._size = [str(entries), str(options.reads)]
+        self._bound: int = options.bound
+        self._row: Row = {"name": name, "entries": entries}
+        self._rounds: list[Row] = []
+
+    def fill(self) -> None:
+        if not (self._folder / "filled.json").exists():
+            shutil.rmtree(self._folder, ignore_errors=True)
+            self._folder.mkdir(parents=True)
+            filling = self._do(self._folder, "fill")
             if "missing" in filling:
-                return {**row, **filling}
-            (folder / "filled.json").write_text(json.dumps(filling))
-        filling = json.loads((folder / "filled.json").read_text())
-        found = []
-        for _ in range(options.rounds):
-            with tempfile.TemporaryDirectory(dir=place) as copy:
-                shutil.copytree(folder, copy, dirs_exist_ok=True)
-                told[4] = copy
-                found.append(_json([*told, "ask"], options.bound))
-        return {**row, **filling, **calmest(found)}
-    except subprocess.TimeoutExpired as slow:
-        return row | {"missing": f"{_step(slow.cmd)} not done within {10 * options.bound} s"}
-    except subprocess.CalledProcessError as failed:
-        if -failed.returncode in (signal.SIGKILL, signal.SIGXCPU):
-            return row | {"missing": f"{_step(failed.cmd)} not done within {options.bound} s of CPU"}
-        return row | {"missing": f"{_step(failed.cmd)} failed here with status {failed.returncode}"}
+                self._row |= filling
+                return
+            (self._folder / "filled.json").write_text(json.dumps(filling))
+        self._row |= json.loads((self._folder / "filled.json").read_text())
 
+    def measure(self) -> None:
+        if "missing" in self._row:
+            return
+        with tempfile.TemporaryDirectory(dir=self._place) as copy:
+            shutil.copytree(self._folder, copy, dirs_exist_ok=True)
+            found = told(self._do(Path(copy), "ask"))
+        if "missing" in found:
+            self._row |= found
+        else:
+            self._rounds.append(found)
 
-def _step(command: Sequence[str]) -> str:
-    return "filling" if command[-1] == "fill" else "asking"
+    def row(self) -> Row:
+        return self._row if "missing" in self._row else self._row | calmest(self._rounds)
+
+    def _do(self, folder: Path, step: str) -> Row:
+        doing = "filling" if step == "fill" else "asking"
+        try:
+            found: Row = _json([*self._told, str(folder), *self._size, step], self._bound)
+        except subprocess.TimeoutExpired:
+            return {"missing": f"{doing} not done within {10 * self._bound} s"}
+        except subprocess.CalledProcessError as failed:
+            if -failed.returncode in (signal.SIGKILL, signal.SIGXCPU):
+                return {"missing": f"{doing} not done within {self._bound} s of CPU"}
+            return {"missing": f"{doing} failed here with status {failed.returncode}"}
+        return found
 
 
 def told(row: Any) -> Any:
@@ -259,21 +286,26 @@ def step(options: argparse.Namespace) -> object:
 
 
 def run(place: Path, options: argparse.Namespace) -> tuple[list[Row], list[Row], Row | None]:
-    """All of it, the longest last; each row is told as it comes."""
+    """All of it: every store is filled, and then all are measured in turn, round after round, so that a busy time of
+    the machine hits none of them alone. Each round is told as it comes."""
     sizes = [int(size) for size in options.sizes.split(",")]
     python = str(Path(options.peers).absolute()) if options.peers else ""
     compared = [size for size in sizes if size >= 10_000] or sizes
-    rows = [told(ours(place, entries, 1, options.reads, options.rounds)) for entries in sizes]
+    ours = [Ours(place, entries, 1, options.reads) for entries in sizes]
+    ours += [Ours(place, MILLION, scopes, options.reads) for scopes in (1, 1000) if options.million]
     names = options.only.split(",") if python else ()
-    others = [told(beside(place, python, name, entries, options)) for name in names for entries in compared]
+    others = [Beside(place, python, name, entries, options) for name in names for entries in compared]
+    stores: list[Ours | Beside] = [*ours, *others]
+    for store in stores:
+        store.fill()
+    for _ in range(options.rounds):
+        for store in stores:
+            store.measure()
     folder = place / "model-10000"
     folder.mkdir(exist_ok=True)
     command = [sys.executable, "-m", "bench.speed", "--step", "model", "--sizes", "10000", "--folder", str(folder)]
     model: Row | None = told(_json([*command, "--reads", str(options.reads)]))
-    rows += [
-        told(ours(place, MILLION, scopes, options.reads, options.rounds)) for scopes in (1, 1000) if options.million
-    ]
-    return rows, others, model
+    return [store.row() for store in ours], [store.row() for store in others], model
 
 
 def conditions(before: float) -> str:
