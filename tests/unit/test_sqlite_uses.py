@@ -119,6 +119,22 @@ def test_what_is_gone_is_not_counted(tmp_path: Path, store: SqliteStore) -> None
     assert written(tmp_path / "store") == {b.id: 1}
 
 
+def test_what_went_before_many_were_written_is_not_counted(
+    tmp_path: Path, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """M3: while memory is as it was, what is counted need not be looked for; once it has changed, it is."""
+    monkeypatch.setattr(uses, "MANY", 2)
+    a, b, c = entry("a"), entry("b"), entry("c")
+    commit(store, put(a), put(b), put(c))
+    store.touch([b.id, c.id], NOW)
+    store.touch([a.id], NOW)
+    other = open_store(tmp_path / "store")
+    commit(other, DropEntry(a.id, 1, "gone"))
+    other.close()
+    store.touch([b.id], NOW)
+    assert written(tmp_path / "store") == {b.id: 2, c.id: 1}
+
+
 def test_a_locked_file_makes_nobody_wait_or_fail(tmp_path: Path, store: SqliteStore) -> None:
     """D1: reading goes on while somebody else writes there, and the counts wait on."""
     many = [entry(f"e{n}") for n in range(uses.MANY)]

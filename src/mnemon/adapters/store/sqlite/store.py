@@ -14,11 +14,13 @@ from mnemon.adapters.store import rules
 from mnemon.adapters.store.sqlite import applying, records, scrub_sql, searching, sql
 from mnemon.adapters.store.sqlite.connection import Connections
 from mnemon.adapters.store.sqlite.decoded import EntryCache
+from mnemon.adapters.store.sqlite.known import known as known_of
 from mnemon.adapters.store.sqlite.opening import Migration, Opening, Role, migrations, open_files
 from mnemon.adapters.store.sqlite.packed import USUAL, Sizes
 from mnemon.adapters.store.sqlite.query import all_rows, one_row
 from mnemon.adapters.store.sqlite.rows import anchor_text, entry_of, entry_of_snapshot, event_of, json_list, scope_of
 from mnemon.adapters.store.sqlite.sketches import Sketches
+from mnemon.adapters.store.sqlite.uses import View
 from mnemon.adapters.store.sqlite.vectors import OF_ITEMS, VectorCache
 from mnemon.model.amendment import Amendment, AmendmentState
 from mnemon.model.answer import Answer
@@ -166,18 +168,18 @@ class SqliteStore:
 
     def touch(self, ids: Sequence[str], at: datetime) -> Mapping[str, Access]:
         with self._connections.reading() as db:
-            present = searching.stamps(db, ids)
-        with self._connections.counting() as counts:
-            found, due = self._connections.uses.add(counts, present, micros(at))
-        if due:
-            self._write_uses()
+            present, view = searching.stamps(db, ids), (id(db), known_of(db).state)
+            with self._connections.counting() as counts:
+                found, due = self._connections.uses.add(counts, present, micros(at), view)
+            if due:
+                self._write_uses(view=view)
         return _by_request(ids, {id: Access(use.reads, at) for id, use in found.items()})
 
-    def _write_uses(self, patience: float = 0.0) -> None:
+    def _write_uses(self, patience: float = 0.0, view: View | None = None) -> None:
         """Write the reads that wait, if that can be done at once; else they wait on."""
         if self._connections.uses:
             with suppress(StoreError), self._connections.hurried(patience) as counts:
-                self._connections.uses.write(counts, self._present)
+                self._connections.uses.write(counts, self._present, view)
 
     def _present(self, ids: Sequence[str]) -> Collection[str]:
         with self._connections.reading() as db:

@@ -11,12 +11,14 @@ import json
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import TypeAlias
 
 from mnemon.adapters.store.sqlite import sql
 from mnemon.adapters.store.sqlite.known import Handle, Known
 from mnemon.adapters.store.sqlite.query import all_rows, one_value
 from mnemon.model.card import Use
 
+View: TypeAlias = "tuple[int, int]"  # a connection, and the number of the state that it sees
 MANY = 256  # entries
 LONG = 2.0  # seconds
 
@@ -27,6 +29,7 @@ class Uses:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._waiting: dict[str, Use] = {}
+        self._views: set[View] = set()
         self._since = 0.0
 
     def __bool__(self) -> bool:
@@ -44,27 +47,31 @@ class Uses:
         found.update((id, _both(written[id], waiting[id])) for id in ids if id in waiting)
         return found
 
-    def add(self, db: Handle, ids: Iterable[str], at: int) -> tuple[dict[str, Use], bool]:
-        """Count one read of each. The uses after it, and whether they should be written now."""
+    def add(self, db: Handle, ids: Iterable[str], at: int, view: View) -> tuple[dict[str, Use], bool]:
+        """Count one read of each, that are present in this view. The uses after it, and whether to write them now."""
         with self._lock:
             now = time.monotonic()
             if not self._waiting:
                 self._since = now
+            self._views.add(view)
             counted = list(ids)
             for id in counted:
                 before = self._waiting.get(id)
                 self._waiting[id] = Use(before.reads + 1 if before else 1, at)
             return self._of(db, counted), len(self._waiting) >= MANY or now - self._since > LONG
 
-    def write(self, db: Handle, present: Callable[[Sequence[str]], Collection[str]]) -> None:
-        """Write what waits, of those that are still present; on failure it waits on."""
+    def write(self, db: Handle, present: Callable[[Sequence[str]], Collection[str]], view: View | None = None) -> None:
+        """Write what waits, of those that are still present; on failure it waits on. Where memory is still as it was
+        when they were counted, that needs no looking."""
         with self._lock:
-            kept = sorted(present(list(self._waiting)))
+            ids = list(self._waiting)
+            kept = sorted(ids if self._views == {view} else present(ids))
             counts = [(id, *self._waiting[id]) for id in kept]
             all_rows(db, sql.COUNT, (json.dumps(counts),))
             known = db.known.of("uses")
             known.update((id, _both(known[id], self._waiting[id])) for id in kept if id in known)
             self._waiting.clear()
+            self._views.clear()
 
     def ids(self, db: Handle) -> list[str]:
         """All that are counted, written or not."""
