@@ -1,8 +1,8 @@
 """How often entries were read, and when last: counted in the process, and written for many reads at once.
 
 What waits is in every answer of this process. Others hear of it when it is written: once it is much or has waited long,
-and when the store is closed or the process ends. A process that is killed takes what still waits with it, which is the
-statistics of a few dozen reads, or of the last seconds.
+and when the store is closed or the process ends. A process that is killed takes what still waits with it: the
+statistics of a few dozen reads at most, but nothing writes them while it reads nothing more.
 """
 
 from __future__ import annotations
