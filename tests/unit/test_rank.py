@@ -46,6 +46,10 @@ def rank(entries: Mapping[str, Entry], matches: Matches, given: Ranking) -> Rank
     return rank_cards(matches.best_first(), cards, matches, given, lambda ids: {id: entries[id] for id in ids})
 
 
+def named(*ids: str) -> list[Card]:
+    return [card_of(replace(make_entry(), id=id)) for id in ids]
+
+
 def cards_of(*entries: Entry) -> list[Card]:
     return [card_of(entry) for entry in entries]
 
@@ -102,21 +106,22 @@ def test_fusion_agrees_with_a_single_signal() -> None:
 
 def test_stores_are_scored_as_one_collection() -> None:
     """R3: an entry of a small store is not penalised for the size of its store."""
-    small = KeywordMatches(1, 4, (1,), ["a"], [4], [[1]])
-    large = KeywordMatches(1000, 4000, (1,), ["b"], [4], [[1]])
+    small = KeywordMatches(1, 4, (1,), named("a"), [4], [[1]])
+    large = KeywordMatches(1000, 4000, (1,), named("b"), [4], [[1]])
     scores = keyword([small, large]).scores
     assert scores["a"] == pytest.approx(scores["b"])
 
 
 def test_bm25_prefers_the_rarer_word() -> None:
     """R1: a rare word weighs more than a common one."""
-    scores = keyword([KeywordMatches(100, 500, (1, 60), ["rare", "common"], [5, 5], [[1, 0], [0, 1]])]).scores
+    scores = keyword([KeywordMatches(100, 500, (1, 60), named("rare", "common"), [5, 5], [[1, 0], [0, 1]])]).scores
     assert scores["rare"] > scores["common"] > 0
 
 
 def test_vectors_below_the_floor_say_nothing() -> None:
     """R1: a cosine that unrelated texts reach is no match."""
-    assert vector([Neighbour("a", 0.7), Neighbour("b", 0.4)], floor=0.5).scores == {"a": 0.7}
+    a, b = named("a", "b")
+    assert vector([Neighbour(a, 0.7), Neighbour(b, 0.4)], floor=0.5).scores == {"a": 0.7}
 
 
 def test_tags_and_category_are_a_signal() -> None:
@@ -244,14 +249,14 @@ def episode(id: str, content: str = "Yes, last Tuesday!", *, source: str = "Tom"
 
 def test_a_name_in_an_episode_does_not_count_as_a_word() -> None:
     """R1: in what was said, a speaker's name addresses somebody; in a fact, it says whom the fact is about."""
-    matches = KeywordMatches(100, 500, (3, 3), ["said", "fact", "topic"], [5, 5, 5], [[1, 1, 0], [0, 0, 1]])
+    matches = KeywordMatches(100, 500, (3, 3), named("said", "fact", "topic"), [5, 5, 5], [[1, 1, 0], [0, 0, 1]])
     found = keyword([matches], ("ada", "rome"), {"ada"}, {"said", "topic"})
     assert set(found.scores) == {"fact", "topic"}
 
 
 def test_a_question_that_is_only_a_name_is_searched_as_it_is() -> None:
     """R1: if nothing else was asked, the name is the word."""
-    matches = KeywordMatches(100, 500, (3,), ["said"], [5], [[1]])
+    matches = KeywordMatches(100, 500, (3,), named("said"), [5], [[1]])
     assert keyword([matches], ("ada",), {"ada"}, {"said"}).scores["said"] > 0
 
 

@@ -257,7 +257,7 @@ def test_tiered_ranking() -> None:
 def test_default_retrieval() -> None:
     """R1: what measured best: z-scores, meaning a little above words, a prior that does not drown the match."""
     retrieval = load_preset().retrieval
-    assert (retrieval.fusion, retrieval.candidates, retrieval.prior_weight) == ("zscore", 50, 0.25)
+    assert (retrieval.fusion, retrieval.candidates, retrieval.prior_weight) == ("zscore", 40, 0.25)
     assert retrieval.weights["vector"] > retrieval.weights["keyword"] > retrieval.weights["structured"] > 0
     assert retrieval.weights["structured"] < 0.5
     assert set(retrieval.signals) == set(SIGNALS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import field, replace
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from mnemon.model.frozen import dataclass
 from mnemon.model.transcript import Quote
@@ -13,11 +13,11 @@ from mnemon.model.values import SHARED, Authority, Curator, Gate, Kind, Lifetime
 DISPOSITION, EXEMPT = "disposition", "exempt"  # in an entry's metadata
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(NamedTuple):
     """Where an entry lives: a tier and the values of that tier's anchor keys, in the tier's order.
 
-    Scopes are compared whole. There is no prefix, no pattern and no inheritance between them.
+    Scopes are compared whole. There is no prefix, no pattern and no inheritance between them. A tuple, since every
+    read looks something up by one.
     """
 
     tier: str

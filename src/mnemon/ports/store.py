@@ -350,14 +350,18 @@ class TermRow(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class KeywordMatches:
     """Raw counts for scoring: collection size, total terms, document frequency by term; and of the best entries their
-    ids, their lengths, and for each term how often it is in each of them."""
+    cards, their lengths, and for each term how often it is in each of them."""
 
     size: int
     total_terms: int
     frequencies: tuple[int, ...]
-    ids: Sequence[str] = ()
+    cards: Sequence[Card] = ()
     lengths: Sequence[int] = ()
     counts: Sequence[Sequence[int]] = ()
+
+    @property
+    def ids(self) -> list[str]:
+        return [card.id for card in self.cards]
 
     @property
     def rows(self) -> tuple[TermRow, ...]:
@@ -366,8 +370,12 @@ class KeywordMatches:
 
 
 class Neighbour(NamedTuple):
-    id: str
+    card: Card
     cosine: float
+
+    @property
+    def id(self) -> str:
+        return self.card.id
 
 
 class Near(NamedTuple):

@@ -83,7 +83,7 @@ def _bm25(m: KeywordMatches, weights: Sequence[float], average: float) -> Iterab
 
 def vector(neighbours: Sequence[Neighbour], floor: float, limit: int | None = None) -> Signal:
     """Cosines above what unrelated texts reach. If as many came as were asked for, more may be as near as the last."""
-    scores = {n.id: n.cosine for n in neighbours if n.cosine > floor}
+    scores = {card.id: cosine for card, cosine in neighbours if cosine > floor}
     cut = limit is not None and len(scores) >= limit
     return Signal("vector", scores, least=min(scores.values()) if cut else floor)
 

@@ -10,7 +10,7 @@ from mnemon.model.moments import HOUR
 from mnemon.model.values import Kind
 from mnemon.read.signals import SHORT, Signal, leaning
 
-LENDERS = 15  # only the strongest candidates lend: what hardly matches has nothing to give
+LENDERS = 12  # only the strongest candidates lend: what hardly matches has nothing to give
 REACH = 2  # entries before and after
 AFTER, BEFORE = 0.5, 0.3  # what is lent to an entry that came after the match, and to one that came before it
 TOGETHER = HOUR // 2  # where no conversation is named, what was written within this is of one occasion

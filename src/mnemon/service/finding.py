@@ -113,7 +113,7 @@ def _by_keyword(room: Room, asked: Asked, found: Found) -> frozenset[str]:
     limit = _bring(room, asked)
     matches = [store.keyword(selection, asked.terms, limit) for store, selection in asked.places]
     for (store, _), match in zip(asked.places, matches, strict=True):
-        _admit(room, asked, found, store, match.ids)
+        _admit(room, asked, found, store, match.cards)
     found.places = [place for place, match in zip(asked.places, matches, strict=True) if match.size]
     named = named_sources(asked.query, {card.source for card in found.cards.values()})
     names = frozenset(term for source in named for term in terms_of(source))
@@ -131,7 +131,7 @@ def _by_vector(room: Room, asked: Asked, found: Found, named: Iterable[str]) -> 
     near: list[Neighbour] = []
     for store, selection in found.places:
         these = store.nearest(selection, model, vector, limit)
-        _admit(room, asked, found, store, [id for id, cosine in these if cosine > model.floor])
+        _admit(room, asked, found, store, [card for card, cosine in these if cosine > model.floor])
         near += these
     found.signals.append(_among(signals.vector(near, model.floor, limit), found))
 
@@ -169,7 +169,8 @@ def _by_context(room: Room, asked: Asked, found: Found) -> None:
     beside: dict[str, dict[str, int]] = {}
     for store, ids in at_home(found, lenders):
         near = store.beside(ids, surroundings.REACH)
-        _admit(room, asked, found, store, list({id: None for others in near.values() for id in others}))
+        others = list({id: None for steps in near.values() for id in steps if id not in found.cards})
+        _admit(room, asked, found, store, store.cards(others, asked.filters).values() if others else ())
         beside |= near
     found.signals.append(surroundings.context(strong, beside, found.cards))
 
@@ -194,18 +195,17 @@ def at_home(found: Found, ids: Sequence[str]) -> list[tuple[Store, Sequence[str]
     return grouped
 
 
-def _admit(room: Room, asked: Asked, found: Found, store: Store, ids: Iterable[str]) -> None:
-    """Make candidates of those that are not yet, if the question may see them."""
-    cards, now = found.cards, found.now
-    wanted = [id for id in ids if id not in cards]
-    if not wanted:
-        return
+def _admit(room: Room, asked: Asked, found: Found, store: Store, cards: Iterable[Card]) -> None:
+    """Make candidates of these, if the question may see them. What is blank answers nothing."""
     if asked.as_of is not None:
-        _admit_entries(room, asked, found, store.entries(wanted))
+        wanted = [card.id for card in cards if card.id not in found.cards]
+        if wanted:
+            _admit_entries(room, asked, found, store.entries(wanted))
         return
-    cards |= {
-        id: card
-        for id, card in store.cards(wanted, asked.filters).items()
+    now = found.now
+    found.cards |= {
+        card.id: card
+        for card in cards
         if card.chars and ((card.invalid_at is None and (card.valid_at or 0) <= now) or _answers(card, now))
     }
 

@@ -313,14 +313,15 @@ class MemoryStore(BackgroundReads, GrantReads):
         if not some:
             return KeywordMatches(len(rows), total, frequencies)
         lengths, columns = [len(state.terms[id]) for id in some], [[counts[id][t] for id in some] for t in terms]
-        return KeywordMatches(len(rows), total, frequencies, some, lengths, columns)
+        cards = [card_of(state.entries[id]) for id in some]
+        return KeywordMatches(len(rows), total, frequencies, cards, lengths, columns)
 
     def nearest(
         self, selection: Selection, model: EmbeddingModel, vector: Vector, limit: int, *, exact: bool = False
     ) -> list[Neighbour]:
         state = self._state
         found = [
-            Neighbour(e.id, _cosine(state.vectors[e.id, model], vector))
+            Neighbour(card_of(e), _cosine(state.vectors[e.id, model], vector))
             for e in reversed(self._selected(state, selection))
             if (e.id, model) in state.vectors and selection.filters.admits(e)
         ]

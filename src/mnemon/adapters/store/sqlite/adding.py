@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from operator import itemgetter
 from os import urandom
@@ -21,6 +22,7 @@ from mnemon.model.moments import micros
 from mnemon.ports.store import SaveEntry, Transaction
 
 _SALT = 16
+_FIRST_MARK, _BETWEEN_MARKS = 1_000, 1.25
 _in_order = itemgetter(*sql.ENTRY_COLUMNS)
 
 
@@ -45,11 +47,26 @@ def add(
     actor, at = str(transaction.actor), micros(transaction.at)
     db.executemany(sql.NEW_VERSION, [_version(new, actor, at) for new in news])
     db.executemany(sql.FEED, [(c["rowid"], tokens(c["partition_id"], c["terms"].split())) for _, _, c in news])
+    if outgrown(news[0].columns["rowid"] - 1, news[-1].columns["rowid"]):
+        db.execute(sql.TIDY_INDEX)
     vectors = [_vector(numbers, new, next(blobs)) for new in news if new.operation.embedding is not None]
     db.executemany(sql.NEW_VECTOR, vectors)
     grown.update((partition, model) for _, model, partition, *_ in vectors)
     _grow(db, news)
     return [new.columns["salt"] for new in news]
+
+
+def outgrown(before: int, after: int) -> bool:
+    """Whether entries have come past a mark by which the index of words is put in order.
+
+    It grows in segments, and each word is looked for in every one of them. From mark to mark there are a quarter more
+    entries, so that putting them all in order costs each of them little.
+    """
+    return after >= _FIRST_MARK and _marks(before) < _marks(after)
+
+
+def _marks(count: int) -> int:
+    return math.floor(math.log(count / _FIRST_MARK, _BETWEEN_MARKS)) if count >= _FIRST_MARK else -1
 
 
 def _first_version(entry: Entry) -> Entry:

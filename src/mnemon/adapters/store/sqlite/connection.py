@@ -194,7 +194,7 @@ class Connections:
         """
         db, counts = self._pair().memory, self._pair().access
         with self.writing() as writer:
-            writer.execute(scrub_sql.OPTIMISE)
+            writer.execute(sql.TIDY_INDEX)
             writer.execute(scrub_sql.OPTIMISE_UTTERANCES)
         with self.counting():
             counted = self.uses.ids(counts)

@@ -26,7 +26,7 @@ _HALF = 48  # of these that all rows are compared by in a broad room
 _AHEAD, _PART = 6, 16  # rows compared by the rest of their images: so many for one wanted, or one of so many
 _PROBED = 0.06  # of all lists that a search looks into
 _FEWEST = 40  # and no fewer than these
-_LIKELY = 600  # rows that are compared by their numbers, at least
+_LIKELY, _USUAL = 400, 600  # rows that are compared by their numbers: so many at least, and in a larger room
 _SAMPLE = 8_192  # rows that axes and middles are found by
 _ROUNDS = 6  # of moving middles
 _BETWEEN = 3  # large lists that a row may stand between
@@ -79,14 +79,21 @@ def leading(scores: Floats, limit: int) -> Ints:
     places = None
     if len(scores) > _MANY * limit:
         # A floor that a sample says more than enough reach: only those need to be put in order.
-        sample = scores[::_STRIDE]
-        rank = len(sample) - min(len(sample), 2 * limit // _STRIDE + 16)
-        places = np.flatnonzero(scores >= np.partition(sample, rank)[rank])
+        places = ahead(scores, 2 * limit + 16 * _STRIDE)
         if len(places) < limit:
             places = None
     among = scores if places is None else scores[places]
     found = np.flatnonzero(among >= np.partition(among, len(among) - limit)[len(among) - limit])
     return found if places is None else places[found]
+
+
+def ahead(scores: Floats, about: int) -> Ints:
+    """Places of the best, about so many of them as a sample says."""
+    if about >= len(scores):
+        return np.arange(len(scores))
+    sample = scores[::_STRIDE]
+    rank = len(sample) - min(len(sample), about // _STRIDE)
+    return np.flatnonzero(scores >= np.partition(sample, rank)[rank])
 
 
 def standing(held: Ints, wanted: Ints) -> tuple[Ints, Ints]:
@@ -163,11 +170,11 @@ class Images:
             scores = np.concatenate([across(image[:half], self.columns[:, a:b]) for a, b in spans])
             rows = np.concatenate([np.arange(a, b) for a, b in spans])
         if not self.rows.shape[1]:
-            ahead = leading(scores, count)
-            return ahead if rows is None else rows[ahead]
-        ahead = leading(scores, max(_AHEAD * count, len(scores) // _PART))
-        rows = ahead if rows is None else rows[ahead]
-        found: Ints = rows[leading(scores[ahead] + along(self.rows, image[half:] * self.steps, rows), count)]
+            first = leading(scores, count)
+            return first if rows is None else rows[first]
+        first = ahead(scores, max(_AHEAD * count, len(scores) // _PART))
+        rows = first if rows is None else rows[first]
+        found: Ints = rows[leading(scores[first] + along(self.rows, image[half:] * self.steps, rows), count)]
         return found
 
 
@@ -197,7 +204,8 @@ class Packed:
         if admitted is not None:
             rows = np.flatnonzero(np.isin(self.entries, admitted) & self.alive)
         elif self.images is not None:
-            rows = self.images.likely(query, max(_LIKELY, 8 * limit, len(self.seqs) // 400))
+            total = len(self.seqs)
+            rows = self.images.likely(query, max(_LIKELY, 8 * limit, min(_USUAL, total // 40), total // 400))
             rows = rows[self.alive[rows]]
         else:
             found = Found(self._cosines(None, query), self.entries, self.seqs)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from heapq import nlargest
 from typing import Any
@@ -10,22 +11,57 @@ from typing import Any
 from mnemon.adapters.store import rules
 from mnemon.model.arrays import at_hand, np
 
-_DENSE = 200_000  # rows up to which a sum for each of them is sooner made than the rows are sorted
+_DENSE = 16_384  # rows up to which a sum for each of them is sooner made than the rows are put in order
 
 
 class Postings:
-    """The rows that hold a term, with how often they do; or of a term that too many hold, the newest of them."""
+    """The rows that hold a term, in their order and each as often as it does; or of a term that too many hold, the
+    newest of them.
 
-    def __init__(self, counts: Mapping[int, int], *, whole: bool = True) -> None:
-        self.counts, self.whole = counts, whole
+    By hand they are counted in a dictionary, by arrays in arrays, and each is made where it is first needed: a plain
+    dictionary of numbers and an array are nothing that the interpreter's collector has to walk through.
+    """
+
+    def __init__(self, rows: Sequence[int], *, whole: bool = True) -> None:
+        self._given, self.whole = rows, whole
 
     @cached_property
+    def counts(self) -> dict[int, int]:
+        return dict(Counter(self._given))
+
+    @cached_property
+    def _arrays(self) -> tuple[Any, Any]:
+        """The rows, and how often each of them holds it."""
+        given = np.array(self._given, dtype=np.int64)
+        new = given[1:] != given[:-1]
+        if new.all():  # as mostly: few texts say a word twice
+            return given, np.ones(len(given), dtype=np.int64)
+        starts = np.concatenate([[0], np.flatnonzero(new) + 1])
+        return given[starts], np.diff(starts, append=len(given))
+
+    @property
     def rows(self) -> Any:
-        return np.fromiter(self.counts, dtype=np.int64, count=len(self.counts))
+        return self._arrays[0]
 
     @cached_property
     def shares(self) -> Any:
-        return rules.saturated(np.fromiter(self.counts.values(), dtype=np.float64, count=len(self.counts)))
+        return rules.saturated(self._arrays[1].astype(np.float64))
+
+    def of(self, asked: Any) -> Any:
+        """How often each of the asked rows holds it."""
+        rows, often = self._arrays
+        if not len(rows):
+            return np.zeros(len(asked), dtype=np.int64)
+        places = rows.searchsorted(asked)
+        places[places == len(rows)] = 0
+        return often[places] * (rows[places] == asked)
+
+    def __len__(self) -> int:
+        """How many rows these are."""
+        return len(self.rows if at_hand() else self.counts)
+
+    def __bool__(self) -> bool:
+        return bool(self._given)
 
 
 def best(postings: Mapping[str, Sequence[Postings]], weights: Mapping[str, float], limit: int) -> list[int]:
@@ -47,20 +83,12 @@ def by_hand(postings: Mapping[str, Sequence[Postings]], weights: Mapping[str, fl
 
 def by_arrays(postings: Mapping[str, Sequence[Postings]], weights: Mapping[str, float], limit: int) -> list[int]:
     """The same sums in the same order."""
-    held = [(rows, weight) for term, weight in weights.items() for rows in postings[term] if rows.counts]
+    held = [(rows, weight) for term, weight in weights.items() for rows in postings[term] if rows]
     if not held:
         return []
     rows = np.concatenate([rows.rows for rows, _ in held])
-    shares = np.concatenate([weight * rows.shares for rows, weight in held])
-    first = int(rows.min())
-    if int(rows.max()) - first < _DENSE:
-        sums = np.bincount(rows - first, shares)
-        found = np.flatnonzero(sums > 0)
-        scores = sums[found]
-        found = found + first
-    else:
-        found, places = np.unique(rows, return_inverse=True)
-        scores = np.bincount(places, shares)
+    shares = np.concatenate([rows.shares * weight for rows, weight in held])
+    found, scores = _summed(rows, shares)
     if limit < len(scores):
         reached = scores >= np.partition(scores, len(scores) - limit)[len(scores) - limit]
         found, scores = found[reached], scores[reached]
@@ -69,9 +97,24 @@ def by_arrays(postings: Mapping[str, Sequence[Postings]], weights: Mapping[str, 
     return best
 
 
-def occurrences(rowids: Sequence[int], postings: Sequence[Postings]) -> list[int]:
-    """How often each of the rows holds the term of these postings."""
-    if len(postings) == 1:
-        find = postings[0].counts.get
-        return [find(rowid, 0) for rowid in rowids]
-    return [sum([part.counts.get(rowid, 0) for part in postings]) for rowid in rowids]
+def _summed(rows: Any, shares: Any) -> tuple[Any, Any]:
+    """Each row once, with the sum of its shares, added up in the order in which they come."""
+    first = int(rows.min())
+    if int(rows.max()) - first < _DENSE:
+        sums = np.bincount(rows - first, shares)
+        found = np.flatnonzero(sums > 0)
+        return found + first, sums[found]
+    order = rows.argsort(kind="stable")  # of runs that are in order already, as these are, it only has to merge them
+    rows = rows[order]
+    new = rows[1:] != rows[:-1]
+    return np.concatenate([rows[:1], rows[1:][new]]), np.bincount(np.concatenate([[0], np.cumsum(new)]), shares[order])
+
+
+def occurrences(rowids: Sequence[int], terms: Iterable[Sequence[Postings]]) -> list[list[int]]:
+    """For each of several terms, how often each of the rows holds it."""
+    if not at_hand():
+        return [[sum([part.counts.get(rowid, 0) for part in those]) for rowid in rowids] for those in terms]
+    asked = np.array(rowids, dtype=np.int64)
+    return [
+        (those[0].of(asked) if len(those) == 1 else sum([part.of(asked) for part in those])).tolist() for those in terms
+    ]

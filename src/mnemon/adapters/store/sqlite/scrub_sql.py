@@ -85,7 +85,6 @@ NEW_UNSWEPT = "INSERT INTO unswept (conversation) VALUES (?) ON CONFLICT (conver
 UNSWEPT = "SELECT conversation FROM unswept WHERE conversation <> '' ORDER BY conversation"
 FILES_UNSWEPT = "SELECT 1 FROM unswept WHERE conversation = ''"
 SWEPT = "DELETE FROM unswept WHERE conversation = ?"
-OPTIMISE = "INSERT INTO fts (fts) VALUES ('optimize')"
 OPTIMISE_UTTERANCES = "INSERT INTO utterance_fts (utterance_fts) VALUES ('optimize')"
 TEMPORARY_FILES = "PRAGMA temp_store = FILE"
 TEMPORARY_MEMORY = "PRAGMA temp_store = MEMORY"

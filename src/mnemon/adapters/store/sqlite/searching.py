@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 import math
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import apsw
 
 from mnemon.adapters.store import rules
 from mnemon.adapters.store.sqlite import sql
-from mnemon.adapters.store.sqlite.known import known
+from mnemon.adapters.store.sqlite.known import Answers, known
 from mnemon.adapters.store.sqlite.packed import Ints, normal
 from mnemon.adapters.store.sqlite.postings import Postings, best, occurrences
 from mnemon.adapters.store.sqlite.query import Row, all_rows, one_row, one_value
@@ -31,7 +30,7 @@ from mnemon.adapters.store.sqlite.rows import (
 from mnemon.adapters.store.sqlite.vectors import VectorCache, Where
 from mnemon.model.arrays import np
 from mnemon.model.card import Card
-from mnemon.model.entry import Entry
+from mnemon.model.entry import Entry, Scope
 from mnemon.ports.embedder import EmbeddingModel, Vector
 from mnemon.ports.store import Filters, KeywordMatches, Neighbour, Selection, Unembedded
 
@@ -100,27 +99,21 @@ def _mark(db: apsw.Connection, id: str) -> tuple[int, int]:
 # What was matched
 
 
-class _Matched(NamedTuple):
-    """A row with its terms, each between spaces of its own, and how many these are."""
-
-    id: str
-    terms: str
-    length: int
+_Matched: TypeAlias = "tuple[Card, str, int]"  # the card of a row, its terms, and how many these are
 
 
 def _matched(db: apsw.Connection, rowids: Sequence[int]) -> Mapping[int, _Matched]:
-    """Rows by their number. Whoever matches a row asks for its card next, so that is learned on the way."""
-    told = known(db)
-    answers, cards = told.of("matched"), told.of("cards")
+    """Rows by their number."""
+    answers = known(db).of("matched")
     unknown = [rowid for rowid in rowids if rowid not in answers]
     if not unknown:
         return answers
     rows = all_rows(db, sql.MATCHED, (json_list(unknown),))
-    cards.update(_cards(db, rows))
-    fresh = {row[_ROWID]: _Matched(row[0], f" {row[-2].replace(' ', '  ')} ", row[-1]) for row in rows}
-    answers.update((rowid, row) for rowid, row in fresh.items() if len(row.terms) <= _SHORT)
-    if all(rowid in answers for rowid in unknown):
+    fresh = {row[_ROWID]: (card, row[-2], row[-1]) for row, card in zip(rows, _cards(db, rows), strict=True)}
+    if max([len(terms) for _, terms, _ in fresh.values()], default=0) <= _SHORT:
+        answers.update(fresh)
         return answers
+    answers.update((rowid, row) for rowid, row in fresh.items() if len(row[1]) <= _SHORT)
     return {rowid: fresh[rowid] if rowid in fresh else answers[rowid] for rowid in rowids}
 
 
@@ -129,57 +122,65 @@ def _matched(db: apsw.Connection, rowids: Sequence[int]) -> Mapping[int, _Matche
 
 def keyword(db: apsw.Connection, selection: Selection, terms: Sequence[str], limit: int) -> KeywordMatches:
     rooms = [room for room in rooms_of(db, selection) if room.size]
-    size, total = sum(room.size for room in rooms), sum(room.total_terms for room in rooms)
+    if not rooms:
+        return KeywordMatches(0, 0, (0,) * len(terms))
+    size, total = sum([room.size for room in rooms]), sum([room.total_terms for room in rooms])
+    words = {term: [token(room.id, term) for room in rooms] for term in terms}
     if size <= rules.POSTING_BUDGET:
-        _postings(db, rooms, terms)  # which tells how many there are: of few, no word is too common to look at
-    frequencies = _frequencies(db, rooms, terms)
-    weights = [rules.rarity(size, frequency) for frequency in frequencies]
+        _postings(db, words)  # which tells how many there are: of few, no word is too common to look at
+    counted = _frequencies(db, words)
+    frequencies = tuple([counted[term] for term in terms])
     worth = set(rules.rarest(terms, frequencies))
-    used = {term: weight for term, weight in zip(terms, weights, strict=True) if term in worth}
+    used = {term: rules.rarity(size, count) for term, count in counted.items() if term in worth}
     if not used:
         return KeywordMatches(size, total, frequencies)
-    postings = _postings(db, rooms, used)
+    postings = _postings(db, {term: words[term] for term in used})
     if selection.filters:
-        rowids = _filtered(db, rooms, list(used), selection, limit)
+        rowids = _filtered(db, [word for term in used for word in words[term]], selection, limit)
     else:
         rowids = best(postings, used, limit)
     known_rows = _matched(db, rowids)
     rows = [known_rows[rowid] for rowid in rowids]
-    ids, lengths = [row.id for row in rows], [row.length for row in rows]
-    return KeywordMatches(size, total, frequencies, ids, lengths, _counts(rowids, rows, terms, postings))
+    found, lengths = [card for card, _, _ in rows], [length for _, _, length in rows]
+    return KeywordMatches(size, total, frequencies, found, lengths, _counts(rowids, rows, terms, postings))
 
 
-def _frequencies(db: apsw.Connection, rooms: Sequence[Room], terms: Sequence[str]) -> tuple[int, ...]:
+_Words: TypeAlias = "Mapping[str, Sequence[str]]"  # by term, what it is called in the index of each room
+
+
+def _frequencies(db: apsw.Connection, words: _Words) -> dict[str, int]:
     answers = known(db).of("frequencies")
-    words = {(room.id, term): token(room.id, term) for room in rooms for term in terms}
-    unknown = [word for word in words.values() if word not in answers]
+    unknown = [word for those in words.values() for word in those if word not in answers]
     if unknown:
         answers.update(dict.fromkeys(unknown, 0))
         answers.update(all_rows(db, sql.FREQUENCIES, (json_list(unknown),)))
-    return tuple(sum([answers[words[room.id, term]] for room in rooms]) for term in terms)
+    return {term: sum([answers[word] for word in those]) for term, those in words.items()}
 
 
-def _postings(db: apsw.Connection, rooms: Sequence[Room], terms: Iterable[str]) -> dict[str, list[Postings]]:
+def _postings(db: apsw.Connection, words: _Words) -> dict[str, list[Postings]]:
     """By term and room, the rows that hold it, with how often. Of a word that is everywhere, the newest of them."""
-    answers, frequencies = known(db).of("postings"), known(db).of("frequencies")
-    words = {term: [token(room.id, term) for room in rooms] for term in terms}
+    told = known(db)
+    answers = told.of("postings")
     unknown = [word for those in words.values() for word in those if word not in answers]
-    common = [word for word in unknown if frequencies.get(word, 0) > rules.POSTING_BUDGET]
-    for word in common:
-        found = one_value(db, sql.NEWEST_POSTINGS, (f'"{word}"', rules.POSTING_BUDGET))
-        answers[word] = Postings(dict.fromkeys(json.loads(found), 1), whole=False)
-    rare = [word for word in unknown if word not in answers]
-    if rare:
-        for word, rows in all_rows(db, sql.POSTINGS, (json_list(rare),)):
-            counts = Counter(json.loads(rows))
-            answers[word], frequencies[word] = Postings(counts), len(counts)
+    if unknown:
+        _look_up_postings(db, unknown, answers, told.of("frequencies"))
     return {term: [answers[word] for word in those] for term, those in words.items()}
 
 
-def _filtered(
-    db: apsw.Connection, rooms: Sequence[Room], terms: Sequence[str], selection: Selection, limit: int
-) -> list[int]:
-    match = " OR ".join(f'"{token(room.id, term)}"' for room in rooms for term in terms)
+def _look_up_postings(db: apsw.Connection, words: Sequence[str], answers: Answers, frequencies: Answers) -> None:
+    common = [word for word in words if frequencies.get(word, 0) > rules.POSTING_BUDGET]
+    for word in common:
+        found = one_value(db, sql.NEWEST_POSTINGS, (f'"{word}"', rules.POSTING_BUDGET))
+        answers[word] = Postings(json.loads(found)[::-1], whole=False)
+    rare = [word for word in words if word not in answers]
+    if rare:
+        for word, rows in all_rows(db, sql.POSTINGS, (json_list(rare),)):
+            held = answers[word] = Postings(json.loads(rows))
+            frequencies[word] = len(held)
+
+
+def _filtered(db: apsw.Connection, words: Iterable[str], selection: Selection, limit: int) -> list[int]:
+    match = " OR ".join([f'"{word}"' for word in words])
     bindings: dict[str, Any] = {"match": match, "limit": limit}
     return [rowid for (rowid,) in all_rows(db, sql.MATCHES_FILTERED, bindings | filter_bindings(selection.filters))]
 
@@ -192,17 +193,20 @@ def _counts(
 ) -> list[list[int]]:
     """For each term, how often it is in each row. What is counted already is taken from there; words that were too
     common to look for are counted in the text."""
-    columns = []
+    whole = {term: those for term, those in postings.items() if all(part.whole for part in those)}
+    found = dict(zip(whole, occurrences(rowids, whole.values()), strict=True))
+    texts = None
     for term in terms:
-        those = postings.get(term)
-        if those is not None and all(part.whole for part in those):
-            columns.append(occurrences(rowids, those))
-        elif term and " " not in term:
-            word = f" {term} "
-            columns.append([row.terms.count(word) for row in rows])
-        else:  # no word at all
-            columns.append([0] * len(rows))
-    return columns
+        if term in found:
+            continue
+        if not term or " " in term:  # no word at all
+            found[term] = [0] * len(rows)
+            continue
+        # Each word between spaces of its own: of two that stand side by side, both are counted.
+        texts = texts or [f" {text.replace(' ', '  ')} " for _, text, _ in rows]
+        word = f" {term} "
+        found[term] = [text.count(word) for text in texts]
+    return [found[term] for term in terms]
 
 
 # By place
@@ -226,7 +230,7 @@ def _around(db: apsw.Connection, ids: Sequence[str], rows: int) -> dict[str, lis
     asks for their cards next, so these are learned on the way."""
     found = all_rows(db, sql.BESIDE, {"numbers": json_list(numbers(db, ids).values()), "rows": rows})
     cards = known(db).of("cards")
-    cards.update(_cards(db, [row for row in found if row[0] not in cards]))
+    cards.update((card.id, card) for card in _cards(db, [row for row in found if row[0] not in cards]))
     order: dict[str, list[tuple[int, str]]] = {}
     for row in found:
         order.setdefault(row[-1], []).append((row[_ROWID], row[0]))
@@ -259,7 +263,7 @@ def nearest(
     nearest = sorted(best, reverse=True)[:limit]
     rowids = [rowid for _, rowid in nearest]
     rows = _matched(db, rowids)
-    return list(map(Neighbour, [rows[rowid].id for rowid in rowids], [cosine for cosine, _ in nearest]))
+    return [Neighbour(rows[rowid][0], cosine) for cosine, rowid in nearest]
 
 
 def _admitted(db: apsw.Connection, room: int, selection: Selection) -> Ints:
@@ -290,41 +294,42 @@ def stamps(db: apsw.Connection, ids: Iterable[str]) -> dict[str, tuple[int, int]
     asked, answers = list(ids), known(db).of("stamps")
     unknown = [id for id in asked if id not in answers]
     if unknown:
-        answers.update((id, tuple(stamp)) for id, *stamp in all_rows(db, sql.STAMPS, (json_list(unknown),)))
+        answers.update(
+            (id, (version, number)) for id, version, number in all_rows(db, sql.STAMPS, (json_list(unknown),))
+        )
     return {id: answers[id] for id in asked if id in answers}
 
 
 def cards(db: apsw.Connection, ids: Sequence[str], filters: Filters) -> dict[str, Card]:
     if filters:
-        found = _cards(db, all_rows(db, sql.CARDS_ADMITTED, filter_bindings(filters) | {"ids": json_list(ids)}))
+        rows = all_rows(db, sql.CARDS_ADMITTED, filter_bindings(filters) | {"ids": json_list(ids)})
+        found = {card.id: card for card in _cards(db, rows)}
         return {id: found[id] for id in ids if id in found}
     answers: dict[str, Card] = known(db).of("cards")
-    held = {id: card for id in ids if (card := answers.get(id)) is not None}
-    if len(held) == len(ids):
-        return held
-    answers.update(_cards(db, all_rows(db, sql.CARDS, {"ids": json_list([id for id in ids if id not in held])})))
+    unknown = [id for id in ids if id not in answers]
+    if unknown:
+        rows = all_rows(db, sql.CARDS, {"ids": json_list(unknown)})
+        answers.update((card.id, card) for card in _cards(db, rows))
     return {id: answers[id] for id in ids if id in answers}
 
 
 _ROWID = 16  # among the columns of a card
 
 
-def _cards(db: apsw.Connection, rows: Iterable[Row]) -> dict[str, Card]:
+def _cards(db: apsw.Connection, rows: Sequence[Row]) -> list[Card]:
     """Of rows that begin with the columns of a card. Which rows these are is remembered."""
     told = known(db)
-    scopes, stamps = told.of("scopes"), told.of("stamps")
-    found = {}
+    scopes: dict[int, Scope] = told.of("scopes")
+    if not {row[1] for row in rows} <= scopes.keys():
+        scopes.update((number, scope_of(tier, anchor)) for number, tier, anchor in all_rows(db, sql.SCOPES))
+    told.of("stamps").update([(row[0], row[15:17]) for row in rows])
+    made, found = tuple.__new__, []  # as Card would, in less time
     for row in rows:
         id, partition, kind, state, source, tags = row[:6]
-        marks, version, number = row[14:17]
-        stamps[id] = version, number
-        scope = scopes.get(partition)
-        if scope is None:
-            scopes.update((number, scope_of(tier, anchor)) for number, tier, anchor in all_rows(db, sql.SCOPES))
-            scope = scopes[partition]
         labels = () if tags == "[]" else tuple(json.loads(tags))
-        about = (id, scope, KINDS[kind], STATES[state], source, labels)
-        found[id] = Card._make((*about, *row[6:14], marks & FILED > 0, marks & EXEMPT > 0, version))
+        marks = row[14]
+        about = (id, scopes[partition], KINDS[kind], STATES[state], source, labels, *row[6:14])
+        found.append(made(Card, (*about, marks & FILED > 0, marks & EXEMPT > 0, row[15])))
     return found
 
 
@@ -337,14 +342,17 @@ def texts(db: apsw.Connection, ids: Sequence[str]) -> dict[str, str]:
 
 
 def directions(db: apsw.Connection, cache: VectorCache, ids: Sequence[str], model: EmbeddingModel) -> dict[str, Vector]:
-    """From memory where a search of this very state has the room at hand, as it mostly has."""
+    """From memory where a search of this very state has them at hand, as it mostly has."""
     model_id = model_number(db, model)
     if model_id is None:
         return {}
-    asked = numbers(db, ids)
-    present, wanted = list(asked), np.array(list(asked.values()), dtype=np.int64)
-    found = {present[place]: row for shelf in cache.at_hand(db, model_id) for place, row in shelf.of(wanted)}
-    if len(found) < len(present):
+    asked, told = numbers(db, ids), cache.as_they_are(db, model_id)
+    found: dict[str, Vector] = {id: told[number] for id, number in asked.items() if number in told}
+    present = [id for id in asked if id not in found]
+    if present:
+        wanted = np.array([asked[id] for id in present], dtype=np.int64)
+        found |= {present[place]: row for shelf in cache.at_hand(db, model_id) for place, row in shelf.of(wanted)}
+    if len(found) < len(asked):
         names = {number: id for id, number in asked.items() if id not in found}
         if rows := all_rows(db, sql.VECTORS, (json_list(names), model_id)):
             unit = normal([blob for _, blob in rows], model.dimensions)

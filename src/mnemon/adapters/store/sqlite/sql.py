@@ -205,6 +205,7 @@ ADMITTED = "SELECT e.rowid FROM entries AS e WHERE e.partition_id = :partition" 
 # Keywords
 
 FEED = "INSERT INTO fts (rowid, terms) VALUES (?, ?)"
+TIDY_INDEX = "INSERT INTO fts (fts) VALUES ('optimize')"
 UNFEED = "DELETE FROM fts WHERE rowid = ?"
 FREQUENCIES = """
 SELECT f.term, f.doc FROM json_each(?) AS asked CROSS JOIN fts_frequencies AS f ON f.term = asked.value
@@ -282,6 +283,7 @@ SELECT id, seqs, entries, scales, codes FROM packs
 WHERE partition_id = ? AND model_id = ? AND last >= ? ORDER BY last LIMIT 1
 """
 SET_PACK = "UPDATE packs SET seqs = ?, entries = ?, scales = ?, codes = ? WHERE id = ?"
+EXTEND_PACK = "UPDATE packs SET last = ?, seqs = ?, entries = ?, scales = ?, codes = ? WHERE id = ?"
 DROP_PACK = "DELETE FROM packs WHERE id = ?"
 DROP_PACKS = "DELETE FROM packs"
 PLACES = "SELECT DISTINCT partition_id, model_id FROM vectors"

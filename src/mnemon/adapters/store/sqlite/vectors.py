@@ -41,6 +41,7 @@ _PIECE = 8_192  # rows that are loaded at a time
 _TAIL = 4_096  # rows beside packed ones, from which on all are packed anew
 _WORTH = 64  # rows from which packing saves something
 _OFTEN = 8  # questions to a small room, after which its vectors are loaded
+_REMEMBERED = 1_024  # vectors that were read for one question and may be asked for by the next
 _MORE = 4  # places more than asked that are compared again, so that bytes do not decide who is last
 
 
@@ -237,7 +238,7 @@ class VectorCache:
             rounded = shelf.packed is not None and not shelf.packed.exact
             found = shelf.near(query, limit + _MORE if rounded else limit, admitted)
             if rounded:
-                found = self._compared(db, found, query, where.dimensions).best(limit)
+                found = self._compared(db, where, found, query).best(limit)
         return list(zip(found.cosines.tolist(), found.entries.tolist(), strict=True))
 
     def _in_passing(self, where: Where) -> bool:
@@ -272,10 +273,15 @@ class VectorCache:
             yield _load(found, where.dimensions)
             last, whole = found[-1][0], len(found) == _PIECE
 
-    def _compared(self, db: apsw.Connection, found: Found, query: Floats, dimensions: int) -> Found:
-        """The same rows by their vectors as they are."""
+    def _compared(self, db: apsw.Connection, where: Where, found: Found, query: Floats) -> Found:
+        """The same rows by their vectors as they are. Some of these are asked for next, to be compared with each
+        other, so they are remembered."""
         rows = all_rows(db, self._sql.by_seq, (json_list(found.seqs.tolist()),))
-        seqs, entries, matrix = _load(rows, dimensions)
+        seqs, entries, matrix = _load(rows, where.dimensions)
+        told = self.as_they_are(db, where.model)
+        if len(told) > _REMEMBERED:
+            told.clear()
+        told.update(zip(entries.tolist(), matrix, strict=True))
         return Found(np.clip(matrix @ query, -1.0, 1.0), entries, seqs)
 
     def rows(self, db: apsw.Connection, seqs: Ints, dimensions: int) -> Block:
@@ -300,6 +306,11 @@ class VectorCache:
             self._shelves.move_to_end(where.place)
             self._spare()
             return shelf
+
+    def as_they_are(self, db: apsw.Connection, model: int) -> dict[int, Floats]:
+        """Vectors by entry that a search of the state that `db` sees had to read, of length one."""
+        told: dict[int, Floats] = known(db).of(f"{self._sql.by_seq} {model}")
+        return told
 
     def at_hand(self, db: apsw.Connection, model: int) -> list[Shelf]:
         """The shelves that a search has looked at in the very state that `db` sees."""
