@@ -50,30 +50,13 @@ def asked_once(folder: Path, query: Vector, limit: int = 10, *, exact: bool = Fa
     return found
 
 
-def test_packs_are_filled_as_vectors_come(store: SqliteStore) -> None:
-    """R2: what is enough for it is packed in the same transaction, into the room of the last pack first; the rest is
-    loose until it is enough."""
-    fill(store, packs.LOOSE - 1)
-    assert seqs(store) == []
-    fill_more(store, 0, 2 * packs.SIZE)
-    assert [len(pack) for pack in seqs(store)] == [packs.SIZE, packs.SIZE, packs.LOOSE - 1]
-    for n in range(packs.LOOSE - 1):
+def test_packs_are_made_when_they_are_full(store: SqliteStore) -> None:
+    """R2: what fills packs is packed in the same transaction, and the rest is loose until it does."""
+    fill(store, 2 * packs.SIZE + 5)
+    assert [len(pack) for pack in seqs(store)] == [packs.SIZE, packs.SIZE]
+    for n in range(packs.SIZE - 5):
         commit(store, put(entry(f"single {n}"), vector_of(f"single {n}")))
-        assert len(seqs(store)[-1]) == packs.LOOSE - 1
-    commit(store, put(entry("one more"), vector_of("one more")))
-    assert [len(pack) for pack in seqs(store)] == [packs.SIZE, packs.SIZE, 2 * packs.LOOSE - 1]
-    assert store.check() == []
-
-
-def test_a_last_pack_that_is_full_stays_as_it_is(store: SqliteStore) -> None:
-    """R2: what comes after a full pack begins another, also where the full one has lost vectors since."""
-    made = fill(store, packs.SIZE)
-    fill_more(store, 0, packs.LOOSE)
-    assert [len(pack) for pack in seqs(store)] == [packs.SIZE, packs.LOOSE]
-    for e in made[:5]:
-        commit(store, DropEntry(e.id, 1, "x"))
-    fill_more(store, 1, packs.LOOSE)
-    assert [len(pack) for pack in seqs(store)] == [packs.SIZE - 5, 2 * packs.LOOSE]
+    assert [len(pack) for pack in seqs(store)] == [packs.SIZE] * 3
     assert store.check() == []
 
 
@@ -116,8 +99,8 @@ def test_packs_follow_whatever_is_written(tmp_path: Path, store: SqliteStore) ->
     assert asked_once(tmp_path / "store", query) == asked_once(tmp_path / "store", query, exact=True)
 
 
-def fill_more(store: SqliteStore, step: int, count: int = 3) -> list[Entry]:
-    made = [entry(f"more {step} {n}") for n in range(count)]
+def fill_more(store: SqliteStore, step: int) -> list[Entry]:
+    made = [entry(f"more {step} {n}") for n in range(3)]
     commit(store, *(put(e, vector_of(e.content)) for e in made))
     return made
 
@@ -165,14 +148,14 @@ def test_a_scrub_leaves_nothing_in_packs(store: SqliteStore) -> None:
 )
 def test_damage_is_found_and_mended(store: SqliteStore, damage: str) -> None:
     """T12: packs that do not hold their vectors are a finding that a rebuild does away with."""
-    fill(store, 2 * packs.SIZE + 3)
+    fill(store, 2 * packs.SIZE + 1)
     with store._connections.writing() as db:
         db.execute(damage)
     (finding,) = store.check()
     assert finding.derived
     store.rebuild()
     assert store.check() == []
-    assert [len(pack) for pack in seqs(store)] == [packs.SIZE, packs.SIZE, 3]
+    assert len(seqs(store)) == 2
 
 
 def test_packs_that_cannot_be_read_are_done_without(tmp_path: Path, store: SqliteStore) -> None:

@@ -13,7 +13,7 @@ import apsw
 import numpy as np
 import pytest
 
-from mnemon.adapters.store.sqlite import SqliteStore, searching, sql
+from mnemon.adapters.store.sqlite import SqliteStore, packs, searching, sql
 from mnemon.adapters.store.sqlite.packed import Sizes
 from mnemon.model.entry import Entry, Scope
 from mnemon.model.values import State
@@ -279,6 +279,29 @@ def test_when_memory_is_short_rooms_are_packed_before_they_are_given_up(tmp_path
     assert len(store._cache._shelves) == 4
     assert sum(shelf.bytes for shelf in store._cache._shelves.values()) <= 300_000
     store.close()
+
+
+def test_vectors_that_a_search_has_read_are_not_read_again(store: SqliteStore) -> None:
+    """R4: hits are compared by the vectors that the search before it had to read, and by others as soon as these are
+    there."""
+    made = [entry(f"fact {n}") for n in range(packs.SIZE + 8)]
+    commit(store, *(put(e, vector_of(e.content)) for e in made))
+    with store.snapshot():
+        near = [n.id for n in store.nearest(OPEN, MODEL, vector_of("fact 3"), 5)]
+        with store._connections.reading() as db:
+            read = store._cache.as_they_are(db, 1)
+            known = {id: number in read for id, number in searching.numbers(db, near).items()}
+        assert near
+        assert all(known.values())
+        found = store.directions(near, MODEL)
+        assert {id: row.tobytes() for id, row in found.items()} == {
+            id: (row / np.linalg.norm(row)).tobytes() for id, row in store.vectors(near, MODEL).items()
+        }
+    commit(store, SaveEmbedding(near[0], 1, Embedding(MODEL, vector_of("another"))))
+    with store.snapshot():
+        store.nearest(OPEN, MODEL, vector_of("fact 3"), 5)
+        (moved,) = store.directions(near[:1], MODEL).values()
+    assert moved @ vector_of("another") == pytest.approx(np.linalg.norm(vector_of("another")), abs=1e-5)
 
 
 def test_vectors_of_any_length_are_compared_by_angle(store: SqliteStore) -> None:

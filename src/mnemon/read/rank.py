@@ -6,16 +6,16 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import field
 from datetime import datetime
-from typing import overload
+from typing import NamedTuple, overload
 
 from mnemon.model.arrays import np
 from mnemon.model.card import Card, Use
-from mnemon.model.entry import Access, Document, Entry
+from mnemon.model.entry import Access, Document, Entry, Scope
 from mnemon.model.frozen import dataclass
 from mnemon.model.moments import micros, moment
 from mnemon.model.statements import says_the_same
 from mnemon.model.text import content_key
-from mnemon.model.values import Authority
+from mnemon.model.values import Authority, Kind
 from mnemon.ports.embedder import Vector
 from mnemon.ports.store import Verdict
 from mnemon.read.decay import Fading, fading, often, relevance
@@ -27,8 +27,7 @@ EVERYONE = sys.maxsize
 AHEAD = 8  # entries that are read at once when somebody walks through hits
 
 
-@dataclass(frozen=True, slots=True)
-class Score:
+class Score(NamedTuple):
     """Every factor of a hit's place: final = match × prior × tier weight."""
 
     final: float
@@ -55,8 +54,7 @@ class Provenance:
     standing: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Hit:
+class Hit(NamedTuple):
     """A candidate, not a fact: the entry with everything that says how far to believe it and why it is here."""
 
     entry: Entry
@@ -122,12 +120,17 @@ class _Weighing:
         """The final score of each, with its age and id."""
         uses, now, weight, low = self._given.uses, self._now, self._weight, 1 - self._weight
         found = []
-        scope, kind = None, None
+        scope: Scope | None = None
+        of_kinds: dict[Kind, tuple[Fading, float, int | None]] = {}
         for id, match in zip(ids, matches.values_of(ids), strict=True):
-            card, use = cards[id], uses.get(id)
-            if card.scope is not scope or card.kind is not kind:  # mostly they are those of the one before
-                scope, kind = card.scope, card.kind
-                fades, tier_weight, ended = self._alike(card)
+            card = cards[id]
+            if card.scope is not scope:  # mostly it is that of the one before
+                scope, of_kinds = card.scope, {}
+            alike = of_kinds.get(card.kind)
+            if alike is None:
+                alike = of_kinds[card.kind] = self._alike(card)
+            fades, tier_weight, ended = alike
+            use = uses.get(id)
             value = card.importance * fades.of(card, use, now, ended)
             if use is not None:
                 value *= often(use.reads)

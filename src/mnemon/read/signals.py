@@ -6,9 +6,9 @@ import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
 from mnemon.model.card import Card
-from mnemon.model.frozen import dataclass
 from mnemon.model.moments import moment
 from mnemon.model.text import terms
 from mnemon.model.values import Kind
@@ -23,8 +23,7 @@ ONESELF = 0.5  # of a named speaker's score
 SHORT, LONG = 400, 800  # characters: up to the one a text leans on what is around it, from the other on it does not
 
 
-@dataclass(frozen=True, slots=True)
-class Signal:
+class Signal(NamedTuple):
     """Scores by entry id; what was not found has at most the `least`. On its `own_scale`, a score between 0 and about 1
     counts as it is; others are compared with the rest of the candidates first."""
 

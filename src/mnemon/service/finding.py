@@ -230,7 +230,7 @@ def _admit_entries(room: Room, asked: Asked, found: Found, entries: Mapping[str,
 def _among(signal: Signal, found: Found) -> Signal:
     if signal.scores.keys() <= found.cards.keys():
         return signal
-    return replace(signal, scores={id: score for id, score in signal.scores.items() if id in found.cards})
+    return signal._replace(scores={id: score for id, score in signal.scores.items() if id in found.cards})
 
 
 def as_it_was(room: Room, entry: Entry, at: datetime) -> Entry | None:

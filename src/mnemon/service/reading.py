@@ -259,4 +259,4 @@ def with_provenance(room: Room, hits: Sequence[Hit]) -> list[Hit]:
     if not wanted:
         return list(hits)
     documents: dict[str, Document] = room.local.documents(wanted)
-    return [replace(hit, provenance=provenance(hit.entry, documents)) for hit in hits]
+    return [hit._replace(provenance=provenance(hit.entry, documents)) for hit in hits]

@@ -76,6 +76,10 @@ class Connections:
 
     def __init__(self, opening: Opening) -> None:
         self._opening = opening
+        self._memory, self._access = (
+            opening.memory,
+            opening.access,
+        )  # which are put together each time they are asked for
         self._reserve = Reserve(opening.folder / RESERVE)
         self._reserve.fill()
         self._closed = False
@@ -118,7 +122,7 @@ class Connections:
 
     @contextmanager
     def _view(self, db: Handle) -> Iterator[apsw.Connection]:
-        with translated(self._opening.memory):
+        with translated(self._memory):
             db.execute(sql.BEGIN_READ)
             db.reads, db.looked = True, False
             try:
@@ -227,7 +231,7 @@ class Connections:
     def counting(self) -> Iterator[Handle]:
         """The read statistics, each statement a transaction of its own: never waits for a writer of memory."""
         db = self._pair().access
-        with translated(self._opening.access):
+        with translated(self._access):
             yield db
 
     @contextmanager

@@ -31,7 +31,7 @@ _SAMPLE = 8_192  # rows that axes and middles are found by
 _ROUNDS = 6  # of moving middles
 _BETWEEN = 3  # large lists that a row may stand between
 _STRIDE = 16  # of scores, one is looked at to guess where the best begin
-_MANY = 8  # times what is wanted, from which on a guess pays
+_FEW, _MANY = 4_096, 8  # scores, and times what is wanted, from which on a guess pays
 _GATHERED = 98_304  # numbers of rows that are gathered at a time
 ALONE = 262_144  # multiplications up to which a product stays on one core: waiting for others costs more than it gains
 
@@ -77,13 +77,13 @@ def leading(scores: Floats, limit: int) -> Ints:
     if limit >= len(scores):
         return np.arange(len(scores))
     places = None
-    if len(scores) > _MANY * limit:
+    if len(scores) > max(_FEW, _MANY * limit):
         # A floor that a sample says more than enough reach: only those need to be put in order.
         places = ahead(scores, 2 * limit + 16 * _STRIDE)
         if len(places) < limit:
             places = None
     among = scores if places is None else scores[places]
-    found = np.flatnonzero(among >= np.partition(among, len(among) - limit)[len(among) - limit])
+    found: Ints = (among >= np.partition(among, len(among) - limit)[len(among) - limit]).nonzero()[0]
     return found if places is None else places[found]
 
 
@@ -93,7 +93,8 @@ def ahead(scores: Floats, about: int) -> Ints:
         return np.arange(len(scores))
     sample = scores[::_STRIDE]
     rank = len(sample) - min(len(sample), about // _STRIDE)
-    return np.flatnonzero(scores >= np.partition(sample, rank)[rank])
+    found: Ints = (scores >= np.partition(sample, rank)[rank]).nonzero()[0]
+    return found
 
 
 def standing(held: Ints, wanted: Ints) -> tuple[Ints, Ints]:

@@ -1,15 +1,14 @@
 """Packs: the vectors of a place in bytes, many in a row of the database, so that a process that has just begun reads a
 place in a few pieces instead of vector by vector.
 
-Derived and always in step: the transaction that adds vectors packs them as soon as enough are loose, and the one that
-removes a vector takes it out of its pack. What is not in a pack comes after all that is.
+Derived and always in step: the transaction that adds vectors makes a pack as soon as enough of them are loose, and the
+one that removes a vector takes it out of its pack. What is not in a pack comes after all that is.
 """
 
 from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator
-from itertools import islice
 from typing import NamedTuple, TypeAlias
 
 import apsw
@@ -20,9 +19,7 @@ from mnemon.adapters.store.sqlite.query import Row, all_rows, one_row, one_value
 from mnemon.model.arrays import np
 
 SIZE = 64  # vectors of a pack, at most
-LOOSE = 16  # vectors from which on what is loose is packed
 Place: TypeAlias = "tuple[int, int]"  # partition and model
-_Columns: TypeAlias = "tuple[bytes, bytes, bytes, bytes]"
 
 
 class Kept(NamedTuple):
@@ -33,28 +30,25 @@ class Kept(NamedTuple):
 
 
 def keep(db: apsw.Connection, places: Iterable[Place]) -> None:
-    """Pack what has come loose in these places, if it is enough: first into what room the last pack has."""
+    """Pack what has come loose in these places, as far as it fills packs."""
     for place in places:
         last = one_value(db, sql.LAST_PACKED, place)
-        if one_value(db, sql.LOOSE, (*place, last)) >= LOOSE:
-            rows = stream(db, sql.VECTORS_SINCE, (*place, last, -1))
-            _fill_last(db, place, last, rows)
-            while some := list(islice(rows, SIZE)):
-                db.execute(sql.NEW_PACK, (*place, some[-1][0], *_columns(some)))
+        if one_value(db, sql.LOOSE, (*place, last)) >= SIZE:
+            for rows in _full(stream(db, sql.VECTORS_SINCE, (*place, last, -1))):
+                db.execute(sql.NEW_PACK, (*place, rows[-1][0], *_columns(rows)))
 
 
-def _fill_last(db: apsw.Connection, place: Place, last: int, rows: Iterator[Row]) -> None:
-    found = one_row(db, sql.PACK_OF, (*place, last)) if last else None
-    if found is None:
-        return
-    id, *held = found
-    some = list(islice(rows, max(0, SIZE - len(held[0]) // 8)))
-    if some:
-        joined = [before + more for before, more in zip(held, _columns(some), strict=True)]
-        db.execute(sql.EXTEND_PACK, (some[-1][0], *joined, id))
+def _full(rows: Iterable[Row]) -> Iterator[list[Row]]:
+    """In lists of the size of a pack; what is left over stays loose."""
+    held: list[Row] = []
+    for row in rows:
+        held.append(row)
+        if len(held) == SIZE:
+            yield held
+            held = []
 
 
-def _columns(rows: list[Row]) -> _Columns:
+def _columns(rows: list[Row]) -> tuple[bytes, bytes, bytes, bytes]:
     seqs = np.array([row[0] for row in rows], dtype="<i8")
     entries = np.array([row[1] for row in rows], dtype="<i8")
     made = packed(seqs, entries, normal([row[2] for row in rows], len(rows[0][2]) // 4))

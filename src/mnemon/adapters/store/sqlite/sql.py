@@ -283,7 +283,6 @@ SELECT id, seqs, entries, scales, codes FROM packs
 WHERE partition_id = ? AND model_id = ? AND last >= ? ORDER BY last LIMIT 1
 """
 SET_PACK = "UPDATE packs SET seqs = ?, entries = ?, scales = ?, codes = ? WHERE id = ?"
-EXTEND_PACK = "UPDATE packs SET last = ?, seqs = ?, entries = ?, scales = ?, codes = ? WHERE id = ?"
 DROP_PACK = "DELETE FROM packs WHERE id = ?"
 DROP_PACKS = "DELETE FROM packs"
 PLACES = "SELECT DISTINCT partition_id, model_id FROM vectors"
