@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
@@ -18,12 +19,12 @@ class Postings:
     """The rows that hold a term, in their order and each as often as it does; or of a term that too many hold, the
     newest of them.
 
-    By hand they are counted in a dictionary, by arrays in arrays, and each is made where it is first needed: a plain
-    dictionary of numbers and an array are nothing that the interpreter's collector has to walk through.
+    By hand they are counted in a dictionary, by arrays in arrays, and each is made where it is first needed. Thousands
+    of these are kept, and none of it is anything that the interpreter's collector has to walk through.
     """
 
     def __init__(self, rows: Sequence[int], *, whole: bool = True) -> None:
-        self._given, self.whole = rows, whole
+        self._given, self.whole = array("q", rows), whole
 
     @cached_property
     def counts(self) -> dict[int, int]:
