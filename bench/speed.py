@@ -302,7 +302,9 @@ def run(place: Path, options: argparse.Namespace) -> tuple[list[Row], list[Row],
         for store in stores:
             store.measure()
     folder = place / "model-10000"
-    folder.mkdir(exist_ok=True)
+    if not (folder / "filled.json").exists():
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
     command = [sys.executable, "-m", "bench.speed", "--step", "model", "--sizes", "10000", "--folder", str(folder)]
     model: Row | None = told(_json([*command, "--reads", str(options.reads)]))
     return [store.row() for store in ours], [store.row() for store in others], model
