@@ -76,10 +76,8 @@ class Connections:
 
     def __init__(self, opening: Opening) -> None:
         self._opening = opening
-        self._memory, self._access = (
-            opening.memory,
-            opening.access,
-        )  # which are put together each time they are asked for
+        # Kept, since an opening puts its paths together each time it is asked, and every read would ask.
+        self._memory, self._access = opening.memory, opening.access
         self._reserve = Reserve(opening.folder / RESERVE)
         self._reserve.fill()
         self._closed = False
