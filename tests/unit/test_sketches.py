@@ -88,3 +88,13 @@ def test_a_vector_is_close_to_itself() -> None:
     rows = clustered(300, 0.6, 6)
     found = Sketches().close((1, 1), block(rows), rows[:20], 0.99999)
     assert {(pair.query, pair.row) for pair in found or ()} >= {(n, n) for n in range(20)}
+
+
+def test_sketches_pay_from_the_eighth_text_on() -> None:
+    """A process that puts one text makes none; one that goes on putting does; in a huge room lists are sooner."""
+    sketches = Sketches()
+    assert [sketches.worth((1, 1), 900, 1) for _ in range(9)] == [False] * 7 + [True] * 2
+    assert not sketches.worth((2, 1), 900, 3)  # another place is counted by itself
+    assert sketches.worth((2, 1), 900, 8)
+    assert not any(sketches.worth((3, 1), 1_000_000, 1) for _ in range(9))
+    assert sketches.worth((3, 1), 1_000_000, 8)

@@ -225,6 +225,26 @@ def test_a_batch_finds_in_a_packed_room_what_it_finds_in_another(tmp_path: Path)
     assert sum(map(len, heard[0])) >= 40
 
 
+@pytest.mark.parametrize("sizes", [SMALL, LISTS, AS_THEY_ARE, Sizes()])
+def test_who_comes_alone_hears_what_a_batch_hears(tmp_path: Path, sizes: Sizes) -> None:
+    """W5: from the first to the last of those that are put one after the other, and of what came in between."""
+    rows = sparse(500)
+    store = filled(tmp_path / "store", sizes, rows)
+    newcomers = [Newcomer(f"nobody said {n}", row) for n, row in enumerate(sparse(40, like=rows[:40]))]
+    vicinity = Vicinity(OPEN.scopes[0], "shared", WIDE, 0.8, 12)
+    for place, newcomer in enumerate(newcomers):
+        (alone,), expected = store.near(vicinity, [newcomer]), store.near(vicinity, newcomers)[place]
+        assert [(n.entry, round(n.cosine or 0, 4)) for n in alone] == [
+            (n.entry, round(n.cosine or 0, 4)) for n in expected
+        ]
+        said = entry(newcomer.content)
+        commit(store, put(said, newcomer.vector, WIDE))
+        ((twin, *others),) = store.near(vicinity, [newcomer])
+        assert (twin.entry.id, round(twin.cosine or 0, 4)) == (said.id, 1.0)
+        assert others
+    store.close()
+
+
 def test_a_batch_reads_vectors_again_only_where_they_are_in_bytes(tmp_path: Path) -> None:
     """W5: what is in memory as it is needs no second look at the database."""
     rows = sparse(500)

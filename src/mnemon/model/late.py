@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 __all__ = ["late", "pattern"]
@@ -23,13 +24,16 @@ __all__ = ["late", "pattern"]
 class _Late:
     """Stands in for a module, and asks it anew for each name: what was changed there is seen here."""
 
-    __slots__ = ("__name__",)
+    __slots__ = ("__name__", "_module")
 
     def __init__(self, name: str) -> None:
         self.__name__ = name
+        self._module: ModuleType | None = None  # once all of it is loaded
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(import_module(self.__name__), name)
+        if self._module is None:
+            self._module = import_module(self.__name__)
+        return getattr(self._module, name)
 
     def __repr__(self) -> str:
         return f"<late module {self.__name__!r}>"

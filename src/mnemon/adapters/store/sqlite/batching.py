@@ -22,7 +22,6 @@ from mnemon.ports.embedder import Vector
 from mnemon.ports.store import Near, Newcomer, Selection, Vicinity
 
 _ROUNDED = 0.005  # by how much packing may change a cosine
-_MANY = 8  # newcomers for which sketches of a whole room are worth making
 
 Found = dict[int, float | None]  # cosines by row, None where only words matched
 
@@ -81,7 +80,8 @@ def _by_vector(
         return
     queries = _unit([newcomers[place].vector for place in asked])
     where = Where(room.id, number, model.dimensions, room.removals, room.size)
-    close = _close(db, vectors, where, queries, vicinity.floor) if len(asked) >= _MANY else None
+    worth = vectors.sketches.worth(where.place, room.size, len(asked))
+    close = _close(db, vectors, where, queries, vicinity.floor) if worth else None
     for number, (place, query) in enumerate(zip(asked, queries, strict=True)):
         if close is None:
             best = vectors.cache.nearest(db, where, query, vicinity.limit)
@@ -139,9 +139,12 @@ def _by_words(
 ) -> None:
     for statement, words in ((sql.OF_SUBJECTS, subject), (sql.IN_ROLES, role)):
         handles = [handle(words(newcomer.content)) for newcomer in newcomers]
-        given = json_list({number for number in handles if number is not None})
+        given = {number for number in handles if number is not None}
+        if not given:
+            continue
         alike: dict[int | None, list[int]] = {}
-        for number, row in all_rows(db, statement, {"room": room.id, "given": given, "limit": vicinity.limit}):
+        asked = {"room": room.id, "given": json_list(given), "limit": vicinity.limit}
+        for number, row in all_rows(db, statement, asked):
             alike.setdefault(number, []).append(row)
         for number, rows in zip(handles, found, strict=True):
             for row in alike.get(number, ()):

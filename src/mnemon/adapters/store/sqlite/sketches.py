@@ -36,6 +36,8 @@ _ROUNDED = 1e-5  # by how much a distance may be wrong because numbers are
 _CROWD = 64  # rows for one query, by when comparing one after the other is as cheap
 _PIECE = 8_192  # rows that are sketched at a time
 _STEPS = 16  # small products of which the outcome is looked at together
+_MANY = 8  # queries, at once or one after the other, for which sketches of a whole room are worth making
+_TOO_MANY = 200_000  # rows, from which on one query alone is sooner answered by lists than by all sketches
 
 
 class Rows(Protocol):
@@ -68,6 +70,16 @@ class Sketches:
         self._most = most
         self._lock = threading.Lock()
         self._kept: dict[tuple[int, ...], _Sketch] = {}
+        self._asked: dict[tuple[int, ...], int] = {}
+
+    def worth(self, place: tuple[int, ...], size: int, queries: int) -> bool:
+        """Whether to look at the sketches of a room of this size: those who write one text at a time may well go on."""
+        if queries >= _MANY:
+            return True
+        if size > _TOO_MANY:
+            return False
+        asked = self._asked[place] = self._asked.get(place, 0) + queries
+        return asked >= _MANY
 
     def close(self, place: tuple[int, ...], given: Rows, queries: _Floats, floor: float) -> list[Close] | None:
         """The pairs that reach the floor; queries are of length one, as the rows are.
@@ -83,6 +95,8 @@ class Sketches:
         if likely is None:
             return None
         asked, reached = likely
+        if not len(reached):
+            return []
         cosines = np.clip(np.einsum("ij,ij->i", queries[asked], given.floats(reached)), -1.0, 1.0)
         kept = cosines >= floor
         pairs = zip(asked[kept].tolist(), reached[kept].tolist(), cosines[kept].tolist(), strict=True)
