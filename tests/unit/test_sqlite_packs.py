@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import apsw
 import numpy as np
 import pytest
 
-from mnemon.adapters.store.sqlite import SqliteStore, packs
+from mnemon.adapters.store.sqlite import SqliteStore, packs, sql
 from mnemon.adapters.store.sqlite.query import all_rows
 from mnemon.model.entry import Entry
 from mnemon.model.scrub import Extent, Mode, manifest_digest
@@ -45,7 +48,7 @@ def asked_once(folder: Path, query: Vector, limit: int = 10, *, exact: bool = Fa
     """As a process that has just begun."""
     fresh = SqliteStore(folder, role="workspace", create=False)
     found = [(n.id, round(n.cosine, 5)) for n in fresh.nearest(OPEN, MODEL, query, limit, exact=exact)]
-    assert not fresh._cache._shelves or exact
+    assert not any(shelf.packed is not None and shelf.packed.exact for shelf in fresh._cache._shelves.values())
     fresh.close()
     return found
 
@@ -61,21 +64,51 @@ def test_packs_are_made_when_they_are_full(store: SqliteStore) -> None:
 
 
 def test_one_question_is_answered_from_packs(tmp_path: Path, store: SqliteStore) -> None:
-    """R2: a process that asks once loads no vectors to keep, and answers as by all of them, with exact cosines."""
+    """R2: a process that asks once loads packs and not vectors, and answers as by all of them, with exact cosines."""
     fill(store, 3 * packs.SIZE + 9)
     for question in ("fact 7", "fact 199", "something else"):
         query = vector_of(question)
         assert asked_once(tmp_path / "store", query) == asked_once(tmp_path / "store", query, exact=True)
 
 
+def test_a_room_that_is_asked_again_is_in_memory(tmp_path: Path, store: SqliteStore) -> None:
+    """R2: packs of a small room are read once; what is written since is read by itself, and nothing that is gone is
+    found."""
+    made = fill(store, 2 * packs.SIZE + 9)
+    fresh = SqliteStore(tmp_path / "store", role="workspace", create=False)
+
+    def asked() -> tuple[list[tuple[str, float]], list[str]]:
+        run: list[dict[str, Any]] = []
+        with fresh._connections.reading() as db:
+            db.trace_v2(apsw.SQLITE_TRACE_STMT, run.append)
+            found = fresh.nearest(OPEN, MODEL, vector_of("fact 3"), 5)
+            db.trace_v2(0, None)
+        return [(n.id, round(n.cosine, 5)) for n in found], [event["sql"] for event in run]
+
+    first, run = asked()
+    assert sql.PACKS in run
+    again, run = asked()
+    assert again == first
+    assert not {sql.PACKS, sql.VECTORS_SINCE} & set(run)
+    commit(store, put(twin := entry("fact 3, once more"), vector_of("fact 3")), DropEntry(made[3].id, 1, "gone"))
+    changed, run = asked()
+    assert sql.PACKS not in run
+    assert [id for id, _ in changed] == [twin.id, *(id for id, _ in first[1:])]
+    fresh.close()
+
+
 def test_a_room_that_is_asked_often_is_loaded(store: SqliteStore) -> None:
-    """R2: a small room is answered from packs a few times, then from its vectors, and always the same."""
+    """R2: a small room stays in bytes until as many vectors were read beside them as it holds, and always answers the
+    same."""
     fill(store, 2 * packs.SIZE)
-    answers = []
-    for _ in range(12):
+    answers, in_bytes = [], []
+    for _ in range(30):
         answers.append([(n.id, round(n.cosine, 5)) for n in store.nearest(OPEN, MODEL, vector_of("fact 3"), 5)])
-        assert bool(store._cache._shelves) is (len(answers) > 8)
+        in_bytes.append(any(shelf.packed is not None for shelf in store._cache._shelves.values()))
     assert all(answer == answers[0] for answer in answers)
+    read = 5 + 4  # vectors of each question
+    assert in_bytes.index(False) == math.ceil(2 * packs.SIZE / read)
+    assert not any(in_bytes[in_bytes.index(False) :])
 
 
 def test_packs_follow_whatever_is_written(tmp_path: Path, store: SqliteStore) -> None:

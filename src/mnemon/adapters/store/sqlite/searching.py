@@ -351,7 +351,9 @@ def directions(db: apsw.Connection, cache: VectorCache, ids: Sequence[str], mode
     present = [id for id in asked if id not in found]
     if present:
         wanted = np.array([asked[id] for id in present], dtype=np.int64)
-        found |= {present[place]: row for shelf in cache.at_hand(db, model_id) for place, row in shelf.of(wanted)}
+        rooms: tuple[Selection, list[Room]] | None = known(db).of("rooms").get("last")
+        places = [(room.id, model_id) for room in rooms[1]] if rooms else []
+        found |= {present[place]: row for shelf in cache.at_hand(db, places) for place, row in shelf.of(wanted)}
     if len(found) < len(asked):
         names = {number: id for id, number in asked.items() if id not in found}
         if rows := all_rows(db, sql.VECTORS, (json_list(names), model_id)):

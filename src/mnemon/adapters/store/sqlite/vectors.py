@@ -6,7 +6,7 @@ import os
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -40,7 +40,6 @@ if TYPE_CHECKING:
 _PIECE = 8_192  # rows that are loaded at a time
 _TAIL = 4_096  # rows beside packed ones, from which on all are packed anew
 _WORTH = 64  # rows from which packing saves something
-_OFTEN = 8  # questions to a small room, after which its vectors are loaded
 _REMEMBERED = 1_024  # vectors that were read for one question and may be asked for by the next
 _MORE = 4  # places more than asked that are compared again, so that bytes do not decide who is last
 
@@ -215,7 +214,8 @@ class VectorCache:
     def _renew(self) -> None:
         self._lock = threading.Lock()
         self._shelves: OrderedDict[tuple[int, int], Shelf] = OrderedDict()
-        self._asked: dict[tuple[int, int], int] = {}
+        self._asked: set[tuple[int, int]] = set()
+        self._again: dict[tuple[int, int], int] = {}  # vectors of a room that were read because it is in bytes
 
     def after_fork(self) -> None:
         self._renew()
@@ -238,18 +238,16 @@ class VectorCache:
             rounded = shelf.packed is not None and not shelf.packed.exact
             found = shelf.near(query, limit + _MORE if rounded else limit, admitted)
             if rounded:
+                self._again[where.place] = self._again.get(where.place, 0) + len(found.seqs)
                 found = self._compared(db, where, found, query).best(limit)
         return list(zip(found.cosines.tolist(), found.entries.tolist(), strict=True))
 
     def _in_passing(self, where: Where) -> bool:
-        """Whether a room has hardly been asked yet: a process that asks once need not put it in order, and of a small
-        one packs are read so soon that its vectors are only worth loading if it is asked often."""
-        few = packs.SIZE if self._sql.packs else self._sizes.large
-        times = self._asked.get(where.place, 0)
-        often = _OFTEN if where.size <= self._sizes.small else 1
-        if where.size <= few or times >= often or where.place in self._shelves:
+        """Whether a large room has not been asked yet: a process that asks once need not put it in order."""
+        few = self._sizes.small if self._sql.packs else self._sizes.large
+        if where.size <= few or where.place in self._asked or where.place in self._shelves:
             return False
-        self._asked[where.place] = times + 1
+        self._asked.add(where.place)
         return True
 
     def _through(self, db: apsw.Connection, where: Where, query: Floats, limit: int, admitted: Ints | None) -> Found:
@@ -297,7 +295,7 @@ class VectorCache:
         last = answers[where.place][1]
         with self._lock:
             shelf = self._shelves.get(where.place)
-            if shelf is None:
+            if shelf is None or self._worn(shelf, where):
                 shelf = self._loaded(db, where, last)
             elif (shelf.removals, shelf.last) != (where.removals, last):
                 shelf = self._caught_up(db, shelf, where, last)
@@ -312,18 +310,26 @@ class VectorCache:
         told: dict[int, Floats] = known(db).of(f"{self._sql.by_seq} {model}")
         return told
 
-    def at_hand(self, db: apsw.Connection, model: int) -> list[Shelf]:
-        """The shelves that a search has looked at in the very state that `db` sees."""
-        told = [
-            (self._shelves.get(place), stamp)
-            for place, stamp in known(db).of(self._sql.last).items()
-            if place[1] == model
-        ]
-        return [shelf for shelf, stamp in told if shelf is not None and (shelf.removals, shelf.last) == stamp]
+    def at_hand(self, db: apsw.Connection, places: Iterable[tuple[int, int]]) -> Iterator[Shelf]:
+        """Of these places, the shelves that a search has looked at in the very state that `db` sees."""
+        stamps = known(db).of(self._sql.last)
+        for place in places:
+            shelf = self._shelves.get(place)
+            if shelf is not None and (shelf.removals, shelf.last) == stamps.get(place):
+                yield shelf
+
+    def _worn(self, shelf: Shelf, where: Where) -> bool:
+        """Whether so much of a small room in bytes has been read beside them that loading it whole had cost no more."""
+        small = where.size <= self._sizes.small and shelf.packed is not None and not shelf.packed.exact
+        return small and self._again.get(where.place, 0) >= where.size
 
     def _loaded(self, db: apsw.Connection, where: Where, last: int) -> Shelf:
         """A large room is packed piece by piece: all of it as it is may not fit. One with images is put in rows at
-        once."""
+        once. A small one stays as its packs have it until it has been asked often, since these are read so soon."""
+        if self._sql.packs and packs.SIZE < where.size <= self._sizes.small:
+            if self._again.get(where.place, 0) < where.size:
+                return replace(self._packs_of(db, where), last=last)
+            del self._again[where.place]
         if where.size > self._sizes.large and self._packs:
             found = self._packs_of(db, where)
             return replace(found, last=last).pack(self._sizes, spare=True)
