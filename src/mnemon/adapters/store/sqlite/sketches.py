@@ -12,7 +12,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
-from mnemon.adapters.store.sqlite.packed import ALONE
+from mnemon.adapters.store.sqlite.packed import ALONE, along
 from mnemon.model.arrays import np
 
 if TYPE_CHECKING:
@@ -57,10 +57,12 @@ class Close(NamedTuple):
 
 
 class _Sketch(NamedTuple):
-    """The sketches of a block's rows, in their order; `seqs` says of which."""
+    """The sketches of a block's rows, in their order; `seqs` says of which, and `given` is where these were read: they
+    are copied, since a block that grows may be written over where it ends."""
 
     seqs: _Ints
     rows: _Floats
+    given: _Ints
 
 
 class Sketches:
@@ -106,12 +108,15 @@ class Sketches:
         with self._lock:
             known = self._kept.pop(place, None)
             size, total = 0 if known is None else len(known.seqs), len(given.seqs)
+            if known is not None and known.given is given.seqs:
+                self._kept[place] = known
+                return known
             if known is None or size > total or not np.array_equal(known.seqs, given.seqs[:size]):
-                known, size = _Sketch(given.seqs[:0], np.empty((0, width), dtype=np.float32)), 0
+                known, size = _Sketch(given.seqs[:0], np.empty((0, width), dtype=np.float32), given.seqs), 0
             rows = known.rows
             for at in range(size, total, _PIECE):
                 rows = _appended(rows, _sketched(given.floats(slice(at, min(total, at + _PIECE))), width))
-            known = _Sketch(given.seqs.copy(), rows) if size < total else known
+            known = _Sketch(given.seqs.copy(), rows, given.seqs) if size < total else known
             while len(self._kept) >= self._most:
                 self._kept.pop(next(iter(self._kept)))
             self._kept[place] = known
@@ -178,6 +183,9 @@ def _step(b: _Floats) -> int:
 
 def _reaching(asking: _Floats, rows: _Floats, most: int) -> tuple[NDArray[Any], NDArray[Any]] | None:
     """Numbers of queries and of rows that are close, looked at in pieces that stay in the cache; None if too many."""
+    if len(asking) == 1:
+        alone = np.flatnonzero(along(rows, asking[0]) >= 0)
+        return (np.zeros_like(alone), alone) if len(alone) <= most else None
     across = np.ascontiguousarray(asking.T)
     many, count = _STEPS * _step(across), len(asking)
     out = np.empty((many, count), dtype=np.float32)
