@@ -26,6 +26,10 @@ class Postings:
     def __init__(self, rows: Sequence[int], *, whole: bool = True) -> None:
         self._given, self.whole = array("q", rows), whole
 
+    def plus(self, rows: Sequence[int]) -> Postings:
+        """With newer rows."""
+        return Postings(self._given + array("q", rows))
+
     @cached_property
     def counts(self) -> dict[int, int]:
         return dict(Counter(self._given))

@@ -39,7 +39,16 @@ NEW_META = "INSERT INTO meta (one, role, secret, tokenizer, created_at) VALUES (
 ROLE = "SELECT role FROM meta"
 LOOK = "SELECT 1 FROM meta"
 META = "SELECT secret, tokenizer, EXISTS (SELECT 1 FROM unswept WHERE conversation = '') FROM meta"
-SET_TOKENIZER = "UPDATE meta SET tokenizer = ?"
+SET_TOKENIZER = "UPDATE meta SET tokenizer = ?, rebuilt = rebuilt + 1"
+# How far a state has come, and what came since.
+STANDING_AT = "SELECT (SELECT seq FROM head), (SELECT coalesce(max(rowid), 0) FROM entries), rebuilt FROM meta"
+ROWS_SINCE = "SELECT id, rowid, partition_id, terms FROM entries WHERE rowid > ?"
+# Of all events but those about what is no entry.
+SUBJECTS_SINCE = """
+SELECT subject FROM events WHERE seq > ? AND substr(action, 1, instr(action, '.') - 1) NOT IN (
+    'note', 'channel', 'conversation', 'transcript', 'item', 'document', 'named', 'grant', 'amendment'
+)
+"""
 
 ACCESS_SCHEMA = """
 PRAGMA application_id = 1298035041;
