@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,7 +35,7 @@ class Times:
         }
 
 
-def timed(work: Callable[[Any], object], given: Sequence[Any]) -> Times:
+def timed(work: Callable[[Any], object], given: Iterable[Any]) -> Times:
     cpu, wall = [], []
     for one in given:
         started, clock = time.process_time(), time.perf_counter()

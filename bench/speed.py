@@ -9,7 +9,8 @@ memory can be compared. A loader hands entries with vectors to the store itself 
 transaction); reads, contexts and the measured puts go through the public API. The embedder is free: vectors from a
 seeded table, so that only a store's own work is counted; the default embedder is measured apart. What is measured
 comes after the first read and as many others as are measured then, in every store alike; what the first one costs is
-told apart. Of a thousand scopes, each that is measured is asked for the first time. All stores are measured in turn, in
+told apart. Of a thousand scopes, each that is measured is asked for the first time; what it costs to ask them once more
+is told apart, and so is a read right after a put of another text. All stores are measured in turn, in
 several rounds, each a process on a copy of the store; each figure is the median of its calmest round, for every store
 alike.
 
@@ -32,8 +33,9 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 
@@ -127,12 +129,14 @@ def measure(folder: Path, reads: int, rounds: int = 10) -> Row:
         turns = [(handles[n % held.scopes], question) for n, question in enumerate(held.questions[: 3 * reads])]
         read = timed(lambda turn: turn[0].read(turn[1]), turns[:reads])
         stages = shares(handles, held.questions[reads : 2 * reads])
+        again = timed(lambda turn: turn[0].read(turn[1]), zip(cycle(handles), held.questions[-reads:], strict=False))
         context = timed(lambda turn: turn[0].context(turn[1]), turns[2 * reads :])
         memory_used = resident() - table
-        fresh, alone = texts(120 * rounds, 13), 20 * rounds
-        batches = [[Memo(text) for text in fresh[at : at + 100]] for at in range(alone, len(fresh), 100)]
+        fresh, alone = texts(125 * rounds, 13), 20 * rounds
+        batches = [[Memo(text) for text in fresh[at : at + 100]] for at in range(alone, 120 * rounds, 100)]
         single = timed(lambda text: handles[0].put("workspace", text), fresh[:alone])
         batch = timed(lambda memos: handles[0].put_many("workspace", memos), batches)
+        after = timed(handles[0].read, after_puts(handles[0], fresh[120 * rounds :], held.questions))
     return {
         "name": "Mnemon",
         "entries": held.entries,
@@ -140,6 +144,8 @@ def measure(folder: Path, reads: int, rounds: int = 10) -> Row:
         "filled a second": held.per_second,
         "first": first,
         "read": read.spread(),
+        "again": again.spread(),
+        "after a put": after.spread(),
         "stages": stages,
         "context": context.spread(),
         "single": single.rate(1),
@@ -147,6 +153,13 @@ def measure(folder: Path, reads: int, rounds: int = 10) -> Row:
         "memory": memory_used,
         "disk": size,
     }
+
+
+def after_puts(handle: Workspace, given: Sequence[str], asked: Sequence[str]) -> Iterator[str]:
+    """Questions, each to be asked right after a text was put."""
+    for text, question in zip(given, asked, strict=False):
+        handle.put("workspace", text)
+        yield question
 
 
 def with_model(folder: Path, entries: int, reads: int) -> Row | None:
@@ -209,7 +222,8 @@ def calmest(rounds: Sequence[Row]) -> Row:
     """Each figure from the round in which the machine was least disturbed."""
     row = dict(min(rounds, key=lambda found: found["read"]["p50"]))
     row["first"] = min((found["first"] for found in rounds if "first" in found), default=None)
-    row["context"] = min((found["context"] for found in rounds if "context" in found), key=_median, default=None)
+    for reads in ("context", "again", "after a put"):
+        row[reads] = min((found[reads] for found in rounds if reads in found), key=_median, default=None)
     for puts in ("single", "batch"):
         row[puts] = max((found[puts] for found in rounds), key=lambda rate: rate["CPU"])
     return {name: figure for name, figure in row.items() if figure is not None}

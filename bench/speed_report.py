@@ -74,6 +74,8 @@ def by_size(rows: Sequence[Row], rate: float) -> str:
     lines = [
         ["read p50", *(f"{r['read']['p50']:.1f}" for r in rows)],
         ["read p95", *(f"{r['read']['p95']:.1f}" for r in rows)],
+        ["read p50, of scopes asked before", *(f"{r['again']['p50']:.1f}" if r["scopes"] > 1 else "" for r in rows)],
+        ["read p50, right after a put", *(f"{r['after a put']['p50']:.1f}" for r in rows)],
         *([f"· {name}", *(f"{r['stages'].get(name, 0):.2f}" for r in rows)] for name in stages),
         ["context p50", *(f"{r['context']['p50']:.1f}" for r in rows)],
         ["open and first read", *(f"{r['first']:.0f}" for r in rows)],
@@ -146,8 +148,9 @@ def ratios(rows: Sequence[Row], others: Sequence[Row]) -> Iterator[Target]:
     for size in (10_000, 100_000):
         ours = one(rows, size)
         theirs = [o for o in others if (o["name"], o["entries"]) == ("langgraph", size) and "single" in o]
-        share = ours["batch"]["wall"] / theirs[0]["single"]["wall"] if ours and theirs else None
-        yield Target(f"our puts in batches of 100 to LangGraph's single ones, {size:,}", 1, share, least=True)
+        for ones, said in (("batch", "puts in batches of 100"), ("single", "single puts")):
+            share = ours[ones]["wall"] / theirs[0]["single"]["wall"] if ours and theirs else None
+            yield Target(f"our {said} to LangGraph's single ones, {size:,}", 1, share, least=True, form=".2f")
 
 
 def grid(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:

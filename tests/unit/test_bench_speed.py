@@ -24,6 +24,7 @@ def row(entries: int, scopes: int = 1, **more: Any) -> dict[str, Any]:
     cost = {"p50": 2.0, "p95": 3.0, "wall": 2.5}
     found = {"name": "Mnemon", "entries": entries, "scopes": scopes, "read": cost, "context": cost, "stages": {}}
     found |= {"single": rates, "batch": rates, "memory": 90.0, "disk": 40.0, "first": 100.0, "filled a second": 2_000.0}
+    found |= {"again": cost, "after a put": cost}
     return found | {"recall": 1.0} | more
 
 
@@ -55,6 +56,7 @@ def test_a_small_store_is_filled_and_measured(tmp_path: Path) -> None:
     found = measure(tmp_path, 4, rounds=1)
     assert (found["entries"], found["scopes"]) == (60, 2)
     assert found["read"]["p50"] > 0 < found["batch"]["CPU"]
+    assert found["again"]["p50"] > 0 < found["after a put"]["p50"]
     assert "nearest" in found["stages"]
     alone = tmp_path / "alone"
     alone.mkdir()
