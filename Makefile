@@ -7,7 +7,7 @@ READY := $(VENV)/.ready
 TESTS ?= tests
 
 .DEFAULT_GOAL := help
-.PHONY: help run tour install model browser test check format torture bench bench-server bench-offline bench-quality bench-write bench-speed clean
+.PHONY: help run tour install model browser test check format torture bench bench-server bench-offline bench-quality bench-nearest bench-write bench-speed clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -73,6 +73,9 @@ $(PEERS)/.ready: bench/requirements-peers.txt
 	@test -x $(PEERS)/bin/python || $(PYTHON) -m venv $(PEERS)
 	@$(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check --requirement bench/requirements-peers.txt
 	@touch $(PEERS)/.ready
+
+bench-nearest: install model ## How many of the nearest real vectors are found, into bench/RESULTS.md (TALKS=folder FACTS=folder)
+	@$(BIN)/python -m bench.nearest --data $(TALKS) --data $(FACTS) --results bench/RESULTS.md
 
 bench-speed: install model $(PEERS)/.ready ## Reads, contexts and puts by the size of memory, beside peers (SPEED=--million for more)
 	@test -z "$(MORE_PEERS)" || $(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check $(MORE_PEERS)

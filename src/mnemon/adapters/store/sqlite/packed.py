@@ -23,8 +23,8 @@ _Bytes: TypeAlias = "NDArray[np.int8]"
 
 _WIDTH = 128  # numbers of an image
 _HALF = 48  # of these that all rows are compared by in a broad room
-_AHEAD, _PART = 6, 16  # rows compared by the rest of their images: so many for one wanted, or one of so many
-_PROBED = 0.06  # of all lists that a search looks into
+_AHEAD, _PART = 6, 8  # rows compared by the rest of their images: so many for one wanted, or one of so many
+_PROBED, _PART_OF_LISTS = 0.12, 4  # of all lists that a search looks into; there they are one of so many
 _FEWEST = 40  # and no fewer than these
 _LIKELY, _USUAL = 400, 600  # rows that are compared by their numbers: so many at least, and in a larger room
 _SAMPLE = 8_192  # rows that axes and middles are found by
@@ -43,7 +43,7 @@ class Sizes(NamedTuple):
     small: int = 4_096
     large: int = 110_000
     broad: int = 40_000
-    lists: int = 200_000
+    lists: int = 400_000
 
 
 USUAL = Sizes()
@@ -173,7 +173,7 @@ class Images:
         if not self.rows.shape[1]:
             first = leading(scores, count)
             return first if rows is None else rows[first]
-        first = ahead(scores, max(_AHEAD * count, len(scores) // _PART))
+        first = ahead(scores, max(_AHEAD * count, len(scores) // (_PART if self.lists is None else _PART_OF_LISTS)))
         rows = first if rows is None else rows[first]
         found: Ints = rows[leading(scores[first] + along(self.rows, image[half:] * self.steps, rows), count)]
         return found

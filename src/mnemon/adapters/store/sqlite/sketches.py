@@ -37,7 +37,7 @@ _CROWD = 64  # rows for one query, by when comparing one after the other is as c
 _PIECE = 8_192  # rows that are sketched at a time
 _STEPS = 16  # small products of which the outcome is looked at together
 _MANY = 8  # queries, at once or one after the other, for which sketches of a whole room are worth making
-_TOO_MANY = 200_000  # rows, from which on one query alone is sooner answered by lists than by all sketches
+_TOO_MANY = 400_000  # rows, from which on one query alone is sooner answered by lists than by all sketches
 
 
 class Rows(Protocol):

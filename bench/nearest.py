@@ -1,0 +1,96 @@
+"""How many of the nearest real vectors a search finds, by the form that a room of some size has in memory.
+
+    python -m bench.nearest [--data FOLDER ...] [--vectors FOLDER] [--results bench/RESULTS.md]
+
+The texts of all folders in one room, asked with all of their questions, beside an exact product. Each form is made of
+the same vectors, as the store would make it if the room were of the size it is meant for: there are no more real texts
+here than some ten thousand. `--vectors` takes up what `bench.quality` kept there.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+
+from bench.dataset import load
+from bench.section import write_section
+from bench.speed_report import grid
+from bench.vectors import Remembering
+from mnemon.adapters.embed import open_embedder
+from mnemon.adapters.embed.cached import default_cache
+from mnemon.adapters.store.sqlite import packed
+from mnemon.adapters.store.sqlite.packed import Floats, Packed, Sizes
+from mnemon.ports.embedder import Embedder
+
+EVERY = 10**9
+LOOKED_FOR = (10, 60)
+FORMS = {
+    "images of 128 numbers (rooms up to 40,000)": Sizes(0, EVERY, EVERY, EVERY),
+    "a first look at 48 numbers that keeps one row in 8 (up to 400,000)": Sizes(0, EVERY, 0, EVERY),
+    "lists, twelve of a hundred looked into (beyond)": Sizes(0, EVERY, 0, 0),
+}
+
+
+def unit(rows: Floats) -> Floats:
+    norms: Floats = rows / np.linalg.norm(rows, axis=1, keepdims=True)
+    return norms.astype(np.float32)
+
+
+def vectors(folders: list[Path], inner: Embedder, kept: Path | None) -> tuple[Floats, Floats]:
+    """Of all texts, and of all questions."""
+    texts, asked = [], []
+    for folder in folders:
+        embedder, data = Remembering(inner), load(folder)
+        if kept is not None:
+            embedder.load(kept / f"{folder.name}.npz")
+        texts.append(embedder.embed_memories([turn["text"] for turn in data.corpus]))
+        asked += [embedder.embed_query(query["text"]) for query in data.queries]
+    return unit(np.concatenate(texts)), unit(np.stack(asked))
+
+
+def found(room: Packed, queries: Floats, limit: int) -> float:
+    """Of so many nearest, the share that a search finds; what is as near as the last of them counts as one of them."""
+    exact = np.concatenate([np.sort(some @ room.codes.T, axis=1)[:, -limit] for some in np.array_split(queries, 64)])
+    shares = [
+        np.count_nonzero(room.near(query, limit, None).cosines >= last - 1e-6) / limit
+        for query, last in zip(queries, exact, strict=True)
+    ]
+    return float(np.mean(shares))
+
+
+def report(texts: Floats, queries: Floats) -> str:
+    numbers = np.arange(len(texts), dtype=np.int64)
+    lines = []
+    for name, sizes in FORMS.items():
+        room = packed.imaged(packed.ordered(numbers, numbers, texts), sizes)
+        lines.append([name, *(f"{found(room, queries, limit):.3f}" for limit in LOOKED_FOR)])
+    return grid(["", *(f"of the {limit} nearest" for limit in LOOKED_FOR)], lines)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--data", type=Path, action="append", default=[])
+    parser.add_argument("--vectors", type=Path, default=None)
+    parser.add_argument("--results", type=Path, default=None)
+    options = parser.parse_args()
+    inner = open_embedder("default", default_cache())
+    if inner is None or not options.data:
+        parser.error("name a folder with --data, and pull the model first (`mnemon model pull`)")
+    texts, queries = vectors(options.data, inner, options.vectors)
+    packed._AHEAD = packed._FEWEST = (
+        0  # as in a room so large that one row in 8 is more than six for each that is wanted
+    )
+    about = (
+        f"`make bench-nearest`. {len(texts):,} texts of the quality sets in one room, {len(queries):,} questions, the "
+        "default embedder; each form as it is for a room of the size it is meant for."
+    )
+    text = f"## Nearest, among real vectors\n\n{about}\n\n{report(texts, queries)}"
+    print(text)
+    if options.results is not None:
+        write_section(options.results, "nearest", text)
+
+
+if __name__ == "__main__":
+    main()
