@@ -271,6 +271,27 @@ def sparse(count: int, like: Vector | None = None) -> Vector:
     return unit
 
 
+def test_what_is_held_is_added_up_as_it_comes_and_goes(tmp_path: Path) -> None:
+    """R2: the sum by which memory is spared is that of all shelves, whatever is added, removed, packed or given up."""
+    store = SqliteStore(tmp_path / "store", role="workspace", create=True, cache_bytes=300_000, sizes=Sizes())
+    scopes = [Scope("workspace", (("workspace", f"w{n}"),)) for n in range(12)]
+    rows = likeness(90)
+    for scope in scopes:
+        commit(store, *(put(entry(f"{n}", scope=scope), row, WIDE) for n, row in enumerate(rows)))
+    dice = random.Random(4)
+    for step in range(120):
+        scope = dice.choice(scopes)
+        found = store.nearest(Selection((scope,)), WIDE, rows[step % 90], 5)
+        if step % 3 == 0:
+            commit(
+                store, DropEntry(found[0].id, 1, "x"), put(entry(f"more {step}", scope=scope), rows[step % 90], WIDE)
+            )
+        held = store._cache._shelves.values()
+        assert store._cache._bytes == sum(shelf.bytes for shelf in held) > 0
+    assert 1 < len(store._cache._shelves) < len(scopes)
+    store.close()
+
+
 def test_packed_rooms_do_not_mix(tmp_path: Path) -> None:
     """T07: two large rooms with the same vectors answer each with their own entries alone."""
     other = Scope("workspace", (("workspace", "w2"),))

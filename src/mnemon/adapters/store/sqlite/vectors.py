@@ -214,6 +214,7 @@ class VectorCache:
     def _renew(self) -> None:
         self._lock = threading.Lock()
         self._shelves: OrderedDict[tuple[int, int], Shelf] = OrderedDict()
+        self._bytes = 0  # of all shelves
         self._asked: set[tuple[int, int]] = set()
         self._again: dict[tuple[int, int], int] = {}  # vectors of a room that were read because it is in bytes
 
@@ -300,7 +301,7 @@ class VectorCache:
             elif (shelf.removals, shelf.last) != (where.removals, last):
                 shelf = self._caught_up(db, shelf, where, last)
                 shelf = shelf.tidy(self._sizes) if self._packs else shelf
-            self._shelves[where.place] = shelf
+            self._hold(where.place, shelf)
             self._shelves.move_to_end(where.place)
             self._spare()
             return shelf
@@ -353,19 +354,25 @@ class VectorCache:
         rows = shelf.rows.only(np.isin(shelf.rows.seqs, present)).plus(*_load(found, where.dimensions))
         return Shelf(where.removals, last, rows, kept)
 
+    def _hold(self, place: tuple[int, int], shelf: Shelf) -> None:
+        """With the sum of all kept up: to add up a thousand shelves would cost more than what is asked of one."""
+        had = self._shelves.get(place)
+        if had is not shelf:
+            self._bytes += shelf.bytes - (had.bytes if had is not None else 0)
+            self._shelves[place] = shelf
+
     def _spare(self) -> None:
-        total = sum(shelf.bytes for shelf in self._shelves.values())
-        for place, shelf in list(self._shelves.items())[:-1] if total > self._limit else ():
-            if self._packs and total > self._limit and shelf.loose >= _WORTH:
-                self._shelves[place] = shelf.pack(self._sizes, spare=True)
-                total += self._shelves[place].bytes - shelf.bytes
-        while total > self._limit and len(self._shelves) > 1:
+        for place, shelf in list(self._shelves.items())[:-1] if self._bytes > self._limit else ():
+            if self._packs and self._bytes > self._limit and shelf.loose >= _WORTH:
+                self._hold(place, shelf.pack(self._sizes, spare=True))
+        while self._bytes > self._limit and len(self._shelves) > 1:
             _, shelf = self._shelves.popitem(last=False)
-            total -= shelf.bytes
+            self._bytes -= shelf.bytes
 
     def clear(self) -> None:
         with self._lock:
             self._shelves.clear()
+            self._bytes = 0
 
 
 _LIVE: weakref.WeakSet[VectorCache] = weakref.WeakSet()
