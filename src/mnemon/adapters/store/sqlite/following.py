@@ -19,11 +19,11 @@ from mnemon.adapters.store.sqlite.postings import Postings
 from mnemon.adapters.store.sqlite.query import all_rows
 from mnemon.adapters.store.sqlite.rows import tokens
 
-_MOST = 256  # events that are looked through: after more of them it is sooner asked anew
+_MOST = 64  # events that are looked through: after more of them it is sooner asked anew
 
 Sorts: TypeAlias = "dict[str, dict[Any, Any]]"
-OF_ENTRIES = ("cards", "matched", "stamps", "texts", "scopes")  # told of what was there, by its id or number
-OF_WORDS = ("postings", "frequencies")
+# Of what was there, by its id or number; and of words.
+LASTING = frozenset({"cards", "matched", "stamps", "texts", "scopes", "postings", "frequencies"})
 
 
 class Mark(NamedTuple):
@@ -51,10 +51,9 @@ def followed(db: apsw.Connection, told: Sorts, before: Mark, now: Mark) -> Sorts
     come = _newcomers(db, before, now)
     if come is None:
         return {}
-    kept = {sort: told[sort] for sort in (*OF_ENTRIES, *OF_WORDS) if sort in told}
     if come:
-        _grow(kept.get("postings", {}), kept.get("frequencies", {}), come)
-    return kept
+        _grow(told.get("postings", {}), told.get("frequencies", {}), come)
+    return told
 
 
 def _newcomers(db: apsw.Connection, before: Mark, now: Mark) -> list[Newcomer] | None:

@@ -7,6 +7,7 @@ nothing old is ever said.
 
 from __future__ import annotations
 
+import weakref
 from typing import Any, TypeAlias
 
 import apsw
@@ -19,14 +20,20 @@ LIMIT = 20_000  # answers of one sort
 
 
 class Known:
-    """Answers by sort of question; each key holds all that the answer depends on, the room first of all."""
+    """Answers by sort of question; each key holds all that the answer depends on, the room first of all.
 
-    __slots__ = ("_mark", "_sorts", "state")
+    Those that may hold in a later state too are only followed there when they are asked for: who puts one text after
+    the other asks for none.
+    """
+
+    __slots__ = ("_at", "_lasting", "_mark", "_sorts", "state")
 
     def __init__(self) -> None:
         self.state = -1
-        self._mark: following.Mark | None = None
         self._sorts: dict[str, Answers] = {}
+        self._lasting: dict[str, Answers] = {}
+        self._mark: following.Mark | None = None  # of the state that the lasting ones are of
+        self._at: weakref.ref[apsw.Connection] | None = None  # who sees a later one
 
     def at(self, state: int) -> None:
         if state != self.state:
@@ -36,15 +43,23 @@ class Known:
     def follow(self, db: apsw.Connection, state: int) -> None:
         """To another state of a memory, with what still holds there."""
         if state != self.state:
-            now, before = following.mark(db), self._mark
-            self._sorts = following.followed(db, self._sorts, before, now) if before and self._sorts else {}
-            self._mark, self.state = now, state
+            self.at(state)
+            self._at = weakref.ref(db)
 
     def of(self, sort: str) -> Answers:
-        answers = self._sorts.setdefault(sort, {})
+        sorts = self._followed() if sort in following.LASTING else self._sorts
+        answers = sorts.setdefault(sort, {})
         if len(answers) > LIMIT:
             answers.clear()
         return answers
+
+    def _followed(self) -> dict[str, Answers]:
+        db = self._at() if self._at is not None else None
+        if db is not None:
+            now, before = following.mark(db), self._mark
+            kept = following.followed(db, self._lasting, before, now) if before and self._lasting else {}
+            self._lasting, self._mark, self._at = kept, now, None
+        return self._lasting
 
 
 class Handle(apsw.Connection):
