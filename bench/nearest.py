@@ -1,10 +1,11 @@
 """How many of the nearest real vectors a search finds, by the form that a room of some size has in memory.
 
-    python -m bench.nearest [--data FOLDER ...] [--vectors FOLDER] [--results bench/RESULTS.md]
+    python -m bench.nearest [--data FOLDER ...] [--vectors FOLDER] [--part 8] [--probed 0.12] [--results FILE]
 
 The texts of all folders in one room, asked with all of their questions, beside an exact product. Each form is made of
 the same vectors, as the store would make it if the room were of the size it is meant for: there are no more real texts
-here than some ten thousand. `--vectors` takes up what `bench.quality` kept there.
+here than some ten thousand. `--vectors` takes up what `bench.quality` kept there. `--part` and `--probed` try other
+shares than the store's: one row in so many after a first look, and how many of all lists are looked into.
 """
 
 from __future__ import annotations
@@ -26,10 +27,11 @@ from mnemon.ports.embedder import Embedder
 
 EVERY = 10**9
 LOOKED_FOR = (10, 60)
+USUAL = packed.USUAL
 FORMS = {
-    "images of 128 numbers (rooms up to 40,000)": Sizes(0, EVERY, EVERY, EVERY),
-    "a first look at 48 numbers that keeps one row in 8 (up to 400,000)": Sizes(0, EVERY, 0, EVERY),
-    "lists, twelve of a hundred looked into (beyond)": Sizes(0, EVERY, 0, 0),
+    f"images of {packed._WIDTH} numbers (rooms up to {USUAL.broad:,})": Sizes(0, EVERY, EVERY, EVERY),
+    f"a first look at {packed._HALF} numbers (up to {USUAL.lists:,})": Sizes(0, EVERY, 0, EVERY),
+    "lists (beyond)": Sizes(0, EVERY, 0, 0),
 }
 
 
@@ -73,18 +75,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, action="append", default=[])
     parser.add_argument("--vectors", type=Path, default=None)
+    parser.add_argument("--part", type=int, default=packed._PART)
+    parser.add_argument("--probed", type=float, default=packed._PROBED)
     parser.add_argument("--results", type=Path, default=None)
     options = parser.parse_args()
     inner = open_embedder("default", default_cache())
     if inner is None or not options.data:
         parser.error("name a folder with --data, and pull the model first (`mnemon model pull`)")
     texts, queries = vectors(options.data, inner, options.vectors)
-    packed._AHEAD = packed._FEWEST = (
-        0  # as in a room so large that one row in 8 is more than six for each that is wanted
-    )
+    packed._AHEAD = packed._FEWEST = 0  # in rooms so large as these forms are meant for, shares decide and not these
+    packed._PART, packed._PROBED = options.part, options.probed
     about = (
         f"`make bench-nearest`. {len(texts):,} texts of the quality sets in one room, {len(queries):,} questions, the "
-        "default embedder; each form as it is for a room of the size it is meant for."
+        "default embedder; each form as it is for a room of the size it is meant for. The first look keeps one row in "
+        f"{options.part}; of all lists {options.probed:.0%} are looked into."
     )
     text = f"## Nearest, among real vectors\n\n{about}\n\n{report(texts, queries)}"
     print(text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import pytest
 
 from mnemon.adapters.store import rules
 from mnemon.adapters.store.sqlite import SqliteStore, following, sql
+from mnemon.adapters.store.sqlite.opening import migrations
 from mnemon.model.entry import Entry, Scope
 from mnemon.model.events import EventDraft
 from mnemon.model.values import State, Visibility
@@ -125,10 +127,24 @@ def forgetting(store: SqliteStore, old: Entry) -> dict[str, Callable[[], object]
         ),
         "many events": lambda: commit(store, *(put(entry(f"{n}")) for n in range(following._MOST + 1))),
         "rebuilt": store.rebuild,
+        "changed under another name": lambda: commit(
+            store, replace(change(stored(store, old), content="no light at all"), action="note.written")
+        ),
     }
 
 
-@pytest.mark.parametrize("what", ["changed", "moved", "dropped", "changed beside a newcomer", "many events", "rebuilt"])
+@pytest.mark.parametrize(
+    "what",
+    [
+        "changed",
+        "moved",
+        "dropped",
+        "changed beside a newcomer",
+        "changed under another name",
+        "many events",
+        "rebuilt",
+    ],
+)
 def test_what_may_have_changed_is_asked_again(store: SqliteStore, other: SqliteStore, what: str) -> None:
     """T22: whatever happens to an entry that was there, or to the index, by another process."""
     old = entry("an old lantern")
@@ -147,3 +163,21 @@ def test_what_is_no_entry_changes_nothing_that_is_known(store: SqliteStore) -> N
     assert not {sql.POSTINGS, sql.MATCHED} & set(run)
     commit(store, Record(EventDraft("somebody.did", "something", {})))
     assert sql.POSTINGS in statements(store, lambda: store.keyword(OPEN, ("lantern",), 9))
+
+
+def test_a_store_of_the_first_schema_is_followed_once_it_is_opened(tmp_path: Path) -> None:
+    """T15: what an earlier version wrote is upgraded, and read as before."""
+    before = SqliteStore(tmp_path / "store", role="workspace", create=True, known=migrations()[:1])
+    with before._connections.writing() as db:
+        columns = [name for _, name, *_ in db.execute("PRAGMA table_info(meta)")]
+    commit(before, put(entry("a lantern")))
+    before.close()
+    assert "rebuilt" not in columns
+    now = SqliteStore(tmp_path / "store", role="workspace", create=False)
+    assert len(now.keyword(OPEN, ("lantern",), 9).ids) == 1
+    commit(now, put(entry("a second lantern")))
+    assert sql.POSTINGS not in statements(now, lambda: now.keyword(OPEN, ("lantern",), 9))
+    assert len(now.keyword(OPEN, ("lantern",), 9).ids) == 2
+    now.rebuild()
+    assert now.check() == []
+    now.close()

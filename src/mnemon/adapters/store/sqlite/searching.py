@@ -59,6 +59,11 @@ def rooms_of(db: apsw.Connection, selection: Selection) -> list[Room]:
     return found
 
 
+def _rooms_asked_last(db: apsw.Connection) -> list[Room]:
+    last: tuple[Selection, list[Room]] | None = known(db).of("rooms").get("last")
+    return last[1] if last is not None else []
+
+
 def _look_up_rooms(db: apsw.Connection, selection: Selection) -> list[Room]:
     found: list[Row] = []
     for scope in dict.fromkeys(selection.scopes):
@@ -351,8 +356,7 @@ def directions(db: apsw.Connection, cache: VectorCache, ids: Sequence[str], mode
     present = [id for id in asked if id not in found]
     if present:
         wanted = np.array([asked[id] for id in present], dtype=np.int64)
-        rooms: tuple[Selection, list[Room]] | None = known(db).of("rooms").get("last")
-        places = [(room.id, model_id) for room in rooms[1]] if rooms else []
+        places = [(room.id, model_id) for room in _rooms_asked_last(db)]
         found |= {present[place]: row for shelf in cache.at_hand(db, places) for place, row in shelf.of(wanted)}
     if len(found) < len(asked):
         names = {number: id for id, number in asked.items() if id not in found}

@@ -12,7 +12,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
-from mnemon.adapters.store.sqlite.packed import ALONE, along
+from mnemon.adapters.store.sqlite.packed import ALONE, USUAL, along
 from mnemon.model.arrays import np
 
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ _CROWD = 64  # rows for one query, by when comparing one after the other is as c
 _PIECE = 8_192  # rows that are sketched at a time
 _STEPS = 16  # small products of which the outcome is looked at together
 _MANY = 8  # queries, at once or one after the other, for which sketches of a whole room are worth making
-_TOO_MANY = 400_000  # rows, from which on one query alone is sooner answered by lists than by all sketches
 
 
 class Rows(Protocol):
@@ -75,10 +74,11 @@ class Sketches:
         self._asked: dict[tuple[int, ...], int] = {}
 
     def worth(self, place: tuple[int, ...], size: int, queries: int) -> bool:
-        """Whether to look at the sketches of a room of this size: those who write one text at a time may well go on."""
+        """Whether to look at the sketches of a room of this size: those who write one text at a time may well go on.
+        One query alone is sooner answered by lists, where a room has them, than by all sketches."""
         if queries >= _MANY:
             return True
-        if size > _TOO_MANY:
+        if size > USUAL.lists:
             return False
         asked = self._asked[place] = self._asked.get(place, 0) + queries
         return asked >= _MANY

@@ -43,10 +43,12 @@ SET_TOKENIZER = "UPDATE meta SET tokenizer = ?, rebuilt = rebuilt + 1"
 # How far a state has come, and what came since.
 STANDING_AT = "SELECT (SELECT seq FROM head), (SELECT coalesce(max(rowid), 0) FROM entries), rebuilt FROM meta"
 ROWS_SINCE = "SELECT id, rowid, partition_id, terms FROM entries WHERE rowid > ?"
-# Of all events but those about what is no entry.
+# Of all events but those that are about no entry, by their names and by what is there.
 SUBJECTS_SINCE = """
-SELECT subject FROM events WHERE seq > ? AND substr(action, 1, instr(action, '.') - 1) NOT IN (
-    'note', 'channel', 'conversation', 'transcript', 'item', 'document', 'named', 'grant', 'amendment'
+SELECT subject FROM events WHERE seq > ? AND (
+    substr(action, 1, instr(action, '.') - 1) NOT IN (
+        'note', 'channel', 'conversation', 'transcript', 'item', 'document', 'named', 'grant', 'amendment'
+    ) OR EXISTS (SELECT 1 FROM entries AS e WHERE e.id = events.subject)
 )
 """
 
