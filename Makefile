@@ -65,8 +65,8 @@ bench-offline: install model ## When the responder without a model quotes a memo
 TALKS ?= ../shared/bench/data/locomo
 FACTS ?= ../shared/bench/data/factcons
 PEERS := .venv-peers
-bench-quality: install model $(PEERS)/.ready ## Retrieval quality beside peers, into bench/RESULTS.md (TALKS=folder FACTS=folder)
-	@$(BIN)/python -m bench.quality --talks $(TALKS) --facts $(FACTS) --peers $(PEERS)/bin/python --results bench/RESULTS.md
+bench-quality: install model $(PEERS)/.ready ## Retrieval quality beside peers, into bench/RESULTS.md (TALKS=folder FACTS=folder UNSEEN=folder)
+	@$(BIN)/python -m bench.quality --talks $(TALKS) --facts $(FACTS) $(if $(UNSEEN),--unseen $(UNSEEN)) --peers $(PEERS)/bin/python --results bench/RESULTS.md
 
 $(PEERS)/.ready: bench/requirements-peers.txt
 	@echo "Setting up $(PEERS) for the peers (once) ..."

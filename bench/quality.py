@@ -1,12 +1,14 @@
 """Retrieval quality through the public API: put every turn, read with every question, score the ranking.
 
-    python -m bench.quality [--talks FOLDER] [--facts FOLDER] [--peers PYTHON] [--vectors FOLDER] [--results FILE]
+    python -m bench.quality [--talks FOLDER] [--unseen FOLDER] [--facts FOLDER]
+                            [--peers PYTHON] [--vectors FOLDER] [--results FILE]
 
 A folder has corpus.jsonl and queries.jsonl in the neutral form of `bench/dataset.py`. `--talks` is conversations whose
-turns are remembered as episodes, told by category on the half that no weight was chosen on. `--facts` is facts of which
-later ones override earlier ones, remembered as such with supersession off and on. `--peers` is the interpreter of an
-environment with `requirements-peers.txt`; `--vectors` keeps vectors between runs. The figures of each folder go to a
-section of their own in `--results`.
+turns are remembered as episodes, told by category on the half that no weight was chosen on; `--unseen` is conversations
+of which none was looked at for that, told as a whole. `--facts` is facts of which later ones override earlier ones,
+remembered as such with supersession off and on. `--peers` is the interpreter of an environment with
+`requirements-peers.txt`; `--vectors` keeps vectors between runs. The figures of each folder go to a section of their
+own in `--results`.
 """
 
 from __future__ import annotations
@@ -35,9 +37,10 @@ SAME = """One memory for each turn or fact, put and read through the public API 
 inside its conversation. All vectors are of snowflake-arctic-embed-s (int8), the same for every store. Nothing is
 drawn, so there is no seed; but ids are random and decide between equals, so that runs differ in the third place."""
 ABOUT_TALKS = """Weights were fitted on the even conversations (in the order of the file, from 0) and then rounded; the
-odd ones are held out of that, but their figures were seen while signals were being chosen. The rows of keyword, vector
-and rank fusion are Mnemon's signals on their own; where words are among them, speakers' names are left out of the
-question. Peers are given it as it is."""
+odd ones are held out of that, but their figures were seen while signals were being chosen."""
+ABOUT_UNSEEN = "None of these conversations was looked at when signals and weights were chosen."
+ABOUT_ROWS = """The rows of keyword, vector and rank fusion are Mnemon's signals on their own; where words are among
+them, speakers' names are left out of the question. Peers are given it as it is."""
 ABOUT_FACTS = """Facts of which later ones override earlier ones, in the order they were told. `fresh_first`: the
 current fact stands above every stale one; `stale@5`: a stale one is among the first five; plain recall is that of the
 questions whose fact was never overridden."""
@@ -82,8 +85,8 @@ def peer(name: str, python: str, folder: Path, vectors: Path, place: Path) -> Ra
     return {row["id"]: row["ranked"] for row in rows(target)}
 
 
-def talks(folder: Path, embedder: Remembering, python: str | None, place: Path) -> list[str]:
-    data = load(folder)
+def talks(data: Dataset, folder: Path, embedder: Remembering, python: str | None, place: Path) -> dict[str, Ranking]:
+    """What each recipe and each peer finds."""
     rankings = {}
     for recipe in TALK_RECIPES:
         print(f"{data.name}: {recipe.name}", file=sys.stderr, flush=True)
@@ -96,25 +99,36 @@ def talks(folder: Path, embedder: Remembering, python: str | None, place: Path) 
             print(f"{data.name}: {label}", file=sys.stderr, flush=True)
             found = peer(name, python, folder, place / "vectors.npz", place)
             rankings |= {label: found} if found else {}
-    return talk_tables(data, rankings)
+    return rankings
 
 
-def talk_tables(data: Dataset, rankings: Mapping[str, Ranking]) -> list[str]:
+def halves_told(data: Dataset, rankings: Mapping[str, Ranking]) -> list[str]:
     lines = []
     for half, scopes in halves(data).items():
-        queries = data.of(scopes).queries
-        lines += ["", f"The half that was {half} ({len(queries):,} questions of {len(scopes)} conversations):", ""]
-        lines += table({name: score(queries, found)["ALL"] for name, found in rankings.items()}, COLUMNS)
-    queries = data.of(halves(data)["held out"]).queries
+        lines += _told(f"The half that was {half}", data.of(scopes), rankings)
+    return lines + _by_category("on the half that was held out", data.of(halves(data)["held out"]), rankings)
+
+
+def whole_told(data: Dataset, rankings: Mapping[str, Ranking]) -> list[str]:
+    return _told("All of them", data, rankings) + _by_category("all of them", data, rankings)
+
+
+def _told(which: str, data: Dataset, rankings: Mapping[str, Ranking]) -> list[str]:
+    scored = {name: score(data.queries, found)["ALL"] for name, found in rankings.items()}
+    many = f"{len(data.queries):,} questions of {len(data.scopes)} conversations"
+    return ["", f"{which} ({many}):", "", *table(scored, COLUMNS)]
+
+
+def _by_category(which: str, data: Dataset, rankings: Mapping[str, Ranking]) -> list[str]:
+    lines = []
     for recipe in (OURS, TALK_RECIPES[-2]):
-        by_category = score(queries, rankings[recipe.name])
+        by_category = score(data.queries, rankings[recipe.name])
         named = {f"{c} ({row['n']:.0f})": row for c, row in sorted(by_category.items()) if c != "ALL"}
-        lines += ["", f"{recipe.name} by category, on the half that was held out:", "", *table(named, COLUMNS)]
+        lines += ["", f"{recipe.name} by category, {which}:", "", *table(named, COLUMNS)]
     return lines
 
 
-def facts(folder: Path, embedder: Remembering) -> list[str]:
-    data = load(folder)
+def facts(data: Dataset, embedder: Remembering) -> list[str]:
     found: dict[str, Row] = {}
     for recipe in FACT_RECIPES:
         print(f"{data.name}: {recipe.name}", file=sys.stderr, flush=True)
@@ -149,25 +163,31 @@ def conditions(python: str | None) -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--talks", type=Path, action="append", default=[])
+    parser.add_argument("--unseen", type=Path, action="append", default=[])
     parser.add_argument("--facts", type=Path, action="append", default=[])
     parser.add_argument("--peers", default=None)
     parser.add_argument("--vectors", type=Path, default=None)
     parser.add_argument("--results", type=Path, default=None)
     options = parser.parse_args()
     inner = open_embedder("default", default_cache())
-    if inner is None or not options.talks + options.facts:
-        parser.error("name a folder with --talks or --facts, and pull the model first (`mnemon model pull`)")
+    sorts = {sort: getattr(options, sort) for sort in ("talks", "unseen", "facts")}
+    if inner is None or not any(sorts.values()):
+        parser.error("name a folder with --talks, --unseen or --facts, and pull the model first (`mnemon model pull`)")
     machine = conditions(options.peers)
     with tempfile.TemporaryDirectory() as place:
-        for folder, measure in [(f, "talks") for f in options.talks] + [(f, "facts") for f in options.facts]:
+        for folder, sort in [(folder, sort) for sort, folders in sorts.items() for folder in folders]:
             embedder = Remembering(inner)
             kept = options.vectors / f"{folder.name}.npz" if options.vectors else None
             if kept is not None:
                 embedder.load(kept)
-            if measure == "talks":
-                about, lines = ABOUT_TALKS, talks(folder, embedder, options.peers, Path(place))
+            data = load(folder)
+            if sort == "facts":
+                about, lines = ABOUT_FACTS, facts(data, embedder)
             else:
-                about, lines = ABOUT_FACTS, facts(folder, embedder)
+                rankings = talks(data, folder, embedder, options.peers, Path(place))
+                halved = sort == "talks"
+                about = f"{ABOUT_TALKS if halved else ABOUT_UNSEEN}\n{ABOUT_ROWS}"
+                lines = (halves_told if halved else whole_told)(data, rankings)
             text = "\n".join([f"## Quality: {folder.name}", "", SAME, about, "", machine, *lines])
             print(text)
             if options.results is not None:
