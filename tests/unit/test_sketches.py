@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mnemon.adapters.store.sqlite.sketches import Sketches
+from mnemon.adapters.store.sqlite.sketches import Asked, Sketches
 from mnemon.adapters.store.sqlite.vectors import Block
 from mnemon.ports.embedder import Vector
 
@@ -28,7 +28,7 @@ def block(matrix: Vector, first: int = 1) -> Block:
 @pytest.mark.parametrize("floor", [0.75, 0.85, 0.95])
 def test_what_is_close_is_found(noise: float, floor: float) -> None:
     rows, queries = clustered(900, noise, 2), clustered(30, noise, 3)
-    found = Sketches().close((1, 1), block(rows), queries, floor)
+    found = Sketches().close((1, 1), block(rows), Asked(queries), floor)
     cosines = queries @ rows.T
     expected = {(int(q), int(r)) for q, r in zip(*np.nonzero(cosines >= floor), strict=True)}
     assert found is None or {(pair.query, pair.row) for pair in found} == expected
@@ -40,10 +40,10 @@ def test_rows_that_came_later_are_found() -> None:
     """What was sketched before is kept; a row that went, or another block, is begun anew."""
     sketches, rows = Sketches(), clustered(300, 0.4, 4)
     for size in (100, 101, 220, 300, 150):
-        found = sketches.close((1, 1), block(rows[:size]), rows[size - 1 : size], 0.99)
+        found = sketches.close((1, 1), block(rows[:size]), Asked(rows[size - 1 : size]), 0.99)
         assert found is not None
         assert (0, size - 1) in {(pair.query, pair.row) for pair in found}
-    moved = sketches.close((1, 1), block(rows[100:], first=101), rows[150:151], 0.99)
+    moved = sketches.close((1, 1), block(rows[100:], first=101), Asked(rows[150:151]), 0.99)
     assert moved is not None
     assert (0, 50) in {(pair.query, pair.row) for pair in moved}
 
@@ -51,8 +51,8 @@ def test_rows_that_came_later_are_found() -> None:
 def test_where_sketches_tell_little_they_say_so() -> None:
     rows = clustered(300, 0.01, 5)
     same = np.repeat(rows[:1], 300, axis=0)
-    assert Sketches().close((1, 1), block(same), same[:9], 0.85) is None
-    assert Sketches().close((1, 1), block(rows), rows[:9], 0.2) is None
+    assert Sketches().close((1, 1), block(same), Asked(same[:9]), 0.85) is None
+    assert Sketches().close((1, 1), block(rows), Asked(rows[:9]), 0.2) is None
 
 
 @pytest.mark.parametrize("floor", [0.8, 0.85, 0.92])
@@ -65,7 +65,7 @@ def test_of_pairs_right_at_the_floor_hardly_any_is_missed(floor: float) -> None:
     aside /= np.linalg.norm(aside, axis=2, keepdims=True)
     cosine = floor + 1e-5
     rows = (cosine * queries[:, None] + (1 - cosine**2) ** 0.5 * aside).reshape(-1, 128)
-    found = Sketches().close((1, 1), block(rows), queries, floor)
+    found = Sketches().close((1, 1), block(rows), Asked(queries), floor)
     assert found is not None
     assert len({(pair.query, pair.row) for pair in found if pair.row // around == pair.query}) > 0.999 * len(rows)
 
@@ -78,7 +78,7 @@ def test_what_vectors_have_in_common_hides_none_of_them(common: float, floor: fl
     queries = rows[:40] + 0.25 * rng.standard_normal((40, 128), dtype=np.float32)
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     queries /= np.linalg.norm(queries, axis=1, keepdims=True)
-    found = Sketches().close((1, 1), block(rows), queries, floor)
+    found = Sketches().close((1, 1), block(rows), Asked(queries), floor)
     expected = {(int(q), int(r)) for q, r in zip(*np.nonzero(queries @ rows.T >= floor), strict=True)}
     assert found is not None
     assert {(pair.query, pair.row) for pair in found} == expected
@@ -86,7 +86,7 @@ def test_what_vectors_have_in_common_hides_none_of_them(common: float, floor: fl
 
 def test_a_vector_is_close_to_itself() -> None:
     rows = clustered(300, 0.6, 6)
-    found = Sketches().close((1, 1), block(rows), rows[:20], 0.99999)
+    found = Sketches().close((1, 1), block(rows), Asked(rows[:20]), 0.99999)
     assert {(pair.query, pair.row) for pair in found or ()} >= {(n, n) for n in range(20)}
 
 

@@ -14,7 +14,7 @@ from mnemon.adapters.store import rules
 from mnemon.adapters.store.sqlite import sql
 from mnemon.adapters.store.sqlite.numbers import Numbers
 from mnemon.adapters.store.sqlite.packs import Place
-from mnemon.adapters.store.sqlite.query import one_value
+from mnemon.adapters.store.sqlite.query import all_rows, one_value
 from mnemon.adapters.store.sqlite.rows import entry_columns, json_list, snapshot, tokens, vector_checksum
 from mnemon.model.entry import Entry
 from mnemon.model.errors import Conflict
@@ -41,8 +41,8 @@ def add(
     vectors were added is put into `grown`."""
     blobs = iter(rules.checked_vectors([s.embedding for s in saves if s.embedding is not None]))
     entries = [_first_version(save.entry) for save in saves]
-    _refuse_used(db, entries)
-    news = _with_columns(db, numbers, saves, entries)
+    last = _last_row(db, entries)
+    news = _with_columns(numbers, saves, entries, last)
     _insert(db, news)
     actor, at = str(transaction.actor), micros(transaction.at)
     db.executemany(sql.NEW_VERSION, [_version(new, actor, at) for new in news])
@@ -73,22 +73,21 @@ def _first_version(entry: Entry) -> Entry:
     return entry if entry.version == 1 and not entry.metadata else rules.stored(entry, 1)
 
 
-def _refuse_used(db: apsw.Connection, entries: Sequence[Entry]) -> None:
+def _last_row(db: apsw.Connection, entries: Sequence[Entry]) -> int:
+    """After which entries of these ids may come; refused if one of them was used before."""
     ids = [entry.id for entry in entries]
-    used = one_value(db, sql.USED_IDS, (json_list(ids),))
+    ((used, last),) = all_rows(db, sql.BEFORE_ADDING, (json_list(ids),))
     if used is None and len(set(ids)) < len(ids):
         used = next(id for place, id in enumerate(ids) if id in ids[:place])
     elif used is not None and one_value(db, sql.RETIRED, (used,)):
         raise Conflict(f"id {used} was used before", fix="make a new id")
     if used is not None:
         rules.check_version("entry", used, 1, 0)
+    return int(last)
 
 
-def _with_columns(
-    db: apsw.Connection, numbers: Numbers, saves: Sequence[SaveEntry], entries: Sequence[Entry]
-) -> list[_New]:
+def _with_columns(numbers: Numbers, saves: Sequence[SaveEntry], entries: Sequence[Entry], row: int) -> list[_New]:
     salts = urandom(_SALT * len(entries))
-    row = int(one_value(db, sql.LAST_ROW))
     news = []
     for place, (save, entry) in enumerate(zip(saves, entries, strict=True)):
         columns = entry_columns(entry)

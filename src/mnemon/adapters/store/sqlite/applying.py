@@ -65,8 +65,9 @@ else:
     transcripts = late("mnemon.adapters.store.sqlite.transcripts")
 
 
-def run(db: apsw.Connection, transaction: Transaction, secret: bytes) -> None:
-    """Inside an open write transaction; raises to have all of it undone."""
+def run(db: apsw.Connection, transaction: Transaction, secret: bytes) -> Numbers:
+    """Inside an open write transaction; raises to have all of it undone. The answer is what rooms and models are
+    numbered by, for when it is committed."""
     writer = EntryWriter(db, transaction, Numbers(db))
     log = _Log(db, transaction)
     for new, group in groupby(transaction.operations, _is_new):
@@ -78,6 +79,7 @@ def run(db: apsw.Connection, transaction: Transaction, secret: bytes) -> None:
                 _change(db, writer, log, operation, secret)
     packs.keep(db, writer.grown)
     log.close()
+    return writer.numbers
 
 
 def _is_new(operation: Operation) -> bool:
@@ -90,7 +92,6 @@ def _change(db: apsw.Connection, writer: EntryWriter, log: _Log, given: Operatio
     log.add([describe(operation, salt)])
     if isinstance(operation, Scrub):
         scrubbing.seal(db, operation, log.seq)
-        writer.numbers.clear()
 
 
 class _Log:

@@ -8,11 +8,11 @@ from typing import NamedTuple
 import apsw
 
 from mnemon.adapters.store.sqlite import sql
-from mnemon.adapters.store.sqlite.packed import Ints
-from mnemon.adapters.store.sqlite.query import all_rows, one_value
+from mnemon.adapters.store.sqlite.packed import Ints, across
+from mnemon.adapters.store.sqlite.query import all_rows
 from mnemon.adapters.store.sqlite.rows import anchor_text, entry_of, handle, json_list
 from mnemon.adapters.store.sqlite.searching import Room, model_number, rooms_of
-from mnemon.adapters.store.sqlite.sketches import Close, Sketches
+from mnemon.adapters.store.sqlite.sketches import NEARLY, Asked, Close, Sketches, pairs
 from mnemon.adapters.store.sqlite.vectors import Block, VectorCache, Where
 from mnemon.model.arrays import np
 from mnemon.model.entry import Entry
@@ -22,6 +22,7 @@ from mnemon.ports.embedder import Vector
 from mnemon.ports.store import Near, Newcomer, Selection, Vicinity
 
 _ROUNDED = 0.005  # by how much packing may change a cosine
+_PLAINLY = 1_024  # pairs of vectors, up to which no sketches are made of those that are not packed
 
 Found = dict[int, float | None]  # cosines by row, None where only words matched
 
@@ -34,11 +35,8 @@ class Vectors(NamedTuple):
 
 
 def near(db: apsw.Connection, vectors: Vectors, vicinity: Vicinity, newcomers: Sequence[Newcomer]) -> list[list[Near]]:
-    scope = one_value(db, sql.SCOPE_ID, (vicinity.scope.tier, anchor_text(vicinity.scope)))
-    if scope is None:
-        return [[] for _ in newcomers]
     keys = [content_key(newcomer.content) for newcomer in newcomers]
-    twins = _twins(db, scope, vicinity.owner, keys)
+    twins = _twins(db, vicinity, keys)
     found: list[Found] = [{} for _ in newcomers]
     for room in rooms_of(db, Selection((vicinity.scope,), owners=(vicinity.owner,))):
         _by_vector(db, vectors, vicinity, room, newcomers, found)
@@ -47,8 +45,9 @@ def near(db: apsw.Connection, vectors: Vectors, vicinity: Vicinity, newcomers: S
     return [_in_order(entries, twins.get(key), rows) for key, rows in zip(keys, found, strict=True)]
 
 
-def _twins(db: apsw.Connection, scope: int, owner: str, keys: Sequence[str]) -> dict[str, int]:
-    return dict(all_rows(db, sql.SAME_TEXTS, {"keys": json_list(keys), "scope": scope, "owner": owner}))
+def _twins(db: apsw.Connection, vicinity: Vicinity, keys: Sequence[str]) -> dict[str, int]:
+    scope = {"tier": vicinity.scope.tier, "anchor": anchor_text(vicinity.scope), "owner": vicinity.owner}
+    return dict(all_rows(db, sql.SAME_TEXTS, scope | {"keys": json_list(keys)}))
 
 
 def _entries(db: apsw.Connection, rows: Iterable[int]) -> dict[int, Entry]:
@@ -94,14 +93,18 @@ def _close(
     db: apsw.Connection, vectors: Vectors, where: Where, queries: Vector, floor: float
 ) -> dict[int, list[tuple[float, int]]] | None:
     """By the number of a query, the rows that reach the floor; None where sketches cannot tell."""
-    shelf, sketches = vectors.cache.shelf(db, where), vectors.sketches
-    near = sketches.close((*where.place, 0), shelf.rows, queries, floor)
+    shelf, sketches, asked = vectors.cache.shelf(db, where), vectors.sketches, Asked(queries)
+    loose = shelf.rows
+    if len(loose.seqs) * len(queries) <= _PLAINLY:
+        near: list[Close] | None = _all(loose, queries, floor)
+    else:
+        near = sketches.close((*where.place, 0), loose, asked, floor)
     if near is None:
         return None
-    found = [(query, cosine, int(shelf.rows.entries[row])) for query, row, cosine in near]
+    found = [(query, cosine, int(loose.entries[row])) for query, row, cosine in near]
     packed = shelf.packed
     if packed is not None:
-        near = sketches.close((*where.place, 1), packed, queries, floor if packed.exact else floor - _ROUNDED)
+        near = sketches.close((*where.place, 1), packed, asked, floor if packed.exact else floor - _ROUNDED)
         if near is None:
             return None
         alive = [pair for pair in near if packed.alive[pair.row]]
@@ -116,6 +119,16 @@ def _close(
     return close
 
 
+def _all(rows: Block, queries: Vector, floor: float) -> list[Close]:
+    """Of so few that they are compared as they are."""
+    found: list[Close] = []
+    for number, query in enumerate(queries):
+        reached = np.flatnonzero(across(query, rows.columns) >= floor - NEARLY)
+        if len(reached):
+            found += pairs(queries, rows, np.full_like(reached, number), reached, floor)
+    return found
+
+
 def _compared(rows: Block, seqs: Ints, pairs: Sequence[Close], queries: Vector) -> Iterator[tuple[int, float, int]]:
     """The same pairs by their vectors as they are, which are in the order of their seqs."""
     for place, pair in zip(np.searchsorted(rows.seqs, seqs).tolist(), pairs, strict=True):
@@ -125,7 +138,7 @@ def _compared(rows: Block, seqs: Ints, pairs: Sequence[Close], queries: Vector) 
 
 def _unit(vectors: Sequence[Vector | None]) -> Vector:
     queries = np.array(vectors, dtype=np.float32)
-    norms = np.linalg.norm(queries, axis=1, keepdims=True)
+    norms = np.sqrt(np.vecdot(queries, queries))[:, None]
     norms[norms == 0] = 1.0
     unit: Vector = queries / norms
     return unit

@@ -27,6 +27,7 @@ from mnemon.model.late import late
 if TYPE_CHECKING:
     import ctypes
     import random
+    from pathlib import Path
 else:
     ctypes = late("ctypes")
     random = late("random")
@@ -40,7 +41,7 @@ class _Pair:
     def __init__(self, opening: Opening) -> None:
         self.memory = opening.connect(opening.memory)
         self.within = nullcontext(self.memory)  # what a view inside another is
-        self.file = identity(opening)
+        self.file = identity(opening.memory)
         _settle(self.memory, sql.SET_MAIN)
         self.access = opening.connect(opening.access)
         _settle(self.access, sql.SET_ACCESS)
@@ -53,12 +54,12 @@ class _Pair:
             db.close()
 
 
-def identity(opening: Opening) -> tuple[int, int]:
+def identity(memory: Path) -> tuple[int, int]:
     """Which file is at the path now."""
     try:
-        status = opening.memory.stat()
+        status = os.stat(memory)
     except FileNotFoundError:
-        raise missing(opening) from None
+        raise missing(memory) from None
     return status.st_dev, status.st_ino
 
 
@@ -106,7 +107,7 @@ class Connections:
         if self._closed:
             raise StoreError(f"{self._opening.folder} is closed", fix="open the store again")
         if pair is None:
-            identity(self._opening)
+            identity(self._memory)
             with translated(self._opening.memory):
                 pair = self._local.pair = _Pair(self._opening)
             with self._lock:
@@ -117,6 +118,12 @@ class Connections:
         """One consistent view of memory, without any lock that others wait for; inside another, it is that one."""
         pair = self._pair()
         return pair.within if pair.memory.reads else self._view(pair.memory)
+
+    @contextmanager
+    def asking(self) -> Iterator[apsw.Connection]:
+        """For a single statement, which sees one state of memory without anybody saying so."""
+        with translated(self._memory):
+            yield self._pair().memory
 
     @contextmanager
     def _view(self, db: Handle) -> Iterator[apsw.Connection]:
@@ -135,9 +142,9 @@ class Connections:
 
         `patience` is how many seconds to wait for the lock, where that is not the store's own busy timeout.
         """
-        path, pair = self._opening.memory, self._pair()
+        path, pair = self._memory, self._pair()
         db = pair.memory
-        if identity(self._opening) != pair.file:
+        if identity(path) != pair.file:
             # SQLite would go on writing to the file it has open, and acknowledge what nobody will ever read.
             raise StoreError(f"{path} was replaced by another file", fix="close the store and open it again")
         with translated(path):

@@ -68,6 +68,12 @@ class Handle(apsw.Connection):
     known: Known
     reads: bool  # inside a read transaction: what a write transaction sees may yet be undone
     looked: bool  # and its state has been looked at
+    numbers: Answers  # of rooms and models that are committed: their rows are never removed
+
+
+def lasting_numbers(db: apsw.Connection) -> Answers:
+    """What stands for rooms and models in rows, as far as it is known for good."""
+    return db.numbers if isinstance(db, Handle) else {}
 
 
 def known(db: apsw.Connection) -> Known:

@@ -1,4 +1,4 @@
-"""The numbers that stand for scopes, partitions and models in rows, looked up once in a transaction."""
+"""The numbers that stand for scopes, partitions and models in rows, looked up once."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any
 import apsw
 
 from mnemon.adapters.store.sqlite import sql
+from mnemon.adapters.store.sqlite.known import LIMIT, lasting_numbers
 from mnemon.adapters.store.sqlite.query import all_rows, one_value
 from mnemon.adapters.store.sqlite.rows import anchor_text
 from mnemon.model.entry import Entry, Scope
@@ -34,13 +35,14 @@ def _id(db: apsw.Connection, find: str, insert: str, key: Sequence[Any]) -> int:
 
 
 class Numbers:
-    """Of one write transaction: what another one made may be undone. A batch mostly goes to one room."""
+    """Of one write transaction, with those that were committed before. What this one makes may be undone: it is
+    remembered beyond it only once somebody says that it is committed. A batch mostly goes to one room."""
 
     def __init__(self, db: apsw.Connection) -> None:
         self._db = db
-        self._rooms: dict[Any, tuple[int, int]] = {}
+        self._lasting = lasting_numbers(db)
+        self._found: dict[Any, Any] = {}
         self._last: tuple[Scope, str, Visibility, tuple[int, int]] | None = None
-        self._models: dict[EmbeddingModel, int] = {}
 
     def room(self, entry: Entry) -> tuple[int, int]:
         """Of an entry's scope and partition."""
@@ -48,19 +50,24 @@ class Numbers:
         if last is not None and last[0] is entry.scope and last[1] == entry.owner and last[2] is visibility:
             return last[3]
         place = (entry.scope, entry.owner, visibility)
-        found = self._rooms.get(place)
+        found: tuple[int, int] | None = self._known(place)
         if found is None:
             scope = scope_id(self._db, entry.scope)
-            found = self._rooms[place] = (scope, partition_id(self._db, scope, entry))
+            found = self._found[place] = (scope, partition_id(self._db, scope, entry))
         self._last = (*place, found)
         return found
 
     def model(self, model: EmbeddingModel) -> int:
-        if model not in self._models:
-            self._models[model] = model_id(self._db, model)
-        return self._models[model]
+        found: int | None = self._known(model)
+        if found is None:
+            found = self._found[model] = model_id(self._db, model)
+        return found
 
-    def clear(self) -> None:
-        self._rooms.clear()
-        self._last = None
-        self._models.clear()
+    def _known(self, key: object) -> Any:
+        return self._lasting.get(key) or self._found.get(key)
+
+    def committed(self) -> None:
+        """These numbers hold from now on. Rows of rooms and models are never removed, and their numbers not reused."""
+        if len(self._lasting) > LIMIT:
+            self._lasting.clear()
+        self._lasting.update(self._found)

@@ -65,7 +65,7 @@ class Opening:
     def connect(self, path: Path) -> Handle:
         """An open handle without settings; never one to a file that is not there."""
         db = Handle(str(path), flags=apsw.SQLITE_OPEN_READWRITE, vfs=self.vfs)
-        db.known, db.reads, db.looked = Known(), False, False
+        db.known, db.reads, db.looked, db.numbers = Known(), False, False, {}
         db.set_busy_timeout(round(self.busy_timeout * 1000))
         return db
 
@@ -99,7 +99,7 @@ def open_files(opening: Opening) -> None:
     if opening.create:
         files.make_folder(opening.folder)
     elif not opening.memory.exists():
-        raise missing(opening)
+        raise missing(opening.memory)
     with files.locked(opening.folder / LOCK, opening.busy_timeout), translated(opening.memory):
         if opening.memory.exists():
             _inspect(opening)
@@ -107,14 +107,12 @@ def open_files(opening: Opening) -> None:
         elif opening.create:
             _build_memory(opening)
         else:
-            raise missing(opening)
+            raise missing(opening.memory)
         _open_access(opening)
 
 
-def missing(opening: Opening) -> StoreMissing:
-    return StoreMissing(
-        f"{opening.memory} is gone", fix="restore it from a backup; an empty one is never put in its place"
-    )
+def missing(memory: Path) -> StoreMissing:
+    return StoreMissing(f"{memory} is gone", fix="restore it from a backup; an empty one is never put in its place")
 
 
 def _inspect(opening: Opening) -> None:

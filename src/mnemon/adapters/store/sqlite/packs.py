@@ -15,7 +15,7 @@ import apsw
 
 from mnemon.adapters.store.sqlite import sql
 from mnemon.adapters.store.sqlite.packed import Packed, normal, packed
-from mnemon.adapters.store.sqlite.query import Row, all_rows, one_row, one_value, stream
+from mnemon.adapters.store.sqlite.query import Row, all_rows, one_row, stream
 from mnemon.model.arrays import np
 
 SIZE = 64  # vectors of a pack, at most
@@ -32,8 +32,8 @@ class Kept(NamedTuple):
 def keep(db: apsw.Connection, places: Iterable[Place]) -> None:
     """Pack what has come loose in these places, as far as it fills packs."""
     for place in places:
-        last = one_value(db, sql.LAST_PACKED, place)
-        if one_value(db, sql.LOOSE, (*place, last)) >= SIZE:
+        ((last, loose),) = all_rows(db, sql.LOOSE, {"room": place[0], "model": place[1]})
+        if loose >= SIZE:
             for rows in _full(stream(db, sql.VECTORS_SINCE, (*place, last, -1))):
                 db.execute(sql.NEW_PACK, (*place, rows[-1][0], *_columns(rows)))
 

@@ -11,7 +11,7 @@ import apsw
 
 from mnemon.adapters.store import rules
 from mnemon.adapters.store.sqlite import sql
-from mnemon.adapters.store.sqlite.known import Answers, known
+from mnemon.adapters.store.sqlite.known import Answers, Handle, known, lasting_numbers
 from mnemon.adapters.store.sqlite.packed import Ints, normal
 from mnemon.adapters.store.sqlite.postings import Postings, best, occurrences
 from mnemon.adapters.store.sqlite.query import Row, all_rows, one_row, one_value
@@ -277,12 +277,12 @@ def _admitted(db: apsw.Connection, room: int, selection: Selection) -> Ints:
 
 
 def model_number(db: apsw.Connection, model: EmbeddingModel) -> int | None:
-    asked = (model.name, model.dimensions, model.digest)
-    answers = known(db).of("models")
-    if asked not in answers:
-        found = one_value(db, sql.MODEL_ID, asked)
-        answers[asked] = None if found is None else int(found)
-    number: int | None = answers[asked]
+    lasting = lasting_numbers(db)
+    number: int | None = lasting.get(model)
+    if number is None:
+        number = one_value(db, sql.MODEL_ID, (model.name, model.dimensions, model.digest))
+        if number is not None and isinstance(db, Handle) and db.reads:  # what is being written may be undone
+            lasting[model] = number
     return number
 
 

@@ -32,7 +32,7 @@ class _Look(NamedTuple):
 
 
 _LOOKS = (_Look(24, 2.43, 0.55), _Look(48, 1.91, 1.0))
-_ROUNDED = 1e-5  # by how much a distance may be wrong because numbers are
+NEARLY = 1e-5  # by how much a distance may be wrong because numbers are
 _CROWD = 64  # rows for one query, by when comparing one after the other is as cheap
 _PIECE = 8_192  # rows that are sketched at a time
 _STEPS = 16  # small products of which the outcome is looked at together
@@ -53,6 +53,23 @@ class Close(NamedTuple):
     query: int
     row: int
     cosine: float
+
+
+class Asked:
+    """Queries of length one. Their sketches are made once, for however many blocks of rows they are put to."""
+
+    def __init__(self, queries: _Floats) -> None:
+        self.queries = queries
+        self._sketches: dict[int, _Floats] = {}
+
+    def within(self, width: int, far: float) -> _Floats:
+        """What a sketch times one of these is nothing or more of, if the square of their distance is no more."""
+        if width not in self._sketches:
+            self._sketches[width] = _sketched(self.queries, width)
+        asking = self._sketches[width].copy()
+        asking[:, -1] = asking[:, -2] + far / 2
+        asking[:, -2] = 1.0
+        return asking
 
 
 class _Sketch(NamedTuple):
@@ -83,26 +100,23 @@ class Sketches:
         asked = self._asked[place] = self._asked.get(place, 0) + queries
         return asked >= _MANY
 
-    def close(self, place: tuple[int, ...], given: Rows, queries: _Floats, floor: float) -> list[Close] | None:
-        """The pairs that reach the floor; queries are of length one, as the rows are.
+    def close(self, place: tuple[int, ...], given: Rows, asked: Asked, floor: float) -> list[Close] | None:
+        """The pairs that reach the floor.
 
         None where sketches tell too little: the floor is low, or all vectors are much alike.
         """
         likely = None
         for look in _LOOKS:
-            far = look.allowed * 2 * (1 - min(floor, 1.0)) + _ROUNDED
+            far = look.allowed * 2 * (1 - min(floor, 1.0)) + NEARLY
             if likely is None and far <= look.farthest:
                 rows = self._of((*place, look.width), given, look.width).rows
-                likely = _reaching(_asking(queries, look.width, far), rows, _CROWD * len(queries))
+                likely = _reaching(asked.within(look.width, far), rows, _CROWD * len(asked.queries))
         if likely is None:
             return None
-        asked, reached = likely
+        numbers, reached = likely
         if not len(reached):
             return []
-        cosines = np.clip(np.einsum("ij,ij->i", queries[asked], given.floats(reached)), -1.0, 1.0)
-        kept = cosines >= floor
-        pairs = zip(asked[kept].tolist(), reached[kept].tolist(), cosines[kept].tolist(), strict=True)
-        return [Close(*pair) for pair in pairs]
+        return pairs(asked.queries, given, numbers, reached, floor)
 
     def _of(self, place: tuple[int, ...], given: Rows, width: int) -> _Sketch:
         with self._lock:
@@ -127,6 +141,14 @@ class Sketches:
             self._kept.clear()
 
 
+def pairs(queries: _Floats, given: Rows, numbers: _Ints, reached: _Ints, floor: float) -> list[Close]:
+    """Of these queries and these rows, pair by pair, those that reach the floor."""
+    cosines = np.clip(np.einsum("ij,ij->i", queries[numbers], given.floats(reached)), -1.0, 1.0)
+    kept = cosines >= floor
+    found = zip(numbers[kept].tolist(), reached[kept].tolist(), cosines[kept].tolist(), strict=True)
+    return [Close(*pair) for pair in found]
+
+
 def _appended(view: _Floats, rows: _Floats) -> _Floats:
     """Both as one array that has room for more behind it."""
     total = len(view) + len(rows)
@@ -139,7 +161,7 @@ def _appended(view: _Floats, rows: _Floats) -> _Floats:
 
 
 def _sketched(matrix: _Floats, width: int) -> _Floats:
-    """Images, each with half of its square, less than nothing, and a one. Times what `_asking` makes of a query, that
+    """Images, each with half of its square, less than nothing, and a one. Times what `Asked` makes of a query, that
     is half of what the square of their distance is short of the farthest: nothing or more if they are close."""
     images = _product(matrix, _projection(matrix.shape[1], width - 2))
     sketches = np.empty((len(images), width), dtype=np.float32)
@@ -147,13 +169,6 @@ def _sketched(matrix: _Floats, width: int) -> _Floats:
     np.multiply(np.vecdot(images, images), -0.5, out=sketches[:, -2])
     sketches[:, -1] = 1.0
     return sketches
-
-
-def _asking(queries: _Floats, width: int, far: float) -> _Floats:
-    asking = _sketched(queries, width)
-    asking[:, -1] = asking[:, -2] + far / 2
-    asking[:, -2] = 1.0
-    return asking
 
 
 _PROJECTIONS: dict[tuple[int, int], _Floats] = {}

@@ -126,14 +126,14 @@ SELECT id FROM entries
 WHERE scope_id = ? AND owner = ? AND content_key = ? AND state IN ('active', 'held') AND id <> ?
 """
 RETIRED = "SELECT 1 FROM retired WHERE id = ?"
-USED_IDS = """
-SELECT value FROM json_each(?) AS given
-WHERE EXISTS (SELECT 1 FROM entries WHERE id = given.value) OR EXISTS (SELECT 1 FROM retired WHERE id = given.value)
-LIMIT 1
-"""
-# As AUTOINCREMENT would have it: above every number that is there or ever was.
-LAST_ROW = """
-SELECT max(
+# One of the ids that was used before, if any; and the last row as AUTOINCREMENT would have it: above every number that
+# is there or ever was.
+BEFORE_ADDING = """
+SELECT (
+    SELECT value FROM json_each(?) AS given
+    WHERE EXISTS (SELECT 1 FROM entries WHERE id = given.value) OR EXISTS (SELECT 1 FROM retired WHERE id = given.value)
+    LIMIT 1
+), max(
     coalesce((SELECT max(rowid) FROM entries), 0), coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'entries'), 0)
 )
 """
@@ -238,9 +238,9 @@ MATCHES_FILTERED = (
 # What a new text may repeat or contradict
 
 SAME_TEXTS = """
-SELECT e.content_key, e.rowid FROM json_each(:keys) AS given
-CROSS JOIN entries AS e ON e.scope_id = :scope AND e.owner = :owner AND e.content_key = given.value
-WHERE e.state IN ('active', 'held')
+SELECT e.content_key, e.rowid FROM scopes AS s CROSS JOIN json_each(:keys) AS given
+CROSS JOIN entries AS e ON e.scope_id = s.id AND e.owner = :owner AND e.content_key = given.value
+WHERE s.tier = :tier AND s.anchor = :anchor AND e.state IN ('active', 'held')
 """
 _ALIKE = """
 SELECT given.value, e.rowid FROM json_each(:given) AS given CROSS JOIN entries AS e ON e.rowid IN (
@@ -280,11 +280,13 @@ SELECT seq, entry, vector FROM vectors
 WHERE seq IN (SELECT value FROM json_each(?)) ORDER BY seq
 """
 VECTORS = "SELECT entry, vector FROM vectors WHERE entry IN (SELECT value FROM json_each(?)) AND model_id = ?"
-LOOSE = "SELECT count(*) FROM vectors WHERE partition_id = ? AND model_id = ? AND seq > ?"
+LOOSE = """
+SELECT p.last, (SELECT count(*) FROM vectors WHERE partition_id = :room AND model_id = :model AND seq > p.last)
+FROM (SELECT coalesce(max(last), 0) AS last FROM packs WHERE partition_id = :room AND model_id = :model) AS p
+"""
 VECTORS_UP_TO = """
 SELECT seq, entry, vector FROM vectors WHERE partition_id = ? AND model_id = ? AND seq > ? AND seq <= ? ORDER BY seq
 """
-LAST_PACKED = "SELECT coalesce(max(last), 0) FROM packs WHERE partition_id = ? AND model_id = ?"
 NEW_PACK = """
 INSERT INTO packs (partition_id, model_id, last, seqs, entries, scales, codes) VALUES (?, ?, ?, ?, ?, ?, ?)
 """

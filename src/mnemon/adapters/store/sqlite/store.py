@@ -123,7 +123,8 @@ class SqliteStore:
         with rules.only_encodable(), waiting.taken() as points, self._connections.writing() as db:
             if points:
                 telemetry.emit(db, *points)
-            applying.run(db, transaction, self._secret)
+            numbers = applying.run(db, transaction, self._secret)
+        numbers.committed()
         dropped = [op.id for op in transaction.operations if isinstance(op, DropEntry)]
         if dropped:
             # The transaction stands: statistics left behind belong to an id that is never used again.
@@ -297,7 +298,7 @@ class SqliteStore:
     # Standing content, conversations, registry
 
     def named(self, name: str | None = None) -> list[NamedEntry]:
-        with self._connections.reading() as db:
+        with self._connections.asking() as db:
             return records.named(db, name)
 
     def named_versions(self, name: str) -> list[NamedEntry]:
@@ -305,7 +306,7 @@ class SqliteStore:
             return records.named_versions(db, name)
 
     def documents(self, ids: Iterable[str] | None = None) -> dict[str, Document]:
-        with self._connections.reading() as db:
+        with self._connections.asking() as db:
             return records.documents(db, ids)
 
     def channels(self) -> list[Channel]:

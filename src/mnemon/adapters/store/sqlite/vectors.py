@@ -291,20 +291,21 @@ class VectorCache:
     def shelf(self, db: apsw.Connection, where: Where) -> Shelf:
         """The shelf as of the read transaction that `db` is in."""
         answers = known(db).of(self._sql.last)
-        if where.place not in answers:
-            answers[where.place] = where.removals, int(one_value(db, self._sql.last, where.place))
-        last = answers[where.place][1]
         with self._lock:
             shelf = self._shelves.get(where.place)
             if shelf is None or self._worn(shelf, where):
-                shelf = self._loaded(db, where, last)
-            elif (shelf.removals, shelf.last) != (where.removals, last):
-                shelf = self._caught_up(db, shelf, where, last)
-                shelf = shelf.tidy(self._sizes) if self._packs else shelf
+                shelf = self._loaded(db, where, self._last(db, where))
+            elif (shelf.removals, shelf.last) != answers.get(where.place):  # else it is as this state has it
+                grown = self._caught_up(db, shelf, where)
+                shelf = grown.tidy(self._sizes) if self._packs and grown is not shelf else grown
+            answers[where.place] = shelf.removals, shelf.last
             self._hold(where.place, shelf)
             self._shelves.move_to_end(where.place)
             self._spare()
             return shelf
+
+    def _last(self, db: apsw.Connection, where: Where) -> int:
+        return int(one_value(db, self._sql.last, where.place))
 
     def as_they_are(self, db: apsw.Connection, model: int) -> dict[int, Floats]:
         """Vectors by entry that a search of the state that `db` sees had to read, of length one."""
@@ -342,17 +343,23 @@ class VectorCache:
             rows = rows.plus(*piece)
         return Shelf(where.removals, last, rows)
 
-    def _caught_up(self, db: apsw.Connection, shelf: Shelf, where: Where, last: int) -> Shelf:
-        if shelf.removals == where.removals and shelf.last < last:
-            found = all_rows(db, self._sql.since, (*where.place, shelf.last, -1))
-            return replace(shelf, last=last, rows=shelf.rows.plus(*_load(found, where.dimensions)))
+    def _caught_up(self, db: apsw.Connection, shelf: Shelf, where: Where) -> Shelf:
+        """As the state that `db` sees has it. Mostly some have come behind the last, or none; where that one is not
+        there, this state is an earlier one."""
+        if shelf.removals == where.removals:
+            found = all_rows(db, self._sql.since, (*where.place, shelf.last - 1, -1))
+            if not shelf.last or (found and found[0][0] == shelf.last):
+                come = found[1:] if shelf.last else found
+                if not come:
+                    return shelf
+                return replace(shelf, last=come[-1][0], rows=shelf.rows.plus(*_load(come, where.dimensions)))
         present = np.fromiter((seq for (seq,) in all_rows(db, self._sql.seqs, where.place)), dtype=np.int64)
         kept = None if shelf.packed is None else shelf.packed.without(present)
         had = shelf.rows.seqs if kept is None else np.concatenate([shelf.rows.seqs, kept.seqs])
         added = np.setdiff1d(present, had)
         found = all_rows(db, self._sql.by_seq, (json_list(added.tolist()),)) if len(added) else []
         rows = shelf.rows.only(np.isin(shelf.rows.seqs, present)).plus(*_load(found, where.dimensions))
-        return Shelf(where.removals, last, rows, kept)
+        return Shelf(where.removals, int(present[-1]) if len(present) else 0, rows, kept)
 
     def _hold(self, place: tuple[int, int], shelf: Shelf) -> None:
         """With the sum of all kept up: to add up a thousand shelves would cost more than what is asked of one."""
