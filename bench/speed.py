@@ -226,6 +226,7 @@ def calmest(rounds: Sequence[Row]) -> Row:
         row[reads] = min((found[reads] for found in rounds if reads in found), key=_median, default=None)
     for puts in ("single", "batch"):
         row[puts] = max((found[puts] for found in rounds), key=lambda rate: rate["CPU"])
+    row["busiest"] = max(found["read"]["p50"] for found in rounds)
     return {name: figure for name, figure in row.items() if figure is not None}
 
 

@@ -73,6 +73,7 @@ def by_size(rows: Sequence[Row], rate: float) -> str:
     stages = dict.fromkeys(name for r in rows for name in r["stages"])
     lines = [
         ["read p50", *(f"{r['read']['p50']:.1f}" for r in rows)],
+        ["read p50, in the busiest round", *(f"{r['busiest']:.1f}" for r in rows)],
         ["read p95", *(f"{r['read']['p95']:.1f}" for r in rows)],
         ["read p50, of scopes asked before", *(f"{r['again']['p50']:.1f}" if r["scopes"] > 1 else "" for r in rows)],
         ["read p50, right after a put", *(f"{r['after a put']['p50']:.1f}" for r in rows)],
@@ -95,17 +96,19 @@ def by_size(rows: Sequence[Row], rate: float) -> str:
 
 
 def peers(ours: Row, others: Sequence[Row]) -> str:
-    head = ["", "CPU ms a search", "ours is less by", "puts/s, single", "puts/s, 100 at once", "memory, MB", "disk, MB"]
+    head = ["", "CPU ms a search", "in the busiest round", "ours is less by", "puts/s, single", "puts/s, 100 at once"]
+    head += ["memory, MB", "disk, MB"]
     lines = []
     for row in [ours, *(other for other in others if other["entries"] == ours["entries"])]:
         name = LABELS.get(row["name"], "Mnemon, by words and vectors")
         name += f" ({row['version']})" if "version" in row else ""
         if "missing" in row:
-            lines.append([name, row["missing"], *[""] * 5])
+            lines.append([name, row["missing"], *[""] * 6])
             continue
         times = f"{row['read']['p50'] / ours['read']['p50']:.1f}×" if row is not ours else ""
         puts = [f"{row['single']['wall']:,.0f}", f"{row['batch']['wall']:,.0f}"]
-        lines.append([name, f"{row['read']['p50']:.1f}", times, *puts, f"{row['memory']:.0f}", f"{row['disk']:.0f}"])
+        reads = [f"{row['read']['p50']:.1f}", f"{row['busiest']:.1f}"]
+        lines.append([name, *reads, times, *puts, f"{row['memory']:.0f}", f"{row['disk']:.0f}"])
     return grid(head, lines)
 
 

@@ -15,7 +15,7 @@ from bench.gauge import Times
 from bench.load import fill
 from bench.made import Table, questions, texts
 from bench.plot import growth
-from bench.speed import measure, recall
+from bench.speed import calmest, measure, recall
 from bench.speed_report import Target, ratios, report, targets
 
 
@@ -24,14 +24,14 @@ def row(entries: int, scopes: int = 1, **more: Any) -> dict[str, Any]:
     cost = {"p50": 2.0, "p95": 3.0, "wall": 2.5}
     found = {"name": "Mnemon", "entries": entries, "scopes": scopes, "read": cost, "context": cost, "stages": {}}
     found |= {"single": rates, "batch": rates, "memory": 90.0, "disk": 40.0, "first": 100.0, "filled a second": 2_000.0}
-    found |= {"again": cost, "after a put": cost}
+    found |= {"again": cost, "after a put": cost, "busiest": 2.75}
     return found | {"recall": 1.0} | more
 
 
 def other(name: str, cost: float) -> dict[str, Any]:
     rates = {"wall": 500.0, "CPU": 700.0}
     found = {"name": name, "entries": 10_000, "version": "1.2", "read": {"p50": cost, "p95": cost, "wall": cost}}
-    return found | {"single": rates, "batch": rates, "memory": 50.0, "disk": 20.0}
+    return found | {"single": rates, "batch": rates, "memory": 50.0, "disk": 20.0, "busiest": 1.5 * cost}
 
 
 def test_texts_questions_and_vectors_are_the_same_for_every_store() -> None:
@@ -109,6 +109,16 @@ def test_a_store_that_was_not_measured_says_why() -> None:
     )
     assert "| mem0 without inference, by vector | not filled within 360 s |" in text
     assert "the default embedding model is not on this machine" in text
+
+
+def test_how_far_rounds_are_apart_is_told() -> None:
+    """B13: beside the calmest round stands the busiest, of ours and of others."""
+    rounds = [row(10_000, read={"p50": p50, "p95": 9.0, "wall": p50}) for p50 in (3.0, 2.0, 4.5)]
+    found = calmest(rounds)
+    assert (found["read"]["p50"], found["busiest"]) == (2.0, 4.5)
+    text = report([found], [other("langgraph", 36.0)], None, 2e10)
+    assert "| read p50, in the busiest round | 4.5 |" in text
+    assert "| LangGraph SqliteStore, by vector (1.2) | 36.0 | 54.0 | 18.0× |" in text
 
 
 def test_growth_is_drawn_as_lines() -> None:
