@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from bench.dataset import Dataset, halves
+from bench.quality import TALK_RECIPES, halves_told, whole_told
 from bench.recall import Recipe, ranking
 from bench.scoring import score, score_one
 from bench.section import write_section
@@ -67,6 +68,24 @@ def test_a_ranking_goes_through_the_public_api() -> None:
     found = ranking(data, Recipe("ours"), FakeEmbedder(64))
     assert found["q"][0] == "a/1"
     assert score(data.queries, found)["ALL"]["MRR"] == 1
+
+
+def test_unseen_conversations_are_told_as_a_whole() -> None:
+    """B13: of conversations that nothing was chosen on there is no half to tell apart."""
+    turns = tuple(turn(scope, 1, "Ada", "The telescope stands in the attic") for scope in "ab")
+    queries = tuple(
+        {"id": f"{scope}/q", "scope": scope, "text": "Where?", "evidence": [f"{scope}/1"], "category": "places"}
+        for scope in "ab"
+    )
+    data = Dataset("d", turns, queries)
+    rankings = {recipe.name: {"a/q": ["a/1"], "b/q": []} for recipe in TALK_RECIPES}
+    whole, parts = "\n".join(whole_told(data, rankings)), "\n".join(halves_told(data, rankings))
+    assert "All of them (2 questions of 2 conversations)" in whole
+    assert "half" not in whole
+    assert "| Mnemon | 0.500 |" in whole
+    assert "| places (2) | 0.500 |" in whole
+    assert "The half that was tuned (1 questions of 1 conversations)" in parts
+    assert "| places (1) | 0.000 |" in parts
 
 
 def test_the_section_is_replaced_and_the_rest_is_kept(tmp_path: Path) -> None:

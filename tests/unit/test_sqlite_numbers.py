@@ -12,7 +12,9 @@ import pytest
 from mnemon.adapters.store.sqlite import SqliteStore
 from mnemon.model.entry import Scope
 from mnemon.model.errors import Conflict
+from mnemon.model.scrub import Extent, Mode, manifest_digest
 from mnemon.ports.embedder import EmbeddingModel
+from mnemon.ports.scrub import Scrub
 from mnemon.ports.store import DropEntry, Selection
 from tests.helpers.stores import MODEL, OPEN, commit, entry, put, vector_of
 
@@ -53,6 +55,28 @@ def test_a_model_that_was_undone_is_not_remembered(store: SqliteStore) -> None:
     commit(store, put(second, vector_of("second"), other))
     (scope,) = OPEN.scopes
     assert (found(store, scope), found(store, scope, other)) == ([first.id], [second.id])
+
+
+def test_a_room_outlives_all_that_was_in_it(store: SqliteStore) -> None:
+    """Numbers are remembered because rows of rooms and models stay: when their last entry goes, is scrubbed away, and
+    when everything derived is made anew. Each time somebody who knew them puts the next one."""
+    (scope,) = OPEN.scopes
+    extent = Extent("main", Mode.FULL, scope)
+
+    def drop() -> None:
+        commit(store, *(DropEntry(id, 1, "x") for id in found(store, scope)))
+
+    def scrub() -> None:
+        commit(store, Scrub(extent, manifest_digest(extent, store.holdings(extent))))
+
+    for empty in (drop, scrub, drop, store.rebuild):
+        commit(store, put(entry("before"), vector_of("before")))
+        empty()
+        after = entry("after")
+        commit(store, put(after, vector_of("after")))
+        assert after.id in found(store, scope)
+        assert store.check() == []
+        drop()
 
 
 def test_numbers_are_looked_up_once(store: SqliteStore) -> None:

@@ -12,7 +12,7 @@ from mnemon.adapters.store.sqlite.packed import Ints, across
 from mnemon.adapters.store.sqlite.query import all_rows
 from mnemon.adapters.store.sqlite.rows import anchor_text, entry_of, handle, json_list
 from mnemon.adapters.store.sqlite.searching import Room, model_number, rooms_of
-from mnemon.adapters.store.sqlite.sketches import NEARLY, Asked, Close, Sketches, pairs
+from mnemon.adapters.store.sqlite.sketches import NEARLY, Asked, Close, Sketches, confirmed
 from mnemon.adapters.store.sqlite.vectors import Block, VectorCache, Where
 from mnemon.model.arrays import np
 from mnemon.model.entry import Entry
@@ -125,7 +125,7 @@ def _all(rows: Block, queries: Vector, floor: float) -> list[Close]:
     for number, query in enumerate(queries):
         reached = np.flatnonzero(across(query, rows.columns) >= floor - NEARLY)
         if len(reached):
-            found += pairs(queries, rows, np.full_like(reached, number), reached, floor)
+            found += confirmed(queries, rows, np.full_like(reached, number), reached, floor)
     return found
 
 

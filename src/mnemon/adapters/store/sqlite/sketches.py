@@ -63,7 +63,8 @@ class Asked:
         self._sketches: dict[int, _Floats] = {}
 
     def within(self, width: int, far: float) -> _Floats:
-        """What a sketch times one of these is nothing or more of, if the square of their distance is no more."""
+        """For each query a row whose product with a sketch is at least 0 if the square of their distance seems to be
+        `far` at most."""
         if width not in self._sketches:
             self._sketches[width] = _sketched(self.queries, width)
         asking = self._sketches[width].copy()
@@ -116,7 +117,7 @@ class Sketches:
         numbers, reached = likely
         if not len(reached):
             return []
-        return pairs(asked.queries, given, numbers, reached, floor)
+        return confirmed(asked.queries, given, numbers, reached, floor)
 
     def _of(self, place: tuple[int, ...], given: Rows, width: int) -> _Sketch:
         with self._lock:
@@ -141,8 +142,8 @@ class Sketches:
             self._kept.clear()
 
 
-def pairs(queries: _Floats, given: Rows, numbers: _Ints, reached: _Ints, floor: float) -> list[Close]:
-    """Of these queries and these rows, pair by pair, those that reach the floor."""
+def confirmed(queries: _Floats, given: Rows, numbers: _Ints, reached: _Ints, floor: float) -> list[Close]:
+    """Of pairs that seem close, given as numbers of queries and of rows, those whose vectors reach the floor."""
     cosines = np.clip(np.einsum("ij,ij->i", queries[numbers], given.floats(reached)), -1.0, 1.0)
     kept = cosines >= floor
     found = zip(numbers[kept].tolist(), reached[kept].tolist(), cosines[kept].tolist(), strict=True)
