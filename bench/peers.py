@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 LIMIT = 20
+RANKED = "SELECT id FROM turns WHERE turns MATCH ? ORDER BY rank LIMIT ?"
 Row = dict[str, Any]
 Ranked = Iterator[tuple[str, list[str]]]
 
@@ -53,7 +54,7 @@ def fts5(data: Data) -> Ranked:
             db.executemany("INSERT INTO turns VALUES (?, ?)", [(turn["id"], turn["text"]) for turn in turns])
             for query in data.queries.get(scope, ()):
                 match = " OR ".join(f'"{word}"' for word in re.findall(r"\w+", query["text"]))
-                found = db.execute("SELECT id FROM turns WHERE turns MATCH ? ORDER BY rank LIMIT ?", (match, LIMIT))
+                found = [] if not match else db.execute(RANKED, (match, LIMIT))
                 yield query["id"], [id for (id,) in found]
 
 

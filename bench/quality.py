@@ -85,7 +85,7 @@ def peer(name: str, python: str, folder: Path, vectors: Path, place: Path) -> Ra
     return {row["id"]: row["ranked"] for row in rows(target)}
 
 
-def talks(data: Dataset, folder: Path, embedder: Remembering, python: str | None, place: Path) -> dict[str, Ranking]:
+def talks(data: Dataset, embedder: Remembering, python: str | None, place: Path) -> dict[str, Ranking]:
     """What each recipe and each peer finds."""
     rankings = {}
     for recipe in TALK_RECIPES:
@@ -93,11 +93,13 @@ def talks(data: Dataset, folder: Path, embedder: Remembering, python: str | None
         rankings[recipe.name] = ranking(data, recipe, embedder)
     if python is not None:
         for query in data.queries:
-            embedder.embed_query(query["text"])  # peers are given the whole question
+            embedder.embed_query(query["text"])  # peers are given the whole question, and every turn
+        embedder.embed_memories([turn["text"] for turn in data.corpus])
         embedder.save(place / "vectors.npz")
+        data.save(place / data.name)
         for name, label in PEERS.items():
             print(f"{data.name}: {label}", file=sys.stderr, flush=True)
-            found = peer(name, python, folder, place / "vectors.npz", place)
+            found = peer(name, python, place / data.name, place / "vectors.npz", place)
             rankings |= {label: found} if found else {}
     return rankings
 
@@ -184,7 +186,7 @@ def main() -> None:
             if sort == "facts":
                 about, lines = ABOUT_FACTS, facts(data, embedder)
             else:
-                rankings = talks(data, folder, embedder, options.peers, Path(place))
+                rankings = talks(data, embedder, options.peers, Path(place))
                 halved = sort == "talks"
                 about = f"{ABOUT_TALKS if halved else ABOUT_UNSEEN}\n{ABOUT_ROWS}"
                 lines = (halves_told if halved else whole_told)(data, rankings)

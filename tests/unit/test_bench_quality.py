@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.dataset import Dataset, halves
+from bench.dataset import Dataset, halves, load
 from bench.quality import TALK_RECIPES, halves_told, whole_told
 from bench.recall import Recipe, ranking
 from bench.scoring import score, score_one
@@ -68,6 +68,28 @@ def test_a_ranking_goes_through_the_public_api() -> None:
     found = ranking(data, Recipe("ours"), FakeEmbedder(64))
     assert found["q"][0] == "a/1"
     assert score(data.queries, found)["ALL"]["MRR"] == 1
+
+
+def test_a_set_with_holes_in_it_is_measured_all_the_same(tmp_path: Path) -> None:
+    """B13: turns without words, time, speaker or session, or longer than a memory may be; a question without words.
+    What is left of them is what every store is given."""
+    odd = (
+        {"id": "a/1", "scope": "a", "session_id": "s", "timestamp": "2023-05-01T10:00:00", "text": " \n"},
+        {"id": "a/2", "scope": "a", "speaker": None, "text": "The telescope\0stands \ud800 there"},
+        {"id": "a/3", "scope": "a", "timestamp": None, "speaker": "x", "text": "pear " * 9_999},
+    )
+    asked = [("q1", "Where is the telescope?"), ("q2", "pear"), ("q3", " "), ("q4", "pear " * 9_999)]
+    queries = tuple({"id": id, "scope": "a", "text": text, "evidence": ["a/2"], "category": "c"} for id, text in asked)
+    Dataset("odd", odd, queries).save(tmp_path / "odd")
+    data = load(tmp_path / "odd")
+    found = ranking(data, Recipe("ours"), FakeEmbedder(64))
+    assert {id: ranked[:1] for id, ranked in found.items()} == {"q1": ["a/2"], "q2": ["a/3"], "q4": ["a/3"]}
+    assert [(turn["id"], turn["speaker"], turn["timestamp"]) for turn in data.corpus] == [
+        ("a/2", "user", "2023-05-01T10:00:00"),
+        ("a/3", "x", "2023-05-01T10:00:00"),
+    ]
+    data.save(tmp_path / "again")
+    assert load(tmp_path / "again").corpus == data.corpus
 
 
 def test_unseen_conversations_are_told_as_a_whole() -> None:
