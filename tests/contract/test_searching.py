@@ -282,6 +282,14 @@ def test_a_change_of_owner_moves_the_entry(store: Store) -> None:
     assert [n.id for n in store.nearest(Selection((WORK,), owners=("bot",)), MODEL, unit(1, 0, 0, 0), 5)] == [e.id]
 
 
+def test_a_line_is_found_among_many_long_texts_that_hold_its_words(store: Store) -> None:
+    """R1: a long text holds any word sooner; where texts are long, what is found does not go by that."""
+    replies = [entry("cat dog " + " ".join(f"word{n}x{m}" for m in range(60)) + " cat") for n in range(12)]
+    line = entry("cat dog ate")
+    commit(store, *(put(e) for e in [line, *replies]))
+    assert store.keyword(OPEN, ["cat", "dog"], 3).cards[0].id == line.id
+
+
 def test_changed_text_is_found_by_its_new_words(store: Store) -> None:
     """T22: an old word no longer finds the entry, and no vector describes text that is gone."""
     e = entry("cat")

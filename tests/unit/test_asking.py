@@ -57,10 +57,14 @@ def test_a_source_is_named_whole_or_by_a_part_that_is_a_name(query: str, named: 
         ("What did you tell me?", False),
         ("What did we decide?", False),
         ("What is the budget?", False),
+        ("Can you please list the pets I told of over our conversations?", True),
+        ("Could you remind me when my lease ends?", True),
+        ("Can you show me how to bake bread?", False),
+        ("Could you remind me what you said about my lease?", False),
     ],
 )
 def test_a_person_asks_about_themselves(query: str, alone: bool) -> None:
-    """R1: "I" and "my" alone; with "you" or "we", somebody else may have said it."""
+    """R1: "I" and "my" alone; with "you" or "we", somebody else may have said it, unless that is courtesy."""
     assert is_about_oneself(query) is alone
 
 

@@ -118,6 +118,12 @@ def test_bm25_prefers_the_rarer_word() -> None:
     assert scores["rare"] > scores["common"] > 0
 
 
+def test_what_is_longer_than_a_passage_is_long_however_long_the_others_are() -> None:
+    """R1: among long replies, a line that holds the words says more than a reply that holds them too."""
+    scores = keyword([KeywordMatches(10, 4_000, (5,), named("line", "reply"), [20, 400], [[1, 1]])]).scores
+    assert scores["line"] > 2 * scores["reply"]
+
+
 def test_vectors_below_the_floor_say_nothing() -> None:
     """R1: a cosine that unrelated texts reach is no match."""
     a, b = named("a", "b")

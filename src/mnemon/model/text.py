@@ -12,6 +12,7 @@ from mnemon.model.late import pattern
 from mnemon.model.snowball import english
 
 TOKENIZER_VERSION = 1
+PASSAGE = 25  # terms; a text that is much longer holds any word sooner, and says less by holding it
 
 # Scripts written without spaces between words: every adjacent pair of characters becomes a term.
 _UNSPACED = (

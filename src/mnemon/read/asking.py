@@ -12,6 +12,11 @@ USER = "user"  # the source of what the person said, where nobody is named
 _BROAD = frozenset("everything all list summarise summarize overview history compare why explain review".split())
 _SELF = frozenset("i im ive my mine me myself".split())
 _OTHER = frozenset("you your yours yourself we our ours us".split())
+# How one asks, which tells nothing of whom: "could you please remind me", "over our conversations".
+_COURTESY = (
+    r"\b(?:can|could|would|will) you(?: please)?\b(?: \w+ me\b)?|\b(?:tell|remind|show|give|help) me\b"
+    r"|\bour (?:\w+ )?(?:chats?|conversations?|discussions?|sessions?)\b"
+)
 _POSSESSIVE = re.compile(r"['’]s\b")
 # Patterns are compiled when they are first needed: most questions want neither a time nor a number.
 _WHEN = r"\bwhen\b|\bhow long\b|\b(?:what|which)\s+(?:date|day|month|year|time|week|weekend|season|weekday)\b"
@@ -78,8 +83,8 @@ def without_names(query: str, sources: Iterable[str]) -> str:
 
 
 def is_about_oneself(query: str) -> bool:
-    """Whether the asking person asks about themselves alone: "what did I say my budget was?"."""
-    said = set(words(query))
+    """Whether the asking person asks about themselves alone: "what did I say it was?", "can you list my pets?"."""
+    said = set(words(_compiled(_COURTESY).sub(" ", query)))
     return bool(said & _SELF) and not said & _OTHER
 
 

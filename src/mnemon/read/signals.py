@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from mnemon.model.card import Card
 from mnemon.model.moments import moment
-from mnemon.model.text import terms
+from mnemon.model.text import PASSAGE, terms
 from mnemon.model.values import Kind
 from mnemon.ports.store import KeywordMatches, Neighbour
 from mnemon.read.asking import USER
@@ -49,14 +49,15 @@ def keyword(
     episodes: Collection[str] = (),
 ) -> Signal:
     """BM25 over everything searched. Several stores are scored as one collection, so that a small one (an
-    account with three entries) is not penalised for its size.
+    account with three entries) is not penalised for its size. Texts are short or long beside one another up to the
+    length of a passage; what is longer is long, however long the others are.
 
     Of the terms `asked`, those of speakers' `names` do not count in `episodes`: in what was said, a name mostly
     addresses somebody, and who said it is another signal's to know.
     """
     found = tuple(matches)
     size = sum(m.size for m in found)
-    average = max(1.0, sum(m.total_terms for m in found) / size) if size else 1.0
+    average = min(PASSAGE, max(1.0, sum(m.total_terms for m in found) / size)) if size else 1.0
     frequencies = [sum(column) for column in zip(*(m.frequencies for m in found), strict=True)]
     weights = [math.log(1 + (size - n + 0.5) / (n + 0.5)) for n in frequencies]
     quiet = weights

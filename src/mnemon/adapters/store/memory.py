@@ -309,7 +309,11 @@ class MemoryStore(BackgroundReads, GrantReads):
         }
         admitted = [e.id for e in reversed(rows) if selection.filters.admits(e)]
         strength = {id: sum(w * rules.saturated(counts[id][t]) for t, w in used.items()) for id in admitted}
-        some = sorted((id for id in admitted if strength[id]), key=lambda id: -strength[id])[:limit]
+        many = rules.looked_at(limit, len(rows), total)
+        some = sorted((id for id in admitted if strength[id]), key=lambda id: -strength[id])[:many]
+        if len(some) > limit:
+            held = [[counts[id][t] for id in some] for t in used]
+            some = rules.by_length(some, list(used.values()), held, [len(state.terms[id]) for id in some], limit)
         if not some:
             return KeywordMatches(len(rows), total, frequencies)
         lengths, columns = [len(state.terms[id]) for id in some], [[counts[id][t] for id in some] for t in terms]

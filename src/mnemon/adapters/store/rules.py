@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 from mnemon.model.answer import Answer
 from mnemon.model.arrays import np
@@ -19,14 +19,17 @@ from mnemon.model.errors import Conflict, InvalidInput, InvalidTransition, LostC
 from mnemon.model.events import Spelled, canonical_json
 from mnemon.model.job import FINISHED, JobState
 from mnemon.model.telemetry import Point
+from mnemon.model.text import PASSAGE
 from mnemon.model.values import VISIBILITY, State
 from mnemon.ports.embedder import Vector
 from mnemon.ports.store import Embedding, SaveNote, Selection
 
+T = TypeVar("T")
 MAX_TERMS = 64
 POSTING_BUDGET = 2500
 ROWS_BESIDE = 8  # how far around an entry its neighbours are looked for
-_K1 = 1.2  # of the first cut; how matches are ranked is not a store's to say
+_K1, _B = 1.2, 0.4  # of the first cut; how matches are ranked is not a store's to say
+_WIDER = 5  # times what is wanted that is looked at where texts are long
 TWIN_STATES = frozenset({State.ACTIVE, State.HELD})
 
 
@@ -63,6 +66,24 @@ def rarity(size: int, frequency: int) -> float:
 def saturated(count: Any) -> Any:
     """How much more several occurrences say than one, which says 1. Of a number, or of an array of them."""
     return count * (_K1 + 1) / (count + _K1)
+
+
+def looked_at(limit: int, size: int, total_terms: int) -> int:
+    """Of how many rows the best are taken. Where texts are short, rare words alone tell the best; among long ones, a
+    text is found for its length, so that lengths have to be known before."""
+    return limit if total_terms <= PASSAGE * size else _WIDER * limit
+
+
+def by_length(
+    rows: Sequence[T], weights: Sequence[float], counts: Sequence[Sequence[int]], lengths: Sequence[int], limit: int
+) -> list[T]:
+    """The best of some rows by what they hold of each term, less for those that are long."""
+    norms = [_K1 * (1 - _B + _B * length / PASSAGE) for length in lengths]
+    scores = [0.0] * len(rows)
+    for weight, column in zip(weights, counts, strict=True):
+        scores = [s + weight * n / (n + norm) for s, n, norm in zip(scores, column, norms, strict=True)]
+    order = sorted(range(len(rows)), key=lambda at: -scores[at])  # equals stay in their order
+    return [rows[at] for at in order[:limit]]
 
 
 def side_by_side(a: Entry, b: Entry) -> bool:

@@ -143,7 +143,11 @@ def keyword(db: apsw.Connection, selection: Selection, terms: Sequence[str], lim
     if selection.filters:
         rowids = _filtered(db, [word for term in used for word in words[term]], selection, limit)
     else:
-        rowids = best(postings, used, limit)
+        rowids = best(postings, used, rules.looked_at(limit, size, total))
+        if len(rowids) > limit:
+            terms_in: dict[int, int] = dict(all_rows(db, sql.LENGTHS, (json_list(rowids),)))
+            counts = occurrences(rowids, [postings[term] for term in used])
+            rowids = rules.by_length(rowids, list(used.values()), counts, [terms_in[n] for n in rowids], limit)
     known_rows = _matched(db, rowids)
     rows = [known_rows[rowid] for rowid in rowids]
     found, lengths = [card for card, _, _ in rows], [length for _, _, length in rows]

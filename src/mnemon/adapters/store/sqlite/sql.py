@@ -107,6 +107,7 @@ MATCHED = (
     , e.terms, e.term_count FROM entries AS e WHERE e.rowid IN (SELECT value FROM json_each(?))
 """
 )
+LENGTHS = "SELECT rowid, term_count FROM entries WHERE rowid IN (SELECT value FROM json_each(?))"
 TEXTS = "SELECT id, content FROM entries WHERE id IN (SELECT value FROM json_each(?))"
 SCOPES = "SELECT p.id, s.tier, s.anchor FROM partitions AS p JOIN scopes AS s ON s.id = p.scope_id"
 STAMPS = "SELECT id, version, rowid FROM entries WHERE id IN (SELECT value FROM json_each(?))"
