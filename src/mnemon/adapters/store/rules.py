@@ -29,7 +29,7 @@ MAX_TERMS = 64
 POSTING_BUDGET = 2500
 ROWS_BESIDE = 8  # how far around an entry its neighbours are looked for
 _K1, _B = 1.2, 0.4  # of the first cut; how matches are ranked is not a store's to say
-_WIDER = 5  # times what is wanted that is looked at where texts are long
+_WIDER, _WIDEST = 5, 400  # times what is wanted that is looked at where texts are long, and how many at most
 TWIN_STATES = frozenset({State.ACTIVE, State.HELD})
 
 
@@ -71,7 +71,7 @@ def saturated(count: Any) -> Any:
 def looked_at(limit: int, size: int, total_terms: int) -> int:
     """Of how many rows the best are taken. Where texts are short, rare words alone tell the best; among long ones, a
     text is found for its length, so that lengths have to be known before."""
-    return limit if total_terms <= PASSAGE * size else _WIDER * limit
+    return limit if total_terms <= PASSAGE * size else max(limit, min(_WIDER * limit, _WIDEST))
 
 
 def by_length(
