@@ -178,18 +178,38 @@ def test_what_another_process_writes_into_a_packed_room_is_found_next(tmp_path: 
     store.close()
 
 
-def test_a_room_that_grows_is_packed_in_between(tmp_path: Path) -> None:
+@pytest.mark.parametrize("tail", [50, 4_096])
+def test_a_room_that_grows_is_packed_in_between(tmp_path: Path, tail: int) -> None:
     """R2: before, while and after a room is put in order, with images first and later in bytes, too, the nearest is
-    the nearest."""
-    rows = likeness(900)
-    store = filled(tmp_path / "store", Sizes(small=200, large=500), rows[:100])
+    the nearest, and every cosine is that of the vectors themselves."""
+    rows, questions = likeness(900), likeness(5, seed=2)
+    store = filled(tmp_path / "store", Sizes(small=200, large=500, tail=tail), rows[:100])
     for at in range(100, 900, 100):
         added = [entry(f"later {n}") for n in range(at, at + 100)]
         commit(store, *(put(e, row, WIDE) for e, row in zip(added, rows[at:], strict=False)))
         assert asked(store, rows[at], 1) == [(added[0].id, 1.0)]
+        for query in questions:
+            found, best = asked(store, query), asked(store, query, 900, exact=True)
+            assert set(found) <= set(best)
+            assert found[:3] == best[:3]
     (shelf,) = store._cache._shelves.values()
     assert shelf.packed is not None
     assert not shelf.pack(Sizes(small=200, large=500)).packed.exact  # type: ignore[union-attr]
+    store.close()
+
+
+def test_what_is_in_bytes_stays_so_when_rows_are_added_to_it(tmp_path: Path) -> None:
+    """R2: bytes beside numbers in one table would be read as numbers."""
+    rows, sizes = likeness(300), Sizes(small=200, large=500)
+    store = filled(tmp_path / "store", sizes, rows[:150])
+    asked(store, rows[0])
+    (shelf,) = store._cache._shelves.values()
+    assert not shelf.packed.exact  # type: ignore[union-attr]
+    numbers = np.arange(1_000, 1_150, dtype=np.int64)
+    grown = replace(shelf, rows=shelf.rows.plus(numbers, numbers, rows[150:])).pack(sizes)
+    assert not grown.packed.exact  # type: ignore[union-attr]
+    cosines = grown.near(rows[7], 10, None).cosines
+    assert np.allclose(cosines, np.sort(rows @ rows[7])[:-11:-1], atol=0.02)
     store.close()
 
 

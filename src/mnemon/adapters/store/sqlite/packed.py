@@ -38,12 +38,14 @@ ALONE = 262_144  # multiplications up to which a product stays on one core: wait
 
 class Sizes(NamedTuple):
     """Rows up to which a room needs no images, up to which its numbers are kept as they are, and up to which all rows
-    are compared by the whole of their images; and from which on these are too many to look at all of them."""
+    are compared by the whole of their images; from which on these are too many to look at all of them; and rows beside
+    packed ones, from which on all are packed anew."""
 
     small: int = 4_096
     large: int = 110_000
     broad: int = 40_000
     lists: int = 400_000
+    tail: int = 4_096
 
 
 USUAL = Sizes()
@@ -264,12 +266,12 @@ def packed(seqs: Ints, entries: Ints, matrix: Floats) -> Packed:
 
 
 def joined(parts: list[Packed]) -> Packed:
-    """All rows that are still there."""
+    """All rows that are still there. They are all in bytes, or all as they are."""
     kept = [part if part.alive.all() else part.only(part.alive) for part in parts]
     return Packed(
         np.concatenate([part.seqs for part in kept]),
         np.concatenate([part.entries for part in kept]),
-        np.concatenate([part.codes for part in kept]),
+        np.concatenate([part.codes for part in kept], casting="no"),
         np.concatenate([part.scales for part in kept]),
         np.concatenate([part.alive for part in kept]),
     )

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _PIECE = 8_192  # rows that are loaded at a time
-_TAIL = 4_096  # rows beside packed ones, from which on all are packed anew
 _WORTH = 64  # rows from which packing saves something
 _REMEMBERED = 1_024  # vectors that were read for one question and may be asked for by the next
 _MORE = 4  # places more than asked that are compared again, so that bytes do not decide who is last
@@ -125,14 +124,15 @@ class Shelf:
         """With images, if it has grown or its tail is long; in bytes, if it is large."""
         if self.packed is None:
             return self.pack(sizes) if len(self.rows.seqs) > sizes.small else self
-        return self.pack(sizes) if len(self.rows.seqs) > max(_TAIL, len(self.packed.seqs) // 8) else self
+        return self.pack(sizes) if len(self.rows.seqs) > max(sizes.tail, len(self.packed.seqs) // 8) else self
 
     def pack(self, sizes: Sizes, *, spare: bool = False) -> Shelf:
-        """With all rows in one order; in bytes if they are many, or to `spare` memory."""
-        total = len(self.rows.seqs) + (len(self.packed.seqs) if self.packed else 0)
-        form = packed if spare or total > sizes.large else ordered
-        parts = [form(self.rows.seqs, self.rows.entries, self.rows.floats(slice(None)))]
+        """With all rows in one order; in bytes if they are many, to `spare` memory, or because some are: from bytes,
+        nothing is made as it was."""
         had = self.packed
+        total = len(self.rows.seqs) + (len(had.seqs) if had else 0)
+        form = packed if spare or total > sizes.large or (had is not None and not had.exact) else ordered
+        parts = [form(self.rows.seqs, self.rows.entries, self.rows.floats(slice(None)))]
         if had is not None and had.exact and form is packed:
             had = replace(packed(had.seqs, had.entries, had.floats(slice(None))), alive=had.alive)
         whole = joined(parts if had is None else [had, *parts])
@@ -321,9 +321,13 @@ class VectorCache:
                 yield shelf
 
     def _worn(self, shelf: Shelf, where: Where) -> bool:
-        """Whether so much of a small room in bytes has been read beside them that loading it whole had cost no more."""
-        small = where.size <= self._sizes.small and shelf.packed is not None and not shelf.packed.exact
-        return small and self._again.get(where.place, 0) >= where.size
+        """Whether a room that is in bytes, as small ones are, is no longer small, or so much of it has been read beside
+        them that loading it whole had cost no more."""
+        if shelf.packed is None or shelf.packed.exact:
+            return False
+        if where.size > self._sizes.small:
+            return shelf.packed.images is None
+        return self._again.get(where.place, 0) >= where.size
 
     def _loaded(self, db: apsw.Connection, where: Where, last: int) -> Shelf:
         """A large room is packed piece by piece: all of it as it is may not fit. One with images is put in rows at
