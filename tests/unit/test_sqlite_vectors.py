@@ -213,6 +213,20 @@ def test_what_is_in_bytes_stays_so_when_rows_are_added_to_it(tmp_path: Path) -> 
     store.close()
 
 
+def test_a_large_room_with_few_vectors_is_loaded_once(tmp_path: Path) -> None:
+    """R2: while a new model is only beginning to describe a room, most of its entries have no vector yet."""
+    rows = likeness(80)
+    store = filled(tmp_path / "store", Sizes(small=100, large=150), rows)
+    commit(store, *(put(entry(f"not described {n}")) for n in range(120)))
+    shelves = []
+    for _ in range(4):
+        assert asked(store, rows[7]) == asked(store, rows[7], exact=True)
+        shelves.append(next(iter(store._cache._shelves.values()), None))
+    assert shelves[0] is None  # answered in passing
+    assert shelves[1] is shelves[2] is shelves[3] is not None
+    store.close()
+
+
 def test_what_a_filter_admits_is_looked_at_whole(tmp_path: Path) -> None:
     """R3: a filter that few entries pass finds them in a packed room, however far from the question they are."""
     store = filled(tmp_path / "store", LISTS, likeness(700))

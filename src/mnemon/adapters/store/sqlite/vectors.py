@@ -326,7 +326,7 @@ class VectorCache:
         if shelf.packed is None or shelf.packed.exact:
             return False
         if where.size > self._sizes.small:
-            return shelf.packed.images is None
+            return shelf.packed.images is None and where.size <= self._sizes.large
         return self._again.get(where.place, 0) >= where.size
 
     def _loaded(self, db: apsw.Connection, where: Where, last: int) -> Shelf:
