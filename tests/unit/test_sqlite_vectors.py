@@ -227,6 +227,44 @@ def test_a_large_room_with_few_vectors_is_loaded_once(tmp_path: Path) -> None:
     store.close()
 
 
+@pytest.mark.parametrize("seed", range(8))
+def test_whatever_a_room_went_through_cosines_are_those_of_its_vectors(tmp_path: Path, seed: int) -> None:
+    """R2, T07: two connections write to two rooms, remove from them and ask, in any form that a room may have in
+    memory, also when that is short. What is found is in the room, with its own cosine, and the nearest is not missed by
+    much."""
+    dice = random.Random(seed)
+    small = dice.choice([70, 150, 300])
+    sizes = Sizes(
+        small, small + dice.choice([0, 200]), dice.choice([100, 400]), dice.choice([200, 800]), dice.choice([20, 100])
+    )
+    stores = [
+        SqliteStore(tmp_path / "s", role="workspace", create=new, sizes=sizes, cache_bytes=dice.choice([60_000, 10**9]))
+        for new in (True, False)
+    ]
+    held: dict[Scope, list[str]] = {Scope("workspace", (("workspace", name),)): [] for name in "ab"}
+    rows, questions = iter(likeness(3_000, seed)), likeness(40, seed + 100)
+    for step in range(14):
+        scope, store = dice.choice(list(held)), dice.choice(stores)
+        if dice.random() < 0.6 or len(held[scope]) < 50:
+            added = [entry(f"{step} {n}", scope=scope) for n in range(dice.choice([1, 5, 70, 200]))]
+            commit(store, *(put(e, row, WIDE) for e, row in zip(added, rows, strict=False)))
+            held[scope] += [e.id for e in added]
+        else:
+            gone = dice.sample(held[scope], dice.choice([1, 10, 40]))
+            commit(store, *(DropEntry(id, 1, "dropped") for id in gone))
+            held[scope] = [id for id in held[scope] if id not in gone]
+        for query in questions[step * 2 : step * 2 + dice.choice([0, 2])]:
+            scope, store = dice.choice(list(held)), dice.choice(stores)
+            every = {n.id: n.cosine for n in store.nearest(Selection((scope,)), WIDE, query, 9_999, exact=True)}
+            found = store.nearest(Selection((scope,)), WIDE, query, 10)
+            assert every.keys() == set(held[scope])
+            assert len(found) == min(10, len(every))
+            assert all(abs(n.cosine - every[n.id]) < 1e-5 for n in found)
+            assert not found or found[0].cosine > max(every.values()) - 0.03
+    for store in stores:
+        store.close()
+
+
 def test_what_a_filter_admits_is_looked_at_whole(tmp_path: Path) -> None:
     """R3: a filter that few entries pass finds them in a packed room, however far from the question they are."""
     store = filled(tmp_path / "store", LISTS, likeness(700))
