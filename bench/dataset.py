@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 Turn = dict[str, Any]
-LONGEST = 20_000  # characters of a turn or a question
+LONGEST, LONGEST_NAME = 20_000, 200  # characters of a turn or a question, and of who speaks
 SPEAKER = "user"
 BEGINNING = "2020-01-01T00:00:00"
 
@@ -68,7 +68,7 @@ def _turns(given: Iterable[Turn]) -> Iterator[Turn]:
     for turn in map(_cleaned, given):
         time = turn.get("timestamp") or time
         if turn["text"]:
-            speaker = _clean(turn.get("speaker") or "") or SPEAKER
+            speaker = " ".join(_clean(turn.get("speaker") or "").split())[:LONGEST_NAME].strip() or SPEAKER
             yield turn | {"timestamp": time, "speaker": speaker, "session_id": turn.get("session_id") or turn["scope"]}
 
 

@@ -290,6 +290,14 @@ def test_a_line_is_found_among_many_long_texts_that_hold_its_words(store: Store)
     assert store.keyword(OPEN, ["cat", "dog"], 3).cards[0].id == line.id
 
 
+@pytest.mark.parametrize(
+    ("limit", "terms", "looked_at"), [(40, 25, 40), (40, 26, 200), (200, 26, 400), (500, 26, 500), (1, 2_000, 5)]
+)
+def test_how_many_are_looked_at_is_bounded(limit: int, terms: int, looked_at: int) -> None:
+    """R1: five times what is wanted where texts are longer than a passage, at most 400, and never fewer than wanted."""
+    assert rules.looked_at(limit, 10, 10 * terms) == looked_at
+
+
 def test_changed_text_is_found_by_its_new_words(store: Store) -> None:
     """T22: an old word no longer finds the entry, and no vector describes text that is gone."""
     e = entry("cat")

@@ -76,7 +76,7 @@ def test_a_set_with_holes_in_it_is_measured_all_the_same(tmp_path: Path) -> None
     odd = (
         {"id": "a/1", "scope": "a", "session_id": "s", "timestamp": "2023-05-01T10:00:00", "text": " \n"},
         {"id": "a/2", "scope": "a", "speaker": None, "text": "The telescope\0stands \ud800 there"},
-        {"id": "a/3", "scope": "a", "timestamp": None, "speaker": "x", "text": "pear " * 9_999},
+        {"id": "a/3", "scope": "a", "timestamp": None, "speaker": "x \n" * 999, "text": "pear " * 9_999},
     )
     asked = [("q1", "Where is the telescope?"), ("q2", "pear"), ("q3", " "), ("q4", "pear " * 9_999)]
     queries = tuple({"id": id, "scope": "a", "text": text, "evidence": ["a/2"], "category": "c"} for id, text in asked)
@@ -86,7 +86,7 @@ def test_a_set_with_holes_in_it_is_measured_all_the_same(tmp_path: Path) -> None
     assert {id: ranked[:1] for id, ranked in found.items()} == {"q1": ["a/2"], "q2": ["a/3"], "q4": ["a/3"]}
     assert [(turn["id"], turn["speaker"], turn["timestamp"]) for turn in data.corpus] == [
         ("a/2", "user", "2023-05-01T10:00:00"),
-        ("a/3", "x", "2023-05-01T10:00:00"),
+        ("a/3", "x " * 99 + "x", "2023-05-01T10:00:00"),
     ]
     data.save(tmp_path / "again")
     assert load(tmp_path / "again").corpus == data.corpus
