@@ -1,7 +1,9 @@
 """Benchmark data in a neutral form, and its halves.
 
     corpus.jsonl   {id, scope, session_id, timestamp, speaker, text}        one memory for each turn
-    queries.jsonl  {id, scope, text, evidence: [ids], category, stale?: [ids]}
+    queries.jsonl  {id, scope, text, evidence: [ids], category, as_of?, stale?: [ids]}
+
+`as_of` is when a question is asked: what came later is not known then, and "last week" counts from there.
 
 Real data has holes in it, and every store is given what can be remembered of it: no turn without words, no more of one
 than a memory may hold, and where no speaker or no time is told, a user and the time of the turn before.

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 import tempfile
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import groupby
 
-from bench.dataset import Dataset
+from bench.dataset import Dataset, Turn
 from mnemon import Memo, Mnemon
 from mnemon.ports.embedder import Embedder
 from mnemon.spec import preset_text
@@ -25,6 +27,11 @@ class TurnClock:
 
     def now(self) -> datetime:
         return self.time
+
+
+def told(time: str) -> datetime:
+    """A time of a set, none of which says where on Earth it is meant."""
+    return datetime.fromisoformat(time).replace(tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +54,15 @@ class Recipe:
         return text + self.more
 
 
+def _at_once(session: Sequence[Turn]) -> Iterator[list[Turn]]:
+    """Turns of one hour, a batch at a time, which get the time of the first of them."""
+    for _, group in groupby(
+        session, key=lambda turn: told(turn["timestamp"]).replace(minute=0, second=0, microsecond=0)
+    ):
+        turns = list(group)
+        yield from (turns[at : at + BATCH] for at in range(0, len(turns), BATCH))
+
+
 def ranking(data: Dataset, recipe: Recipe, embedder: Embedder | None) -> Ranking:
     """Each scope is a workspace, each session a conversation, each turn an entry by its speaker at its time."""
     clock = TurnClock()
@@ -60,14 +76,14 @@ def ranking(data: Dataset, recipe: Recipe, embedder: Embedder | None) -> Ranking
             known: dict[str, str] = {}
             for session in data.sessions(scope):
                 talk = world.at(conversation=world.start().id)
-                for at in range(0, len(session), BATCH):
-                    turns = session[at : at + BATCH]
-                    clock.time = datetime.fromisoformat(turns[0]["timestamp"]).replace(tzinfo=UTC)
+                for turns in _at_once(session):
+                    clock.time = told(turns[0]["timestamp"])
                     memos = [Memo(turn["text"], kind=recipe.kind, source=turn["speaker"]) for turn in turns]
                     for turn, written in zip(turns, talk.put_many("workspace", memos), strict=True):
                         known.setdefault(written.id, turn["id"])
             clock.time += timedelta(hours=1)
             for query in data.asked(scope):
-                hits = world.read(query["text"], tier="workspace", limit=LIMIT, count=False)
+                as_of = told(query["as_of"]) if query.get("as_of") else None
+                hits = world.read(query["text"], tier="workspace", limit=LIMIT, count=False, as_of=as_of)
                 found[query["id"]] = [known[hit.id] for hit in hits if hit.id in known]
     return found

@@ -70,6 +70,21 @@ def test_a_ranking_goes_through_the_public_api() -> None:
     assert score(data.queries, found)["ALL"]["MRR"] == 1
 
 
+def test_a_question_of_a_moment_is_asked_at_that_moment() -> None:
+    """B13: what was said later is not known then, and the last day counts from there."""
+    turns = tuple(turn("a", day, "Ada", f"The telescope stands in room {day}") for day in (1, 2, 3))
+    asked = {"scope": "a", "evidence": ["a/1"], "category": "c"}
+    queries = (
+        {"id": "later", "text": "Where is the telescope?"} | asked,
+        {"id": "then", "text": "Where is the telescope?", "as_of": "2023-05-02T11:00:00"} | asked,
+        {"id": "day", "text": "Where was the telescope yesterday?", "as_of": "2023-05-03T11:00:00"} | asked,
+    )
+    found = ranking(Dataset("d", turns, queries), Recipe("ours"), FakeEmbedder(64))
+    assert set(found["later"]) == {"a/1", "a/2", "a/3"}
+    assert set(found["then"]) == {"a/1", "a/2"}
+    assert found["day"][0] == "a/2"
+
+
 def test_a_set_with_holes_in_it_is_measured_all_the_same(tmp_path: Path) -> None:
     """B13: turns without words, time, speaker or session, or longer than a memory may be; a question without words.
     What is left of them is what every store is given."""
