@@ -19,7 +19,6 @@ from mnemon.read.times import Span
 # Saturating soon and hardly minding length, as suits passages: which of the asked words are there says more than how
 # often they are.
 K1, B = 0.9, 0.4
-ONESELF = 0.5  # of a named speaker's score
 SHORT, LONG = 400, 800  # characters: up to the one a text leans on what is around it, from the other on it does not
 
 
@@ -114,14 +113,12 @@ def _label_terms(label: str) -> frozenset[str]:
 
 
 def speaker(cards: Iterable[Card], named: Collection[str], oneself: bool) -> Signal:
-    """What was said by somebody the question names; of a person who asks about themselves, what they said."""
+    """What was said by somebody the question names. Who asks about themselves alone names themselves."""
     scores = {}
     if named or oneself:
         for card in cards:
-            if card.source in named:
+            if card.source in named or (oneself and card.kind is Kind.EPISODIC and card.source == USER):
                 scores[card.id] = 1.0
-            elif oneself and card.kind is Kind.EPISODIC and card.source == USER:
-                scores[card.id] = ONESELF
     return Signal("speaker", scores, own_scale=True)
 
 
