@@ -181,3 +181,17 @@ def test_a_spec_may_have_hits_reranked(
         ranked = [hit.id for hit in world.read("boat of Ines", profile="lean")]
         assert sorted(ranked) == sorted(plain)
         assert ranked[0] == plain[first]
+
+
+def test_a_model_that_orders_hits_sees_what_was_asked_for(tmp_path: Path, clock: FixedClock, model: Model) -> None:
+    """R10: of a long hit, the place where the question's words stand, and not how it begins."""
+    spec = preset_text("default").replace('rerank = "none"', 'rerank = "model"')
+    with Mnemon.open(tmp_path, embedder="none", clock=clock, chat=model) as memory:
+        world = memory.workspace("novel", spec=spec)
+        world.put("workspace", f"{'It rained again. ' * 200}Ines keeps the boat at the north pier.")
+        world.put("workspace", "The boat race begins in May")
+        model.answer = {"order": [1, 2]}
+        world.read("boat of Ines", profile="lean")
+    asked = str(model.asked[-1])
+    assert "Ines keeps the boat at the north pier." in asked
+    assert asked.count("It rained again.") < 30

@@ -28,6 +28,33 @@ def test_what_is_put_is_read(shell: Shell) -> None:
     assert "authority act" in out
 
 
+def test_of_a_long_hit_the_place_that_was_asked_for_is_shown(shell: Shell) -> None:
+    """U2, R8: not pages of it; where it stands, and how to see the rest, are told. As data it is whole."""
+    long = f"{'It rained again. ' * 90}{VILLAIN}. {'Then it snowed. ' * 90}".strip()
+    id = shell.put(long)
+    out = shell.run("read", "who is the villain?")
+    assert VILLAIN in out
+    assert len(out) < 1_200
+    assert f"of {len(long):,}; `mnemon get {id}` shows all" in out
+    assert long in shell.run("get", id)
+    (hit,) = shell.json("read", "villain")["hits"]
+    assert hit["entry"]["content"] == long
+    shell.put("A short one about Malachar")
+    assert "shows all" not in shell.run("read", "short one", "--limit", "1")
+
+
+def test_a_context_says_which_part_of_a_long_entry_it_shows(shell: Shell) -> None:
+    """C2, U2: an entry that no budget has room for is shown where the question's words stand."""
+    long = f"{'It rained again. ' * 200}{VILLAIN}. {'Then it snowed. ' * 200}".strip()
+    shell.put(long)
+    out = shell.run("context", "who is the villain?", "--why")
+    assert f"{VILLAIN}." in out
+    assert f"/{len(long)} as=text]" in out
+    assert f"/{len(long)} of it" in out
+    (recalled,) = shell.json("context", "who is the villain?")["document"]["recalled"]
+    assert recalled["items"][0]["part"].endswith(f"/{len(long)}")
+
+
 def test_read_as_json_carries_everything_a_hit_must(shell: Shell) -> None:
     """R8: curator, tier, kind, importance, relevance, each signal's rank and score, provenance."""
     shell.put(VILLAIN)

@@ -345,6 +345,19 @@ def test_a_failed_call_is_found_where_other_harnesses_put_it(claude: Harness) ->
     assert YAML in claude.hears("tool-failure", **event, tool_response=failed)
 
 
+def test_a_long_memory_is_given_where_it_speaks_of_the_question_or_the_failure(claude: Harness) -> None:
+    """B9, C2: a memory that no harness would pass on whole is passed on in part, and once."""
+    claude.starts()
+    rain = "It rained again on that day. " * 300
+    claude.knows(f"{rain}{YAML}. {rain}".strip())
+    told = claude.fails(TRACEBACK)
+    assert YAML in told
+    assert len(told) < 3_000
+    assert claude.fails(TRACEBACK) == ""
+    claude.knows(f"{rain}{STAGING}. {rain}".strip())
+    assert STAGING in claude.asks("where is the staging database?")
+
+
 @pytest.mark.parametrize(
     "error",
     ["Exit code 127\nbash: foo: command not found", "File has not been read yet. Read it first.", "", "x" * 500_000],
@@ -760,7 +773,7 @@ def alone(world: Workspace, text: str) -> Document:
     """A passage as a document of its own."""
     written = world.put("workspace", text)
     hits = [hit for hit in world.read(text, count=False) if hit.id == written.id]
-    return passages.recalled("w", hits, ["workspace"])
+    return passages.recalled("w", hits, ["workspace"], "")
 
 
 def test_processes_that_race_for_a_passage(tmp_path: Path) -> None:

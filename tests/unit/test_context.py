@@ -34,6 +34,7 @@ def items(draw: st.DrawFn, tier: str = "workspace") -> Item:
         recorded="2026-11-15",
         content=draw(TEXT),
         sources=tuple(draw(st.lists(LABEL, max_size=2))),
+        part=draw(st.sampled_from(["", "1-200/7012"])),
     )
 
 
@@ -110,6 +111,62 @@ def test_budgets_hold_and_low_priority_gives_way() -> None:
     document, evicted = compose("w", [], [], slices, injections, 150)
     assert [part.tier for part in document.recalled] == ["workspace"]
     assert [(e.id, e.tier) for e in evicted] == [("a", "account")]
+
+
+DIARY = "Nothing of note happened. " * 200 + "The telescope stands in the attic. " + "It rained again. " * 200
+TELESCOPE = ("telescop",)
+
+
+def one_tier(items: list[Item], budget: int, asked: tuple[str, ...] = TELESCOPE) -> tuple[list[Item], list[str]]:
+    injections = {"workspace": Injection("on_demand", budget, 1)}
+    document, evicted = compose("w", [], [], [Slice("workspace", tuple(items))], injections, 2_000, asked)
+    assert parse(render(document)) == document
+    return [entry for part in document.recalled for entry in part.items], [gone.id for gone in evicted]
+
+
+@pytest.mark.parametrize("budget", [160, 400, 700, 1_500])
+def test_the_best_hit_is_shown_however_long_it_is(budget: int) -> None:
+    """C2: in part, where what was asked for stands; the part says which it is, and others have room beside it."""
+    shown, evicted = one_tier([item("long", DIARY), item("short", "The telescope was cleaned.")], budget)
+    first = shown[0]
+    assert "The telescope stands in the attic." in first.content
+    start, end = map(int, first.part.split("/")[0].split("-"))
+    assert DIARY[start - 1 : end] == first.content
+    assert first.part.endswith(f"/{len(DIARY)}")
+    if budget >= 400:
+        assert [entry.id for entry in shown] == ["long", "short"]
+        assert not shown[1].part
+        assert not evicted
+
+
+def test_a_long_memory_is_whole_where_there_is_room() -> None:
+    """C2: nothing is cut for its length alone."""
+    text = "The telescope stands in the attic. " * 40
+    shown, _ = one_tier([item("a", text), item("b")], 700)
+    assert [entry.content for entry in shown] == [text, "text"]
+
+
+def test_no_memory_is_cut_to_a_few_words() -> None:
+    """C2: where so little room is left, it is left out, and that is told."""
+    shown, evicted = one_tier([item("long", DIARY)], 80)
+    assert not shown
+    assert evicted == ["long"]
+
+
+@pytest.mark.parametrize("odd", ["\n" * 9_000 + "x", "\u202e" * 3_000, "東京" * 3_000])
+def test_a_part_keeps_to_its_share_whatever_the_text(odd: str) -> None:
+    """C2, T56: lines are quoted one by one and hidden characters spelled out, which takes more room than they do."""
+    shown, evicted = one_tier([item("odd", odd), item("b")], 400)
+    assert "b" in [entry.id for entry in shown]
+    assert len(render(Document("w", (), (), (Slice("workspace", tuple(shown)),)))) < 4_000
+    assert len(shown) + len(evicted) == 2
+
+
+def test_a_rule_is_never_cut() -> None:
+    """C2: half of a rule may say the opposite of the whole."""
+    document, evicted = compose("w", [], [item("rule", DIARY)], [], {}, 1_000, TELESCOPE)
+    assert document.standing == ()
+    assert [gone.id for gone in evicted] == ["rule"]
 
 
 def test_every_item_is_framed_as_a_candidate() -> None:

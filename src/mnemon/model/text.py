@@ -158,7 +158,7 @@ def _terms(text: str) -> list[str]:
 
 def estimate_tokens(text: str) -> int:
     """What a model's tokenizer would roughly count: 4 bytes a token for ASCII, one a character beyond it."""
-    ascii_chars = sum(c < "\x80" for c in text)
+    ascii_chars = len(text) if text.isascii() else len(text.encode("ascii", "ignore"))
     return -(-ascii_chars // 4) + (len(text) - ascii_chars)
 
 

@@ -8,7 +8,7 @@ from mnemon.model.entry import Entry, NamedEntry
 from mnemon.model.text import estimate_tokens
 from mnemon.model.values import Authority, Kind
 from mnemon.ports.store import Filters
-from mnemon.read.asking import choose_profile
+from mnemon.read.asking import choose_profile, query_terms
 from mnemon.read.context import Context, Slice, compose, item, render
 from mnemon.service import inputs
 from mnemon.service.reading import Question, Search, counted, profile_of, search, selections, with_provenance
@@ -36,9 +36,8 @@ def context(
         Slice(t.name, tuple(item(h.entry, hits[h.id].provenance) for h in found[t.name])) for t in reachable[::-1]
     ]
     injections = {t.name: injection(room, t) for t in reachable}
-    document, evicted = compose(
-        room.info.name, _named(room, reachable), [item(e) for e in standing], slices, injections, allowed
-    )
+    rules, asked = [item(e) for e in standing], query_terms(query)
+    document, evicted = compose(room.info.name, _named(room, reachable), rules, slices, injections, allowed, asked)
     shown = {i.id for part in document.recalled for i in part.items}
     if count and shown:
         counted(room, [hit for id, hit in hits.items() if id in shown], room.now)

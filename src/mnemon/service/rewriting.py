@@ -15,13 +15,15 @@ from mnemon.model.values import Trust
 from mnemon.pipeline.asking import json_object
 from mnemon.ports.chat import Chat, Message, Reply
 from mnemon.ports.pipeline import Emit, Spend
+from mnemon.read.asking import query_terms
+from mnemon.read.excerpt import excerpt
 from mnemon.read.rank import Hit
 from mnemon.service.room import Room
 from mnemon.spec.prompts import prompt
 
 TIMEOUT = 2.0
 LONGEST = 400
-MOST_RANKED = 15
+MOST_RANKED, LONGEST_NOTE = 15, 500  # hits that a model is asked to order, and characters of each that it sees
 FEWEST_WORDS = 2  # that mean something; less is a name or a key, and must be found as it stands
 
 
@@ -45,7 +47,9 @@ def reranked(room: Room, query: str, hits: Sequence[Hit], notes: list[str]) -> l
     if room.spec.retrieval.rerank != "model" or len(hits) < 2 or not query.strip():
         return list(hits)
     top = hits[:MOST_RANKED]
-    listed = [{"number": n, "note": hit.content[:500]} for n, hit in enumerate(top, 1)]
+    sought = query_terms(query)
+    shown = [excerpt(hit.content, sought, LONGEST_NOTE).of(hit.content) for hit in top]
+    listed = [{"number": number, "note": note} for number, note in enumerate(shown, 1)]
     given = {"question": query[:2000], "notes": listed}
     said = _asked(room, "rerank", given, notes, "the order was not looked at")
     order = said.get("order") if said is not None else None

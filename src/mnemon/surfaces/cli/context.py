@@ -10,7 +10,7 @@ import click
 from mnemon.read.context import Context, Item
 from mnemon.service.workspace import Workspace
 from mnemon.surfaces.cli.data import plain
-from mnemon.surfaces.cli.lines import matched
+from mnemon.surfaces.cli.lines import joined, matched
 from mnemon.surfaces.cli.options import Verb
 from mnemon.surfaces.cli.output import Line, block, brief, dim, line, title, warn
 from mnemon.surfaces.cli.session import Session, pass_session
@@ -32,7 +32,7 @@ def _recalled(found: Context, item: Item) -> str:
     hit = found.hits[item.id]
     if any(c.signal == "recency" and c.rank is not None for c in hit.score.match.contributions):
         return "recent in a tier that is shown without a question"
-    return f"matched by {matched(hit)}"
+    return joined(f"matched by {matched(hit)}", f"characters {item.part} of it" if item.part else "")
 
 
 def why_lines(found: Context, workspace: Workspace) -> Iterator[Line]:

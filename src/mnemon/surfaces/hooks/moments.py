@@ -47,7 +47,7 @@ def tool_failure(talk: Talk, payload: Payload) -> Pushed:
     recall = talk.world.read(question, profile="lean", limit=FAILURE_HITS, count=False)
     hits = {hit.id: hit for hit in passages.about_failure(recall, question)}
     tiers = [tier.name for tier in talk.world.spec.tiers][::-1]
-    document = passages.recalled(talk.world.name, list(hits.values()), tiers)
+    document = passages.recalled(talk.world.name, list(hits.values()), tiers, question)
     pushed = _push(talk, document)
     counted(talk.world.room, [hits[id] for id in pushed.ids], talk.world.room.now)
     return pushed

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from mnemon.model.text import content_hash, terms
 from mnemon.read.asking import query_terms
-from mnemon.read.context import Document, Item, Pinned, Slice, item
+from mnemon.read.context import Document, Item, Pinned, Slice, in_part, item
 from mnemon.read.rank import Hit
 
 # Words that most failures have in common, whatever failed: on their own they connect nothing.
@@ -15,6 +15,7 @@ _COMMONPLACE = """error errors failed failure failing fail exit exited code stat
 path found cannot unable unknown invalid exception traceback recent call last stdout stderr output message warning fatal
 bash shell tool usage true false none null undefined"""
 SHARED_WORDS = 2
+MOST_TERMS, MOST_TOKENS = 200, 400  # terms of a failure that are looked at, and what one hit may take of an answer
 
 
 def marks(document: Document) -> Iterator[str]:
@@ -74,7 +75,7 @@ def about_failure(hits: Iterable[Hit], failure: str) -> list[Hit]:
 
     Closeness alone says little here, for all messages of machines sound alike.
     """
-    asked = set(query_terms(failure, 200)) - set(terms(_COMMONPLACE))
+    asked = set(query_terms(failure, MOST_TERMS)) - set(terms(_COMMONPLACE))
     return [hit for hit in hits if len(asked.intersection(terms(hit.content))) + _close(hit) >= SHARED_WORDS]
 
 
@@ -82,7 +83,9 @@ def _close(hit: Hit) -> bool:
     return any(c.signal == "vector" and c.rank is not None for c in hit.score.match.contributions)
 
 
-def recalled(workspace: str, hits: Sequence[Hit], tiers: Sequence[str]) -> Document:
-    """A document of hits alone, by tier, in the order of the tiers."""
-    slices = (Slice(t, tuple(item(h.entry, h.provenance) for h in hits if h.entry.scope.tier == t)) for t in tiers)
+def recalled(workspace: str, hits: Sequence[Hit], tiers: Sequence[str], question: str) -> Document:
+    """A document of hits alone, by tier, in the order of the tiers; of a long one, what the question is about."""
+    asked = query_terms(question, MOST_TERMS)
+    found = [in_part(item(hit.entry, hit.provenance), MOST_TOKENS, asked) for hit in hits]
+    slices = (Slice(tier, tuple(entry for entry in found if entry.tier == tier)) for tier in tiers)
     return Document(workspace, (), (), tuple(part for part in slices if part.items))
