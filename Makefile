@@ -5,9 +5,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 TESTS ?= tests
+TALKS ?= ../shared/bench/data/locomo
+FACTS ?= ../shared/bench/data/factcons
+PEERS := .venv-peers
 
 .DEFAULT_GOAL := help
-.PHONY: help run tour install model browser test check format torture bench bench-server bench-offline bench-quality bench-nearest bench-write bench-speed clean
+.PHONY: help run tour install model browser test check format torture bench bench-latency bench-server bench-offline bench-quality bench-nearest bench-write bench-speed clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -53,7 +56,12 @@ format: install ## Format the code
 torture: install model browser ## The long reliability suite
 	@MNEMON_TORTURE=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests
 
-bench: install model ## Reads and contexts beside the embedder's own time, at 10,000 entries
+bench: install model $(PEERS)/.ready ## Quality and speed beside other stores, into bench/RESULTS.md; takes most of an hour
+	@if test -d "$(TALKS)" && test -d "$(FACTS)"; then $(MAKE) --no-print-directory bench-quality; else \
+		echo "No data sets in $(TALKS) and $(FACTS): quality is left out. Name others: make bench TALKS=folder FACTS=folder"; fi
+	@$(MAKE) --no-print-directory bench-speed
+
+bench-latency: install model ## Reads and contexts beside the embedder's own time, at 10,000 entries
 	@$(BIN)/python -m bench.latency
 
 bench-server: install model ## The server: time to its first answer, memory at rest, time for a call
@@ -62,9 +70,6 @@ bench-server: install model ## The server: time to its first answer, memory at r
 bench-offline: install model ## When the responder without a model quotes a memory: precision and recall over thresholds
 	@$(BIN)/python -m bench.offline
 
-TALKS ?= ../shared/bench/data/locomo
-FACTS ?= ../shared/bench/data/factcons
-PEERS := .venv-peers
 bench-quality: install model $(PEERS)/.ready ## Retrieval quality beside peers, into bench/RESULTS.md (TALKS=folder FACTS=folder UNSEEN=folder)
 	@$(BIN)/python -m bench.quality --talks $(TALKS) --facts $(FACTS) $(if $(UNSEEN),--unseen $(UNSEEN)) --peers $(PEERS)/bin/python --results bench/RESULTS.md
 
