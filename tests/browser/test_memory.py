@@ -88,6 +88,16 @@ def test_a_search_says_why_and_counts_nothing(house: House, visit: Visit) -> Non
     visit.says("No entry answers this")
 
 
+def test_a_search_shows_where_in_a_long_entry_it_was_found(house: House, visit: Visit) -> None:
+    """U5, R8: not how the entry begins."""
+    rain = "It rained again on that day. " * 100
+    house.main.put("workspace", f"{rain}The spare key hangs behind the boiler. {rain}".strip())
+    visit.go("browse", q="where is the spare key?")
+    title = visit.main().locator("li.card .title").first
+    expect(title).to_contain_text("The spare key hangs behind the boiler.")
+    assert len(title.inner_text()) < 700
+
+
 def test_an_entry_shows_where_it_stands_and_comes_from(house: House, visit: Visit) -> None:
     """U5, D1: every factor of its relevance, its decay drawn, origin, trust, authority, and whether it is found."""
     (entry,) = house.main.entries("workspace", tags=["speed"])

@@ -39,8 +39,11 @@ def test_of_a_long_hit_the_place_that_was_asked_for_is_shown(shell: Shell) -> No
     assert long in shell.run("get", id)
     (hit,) = shell.json("read", "villain")["hits"]
     assert hit["entry"]["content"] == long
+    assert VILLAIN in hit["excerpt"]
+    assert hit["excerpt"] in long
     shell.put("A short one about Malachar")
     assert "shows all" not in shell.run("read", "short one", "--limit", "1")
+    assert shell.json("read", "short one", "--limit", "1")["hits"][0]["excerpt"] is None
 
 
 def test_a_context_says_which_part_of_a_long_entry_it_shows(shell: Shell) -> None:

@@ -146,6 +146,16 @@ def test_a_long_memory_is_whole_where_there_is_room() -> None:
     assert [entry.content for entry in shown] == [text, "text"]
 
 
+def test_what_nobody_else_needs_is_used() -> None:
+    """C2: alone, or beside short ones, a long memory is shown as far as there is room."""
+    shown, _ = one_tier([item("a", DIARY)], 700)
+    assert len(shown[0].content) > 2_000
+    assert "The telescope stands in the attic." in shown[0].content
+    shown, _ = one_tier([item("a", DIARY), *(item(name) for name in "bcd")], 700)
+    assert len(shown) == 4
+    assert len(shown[0].content) > 1_200
+
+
 def test_no_memory_is_cut_to_a_few_words() -> None:
     """C2: where so little room is left, it is left out, and that is told."""
     shown, evicted = one_tier([item("long", DIARY)], 80)

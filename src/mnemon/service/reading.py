@@ -17,6 +17,7 @@ from mnemon.model.values import Curator, Kind, State, Visibility
 from mnemon.ports.embedder import Vector
 from mnemon.ports.store import NO_FILTERS, Filters, Selection, Store, Verdict
 from mnemon.read.asking import choose_profile, query_terms
+from mnemon.read.excerpt import Part, excerpt
 from mnemon.read.fuse import fuse
 from mnemon.read.rank import EVERYONE, LEADERS, Hit, Ranked, Ranking, drop_repeats, provenance, rank
 from mnemon.read.signals import Signal
@@ -25,6 +26,7 @@ from mnemon.service.finding import Asked, Found, at_home, find
 from mnemon.service.room import Room
 from mnemon.spec.types import DecayModel, Profile, Tier
 
+SHOWN = 600  # characters of a hit that are enough to see why it was found
 _BY_MODEL = "mnemon.service.rewriting"  # loaded only where there is a model
 
 
@@ -72,6 +74,11 @@ class Recall:
     hits: tuple[Hit, ...]
     notes: tuple[str, ...] = ()
     asked: str = ""  # what was searched for: the query, or what a model made of it
+
+    def excerpt(self, hit: Hit, most: int = SHOWN) -> Part:
+        """Which part of a hit to show where there is room for so many characters: all of it, if it is not longer, else
+        where the words that were asked for stand."""
+        return excerpt(hit.content, query_terms(self.asked or self.query), most)
 
     def __iter__(self) -> Iterator[Hit]:
         return iter(self.hits)

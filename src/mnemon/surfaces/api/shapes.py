@@ -100,9 +100,11 @@ class ScoreOut(Told):
 
 
 class HitOut(Told):
-    """A candidate, with all that says why it is here and how far to believe it."""
+    """A candidate, with all that says why it is here and how far to believe it. Of a long one, `excerpt` is where the
+    words that were asked for stand."""
 
     entry: EntryOut
+    excerpt: str | None = None
     score: ScoreOut
     matched: list[dict[str, Any]]
     access: AccessOut | None = None

@@ -81,9 +81,15 @@ def _(value: Recall) -> Any:
         "query": value.query,
         "asked": value.asked,
         "profile": value.profile,
-        "hits": plain(value.hits),
+        "hits": [plain(hit) | {"excerpt": _excerpt(value, hit)} for hit in value.hits],
         "notes": plain(value.notes),
     }
+
+
+def _excerpt(value: Recall, hit: Hit) -> str | None:
+    """What to show of a hit that is too long to be shown whole."""
+    part = value.excerpt(hit)
+    return part.of(hit.content) if part.end - part.start < len(hit.content) else None
 
 
 @plain.register

@@ -10,15 +10,12 @@ from mnemon.model.entry import Entry, Version
 from mnemon.model.events import Event
 from mnemon.model.values import SHARED, Gate, State
 from mnemon.ports.store import Verdict
-from mnemon.read.asking import query_terms
-from mnemon.read.excerpt import Part, excerpt
+from mnemon.read.excerpt import Part
 from mnemon.read.rank import Hit, Provenance
 from mnemon.service.reading import Recall
 from mnemon.service.workspace import Standing
 from mnemon.service.writing import Written
 from mnemon.surfaces.cli.output import Line, Span, bad, block, brief, dim, good, line, table, title, warn
-
-LONG, SHOWN = 1_000, 600  # characters: of a hit that is longer than the one, no more than the other are shown
 
 
 def when(moment: datetime | None) -> str:
@@ -169,16 +166,13 @@ def recall(found: Recall, *, explain: bool) -> Iterator[Line]:
     if not found.hits:
         yield line("Nothing found.")
         yield line(dim("  try other words, `--profile deep` or `--held`; `mnemon list` shows what there is"))
-    asked = query_terms(found.asked or found.query)
     for number, hit in enumerate(found.hits, 1):
-        yield from _hit(hit, f"{number}. ", asked, explain=explain)
+        yield from _hit(hit, f"{number}. ", found.excerpt(hit), explain=explain)
 
 
-def _hit(hit: Hit, mark: str, asked: Sequence[str], *, explain: bool) -> Iterator[Line]:
-    """A hit: what it says, how far to believe it, why it is here. Of a long text, where the words that were asked for
-    stand in it."""
+def _hit(hit: Hit, mark: str, shown: Part, *, explain: bool) -> Iterator[Line]:
+    """A hit: what it says, how far to believe it, why it is here."""
     e, indent = hit.entry, " " * len(mark)
-    shown = excerpt(e.content, asked, SHOWN) if len(e.content) > LONG else Part(0, len(e.content))
     for number, part in enumerate(shown.of(e.content).split("\n")):
         yield line(mark if number == 0 else indent, title(part))
     if shown.end - shown.start < len(e.content):

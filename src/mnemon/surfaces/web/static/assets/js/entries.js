@@ -21,10 +21,20 @@ export function meta(entry, extra) {
 }
 
 export function card(page, entry, ...more) {
+  return showing(page, entry, entry.content || "(empty)", more);
+}
+
+/** The card of a hit: of a long entry, where the words that were asked for stand. */
+export function hitCard(page, hit, ...more) {
+  const text = hit.excerpt ? `… ${hit.excerpt} …` : hit.entry.content || "(empty)";
+  return showing(page, hit.entry, text, more);
+}
+
+function showing(page, entry, text, more) {
   return h(
     "li",
     { class: "card" },
-    h("a", { class: "title", href: page.link("entry", entry.id) }, entry.content || "(empty)"),
+    h("a", { class: "title", href: page.link("entry", entry.id) }, text),
     meta(entry),
     more,
   );

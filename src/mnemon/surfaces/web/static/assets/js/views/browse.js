@@ -1,6 +1,6 @@
 // Browse and search: the same filters for both; with words it asks as an agent would, without it lists.
 import { h, put } from "../dom.js";
-import { card, reasons } from "../entries.js";
+import { card, hitCard, reasons } from "../entries.js";
 import { empty, field, head, later, notice, number, select } from "../parts.js";
 import { places, tiersOf } from "../places.js";
 
@@ -133,9 +133,9 @@ function hits(page) {
         "ol",
         { class: "list" },
         found.hits.map((hit) =>
-          card(
+          hitCard(
             page,
-            hit.entry,
+            hit,
             h("div", { class: "small quiet" }, `score ${number(hit.score.final, 4)}`),
             reasons(hit),
           ),
