@@ -246,6 +246,22 @@ def test_the_figures_of_retrieval_are_the_ones_in_use() -> None:
     assert [figure for figure in told if figure not in flat] == []
 
 
+def test_the_readme_tells_what_was_measured() -> None:
+    """Each figure of its tables stands in a row of the same name in the results, which a command writes."""
+    measured = (ROOT / "README.md").read_text("utf-8").partition("## Measured")[2].partition("\n## ")[0]
+    results: dict[str, set[str]] = {}
+    for row, *figures in _cells((ROOT / "bench" / "RESULTS.md").read_text("utf-8")):
+        results.setdefault(row, set()).update(figures)
+    told = [(row, figure) for row, *figures in _cells(measured) for figure in figures if row and figure[:1].isdigit()]
+    assert len(told) >= 10
+    assert [figure for figure in told if figure[1] not in results.get(figure[0], ())] == []
+
+
+def _cells(text: str) -> list[list[str]]:
+    """The rows of all tables, each as its cells."""
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("|")]
+
+
 def test_the_layer_table_is_the_one_enforced() -> None:
     """Layers: the table in the explanation is the table of the test."""
     text = (DOCS / "explanation" / "architecture.md").read_text("utf-8")
