@@ -44,7 +44,7 @@ them, speakers' names are left out of the question. Peers are given it as it is.
 ABOUT_FACTS = """Facts of which later ones override earlier ones, in the order they were told. `fresh_first`: the
 current fact stands above every stale one; `stale@5`: a stale one is among the first five; plain recall is that of the
 questions whose fact was never overridden."""
-OURS = Recipe("Mnemon")
+OURS, WITHOUT = Recipe("Mnemon"), Recipe("Mnemon without a model", model=False)
 TALK_RECIPES = (
     Recipe(
         "keyword only (BM25)", retrieval=(("signals", '["keyword"]'), ("weights", "{ keyword = 1.0 }")), model=False
@@ -58,7 +58,8 @@ TALK_RECIPES = (
             ("fusion", '"rrf"'),
         ),
     ),
-    Recipe("Mnemon without a model", model=False),
+    Recipe("Mnemon, each turn kept as a fact", kind="semantic"),
+    WITHOUT,
     OURS,
 )
 KEEP_BOTH = """
@@ -123,7 +124,7 @@ def _told(which: str, data: Dataset, rankings: Mapping[str, Ranking]) -> list[st
 
 def _by_category(which: str, data: Dataset, rankings: Mapping[str, Ranking]) -> list[str]:
     lines = []
-    for recipe in (OURS, TALK_RECIPES[-2]):
+    for recipe in (OURS, WITHOUT):
         by_category = score(data.queries, rankings[recipe.name])
         named = {f"{c} ({row['n']:.0f})": row for c, row in sorted(by_category.items()) if c != "ALL"}
         lines += ["", f"{recipe.name} by category, {which}:", "", *table(named, COLUMNS)]

@@ -117,7 +117,9 @@ def with_model(row: Row | None) -> str:
         return "Not measured: the default embedding model is not on this machine (`make model`)."
     names = {"embedder": "the embedder alone", "read": "read", "context": "context"}
     cells = [[said, f"{row[key]['p50']:.1f}", f"{row[key]['wall']:.1f}"] for key, said in names.items()]
-    about = f"{row['entries']:,} entries of plain English, as `make bench-latency` has them; the model is loaded and warm."
+    about = (
+        f"{row['entries']:,} entries of plain English, as `make bench-latency` has them; the model is loaded and warm."
+    )
     return about + "\n\n" + grid(["p50, ms", "CPU", "wall"], cells)
 
 
