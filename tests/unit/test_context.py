@@ -177,6 +177,9 @@ def test_a_rule_is_never_cut() -> None:
     document, evicted = compose("w", [], [item("rule", DIARY)], [], {}, 1_000, TELESCOPE)
     assert document.standing == ()
     assert [gone.id for gone in evicted] == ["rule"]
+    shown, left_out = one_tier([replace(item("steps", DIARY), kind="procedural"), item("b")], 700)
+    assert [entry.id for entry in shown] == ["b"]
+    assert left_out == ["steps"]
 
 
 def test_every_item_is_framed_as_a_candidate() -> None:

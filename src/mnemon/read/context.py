@@ -23,6 +23,7 @@ from mnemon.model.entry import Entry, NamedEntry
 from mnemon.model.errors import InvalidInput
 from mnemon.model.frozen import dataclass
 from mnemon.model.text import estimate_tokens, has_hidden_characters
+from mnemon.model.values import Kind
 from mnemon.read.excerpt import excerpt
 from mnemon.read.rank import Hit, Provenance
 from mnemon.spec.types import Injection
@@ -177,9 +178,9 @@ def _share(costs: Sequence[int], allowed: int) -> int:
 
 
 def in_part(entry: Item, share: int, asked: Collection[str]) -> Item:
-    """An item as it is, if it takes no more tokens than its share, or if nothing worth reading would be left of it;
-    else the part that does, where the terms that were asked stand."""
-    if _cost(entry) <= share:
+    """An item as it is, if it takes no more tokens than its share, if nothing worth reading would be left of it, or if
+    it says what to do: the exception may stand in the rest. Else the part that does, where the asked terms stand."""
+    if _cost(entry) <= share or entry.kind == Kind.PROCEDURAL:
         return entry
     text = entry.content
     room = share - _cost(replace(entry, content="", part=f"{len(text)}-{len(text)}/{len(text)}"))
