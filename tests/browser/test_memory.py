@@ -91,11 +91,17 @@ def test_a_search_says_why_and_counts_nothing(house: House, visit: Visit) -> Non
 def test_a_search_shows_where_in_a_long_entry_it_was_found(house: House, visit: Visit) -> None:
     """U5, R8: not how the entry begins."""
     rain = "It rained again on that day. " * 100
-    house.main.put("workspace", f"{rain}The spare key hangs behind the boiler. {rain}".strip())
+    house.main.put("workspace", f"Good morning. {rain}The spare key hangs behind the boiler. {rain}".strip())
     visit.go("browse", q="where is the spare key?")
     title = visit.main().locator("li.card .title").first
     expect(title).to_contain_text("The spare key hangs behind the boiler.")
-    assert len(title.inner_text()) < 700
+    shown = title.inner_text()
+    assert len(shown) < 700
+    assert (shown[:2], shown[-2:]) == ("… ", " …")
+    visit.go("browse", q="a good morning")
+    expect(title).to_contain_text("Good morning.")
+    shown = title.inner_text()
+    assert (shown[:4], shown[-2:]) == ("Good", " …")
 
 
 def test_an_entry_shows_where_it_stands_and_comes_from(house: House, visit: Visit) -> None:

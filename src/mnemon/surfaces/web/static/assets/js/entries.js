@@ -26,8 +26,11 @@ export function card(page, entry, ...more) {
 
 /** The card of a hit: of a long entry, where the words that were asked for stand. */
 export function hitCard(page, hit, ...more) {
-  const text = hit.excerpt ? `… ${hit.excerpt} …` : hit.entry.content || "(empty)";
-  return showing(page, hit.entry, text, more);
+  const whole = hit.entry.content || "(empty)";
+  const part = hit.excerpt || whole;
+  const before = whole.startsWith(part) ? "" : "… ";
+  const after = whole.endsWith(part) ? "" : " …";
+  return showing(page, hit.entry, `${before}${part}${after}`, more);
 }
 
 function showing(page, entry, text, more) {
