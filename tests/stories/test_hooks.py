@@ -349,7 +349,8 @@ def test_a_long_memory_is_given_where_it_speaks_of_the_question_or_the_failure(c
     """B9, C2: a memory that no harness would pass on whole is passed on in part, and once."""
     claude.starts()
     rain = "It rained again on that day. " * 300
-    claude.knows(f"{rain}{YAML}. {rain}".strip())
+    commonplace = "Traceback: the last command failed with an error and exit code 1 in a file. "
+    claude.knows(f"{commonplace}{rain}{YAML}. {rain}".strip())
     told = claude.fails(TRACEBACK)
     assert YAML in told
     assert len(told) < 3_000

@@ -75,17 +75,22 @@ def about_failure(hits: Iterable[Hit], failure: str) -> list[Hit]:
 
     Closeness alone says little here, for all messages of machines sound alike.
     """
-    asked = set(query_terms(failure, MOST_TERMS)) - set(terms(_COMMONPLACE))
+    asked = _telling(failure)
     return [hit for hit in hits if len(asked.intersection(terms(hit.content))) + _close(hit) >= SHARED_WORDS]
+
+
+def _telling(failure: str) -> set[str]:
+    """The terms of a failure that not every failure has."""
+    return set(query_terms(failure, MOST_TERMS)) - set(terms(_COMMONPLACE))
 
 
 def _close(hit: Hit) -> bool:
     return any(c.signal == "vector" and c.rank is not None for c in hit.score.match.contributions)
 
 
-def recalled(workspace: str, hits: Sequence[Hit], tiers: Sequence[str], question: str) -> Document:
-    """A document of hits alone, by tier, in the order of the tiers; of a long one, what the question is about."""
-    asked = query_terms(question, MOST_TERMS)
+def recalled(workspace: str, hits: Sequence[Hit], tiers: Sequence[str], failure: str) -> Document:
+    """A document of hits alone, by tier, in the order of the tiers; of a long one, what this failure is about."""
+    asked = _telling(failure)
     found = [in_part(item(hit.entry, hit.provenance), MOST_TOKENS, asked) for hit in hits]
     slices = (Slice(tier, tuple(entry for entry in found if entry.tier == tier)) for tier in tiers)
     return Document(workspace, (), (), tuple(part for part in slices if part.items))
