@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,14 +12,16 @@ import numpy as np
 import pytest
 
 from mnemon.adapters.store.sqlite import SqliteStore, packs, sql
+from mnemon.adapters.store.sqlite.opening import migrations
 from mnemon.adapters.store.sqlite.query import all_rows
-from mnemon.model.entry import Entry
+from mnemon.adapters.store.sqlite.vectors import _OFTEN
+from mnemon.model.entry import Entry, Scope
 from mnemon.model.scrub import Extent, Mode, manifest_digest
 from mnemon.model.values import State
 from mnemon.ports.embedder import Vector
 from mnemon.ports.scrub import Scrub
-from mnemon.ports.store import DropEntry, Embedding, SaveEmbedding
-from tests.helpers.stores import MODEL, OPEN, OTHER_MODEL, commit, entry, move, put, stored, vector_of
+from mnemon.ports.store import DropEntry, Embedding, SaveEmbedding, Selection
+from tests.helpers.stores import MODEL, OPEN, OTHER_MODEL, Cosine, commit, entry, move, put, stored, vector_of
 
 
 @pytest.fixture
@@ -44,11 +45,11 @@ def seqs(store: SqliteStore) -> list[list[int]]:
         ]
 
 
-def asked_once(folder: Path, query: Vector, limit: int = 10, *, exact: bool = False) -> list[tuple[str, float]]:
+def asked_once(folder: Path, query: Vector, limit: int = 10, *, exact: bool = False) -> list[tuple[str, Cosine]]:
     """As a process that has just begun."""
     fresh = SqliteStore(folder, role="workspace", create=False)
-    found = [(n.id, round(n.cosine, 5)) for n in fresh.nearest(OPEN, MODEL, query, limit, exact=exact)]
-    assert not any(shelf.packed is not None and shelf.packed.exact for shelf in fresh._cache._shelves.values())
+    found = [(n.id, Cosine(n.cosine)) for n in fresh.nearest(OPEN, MODEL, query, limit, exact=exact)]
+    assert not fresh._cache._shelves
     fresh.close()
     return found
 
@@ -64,7 +65,7 @@ def test_packs_are_made_when_they_are_full(store: SqliteStore) -> None:
 
 
 def test_one_question_is_answered_from_packs(tmp_path: Path, store: SqliteStore) -> None:
-    """R2: a process that asks once loads packs and not vectors, and answers as by all of them, with exact cosines."""
+    """R2: a process that asks once loads packs and not vectors, and answers as by all of them, with their cosines."""
     fill(store, 3 * packs.SIZE + 9)
     for question in ("fact 7", "fact 199", "something else"):
         query = vector_of(question)
@@ -72,8 +73,8 @@ def test_one_question_is_answered_from_packs(tmp_path: Path, store: SqliteStore)
 
 
 def test_a_room_that_is_asked_again_is_in_memory(tmp_path: Path, store: SqliteStore) -> None:
-    """R2: packs of a small room are read once; what is written since is read by itself, and nothing that is gone is
-    found."""
+    """R2: a small room is kept when it is asked for the second time; what is written since is read by itself, and
+    nothing that is gone is found."""
     made = fill(store, 2 * packs.SIZE + 9)
     fresh = SqliteStore(tmp_path / "store", role="workspace", create=False)
 
@@ -83,10 +84,12 @@ def test_a_room_that_is_asked_again_is_in_memory(tmp_path: Path, store: SqliteSt
             db.trace_v2(apsw.SQLITE_TRACE_STMT, run.append)
             found = fresh.nearest(OPEN, MODEL, vector_of("fact 3"), 5)
             db.trace_v2(0, None)
-        return [(n.id, round(n.cosine, 5)) for n in found], [event["sql"] for event in run]
+        return [(n.id, Cosine(n.cosine)) for n in found], [event["sql"] for event in run]
 
     first, run = asked()
     assert sql.PACKS in run
+    assert not fresh._cache._shelves
+    assert sql.PACKS in asked()[1]
     again, run = asked()
     assert again == first
     assert not {sql.PACKS, sql.VECTORS_SINCE} & set(run)
@@ -98,17 +101,40 @@ def test_a_room_that_is_asked_again_is_in_memory(tmp_path: Path, store: SqliteSt
 
 
 def test_a_room_that_is_asked_often_is_loaded(store: SqliteStore) -> None:
-    """R2: a small room stays in bytes until as many vectors were read beside them as it holds, and always answers the
-    same."""
-    fill(store, 2 * packs.SIZE)
-    answers, in_bytes = [], []
+    """R2: a small room is not kept for the first question, then it is as its packs have it, and from some on as it is;
+    and always answers the same."""
+    fill(store, 2 * packs.SIZE + 5)
+    answers, forms = [], []
     for _ in range(30):
-        answers.append([(n.id, round(n.cosine, 5)) for n in store.nearest(OPEN, MODEL, vector_of("fact 3"), 5)])
-        in_bytes.append(any(shelf.packed is not None for shelf in store._cache._shelves.values()))
+        answers.append([(n.id, Cosine(n.cosine)) for n in store.nearest(OPEN, MODEL, vector_of("fact 3"), 5)])
+        shelf = next(iter(store._cache._shelves.values()), None)
+        forms.append("none" if shelf is None else "as it is" if shelf.packed is None else "packs")
     assert all(answer == answers[0] for answer in answers)
-    read = 5 + 4  # vectors of each question
-    assert in_bytes.index(False) == math.ceil(2 * packs.SIZE / read)
-    assert not any(in_bytes[in_bytes.index(False) :])
+    assert forms == ["none", *["packs"] * _OFTEN, *["as it is"] * (29 - _OFTEN)]
+
+
+def test_a_room_whose_count_is_wrong_is_searched_whole(tmp_path: Path, store: SqliteStore) -> None:
+    """T17: where more vectors are there than the room says to hold, nothing is missed in passing either."""
+    fill(store, 2 * packs.SIZE + 5)
+    exact = asked_once(tmp_path / "store", vector_of("q"), 99, exact=True)
+    for size in (packs.SIZE + 1, 2 * packs.SIZE + 1):
+        with store._connections.writing() as db:
+            db.execute("UPDATE partitions SET size = ?", (size,))
+        assert asked_once(tmp_path / "store", vector_of("q"), 99) == exact
+
+
+def test_rooms_that_are_asked_in_passing_do_not_mix(store: SqliteStore) -> None:
+    """T07: what is needed only for a moment stands in the same place for each of them, one after the other."""
+    other = Selection((Scope("workspace", (("workspace", "w2"),)),))
+    mine, theirs = fill(store, packs.SIZE + 5), [entry(f"fact {n}", scope=other.scopes[0]) for n in range(70)]
+    commit(store, *(put(e, vector_of(e.content)) for e in theirs))
+    with store.snapshot():
+        both = Selection((*OPEN.scopes, *other.scopes))
+        found = store.nearest(both, MODEL, vector_of("fact 3"), 4)
+        directions = store.directions([n.id for n in found], MODEL)
+    assert {n.id for n in found[:2]} == {mine[3].id, theirs[3].id}
+    for near in found:
+        assert directions[near.id] @ vector_of("fact 3") == pytest.approx(near.cosine, abs=1e-4)
 
 
 def test_packs_follow_whatever_is_written(tmp_path: Path, store: SqliteStore) -> None:
@@ -198,3 +224,22 @@ def test_packs_that_cannot_be_read_are_done_without(tmp_path: Path, store: Sqlit
         db.execute("UPDATE packs SET seqs = x'00'")
     query = vector_of("fact 1")
     assert asked_once(tmp_path / "store", query) == asked_once(tmp_path / "store", query, exact=True)
+
+
+def test_packs_of_before_are_made_again(tmp_path: Path) -> None:
+    """T16: a store from before packs had two bytes a number is searched as ever, and packed by who adds to it."""
+    before = SqliteStore(tmp_path / "store", role="workspace", create=True, known=migrations()[:2])
+    fill(before, packs.SIZE + 5)
+    with before._connections.writing() as db:
+        db.execute("UPDATE packs SET codes = substr(codes, 1, length(codes) / 2)")
+    before.close()
+    query = vector_of("q")
+    exact = asked_once(tmp_path / "store", query, exact=True)
+    assert asked_once(tmp_path / "store", query) == exact
+    now = SqliteStore(tmp_path / "store", role="workspace", create=False)
+    assert seqs(now) == []
+    assert now.check() == []
+    fill_more(now, 1)
+    assert [len(pack) for pack in seqs(now)] == [packs.SIZE]
+    assert now.check() == []
+    now.close()

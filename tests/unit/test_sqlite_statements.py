@@ -160,3 +160,13 @@ def test_a_token_is_one_word_of_one_partition(pairs: list[tuple[int, str]]) -> N
     assert first.isalnum()
     assert first == first.lower()
     assert len(first) < 100
+
+
+def test_bound_values_are_no_reason_to_plan_anew(tmp_path: Path) -> None:
+    """W1, R1: otherwise every statement with a LIMIT is planned again whenever a value is bound to it, which takes
+    longer than to answer it."""
+    store = SqliteStore(tmp_path / "store", role="workspace", create=True)
+    with store._connections.asking() as memory, store._connections.counting() as counts:
+        assert memory.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, -1) == 1
+        assert counts.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, -1) == 1
+    store.close()

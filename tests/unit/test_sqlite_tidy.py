@@ -49,3 +49,53 @@ def test_an_index_is_in_one_piece_after_a_mark(store: SqliteStore, monkeypatch: 
     found = store.keyword(OPEN, ("harbour",), 99)
     assert (found.frequencies, len(found.ids)) == ((41,), 41)
     assert store.check() == []
+
+
+def scattered(folder: Path, count: int) -> SqliteStore:
+    """With entries that came in many small transactions."""
+    store = SqliteStore(folder, role="workspace", create=not folder.exists())
+    for n in range(0, count, 2):
+        grow(store, n, 2)
+    return store
+
+
+def left_behind(folder: Path) -> int:
+    store = SqliteStore(folder, role="workspace", create=False)
+    found = segments(store)
+    store.close()
+    return found
+
+
+def test_who_added_much_leaves_an_index_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """R1: a process that asks next looks for each word in one place; who adds little does not wait for that."""
+    monkeypatch.setattr(adding, "MANY", 30)
+    scattered(tmp_path / "much", 40).close()
+    assert left_behind(tmp_path / "much") == 1
+    scattered(tmp_path / "little", 20).close()
+    assert left_behind(tmp_path / "little") > 1
+    assert SqliteStore(tmp_path / "much", role="workspace", create=False).check() == []
+
+
+def test_much_is_a_share_of_all(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """R1: behind a few among very many, nothing is put in order."""
+    for n in range(0, 20, 2):
+        grow(store, n, 2)
+    monkeypatch.setattr(adding, "MANY", 1)
+    monkeypatch.setattr(adding, "_SHARE", 0.5)
+    before = segments(store)
+    with store._connections.writing() as db:
+        adding.tidy(db, 9)
+    assert segments(store) == before > 1
+    with store._connections.writing() as db:
+        adding.tidy(db, 10)
+    assert segments(store) == 1
+
+
+def test_nobody_waits_for_an_index_to_be_put_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """R1: while somebody else writes, it is left as it is, and closing goes on."""
+    monkeypatch.setattr(adding, "MANY", 30)
+    store, other = scattered(tmp_path / "store", 40), SqliteStore(tmp_path / "store", role="workspace", create=False)
+    with other._connections.writing():
+        store.close()
+    other.close()
+    assert left_behind(tmp_path / "store") > 1

@@ -20,7 +20,7 @@ from mnemon.model.values import State
 from mnemon.ports.embedder import EmbeddingModel, Vector
 from mnemon.ports.store import DropEntry, Embedding, Filters, Newcomer, SaveEmbedding, SaveEntry, Selection, Vicinity
 from tests.helpers.processes import finish, fork
-from tests.helpers.stores import MODEL, OPEN, OTHER_MODEL, commit, entry, move, put, stored, vector_of
+from tests.helpers.stores import MODEL, OPEN, OTHER_MODEL, Cosine, commit, entry, move, put, stored, vector_of
 
 
 @pytest.fixture
@@ -51,8 +51,8 @@ def test_a_warm_cache_answers_like_a_cold_one(tmp_path: Path, store: SqliteStore
         warm = store.nearest(OPEN, MODEL, vector_of("q"), 10)
         if step % 10 == 0:
             cold = SqliteStore(tmp_path / "store", role="workspace", create=False)
-            assert [(n.id, round(n.cosine, 5)) for n in cold.nearest(OPEN, MODEL, vector_of("q"), 10)] == [
-                (n.id, round(n.cosine, 5)) for n in warm
+            assert [(n.id, Cosine(n.cosine)) for n in cold.nearest(OPEN, MODEL, vector_of("q"), 10)] == [
+                (n.id, Cosine(n.cosine)) for n in warm
             ]
             cold.close()
 
@@ -115,7 +115,7 @@ def filled(folder: Path, sizes: Sizes, rows: Vector, scope: Scope = OPEN.scopes[
 
 
 def asked(store: SqliteStore, query: Vector, limit: int = 10, *, exact: bool = False) -> list[tuple[str, float]]:
-    return [(n.id, round(n.cosine, 5)) for n in store.nearest(OPEN, WIDE, query, limit, exact=exact)]
+    return [(n.id, Cosine(n.cosine)) for n in store.nearest(OPEN, WIDE, query, limit, exact=exact)]
 
 
 @pytest.mark.parametrize("sizes", [SMALL, BROAD, LISTS, AS_THEY_ARE])
@@ -202,8 +202,11 @@ def test_what_is_in_bytes_stays_so_when_rows_are_added_to_it(tmp_path: Path) -> 
     """R2: bytes beside numbers in one table would be read as numbers."""
     rows, sizes = likeness(300), Sizes(small=200, large=500)
     store = filled(tmp_path / "store", sizes, rows[:150])
-    asked(store, rows[0])
+    for query in rows[:2]:
+        asked(store, query)
     (shelf,) = store._cache._shelves.values()
+    assert shelf.packed.exact  # type: ignore[union-attr]
+    shelf = shelf.pack(sizes, spare=True)
     assert not shelf.packed.exact  # type: ignore[union-attr]
     numbers = np.arange(1_000, 1_150, dtype=np.int64)
     grown = replace(shelf, rows=shelf.rows.plus(numbers, numbers, rows[150:])).pack(sizes)
@@ -291,7 +294,7 @@ def test_a_batch_finds_in_a_packed_room_what_it_finds_in_another(tmp_path: Path)
         (gone, _), *_ = asked(store, rows[3], exact=True)
         commit(store, DropEntry(gone, 1, "gone"), put(entry("new"), rows[4], WIDE))
         found = store.near(Vicinity(OPEN.scopes[0], "shared", WIDE, 0.8, 12), newcomers)
-        heard.append([[(n.entry.content, round(n.cosine or 0, 4)) for n in those] for those in found])
+        heard.append([[(n.entry.content, Cosine(n.cosine or 0)) for n in those] for those in found])
         store.close()
     assert heard[0] == heard[1] == heard[2]
     assert sum(map(len, heard[0])) >= 40
@@ -306,13 +309,11 @@ def test_who_comes_alone_hears_what_a_batch_hears(tmp_path: Path, sizes: Sizes) 
     vicinity = Vicinity(OPEN.scopes[0], "shared", WIDE, 0.8, 12)
     for place, newcomer in enumerate(newcomers):
         (alone,), expected = store.near(vicinity, [newcomer]), store.near(vicinity, newcomers)[place]
-        assert [(n.entry, round(n.cosine or 0, 4)) for n in alone] == [
-            (n.entry, round(n.cosine or 0, 4)) for n in expected
-        ]
+        assert [(n.entry, Cosine(n.cosine or 0)) for n in alone] == [(n.entry, Cosine(n.cosine or 0)) for n in expected]
         said = entry(newcomer.content)
         commit(store, put(said, newcomer.vector, WIDE))
         ((twin, *others),) = store.near(vicinity, [newcomer])
-        assert (twin.entry.id, round(twin.cosine or 0, 4)) == (said.id, 1.0)
+        assert (twin.entry.id, Cosine(twin.cosine or 0)) == (said.id, 1.0)
         assert others
     store.close()
 
@@ -345,7 +346,7 @@ def sparse(count: int, like: Vector | None = None) -> Vector:
 
 def test_what_is_held_is_added_up_as_it_comes_and_goes(tmp_path: Path) -> None:
     """R2: the sum by which memory is spared is that of all shelves, whatever is added, removed, packed or given up."""
-    store = SqliteStore(tmp_path / "store", role="workspace", create=True, cache_bytes=300_000, sizes=Sizes())
+    store = SqliteStore(tmp_path / "store", role="workspace", create=True, cache_bytes=120_000, sizes=Sizes())
     scopes = [Scope("workspace", (("workspace", f"w{n}"),)) for n in range(12)]
     rows = likeness(90)
     for scope in scopes:
@@ -359,7 +360,8 @@ def test_what_is_held_is_added_up_as_it_comes_and_goes(tmp_path: Path) -> None:
                 store, DropEntry(found[0].id, 1, "x"), put(entry(f"more {step}", scope=scope), rows[step % 90], WIDE)
             )
         held = store._cache._shelves.values()
-        assert store._cache._bytes == sum(shelf.bytes for shelf in held) > 0
+        assert store._cache._bytes == sum(shelf.bytes for shelf in held)
+    assert store._cache._bytes > 0
     assert 1 < len(store._cache._shelves) < len(scopes)
     store.close()
 
@@ -394,22 +396,38 @@ def test_when_memory_is_short_rooms_are_packed_before_they_are_given_up(tmp_path
     store.close()
 
 
-def test_vectors_that_a_search_has_read_are_not_read_again(store: SqliteStore) -> None:
-    """R4: hits are compared by the vectors that the search before it had to read, and by others as soon as these are
-    there."""
-    made = [entry(f"fact {n}") for n in range(packs.SIZE + 8)]
-    commit(store, *(put(e, vector_of(e.content)) for e in made))
+def test_vectors_that_a_search_has_read_are_not_read_again(tmp_path: Path) -> None:
+    """R4: where a room is in bytes, hits are compared by the vectors that the search before it had to read."""
+    store = filled(tmp_path / "store", SMALL, likeness(400))
+    for query in likeness(3, seed=3):
+        asked(store, query)
     with store.snapshot():
-        near = [n.id for n in store.nearest(OPEN, MODEL, vector_of("fact 3"), 5)]
+        near = [n.id for n in store.nearest(OPEN, WIDE, likeness(1, seed=4)[0], 5)]
         with store._connections.reading() as db:
             read = store._cache.as_they_are(db, 1)
             known = {id: number in read for id, number in searching.numbers(db, near).items()}
         assert near
         assert all(known.values())
+        found = store.directions(near, WIDE)
+        for id, row in store.vectors(near, WIDE).items():
+            assert np.allclose(found[id], row / np.linalg.norm(row), atol=1e-7)
+    store.close()
+
+
+def test_a_room_that_was_asked_in_passing_is_at_hand(store: SqliteStore) -> None:
+    """R4: hits are compared by what the search before it has read, and by others as soon as these are there."""
+    made = [entry(f"fact {n}") for n in range(packs.SIZE + 8)]
+    commit(store, *(put(e, vector_of(e.content)) for e in made))
+    run: list[dict[str, Any]] = []
+    with store.snapshot(), store._connections.reading() as db:
+        near = [n.id for n in store.nearest(OPEN, MODEL, vector_of("fact 3"), 5)]
+        assert not store._cache._shelves
+        db.trace_v2(apsw.SQLITE_TRACE_STMT, run.append)
         found = store.directions(near, MODEL)
-        assert {id: row.tobytes() for id, row in found.items()} == {
-            id: (row / np.linalg.norm(row)).tobytes() for id, row in store.vectors(near, MODEL).items()
-        }
+        db.trace_v2(0, None)
+        for id, row in store.vectors(near, MODEL).items():
+            assert np.allclose(found[id], row / np.linalg.norm(row), atol=5e-5)
+    assert run == []
     commit(store, SaveEmbedding(near[0], 1, Embedding(MODEL, vector_of("another"))))
     with store.snapshot():
         store.nearest(OPEN, MODEL, vector_of("fact 3"), 5)

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 __all__ = ["dataclass"]
 
 Made = TypeVar("Made")
-OFTEN = 256  # instances of a class, by when compiling has paid for itself
+OFTEN = 96  # instances of a class, by when compiling has paid for itself
 
 if TYPE_CHECKING:
     from dataclasses import dataclass
@@ -96,7 +96,8 @@ def _compiled(given: type[Any], made: Any, fields: Mapping[str, Field[Any]]) -> 
     A value becomes one of such a class while it is filled: two changes of class cost less than setting a few fields
     past the lock. Values by name are put in order first, since a call takes long to find the places of many names.
     """
-    fill, fill_derived = (_standard(given, frozen=frozen) for frozen in (False, True))
+    fill: Callable[..., None] = _standard(given, frozen=False)
+    derived: list[Callable[..., None]] = []
     unlocked = type(given.__name__, given.__bases__, {"__slots__": tuple(fields)})
     become, count, check = vars(object)["__class__"].__set__, len(fields), getattr(given, "__post_init__", None)
     defaults = {name: field.default for name, field in fields.items() if field.default is not MISSING}
@@ -104,7 +105,9 @@ def _compiled(given: type[Any], made: Any, fields: Mapping[str, Field[Any]]) -> 
 
     def filling(self: Any, /, *args: Any, **named: Any) -> None:
         if type(self) is not made:
-            return fill_derived(self, *args, **named)
+            if not derived:  # compiled by itself, since few classes have others made of them
+                derived.append(_standard(given, frozen=True))
+            return derived[0](self, *args, **named)
         become(self, unlocked)
         if named and not args and in_order is not None:
             values = named if len(named) == count else {**defaults, **named}

@@ -84,6 +84,8 @@ def without_names(query: str, sources: Iterable[str]) -> str:
 
 def is_about_oneself(query: str) -> bool:
     """Whether the asking person asks about themselves alone: "what did I say it was?", "can you list my pets?"."""
+    if _SELF.isdisjoint(words(query)):
+        return False
     said = set(words(_compiled(_COURTESY).sub(" ", query)))
     return bool(said & _SELF) and not said & _OTHER
 

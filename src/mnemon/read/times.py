@@ -55,8 +55,13 @@ class Span:
 
 def span(question: str, now: datetime) -> Span | None:
     """The stretch of the past that a question names; None if it names none."""
-    now = now.astimezone(UTC)
-    said = set(_WORD.findall(question.lower())) | ({"0"} if any(map(str.isdigit, question)) else set())
+    said = set(_WORD.findall(question.lower()))
+    if not _HINTS.isdisjoint(said) or not _DIGITS.isdisjoint(question) or not question.isascii():
+        return _read(question, said | ({"0"} if any(map(str.isdigit, question)) else set()), now.astimezone(UTC))
+    return None  # as most do
+
+
+def _read(question: str, said: set[str], now: datetime) -> Span | None:
     for hints, pattern, flags, reading in _READINGS:
         found = _compiled(pattern, flags).search(question) if hints & said else None
         if found is None:
@@ -210,6 +215,10 @@ _READINGS: tuple[tuple[frozenset[str], str, int, _Reading], ...] = tuple(
         ("0", rf"\b(?:in|during|of|since|throughout)\s+(?:the\s+year\s+)?{_YEAR_OF}", re.I, _year),
     )
 )
+
+
+_HINTS = frozenset().union(*(hints for hints, *_ in _READINGS))
+_DIGITS = frozenset("0123456789")
 
 
 @cache

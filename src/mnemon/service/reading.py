@@ -143,7 +143,7 @@ def search(room: Room, question: Question) -> Search:
     question = _checked(room, question)
     tiers = room.reachable(question.tiers)
     terms = query_terms(question.query)
-    places = selections(room, tiers, question)
+    places = _inhabited(selections(room, tiers, question))
     limit = _limit(room, question)
     with ExitStack() as moment:
         for store, _ in places:
@@ -222,6 +222,11 @@ def selections(room: Room, tiers: Sequence[Tier], question: Question) -> list[tu
         if scopes:
             found.append((store, Selection(scopes, frozenset(rooms), room.owners, question.filters)))
     return found
+
+
+def _inhabited(places: list[tuple[Store, Selection]]) -> list[tuple[Store, Selection]]:
+    """Without those behind the first that hold nothing, as an account mostly does: one look is all they cost."""
+    return [place for n, place in enumerate(places) if not n or not place[0].empty(place[1])]
 
 
 def _uses(found: Found, ids: Sequence[str]) -> dict[str, Use]:

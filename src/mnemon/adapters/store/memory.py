@@ -238,6 +238,9 @@ class MemoryStore(BackgroundReads, GrantReads):
         found = self._state.entries
         return {id: _copy(found[id]) for id in ids if id in found}
 
+    def empty(self, selection: Selection) -> bool:
+        return not any(True for _ in self._selected(self._state, selection))
+
     def find(self, selection: Selection, *, limit: int = 100, after: str | None = None) -> list[Entry]:
         state = self._state
         order = {id: place for place, id in enumerate(state.entries)}

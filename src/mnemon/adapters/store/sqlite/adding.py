@@ -23,6 +23,7 @@ from mnemon.ports.store import SaveEntry, Transaction
 
 _SALT = 16
 _FIRST_MARK, _BETWEEN_MARKS = 1_000, 1.25
+MANY, _SHARE = 500, 0.02  # entries that one process adds, and their share of all, from which on it leaves an order
 _in_order = itemgetter(*sql.ENTRY_COLUMNS)
 
 
@@ -63,6 +64,12 @@ def outgrown(before: int, after: int) -> bool:
     entries, so that putting them all in order costs each of them little.
     """
     return after >= _FIRST_MARK and _marks(before) < _marks(after)
+
+
+def tidy(db: apsw.Connection, added: int) -> None:
+    """Put the index of words in order behind one who added so many entries, if these are a good part of all."""
+    if added >= max(MANY, _SHARE * one_value(db, sql.LAST_ROW)):
+        db.execute(sql.TIDY_INDEX)
 
 
 def _marks(count: int) -> int:

@@ -67,6 +67,9 @@ class Opening:
         db = Handle(str(path), flags=apsw.SQLITE_OPEN_READWRITE, vfs=self.vfs)
         db.known, db.reads, db.looked, db.numbers = Known(), False, False, {}
         db.set_busy_timeout(round(self.busy_timeout * 1000))
+        # SQLite would look at the value of each LIMIT, and plan a statement anew whenever one is bound, which mostly
+        # takes longer than to answer it.
+        db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
         return db
 
     def peek(self, path: Path) -> apsw.Connection:

@@ -1,12 +1,14 @@
 """Vectors with a shorter image of each to look at first, and in a large room with a byte for each number.
 
 A search goes from coarse to fine. Of a very large room it looks only at the lists whose middle is nearest to the
-question; there it compares images of a quarter of the length; of the best of these, the numbers. Where these are bytes,
-who asks compares what comes out once more, with the vectors themselves: the cosines in an answer are always exact.
+question; there it compares images of a quarter of the length; of the best of these, the numbers. Where these are single
+bytes, who asks compares what comes out once more, with the vectors themselves; two bytes for each number, as packs have
+them, are enough for the cosines of an answer: these are right to four digits in any form.
 """
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -20,9 +22,10 @@ if TYPE_CHECKING:
 Ints: TypeAlias = "NDArray[np.int64]"
 Floats: TypeAlias = "NDArray[np.float32]"
 _Bytes: TypeAlias = "NDArray[np.int8]"
+_Pairs: TypeAlias = "NDArray[np.int16]"
 
 _WIDTH = 128  # numbers of an image
-_HALF = 48  # of these that all rows are compared by in a broad room
+_FIRST, _HALF = 64, 48  # of these that all rows are compared by at first, and in a broad room
 _AHEAD, _PART = 6, 8  # rows compared by the rest of their images: so many for one wanted, or one of so many
 _PROBED, _PART_OF_LISTS = 0.12, 4  # of all lists that a search looks into; there they are one of so many
 _FEWEST = 40  # and no fewer than these
@@ -38,7 +41,7 @@ ALONE = 262_144  # multiplications up to which a product stays on one core: wait
 
 class Sizes(NamedTuple):
     """Rows up to which a room needs no images, up to which its numbers are kept as they are, and up to which all rows
-    are compared by the whole of their images; from which on these are too many to look at all of them; and rows beside
+    are compared by half of their images; from which on these are too many to look at all of them; and rows beside
     packed ones, from which on all are packed anew."""
 
     small: int = 4_096
@@ -116,19 +119,41 @@ def across(query: Floats, columns: Floats) -> Floats:
     return out
 
 
+class _Bench(threading.local):
+    """Where a thread puts what it needs only for a moment. Memory that is asked for and given back each time comes
+    empty from the system each time, page by page, which takes longer than what is done with it."""
+
+    def __init__(self) -> None:
+        self._kept: dict[Any, NDArray[Any]] = {}
+
+    def array(self, count: int, width: int, form: Any) -> NDArray[Any]:
+        """So many rows, in which anything may stand: what was there before is gone."""
+        kept = self._kept.get(form)
+        if kept is None or kept.size < count * width:
+            kept = self._kept[form] = np.empty(count * width, dtype=form)
+        return kept[: count * width].reshape(count, width)
+
+
+BENCH = _Bench()
+
+
 def along(rows: NDArray[Any], query: Floats, chosen: Ints | None = None) -> Floats:
     """The product of each row, or of the chosen ones, with a query, in pieces that stay on one core. Chosen rows are
     gathered into a place that stays near the core, over and over."""
-    count = len(rows) if chosen is None else len(chosen)
+    count, plain = len(rows) if chosen is None else len(chosen), rows.dtype == np.float32
     out = np.empty(count, dtype=np.float32)
-    step = max(1, (ALONE if chosen is None else _GATHERED) // max(1, len(query)))
+    step = max(1, (ALONE if chosen is None and plain else _GATHERED) // max(1, len(query)))
     room = None if chosen is None else np.empty((min(step, count), rows.shape[1]), dtype=rows.dtype)
+    floats = None if plain else BENCH.array(min(step, count), rows.shape[1], np.float32)
     for at in range(0, count, step):
         piece = rows[at : at + step]
         if chosen is not None and room is not None:
             those = chosen[at : at + step]
             piece = np.take(rows, those, axis=0, out=room[: len(those)], mode="clip")
-        np.matmul(piece.astype(np.float32, copy=False), query, out=out[at : at + step])
+        if floats is not None:
+            np.copyto(floats[: len(piece)], piece)
+            piece = floats[: len(piece)]
+        np.matmul(piece, query, out=out[at : at + step])
     return out
 
 
@@ -183,18 +208,24 @@ class Images:
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """Vectors of one model in one partition, each number a byte, or as it is while they are not too many. Dead rows
-    are no longer in the database."""
+    """Vectors of one model in one partition, each number a byte or two, or as it is while they are not too many. Dead
+    rows are no longer in the database."""
 
     seqs: Ints
     entries: Ints
-    codes: _Bytes | Floats
+    codes: _Bytes | _Pairs | Floats
     scales: Floats
     alive: NDArray[np.bool_]
     images: Images | None = None
 
     @property
     def exact(self) -> bool:
+        """Whether its cosines can be told as they are: those of single bytes are too far off."""
+        return self.codes.dtype != np.int8
+
+    @property
+    def plain(self) -> bool:
+        """Whether numbers are kept as they are."""
         return self.codes.dtype == np.float32
 
     @property
@@ -218,16 +249,15 @@ class Packed:
     def _cosines(self, rows: Ints | None, query: Floats) -> Floats:
         """Of some rows, or of all."""
         found = along(self.codes, query, rows)
-        if not self.exact:
+        if not self.plain:
             found *= self.scales if rows is None else self.scales[rows]
         return np.clip(found, -1.0, 1.0, out=found)
 
     def of(self, entries: Ints) -> Iterator[tuple[int, Floats]]:
         """The vectors of some entries that are still there, each with its place among these."""
         places, found = standing(self.entries, entries)
-        for place, row in zip(places.tolist(), found.tolist(), strict=True):
-            if self.alive[row]:
-                yield place, self.codes[row]
+        alive = self.alive[found]
+        yield from zip(places[alive].tolist(), self.floats(found[alive]), strict=True)
 
     def only(self, chosen: NDArray[Any]) -> Packed:
         """Some of the rows, or all in another order; without images."""
@@ -238,8 +268,8 @@ class Packed:
         return replace(self, alive=np.isin(self.seqs, present))
 
     def floats(self, rows: Ints | slice) -> Floats:
-        floats: Floats = self.codes[rows].astype(np.float32, copy=False) * self.scales[rows, None]
-        return floats
+        floats: Floats = self.codes[rows].astype(np.float32, copy=False)
+        return floats if self.plain else floats * self.scales[rows, None]
 
 
 def normal(blobs: list[bytes], dimensions: int) -> Floats:
@@ -258,15 +288,29 @@ def ordered(seqs: Ints, entries: Ints, matrix: Floats) -> Packed:
 
 
 def packed(seqs: Ints, entries: Ints, matrix: Floats) -> Packed:
-    """Rows of length one, in bytes."""
-    scales = (np.abs(matrix).max(axis=1, initial=0.0) / 127).astype(np.float32)
+    """Rows of length one, each number a byte."""
+    return _rounded(seqs, entries, matrix, np.int8)
+
+
+def paired(seqs: Ints, entries: Ints, matrix: Floats) -> Packed:
+    """Rows of length one, each number two bytes."""
+    return _rounded(seqs, entries, matrix, np.int16)
+
+
+def _rounded(seqs: Ints, entries: Ints, matrix: Floats, form: type[np.int8] | type[np.int16]) -> Packed:
+    scales = (np.abs(matrix).max(axis=1, initial=0.0) / np.iinfo(form).max).astype(np.float32)
     scales[scales == 0] = 1.0
-    codes = np.rint(matrix / scales[:, None]).astype(np.int8)
+    codes = np.rint(matrix / scales[:, None]).astype(form)
     return Packed(seqs, entries, codes, scales, np.ones(len(seqs), dtype=np.bool_))
 
 
+def in_bytes(rows: Packed) -> Packed:
+    """The same in single bytes."""
+    return replace(packed(rows.seqs, rows.entries, rows.floats(slice(None))), alive=rows.alive)
+
+
 def joined(parts: list[Packed]) -> Packed:
-    """All rows that are still there. They are all in bytes, or all as they are."""
+    """All rows that are still there. They are all of one form."""
     kept = [part if part.alive.all() else part.only(part.alive) for part in parts]
     return Packed(
         np.concatenate([part.seqs for part in kept]),
@@ -290,7 +334,7 @@ def imaged(rows: Packed, sizes: Sizes) -> Packed:
     # What all have in common tells none from another: axes are those of the differences.
     _, axes = np.linalg.eigh(np.cov(sample, rowvar=False))
     axes = np.ascontiguousarray(axes[:, : -_WIDTH - 1 : -1], dtype=np.float32)
-    half = axes.shape[1] if total <= sizes.broad else min(_HALF, axes.shape[1])
+    half = min(_FIRST if total <= sizes.broad else _HALF, axes.shape[1])
     columns = np.empty((half, total), dtype=np.float32)
     others = np.empty((total, axes.shape[1] - half), dtype=np.int8)
     steps = np.maximum(np.abs(sample @ axes[:, half:]).max(axis=0) / 120, np.float32(1e-9))

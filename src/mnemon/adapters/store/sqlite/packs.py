@@ -1,5 +1,5 @@
-"""Packs: the vectors of a place in bytes, many in a row of the database, so that a process that has just begun reads a
-place in a few pieces instead of vector by vector.
+"""Packs: the vectors of a place with two bytes for each number, many in a row of the database, so that a process that
+has just begun reads a place in a few pieces instead of vector by vector.
 
 Derived and always in step: the transaction that adds vectors makes a pack as soon as enough of them are loose, and the
 one that removes a vector takes it out of its pack. What is not in a pack comes after all that is.
@@ -9,23 +9,24 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import apsw
 
 from mnemon.adapters.store.sqlite import sql
-from mnemon.adapters.store.sqlite.packed import Packed, normal, packed
+from mnemon.adapters.store.sqlite.packed import Packed, normal, paired
 from mnemon.adapters.store.sqlite.query import Row, all_rows, one_row, stream
 from mnemon.model.arrays import np
 
 SIZE = 64  # vectors of a pack, at most
+_AT_ONCE = 128  # packs that are read at a time
 Place: TypeAlias = "tuple[int, int]"  # partition and model
 
 
 class Kept(NamedTuple):
-    """What the packs of a place hold, and the last seq that was packed."""
+    """What some packs of a place hold, and the last seq of them when they were made."""
 
-    rows: Packed | None
+    rows: Packed
     last: int
 
 
@@ -51,8 +52,8 @@ def _full(rows: Iterable[Row]) -> Iterator[list[Row]]:
 def _columns(rows: list[Row]) -> tuple[bytes, bytes, bytes, bytes]:
     seqs = np.array([row[0] for row in rows], dtype="<i8")
     entries = np.array([row[1] for row in rows], dtype="<i8")
-    made = packed(seqs, entries, normal([row[2] for row in rows], len(rows[0][2]) // 4))
-    return seqs.tobytes(), entries.tobytes(), made.scales.astype("<f4").tobytes(), made.codes.tobytes()
+    made = paired(seqs, entries, normal([row[2] for row in rows], len(rows[0][2]) // 4))
+    return seqs.tobytes(), entries.tobytes(), made.scales.astype("<f4").tobytes(), made.codes.astype("<i2").tobytes()
 
 
 def without(db: apsw.Connection, partition: int, model: int, seq: int) -> None:
@@ -81,29 +82,62 @@ def anew(db: apsw.Connection) -> None:
     keep(db, all_rows(db, sql.PLACES))
 
 
-def load(db: apsw.Connection, place: Place, dimensions: int) -> Kept:
-    """All packs of a place; none, if what is there cannot be read as packs, for the vectors are there as well."""
-    rows = all_rows(db, sql.PACKS, place)
+def pieces(db: apsw.Connection, place: Place, dimensions: int) -> Iterator[Kept]:
+    """All packs of a place, some thousand vectors at a time; up to those that cannot be read as packs, for the vectors
+    are there as well."""
+    last, whole = 0, True
+    while whole and (rows := all_rows(db, sql.PACKS, (*place, last, _AT_ONCE))):
+        held = _joined(rows, dimensions)
+        if held is None:
+            return
+        last, whole = rows[-1][0], len(rows) == _AT_ONCE
+        yield Kept(held, last)
+
+
+def passing(db: apsw.Connection, place: Place, dimensions: int, into: Any) -> Packed | None:
+    """A place that is not kept, as packs have it and have yet to have it, in the rows of an array; None if that is too
+    small for it, or its packs cannot be read."""
+    parts, last, at = [], 0, 0
+    for newest, *others, codes in stream(db, sql.PACKS, (*place, 0, -1)):
+        count = len(codes) // (2 * dimensions)
+        if 0 <= at <= len(into) - count and len(codes) == 2 * dimensions * count:
+            into[at : at + count] = np.frombuffer(codes, dtype="<i2").reshape(count, dimensions)
+            parts.append(others)
+            last, at = newest, at + count
+        else:
+            at = -1  # and on to the end, since a statement that is left half-way holds its locks
+    loose = all_rows(db, sql.VECTORS_SINCE, (*place, last, -1))
+    if not 0 <= at <= len(into) - len(loose):
+        return None
+    if loose:
+        *others, codes = _columns(loose)
+        into[at : at + len(loose)] = np.frombuffer(codes, dtype="<i2").reshape(len(loose), dimensions)
+        parts.append(others)
+    seqs, entries, scales = (b"".join([part[column] for part in parts]) for column in range(3))
+    return _held(seqs, entries, scales, into[: at + len(loose)])
+
+
+def _joined(rows: list[Row], dimensions: int) -> Packed | None:
     seqs, entries, scales, codes = (b"".join([row[column] for row in rows]) for column in (1, 2, 3, 4))
-    count = len(seqs) // 8
-    sizes = (len(seqs), len(entries), len(scales), len(codes))
-    if not count or sizes != (8 * count, 8 * count, 4 * count, dimensions * count):
-        return Kept(None, 0)
-    held = Packed(
-        np.frombuffer(seqs, dtype="<i8"),
-        np.frombuffer(entries, dtype="<i8"),
-        np.frombuffer(codes, dtype=np.int8).reshape(count, dimensions),
-        np.frombuffer(scales, dtype="<f4"),
-        np.ones(count, dtype=np.bool_),
-    )
-    return Kept(held, rows[-1][0])
+    count = len(codes) // (2 * dimensions)
+    if len(codes) != 2 * dimensions * count:
+        return None
+    return _held(seqs, entries, scales, np.frombuffer(codes, dtype="<i2").reshape(count, dimensions))
+
+
+def _held(seqs: bytes, entries: bytes, scales: bytes, codes: Any) -> Packed | None:
+    count = len(codes)
+    if not count or (len(seqs), len(entries), len(scales)) != (8 * count, 8 * count, 4 * count):
+        return None
+    numbers = (np.frombuffer(seqs, dtype="<i8"), np.frombuffer(entries, dtype="<i8"))
+    return Packed(*numbers, codes, np.frombuffer(scales, dtype="<f4"), np.ones(count, dtype=np.bool_))
 
 
 def faults(db: apsw.Connection) -> Iterator[Place]:
     """The places whose packs do not hold what the vectors up to the last packed one say."""
     for place in sorted({*all_rows(db, sql.PLACES), *all_rows(db, sql.PACKED_PLACES)}):
         before = 0
-        for last, *columns in stream(db, sql.PACKS, place):
+        for last, *columns in stream(db, sql.PACKS, (*place, 0, -1)):
             rows = all_rows(db, sql.VECTORS_UP_TO, (*place, before, last))
             if not rows or _columns(rows) != tuple(columns):
                 yield place

@@ -59,6 +59,10 @@ def rooms_of(db: apsw.Connection, selection: Selection) -> list[Room]:
     return found
 
 
+def empty(db: apsw.Connection, selection: Selection) -> bool:
+    return not any(room.size for room in _look_up_rooms(db, selection))
+
+
 def _rooms_asked_last(db: apsw.Connection) -> list[Room]:
     last: tuple[Selection, list[Room]] | None = known(db).of("rooms").get("last")
     return last[1] if last is not None else []
@@ -332,13 +336,14 @@ def _cards(db: apsw.Connection, rows: Sequence[Row]) -> list[Card]:
     if not {row[1] for row in rows} <= scopes.keys():
         scopes.update((number, scope_of(tier, anchor)) for number, tier, anchor in all_rows(db, sql.SCOPES))
     told.of("stamps").update([(row[0], row[15:17]) for row in rows])
-    made, found = tuple.__new__, []  # as Card would, in less time
+    made, found = tuple.__new__, []  # as Card would, in less time; and names are sooner put together than slices are
     for row in rows:
-        id, partition, kind, state, source, tags = row[:6]
+        (id, partition, kind, state, source, tags, category, conversation, importance) = row[:9]
+        (created, confirmed, valid, invalid, chars, marks, version) = row[9:16]
         labels = () if tags == "[]" else tuple(json.loads(tags))
-        marks = row[14]
-        about = (id, scopes[partition], KINDS[kind], STATES[state], source, labels, *row[6:14])
-        found.append(made(Card, (*about, marks & FILED > 0, marks & EXEMPT > 0, row[15])))
+        scope, filed, exempt = scopes[partition], marks & FILED > 0, marks & EXEMPT > 0
+        where = (id, scope, KINDS[kind], STATES[state], source, labels, category, conversation, importance)
+        found.append(made(Card, (*where, created, confirmed, valid, invalid, chars, filed, exempt, version)))
     return found
 
 

@@ -138,6 +138,7 @@ SELECT (
     coalesce((SELECT max(rowid) FROM entries), 0), coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'entries'), 0)
 )
 """
+LAST_ROW = "SELECT coalesce(max(rowid), 0) FROM entries"
 RETIRE = "INSERT INTO retired (id) VALUES (?)"
 ENTRY_COLUMNS = """
 rowid id partition_id scope_id owner state kind category source curator lifetime conversation importance created_at
@@ -291,7 +292,10 @@ SELECT seq, entry, vector FROM vectors WHERE partition_id = ? AND model_id = ? A
 NEW_PACK = """
 INSERT INTO packs (partition_id, model_id, last, seqs, entries, scales, codes) VALUES (?, ?, ?, ?, ?, ?, ?)
 """
-PACKS = "SELECT last, seqs, entries, scales, codes FROM packs WHERE partition_id = ? AND model_id = ? ORDER BY last"
+PACKS = """
+SELECT last, seqs, entries, scales, codes FROM packs
+WHERE partition_id = ? AND model_id = ? AND last > ? ORDER BY last LIMIT ?
+"""
 PACK_OF = """
 SELECT id, seqs, entries, scales, codes FROM packs
 WHERE partition_id = ? AND model_id = ? AND last >= ? ORDER BY last LIMIT 1

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from mnemon.adapters.store import rules
-from mnemon.adapters.store.sqlite import applying, records, scrub_sql, searching, sql
+from mnemon.adapters.store.sqlite import adding, applying, records, scrub_sql, searching, sql
 from mnemon.adapters.store.sqlite.connection import Connections
 from mnemon.adapters.store.sqlite.decoded import EntryCache
 from mnemon.adapters.store.sqlite.known import known as known_of
@@ -54,6 +54,7 @@ from mnemon.ports.store import (
     Near,
     Neighbour,
     Newcomer,
+    SaveEntry,
     Selection,
     Share,
     Transaction,
@@ -107,6 +108,7 @@ class SqliteStore:
         self._cache = VectorCache(cache_bytes, sizes=sizes)
         self._item_cache = VectorCache(cache_bytes // 4, OF_ITEMS, packs=False)
         self._decoded = EntryCache()
+        self._added = 0  # entries, since it was opened
         _LIVE.add(self)
         with self._connections.reading() as db:
             ((secret, tokenizer, unswept),) = all_rows(db, sql.META)
@@ -125,6 +127,7 @@ class SqliteStore:
                 telemetry.emit(db, *points)
             numbers = applying.run(db, transaction, self._secret)
         numbers.committed()
+        self._added += sum([isinstance(op, SaveEntry) and not op.expect for op in transaction.operations])
         dropped = [op.id for op in transaction.operations if isinstance(op, DropEntry)]
         if dropped:
             # The transaction stands: statistics left behind belong to an id that is never used again.
@@ -209,6 +212,10 @@ class SqliteStore:
         fresh = {row[0]: entry_of(row) for row in rows}
         self._decoded.learn(fresh.values())
         return _by_request(asked, found | fresh)
+
+    def empty(self, selection: Selection) -> bool:
+        with self._connections.asking() as db:
+            return searching.empty(db, selection)
 
     def find(self, selection: Selection, *, limit: int = 100, after: str | None = None) -> list[Entry]:
         with self._connections.reading() as db:
@@ -506,8 +513,16 @@ class SqliteStore:
         with suppress(Exception):  # it may never have been opened, or the interpreter may be at its end
             self.part()
 
+    def _tidy(self) -> None:
+        """Leave the index of words in order after having added much to it, if that can be done at once."""
+        if self._added >= adding.MANY:
+            with suppress(StoreError), self._connections.writing(0.0) as db:
+                adding.tidy(db, self._added)
+            self._added = 0
+
     def close(self) -> None:
         self.part()
+        self._tidy()
         self._connections.close()
         self._cache.clear()
         self._sketches.clear()

@@ -15,6 +15,7 @@ import apsw
 from mnemon.adapters.store.sqlite import packs, sql
 from mnemon.adapters.store.sqlite.known import known
 from mnemon.adapters.store.sqlite.packed import (
+    BENCH,
     USUAL,
     Floats,
     Found,
@@ -23,6 +24,7 @@ from mnemon.adapters.store.sqlite.packed import (
     Sizes,
     across,
     imaged,
+    in_bytes,
     joined,
     normal,
     ordered,
@@ -40,6 +42,8 @@ if TYPE_CHECKING:
 _PIECE = 8_192  # rows that are loaded at a time
 _WORTH = 64  # rows from which packing saves something
 _REMEMBERED = 1_024  # vectors that were read for one question and may be asked for by the next
+_OFTEN = 16  # questions to a small room, from which on it is worth having its vectors as they are
+_PASSING = "in passing"  # what is known of a state: the room that was asked last, if it is not kept
 _MORE = 4  # places more than asked that are compared again, so that bytes do not decide who is last
 
 
@@ -127,16 +131,20 @@ class Shelf:
         return self.pack(sizes) if len(self.rows.seqs) > max(sizes.tail, len(self.packed.seqs) // 8) else self
 
     def pack(self, sizes: Sizes, *, spare: bool = False) -> Shelf:
-        """With all rows in one order; in bytes if they are many, to `spare` memory, or because some are: from bytes,
-        nothing is made as it was."""
+        """With all rows in one order; in bytes if they are many, to `spare` memory, or because some are: from single
+        bytes, nothing is made as it was."""
         had = self.packed
         total = len(self.rows.seqs) + (len(had.seqs) if had else 0)
         form = packed if spare or total > sizes.large or (had is not None and not had.exact) else ordered
         parts = [form(self.rows.seqs, self.rows.entries, self.rows.floats(slice(None)))]
-        if had is not None and had.exact and form is packed:
-            had = replace(packed(had.seqs, had.entries, had.floats(slice(None))), alive=had.alive)
+        if had is not None and had.codes.dtype != parts[0].codes.dtype:
+            had = in_bytes(had) if form is packed else replace(had, codes=had.floats(slice(None)), scales=_ones(had))
         whole = joined(parts if had is None else [had, *parts])
         return replace(self, rows=_none(self.rows.columns.shape[0]), packed=imaged(whole, sizes))
+
+
+def _ones(rows: Packed) -> Floats:
+    return np.ones_like(rows.scales)
 
 
 def _none(dimensions: int) -> Block:
@@ -216,7 +224,7 @@ class VectorCache:
         self._shelves: OrderedDict[tuple[int, int], Shelf] = OrderedDict()
         self._bytes = 0  # of all shelves
         self._asked: set[tuple[int, int]] = set()
-        self._again: dict[tuple[int, int], int] = {}  # vectors of a room that were read because it is in bytes
+        self._again: dict[tuple[int, int], int] = {}  # how often a small room was asked that is as its packs have it
 
     def after_fork(self) -> None:
         self._renew()
@@ -232,39 +240,65 @@ class VectorCache:
         exact: bool = False,
     ) -> list[tuple[float, int]]:
         """The best as (cosine, entry row); among equals the newer entry. Exact looks at every vector as it is."""
-        if exact or (not self._sql.packs and self._in_passing(where)):
+        if exact:
             found = self._through(db, where, query, limit, admitted)
+        elif self._in_passing(where):
+            found = self._passing(db, where, query, limit, admitted)
         else:
-            shelf = self._packs_of(db, where) if self._in_passing(where) else self.shelf(db, where)
+            shelf = self.shelf(db, where)
             rounded = shelf.packed is not None and not shelf.packed.exact
             found = shelf.near(query, limit + _MORE if rounded else limit, admitted)
             if rounded:
-                self._again[where.place] = self._again.get(where.place, 0) + len(found.seqs)
                 found = self._compared(db, where, found, query).best(limit)
         return list(zip(found.cosines.tolist(), found.entries.tolist(), strict=True))
 
     def _in_passing(self, where: Where) -> bool:
-        """Whether a large room has not been asked yet: a process that asks once need not put it in order."""
-        few = self._sizes.small if self._sql.packs else self._sizes.large
+        """Whether a room has not been asked yet: a process that asks once need neither put it in order nor keep it."""
+        few = packs.SIZE if self._sql.packs else self._sizes.large
         if where.size <= few or where.place in self._asked or where.place in self._shelves:
             return False
         self._asked.add(where.place)
         return True
 
-    def _through(self, db: apsw.Connection, where: Where, query: Floats, limit: int, admitted: Ints | None) -> Found:
+    def _through(
+        self, db: apsw.Connection, where: Where, query: Floats, limit: int, admitted: Ints | None, last: int = 0
+    ) -> Found:
+        """By every vector as it is, or by those after the last."""
         found = _none(where.dimensions).near(query, limit, admitted)
-        for piece in self._pieces(db, where):
+        for piece in self._pieces(db, where, last):
             block = _none(where.dimensions).plus(*piece)
             found = found.plus(block.near(query, limit, admitted)).best(limit)
         return found
 
+    def _passing(self, db: apsw.Connection, where: Where, query: Floats, limit: int, admitted: Ints | None) -> Found:
+        """By the packs of a room, and by what is loose as it is. A small room is at hand until another one is asked."""
+        if self._sql.packs and where.size <= self._sizes.small:
+            passing = known(db).of(_PASSING)
+            passing.clear()
+            into = BENCH.array(where.size, where.dimensions, np.int16)
+            held = packs.passing(db, where.place, where.dimensions, into)
+            if held is not None:
+                passing[where.place] = Shelf(where.removals, 0, _none(where.dimensions), held)
+                return held.near(query, limit, admitted)
+        last, parts = 0, []
+        for kept in packs.pieces(db, where.place, where.dimensions) if self._sql.packs else ():
+            parts.append(kept.rows.near(query, limit, admitted))
+            last = kept.last
+        found = self._through(db, where, query, limit, admitted, last)
+        for part in parts:
+            found = found.plus(part).best(limit)
+        return found
+
     def _packs_of(self, db: apsw.Connection, where: Where) -> Shelf:
-        """The room as it is in packs, and what is loose as it is."""
-        kept = packs.load(db, where.place, where.dimensions)
+        """The room as it is in packs, with single bytes if it is large; and what is loose as it is."""
+        last, parts = 0, []
+        for kept in packs.pieces(db, where.place, where.dimensions):
+            parts.append(kept.rows if where.size <= self._sizes.small else in_bytes(kept.rows))
+            last = kept.last
         rows = _none(where.dimensions)
-        for piece in self._pieces(db, where, kept.last):
+        for piece in self._pieces(db, where, last):
             rows = rows.plus(*piece)
-        return Shelf(where.removals, 0, rows, kept.rows)
+        return Shelf(where.removals, 0, rows, joined(parts) if len(parts) > 1 else parts[0] if parts else None)
 
     def _pieces(self, db: apsw.Connection, where: Where, last: int = 0) -> Iterator[tuple[Ints, Ints, Floats]]:
         whole = True
@@ -314,26 +348,29 @@ class VectorCache:
 
     def at_hand(self, db: apsw.Connection, places: Iterable[tuple[int, int]]) -> Iterator[Shelf]:
         """Of these places, the shelves that a search has looked at in the very state that `db` sees."""
-        stamps = known(db).of(self._sql.last)
+        stamps, passing = known(db).of(self._sql.last), known(db).of(_PASSING)
         for place in places:
             shelf = self._shelves.get(place)
             if shelf is not None and (shelf.removals, shelf.last) == stamps.get(place):
                 yield shelf
+            elif place in passing:
+                yield passing[place]
 
     def _worn(self, shelf: Shelf, where: Where) -> bool:
-        """Whether a room that is in bytes, as small ones are, is no longer small, or so much of it has been read beside
-        them that loading it whole had cost no more."""
-        if shelf.packed is None or shelf.packed.exact:
+        """Whether a room that is as its packs have it, as small ones are, is no longer small, or has been asked so
+        often that it is better loaded as it is: bytes are made numbers again by every question."""
+        if shelf.packed is None or shelf.packed.plain:
             return False
         if where.size > self._sizes.small:
             return shelf.packed.images is None and where.size <= self._sizes.large
-        return self._again.get(where.place, 0) >= where.size
+        asked = self._again[where.place] = self._again.get(where.place, 0) + 1
+        return asked >= _OFTEN
 
     def _loaded(self, db: apsw.Connection, where: Where, last: int) -> Shelf:
         """A large room is packed piece by piece: all of it as it is may not fit. One with images is put in rows at
         once. A small one stays as its packs have it until it has been asked often, since these are read so soon."""
         if self._sql.packs and packs.SIZE < where.size <= self._sizes.small:
-            if self._again.get(where.place, 0) < where.size:
+            if self._again.get(where.place, 0) < _OFTEN:
                 return replace(self._packs_of(db, where), last=last)
             del self._again[where.place]
         if where.size > self._sizes.large and self._packs:
