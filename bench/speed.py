@@ -9,10 +9,10 @@ memory can be compared. A loader hands entries with vectors to the store itself 
 transaction); reads, contexts and the measured puts go through the public API. The embedder is free: vectors from a
 seeded table, so that only a store's own work is counted; the default embedder is measured apart. What is measured
 comes after the first read and as many others as are measured then, in every store alike; what the first one costs is
-told apart. Of a thousand scopes, each that is measured is asked for the first time; what it costs to ask them once more
-is told apart, and so is a read right after a put of another text. All stores are measured in turn, in
-several rounds, each a process on a copy of the store; each figure is the median of its calmest round, for every store
-alike.
+told apart. A store that takes long is asked for a minute of CPU, and twenty questions at least. Of a thousand scopes,
+each that is measured is asked for the first time; what it costs to ask them once more is told apart, and so is a read
+right after a put of another text. All stores are measured in turn, in several rounds, each a process on a copy of the
+store; each figure is the median of its calmest round, for every store alike.
 
 `--peers` is the interpreter of an environment with `requirements-peers.txt`: the same texts, questions and vectors go
 through each store of `bench/speed_peers.py`, which has `--bound` seconds of CPU to be filled and as many to answer.

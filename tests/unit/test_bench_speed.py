@@ -16,6 +16,7 @@ from bench.load import fill
 from bench.made import Table, questions, texts
 from bench.plot import growth
 from bench.speed import calmest, measure, recall
+from bench.speed_peers import FEWEST, bounded
 from bench.speed_report import Target, ratios, report, targets
 
 
@@ -127,3 +128,10 @@ def test_growth_is_drawn_as_lines() -> None:
     lines = drawn.findall("{http://www.w3.org/2000/svg}polyline")
     assert len(lines) == 4
     assert all(len(line.attrib["points"].split()) == 2 for line in lines[:3])
+
+
+def test_a_slow_store_is_asked_fewer_questions() -> None:
+    """B13: a store that takes a second or two for an answer is measured too, by as many as there is time for."""
+    asked = [str(number) for number in range(100)]
+    assert list(bounded(asked, 60.0)) == asked
+    assert list(bounded(asked, -1.0)) == asked[:FEWEST]

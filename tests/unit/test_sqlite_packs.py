@@ -137,6 +137,19 @@ def test_rooms_that_are_asked_in_passing_do_not_mix(store: SqliteStore) -> None:
         assert directions[near.id] @ vector_of("fact 3") == pytest.approx(near.cosine, abs=1e-4)
 
 
+def test_stores_that_are_asked_in_passing_do_not_mix(tmp_path: Path, store: SqliteStore) -> None:
+    """T07: a room of one store is still at hand while one of another is, as a workspace and an account in a read."""
+    other = SqliteStore(tmp_path / "other", role="workspace", create=True)
+    fill(store, packs.SIZE + 5)
+    commit(other, *(put(entry(f"theirs {n}"), -vector_of(f"fact {n}")) for n in range(packs.SIZE + 9)))
+    with store.snapshot(), other.snapshot():
+        found = store.nearest(OPEN, MODEL, vector_of("fact 3"), 4)
+        other.nearest(OPEN, MODEL, vector_of("fact 3"), 4)
+        for id, row in store.directions([n.id for n in found], MODEL).items():
+            assert np.allclose(row, store.vectors([id], MODEL)[id], atol=1e-4)
+    other.close()
+
+
 def test_packs_follow_whatever_is_written(tmp_path: Path, store: SqliteStore) -> None:
     """T22: after any mix of additions, moves, replacements and drops, packs hold the vectors that are there."""
     dice = random.Random(3)

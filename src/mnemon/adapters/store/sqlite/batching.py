@@ -22,7 +22,7 @@ from mnemon.ports.embedder import Vector
 from mnemon.ports.store import Near, Newcomer, Selection, Vicinity
 
 _ROUNDED = 0.005  # by how much packing may change a cosine
-_PLAINLY = 384  # pairs of vectors, up to which no sketches are made of those that are not packed
+_PLAINLY = 1_024  # pairs of vectors, up to which no sketches are made of those that are not packed
 
 Found = dict[int, float | None]  # cosines by row, None where only words matched
 

@@ -119,7 +119,7 @@ def across(query: Floats, columns: Floats) -> Floats:
     return out
 
 
-class _Bench(threading.local):
+class Bench(threading.local):
     """Where a thread puts what it needs only for a moment. Memory that is asked for and given back each time comes
     empty from the system each time, page by page, which takes longer than what is done with it."""
 
@@ -134,7 +134,7 @@ class _Bench(threading.local):
         return kept[: count * width].reshape(count, width)
 
 
-BENCH = _Bench()
+_BENCH = Bench()
 
 
 def along(rows: NDArray[Any], query: Floats, chosen: Ints | None = None) -> Floats:
@@ -144,7 +144,7 @@ def along(rows: NDArray[Any], query: Floats, chosen: Ints | None = None) -> Floa
     out = np.empty(count, dtype=np.float32)
     step = max(1, (ALONE if chosen is None and plain else _GATHERED) // max(1, len(query)))
     room = None if chosen is None else np.empty((min(step, count), rows.shape[1]), dtype=rows.dtype)
-    floats = None if plain else BENCH.array(min(step, count), rows.shape[1], np.float32)
+    floats = None if plain else _BENCH.array(min(step, count), rows.shape[1], np.float32)
     for at in range(0, count, step):
         piece = rows[at : at + step]
         if chosen is not None and room is not None:

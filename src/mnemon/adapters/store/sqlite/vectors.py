@@ -15,8 +15,8 @@ import apsw
 from mnemon.adapters.store.sqlite import packs, sql
 from mnemon.adapters.store.sqlite.known import known
 from mnemon.adapters.store.sqlite.packed import (
-    BENCH,
     USUAL,
+    Bench,
     Floats,
     Found,
     Ints,
@@ -221,6 +221,7 @@ class VectorCache:
 
     def _renew(self) -> None:
         self._lock = threading.Lock()
+        self._bench = Bench()  # of each thread, for the room that is at hand: another store's may be at hand as well
         self._shelves: OrderedDict[tuple[int, int], Shelf] = OrderedDict()
         self._bytes = 0  # of all shelves
         self._asked: set[tuple[int, int]] = set()
@@ -275,7 +276,7 @@ class VectorCache:
         if self._sql.packs and where.size <= self._sizes.small:
             passing = known(db).of(_PASSING)
             passing.clear()
-            into = BENCH.array(where.size, where.dimensions, np.int16)
+            into = self._bench.array(where.size, where.dimensions, np.int16)
             held = packs.passing(db, where.place, where.dimensions, into)
             if held is not None:
                 passing[where.place] = Shelf(where.removals, 0, _none(where.dimensions), held)
