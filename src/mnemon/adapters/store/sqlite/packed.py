@@ -119,12 +119,19 @@ def across(query: Floats, columns: Floats) -> Floats:
     return out
 
 
-class Bench(threading.local):
+class _Bench(threading.local):
     """Where a thread puts what it needs only for a moment. Memory that is asked for and given back each time comes
-    empty from the system each time, page by page, which takes longer than what is done with it."""
+    empty from the system each time, page by page, which takes longer than what is done with it. There is one for all
+    stores: each of those who leave something there for later asks whether it is still theirs (`owner`)."""
 
     def __init__(self) -> None:
         self._kept: dict[Any, NDArray[Any]] = {}
+        self.owner: object = None  # of the pairs of bytes
+
+    def pairs(self, count: int, width: int, owner: object) -> _Pairs:
+        """Rows of two bytes for each number; they are the owner's until somebody else asks for some."""
+        self.owner = owner
+        return self.array(count, width, np.int16)
 
     def array(self, count: int, width: int, form: Any) -> NDArray[Any]:
         """So many rows, in which anything may stand: what was there before is gone."""
@@ -134,7 +141,7 @@ class Bench(threading.local):
         return kept[: count * width].reshape(count, width)
 
 
-_BENCH = Bench()
+BENCH = _Bench()
 
 
 def along(rows: NDArray[Any], query: Floats, chosen: Ints | None = None) -> Floats:
@@ -144,7 +151,7 @@ def along(rows: NDArray[Any], query: Floats, chosen: Ints | None = None) -> Floa
     out = np.empty(count, dtype=np.float32)
     step = max(1, (ALONE if chosen is None and plain else _GATHERED) // max(1, len(query)))
     room = None if chosen is None else np.empty((min(step, count), rows.shape[1]), dtype=rows.dtype)
-    floats = None if plain else _BENCH.array(min(step, count), rows.shape[1], np.float32)
+    floats = None if plain else BENCH.array(min(step, count), rows.shape[1], np.float32)
     for at in range(0, count, step):
         piece = rows[at : at + step]
         if chosen is not None and room is not None:

@@ -15,8 +15,8 @@ import apsw
 from mnemon.adapters.store.sqlite import packs, sql
 from mnemon.adapters.store.sqlite.known import known
 from mnemon.adapters.store.sqlite.packed import (
+    BENCH,
     USUAL,
-    Bench,
     Floats,
     Found,
     Ints,
@@ -221,7 +221,6 @@ class VectorCache:
 
     def _renew(self) -> None:
         self._lock = threading.Lock()
-        self._bench = Bench()  # of each thread, for the room that is at hand: another store's may be at hand as well
         self._shelves: OrderedDict[tuple[int, int], Shelf] = OrderedDict()
         self._bytes = 0  # of all shelves
         self._asked: set[tuple[int, int]] = set()
@@ -274,12 +273,12 @@ class VectorCache:
     def _passing(self, db: apsw.Connection, where: Where, query: Floats, limit: int, admitted: Ints | None) -> Found:
         """By the packs of a room, and by what is loose as it is. A small room is at hand until another one is asked."""
         if self._sql.packs and where.size <= self._sizes.small:
-            passing = known(db).of(_PASSING)
+            passing, owner = known(db).of(_PASSING), object()
             passing.clear()
-            into = self._bench.array(where.size, where.dimensions, np.int16)
+            into = BENCH.pairs(where.size, where.dimensions, owner)
             held = packs.passing(db, where.place, where.dimensions, into)
             if held is not None:
-                passing[where.place] = Shelf(where.removals, 0, _none(where.dimensions), held)
+                passing[where.place] = owner, Shelf(where.removals, 0, _none(where.dimensions), held)
                 return held.near(query, limit, admitted)
         last, parts = 0, []
         for kept in packs.pieces(db, where.place, where.dimensions) if self._sql.packs else ():
@@ -354,8 +353,8 @@ class VectorCache:
             shelf = self._shelves.get(place)
             if shelf is not None and (shelf.removals, shelf.last) == stamps.get(place):
                 yield shelf
-            elif place in passing:
-                yield passing[place]
+            elif place in passing and passing[place][0] is BENCH.owner:  # else another room stands there now
+                yield passing[place][1]
 
     def _worn(self, shelf: Shelf, where: Where) -> bool:
         """Whether a room that is as its packs have it, as small ones are, is no longer small, or has been asked so
