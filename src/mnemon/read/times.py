@@ -55,13 +55,10 @@ class Span:
 
 def span(question: str, now: datetime) -> Span | None:
     """The stretch of the past that a question names; None if it names none."""
-    said = set(_WORD.findall(question.lower()))
-    if not _HINTS.isdisjoint(said) or not _DIGITS.isdisjoint(question) or not question.isascii():
-        return _read(question, said | ({"0"} if any(map(str.isdigit, question)) else set()), now.astimezone(UTC))
-    return None  # as most do
-
-
-def _read(question: str, said: set[str], now: datetime) -> Span | None:
+    said = set(_WORD.findall(question.lower())) | ({"0"} if any(map(str.isdigit, question)) else set())
+    if _HINTS.isdisjoint(said):  # as mostly
+        return None
+    now = now.astimezone(UTC)
     for hints, pattern, flags, reading in _READINGS:
         found = _compiled(pattern, flags).search(question) if hints & said else None
         if found is None:
@@ -217,8 +214,7 @@ _READINGS: tuple[tuple[frozenset[str], str, int, _Reading], ...] = tuple(
 )
 
 
-_HINTS = frozenset().union(*(hints for hints, *_ in _READINGS))
-_DIGITS = frozenset("0123456789")
+_HINTS = frozenset[str]().union(*(hints for hints, *_ in _READINGS))
 
 
 @cache

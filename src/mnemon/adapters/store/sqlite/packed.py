@@ -316,6 +316,11 @@ def in_bytes(rows: Packed) -> Packed:
     return replace(packed(rows.seqs, rows.entries, rows.floats(slice(None))), alive=rows.alive)
 
 
+def in_numbers(rows: Packed) -> Packed:
+    """The same as numbers, as near to what they were as their form allows."""
+    return replace(rows, codes=rows.floats(slice(None)), scales=np.ones_like(rows.scales))
+
+
 def joined(parts: list[Packed]) -> Packed:
     """All rows that are still there. They are all of one form."""
     kept = [part if part.alive.all() else part.only(part.alive) for part in parts]

@@ -95,8 +95,8 @@ def pieces(db: apsw.Connection, place: Place, dimensions: int) -> Iterator[Kept]
 
 
 def passing(db: apsw.Connection, place: Place, dimensions: int, into: Any) -> Packed | None:
-    """A place that is not kept, as packs have it and have yet to have it, in the rows of an array; None if that is too
-    small for it, or its packs cannot be read."""
+    """A place that is not kept, in the rows of an array: what its packs hold, and behind it what is loose, in the same
+    form. None if the array is too small for it, or the packs cannot be read."""
     parts, last, at = [], 0, 0
     for newest, *others, codes in stream(db, sql.PACKS, (*place, 0, -1)):
         count = len(codes) // (2 * dimensions)

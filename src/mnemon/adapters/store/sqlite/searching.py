@@ -60,6 +60,7 @@ def rooms_of(db: apsw.Connection, selection: Selection) -> list[Room]:
 
 
 def empty(db: apsw.Connection, selection: Selection) -> bool:
+    """Looked up without what is known, so that no view of the database has to be opened for it."""
     return not any(room.size for room in _look_up_rooms(db, selection))
 
 

@@ -44,8 +44,7 @@ class Uses:
     def _of(self, db: Handle, ids: Sequence[str]) -> dict[str, Use]:
         written, waiting = _written(db, ids), self._waiting
         found = {id: use for id in ids if (use := written[id]) is not None}
-        if waiting:
-            found.update([(id, _both(written[id], waiting[id])) for id in ids if id in waiting])
+        found.update((id, _both(written[id], waiting[id])) for id in ids if id in waiting)
         return found
 
     def add(self, db: Handle, ids: Iterable[str], at: int, view: View) -> tuple[dict[str, Use], bool]:
@@ -55,13 +54,11 @@ class Uses:
             if not self._waiting:
                 self._since = now
             self._views.add(view)
-            counted, waiting = list(ids), self._waiting
+            counted = list(ids)
             for id in counted:
-                before = waiting.get(id)
-                waiting[id] = Use(before.reads + 1 if before else 1, at)
-            written = _written(db, counted)
-            found = {id: _both(written[id], waiting[id]) for id in counted}
-            return found, len(waiting) >= MANY or now - self._since > LONG
+                before = self._waiting.get(id)
+                self._waiting[id] = Use(before.reads + 1 if before else 1, at)
+            return self._of(db, counted), len(self._waiting) >= MANY or now - self._since > LONG
 
     def write(self, db: Handle, present: Callable[[Sequence[str]], Collection[str]], view: View | None = None) -> None:
         """Write what waits, of those that are still present; on failure it waits on. Where memory is still as it was

@@ -25,6 +25,7 @@ from mnemon.adapters.store.sqlite.packed import (
     across,
     imaged,
     in_bytes,
+    in_numbers,
     joined,
     normal,
     ordered,
@@ -138,13 +139,9 @@ class Shelf:
         form = packed if spare or total > sizes.large or (had is not None and not had.exact) else ordered
         parts = [form(self.rows.seqs, self.rows.entries, self.rows.floats(slice(None)))]
         if had is not None and had.codes.dtype != parts[0].codes.dtype:
-            had = in_bytes(had) if form is packed else replace(had, codes=had.floats(slice(None)), scales=_ones(had))
+            had = in_bytes(had) if form is packed else in_numbers(had)
         whole = joined(parts if had is None else [had, *parts])
         return replace(self, rows=_none(self.rows.columns.shape[0]), packed=imaged(whole, sizes))
-
-
-def _ones(rows: Packed) -> Floats:
-    return np.ones_like(rows.scales)
 
 
 def _none(dimensions: int) -> Block:
