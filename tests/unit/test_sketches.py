@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from mnemon.adapters.store.sqlite.sketches import Asked, Sketches
-from mnemon.adapters.store.sqlite.vectors import Block
+from mnemon.adapters.store.sqlite.sketches import Close, Loaded, Sketches
 from mnemon.ports.embedder import Vector
 
 
@@ -19,40 +21,104 @@ def clustered(count: int, noise: float, seed: int, dimensions: int = 96) -> Vect
     return unit
 
 
-def block(matrix: Vector, first: int = 1) -> Block:
-    seqs = np.arange(first, first + len(matrix))
-    return Block(seqs, seqs * 10, matrix.T)
+class Held:
+    """A room with these vectors, of which the entry has ten times the seq; it counts what was read to be sketched."""
+
+    place = (1, 1)
+
+    def __init__(self, matrix: Vector, first: int = 1, removals: int = 0) -> None:
+        self.all = Loaded(seqs := np.arange(first, first + len(matrix)), seqs * 10, matrix)
+        self.removals = removals
+        self.sketched = 0
+
+    def _only(self, chosen: NDArray[np.bool_]) -> Loaded:
+        return Loaded(self.all.seqs[chosen], self.all.entries[chosen], self.all.matrix[chosen])
+
+    def since(self, last: int) -> Loaded | None:
+        if last and last not in self.all.seqs:
+            return None
+        come = self._only(self.all.seqs > last)
+        self.sketched += len(come.seqs)
+        return come
+
+    def present(self) -> NDArray[np.int64]:
+        return self.all.seqs
+
+    def whole(self, without: NDArray[np.int64]) -> Iterator[Loaded]:
+        those = self._only(~np.isin(self.all.seqs, without))
+        self.sketched += len(those.seqs)
+        yield those
+
+    def of(self, seqs: NDArray[np.int64]) -> Loaded:
+        return self._only(np.isin(self.all.seqs, seqs))
+
+
+def pairs(found: list[Close] | None, first: int = 1) -> set[tuple[int, int]]:
+    """Numbers of queries and of rows."""
+    assert found is not None
+    return {(pair.query, pair.entry // 10 - first) for pair in found}
 
 
 @pytest.mark.parametrize("noise", [0.3, 0.45, 0.7])
 @pytest.mark.parametrize("floor", [0.75, 0.85, 0.95])
 def test_what_is_close_is_found(noise: float, floor: float) -> None:
     rows, queries = clustered(900, noise, 2), clustered(30, noise, 3)
-    found = Sketches().close((1, 1), block(rows), Asked(queries), floor)
+    found = Sketches().close(Held(rows), queries, floor)
     cosines = queries @ rows.T
     expected = {(int(q), int(r)) for q, r in zip(*np.nonzero(cosines >= floor), strict=True)}
-    assert found is None or {(pair.query, pair.row) for pair in found} == expected
+    assert found is None or pairs(found) == expected
     for pair in found or ():
-        assert pair.cosine == pytest.approx(cosines[pair.query, pair.row], abs=1e-5)
+        assert pair.cosine == pytest.approx(cosines[pair.query, pair.entry // 10 - 1], abs=1e-5)
+
+
+@pytest.mark.parametrize("noise", [0.45, 0.7])
+@pytest.mark.parametrize("floor", [0.85, 0.95])
+def test_one_text_alone_finds_the_same(noise: float, floor: float) -> None:
+    """W3: who puts one text after the other is told what a batch would be told."""
+    room, queries = Held(clustered(900, noise, 2)), clustered(30, noise, 3)
+    together = Sketches().close(room, queries, floor)
+    for number, query in enumerate(queries):
+        alone = Sketches().close(room, query[None], floor)
+        if together is not None and alone is not None:
+            assert pairs(alone) == {(0, row) for asked, row in pairs(together) if asked == number}
 
 
 def test_rows_that_came_later_are_found() -> None:
-    """What was sketched before is kept; a row that went, or another block, is begun anew."""
+    """What was sketched before is kept, and an earlier state of the room has what it had."""
     sketches, rows = Sketches(), clustered(300, 0.4, 4)
-    for size in (100, 101, 220, 300, 150):
-        found = sketches.close((1, 1), block(rows[:size]), Asked(rows[size - 1 : size]), 0.99)
-        assert found is not None
-        assert (0, size - 1) in {(pair.query, pair.row) for pair in found}
-    moved = sketches.close((1, 1), block(rows[100:], first=101), Asked(rows[150:151]), 0.99)
-    assert moved is not None
-    assert (0, 50) in {(pair.query, pair.row) for pair in moved}
+    for size, sketched in ((100, 100), (101, 1), (220, 119), (300, 80), (150, 0), (300, 150)):
+        room = Held(rows[:size])
+        assert (0, size - 1) in pairs(sketches.close(room, rows[size - 1 : size], 0.99))
+        assert room.sketched == sketched
+
+
+def test_rows_that_went_are_not_found() -> None:
+    """Those that stay are not sketched again."""
+    sketches, rows = Sketches(), clustered(300, 0.4, 4)
+    assert (0, 50) in pairs(sketches.close(Held(rows), rows[50:51], 0.99))
+    left = Held(rows[100:], first=101, removals=1)
+    assert not pairs(sketches.close(left, rows[50:51], 0.9999), first=101)
+    assert (0, 50) in pairs(sketches.close(left, rows[150:151], 0.99), first=101)
+    assert left.sketched == 0
+
+
+def test_a_pair_whose_vector_is_gone_is_left_out() -> None:
+    """What seems close is read before it is told: a vector that is not there any more is nobody's neighbour."""
+    rows = clustered(300, 0.4, 4)
+
+    class Emptied(Held):
+        def of(self, seqs: NDArray[np.int64]) -> Loaded:
+            return self._only(np.zeros(len(self.all.seqs), dtype=np.bool_))
+
+    assert Sketches().close(Emptied(rows), rows[:1], 0.95) == []
+    assert Sketches().close(Emptied(rows), rows[:20], 0.95) == []
 
 
 def test_where_sketches_tell_little_they_say_so() -> None:
     rows = clustered(300, 0.01, 5)
     same = np.repeat(rows[:1], 300, axis=0)
-    assert Sketches().close((1, 1), block(same), Asked(same[:9]), 0.85) is None
-    assert Sketches().close((1, 1), block(rows), Asked(rows[:9]), 0.2) is None
+    assert Sketches().close(Held(same), same[:9], 0.85) is None
+    assert Sketches().close(Held(rows), rows[:9], 0.2) is None
 
 
 @pytest.mark.parametrize("floor", [0.8, 0.85, 0.92])
@@ -65,9 +131,8 @@ def test_of_pairs_right_at_the_floor_hardly_any_is_missed(floor: float) -> None:
     aside /= np.linalg.norm(aside, axis=2, keepdims=True)
     cosine = floor + 1e-5
     rows = (cosine * queries[:, None] + (1 - cosine**2) ** 0.5 * aside).reshape(-1, 128)
-    found = Sketches().close((1, 1), block(rows), Asked(queries), floor)
-    assert found is not None
-    assert len({(pair.query, pair.row) for pair in found if pair.row // around == pair.query}) > 0.999 * len(rows)
+    found = pairs(Sketches().close(Held(rows), queries, floor))
+    assert len({(query, row) for query, row in found if row // around == query}) > 0.999 * len(rows)
 
 
 @pytest.mark.parametrize(("common", "floor"), [(0.0, 0.99), (0.0, 0.92), (0.0, 0.8), (1.0, 0.95), (1.2, 0.97)])
@@ -78,16 +143,13 @@ def test_what_vectors_have_in_common_hides_none_of_them(common: float, floor: fl
     queries = rows[:40] + 0.25 * rng.standard_normal((40, 128), dtype=np.float32)
     rows /= np.linalg.norm(rows, axis=1, keepdims=True)
     queries /= np.linalg.norm(queries, axis=1, keepdims=True)
-    found = Sketches().close((1, 1), block(rows), Asked(queries), floor)
     expected = {(int(q), int(r)) for q, r in zip(*np.nonzero(queries @ rows.T >= floor), strict=True)}
-    assert found is not None
-    assert {(pair.query, pair.row) for pair in found} == expected
+    assert pairs(Sketches().close(Held(rows), queries, floor)) == expected
 
 
 def test_a_vector_is_close_to_itself() -> None:
     rows = clustered(300, 0.6, 6)
-    found = Sketches().close((1, 1), block(rows), Asked(rows[:20]), 0.99999)
-    assert {(pair.query, pair.row) for pair in found or ()} >= {(n, n) for n in range(20)}
+    assert pairs(Sketches().close(Held(rows), rows[:20], 0.99999)) >= {(n, n) for n in range(20)}
 
 
 def test_sketches_pay_from_the_eighth_text_on() -> None:

@@ -14,8 +14,8 @@ from mnemon.adapters.store import rules
 from mnemon.adapters.store.sqlite import sql
 from mnemon.adapters.store.sqlite.numbers import Numbers
 from mnemon.adapters.store.sqlite.packs import Place
-from mnemon.adapters.store.sqlite.query import all_rows, one_value
-from mnemon.adapters.store.sqlite.rows import entry_columns, json_list, snapshot, tokens, vector_checksum
+from mnemon.adapters.store.sqlite.query import one_value, rows_of_each
+from mnemon.adapters.store.sqlite.rows import entry_columns, snapshot, tokens, vector_checksum
 from mnemon.model.entry import Entry
 from mnemon.model.errors import Conflict
 from mnemon.model.moments import micros
@@ -83,14 +83,13 @@ def _first_version(entry: Entry) -> Entry:
 def _last_row(db: apsw.Connection, entries: Sequence[Entry]) -> int:
     """After which entries of these ids may come; refused if one of them was used before."""
     ids = [entry.id for entry in entries]
-    ((used, last),) = all_rows(db, sql.BEFORE_ADDING, (json_list(ids),))
-    if used is None and len(set(ids)) < len(ids):
-        used = next(id for place, id in enumerate(ids) if id in ids[:place])
-    elif used is not None and one_value(db, sql.RETIRED, (used,)):
-        raise Conflict(f"id {used} was used before", fix="make a new id")
-    if used is not None:
+    for used, retired in rows_of_each(db, sql.USED, [(id,) for id in ids]):
+        if retired:
+            raise Conflict(f"id {used} was used before", fix="make a new id")
         rules.check_version("entry", used, 1, 0)
-    return int(last)
+    if len(set(ids)) < len(ids):
+        rules.check_version("entry", next(id for place, id in enumerate(ids) if id in ids[:place]), 1, 0)
+    return int(one_value(db, sql.LAST_ROW_EVER))
 
 
 def _with_columns(numbers: Numbers, saves: Sequence[SaveEntry], entries: Sequence[Entry], row: int) -> list[_New]:

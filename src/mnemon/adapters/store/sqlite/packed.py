@@ -119,6 +119,17 @@ def across(query: Floats, columns: Floats) -> Floats:
     return out
 
 
+def appended(view: NDArray[Any], more: NDArray[Any]) -> NDArray[Any]:
+    """`view` and `more` side by side by the last axis, in place where the array behind the view has room for them."""
+    size, total = view.shape[-1], view.shape[-1] + more.shape[-1]
+    whole = view.base
+    if whole is None or whole.shape[-1] < total:
+        whole = np.empty((*view.shape[:-1], total + total // 4 + 16), dtype=view.dtype)
+        whole[..., :size] = view
+    whole[..., size:total] = more
+    return whole[..., :total]
+
+
 class _Bench(threading.local):
     """Where a thread puts what it needs only for a moment. Memory that is asked for and given back each time comes
     empty from the system each time, page by page, which takes longer than what is done with it. There is one for all
@@ -282,7 +293,11 @@ class Packed:
 def normal(blobs: list[bytes], dimensions: int) -> Floats:
     """Vectors as they are stored, a row for each, brought to length one."""
     matrix = np.frombuffer(b"".join(blobs), dtype="<f4").reshape(len(blobs), dimensions)
-    norms = np.linalg.norm(matrix, axis=1, keepdims=True)
+    return at_length_one(matrix)
+
+
+def at_length_one(matrix: Floats) -> Floats:
+    norms = np.sqrt(np.vecdot(matrix, matrix))[:, None]
     norms[norms == 0] = 1.0
     unit: Floats = (matrix / norms).astype(np.float32, copy=False)
     return unit

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import apsw
@@ -12,6 +12,11 @@ Row = tuple[Any, ...]
 
 def all_rows(db: apsw.Connection, statement: str, bindings: Any = ()) -> list[Row]:
     return db.execute(statement, bindings).fetchall()
+
+
+def rows_of_each(db: apsw.Connection, statement: str, bindings: Iterable[Any]) -> list[Row]:
+    """All rows for one set of values after the other, where equality finds each: a list to look into costs more."""
+    return db.executemany(statement, bindings).fetchall()
 
 
 def one_row(db: apsw.Connection, statement: str, bindings: Any = ()) -> Row | None:

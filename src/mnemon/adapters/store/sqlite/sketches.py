@@ -2,17 +2,22 @@
 
 Every vector has a sketch: its image under a fixed random projection, a sixteenth as long. Between two images lies the
 square of the vectors' distance, but for a factor of which the spread is known (chi-squared, whatever the vectors are).
-Only where images are close, with that allowed for, are the vectors themselves compared. So what is found is exact; of
-pairs right at the floor one in five thousand is missed, and hardly any of those that are clearly above it. Where too
-many images are close, because vectors are much alike or the floor is low, sketches of twice the length are looked at.
+Only where images are close, with that allowed for, are the vectors themselves read and compared. So what is found is
+exact; of pairs right at the floor one in five thousand is missed, and hardly any of those that are clearly above it.
+Where too many images are close, because vectors are much alike or the floor is low, sketches of twice the length are
+looked at.
+
+Sketches are kept in step by themselves: who puts one text after the other has only the sketch of the last one added,
+and whatever else is kept of vectors in memory waits for the next question.
 """
 
 from __future__ import annotations
 
 import threading
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
-from mnemon.adapters.store.sqlite.packed import ALONE, USUAL, along
+from mnemon.adapters.store.sqlite.packed import ALONE, USUAL, across, appended
 from mnemon.model.arrays import np
 
 if TYPE_CHECKING:
@@ -20,6 +25,7 @@ if TYPE_CHECKING:
 
 _Floats: TypeAlias = "NDArray[np.float32]"
 _Ints: TypeAlias = "NDArray[np.int64]"
+_Place: TypeAlias = "tuple[int, int]"  # partition and model
 
 
 class _Look(NamedTuple):
@@ -32,54 +38,70 @@ class _Look(NamedTuple):
 
 
 _LOOKS = (_Look(24, 2.43, 0.55), _Look(48, 1.91, 1.0))
-NEARLY = 1e-5  # by how much a distance may be wrong because numbers are
+_ROUNDED = 0.005  # by how much a cosine may be wrong of vectors that were in bytes when they were sketched
 _CROWD = 64  # rows for one query, by when comparing one after the other is as cheap
 _PIECE = 8_192  # rows that are sketched at a time
 _STEPS = 16  # small products of which the outcome is looked at together
 _MANY = 8  # queries, at once or one after the other, for which sketches of a whole room are worth making
 
 
-class Rows(Protocol):
-    """Vectors of length one, packed or as they are."""
+class Loaded(NamedTuple):
+    """Vectors of length one, a row for each, with their seqs and the entries they are of."""
+
+    seqs: _Ints
+    entries: _Ints
+    matrix: _Floats
+
+
+class Room(Protocol):
+    """The vectors of one place in one state of the database."""
 
     @property
-    def seqs(self) -> _Ints: ...
-    def floats(self, rows: _Ints | slice) -> _Floats: ...
+    def place(self) -> _Place: ...
+    @property
+    def removals(self) -> int:
+        """How often vectors went: while it is the same, more can only have come behind the last."""
+        ...
+
+    def since(self, last: int) -> Loaded | None:
+        """What came behind a vector; None if that one is not there in this state."""
+        ...
+
+    def present(self) -> _Ints:
+        """The seqs of all that are there."""
+        ...
+
+    def whole(self, without: _Ints) -> Iterator[Loaded]:
+        """All that are there but for some, in pieces."""
+        ...
+
+    def of(self, seqs: _Ints) -> Loaded:
+        """Those of these seqs that are there, in any order."""
+        ...
 
 
 class Close(NamedTuple):
-    """One close pair: the number of the query, the row among those asked, the cosine."""
+    """One close pair: the number of the query, the entry, the cosine."""
 
     query: int
-    row: int
+    entry: int
     cosine: float
 
 
-class Asked:
-    """Queries of length one. Their sketches are made once, for however many blocks of rows they are put to."""
-
-    def __init__(self, queries: _Floats) -> None:
-        self.queries = queries
-        self._sketches: dict[int, _Floats] = {}
-
-    def within(self, width: int, far: float) -> _Floats:
-        """For each query a row whose product with a sketch is at least 0 if the square of their distance seems to be
-        `far` at most."""
-        if width not in self._sketches:
-            self._sketches[width] = _sketched(self.queries, width)
-        asking = self._sketches[width].copy()
-        asking[:, -1] = asking[:, -2] + far / 2
-        asking[:, -2] = 1.0
-        return asking
-
-
 class _Sketch(NamedTuple):
-    """The sketches of a block's rows, in their order; `seqs` says of which, and `given` is where these were read: they
-    are copied, since a block that grows may be written over where it ends."""
+    """The sketches of a room as of one state, a column for each, with the seqs they are of, and the last of these."""
 
+    removals: int
+    last: int
     seqs: _Ints
-    rows: _Floats
-    given: _Ints
+    columns: _Floats
+
+    def plus(self, more: Loaded) -> _Sketch:
+        if not len(more.seqs):
+            return self
+        sketches = _sketched(more.matrix, len(self.columns))
+        last = max(self.last, int(more.seqs.max()))
+        return _Sketch(self.removals, last, appended(self.seqs, more.seqs), appended(self.columns, sketches.T))
 
 
 class Sketches:
@@ -88,10 +110,10 @@ class Sketches:
     def __init__(self, most: int = 16) -> None:
         self._most = most
         self._lock = threading.Lock()
-        self._kept: dict[tuple[int, ...], _Sketch] = {}
-        self._asked: dict[tuple[int, ...], int] = {}
+        self._kept: dict[tuple[_Place, int], _Sketch] = {}
+        self._asked: dict[_Place, int] = {}
 
-    def worth(self, place: tuple[int, ...], size: int, queries: int) -> bool:
+    def worth(self, place: _Place, size: int, queries: int) -> bool:
         """Whether to look at the sketches of a room of this size: those who write one text at a time may well go on.
         One query alone is sooner answered by lists, where a room has them, than by all sketches."""
         if queries >= _MANY:
@@ -101,68 +123,82 @@ class Sketches:
         asked = self._asked[place] = self._asked.get(place, 0) + queries
         return asked >= _MANY
 
-    def close(self, place: tuple[int, ...], given: Rows, asked: Asked, floor: float) -> list[Close] | None:
-        """The pairs that reach the floor.
+    def close(self, room: Room, queries: _Floats, floor: float) -> list[Close] | None:
+        """The pairs that reach the floor, of queries of length one and the vectors of a room.
 
         None where sketches tell too little: the floor is low, or all vectors are much alike.
         """
-        likely = None
         for look in _LOOKS:
-            far = look.allowed * 2 * (1 - min(floor, 1.0)) + NEARLY
-            if likely is None and far <= look.farthest:
-                rows = self._of((*place, look.width), given, look.width).rows
-                likely = _reaching(asked.within(look.width, far), rows, _CROWD * len(asked.queries))
-        if likely is None:
-            return None
-        numbers, reached = likely
-        if not len(reached):
-            return []
-        return confirmed(asked.queries, given, numbers, reached, floor)
+            far = look.allowed * 2 * (1 - min(floor, 1.0) + _ROUNDED)
+            if far <= look.farthest:
+                kept = self._of(room, look.width)
+                likely = _reaching(_within(queries, look.width, far), kept.columns, _CROWD * len(queries))
+                if likely is not None:
+                    numbers, reached = likely
+                    return _confirmed(room, queries, numbers, kept.seqs[reached], floor) if len(reached) else []
+        return None
 
-    def _of(self, place: tuple[int, ...], given: Rows, width: int) -> _Sketch:
+    def _of(self, room: Room, width: int) -> _Sketch:
         with self._lock:
-            known = self._kept.pop(place, None)
-            size, total = 0 if known is None else len(known.seqs), len(given.seqs)
-            if known is not None and known.given is given.seqs:
-                self._kept[place] = known
-                return known
-            if known is None or size > total or not np.array_equal(known.seqs, given.seqs[:size]):
-                known, size = _Sketch(given.seqs[:0], np.empty((0, width), dtype=np.float32), given.seqs), 0
-            rows = known.rows
-            for at in range(size, total, _PIECE):
-                rows = _appended(rows, _sketched(given.floats(slice(at, min(total, at + _PIECE))), width))
-            known = _Sketch(given.seqs.copy(), rows, given.seqs) if size < total else known
+            place = (room.place, width)
+            kept = self._kept.pop(place, None)
+            more = room.since(kept.last) if kept is not None and kept.removals == room.removals else None
+            kept = _anew(room, kept, width) if kept is None or more is None else kept.plus(more)
             while len(self._kept) >= self._most:
                 self._kept.pop(next(iter(self._kept)))
-            self._kept[place] = known
-            return known
+            self._kept[place] = kept
+            return kept
 
     def clear(self) -> None:
         with self._lock:
             self._kept.clear()
 
 
-def confirmed(queries: _Floats, given: Rows, numbers: _Ints, reached: _Ints, floor: float) -> list[Close]:
-    """Of pairs that seem close, given as numbers of queries and of rows, those whose vectors reach the floor."""
-    cosines = np.clip(np.einsum("ij,ij->i", queries[numbers], given.floats(reached)), -1.0, 1.0)
+def _anew(room: Room, had: _Sketch | None, width: int) -> _Sketch:
+    """All of a room, with those sketches that were there before."""
+    none = np.empty(0, dtype=np.int64)
+    sketch = _Sketch(room.removals, 0, none, np.empty((width, 0), dtype=np.float32))
+    if had is not None:
+        left = np.isin(had.seqs, room.present())
+        seqs = had.seqs[left]
+        sketch = _Sketch(room.removals, int(seqs.max(initial=0)), seqs, had.columns[:, left])
+    for piece in room.whole(sketch.seqs):
+        sketch = sketch.plus(piece)
+    return sketch
+
+
+def _confirmed(room: Room, queries: _Floats, numbers: _Ints, seqs: _Ints, floor: float) -> list[Close]:
+    """Of pairs that seem close, given as numbers of queries and as seqs, those whose vectors reach the floor."""
+    if len(queries) == 1:
+        rows = room.of(seqs)
+        entries, cosines = rows.entries, np.minimum(rows.matrix @ queries[0], 1.0)
+        numbers = numbers[: len(entries)]
+    else:
+        rows = room.of(np.unique(seqs))
+        if not len(rows.seqs):
+            return []
+        order = np.argsort(rows.seqs)
+        places = order[np.minimum(np.searchsorted(rows.seqs, seqs, sorter=order), len(order) - 1)]
+        there = rows.seqs[places] == seqs
+        places, numbers = places[there], numbers[there]
+        entries = rows.entries[places]
+        cosines = np.minimum(np.einsum("ij,ij->i", queries[numbers], rows.matrix[places]), 1.0)
     kept = cosines >= floor
-    found = zip(numbers[kept].tolist(), reached[kept].tolist(), cosines[kept].tolist(), strict=True)
+    found = zip(numbers[kept].tolist(), entries[kept].tolist(), cosines[kept].tolist(), strict=True)
     return [Close(*pair) for pair in found]
 
 
-def _appended(view: _Floats, rows: _Floats) -> _Floats:
-    """Both as one array that has room for more behind it."""
-    total = len(view) + len(rows)
-    whole = view.base
-    if whole is None or len(whole) < total:
-        whole = np.empty((total + total // 4 + 256, view.shape[1]), dtype=np.float32)
-        whole[: len(view)] = view
-    whole[len(view) : total] = rows
-    return whole[:total]
+def _within(queries: _Floats, width: int, far: float) -> _Floats:
+    """For each query a row whose product with a sketch is at least 0 if the square of their distance seems to be `far`
+    at most."""
+    asking = _sketched(queries, width)
+    asking[:, -1] = asking[:, -2] + far / 2
+    asking[:, -2] = 1.0
+    return asking
 
 
 def _sketched(matrix: _Floats, width: int) -> _Floats:
-    """Images, each with half of its square, less than nothing, and a one. Times what `Asked` makes of a query, that
+    """Images, each with half of its square, less than nothing, and a one. Times what `_within` makes of a query, that
     is half of what the square of their distance is short of the farthest: nothing or more if they are close."""
     images = _product(matrix, _projection(matrix.shape[1], width - 2))
     sketches = np.empty((len(images), width), dtype=np.float32)
@@ -182,37 +218,45 @@ def _projection(dimensions: int, count: int) -> _Floats:
     return _PROJECTIONS[dimensions, count]
 
 
-def _product(a: _Floats, b: _Floats, out: _Floats | None = None) -> _Floats:
+def _product(a: _Floats, b: _Floats) -> _Floats:
     """A product as many so small that none of them wakes another core: the waiting costs more than the work."""
-    product = np.empty((len(a), b.shape[1]), dtype=np.float32) if out is None else out
-    step = _step(b)
+    step = max(1, ALONE // max(1, b.size))
+    if len(a) <= step:
+        alone: _Floats = a @ b
+        return alone
+    product = np.empty((len(a), b.shape[1]), dtype=np.float32)
     whole = len(a) - len(a) % step
     np.matmul(a[:whole].reshape(-1, step, len(b)), b, out=product[:whole].reshape(-1, step, b.shape[1]))
     np.matmul(a[whole:], b, out=product[whole:])
     return product
 
 
-def _step(b: _Floats) -> int:
-    """Rows that are multiplied at a time."""
-    return max(1, ALONE // max(1, b.size))
-
-
-def _reaching(asking: _Floats, rows: _Floats, most: int) -> tuple[NDArray[Any], NDArray[Any]] | None:
-    """Numbers of queries and of rows that are close, looked at in pieces that stay in the cache; None if too many."""
+def _reaching(asking: _Floats, columns: _Floats, most: int) -> tuple[_Ints, _Ints] | None:
+    """Numbers of queries and of columns that are close, looked at in pieces that stay in the cache; None if too
+    many."""
     if len(asking) == 1:
-        alone = np.flatnonzero(along(rows, asking[0]) >= 0)
+        alone = (across(asking[0], columns) >= 0).nonzero()[0]
         return (np.zeros_like(alone), alone) if len(alone) <= most else None
-    across = np.ascontiguousarray(asking.T)
-    many, count = _STEPS * _step(across), len(asking)
-    out = np.empty((many, count), dtype=np.float32)
-    found, total = [np.empty(0, dtype=np.int64)], 0
-    for at in range(0, len(rows), many):
-        piece = rows[at : at + many]
-        reached = np.flatnonzero(_product(piece, across, out[: len(piece)]) >= 0)
-        if len(reached):
-            found.append(reached + at * count)
-            total += len(reached)
-            if total > most:
+    step = max(1, ALONE // asking.size)
+    numbers, reached = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
+    for at, width in _pieces(columns.shape[1], step):
+        piece = columns[:, at : at + width].reshape(len(columns), -1, min(step, width)).transpose(1, 0, 2)
+        product = np.matmul(asking, piece)
+        found = np.flatnonzero(product >= 0)
+        if len(found):
+            block, query, column = np.unravel_index(found, product.shape)
+            numbers.append(query)
+            reached.append(at + block * piece.shape[2] + column)
+            most -= len(found)
+            if most < 0:
                 return None
-    row, query = np.divmod(np.concatenate(found), count)
-    return query, row
+    return np.concatenate(numbers), np.concatenate(reached)
+
+
+def _pieces(total: int, step: int) -> Iterator[tuple[int, int]]:
+    """Where each begins and how wide it is: a few steps at a time, and what is less than a step by itself."""
+    whole = total - total % step
+    for at in range(0, whole, _STEPS * step):
+        yield at, min(_STEPS * step, whole - at)
+    if whole < total:
+        yield whole, total - whole

@@ -11,7 +11,6 @@ SET_MAIN = (
     "PRAGMA trusted_schema = OFF",
     "PRAGMA cell_size_check = ON",
     "PRAGMA journal_size_limit = 16777216",
-    "PRAGMA wal_autocheckpoint = 4000",
     "PRAGMA cache_size = -16384",
     "PRAGMA temp_store = MEMORY",
 )
@@ -33,6 +32,7 @@ BEGIN_READ = "BEGIN"
 COMMIT = "COMMIT"
 ROLLBACK = "ROLLBACK"
 CHECKPOINT = "PRAGMA wal_checkpoint(TRUNCATE)"
+WRITE_BACK = "PRAGMA wal_checkpoint(PASSIVE)"
 APPLIED = "SELECT number, checksum FROM migrations ORDER BY number"
 MIGRATED = "INSERT INTO migrations (number, name, checksum, applied_at) VALUES (?, ?, ?, ?)"
 NEW_META = "INSERT INTO meta (one, role, secret, tokenizer, created_at) VALUES (1, ?, ?, ?, ?)"
@@ -127,17 +127,14 @@ SELECT id FROM entries
 WHERE scope_id = ? AND owner = ? AND content_key = ? AND state IN ('active', 'held') AND id <> ?
 """
 RETIRED = "SELECT 1 FROM retired WHERE id = ?"
-# One of the ids that was used before, if any; and the last row as AUTOINCREMENT would have it: above every number that
-# is there or ever was.
-BEFORE_ADDING = """
-SELECT (
-    SELECT value FROM json_each(?) AS given
-    WHERE EXISTS (SELECT 1 FROM entries WHERE id = given.value) OR EXISTS (SELECT 1 FROM retired WHERE id = given.value)
-    LIMIT 1
-), max(
+# The last row as AUTOINCREMENT would have it: above every number that is there or ever was.
+LAST_ROW_EVER = """
+SELECT max(
     coalesce((SELECT max(rowid) FROM entries), 0), coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'entries'), 0)
 )
 """
+# An id that was used before: by an entry that is there, or by one that is not any more.
+USED = "SELECT id, 0 FROM entries WHERE id = ?1 UNION ALL SELECT id, 1 FROM retired WHERE id = ?1"
 LAST_ROW = "SELECT coalesce(max(rowid), 0) FROM entries"
 RETIRE = "INSERT INTO retired (id) VALUES (?)"
 ENTRY_COLUMNS = """
@@ -239,19 +236,12 @@ MATCHES_FILTERED = (
 
 # What a new text may repeat or contradict
 
-SAME_TEXTS = """
-SELECT e.content_key, e.rowid FROM scopes AS s CROSS JOIN json_each(:keys) AS given
-CROSS JOIN entries AS e ON e.scope_id = s.id AND e.owner = :owner AND e.content_key = given.value
-WHERE s.tier = :tier AND s.anchor = :anchor AND e.state IN ('active', 'held')
+SAME_TEXT = """
+SELECT e.content_key, e.rowid FROM scopes AS s CROSS JOIN entries AS e ON e.scope_id = s.id
+WHERE s.tier = ? AND s.anchor = ? AND e.owner = ? AND e.content_key = ? AND e.state IN ('active', 'held')
 """
-_ALIKE = """
-SELECT given.value, e.rowid FROM json_each(:given) AS given CROSS JOIN entries AS e ON e.rowid IN (
-    SELECT rowid FROM entries WHERE partition_id = :room AND {column} = given.value ORDER BY rowid DESC LIMIT :limit
-)
-ORDER BY e.rowid DESC
-"""
-OF_SUBJECTS = _ALIKE.format(column="subject")
-IN_ROLES = _ALIKE.format(column="role")
+OF_SUBJECT = "SELECT subject, rowid FROM entries WHERE partition_id = ? AND subject = ? ORDER BY rowid DESC LIMIT ?"
+IN_ROLE = "SELECT role, rowid FROM entries WHERE partition_id = ? AND role = ? ORDER BY rowid DESC LIMIT ?"
 NUMBERED_ENTRIES = _ENTRY.replace("e.rest\n", "e.rest, e.rowid\n") + "WHERE e.rowid IN (SELECT value FROM json_each(?))"
 
 # Neighbours, to be put in the order of writing by whoever asks: SQLite would sort whole rows. CROSS and NOT INDEXED

@@ -23,6 +23,7 @@ from mnemon.adapters.store.sqlite.packed import (
     Packed,
     Sizes,
     across,
+    appended,
     imaged,
     in_bytes,
     in_numbers,
@@ -72,24 +73,11 @@ class Block:
     def plus(self, seqs: Ints, entries: Ints, matrix: Floats) -> Block:
         """With more rows. Only for the block that is current: the spare room behind its rows is written to."""
         in_order = not len(seqs) or not len(self.seqs) or seqs[0] > self.seqs[-1]
-        appended = Block(
-            _appended(self.seqs, seqs), _appended(self.entries, entries), _appended(self.columns, matrix.T)
-        )
-        return appended if in_order else appended.only(np.argsort(appended.seqs))
+        grown = Block(appended(self.seqs, seqs), appended(self.entries, entries), appended(self.columns, matrix.T))
+        return grown if in_order else grown.only(np.argsort(grown.seqs))
 
     def only(self, kept: NDArray[Any]) -> Block:
         return Block(self.seqs[kept], self.entries[kept], self.columns[:, kept].copy())
-
-
-def _appended(view: NDArray[Any], more: NDArray[Any]) -> NDArray[Any]:
-    """`view` and `more` side by side, in place where the array behind the view has room for them."""
-    size, total = view.shape[-1], view.shape[-1] + more.shape[-1]
-    whole = view.base
-    if whole is None or whole.shape[-1] < total:
-        whole = np.empty((*view.shape[:-1], total + total // 4 + 16), dtype=view.dtype)
-        whole[..., :size] = view
-    whole[..., size:total] = more
-    return whole[..., :total]
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +107,21 @@ class Shelf:
         if len(self.rows.seqs):
             places, found = standing(self.rows.entries, entries)
             yield from zip(places.tolist(), self.rows.floats(found), strict=True)
+
+    @property
+    def seqs(self) -> Ints:
+        """Of all rows that are there."""
+        packed = self.packed
+        return self.rows.seqs if packed is None else np.concatenate([packed.seqs[packed.alive], self.rows.seqs])
+
+    def pieces(self, without: Ints) -> Iterator[tuple[Ints, Ints, Floats]]:
+        """All rows that are there but for some, in pieces."""
+        for rows in (self.packed, self.rows):
+            if rows is not None:
+                wanted = ~np.isin(rows.seqs, without)
+                chosen = np.flatnonzero(wanted & rows.alive if isinstance(rows, Packed) else wanted)
+                for some in (chosen[at : at + _PIECE] for at in range(0, len(chosen), _PIECE)):
+                    yield rows.seqs[some], rows.entries[some], rows.floats(some)
 
     @property
     def loose(self) -> int:
@@ -306,18 +309,35 @@ class VectorCache:
     def _compared(self, db: apsw.Connection, where: Where, found: Found, query: Floats) -> Found:
         """The same rows by their vectors as they are. Some of these are asked for next, to be compared with each
         other, so they are remembered."""
-        rows = all_rows(db, self._sql.by_seq, (json_list(found.seqs.tolist()),))
-        seqs, entries, matrix = _load(rows, where.dimensions)
+        seqs, entries, matrix = self._read(db, found.seqs, where.dimensions)
         told = self.as_they_are(db, where.model)
         if len(told) > _REMEMBERED:
             told.clear()
         told.update(zip(entries.tolist(), matrix, strict=True))
         return Found(np.clip(matrix @ query, -1.0, 1.0), entries, seqs)
 
-    def rows(self, db: apsw.Connection, seqs: Ints, dimensions: int) -> Block:
-        """Vectors by seq, as they are in the database."""
-        found = all_rows(db, self._sql.by_seq, (json_list(seqs.tolist()),))
-        return _none(dimensions).plus(*_load(found, dimensions))
+    def of(self, db: apsw.Connection, where: Where, seqs: Ints) -> tuple[Ints, Ints, Floats]:
+        """Vectors by seq: from memory where they are there as they are, whatever state that is of, for a seq always
+        means the same; else as they are in the database."""
+        shelf = self._shelves.get(where.place)
+        if shelf is None or shelf.packed is None or not shelf.packed.exact:
+            return self._read(db, seqs, where.dimensions)
+        places, found = standing(shelf.packed.seqs, seqs)
+        held = shelf.packed.seqs[found], shelf.packed.entries[found], shelf.packed.floats(found)
+        if len(found) == len(seqs):
+            return held
+        seqs, entries, matrix = self._read(db, np.delete(seqs, places), where.dimensions)
+        return np.concatenate([held[0], seqs]), np.concatenate([held[1], entries]), np.concatenate([held[2], matrix])
+
+    def _read(self, db: apsw.Connection, seqs: Ints, dimensions: int) -> tuple[Ints, Ints, Floats]:
+        return _load(all_rows(db, self._sql.by_seq, (json_list(seqs.tolist()),)), dimensions)
+
+    def since(self, db: apsw.Connection, where: Where, last: int) -> tuple[Ints, Ints, Floats] | None:
+        """What came behind a vector; None if that one is not there, for then this state is an earlier one."""
+        found = all_rows(db, self._sql.since, (*where.place, last - 1, -1))
+        if last and (not found or found[0][0] != last):
+            return None
+        return _load(found[1:] if last else found, where.dimensions)
 
     def shelf(self, db: apsw.Connection, where: Where) -> Shelf:
         """The shelf as of the read transaction that `db` is in."""
@@ -384,13 +404,9 @@ class VectorCache:
     def _caught_up(self, db: apsw.Connection, shelf: Shelf, where: Where) -> Shelf:
         """As the state that `db` sees has it. Mostly some have come behind the last, or none; where that one is not
         there, this state is an earlier one."""
-        if shelf.removals == where.removals:
-            found = all_rows(db, self._sql.since, (*where.place, shelf.last - 1, -1))
-            if not shelf.last or (found and found[0][0] == shelf.last):
-                come = found[1:] if shelf.last else found
-                if not come:
-                    return shelf
-                return replace(shelf, last=come[-1][0], rows=shelf.rows.plus(*_load(come, where.dimensions)))
+        if shelf.removals == where.removals and (come := self.since(db, where, shelf.last)) is not None:
+            seqs = come[0]
+            return replace(shelf, last=int(seqs[-1]), rows=shelf.rows.plus(*come)) if len(seqs) else shelf
         present = np.fromiter((seq for (seq,) in all_rows(db, self._sql.seqs, where.place)), dtype=np.int64)
         kept = None if shelf.packed is None else shelf.packed.without(present)
         had = shelf.rows.seqs if kept is None else np.concatenate([shelf.rows.seqs, kept.seqs])
