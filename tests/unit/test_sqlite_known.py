@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from mnemon.adapters.store.sqlite import SqliteStore
-from mnemon.adapters.store.sqlite.known import known
-from mnemon.model.entry import Scope
+from mnemon.adapters.store.sqlite.known import known, standing
+from mnemon.model.entry import Document, Scope
+from mnemon.model.errors import NotFound
 from mnemon.model.values import State, Visibility
-from mnemon.ports.store import DropEntry, Selection
-from tests.helpers.stores import MODEL, OPEN, WORK, change, commit, entry, move, put, stored, vector_of
+from mnemon.ports.store import DropEntry, SaveDocument, SaveNamed, Selection
+from tests.helpers.stores import MODEL, NOW, OPEN, WORK, change, commit, entry, move, named, put, stored, vector_of
 
 
 @pytest.fixture
@@ -76,3 +77,47 @@ def test_a_write_that_is_undone_leaves_nothing_behind(store: SqliteStore) -> Non
         assert known(db).of("sort") == {}
     with store._connections.reading() as db:
         assert known(db).of("sort") == {}
+
+
+def document(body: str) -> Document:
+    return Document("d", "a title", body, "here", "live", 1.0, "canonical", 0, NOW)
+
+
+def test_what_stands_is_known_until_somebody_changes_it(tmp_path: Path, store: SqliteStore) -> None:
+    """M8: pages and documents are asked for by every put; a change is seen by the next, whoever made it."""
+    other = SqliteStore(tmp_path / "store", role="workspace", create=False)
+
+    def bodies() -> tuple[list[str], list[str]]:
+        return [page.body for page in store.named()], [document.body for document in store.documents().values()]
+
+    assert bodies() == ([], [])
+    commit(store, SaveNamed(named(body="one"), 0))
+    assert bodies() == bodies() == (["one"], [])
+    commit(other, SaveNamed(named(body="two"), 1))
+    assert bodies() == (["two"], [])
+    commit(other, SaveDocument(document("three"), 0))
+    assert bodies() == (["two"], ["three"])
+    commit(store, SaveDocument(document("four"), 1))
+    commit(store, put(entry("a lantern")))
+    assert bodies() == (["two"], ["four"])
+    store.named().clear()  # what is told is the caller's own
+    store.documents().clear()
+    assert bodies() == (["two"], ["four"])
+    other.close()
+
+
+def test_what_stands_is_not_known_from_a_write_that_is_undone(store: SqliteStore) -> None:
+    commit(store, SaveNamed(named(body="one"), 0))
+    assert [page.body for page in store.named()] == ["one"]
+    with pytest.raises(NotFound):
+        commit(store, SaveNamed(named(body="two"), 1), SaveNamed(named("SOUL"), 7))
+    assert [page.body for page in store.named()] == ["one"]
+
+
+def test_what_is_much_is_not_kept(store: SqliteStore) -> None:
+    """A million characters stay in memory, and no more; they are found all the same."""
+    commit(store, SaveDocument(document("words " * 200_000), 0), SaveNamed(named(body="one"), 0))
+    assert [len(document.body) for document in store.documents().values()] == [1_200_000]
+    assert [page.body for page in store.named()] == ["one"]
+    with store._connections.reading() as db:
+        assert set(standing(db)) == {"state", "named"}

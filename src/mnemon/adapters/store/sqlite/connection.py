@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import apsw
 
 from mnemon.adapters.store.sqlite import scrub_sql, sql
+from mnemon.adapters.store.sqlite.ahead import Ahead
 from mnemon.adapters.store.sqlite.errors import busy, full, translated
 from mnemon.adapters.store.sqlite.files import Reserve
 from mnemon.adapters.store.sqlite.known import Handle
@@ -43,6 +44,8 @@ class _Pair:
         self.within = nullcontext(self.memory)  # what a view inside another is
         self.file = identity(opening.memory)
         _settle(self.memory, sql.SET_MAIN)
+        log = opening.memory.with_name(f"{opening.memory.name}-wal")
+        self.ahead = Ahead(self.memory, log if opening.vfs is None else None)
         self.access = opening.connect(opening.access)
         _settle(self.access, sql.SET_ACCESS)
 
@@ -150,8 +153,10 @@ class Connections:
         with translated(path):
             self._begin(db, patience)
             try:
+                pair.ahead.grow()
                 yield db
                 db.execute(sql.COMMIT)
+                pair.ahead.shorten(db)
             except BaseException as error:
                 self._end(db)
                 if isinstance(error, apsw.FullError):

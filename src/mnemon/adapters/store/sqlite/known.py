@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import apsw
 
 from mnemon.adapters.store.sqlite import following, sql
-from mnemon.adapters.store.sqlite.query import all_rows
+from mnemon.adapters.store.sqlite.query import all_rows, one_value
 
 Answers: TypeAlias = "dict[Any, Any]"
 LIMIT = 20_000  # answers of one sort
@@ -69,11 +69,28 @@ class Handle(apsw.Connection):
     reads: bool  # inside a read transaction: what a write transaction sees may yet be undone
     looked: bool  # and its state has been looked at
     numbers: Answers  # of rooms and models that are committed: their rows are never removed
+    standing: Answers  # named entries and documents, with the number of the state they are of
 
 
 def lasting_numbers(db: apsw.Connection) -> Answers:
     """What stands for rooms and models in rows, as far as it is known for good."""
     return db.numbers if isinstance(db, Handle) else {}
+
+
+def standing(db: apsw.Connection) -> Answers:
+    """What is known of what stands, which every put is compared with: as long as nobody else commits anything, since
+    who writes some of it here forgets this first. Inside a write transaction, nothing: that may be undone."""
+    if not isinstance(db, Handle) or (db.in_transaction and not db.reads):
+        return {}
+    state = one_value(db, sql.DATA_VERSION)  # which does not count what this connection commits
+    if db.standing.get("state") != state:
+        db.standing = {"state": state}
+    return db.standing
+
+
+def forget_standing(db: apsw.Connection) -> None:
+    if isinstance(db, Handle):
+        db.standing = {}
 
 
 def known(db: apsw.Connection) -> Known:

@@ -11,6 +11,7 @@ import apsw
 
 from mnemon.adapters.store import rules
 from mnemon.adapters.store.sqlite import sql
+from mnemon.adapters.store.sqlite.known import forget_standing, standing
 from mnemon.adapters.store.sqlite.query import all_rows, one_row, one_value
 from mnemon.adapters.store.sqlite.rows import json_list
 from mnemon.model.conversation import Channel, Conversation, Note, Status, WorkspaceInfo
@@ -27,11 +28,14 @@ from mnemon.ports.store import (
     SaveWorkspace,
 )
 
+_WORTH_KEEPING = 1 << 20  # characters of all bodies of a kind, up to which they stay in memory
+
 
 def save_named(db: apsw.Connection, operation: SaveNamed) -> None:
     named = replace(operation.entry, version=operation.expect + 1)
     rules.check_version("named entry", named.name, one_value(db, sql.NAMED_VERSION, (named.name,)), operation.expect)
     row = (named.name, named.tier, named.body, micros(named.edited_at), named.editor, named.version)
+    forget_standing(db)
     db.execute(sql.SAVE_NAMED, row)
     db.execute(sql.NEW_NAMED_VERSION, row)
 
@@ -41,6 +45,7 @@ def save_document(db: apsw.Connection, operation: SaveDocument) -> None:
     rules.check_version("document", d.id, one_value(db, sql.DOCUMENT_VERSION, (d.id,)), operation.expect)
     text = (d.id, d.title, d.body, d.origin, d.lifecycle)
     row = (*text, float(d.weight), d.standing, d.version, micros(d.updated_at), d.collection, int(d.removed))
+    forget_standing(db)
     db.execute(sql.SAVE_DOCUMENT, row)
     db.execute(sql.NEW_DOCUMENT_VERSION, row)
 
@@ -116,7 +121,13 @@ def save_workspace(db: apsw.Connection, operation: SaveWorkspace) -> None:
 
 
 def named(db: apsw.Connection, name: str | None) -> list[NamedEntry]:
-    return [_named(row) for row in all_rows(db, sql.NAMED, {"name": name})]
+    told = standing(db) if name is None else {}
+    found: list[NamedEntry] | None = told.get("named")
+    if found is None:
+        found = [_named(row) for row in all_rows(db, sql.NAMED, {"name": name})]
+        if sum([len(one.body) for one in found]) <= _WORTH_KEEPING:
+            told["named"] = found
+    return list(found)
 
 
 def named_versions(db: apsw.Connection, name: str) -> list[NamedEntry]:
@@ -129,8 +140,14 @@ def _named(row: tuple[Any, ...]) -> NamedEntry:
 
 
 def documents(db: apsw.Connection, ids: Iterable[str] | None) -> dict[str, Document]:
-    bindings = {"ids": None if ids is None else json_list(ids)}
-    return {row[0]: _document(row) for row in all_rows(db, sql.DOCUMENTS, bindings)}
+    told = standing(db) if ids is None else {}
+    found: dict[str, Document] | None = told.get("documents")
+    if found is None:
+        bindings = {"ids": None if ids is None else json_list(ids)}
+        found = {row[0]: _document(row) for row in all_rows(db, sql.DOCUMENTS, bindings)}
+        if sum([len(one.body) for one in found.values()]) <= _WORTH_KEEPING:
+            told["documents"] = found
+    return dict(found)
 
 
 def _document(row: tuple[Any, ...]) -> Document:

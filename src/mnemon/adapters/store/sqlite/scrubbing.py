@@ -11,6 +11,7 @@ from mnemon.adapters.store import rules
 from mnemon.adapters.store.sqlite import packs
 from mnemon.adapters.store.sqlite import scrub_sql as sql
 from mnemon.adapters.store.sqlite import sql as statements
+from mnemon.adapters.store.sqlite.known import forget_standing
 from mnemon.adapters.store.sqlite.query import all_rows, one_value
 from mnemon.adapters.store.sqlite.rows import anchor_text, event_of, json_list
 from mnemon.model.events import Event, redaction
@@ -92,6 +93,7 @@ def take(db: apsw.Connection, operation: Scrub) -> Scrub:
     rules.check_manifest(manifest_digest(extent, found.holdings), operation.expect)
     _take_entries(db, found)
     names = json_list(name for name, _ in found.holdings.named)
+    forget_standing(db)
     db.execute(sql.DROP_NAMED_VERSIONS, (names,))
     db.execute(sql.DROP_NAMED, (names,))
     db.execute(sql.DROP_ANSWERS)
