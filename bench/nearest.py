@@ -29,9 +29,8 @@ EVERY = 10**9
 LOOKED_FOR = (10, 60)
 USUAL = packed.USUAL
 FORMS = {
-    f"a first look at {packed._FIRST} numbers (rooms up to {USUAL.broad:,})": Sizes(0, EVERY, EVERY, EVERY),
-    f"a first look at {packed._HALF} numbers (up to {USUAL.lists:,})": Sizes(0, EVERY, 0, EVERY),
-    "lists (beyond)": Sizes(0, EVERY, 0, 0),
+    f"a first look at {packed._FIRST} numbers (rooms up to {USUAL.lists:,})": Sizes(0, EVERY, EVERY),
+    "lists (beyond)": Sizes(0, EVERY, 0),
 }
 
 

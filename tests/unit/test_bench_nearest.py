@@ -27,8 +27,7 @@ def test_each_form_has_its_line() -> None:
     lines = report(texts, texts[:70]).splitlines()
     assert [line.split("|")[1].strip() for line in lines[2:]] == list(FORMS)
     forms = [packed.imaged(packed.ordered(n := np.arange(900), n, texts), sizes) for sizes in FORMS.values()]
-    assert [(len(room.images.columns), room.images.lists is not None) for room in forms if room.images] == [
+    assert [(len(room.images.pairs.columns), room.images.lists is not None) for room in forms if room.images] == [
         (packed._FIRST, False),
-        (packed._HALF, False),
-        (packed._HALF, True),
+        (packed._FIRST, True),
     ]

@@ -91,8 +91,7 @@ def test_memory_is_bounded(tmp_path: Path) -> None:
 
 
 SMALL = Sizes(small=300, large=300, lists=10_000)
-BROAD = Sizes(small=300, large=300, broad=300, lists=10_000)
-LISTS = Sizes(small=300, large=300, broad=300, lists=301)
+LISTS = Sizes(small=300, large=300, lists=301)
 AS_THEY_ARE = Sizes(small=300, large=10_000)  # with images, but not in bytes
 WIDE = EmbeddingModel("wide", 128, "x")
 
@@ -118,7 +117,7 @@ def asked(store: SqliteStore, query: Vector, limit: int = 10, *, exact: bool = F
     return [(n.id, Cosine(n.cosine)) for n in store.nearest(OPEN, WIDE, query, limit, exact=exact)]
 
 
-@pytest.mark.parametrize("sizes", [SMALL, BROAD, LISTS, AS_THEY_ARE])
+@pytest.mark.parametrize("sizes", [SMALL, LISTS, AS_THEY_ARE])
 def test_a_large_room_finds_nearly_all_that_is_near(tmp_path: Path, sizes: Sizes) -> None:
     """R2: of the ten nearest by every vector, a room of 2,000 finds 99 of 100, and says their exact cosines."""
     store = filled(tmp_path / "store", sizes, likeness(2_000))
@@ -237,9 +236,7 @@ def test_whatever_a_room_went_through_cosines_are_those_of_its_vectors(tmp_path:
     much."""
     dice = random.Random(seed)
     small = dice.choice([70, 150, 300])
-    sizes = Sizes(
-        small, small + dice.choice([0, 200]), dice.choice([100, 400]), dice.choice([200, 800]), dice.choice([20, 100])
-    )
+    sizes = Sizes(small, small + dice.choice([0, 200]), dice.choice([200, 800]), dice.choice([20, 100]))
     stores = [
         SqliteStore(tmp_path / "s", role="workspace", create=new, sizes=sizes, cache_bytes=dice.choice([60_000, 10**9]))
         for new in (True, False)

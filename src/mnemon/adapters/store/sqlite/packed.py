@@ -8,6 +8,7 @@ them, are enough for the cosines of an answer: these are right to four digits in
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Iterator
 from dataclasses import replace
@@ -25,14 +26,15 @@ _Bytes: TypeAlias = "NDArray[np.int8]"
 _Pairs: TypeAlias = "NDArray[np.int16]"
 
 _WIDTH = 128  # numbers of an image
-_FIRST, _HALF = 64, 48  # of these that all rows are compared by at first, and in a broad room
-_AHEAD, _PART = 6, 8  # rows compared by the rest of their images: so many for one wanted, or one of so many
+_FIRST = 80  # of these that all rows are compared by at first
+_AHEAD, _PART = 6, 16  # rows compared by the rest of their images: so many for one wanted, or one of so many
 _PROBED, _PART_OF_LISTS = 0.12, 4  # of all lists that a search looks into; there they are one of so many
 _FEWEST = 40  # and no fewer than these
 _LIKELY, _USUAL = 400, 600  # rows that are compared by their numbers: so many at least, and in a larger room
 _SAMPLE = 8_192  # rows that axes and middles are found by
 _ROUNDS = 6  # of moving middles
 _BETWEEN = 3  # large lists that a row may stand between
+_APART, _LENGTH = 4_096, 46  # by what a second row is lifted above the first, and grains that a row is long at most
 _STRIDE = 16  # of scores, one is looked at to guess where the best begin
 _FEW, _MANY = 4_096, 8  # scores, and times what is wanted, from which on a guess pays
 _GATHERED = 98_304  # numbers of rows that are gathered at a time
@@ -40,13 +42,11 @@ ALONE = 262_144  # multiplications up to which a product stays on one core: wait
 
 
 class Sizes(NamedTuple):
-    """Rows up to which a room needs no images, up to which its numbers are kept as they are, and up to which all rows
-    are compared by half of their images; from which on these are too many to look at all of them; and rows beside
-    packed ones, from which on all are packed anew."""
+    """Rows up to which a room needs no images, and up to which its numbers are kept as they are; from which on there
+    are too many to look at all of them; and rows beside packed ones, from which on all are packed anew."""
 
     small: int = 4_096
     large: int = 110_000
-    broad: int = 40_000
     lists: int = 400_000
     tail: int = 4_096
 
@@ -190,37 +190,82 @@ class Lists:
 
 
 @dataclass(frozen=True, slots=True)
+class Pairs:
+    """Two rows in the space of one: numbers small enough that products of two rows with a query, one of them times
+    `_APART`, can be added up side by side in one number, and told from each other in the end.
+
+    Rows are whole numbers of `grains`, and none of them is longer than `length`. So is the query, and only so long that
+    no product reaches half of `_APART`: that is sure, since no product is larger than both lengths together. How far
+    this is off is nothing beside the numbers that a first look leaves out.
+    """
+
+    columns: Floats  # one for each two rows
+    count: int
+    grain: float
+    length: float
+
+    def asking(self, query: Floats) -> tuple[Floats, float]:
+        """A query in whole numbers, and what one of its products counts."""
+        room = _APART / 2 / self.length - 0.5 * math.sqrt(len(query)) - 1.0  # rounding may make it longer
+        size = math.sqrt(query @ query) / room or 1.0
+        return np.rint(query / np.float32(size)), size * self.grain
+
+    def products(self, asked: Floats, start: int = 0, end: int | None = None) -> Floats:
+        """Of the rows from one place to another."""
+        end = self.count if end is None else end
+        first = start // 2
+        both = across(asked, self.columns[:, first : (end + 1) // 2])
+        out = np.empty(2 * len(both), dtype=np.float32)
+        second = np.rint(both * np.float32(1 / _APART), out=out[1::2])
+        np.subtract(both, second * np.float32(_APART), out=out[::2])
+        return out[start - 2 * first : end - 2 * first]
+
+
+def paired_up(rows: Floats) -> Pairs:
+    """Of columns, one for each row, which are written over."""
+    longest = math.sqrt(float(np.einsum("ij,ij->j", rows, rows).max(initial=0.0))) or 1.0
+    grain = longest / _LENGTH
+    whole = np.rint(np.divide(rows, np.float32(grain), out=rows), out=rows)
+    length = math.sqrt(float(np.einsum("ij,ij->j", whole, whole).max(initial=0.0))) or 1.0
+    columns = whole[:, ::2].copy()
+    columns[:, : rows.shape[1] // 2] += np.float32(_APART) * whole[:, 1::2]
+    return Pairs(columns, rows.shape[1], grain, length)
+
+
+@dataclass(frozen=True, slots=True)
 class Images:
-    """The vectors as seen along the axes in which they differ most: the most telling of these in columns, for all
-    are compared by them; the others in rows, for those that are ahead then, each number a byte that counts so many
-    `steps` of its axis."""
+    """The vectors as seen along the axes in which they differ most: the most telling of these in pairs, for all are
+    compared by them; the others in rows, for those that are ahead then, each number a byte that counts so many `steps`
+    of its axis."""
 
     axes: Floats
-    columns: Floats
+    pairs: Pairs
     rows: _Bytes
     steps: Floats
     lists: Lists | None = None
 
     @property
     def bytes(self) -> int:
-        return self.columns.nbytes + self.rows.nbytes
+        return self.pairs.columns.nbytes + self.rows.nbytes
 
     def likely(self, query: Floats, count: int) -> Ints:
         """The rows whose images are nearest to the query's."""
         image = query @ self.axes
-        half = len(self.columns)
+        half = len(self.pairs.columns)
+        asked, worth = self.pairs.asking(image[:half])
         if self.lists is None:
-            scores, rows = across(image[:half], self.columns), None
+            scores, rows = self.pairs.products(asked), None
         else:
             spans = [span for span in self.lists.spans(query) if span[0] < span[1]]
-            scores = np.concatenate([across(image[:half], self.columns[:, a:b]) for a, b in spans])
+            scores = np.concatenate([self.pairs.products(asked, a, b) for a, b in spans])
             rows = np.concatenate([np.arange(a, b) for a, b in spans])
         if not self.rows.shape[1]:
             first = leading(scores, count)
             return first if rows is None else rows[first]
         first = ahead(scores, max(_AHEAD * count, len(scores) // (_PART if self.lists is None else _PART_OF_LISTS)))
         rows = first if rows is None else rows[first]
-        found: Ints = rows[leading(scores[first] + along(self.rows, image[half:] * self.steps, rows), count)]
+        others = along(self.rows, image[half:] * self.steps, rows)
+        found: Ints = rows[leading(scores[first] * np.float32(worth) + others, count)]
         return found
 
 
@@ -361,7 +406,7 @@ def imaged(rows: Packed, sizes: Sizes) -> Packed:
     # What all have in common tells none from another: axes are those of the differences.
     _, axes = np.linalg.eigh(np.cov(sample, rowvar=False))
     axes = np.ascontiguousarray(axes[:, : -_WIDTH - 1 : -1], dtype=np.float32)
-    half = min(_FIRST if total <= sizes.broad else _HALF, axes.shape[1])
+    half = min(_FIRST, axes.shape[1])
     columns = np.empty((half, total), dtype=np.float32)
     others = np.empty((total, axes.shape[1] - half), dtype=np.int8)
     steps = np.maximum(np.abs(sample @ axes[:, half:]).max(axis=0) / 120, np.float32(1e-9))
@@ -370,12 +415,13 @@ def imaged(rows: Packed, sizes: Sizes) -> Packed:
         columns[:, at : at + _SAMPLE] = image[:, :half].T
         others[at : at + _SAMPLE] = np.clip(np.rint(image[:, half:] / steps), -127, 127)
     if total < sizes.lists:
-        return replace(rows, images=Images(axes, columns, others, steps))
+        return replace(rows, images=Images(axes, paired_up(columns), others, steps))
     cells, middles = _clustered(rows, dice)
     order = np.argsort(cells, kind="stable")
     starts = np.searchsorted(cells[order], np.arange(middles.shape[1] + 1)).astype(np.int64)
     return replace(
-        rows.only(order), images=Images(axes, columns[:, order], others[order], steps, Lists(middles, starts))
+        rows.only(order),
+        images=Images(axes, paired_up(columns[:, order]), others[order], steps, Lists(middles, starts)),
     )
 
 
