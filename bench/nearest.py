@@ -53,7 +53,8 @@ def vectors(folders: list[Path], inner: Embedder, kept: Path | None) -> tuple[Fl
 
 def found(room: Packed, queries: Floats, limit: int) -> float:
     """Of so many nearest, the share that a search finds; what is as near as the last of them counts as one of them."""
-    exact = np.concatenate([np.sort(some @ room.codes.T, axis=1)[:, -limit] for some in np.array_split(queries, 64)])
+    vectors = room.floats(slice(None))
+    exact = np.concatenate([np.sort(some @ vectors.T, axis=1)[:, -limit] for some in np.array_split(queries, 64)])
     shares = [
         np.count_nonzero(room.near(query, limit, None).cosines >= last - 1e-6) / limit
         for query, last in zip(queries, exact, strict=True)
@@ -65,7 +66,7 @@ def report(texts: Floats, queries: Floats) -> str:
     numbers = np.arange(len(texts), dtype=np.int64)
     lines = []
     for name, sizes in FORMS.items():
-        room = packed.imaged(packed.ordered(numbers, numbers, texts), sizes)
+        room = packed.imaged(packed.paired(numbers, numbers, texts), sizes)
         lines.append([name, *(f"{found(room, queries, limit):.3f}" for limit in LOOKED_FOR)])
     return grid(["", *(f"of the {limit} nearest" for limit in LOOKED_FOR)], lines)
 

@@ -15,7 +15,7 @@ def test_what_is_found_is_compared_with_an_exact_product() -> None:
     texts = unit(dice.standard_normal((600, 32), dtype=np.float32))
     queries = unit(dice.standard_normal((70, 32), dtype=np.float32))
     numbers = np.arange(600)
-    whole = packed.ordered(numbers, numbers, texts)
+    whole = packed.paired(numbers, numbers, texts)
     assert found(whole, queries, 10) == 1.0
     blind = replace(whole, alive=numbers % 2 == 0)  # a search that cannot see every other text
     assert 0.4 < found(blind, queries, 10) < 0.6
@@ -26,8 +26,8 @@ def test_each_form_has_its_line() -> None:
     texts = unit(dice.standard_normal((900, 200), dtype=np.float32))
     lines = report(texts, texts[:70]).splitlines()
     assert [line.split("|")[1].strip() for line in lines[2:]] == list(FORMS)
-    forms = [packed.imaged(packed.ordered(n := np.arange(900), n, texts), sizes) for sizes in FORMS.values()]
-    assert [(len(room.images.pairs.columns), room.images.lists is not None) for room in forms if room.images] == [
+    forms = [packed.imaged(packed.paired(n := np.arange(900), n, texts), sizes) for sizes in FORMS.values()]
+    assert [(len(room.images.first.columns), room.images.lists is not None) for room in forms if room.images] == [
         (packed._FIRST, False),
         (packed._FIRST, True),
     ]

@@ -30,12 +30,12 @@ _FIRST = 80  # of these that all rows are compared by at first
 _AHEAD, _PART = 6, 16  # rows compared by the rest of their images: so many for one wanted, or one of so many
 _PROBED, _PART_OF_LISTS = 0.12, 4  # of all lists that a search looks into; there they are one of so many
 _FEWEST = 40  # and no fewer than these
-_LIKELY, _USUAL = 400, 600  # rows that are compared by their numbers: so many at least, and in a larger room
+_LIKELY, _USUAL = 400, 500  # rows that are compared by their numbers: so many at least, and in a larger room
 _SAMPLE = 8_192  # rows that axes and middles are found by
 _ROUNDS = 6  # of moving middles
 _BETWEEN = 3  # large lists that a row may stand between
 _APART, _LENGTH = 4_096, 46  # by what a second row is lifted above the first, and grains that a row is long at most
-_STRIDE = 16  # of scores, one is looked at to guess where the best begin
+_STRIDE, _SAMPLED = 16, 2_048  # of so many scores one, or so many in all, are looked at to guess where the best begin
 _FEW, _MANY = 4_096, 8  # scores, and times what is wanted, from which on a guess pays
 _GATHERED = 98_304  # numbers of rows that are gathered at a time
 ALONE = 262_144  # multiplications up to which a product stays on one core: waiting for others costs more than it gains
@@ -96,8 +96,9 @@ def ahead(scores: Floats, about: int) -> Ints:
     """Places of the best, about so many of them as a sample says."""
     if about >= len(scores):
         return np.arange(len(scores))
-    sample = scores[::_STRIDE]
-    rank = len(sample) - min(len(sample), about // _STRIDE)
+    stride = max(_STRIDE, len(scores) // _SAMPLED)
+    sample = scores[::stride]
+    rank = len(sample) - min(len(sample), about // stride)
     found: Ints = (scores >= np.partition(sample, rank)[rank]).nonzero()[0]
     return found
 
@@ -155,23 +156,21 @@ class _Bench(threading.local):
 BENCH = _Bench()
 
 
-def along(rows: NDArray[Any], query: Floats, chosen: Ints | None = None) -> Floats:
-    """The product of each row, or of the chosen ones, with a query, in pieces that stay on one core. Chosen rows are
-    gathered into a place that stays near the core, over and over."""
-    count, plain = len(rows) if chosen is None else len(chosen), rows.dtype == np.float32
+def along(rows: _Bytes | _Pairs, query: Floats, chosen: Ints | None = None) -> Floats:
+    """The product of each row, or of the chosen ones, with a query, in pieces that stay on one core. Rows are made
+    numbers in a place that stays near the core, over and over."""
+    count = len(rows) if chosen is None else len(chosen)
     out = np.empty(count, dtype=np.float32)
-    step = max(1, (ALONE if chosen is None and plain else _GATHERED) // max(1, len(query)))
+    step = max(1, _GATHERED // max(1, len(query)))
     room = None if chosen is None else np.empty((min(step, count), rows.shape[1]), dtype=rows.dtype)
-    floats = None if plain else BENCH.array(min(step, count), rows.shape[1], np.float32)
+    floats = BENCH.array(min(step, count), rows.shape[1], np.float32)
     for at in range(0, count, step):
         piece = rows[at : at + step]
         if chosen is not None and room is not None:
             those = chosen[at : at + step]
             piece = np.take(rows, those, axis=0, out=room[: len(those)], mode="clip")
-        if floats is not None:
-            np.copyto(floats[: len(piece)], piece)
-            piece = floats[: len(piece)]
-        np.matmul(piece, query, out=out[at : at + step])
+        np.copyto(floats[: len(piece)], piece)
+        np.matmul(floats[: len(piece)], query, out=out[at : at + step])
     return out
 
 
@@ -190,7 +189,7 @@ class Lists:
 
 
 @dataclass(frozen=True, slots=True)
-class Pairs:
+class Doubled:
     """Two rows in the space of one: numbers small enough that products of two rows with a query, one of them times
     `_APART`, can be added up side by side in one number, and told from each other in the end.
 
@@ -221,7 +220,7 @@ class Pairs:
         return out[start - 2 * first : end - 2 * first]
 
 
-def paired_up(rows: Floats) -> Pairs:
+def doubled(rows: Floats) -> Doubled:
     """Of columns, one for each row, which are written over."""
     longest = math.sqrt(float(np.einsum("ij,ij->j", rows, rows).max(initial=0.0))) or 1.0
     grain = longest / _LENGTH
@@ -229,35 +228,35 @@ def paired_up(rows: Floats) -> Pairs:
     length = math.sqrt(float(np.einsum("ij,ij->j", whole, whole).max(initial=0.0))) or 1.0
     columns = whole[:, ::2].copy()
     columns[:, : rows.shape[1] // 2] += np.float32(_APART) * whole[:, 1::2]
-    return Pairs(columns, rows.shape[1], grain, length)
+    return Doubled(columns, rows.shape[1], grain, length)
 
 
 @dataclass(frozen=True, slots=True)
 class Images:
-    """The vectors as seen along the axes in which they differ most: the most telling of these in pairs, for all are
+    """The vectors as seen along the axes in which they differ most: the most telling of these doubled, for all are
     compared by them; the others in rows, for those that are ahead then, each number a byte that counts so many `steps`
     of its axis."""
 
     axes: Floats
-    pairs: Pairs
+    first: Doubled
     rows: _Bytes
     steps: Floats
     lists: Lists | None = None
 
     @property
     def bytes(self) -> int:
-        return self.pairs.columns.nbytes + self.rows.nbytes
+        return self.first.columns.nbytes + self.rows.nbytes
 
     def likely(self, query: Floats, count: int) -> Ints:
         """The rows whose images are nearest to the query's."""
         image = query @ self.axes
-        half = len(self.pairs.columns)
-        asked, worth = self.pairs.asking(image[:half])
+        half = len(self.first.columns)
+        asked, worth = self.first.asking(image[:half])
         if self.lists is None:
-            scores, rows = self.pairs.products(asked), None
+            scores, rows = self.first.products(asked), None
         else:
             spans = [span for span in self.lists.spans(query) if span[0] < span[1]]
-            scores = np.concatenate([self.pairs.products(asked, a, b) for a, b in spans])
+            scores = np.concatenate([self.first.products(asked, a, b) for a, b in spans])
             rows = np.concatenate([np.arange(a, b) for a, b in spans])
         if not self.rows.shape[1]:
             first = leading(scores, count)
@@ -271,12 +270,12 @@ class Images:
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """Vectors of one model in one partition, each number a byte or two, or as it is while they are not too many. Dead
-    rows are no longer in the database."""
+    """Vectors of one model in one partition, each number two bytes, or one if they are very many. Dead rows are no
+    longer in the database."""
 
     seqs: Ints
     entries: Ints
-    codes: _Bytes | _Pairs | Floats
+    codes: _Bytes | _Pairs
     scales: Floats
     alive: NDArray[np.bool_]
     images: Images | None = None
@@ -285,11 +284,6 @@ class Packed:
     def exact(self) -> bool:
         """Whether its cosines can be told as they are: those of single bytes are too far off."""
         return self.codes.dtype != np.int8
-
-    @property
-    def plain(self) -> bool:
-        """Whether numbers are kept as they are."""
-        return self.codes.dtype == np.float32
 
     @property
     def bytes(self) -> int:
@@ -312,8 +306,7 @@ class Packed:
     def _cosines(self, rows: Ints | None, query: Floats) -> Floats:
         """Of some rows, or of all."""
         found = along(self.codes, query, rows)
-        if not self.plain:
-            found *= self.scales if rows is None else self.scales[rows]
+        found *= self.scales if rows is None else self.scales[rows]
         return np.clip(found, -1.0, 1.0, out=found)
 
     def of(self, entries: Ints) -> Iterator[tuple[int, Floats]]:
@@ -331,8 +324,8 @@ class Packed:
         return replace(self, alive=np.isin(self.seqs, present))
 
     def floats(self, rows: Ints | slice) -> Floats:
-        floats: Floats = self.codes[rows].astype(np.float32, copy=False)
-        return floats if self.plain else floats * self.scales[rows, None]
+        floats: Floats = self.codes[rows].astype(np.float32)
+        return np.multiply(floats, self.scales[rows, None], out=floats)
 
 
 def normal(blobs: list[bytes], dimensions: int) -> Floats:
@@ -346,12 +339,6 @@ def at_length_one(matrix: Floats) -> Floats:
     norms[norms == 0] = 1.0
     unit: Floats = (matrix / norms).astype(np.float32, copy=False)
     return unit
-
-
-def ordered(seqs: Ints, entries: Ints, matrix: Floats) -> Packed:
-    """Rows of length one, as they are."""
-    ones = np.ones(len(seqs), dtype=np.float32)
-    return Packed(seqs, entries, matrix, ones, np.ones(len(seqs), dtype=np.bool_))
 
 
 def packed(seqs: Ints, entries: Ints, matrix: Floats) -> Packed:
@@ -374,11 +361,6 @@ def _rounded(seqs: Ints, entries: Ints, matrix: Floats, form: type[np.int8] | ty
 def in_bytes(rows: Packed) -> Packed:
     """The same in single bytes."""
     return replace(packed(rows.seqs, rows.entries, rows.floats(slice(None))), alive=rows.alive)
-
-
-def in_numbers(rows: Packed) -> Packed:
-    """The same as numbers, as near to what they were as their form allows."""
-    return replace(rows, codes=rows.floats(slice(None)), scales=np.ones_like(rows.scales))
 
 
 def joined(parts: list[Packed]) -> Packed:
@@ -415,13 +397,13 @@ def imaged(rows: Packed, sizes: Sizes) -> Packed:
         columns[:, at : at + _SAMPLE] = image[:, :half].T
         others[at : at + _SAMPLE] = np.clip(np.rint(image[:, half:] / steps), -127, 127)
     if total < sizes.lists:
-        return replace(rows, images=Images(axes, paired_up(columns), others, steps))
+        return replace(rows, images=Images(axes, doubled(columns), others, steps))
     cells, middles = _clustered(rows, dice)
     order = np.argsort(cells, kind="stable")
     starts = np.searchsorted(cells[order], np.arange(middles.shape[1] + 1)).astype(np.int64)
     return replace(
         rows.only(order),
-        images=Images(axes, paired_up(columns[:, order]), others[order], steps, Lists(middles, starts)),
+        images=Images(axes, doubled(columns[:, order]), others[order], steps, Lists(middles, starts)),
     )
 
 

@@ -26,11 +26,10 @@ from mnemon.adapters.store.sqlite.packed import (
     appended,
     imaged,
     in_bytes,
-    in_numbers,
     joined,
     normal,
-    ordered,
     packed,
+    paired,
     standing,
 )
 from mnemon.adapters.store.sqlite.query import Row, all_rows, one_value
@@ -135,14 +134,14 @@ class Shelf:
         return self.pack(sizes) if len(self.rows.seqs) > max(sizes.tail, len(self.packed.seqs) // 8) else self
 
     def pack(self, sizes: Sizes, *, spare: bool = False) -> Shelf:
-        """With all rows in one order; in bytes if they are many, to `spare` memory, or because some are: from single
-        bytes, nothing is made as it was."""
+        """With all rows in one order, each number two bytes; or one if they are many, to `spare` memory, or because
+        some are so already."""
         had = self.packed
         total = len(self.rows.seqs) + (len(had.seqs) if had else 0)
-        form = packed if spare or total > sizes.large or (had is not None and not had.exact) else ordered
+        form = packed if spare or total > sizes.large or (had is not None and not had.exact) else paired
         parts = [form(self.rows.seqs, self.rows.entries, self.rows.floats(slice(None)))]
-        if had is not None and had.codes.dtype != parts[0].codes.dtype:
-            had = in_bytes(had) if form is packed else in_numbers(had)
+        if had is not None and had.exact and form is packed:
+            had = in_bytes(had)
         whole = joined(parts if had is None else [had, *parts])
         return replace(self, rows=_none(self.rows.columns.shape[0]), packed=imaged(whole, sizes))
 
@@ -156,20 +155,6 @@ def _load(found: list[Row], dimensions: int) -> tuple[Ints, Ints, Floats]:
     seqs = np.array([row[0] for row in found], dtype=np.int64)
     entries = np.array([row[1] for row in found], dtype=np.int64)
     return seqs, entries, normal([row[2] for row in found], dimensions)
-
-
-def _in_rows(pieces: Iterator[tuple[Ints, Ints, Floats]], where: Where) -> Packed:
-    """All pieces in one place that is large enough for a vector of each entry, so that no two of them are held beside
-    it: memory that is given back in pieces stays with the process."""
-    numbers, matrix = np.empty((2, where.size), dtype=np.int64), np.empty((where.size, where.dimensions), np.float32)
-    at = 0
-    for seqs, entries, rows in pieces:
-        end = at + len(seqs)
-        if end > len(matrix):  # the count is derived, and may be wrong until the store is repaired
-            numbers, matrix = np.hstack([numbers[:, :at], [seqs, entries]]), np.vstack([matrix[:at], rows])
-        numbers[0, at:end], numbers[1, at:end], matrix[at:end] = seqs, entries, rows
-        at = end
-    return ordered(numbers[0, :at], numbers[1, :at], matrix[:at])
 
 
 class Statements(NamedTuple):
@@ -290,14 +275,18 @@ class VectorCache:
         return found
 
     def _packs_of(self, db: apsw.Connection, where: Where) -> Shelf:
-        """The room as it is in packs, with single bytes if it is large; and what is loose as it is."""
-        last, parts = 0, []
-        for kept in packs.pieces(db, where.place, where.dimensions):
-            parts.append(kept.rows if where.size <= self._sizes.small else in_bytes(kept.rows))
+        """The room as it is in packs, with single bytes if it is large. What is loose is put behind that in the same
+        form, or stays as it is in a small room."""
+        large, last, parts = where.size > self._sizes.large, 0, []
+        for kept in packs.pieces(db, where.place, where.dimensions) if self._sql.packs else ():
+            parts.append(in_bytes(kept.rows) if large else kept.rows)
             last = kept.last
         rows = _none(where.dimensions)
         for piece in self._pieces(db, where, last):
-            rows = rows.plus(*piece)
+            if where.size > self._sizes.small:
+                parts.append((packed if large else paired)(*piece))
+            else:
+                rows = rows.plus(*piece)
         return Shelf(where.removals, 0, rows, joined(parts) if len(parts) > 1 else parts[0] if parts else None)
 
     def _pieces(self, db: apsw.Connection, where: Where, last: int = 0) -> Iterator[tuple[Ints, Ints, Floats]]:
@@ -376,27 +365,23 @@ class VectorCache:
     def _worn(self, shelf: Shelf, where: Where) -> bool:
         """Whether a room that is as its packs have it, as small ones are, is no longer small, or has been asked so
         often that it is better loaded as it is: bytes are made numbers again by every question."""
-        if shelf.packed is None or shelf.packed.plain:
+        if shelf.packed is None or shelf.packed.images is not None:
             return False
         if where.size > self._sizes.small:
-            return shelf.packed.images is None and where.size <= self._sizes.large
+            return len(shelf.packed.seqs) + len(shelf.rows.seqs) > self._sizes.small
         asked = self._again[where.place] = self._again.get(where.place, 0) + 1
         return asked >= _OFTEN
 
     def _loaded(self, db: apsw.Connection, where: Where, last: int) -> Shelf:
-        """A large room is packed piece by piece: all of it as it is may not fit. One with images is put in rows at
-        once. A small one stays as its packs have it until it has been asked often, since these are read so soon."""
-        if self._sql.packs and packs.SIZE < where.size <= self._sizes.small:
-            if self._again.get(where.place, 0) < _OFTEN:
-                return replace(self._packs_of(db, where), last=last)
-            del self._again[where.place]
-        if where.size > self._sizes.large and self._packs:
+        """From packs, as these are read so soon; with images if it is a large room. A small one that has been asked
+        often is loaded as it is."""
+        often = self._again.pop(where.place, 0) >= _OFTEN
+        if self._packs and where.size > self._sizes.small:
             found = self._packs_of(db, where)
-            return replace(found, last=last).pack(self._sizes, spare=True)
+            return replace(found, last=last, packed=found.packed and imaged(found.packed, self._sizes))
+        if self._sql.packs and where.size > packs.SIZE and not often:
+            return replace(self._packs_of(db, where), last=last)
         rows = _none(where.dimensions)
-        if where.size > self._sizes.small and self._packs:
-            whole = _in_rows(self._pieces(db, where), where)
-            return Shelf(where.removals, last, rows, imaged(whole, self._sizes))
         for piece in self._pieces(db, where):
             rows = rows.plus(*piece)
         return Shelf(where.removals, last, rows)
