@@ -195,7 +195,8 @@ def rank(order: Sequence[str], cards: Mapping[str, Card], matches: Matches, give
     nothing from far below; behind them it is the match that counts.
     """
     by_time, weighing = given.spec.retrieval.recency_tiers, _Weighing(given)
-    if by_time and len(tiers := {card.scope.tier for card in cards.values()}) == 1 and tiers <= set(by_time):
+    tier = next((card.scope.tier for card in cards.values()), None)
+    if tier in by_time and all(card.scope.tier == tier for card in cards.values()):
         newest = sorted(((cards[id].created_at, id) for id in order), reverse=True)
         return Ranked([id for _, id in newest], cards, matches, weighing, given.uses, fetch)
     weighed = sorted(weighing.finals(order[: given.reach], cards, matches), reverse=True)

@@ -47,19 +47,23 @@ class Known:
             self._at = weakref.ref(db)
 
     def of(self, sort: str) -> Answers:
-        sorts = self._followed() if sort in following.LASTING else self._sorts
-        answers = sorts.setdefault(sort, {})
-        if len(answers) > LIMIT:
+        lasting = sort in following.LASTING
+        if lasting and self._at is not None:
+            self._follow_up()
+        sorts = self._lasting if lasting else self._sorts
+        answers = sorts.get(sort)
+        if answers is None:
+            answers = sorts[sort] = {}
+        elif len(answers) > LIMIT:
             answers.clear()
         return answers
 
-    def _followed(self) -> dict[str, Answers]:
+    def _follow_up(self) -> None:
         db = self._at() if self._at is not None else None
         if db is not None:
             now, before = following.mark(db), self._mark
             kept = following.followed(db, self._lasting, before, now) if before and self._lasting else {}
             self._lasting, self._mark, self._at = kept, now, None
-        return self._lasting
 
 
 class Handle(apsw.Connection):
