@@ -70,6 +70,14 @@ def fill(store: Store) -> tuple[Entry, Entry]:
     return first, second
 
 
+def test_pages_are_gone_for_who_knew_them(store: Store) -> None:
+    """M3: what was asked for right before a scrub is not told after it."""
+    fill(store)
+    assert [page.body for page in store.named()] == ["Speak softly."]
+    scrub(store, FULL)
+    assert store.named() == []
+
+
 def test_a_full_scrub_takes_everything_of_its_scope(store: Store) -> None:
     """H1: entries of every state and owner, versions, vectors, index, access, named entries; of its scope alone."""
     first, second = fill(store)

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from mnemon.adapters.store.sqlite import SqliteStore, ahead
+from mnemon.adapters.store.sqlite import SqliteStore, ahead, sql
+from mnemon.adapters.store.sqlite.query import all_rows
 from mnemon.model.ids import new_id
 from tests.helpers.stores import commit, entry, put
 
@@ -74,6 +75,13 @@ def test_a_long_log_is_written_back(store: SqliteStore, tmp_path: Path, monkeypa
     found = sizes(store, tmp_path, 120)
     assert max(found) < 2 * (200 + 256) * PAGE
     assert len(set(found[-60:])) <= 2
+
+
+def test_a_log_that_was_cut_off_is_grown_again(store: SqliteStore, tmp_path: Path) -> None:
+    sizes(store, tmp_path, 60)
+    all_rows(store._connections._pair().memory, sql.CHECKPOINT)
+    assert log(tmp_path).stat().st_size == 0
+    assert len(set(sizes(store, tmp_path, 60)[-40:])) < 8
 
 
 def test_a_full_disk_is_left_to_the_database(store: SqliteStore, tmp_path: Path) -> None:

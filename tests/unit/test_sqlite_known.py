@@ -121,3 +121,5 @@ def test_what_is_much_is_not_kept(store: SqliteStore) -> None:
     assert [page.body for page in store.named()] == ["one"]
     with store._connections.reading() as db:
         assert set(standing(db)) == {"state", "named"}
+    with store._connections.writing() as db:
+        assert standing(db) == {}  # what it sees may yet be undone
