@@ -119,6 +119,7 @@ def test_an_earlier_view_is_told_what_it_sees(both: Both) -> None:
 
         def elsewhere() -> None:
             both.add(20)
+            both.asked()
             both.compare(sorted(both.there)[-9:], together=True)
 
         thread = threading.Thread(target=elsewhere)
