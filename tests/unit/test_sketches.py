@@ -102,6 +102,19 @@ def test_rows_that_went_are_not_found() -> None:
     assert left.sketched == 0
 
 
+@pytest.mark.parametrize("left", [1, 5, 22, 24, 30])
+def test_rows_come_again_after_some_went(left: int) -> None:
+    """W3: however few are left, those that come are put behind them."""
+    sketches, rows = Sketches(), clustered(60, 0.4, 4)
+    sketches.close(Held(rows[:30]), rows[:1], 0.99)
+    first = 31 - left
+    for come in range(4):
+        room = Held(rows[first - 1 : 30 + come], first, removals=1)
+        for row in range(first - 1, 30 + come):
+            found = pairs(sketches.close(room, rows[row : row + 1], 0.999), first=1)
+            assert found == {(0, other) for other in range(first - 1, 30 + come) if rows[row] @ rows[other] >= 0.999}
+
+
 def test_a_pair_whose_vector_is_gone_is_left_out() -> None:
     """What seems close is read before it is told: a vector that is not there any more is nobody's neighbour."""
     rows = clustered(300, 0.4, 4)

@@ -161,7 +161,8 @@ def _anew(room: Room, had: _Sketch | None, width: int) -> _Sketch:
     if had is not None:
         left = np.isin(had.seqs, room.present())
         seqs = had.seqs[left]
-        sketch = _Sketch(room.removals, int(seqs.max(initial=0)), seqs, had.columns[:, left])
+        # A copy: what is chosen from columns is a view of something that has no room behind it, though it seems to.
+        sketch = _Sketch(room.removals, int(seqs.max(initial=0)), seqs, had.columns[:, left].copy())
     for piece in room.whole(sketch.seqs):
         sketch = sketch.plus(piece)
     return sketch
