@@ -1,9 +1,10 @@
 """Vectors with a shorter image of each to look at first, and in a large room with a byte for each number.
 
 A search goes from coarse to fine. Of a very large room it looks only at the lists whose middle is nearest to the
-question; there it compares images of a quarter of the length; of the best of these, the numbers. Where these are single
-bytes, who asks compares what comes out once more, with the vectors themselves; two bytes for each number, as packs have
-them, are enough for the cosines of an answer: these are right to four digits in any form.
+question; there it compares the beginnings of images, two rows at once; of the best, the rest of their images; of the
+best of these, the numbers. Where these are single bytes, who asks compares what comes out once more, with the vectors
+themselves; two bytes for each number, as packs have them, are enough for the cosines of an answer: these are right to
+four digits in any form.
 """
 
 from __future__ import annotations

@@ -126,7 +126,6 @@ TWIN_ID = """
 SELECT id FROM entries
 WHERE scope_id = ? AND owner = ? AND content_key = ? AND state IN ('active', 'held') AND id <> ?
 """
-RETIRED = "SELECT 1 FROM retired WHERE id = ?"
 # The last row as AUTOINCREMENT would have it: above every number that is there or ever was.
 LAST_ROW_EVER = """
 SELECT max(
