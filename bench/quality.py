@@ -58,7 +58,7 @@ TALK_RECIPES = (
             ("fusion", '"rrf"'),
         ),
     ),
-    Recipe("Mnemon, each turn kept as a fact", kind="semantic"),
+    Recipe("Mnemon, no kind given", kind=None),
     WITHOUT,
     OURS,
 )

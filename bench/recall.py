@@ -42,7 +42,7 @@ class Recipe:
     preset: str = "default"
     retrieval: tuple[tuple[str, str], ...] = ()
     model: bool = True
-    kind: str = "episodic"
+    kind: str | None = "episodic"
     more: str = ""
 
     def spec(self) -> str:

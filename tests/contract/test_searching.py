@@ -488,6 +488,8 @@ def test_a_card_says_of_an_entry_what_ranking_asks(store: Store) -> None:
         entry("  \n ", path="notes/blank.md"),
         entry("kept", metadata={DISPOSITION: EXEMPT}, tags=("b", "a"), category=Category("tools", 0.5, "1")),
         entry("said", kind=Kind.EPISODIC, conversation="c", scope=ROOM, valid_at=later(-5), invalid_at=later(5)),
+        entry("Where did you buy it?"),
+        entry("Where did you sell it?", path="notes/sold.md"),
     ]
     commit(store, *map(put, made))
     commit(store, move(stored(store, made[0]), State.STALE))
@@ -495,7 +497,8 @@ def test_a_card_says_of_an_entry_what_ranking_asks(store: Store) -> None:
     found = store.entries(ids)
     assert store.cards([*ids, new_id()]) == {id: card_of(e) for id, e in found.items()}
     assert list(store.cards(ids, Filters(kinds=frozenset({Kind.EPISODIC})))) == [made[3].id]
-    assert store.cards(ids, Filters(filed=True)) == {made[1].id: card_of(found[made[1].id])}
+    assert store.cards(ids, Filters(filed=True)) == {made[n].id: card_of(found[made[n].id]) for n in (1, 5)}
+    assert [id for id, card in store.cards(ids).items() if card.said] == [made[3].id, made[4].id]
     assert store.texts([*ids, new_id()]) == {e.id: e.content for e in made}
     store.touch(ids[:2], later(9))
     store.touch(ids[:1], later(10))

@@ -44,6 +44,24 @@ def test_an_answer_is_found_by_the_question_before_it(world: Workspace) -> None:
     assert verdict.outcome == "found"
 
 
+@pytest.mark.parametrize("bound", [True, False])
+def test_turns_are_found_alike_though_nobody_said_what_they_are(world: Workspace, bound: bool) -> None:
+    """R1, R8: put without a kind, inside a conversation or just one after the other, an answer is still found."""
+    at = world.at(conversation=world.start().id) if bound else world
+    at.put_many("workspace", [Memo(line, source="Tom") for line in FILLER])
+    lines = [("Tom", "Where did you buy the telescope?"), ("Ada", "We found it in Lisbon"), ("Tom", "Lovely!")]
+    _, reply, _ = at.put_many("workspace", [Memo(text, source=source) for source, text in lines])
+    assert borrowed(world, "telescope purchase", reply.id) > 0
+    assert reply.id in [hit.id for hit in world.read("telescope purchase", limit=5)]
+
+
+def test_facts_lend_one_another_nothing(world: Workspace) -> None:
+    """R1: what is told of the world stands by itself, though it was written down on one occasion."""
+    facts = ["The telescope stands in the attic", "Ada lives in Rome", "The deploy runs on Fridays"]
+    _, rome, deploy = world.put_many("workspace", [Memo(fact) for fact in facts])
+    assert borrowed(world, "telescope", rome.id) == borrowed(world, "telescope", deploy.id) == 0
+
+
 def test_neighbours_of_another_conversation_lend_nothing(world: Workspace) -> None:
     """R1: the end of one conversation does not explain the beginning of the next."""
     talk(world, ("Tom", "Where did you buy the telescope?"))

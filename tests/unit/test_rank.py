@@ -301,7 +301,7 @@ def test_an_episode_borrows_from_the_matches_beside_it() -> None:
 @pytest.mark.parametrize(
     "other",
     [
-        replace(episode("other"), kind=Kind.SEMANTIC),
+        replace(episode("other", "Down in Lisbon, years ago"), kind=Kind.SEMANTIC),
         episode("other", "A long story. " * 100),
         episode("other", minutes=90),
         replace(episode("other"), path="notes/a.md"),
@@ -311,6 +311,26 @@ def test_what_stands_by_itself_borrows_nothing(other: Entry) -> None:
     """R1: a fact, a long text, a file, or what was written at another time depends on nothing beside it."""
     entries = {"match": card_of(episode("match")), "other": card_of(other)}
     assert context({"match": 2.0}, {"match": {"other": 1}}, entries).scores == {}
+
+
+@pytest.mark.parametrize("kind", [Kind.SEMANTIC, Kind.PROCEDURAL])
+def test_a_line_of_a_talk_is_one_whatever_it_is_kept_as(kind: Kind) -> None:
+    """R1: who puts turns without saying what they are finds them as well; what is worded as a fact lends nothing."""
+    asks, answers = (replace(episode(id), kind=kind) for id in ("asks", "answers"))
+    cards = {e.id: card_of(e) for e in (asks, answers)}
+    assert lenders({"asks": 2.0}, cards) == ["asks"]
+    assert set(context({"asks": 2.0}, {"asks": {"answers": 1}}, cards).scores) == {"answers"}
+    fact = replace(episode("fact", "Ada lives in Rome"), kind=kind)
+    assert lenders({"fact": 2.0}, {"fact": card_of(fact)}) == []
+    filed = replace(asks, path="notes/a.md")
+    assert lenders({"asks": 2.0}, {"asks": card_of(filed)}) == []
+
+
+def test_an_answer_in_a_conversation_may_be_worded_as_a_fact() -> None:
+    """R1: beside a question of the same conversation, "Down in Lisbon, years ago" is its answer."""
+    other = replace(episode("other", "Down in Lisbon, years ago"), kind=Kind.SEMANTIC, conversation="c")
+    cards = {"match": card_of(replace(episode("match"), conversation="c")), "other": card_of(other)}
+    assert context({"match": 2.0}, {"match": {"other": 1}}, cards).scores == {"other": 1.0}
 
 
 def test_a_conversation_is_one_occasion_however_long() -> None:

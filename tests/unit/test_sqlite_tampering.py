@@ -197,10 +197,14 @@ def test_flipped_bytes_never_pass_for_memory(tmp_path: Path, made: list[Entry]) 
 
 
 def test_a_changed_tokenizer_rebuilds_the_index(tmp_path: Path, store: SqliteStore) -> None:
-    """T15: an index made by another version of the tokenizer is made anew on opening."""
+    """T15: what another version of the tokenizer computed from texts is computed anew on opening."""
+    asked = entry("Where did you buy the telescope?")
+    commit(store, put(asked))
     tamper(tmp_path, "UPDATE meta SET tokenizer = 0; INSERT INTO fts (fts) VALUES ('delete-all')")
+    tamper(tmp_path, "UPDATE entries SET marks = 0")
     again = SqliteStore(tmp_path / "store", role="workspace", create=False)
     assert again.check() == []
+    assert again.cards([asked.id])[asked.id].said
     assert again.keyword(OPEN, ["cat"], 99).rows
     again.close()
 

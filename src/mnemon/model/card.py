@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from mnemon.model.entry import Entry, Scope
 from mnemon.model.moments import micros, micros_or_none
+from mnemon.model.text import speaks
 from mnemon.model.values import VISIBILITY, Kind, State, Visibility
 
 
@@ -36,6 +37,7 @@ class Card(NamedTuple):
     chars: int  # of its text; 0 for one that is blank
     filed: bool
     exempt: bool
+    said: bool  # a line of a talk, which leans on those around it
     version: int
 
     def holds_at(self, at: int) -> bool:
@@ -49,6 +51,11 @@ class Card(NamedTuple):
 def chars(content: str) -> int:
     """The length of a text, and nothing for one that says nothing."""
     return 0 if content.isspace() else len(content)
+
+
+def is_said(entry: Entry) -> bool:
+    """Whether an entry is a line of a talk: an episode, or worded as one speaks to another, whatever it is kept as."""
+    return entry.path is None and (entry.kind is Kind.EPISODIC or speaks(entry.content))
 
 
 def card_of(entry: Entry) -> Card:
@@ -69,5 +76,6 @@ def card_of(entry: Entry) -> Card:
         chars(entry.content),
         entry.path is not None,
         entry.exempt,
+        is_said(entry),
         entry.version,
     )

@@ -11,7 +11,7 @@ from functools import lru_cache
 from mnemon.model.late import pattern
 from mnemon.model.snowball import english
 
-TOKENIZER_VERSION = 1
+TOKENIZER_VERSION = 2  # of all that is computed from texts and kept
 PASSAGE = 25  # terms; a text that is much longer holds any word sooner, and says less by holding it
 
 # Scripts written without spaces between words: every adjacent pair of characters becomes a term.
@@ -32,6 +32,7 @@ _PLAIN = {n: None if chr(n) in "'`" else chr(n) if chr(n).isalnum() else " " for
 _APOSTROPHES = pattern("['’ʼ`]")
 _ACCENTS = re.compile("[\u0300-\u036f]")
 _SPACES = re.compile(r"\s+")
+_ASKING = re.compile(r"""[?!](?=["'”’)\]]*(?:\s|$))|[？！]""")
 
 # Words so common that they only add noise and cost. Question words are among them: a query is mostly these.
 STOP_WORDS = frozenset(
@@ -135,6 +136,17 @@ def _words(text: str) -> list[str]:
         else:
             out.append(run)
     return out
+
+
+def speaks(text: str) -> bool:
+    """Whether a text is worded as one speaks to another: it says I, we or you, asks, or exclaims."""
+    if not _SPEAKING.isdisjoint(_short_words(text[:_SHORT])):
+        return True
+    return not _ENDS.isdisjoint(text) and _ASKING.search(text) is not None
+
+
+_SPEAKING = frozenset("i im ive me my mine myself we our ours lets you youre youve your yours yourself".split())
+_ENDS = frozenset("?!？！")  # though one within a word ends nothing
 
 
 def terms(text: str) -> list[str]:

@@ -11,7 +11,6 @@ from typing import NamedTuple
 from mnemon.model.card import Card
 from mnemon.model.moments import moment
 from mnemon.model.text import PASSAGE, terms
-from mnemon.model.values import Kind
 from mnemon.ports.store import KeywordMatches, Neighbour
 from mnemon.read.asking import USER
 from mnemon.read.times import Span
@@ -45,13 +44,13 @@ def keyword(
     matches: Iterable[KeywordMatches],
     asked: Sequence[str] = (),
     names: Collection[str] = (),
-    episodes: Collection[str] = (),
+    lines: Collection[str] = (),
 ) -> Signal:
     """BM25 over everything searched. Several stores are scored as one collection, so that a small one (an
     account with three entries) is not penalised for its size. Texts are short or long beside one another up to the
     length of a passage; what is longer is long, however long the others are.
 
-    Of the terms `asked`, those of speakers' `names` do not count in `episodes`: in what was said, a name mostly
+    Of the terms `asked`, those of speakers' `names` do not count in `lines` of talks: in what was said, a name mostly
     addresses somebody, and who said it is another signal's to know.
     """
     found = tuple(matches)
@@ -65,8 +64,8 @@ def keyword(
     scores: dict[str, float] = {}
     for m in found:
         scores.update(_bm25(m, weights, average))
-        if episodes and quiet is not weights:
-            scores.update((id, score) for id, score in _bm25(m, quiet, average) if id in episodes)
+        if lines and quiet is not weights:
+            scores.update((id, score) for id, score in _bm25(m, quiet, average) if id in lines)
     return Signal("keyword", {id: score for id, score in scores.items() if score > 0})
 
 
@@ -117,7 +116,7 @@ def speaker(cards: Iterable[Card], named: Collection[str], oneself: bool) -> Sig
     scores = {}
     if named or oneself:
         for card in cards:
-            if card.source in named or (oneself and card.kind is Kind.EPISODIC and card.source == USER):
+            if card.source in named or (oneself and card.said and card.source == USER):
                 scores[card.id] = 1.0
     return Signal("speaker", scores, own_scale=True)
 

@@ -1,5 +1,6 @@
-"""What stands beside an entry. An episode is understood from what came before and after it: "Yes, last Tuesday!"
-answers the question that somebody asked a line earlier. A fact or a rule stands by itself."""
+"""What stands beside an entry. A line of a talk is understood from what came before and after it: "Yes, last Tuesday!"
+answers the question that somebody asked a line earlier. A fact or a rule stands by itself, unless it was said in
+a talk: it is worded as one speaks to another, or stands in a conversation beside what is."""
 
 from __future__ import annotations
 
@@ -7,7 +8,6 @@ from collections.abc import Mapping
 
 from mnemon.model.card import Card
 from mnemon.model.moments import HOUR
-from mnemon.model.values import Kind
 from mnemon.read.signals import SHORT, Signal, leaning
 
 LENDERS = 12  # only the strongest candidates lend: what hardly matches has nothing to give
@@ -17,11 +17,11 @@ TOGETHER = HOUR // 2  # where no conversation is named, what was written within 
 
 
 def lenders(strengths: Mapping[str, float], cards: Mapping[str, Card]) -> list[str]:
-    """The candidates whose neighbours are worth looking at: matching episodes, the best first."""
+    """The candidates whose neighbours are worth looking at: matching lines of talks, the best first."""
     strong = [
         (-strength, id)
         for id, strength in strengths.items()
-        if strength > 0 and (card := cards.get(id)) is not None and card.kind is Kind.EPISODIC and not card.filed
+        if strength > 0 and (card := cards.get(id)) is not None and card.said
     ]
     return [id for _, id in sorted(strong)[:LENDERS]]
 
@@ -39,9 +39,9 @@ def context(
         talk, early, late = card.conversation is not None, card.created_at - TOGETHER, card.created_at + TOGETHER
         for id, steps in others.items():
             other = cards.get(id)
-            if other is None or other.kind is not Kind.EPISODIC or other.filed:
+            if other is None or other.filed:
                 continue
-            if talk or early <= other.created_at <= late:
+            if talk or (other.said and early <= other.created_at <= late):
                 lent = after if steps > 0 else before
                 scores[id] = scores.get(id, 0.0) + (lent if other.chars <= SHORT else lent * leaning(other))
     return Signal("context", {id: score for id, score in scores.items() if score > 0}, own_scale=True)

@@ -13,7 +13,7 @@ from mnemon.model.errors import EmbedderError
 from mnemon.model.frozen import dataclass
 from mnemon.model.moments import micros
 from mnemon.model.text import terms as terms_of
-from mnemon.model.values import VISIBILITY, Kind, Visibility
+from mnemon.model.values import VISIBILITY, Visibility
 from mnemon.ports.embedder import Vector
 from mnemon.ports.store import NO_FILTERS, Filters, Neighbour, Selection, Store
 from mnemon.read import signals, surroundings
@@ -117,8 +117,8 @@ def _by_keyword(room: Room, asked: Asked, found: Found) -> frozenset[str]:
     found.places = [place for place, match in zip(asked.places, matches, strict=True) if match.size]
     named = named_sources(asked.query, {card.source for card in found.cards.values()})
     names = frozenset(term for source in named for term in terms_of(source))
-    episodes = {id for id, card in found.cards.items() if card.kind is Kind.EPISODIC} if names else frozenset[str]()
-    found.signals.append(_among(signals.keyword(matches, asked.terms, names, episodes), found))
+    lines = {id for id, card in found.cards.items() if card.said} if names else frozenset[str]()
+    found.signals.append(_among(signals.keyword(matches, asked.terms, names, lines), found))
     return named
 
 

@@ -11,7 +11,7 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Any
 
-from mnemon.model.card import chars
+from mnemon.model.card import chars, is_said
 from mnemon.model.entry import Category, Entry, GateVerdict, Scope, SourceLink, Transition
 from mnemon.model.events import Actor, Event, canonical_json
 from mnemon.model.moments import micros, micros_or_none, moment, moment_or_none
@@ -21,7 +21,7 @@ from mnemon.model.transcript import Quote
 from mnemon.model.values import Curator, Gate, Kind, Lifetime, Origin, State, Trust
 from mnemon.ports.store import Filters, index_terms, twin_key
 
-FILED, EXEMPT = 1, 2  # the bits of a row's marks
+FILED, EXEMPT, SAID = 1, 2, 4  # the bits of a row's marks
 _PLAIN_TERM = re.compile(r"[a-z0-9]{1,64}")
 _PLAIN_TERMS = re.compile(r"[a-z0-9]{1,64}(?:\n[a-z0-9]{1,64})*")
 
@@ -92,7 +92,7 @@ def entry_columns(entry: Entry) -> dict[str, Any]:
         "superseded_by": entry.superseded_by,
         "version": entry.version,
         "chars": chars(entry.content),
-        "marks": FILED * (entry.path is not None) + EXEMPT * entry.exempt,
+        "marks": FILED * (entry.path is not None) + EXEMPT * entry.exempt + SAID * is_said(entry),
         "term_count": len(terms),
         "tags": json_list(entry.tags) if entry.tags else "[]",
         "terms": " ".join(terms),

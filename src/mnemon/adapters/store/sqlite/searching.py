@@ -19,6 +19,7 @@ from mnemon.adapters.store.sqlite.rows import (
     EXEMPT,
     FILED,
     KINDS,
+    SAID,
     STATES,
     anchor_text,
     entry_of,
@@ -342,9 +343,9 @@ def _cards(db: apsw.Connection, rows: Sequence[Row]) -> list[Card]:
         (id, partition, kind, state, source, tags, category, conversation, importance) = row[:9]
         (created, confirmed, valid, invalid, chars, marks, version) = row[9:16]
         labels = () if tags == "[]" else tuple(json.loads(tags))
-        scope, filed, exempt = scopes[partition], marks & FILED > 0, marks & EXEMPT > 0
-        where = (id, scope, KINDS[kind], STATES[state], source, labels, category, conversation, importance)
-        found.append(made(Card, (*where, created, confirmed, valid, invalid, chars, filed, exempt, version)))
+        marked = marks & FILED > 0, marks & EXEMPT > 0, marks & SAID > 0
+        where = (id, scopes[partition], KINDS[kind], STATES[state], source, labels, category, conversation, importance)
+        found.append(made(Card, (*where, created, confirmed, valid, invalid, chars, *marked, version)))
     return found
 
 
