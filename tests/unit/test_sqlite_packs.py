@@ -54,14 +54,39 @@ def asked_once(folder: Path, query: Vector, limit: int = 10, *, exact: bool = Fa
     return found
 
 
-def test_packs_are_made_when_they_are_full(store: SqliteStore) -> None:
-    """R2: what fills packs is packed in the same transaction, and the rest is loose until it does."""
+def test_packs_are_made_when_there_is_enough_for_them(store: SqliteStore) -> None:
+    """R2: what is enough for a pack is packed in the same transaction, and the rest is loose until it is."""
     fill(store, 2 * packs.SIZE + 5)
     assert [len(pack) for pack in seqs(store)] == [packs.SIZE, packs.SIZE]
     for n in range(packs.SIZE - 5):
         commit(store, put(entry(f"single {n}"), vector_of(f"single {n}")))
     assert [len(pack) for pack in seqs(store)] == [packs.SIZE] * 3
     assert store.check() == []
+
+
+def test_the_last_pack_grows_until_it_is_full(store: SqliteStore) -> None:
+    """R2: few vectors are ever loose, and no more packs are made than the vectors fill."""
+    sizes = []
+    for n in range(packs.SIZE + 20):
+        commit(store, put(entry(f"single {n}"), vector_of(f"single {n}")))
+        sizes.append([len(pack) for pack in seqs(store)])
+    assert all(place + 1 - sum(size) < packs._STEP for place, size in enumerate(sizes))
+    assert sizes[-1] == [packs.SIZE, packs._STEP]
+    assert store.check() == []
+
+
+def test_a_pack_that_lost_some_takes_others_in_if_it_is_the_last(tmp_path: Path, store: SqliteStore) -> None:
+    """T22: what comes next fills the holes, in the order of writing, and is found as it is."""
+    made = fill(store, packs.SIZE)
+    for e in made[3:8]:
+        commit(store, DropEntry(e.id, 1, "x"))
+    fill_more(store, 0, 30)
+    (first, second), loose = seqs(store), 30 % packs._STEP
+    assert (len(first), len(second)) == (packs.SIZE, 30 - loose - 5)
+    assert first + second == sorted(first + second)
+    assert store.check() == []
+    query = vector_of("q")
+    assert asked_once(tmp_path / "store", query) == asked_once(tmp_path / "store", query, exact=True)
 
 
 def test_one_question_is_answered_from_packs(tmp_path: Path, store: SqliteStore) -> None:
@@ -171,8 +196,8 @@ def test_packs_follow_whatever_is_written(tmp_path: Path, store: SqliteStore) ->
     assert asked_once(tmp_path / "store", query) == asked_once(tmp_path / "store", query, exact=True)
 
 
-def fill_more(store: SqliteStore, step: int) -> list[Entry]:
-    made = [entry(f"more {step} {n}") for n in range(3)]
+def fill_more(store: SqliteStore, step: int, count: int = 3) -> list[Entry]:
+    made = [entry(f"more {step} {n}") for n in range(count)]
     commit(store, *(put(e, vector_of(e.content)) for e in made))
     return made
 

@@ -1,14 +1,16 @@
 """Packs: the vectors of a place with two bytes for each number, many in a row of the database, so that a process that
 has just begun reads a place in a few pieces instead of vector by vector.
 
-Derived and always in step: the transaction that adds vectors makes a pack as soon as enough of them are loose, and the
-one that removes a vector takes it out of its pack. What is not in a pack comes after all that is.
+Derived and always in step: the transaction that adds vectors puts them into packs as soon as enough of them are loose,
+and the one that removes a vector takes it out of its pack. The last pack grows until it is full. What is not in a pack
+comes after all that is.
 """
 
 from __future__ import annotations
 
 from array import array
 from collections.abc import Iterable, Iterator
+from itertools import islice
 from typing import Any, NamedTuple, TypeAlias
 
 import apsw
@@ -19,6 +21,7 @@ from mnemon.adapters.store.sqlite.query import Row, all_rows, one_row, stream
 from mnemon.model.arrays import np
 
 SIZE = 64  # vectors of a pack, at most
+_STEP = 16  # loose ones, as many of which are put into packs at a time: each is on pages of its own until then
 _AT_ONCE = 128  # packs that are read at a time
 Place: TypeAlias = "tuple[int, int]"  # partition and model
 
@@ -34,19 +37,19 @@ def keep(db: apsw.Connection, places: Iterable[Place]) -> None:
     """Pack what has come loose in these places, as far as it fills packs."""
     for place in places:
         ((last, loose),) = all_rows(db, sql.LOOSE, {"room": place[0], "model": place[1]})
-        if loose >= SIZE:
-            for rows in _full(stream(db, sql.VECTORS_SINCE, (*place, last, -1))):
-                db.execute(sql.NEW_PACK, (*place, rows[-1][0], *_columns(rows)))
+        if loose >= _STEP:
+            _pack(db, place, stream(db, sql.VECTORS_SINCE, (*place, last, loose - loose % _STEP)))
 
 
-def _full(rows: Iterable[Row]) -> Iterator[list[Row]]:
-    """In lists of the size of a pack; what is left over stays loose."""
-    held: list[Row] = []
-    for row in rows:
-        held.append(row)
-        if len(held) == SIZE:
-            yield held
-            held = []
+def _pack(db: apsw.Connection, place: Place, rows: Iterator[Row]) -> None:
+    """Into the last pack as far as it has room, and into new ones."""
+    id, held = one_row(db, sql.LAST_PACK, place) or (None, SIZE)
+    if held < SIZE and (more := list(islice(rows, SIZE - held))):
+        ((*before,),) = all_rows(db, sql.PACK, (id,))
+        grown = [mine + theirs for mine, theirs in zip(before, _columns(more), strict=True)]
+        db.execute(sql.GROWN_PACK, (more[-1][0], *grown, id))
+    while more := list(islice(rows, SIZE)):
+        db.execute(sql.NEW_PACK, (*place, more[-1][0], *_columns(more)))
 
 
 def _columns(rows: list[Row]) -> tuple[bytes, bytes, bytes, bytes]:

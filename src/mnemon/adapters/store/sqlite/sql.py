@@ -65,7 +65,7 @@ COUNT = """
 INSERT INTO access (id, count, at) SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(?) WHERE true
 ON CONFLICT (id) DO UPDATE SET count = count + excluded.count, at = max(at, excluded.at)
 """
-ACCESS = "SELECT id, count, at FROM access WHERE id IN (SELECT value FROM json_each(?))"
+ACCESS = "SELECT a.id, a.count, a.at FROM json_each(?) AS asked CROSS JOIN access AS a ON a.id = asked.value"
 COUNTED = "SELECT id FROM access"
 DROP_ACCESS = "DELETE FROM access WHERE id IN (SELECT value FROM json_each(?))"
 PRESENT = "SELECT id FROM entries WHERE id IN (SELECT value FROM json_each(?))"
@@ -101,13 +101,16 @@ SELECT e.id, e.partition_id, e.kind, e.state, e.source, e.tags, e.category, e.co
     e.created_at, e.confirmed_at, e.valid_at, e.invalid_at, e.chars, e.marks, e.version, e.rowid
 """
 CARDS = _CARD + "FROM entries AS e WHERE e.id IN (SELECT value FROM json_each(:ids))"
+# Lists are walked along where every read asks for them: with IN, SQLite would put each in order first.
 MATCHED = (
     _CARD
     + """
-    , e.terms, e.term_count FROM entries AS e WHERE e.rowid IN (SELECT value FROM json_each(?))
+    , e.terms, e.term_count FROM json_each(?) AS asked CROSS JOIN entries AS e ON e.rowid = asked.value
 """
 )
-LENGTHS = "SELECT rowid, term_count FROM entries WHERE rowid IN (SELECT value FROM json_each(?))"
+LENGTHS = """
+SELECT e.rowid, e.term_count FROM json_each(?) AS asked CROSS JOIN entries AS e ON e.rowid = asked.value
+"""
 TEXTS = "SELECT id, content FROM entries WHERE id IN (SELECT value FROM json_each(?))"
 SCOPES = "SELECT p.id, s.tier, s.anchor FROM partitions AS p JOIN scopes AS s ON s.id = p.scope_id"
 STAMPS = "SELECT id, version, rowid FROM entries WHERE id IN (SELECT value FROM json_each(?))"
@@ -289,6 +292,11 @@ PACK_OF = """
 SELECT id, seqs, entries, scales, codes FROM packs
 WHERE partition_id = ? AND model_id = ? AND last >= ? ORDER BY last LIMIT 1
 """
+LAST_PACK = """
+SELECT id, length(seqs) / 8 FROM packs WHERE partition_id = ? AND model_id = ? ORDER BY last DESC LIMIT 1
+"""
+PACK = "SELECT seqs, entries, scales, codes FROM packs WHERE id = ?"
+GROWN_PACK = "UPDATE packs SET last = ?, seqs = ?, entries = ?, scales = ?, codes = ? WHERE id = ?"
 SET_PACK = "UPDATE packs SET seqs = ?, entries = ?, scales = ?, codes = ? WHERE id = ?"
 DROP_PACK = "DELETE FROM packs WHERE id = ?"
 DROP_PACKS = "DELETE FROM packs"
