@@ -19,9 +19,14 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from mnemon.adapters.store.sqlite.packed import ALONE, USUAL, across, appended
 from mnemon.model.arrays import np
+from mnemon.model.late import late
 
 if TYPE_CHECKING:
+    from concurrent import futures
+
     from numpy.typing import NDArray
+else:
+    futures = late("concurrent.futures")
 
 _Floats: TypeAlias = "NDArray[np.float32]"
 _Ints: TypeAlias = "NDArray[np.int64]"
@@ -42,6 +47,7 @@ _ROUNDED = 0.005  # by how much a cosine may be wrong of vectors that were in by
 _CROWD = 64  # rows for one query, by when comparing one after the other is as cheap
 _PIECE = 8_192  # rows that are sketched at a time
 _STEPS = 16  # small products of which the outcome is looked at together
+_LONG = 60_000_000  # multiplications that take long enough for another core to do as many beside it
 _MANY = 8  # queries, at once or one after the other, for which sketches of a whole room are worth making
 
 
@@ -112,6 +118,7 @@ class Sketches:
         self._lock = threading.Lock()
         self._kept: dict[tuple[_Place, int], _Sketch] = {}
         self._asked: dict[_Place, int] = {}
+        self._crowded: dict[_Place, int] = {}  # queries for which the shorter sketches told too little
 
     def worth(self, place: _Place, size: int, queries: int) -> bool:
         """Whether to look at the sketches of a room of this size: those who write one text at a time may well go on.
@@ -126,17 +133,26 @@ class Sketches:
     def close(self, room: Room, queries: _Floats, floor: float) -> list[Close] | None:
         """The pairs that reach the floor, of queries of length one and the vectors of a room.
 
-        None where sketches tell too little: the floor is low, or all vectors are much alike.
+        None where sketches tell too little: the floor is low, all vectors are much alike, or those around a single
+        query, for which longer sketches are not worth making.
         """
         for look in _LOOKS:
             far = look.allowed * 2 * (1 - min(floor, 1.0) + _ROUNDED)
-            if far <= look.farthest:
+            if far <= look.farthest and self._pays(room.place, look.width, len(queries)):
                 kept = self._of(room, look.width)
                 likely = _reaching(_within(queries, look.width, far), kept.columns, _CROWD * len(queries))
                 if likely is not None:
                     numbers, reached = likely
                     return _confirmed(room, queries, numbers, kept.seqs[reached], floor) if len(reached) else []
         return None
+
+    def _pays(self, place: _Place, width: int, queries: int) -> bool:
+        """Whether sketches of this length are there, or asked for so often that making those of a whole room pays. The
+        shorter ones always are: `worth` was asked before."""
+        if width == _LOOKS[0].width or (place, width) in self._kept:
+            return True
+        crowded = self._crowded[place] = self._crowded.get(place, 0) + queries
+        return crowded >= _MANY
 
     def _of(self, room: Room, width: int) -> _Sketch:
         with self._lock:
@@ -233,11 +249,24 @@ def _product(a: _Floats, b: _Floats) -> _Floats:
 
 
 def _reaching(asking: _Floats, columns: _Floats, most: int) -> tuple[_Ints, _Ints] | None:
-    """Numbers of queries and of columns that are close, looked at in pieces that stay in the cache; None if too
-    many."""
+    """Numbers of queries and of columns that are close; None if too many."""
     if len(asking) == 1:
         alone = (across(asking[0], columns) >= 0).nonzero()[0]
         return (np.zeros_like(alone), alone) if len(alone) <= most else None
+    half = columns.shape[1] // 2
+    if asking.size * half < _LONG:
+        return _looked(asking, columns, most)
+    with futures.ThreadPoolExecutor(1) as beside:  # numpy lets others run while it multiplies
+        later = beside.submit(_looked, asking, columns[:, half:], most)
+        first = _looked(asking, columns[:, :half], most)
+        second = later.result()
+    if first is None or second is None or len(first[0]) + len(second[0]) > most:
+        return None
+    return np.concatenate([first[0], second[0]]), np.concatenate([first[1], half + second[1]])
+
+
+def _looked(asking: _Floats, columns: _Floats, most: int) -> tuple[_Ints, _Ints] | None:
+    """The same, looked at in pieces that stay in the cache."""
     step = max(1, ALONE // asking.size)
     numbers, reached = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
     for at, width in _pieces(columns.shape[1], step):
