@@ -176,7 +176,7 @@ def test_sketches_pay_from_the_eighth_text_on() -> None:
 
 
 def test_longer_sketches_are_made_where_they_are_asked_for_often() -> None:
-    """Where short ones tell too little, a single text is compared otherwise, until there were enough; a batch is not."""
+    """Where short ones tell too little, a text alone is compared otherwise, until there were enough; a batch is not."""
     rows = clustered(3_000, 0.65, 2)
     one, alone = Sketches(), [row[None] for row in rows[:9]]
     told = [one.close(Held(rows), query, 0.88) is not None for query in alone]

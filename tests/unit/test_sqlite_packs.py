@@ -16,6 +16,7 @@ from mnemon.adapters.store.sqlite.opening import migrations
 from mnemon.adapters.store.sqlite.query import all_rows
 from mnemon.adapters.store.sqlite.vectors import _OFTEN
 from mnemon.model.entry import Entry, Scope
+from mnemon.model.errors import Conflict
 from mnemon.model.scrub import Extent, Mode, manifest_digest
 from mnemon.model.values import State
 from mnemon.ports.embedder import Vector
@@ -73,6 +74,23 @@ def test_the_last_pack_grows_until_it_is_full(store: SqliteStore) -> None:
     assert all(place + 1 - sum(size) < packs._STEP for place, size in enumerate(sizes))
     assert sizes[-1] == [packs.SIZE, packs._STEP]
     assert store.check() == []
+
+
+def test_who_writes_beside_others_packs_theirs_too(tmp_path: Path, store: SqliteStore) -> None:
+    """R2: each counts what it adds itself, and what is undone counts for nothing that matters."""
+    other = SqliteStore(tmp_path / "store", role="workspace", create=False)
+    taken, count = entry("taken"), 1
+    commit(store, put(taken, vector_of("taken")))
+    for n in range(90):
+        for place, writer in enumerate((store, other)):
+            text = f"{place} {n}"
+            with pytest.raises(Conflict):
+                commit(writer, put(entry(f"undone {text}"), vector_of(text)), put(taken, vector_of("taken")))
+            commit(writer, put(entry(text), vector_of(text)))
+            count += 1
+            assert count - sum(map(len, seqs(store))) < 3 * packs._STEP
+    assert store.check() == []
+    other.close()
 
 
 def test_a_pack_that_lost_some_takes_others_in_if_it_is_the_last(tmp_path: Path, store: SqliteStore) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from operator import itemgetter
 from os import urandom
@@ -36,10 +37,10 @@ class _New(NamedTuple):
 
 
 def add(
-    db: apsw.Connection, numbers: Numbers, transaction: Transaction, saves: Sequence[SaveEntry], grown: set[Place]
+    db: apsw.Connection, numbers: Numbers, transaction: Transaction, saves: Sequence[SaveEntry], grown: Counter[Place]
 ) -> list[bytes]:
     """Insert entries that must not be there yet; the answers are the salts for the commitments in their events. Where
-    vectors were added is put into `grown`."""
+    vectors were added, and how many, is put into `grown`."""
     blobs = iter(rules.checked_vectors([s.embedding for s in saves if s.embedding is not None]))
     entries = [_first_version(save.entry) for save in saves]
     last = _last_row(db, entries)
@@ -52,7 +53,7 @@ def add(
         db.execute(sql.TIDY_INDEX)
     vectors = [_vector(numbers, new, next(blobs)) for new in news if new.operation.embedding is not None]
     db.executemany(sql.NEW_VECTOR, vectors)
-    grown.update((partition, model) for _, model, partition, *_ in vectors)
+    grown.update([(partition, model) for _, model, partition, *_ in vectors])
     _grow(db, news)
     return [new.columns["salt"] for new in news]
 

@@ -104,7 +104,9 @@ class _Log:
         self._first = self.seq
 
     def add(self, drafts: Iterable[EventDraft | None]) -> None:
-        self._db.executemany(sql.NEW_EVENT, [self._sealed(draft) for draft in drafts if draft is not None])
+        sealed = [self._sealed(draft) for draft in drafts if draft is not None]
+        if sealed:
+            self._db.executemany(sql.NEW_EVENT, sealed)
 
     def _sealed(self, draft: EventDraft) -> tuple[Any, ...]:
         detail, previous = rules.plain_text(draft.detail), self._digest

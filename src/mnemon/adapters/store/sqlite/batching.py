@@ -11,7 +11,7 @@ from mnemon.adapters.store.sqlite import sql
 from mnemon.adapters.store.sqlite.packed import Ints, at_length_one
 from mnemon.adapters.store.sqlite.query import all_rows, rows_of_each
 from mnemon.adapters.store.sqlite.rows import anchor_text, entry_of, handle, json_list
-from mnemon.adapters.store.sqlite.searching import Room, model_number, rooms_of
+from mnemon.adapters.store.sqlite.searching import Room, look_up_rooms, model_number
 from mnemon.adapters.store.sqlite.sketches import Loaded, Sketches
 from mnemon.adapters.store.sqlite.vectors import VectorCache, Where
 from mnemon.model.arrays import np
@@ -63,7 +63,7 @@ def near(db: apsw.Connection, vectors: Vectors, vicinity: Vicinity, newcomers: S
     keys = [content_key(newcomer.content) for newcomer in newcomers]
     twins = _twins(db, vicinity, keys)
     found: list[Found] = [{} for _ in newcomers]
-    for room in rooms_of(db, Selection((vicinity.scope,), owners=(vicinity.owner,))):
+    for room in look_up_rooms(db, Selection((vicinity.scope,), owners=(vicinity.owner,))):
         _by_vector(db, vectors, vicinity, room, newcomers, found)
         _by_words(db, vicinity, room, newcomers, found)
     entries = _entries(db, [*twins.values(), *(row for rows in found for row in rows)])

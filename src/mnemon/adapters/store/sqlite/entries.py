@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import field
 from typing import Any, NamedTuple
@@ -39,7 +40,7 @@ class EntryWriter:
     db: apsw.Connection
     transaction: Transaction
     numbers: Numbers
-    grown: set[packs.Place] = field(default_factory=set)  # where vectors were added
+    grown: Counter[packs.Place] = field(default_factory=Counter)  # where vectors were added, and how many
 
     def add(self, operations: Sequence[SaveEntry]) -> list[bytes]:
         """Insert; the answers are the salts for the commitments in their events."""
@@ -160,4 +161,4 @@ class EntryWriter:
             self._vector_gone(left, model, seq)
         self.db.execute(sql.NEW_VECTOR, (rowid, model, partition, checksum, vector))
         self.db.execute(sql.VECTORS_ADDED, (1, partition))
-        self.grown.add((partition, model))
+        self.grown[partition, model] += 1

@@ -73,6 +73,7 @@ class Handle(apsw.Connection):
     reads: bool  # inside a read transaction: what a write transaction sees may yet be undone
     looked: bool  # and its state has been looked at
     numbers: Answers  # of rooms and models that are committed: their rows are never removed
+    missing: dict[tuple[int, int], int]  # by partition and model, vectors to come until there may be enough for a pack
     standing: Answers  # named entries and documents, with the number of the state they are of
 
 

@@ -9,13 +9,14 @@ comes after all that is.
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Mapping
 from itertools import islice
 from typing import Any, NamedTuple, TypeAlias
 
 import apsw
 
 from mnemon.adapters.store.sqlite import sql
+from mnemon.adapters.store.sqlite.known import LIMIT, Handle
 from mnemon.adapters.store.sqlite.packed import Packed, normal, paired
 from mnemon.adapters.store.sqlite.query import Row, all_rows, one_row, stream
 from mnemon.model.arrays import np
@@ -33,12 +34,25 @@ class Kept(NamedTuple):
     last: int
 
 
-def keep(db: apsw.Connection, places: Iterable[Place]) -> None:
-    """Pack what has come loose in these places, as far as it fills packs."""
-    for place in places:
-        ((last, loose),) = all_rows(db, sql.LOOSE, {"room": place[0], "model": place[1]})
-        if loose >= _STEP:
-            _pack(db, place, stream(db, sql.VECTORS_SINCE, (*place, last, loose - loose % _STEP)))
+def keep(db: apsw.Connection, come: Mapping[Place, int]) -> None:
+    """Pack what has come loose in places to which so many vectors were added, where it may be enough. How many are
+    loose is asked only when as many have come as were missing when it was asked last: what others added meanwhile, or
+    what was undone, makes that too late or too soon by a few."""
+    missing = db.missing if isinstance(db, Handle) else {}
+    if len(missing) > LIMIT:
+        missing.clear()
+    for place, count in come.items():
+        left = missing.get(place, 0) - count
+        missing[place] = left if left > 0 else _STEP - _kept(db, place)
+
+
+def _kept(db: apsw.Connection, place: Place) -> int:
+    """Pack what is enough for it; the answer is how many are left loose."""
+    ((last, loose),) = all_rows(db, sql.LOOSE, {"room": place[0], "model": place[1]})
+    left: int = loose % _STEP
+    if loose >= _STEP:
+        _pack(db, place, stream(db, sql.VECTORS_SINCE, (*place, last, loose - left)))
+    return left
 
 
 def _pack(db: apsw.Connection, place: Place, rows: Iterator[Row]) -> None:
@@ -82,7 +96,8 @@ def without(db: apsw.Connection, partition: int, model: int, seq: int) -> None:
 def anew(db: apsw.Connection) -> None:
     """All packs of all places, made again."""
     db.execute(sql.DROP_PACKS)
-    keep(db, all_rows(db, sql.PLACES))
+    for place in all_rows(db, sql.PLACES):
+        _kept(db, (place[0], place[1]))
 
 
 def pieces(db: apsw.Connection, place: Place, dimensions: int) -> Iterator[Kept]:

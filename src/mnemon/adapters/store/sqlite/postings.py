@@ -47,8 +47,9 @@ class Postings:
         new = given[1:] != given[:-1]
         if new.all():
             return given, None
-        starts = np.concatenate([[0], np.flatnonzero(new) + 1])
-        return given[starts], np.diff(starts, append=len(given))
+        bounds = np.empty(np.count_nonzero(new) + 2, dtype=np.int64)
+        bounds[0], bounds[1:-1], bounds[-1] = 0, new.nonzero()[0] + 1, len(given)
+        return given[bounds[:-1]], bounds[1:] - bounds[:-1]
 
     @property
     def rows(self) -> Any:

@@ -54,7 +54,7 @@ def rooms_of(db: apsw.Connection, selection: Selection) -> list[Room]:
         return last[1]
     asked = (selection.scopes, selection.visibilities, selection.owners)
     if asked not in answers:
-        answers[asked] = _look_up_rooms(db, selection)
+        answers[asked] = look_up_rooms(db, selection)
     found: list[Room] = answers[asked]
     answers["last"] = selection, found
     return found
@@ -62,7 +62,7 @@ def rooms_of(db: apsw.Connection, selection: Selection) -> list[Room]:
 
 def empty(db: apsw.Connection, selection: Selection) -> bool:
     """Looked up without what is known, so that no view of the database has to be opened for it."""
-    return not any(room.size for room in _look_up_rooms(db, selection))
+    return not any(room.size for room in look_up_rooms(db, selection))
 
 
 def _rooms_asked_last(db: apsw.Connection) -> list[Room]:
@@ -70,7 +70,7 @@ def _rooms_asked_last(db: apsw.Connection) -> list[Room]:
     return last[1] if last is not None else []
 
 
-def _look_up_rooms(db: apsw.Connection, selection: Selection) -> list[Room]:
+def look_up_rooms(db: apsw.Connection, selection: Selection) -> list[Room]:
     found: list[Row] = []
     for scope in dict.fromkeys(selection.scopes):
         for visibility in sorted(selection.visibilities):
