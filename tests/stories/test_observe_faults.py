@@ -58,7 +58,7 @@ def observer(asked: Asked) -> Reply:
 
 
 class Hurried:
-    """A chat that waits a tenth of a second at most, so that a test of timeouts need not wait."""
+    """A chat that waits half a second at most, so that a test of faults need not wait. Who is to be heard has more."""
 
     def __init__(self, inner: Chat) -> None:
         self._inner = inner
@@ -141,7 +141,7 @@ def world(tmp_path: Path, clock: FixedClock) -> Iterator[Workspace]:
 def model(server: ChatServer) -> Any:
     found = open_chat("openai:fake", server.env)
     assert found is not None
-    return Hurried(found)
+    return found
 
 
 def attempt(world: Workspace, chat: Any) -> Run:
@@ -162,7 +162,7 @@ def test_a_fault_loses_nothing(
     server.always(FATAL[fault])
     path = sessions.claude(tmp_path / "s.jsonl", TALK)
     key = world.observe(path).transcript.key
-    run = attempt(world, model(server))
+    run = attempt(world, Hurried(model(server)))
     assert run.outcome == "failed"
     now = world.transcript(key)
     assert (now.progress, now.observed, now.kept) == (Progress.PENDING, 0, 3)
@@ -211,7 +211,7 @@ def test_a_provider_that_stays_down_is_told_and_rules_remain(
     key = world.observe(sessions.claude(tmp_path / "s.jsonl", TALK)).transcript.key
     outcomes = []
     for _ in range(5):
-        outcomes.append(attempt(world, model(server)).outcome)
+        outcomes.append(attempt(world, Hurried(model(server))).outcome)
         later(clock)
     assert outcomes == ["failed", "failed", "failed", "failed", "dead"]
     now = world.transcript(key)
