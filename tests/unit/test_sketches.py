@@ -184,17 +184,3 @@ def test_longer_sketches_are_made_where_they_are_asked_for_often() -> None:
     together = pairs(Sketches().close(Held(rows), rows[:9], 0.88))
     last = pairs(one.close(Held(rows), alone[-1], 0.88))
     assert last == {(0, row) for query, row in together if query == 8}
-
-
-def test_many_looked_at_by_two_cores_are_those_that_one_finds() -> None:
-    """Each half of a large room is looked at by itself, and what is found there keeps its place."""
-    rows, queries = clustered(60_001, 9.0, 2), clustered(100, 9.0, 3)
-    rows[0], rows[30_000], rows[-1] = queries[0], queries[1], queries[99]
-    found = pairs(Sketches().close(Held(rows), queries, 0.9))
-    cosines = queries @ rows.T
-    expected = {(int(q), int(r)) for q, r in zip(*np.nonzero(cosines >= 0.9), strict=True)}
-    assert {(0, 0), (1, 30_000), (99, 60_000)} <= found
-    assert len(expected - found) <= len(expected) // 1_000
-    assert found <= expected
-    crowd = np.repeat(queries[:1], 60_001, axis=0)
-    assert Sketches().close(Held(crowd), queries, 0.9) is None

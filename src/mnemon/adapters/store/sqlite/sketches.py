@@ -19,14 +19,9 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from mnemon.adapters.store.sqlite.packed import ALONE, USUAL, across, appended
 from mnemon.model.arrays import np
-from mnemon.model.late import late
 
 if TYPE_CHECKING:
-    from concurrent import futures
-
     from numpy.typing import NDArray
-else:
-    futures = late("concurrent.futures")
 
 _Floats: TypeAlias = "NDArray[np.float32]"
 _Ints: TypeAlias = "NDArray[np.int64]"
@@ -47,7 +42,6 @@ _ROUNDED = 0.005  # by how much a cosine may be wrong of vectors that were in by
 _CROWD = 64  # rows for one query, by when comparing one after the other is as cheap
 _PIECE = 8_192  # rows that are sketched at a time
 _STEPS = 16  # small products of which the outcome is looked at together
-_LONG = 60_000_000  # multiplications that take long enough for another core to do as many beside it
 _MANY = 8  # queries, at once or one after the other, for which sketches of a whole room are worth making
 
 
@@ -249,24 +243,11 @@ def _product(a: _Floats, b: _Floats) -> _Floats:
 
 
 def _reaching(asking: _Floats, columns: _Floats, most: int) -> tuple[_Ints, _Ints] | None:
-    """Numbers of queries and of columns that are close; None if too many."""
+    """Numbers of queries and of columns that are close, looked at in pieces that stay in the cache; None if too
+    many."""
     if len(asking) == 1:
         alone = (across(asking[0], columns) >= 0).nonzero()[0]
         return (np.zeros_like(alone), alone) if len(alone) <= most else None
-    half = columns.shape[1] // 2
-    if asking.size * half < _LONG:
-        return _looked(asking, columns, most)
-    with futures.ThreadPoolExecutor(1) as beside:  # numpy lets others run while it multiplies
-        later = beside.submit(_looked, asking, columns[:, half:], most)
-        first = _looked(asking, columns[:, :half], most)
-        second = later.result()
-    if first is None or second is None or len(first[0]) + len(second[0]) > most:
-        return None
-    return np.concatenate([first[0], second[0]]), np.concatenate([first[1], half + second[1]])
-
-
-def _looked(asking: _Floats, columns: _Floats, most: int) -> tuple[_Ints, _Ints] | None:
-    """The same, looked at in pieces that stay in the cache."""
     step = max(1, ALONE // asking.size)
     numbers, reached = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
     for at, width in _pieces(columns.shape[1], step):
