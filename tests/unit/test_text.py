@@ -136,7 +136,7 @@ def test_words_of_a_talk(text: str) -> None:
         "See https://example.org/?page=2 and `a != b`",
         "Down in Lisbon, years ago",
         "東京は日本の首都です。",
-        "Ada lives in Rome. " * 200 + "Do you?x",
+        "Ada lives in Rome. " * 200 + "Do you?",
     ],
 )
 def test_words_of_a_fact(text: str) -> None:

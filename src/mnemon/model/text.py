@@ -139,13 +139,17 @@ def _words(text: str) -> list[str]:
 
 
 def speaks(text: str) -> bool:
-    """Whether a text is worded as one speaks to another: it says I, we or you, asks, or exclaims."""
-    if not _SPEAKING.isdisjoint(_short_words(text[:_SHORT])):
+    """Whether a text is worded as one speaks to another: it says I, we or you, asks, or exclaims. Of a long one, the
+    beginning tells."""
+    beginning = text[:_SHORT]
+    if not _SPEAKING.isdisjoint(_short_words(beginning)):
         return True
-    return not _ENDS.isdisjoint(text) and _ASKING.search(text) is not None
+    return not _ENDS.isdisjoint(beginning) and _ASKING.search(beginning) is not None
 
 
-_SPEAKING = frozenset("i im ive me my mine myself we our ours lets you youre youve your yours yourself".split())
+ONESELF = frozenset("i im ive my mine me myself".split())
+OTHERS = frozenset("you your yours yourself we our ours".split())  # and "us", where it can be no country
+_SPEAKING = ONESELF | OTHERS | frozenset("youre youve lets".split())
 _ENDS = frozenset("?!？！")  # though one within a word ends nothing
 
 

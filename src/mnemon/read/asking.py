@@ -6,12 +6,11 @@ import re
 from collections.abc import Iterable
 from functools import cache, lru_cache
 
-from mnemon.model.text import STOP_WORDS, terms, words
+from mnemon.model.text import ONESELF, OTHERS, STOP_WORDS, terms, words
 
 USER = "user"  # the source of what the person said, where nobody is named
 _BROAD = frozenset("everything all list summarise summarize overview history compare why explain review".split())
-_SELF = frozenset("i im ive my mine me myself".split())
-_OTHER = frozenset("you your yours yourself we our ours us".split())
+_WITH_OTHERS = OTHERS | {"us"}
 # How one asks, which tells nothing of whom: "could you please remind me", "over our conversations".
 _COURTESY = (
     r"\b(?:can|could|would|will) you(?: please)?\b(?: \w+ me\b)?|\b(?:tell|remind|show|give|help) me\b"
@@ -84,10 +83,10 @@ def without_names(query: str, sources: Iterable[str]) -> str:
 
 def is_about_oneself(query: str) -> bool:
     """Whether the asking person asks about themselves alone: "what did I say it was?", "can you list my pets?"."""
-    if _SELF.isdisjoint(words(query)):
+    if ONESELF.isdisjoint(words(query)):
         return False
     said = set(words(_compiled(_COURTESY).sub(" ", query)))
-    return bool(said & _SELF) and not said & _OTHER
+    return bool(said & ONESELF) and not said & _WITH_OTHERS
 
 
 def wanted_answer(query: str) -> re.Pattern[str] | None:

@@ -59,7 +59,7 @@ def _pack(db: apsw.Connection, place: Place, rows: Iterator[Row]) -> None:
     """Into the last pack as far as it has room, and into new ones."""
     id, held = one_row(db, sql.LAST_PACK, place) or (None, SIZE)
     if held < SIZE and (more := list(islice(rows, SIZE - held))):
-        ((*before,),) = all_rows(db, sql.PACK, (id,))
+        (before,) = all_rows(db, sql.PACK, (id,))
         grown = [mine + theirs for mine, theirs in zip(before, _columns(more), strict=True)]
         db.execute(sql.GROWN_PACK, (more[-1][0], *grown, id))
     while more := list(islice(rows, SIZE)):

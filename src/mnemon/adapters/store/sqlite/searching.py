@@ -71,6 +71,7 @@ def _rooms_asked_last(db: apsw.Connection) -> list[Room]:
 
 
 def look_up_rooms(db: apsw.Connection, selection: Selection) -> list[Room]:
+    """The same from the database itself, for who asks once in a state."""
     found: list[Row] = []
     for scope in dict.fromkeys(selection.scopes):
         for visibility in sorted(selection.visibilities):
