@@ -40,7 +40,8 @@ ABOUT_TALKS = """Weights were fitted on the even conversations (in the order of 
 odd ones are held out of that, but their figures were seen while signals were being chosen."""
 ABOUT_UNSEEN = "None of these conversations was looked at when signals and weights were chosen."
 ABOUT_ROWS = """The rows of keyword, vector and rank fusion are Mnemon's signals on their own; where words are among
-them, speakers' names are left out of the question. Peers are given it as it is."""
+them, speakers' names are left out of the question. Peers are given it as it is. Where each turn is given as
+"Name: text" alone, no conversation, kind, source or time is told, and all are put one after the other."""
 ABOUT_FACTS = """Facts of which later ones override earlier ones, in the order they were told. `fresh_first`: the
 current fact stands above every stale one; `stale@5`: a stale one is among the first five; plain recall is that of the
 questions whose fact was never overridden."""
@@ -59,6 +60,7 @@ TALK_RECIPES = (
         ),
     ),
     Recipe("Mnemon, no kind given", kind=None),
+    Recipe('Mnemon, given "Name: text" alone', alone=True),
     WITHOUT,
     OURS,
 )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from itertools import groupby
 
-from bench.dataset import Dataset, Turn
+from bench.dataset import LONGEST, Dataset, Turn
 from mnemon import Memo, Mnemon
 from mnemon.ports.embedder import Embedder
 from mnemon.spec import preset_text
@@ -44,6 +44,12 @@ class Recipe:
     model: bool = True
     kind: str | None = "episodic"
     more: str = ""
+    alone: bool = False  # "Ann: so I went" and nothing else: no kind, no source, no conversation, all put at one time
+
+    def memo(self, turn: Turn) -> Memo:
+        if self.alone:
+            return Memo(f"{turn['speaker']}: {turn['text']}"[:LONGEST])
+        return Memo(turn["text"], kind=self.kind, source=turn["speaker"])
 
     def spec(self) -> str:
         text = preset_text(self.preset)
@@ -64,7 +70,8 @@ def _at_once(session: Sequence[Turn]) -> Iterator[list[Turn]]:
 
 
 def ranking(data: Dataset, recipe: Recipe, embedder: Embedder | None) -> Ranking:
-    """Each scope is a workspace, each session a conversation, each turn an entry by its speaker at its time."""
+    """Each scope is a workspace, each session a conversation, each turn an entry by its speaker at its time; or as the
+    recipe has it."""
     clock = TurnClock()
     found: Ranking = {}
     with (
@@ -74,11 +81,12 @@ def ranking(data: Dataset, recipe: Recipe, embedder: Embedder | None) -> Ranking
         for scope in data.scopes:
             world = memory.workspace(scope, spec=recipe.spec())
             known: dict[str, str] = {}
-            for session in data.sessions(scope):
-                talk = world.at(conversation=world.start().id)
+            sessions = list(data.sessions(scope))
+            for session in sessions:
+                talk = world if recipe.alone else world.at(conversation=world.start().id)
                 for turns in _at_once(session):
-                    clock.time = told(turns[0]["timestamp"])
-                    memos = [Memo(turn["text"], kind=recipe.kind, source=turn["speaker"]) for turn in turns]
+                    clock.time = told((sessions[-1] if recipe.alone else turns)[0]["timestamp"])
+                    memos = [recipe.memo(turn) for turn in turns]
                     for turn, written in zip(turns, talk.put_many("workspace", memos), strict=True):
                         known.setdefault(written.id, turn["id"])
             clock.time += timedelta(hours=1)

@@ -55,6 +55,43 @@ def test_turns_are_found_alike_though_nobody_said_what_they_are(world: Workspace
     assert reply.id in [hit.id for hit in world.read("telescope purchase", limit=5)]
 
 
+@pytest.mark.parametrize(
+    ("memo", "source"),
+    [
+        (Memo("Ada: I keep bees"), "Ada"),
+        (Memo("[8 May 2023] Ada: I keep bees"), "Ada"),
+        (Memo("Human: I keep bees"), "user"),
+        (Memo("Ada: bees, since spring", kind="episodic"), "Ada"),
+        (Memo("Ada: I keep bees", source="chat"), "chat"),
+        (Memo("Ada: bees, since spring"), "planner"),
+        (Memo("Reminder: I have to feed the bees"), "planner"),
+        (Memo("I keep bees in the garden"), "planner"),
+    ],
+)
+def test_who_says_a_line_is_its_source(world: Workspace, memo: Memo, source: str) -> None:
+    """M2, R1: where nobody says from whom it is, and a line of a talk does. It is kept as it was put."""
+    (written,) = world.acting(agent="planner").put_many("workspace", [memo])
+    assert written.entry is not None
+    assert (written.entry.source, written.entry.content) == (source, memo.content)
+    assert written.entry.origin.principal == "planner"
+
+
+def test_a_file_has_no_speaker(world: Workspace) -> None:
+    """M2: a file is what its author wrote, whatever it begins with."""
+    (written,) = world.put_many("workspace", [Memo("Ada: I keep bees", path="notes/bees.txt")])
+    assert written.entry is not None
+    assert written.entry.source == "user"
+
+
+def test_a_log_of_a_talk_is_found_by_who_spoke(world: Workspace) -> None:
+    """R1: the line that somebody said is above the one that calls them by their name."""
+    lines = ["Tom: Ada, I saw honey on the quay!", "Ada: I sell it, my bees make plenty", *FILLER]
+    said = [written.id for written in world.put_many("workspace", lines)]
+    assert world.read("what does Ada sell?", limit=3, count=False)[0].id == said[1]
+    assert factor(world, "what does Ada sell?", said[1], "speaker") > 0
+    assert {hit.id for hit in world.read("honey", source="Tom", limit=5, count=False)} == {said[0]}
+
+
 def test_facts_lend_one_another_nothing(world: Workspace) -> None:
     """R1: what is told of the world stands by itself, though it was written down on one occasion."""
     facts = ["The telescope stands in the attic", "Ada lives in Rome", "The deploy runs on Fridays"]

@@ -70,6 +70,14 @@ def test_a_ranking_goes_through_the_public_api() -> None:
     assert score(data.queries, found)["ALL"]["MRR"] == 1
 
 
+def test_a_line_may_be_all_that_is_told_of_a_turn() -> None:
+    """B13, R1: who speaks is in the text alone, and found there."""
+    turns = (turn("a", 1, "Ada", "I keep bees!"), turn("a", 2, "Tom", "I keep sheep!"))
+    query = {"id": "q", "scope": "a", "text": "What does Tom keep?", "evidence": ["a/2"], "category": "c"}
+    found = ranking(Dataset("d", turns, (query,)), Recipe("alone", alone=True), None)
+    assert found["q"][0] == "a/2"
+
+
 def test_a_question_of_a_moment_is_asked_at_that_moment() -> None:
     """B13: what was said later is not known then, and the last day counts from there."""
     turns = tuple(turn("a", day, "Ada", f"The telescope stands in room {day}") for day in (1, 2, 3))
@@ -97,8 +105,13 @@ def test_a_set_with_holes_in_it_is_measured_all_the_same(tmp_path: Path) -> None
     queries = tuple({"id": id, "scope": "a", "text": text, "evidence": ["a/2"], "category": "c"} for id, text in asked)
     Dataset("odd", odd, queries).save(tmp_path / "odd")
     data = load(tmp_path / "odd")
-    found = ranking(data, Recipe("ours"), FakeEmbedder(64))
-    assert {id: ranked[:1] for id, ranked in found.items()} == {"q1": ["a/2"], "q2": ["a/3"], "q4": ["a/3"]}
+    for recipe in (Recipe("ours"), Recipe("alone", alone=True)):
+        found = ranking(data, recipe, FakeEmbedder(64))
+        assert {id: ranked[:1] for id, ranked in found.items()} == {
+            "q1": ["a/2"],
+            "q2": ["a/3"],
+            "q4": ["a/3"],
+        }
     assert [(turn["id"], turn["speaker"], turn["timestamp"]) for turn in data.corpus] == [
         ("a/2", "user", "2023-05-01T10:00:00"),
         ("a/3", "x " * 99 + "x", "2023-05-01T10:00:00"),

@@ -16,7 +16,6 @@ from mnemon.model.text import (
     estimate_tokens,
     fold,
     has_hidden_characters,
-    speaks,
     terms,
 )
 
@@ -106,39 +105,3 @@ def test_hidden_characters_are_seen_and_escaped(text: str) -> None:
 def test_token_estimates_count_scripts() -> None:
     """C2: a character outside ASCII counts as a token, four ASCII characters as one."""
     assert (estimate_tokens("abcdefgh"), estimate_tokens("東京")) == (2, 2)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "Where did you buy it?",
-        "Lovely!",
-        "i love the sea",
-        "That is what I’ve always said",
-        "Let's meet in Porto",
-        'She asked "why?" and left',
-        "(Really?)",
-        "你好吗？",
-        "Our flat has two rooms",
-    ],
-)
-def test_words_of_a_talk(text: str) -> None:
-    """R1: a text asks, exclaims, or says I, we or you, as one does who speaks to another."""
-    assert speaks(text)
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "",
-        "The deploy runs on Fridays",
-        "US exports rose in May",
-        "See https://example.org/?page=2 and `a != b`",
-        "Down in Lisbon, years ago",
-        "東京は日本の首都です。",
-        "Ada lives in Rome. " * 200 + "Do you?",
-    ],
-)
-def test_words_of_a_fact(text: str) -> None:
-    """R1: what is told of somebody or something else is no line of a talk; a mark within a word asks nothing."""
-    assert not speaks(text)

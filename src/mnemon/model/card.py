@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from mnemon.model.entry import Entry, Scope
 from mnemon.model.moments import micros, micros_or_none
-from mnemon.model.text import speaks
+from mnemon.model.talk import speaks
 from mnemon.model.values import VISIBILITY, Kind, State, Visibility
 
 

@@ -32,7 +32,6 @@ _PLAIN = {n: None if chr(n) in "'`" else chr(n) if chr(n).isalnum() else " " for
 _APOSTROPHES = pattern("['’ʼ`]")
 _ACCENTS = re.compile("[\u0300-\u036f]")
 _SPACES = re.compile(r"\s+")
-_ASKING = re.compile(r"""[?!](?=["'”’)\]]*(?:\s|$))|[？！]""")
 
 # Words so common that they only add noise and cost. Question words are among them: a query is mostly these.
 STOP_WORDS = frozenset(
@@ -136,21 +135,6 @@ def _words(text: str) -> list[str]:
         else:
             out.append(run)
     return out
-
-
-def speaks(text: str) -> bool:
-    """Whether a text is worded as one speaks to another: it says I, we or you, asks, or exclaims. Of a long one, the
-    beginning tells."""
-    beginning = text[:_SHORT]
-    if not _SPEAKING.isdisjoint(_short_words(beginning)):
-        return True
-    return not _ENDS.isdisjoint(beginning) and _ASKING.search(beginning) is not None
-
-
-ONESELF = frozenset("i im ive my mine me myself".split())
-OTHERS = frozenset("you your yours yourself we our ours".split())  # and "us", where it can be no country
-_SPEAKING = ONESELF | OTHERS | frozenset("youre youve lets".split())
-_ENDS = frozenset("?!？！")  # though one within a word ends nothing
 
 
 def terms(text: str) -> list[str]:

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterable
 from functools import cache, lru_cache
 
-from mnemon.model.text import ONESELF, OTHERS, STOP_WORDS, terms, words
+from mnemon.model.talk import ONESELF, OTHERS
+from mnemon.model.text import STOP_WORDS, terms, words
 
 USER = "user"  # the source of what the person said, where nobody is named
 _BROAD = frozenset("everything all list summarise summarize overview history compare why explain review".split())

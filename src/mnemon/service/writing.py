@@ -22,6 +22,7 @@ from mnemon.model.events import EventDraft
 from mnemon.model.frozen import dataclass
 from mnemon.model.ids import new_id, parse_id
 from mnemon.model.job import JobDraft
+from mnemon.model.talk import speaker, speaks
 from mnemon.model.text import terms
 from mnemon.model.transcript import Quote
 from mnemon.model.values import SHARED, Curator, Gate, Kind, Lifetime, Visibility
@@ -167,16 +168,18 @@ def _propose(room: Room, place: _Place, memo: Memo) -> Proposal:
             f"{room.origin.principal!r} cannot write for {owner!r}",
             fix="leave the owner out, or use the agent's own name",
         )
+    content = checked_content(room, memo.content, memo.path)
+    kind = inputs.choice(memo.kind, Kind, "kind") if memo.kind is not None else None
     return Proposal(
         id=new_id() if memo.id is None else parse_id(memo.id),
         scope=place.scope,
-        content=checked_content(room, memo.content, memo.path),
+        content=content,
         curator=_curator(room, memo),
-        source=inputs.label(memo.source or room.agent or "user", "source"),
+        source=inputs.label(memo.source or _speaker(memo, content, kind) or room.agent or "user", "source"),
         origin=room.origin.capped(*(entry.trust for entry in sources)) if sources else room.origin,
         owner=owner,
         importance=inputs.importance(memo.importance),
-        kind=inputs.choice(memo.kind, Kind, "kind") if memo.kind is not None else None,
+        kind=kind,
         lifetime=inputs.choice(memo.lifetime, Lifetime, "lifetime") if memo.lifetime is not None else place.lifetime,
         tags=inputs.tags(memo.tags),
         conversation=room.keys.get("conversation"),
@@ -191,6 +194,13 @@ def _propose(room: Room, place: _Place, memo: Memo) -> Proposal:
         evidence=tuple(memo.evidence),
         path=inputs.path(memo.path) if memo.path is not None else None,
     )
+
+
+def _speaker(memo: Memo, content: str, kind: Kind | None) -> str | None:
+    """Who says a line of a talk, where nobody says whose it is and the line itself does."""
+    if memo.path is not None or (name := speaker(content)) is None:
+        return None
+    return name if kind is Kind.EPISODIC or speaks(content) else None
 
 
 def checked_content(room: Room, value: object, path: str | None) -> str:
