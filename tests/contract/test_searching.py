@@ -367,6 +367,20 @@ def test_a_vector_must_fit_its_model(store: Store, numbers: tuple[float, ...]) -
     assert store.find(OPEN) == []
 
 
+@pytest.mark.parametrize("kinds", [frozenset[Kind](), frozenset({Kind.SEMANTIC})])
+def test_pages_of_a_time(store: Store, kinds: frozenset[Kind]) -> None:
+    """R1: from page to page through what was recorded between two moments, the first of them included, newest first."""
+    told = [entry(f"cat {n}", created_at=later(n)) for n in range(10)]
+    commit(store, *map(put, told))
+    then = replace(OPEN, filters=Filters(kinds=kinds, since=later(2), until=later(8)))
+    pages: list[list[Entry]] = []
+    while page := store.find(then, limit=4, after=pages[-1][-1].id if pages else None):
+        pages.append(page)
+    assert [[e.content for e in page] for page in pages] == [["cat 7", "cat 6", "cat 5", "cat 4"], ["cat 3", "cat 2"]]
+    assert store.find(then, after=told[9].id) == store.find(then)
+    assert store.find(then, after=told[2].id) == []
+
+
 def test_a_selection_is_empty_until_something_is_in_its_rooms(store: Store) -> None:
     """R3: whoever is not there, held or forgotten elsewhere, or another's, makes no room less empty."""
     other = Selection((Scope("workspace", (("workspace", "w2"),)),))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -160,6 +161,23 @@ def test_a_token_is_one_word_of_one_partition(pairs: list[tuple[int, str]]) -> N
     assert first.isalnum()
     assert first == first.lower()
     assert len(first) < 100
+
+
+@pytest.mark.parametrize(
+    ("statement", "plan"),
+    [
+        (sql.NEWEST, "entries_newest (partition_id=? AND created_at>? AND created_at<?)"),
+        (sql.NEWEST_OF_KIND, "entries_of_kind (partition_id=? AND kind=? AND created_at>? AND created_at<?)"),
+    ],
+)
+def test_what_was_recorded_at_another_time_is_not_looked_at(tmp_path: Path, statement: str, plan: str) -> None:
+    """R1: a question about a day costs no more where a million entries came after it."""
+    store = SqliteStore(tmp_path / "store", role="workspace", create=True)
+    names = {name.lstrip(":"): None for name in re.findall(r":\w+", statement)}
+    with store._connections.asking() as db:
+        (first, *_) = db.execute(f"EXPLAIN QUERY PLAN {statement}", names).fetchall()
+    assert first[-1] == f"SEARCH e USING INDEX {plan}"
+    store.close()
 
 
 def test_bound_values_are_no_reason_to_plan_anew(tmp_path: Path) -> None:

@@ -36,7 +36,7 @@ from mnemon.ports.embedder import EmbeddingModel, Vector
 from mnemon.ports.store import Filters, KeywordMatches, Neighbour, Selection, Unembedded
 
 _SHORT = 1000  # characters of index terms that are worth keeping in memory
-_NEWER_THAN_ALL = (2**63 - 1, 2**63 - 1)
+_OLDER_THAN_ALL, _NEWER_THAN_ALL = -(2**63), (2**63 - 1, 2**63 - 1)
 
 
 class Room(NamedTuple):
@@ -88,8 +88,13 @@ def look_up_rooms(db: apsw.Connection, selection: Selection) -> list[Room]:
 
 
 def find(db: apsw.Connection, selection: Selection, limit: int, after: str | None) -> list[Entry]:
+    filters = filter_bindings(selection.filters)
+    since, until = filters["since"], filters["until"]
     before = _NEWER_THAN_ALL if after is None else _mark(db, after)
-    bindings = filter_bindings(selection.filters) | {"before": before[0], "before_row": before[1], "limit": limit}
+    if until is not None:
+        before = min(before, (until, 0))
+    ends = {"after": _OLDER_THAN_ALL if since is None else since, "before": before[0], "before_row": before[1]}
+    bindings = filters | ends | {"limit": limit}
     newest: list[Row] = []
     statement = sql.NEWEST
     if len(selection.filters.kinds) == 1:

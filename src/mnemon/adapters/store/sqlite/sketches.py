@@ -96,10 +96,10 @@ class _Sketch(NamedTuple):
     seqs: _Ints
     columns: _Floats
 
-    def plus(self, more: Loaded) -> _Sketch:
+    def plus(self, more: Loaded, sketches: _Floats) -> _Sketch:
+        """With those of more vectors, a row for each."""
         if not len(more.seqs):
             return self
-        sketches = _sketched(more.matrix, len(self.columns))
         last = max(self.last, int(more.seqs.max()))
         return _Sketch(self.removals, last, appended(self.seqs, more.seqs), appended(self.columns, sketches.T))
 
@@ -133,8 +133,8 @@ class Sketches:
         for look in _LOOKS:
             far = look.allowed * 2 * (1 - min(floor, 1.0) + _ROUNDED)
             if far <= look.farthest and self._pays(room.place, look.width, len(queries)):
-                kept = self._of(room, look.width)
-                likely = _reaching(_within(queries, look.width, far), kept.columns, _CROWD * len(queries))
+                kept, sketches = self._of(room, look.width, queries)
+                likely = _reaching(_within(sketches, far), kept.columns, _CROWD * len(queries))
                 if likely is not None:
                     numbers, reached = likely
                     return _confirmed(room, queries, numbers, kept.seqs[reached], floor) if len(reached) else []
@@ -148,16 +148,23 @@ class Sketches:
         crowded = self._crowded[place] = self._crowded.get(place, 0) + queries
         return crowded >= _MANY
 
-    def _of(self, room: Room, width: int) -> _Sketch:
+    def _of(self, room: Room, width: int, queries: _Floats) -> tuple[_Sketch, _Floats]:
+        """The sketches of a room, and those of queries. What has come since is sketched together with these: mostly it
+        is the query of before."""
         with self._lock:
             place = (room.place, width)
             kept = self._kept.pop(place, None)
             more = room.since(kept.last) if kept is not None and kept.removals == room.removals else None
-            kept = _anew(room, kept, width) if kept is None or more is None else kept.plus(more)
+            if kept is None or more is None:
+                kept, asking = _anew(room, kept, width), _sketched(queries, width)
+            else:
+                come = len(more.seqs)
+                both = _sketched(np.concatenate([more.matrix, queries]) if come else queries, width)
+                kept, asking = kept.plus(more, both[:come]), both[come:]
             while len(self._kept) >= self._most:
                 self._kept.pop(next(iter(self._kept)))
             self._kept[place] = kept
-            return kept
+            return kept, asking
 
     def clear(self) -> None:
         with self._lock:
@@ -174,7 +181,7 @@ def _anew(room: Room, had: _Sketch | None, width: int) -> _Sketch:
         # A copy: what is chosen from columns is a view of something that has no room behind it, though it seems to.
         sketch = _Sketch(room.removals, int(seqs.max(initial=0)), seqs, had.columns[:, left].copy())
     for piece in room.whole(sketch.seqs):
-        sketch = sketch.plus(piece)
+        sketch = sketch.plus(piece, _sketched(piece.matrix, width))
     return sketch
 
 
@@ -199,10 +206,9 @@ def _confirmed(room: Room, queries: _Floats, numbers: _Ints, seqs: _Ints, floor:
     return [Close(*pair) for pair in found]
 
 
-def _within(queries: _Floats, width: int, far: float) -> _Floats:
-    """For each query a row whose product with a sketch is at least 0 if the square of their distance seems to be `far`
-    at most."""
-    asking = _sketched(queries, width)
+def _within(asking: _Floats, far: float) -> _Floats:
+    """Of each sketch of a query, which is written over, a row whose product with a sketch is at least 0 if the square
+    of their distance seems to be `far` at most."""
     asking[:, -1] = asking[:, -2] + far / 2
     asking[:, -2] = 1.0
     return asking

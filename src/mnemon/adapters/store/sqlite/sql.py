@@ -205,12 +205,13 @@ AND (:tags IS NULL OR NOT EXISTS (
     SELECT 1 FROM json_each(:tags) AS asked WHERE asked.value NOT IN (SELECT value FROM json_each(e.tags))
 ))
 """
-_NEWEST = "SELECT e.created_at, e.rowid FROM entries AS e WHERE e.partition_id = :partition "
-_BEFORE = "AND (e.created_at, e.rowid) < (:before, :before_row)"
+_NEWEST = "SELECT e.created_at, e.rowid FROM entries AS e INDEXED BY {} WHERE e.partition_id = :partition "
+# Bounds of the index, whatever filters say: what was recorded at another time is not even looked at.
+_BEFORE = "AND e.created_at >= :after AND (e.created_at, e.rowid) < (:before, :before_row)"
 _IN_ORDER = "ORDER BY e.created_at DESC, e.rowid DESC LIMIT :limit"
-NEWEST = _NEWEST + _BEFORE + _FILTERS + _IN_ORDER
+NEWEST = _NEWEST.format("entries_newest") + _BEFORE + _FILTERS + _IN_ORDER
 # By the index on kinds: rules that always apply are few among all that is remembered.
-NEWEST_OF_KIND = _NEWEST + "AND e.kind = :kind " + _BEFORE + _FILTERS + _IN_ORDER
+NEWEST_OF_KIND = _NEWEST.format("entries_of_kind") + "AND e.kind = :kind " + _BEFORE + _FILTERS + _IN_ORDER
 CARDS_ADMITTED = CARDS + _FILTERS
 ADMITTED = "SELECT e.rowid FROM entries AS e WHERE e.partition_id = :partition" + _FILTERS
 
