@@ -17,7 +17,7 @@ import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
-from mnemon.adapters.store.sqlite.packed import ALONE, USUAL, across, appended
+from mnemon.adapters.store.sqlite.packed import USUAL, across, appended
 from mnemon.model.arrays import np
 
 if TYPE_CHECKING:
@@ -41,6 +41,7 @@ _LOOKS = (_Look(24, 2.43, 0.55), _Look(48, 1.91, 1.0))
 _ROUNDED = 0.005  # by how much a cosine may be wrong of vectors that were in bytes when they were sketched
 _CROWD = 64  # rows for one query, by when comparing one after the other is as cheap
 _PIECE = 8_192  # rows that are sketched at a time
+_ALONE = 500_000  # multiplications, as ALONE is where one of the two is a vector: matrices wake another core later
 _STEPS = 16  # small products of which the outcome is looked at together
 _MANY = 8  # queries, at once or one after the other, for which sketches of a whole room are worth making
 
@@ -237,7 +238,7 @@ def _projection(dimensions: int, count: int) -> _Floats:
 
 def _product(a: _Floats, b: _Floats) -> _Floats:
     """A product as many so small that none of them wakes another core: the waiting costs more than the work."""
-    step = max(1, ALONE // max(1, b.size))
+    step = max(1, _ALONE // max(1, b.size))
     if len(a) <= step:
         alone: _Floats = a @ b
         return alone
@@ -254,7 +255,7 @@ def _reaching(asking: _Floats, columns: _Floats, most: int) -> tuple[_Ints, _Int
     if len(asking) == 1:
         alone = (across(asking[0], columns) >= 0).nonzero()[0]
         return (np.zeros_like(alone), alone) if len(alone) <= most else None
-    step = max(1, ALONE // asking.size)
+    step = max(1, _ALONE // asking.size)
     numbers, reached = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
     for at, width in _pieces(columns.shape[1], step):
         piece = columns[:, at : at + width].reshape(len(columns), -1, min(step, width)).transpose(1, 0, 2)
