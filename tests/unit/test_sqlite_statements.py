@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +20,7 @@ from mnemon.model.conversation import Note
 from mnemon.model.entry import Category, Document, Scope
 from mnemon.model.errors import Conflict, NotFound
 from mnemon.model.ids import new_id
-from mnemon.model.values import Visibility
+from mnemon.model.values import Kind, Visibility
 from mnemon.ports.embedder import EmbeddingModel
 from mnemon.ports.store import (
     DropNotes,
@@ -33,7 +35,7 @@ from mnemon.ports.store import (
     Selection,
 )
 from tests.helpers.processes import TORTURE
-from tests.helpers.stores import NOW, channel, commit, conversation, entry, named, put, unit
+from tests.helpers.stores import NOW, OPEN, channel, commit, conversation, entry, later, named, put, unit
 
 HOSTILE = ["'", '"', "';--", "a\n", "%_", "*", "{}", "\0", "x'00'", "AND", ":name", "?1", "[", "$.a", "日本", "\u2028"]
 TEXT = st.text(max_size=6) | st.sampled_from(HOSTILE)
@@ -177,6 +179,26 @@ def test_what_was_recorded_at_another_time_is_not_looked_at(tmp_path: Path, stat
     with store._connections.asking() as db:
         (first, *_) = db.execute(f"EXPLAIN QUERY PLAN {statement}", names).fetchall()
     assert first[-1] == f"SEARCH e USING INDEX {plan}"
+    store.close()
+
+
+@pytest.mark.parametrize("kinds", [frozenset[Kind](), frozenset({Kind.SEMANTIC})])
+def test_a_time_costs_what_was_recorded_then(tmp_path: Path, kinds: frozenset[Kind]) -> None:
+    """R1: what came before or after it takes SQLite no step."""
+    store = SqliteStore(tmp_path / "store", role="workspace", create=True)
+    commit(store, *(put(entry(f"cat {n}", created_at=later(n))) for n in range(500)))
+
+    def steps(first: int, last: int) -> int:
+        counted = count()
+        then = replace(OPEN, filters=Filters(kinds=kinds, since=later(first), until=later(last)))
+        with store._connections.asking() as db:
+            db.set_progress_handler(lambda: next(counted) < 0, 1)
+            assert len(store.find(then)) == 10
+            db.set_progress_handler(None)
+        return next(counted)
+
+    taken = steps(0, 10), steps(245, 255), steps(490, 500)
+    assert max(taken) < 1.3 * min(taken)  # to walk past the others would take three times as many
     store.close()
 
 

@@ -90,6 +90,8 @@ def test_a_line_says_who_speaks(text: str, name: str) -> None:
         "Monday: I have yoga",
         "At the office: I was told so",
         "what I like: tea",
+        "garden party: we meet at eight",
+        "Ann whispering: I came",
         "Ann said yesterday evening: I will come",
         "https://example.org is what I use",
         "Meet me at 10:30 tomorrow",
