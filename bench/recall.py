@@ -81,7 +81,7 @@ def ranking(data: Dataset, recipe: Recipe, embedder: Embedder | None) -> Ranking
         for scope in data.scopes:
             world = memory.workspace(scope, spec=recipe.spec())
             known: dict[str, str] = {}
-            sessions = list(data.sessions(scope))
+            sessions = data.sessions(scope)
             for session in sessions:
                 talk = world if recipe.alone else world.at(conversation=world.start().id)
                 for turns in _at_once(session):

@@ -67,6 +67,9 @@ def test_words_of_a_fact(text: str) -> None:
         ("user: my cat is called Tom", "user"),
         ("User: my cat is called Tom", "user"),
         ("Human: my cat is called Tom", "user"),
+        ("Me: my cat is called Tom", "user"),
+        ("bot: how can I help you?", "bot"),
+        ("Claude: how can I help you?", "Claude"),
         ("Assistant: would you like to tell me more?", "assistant"),
     ],
 )
@@ -85,6 +88,7 @@ def test_a_line_says_who_speaks(text: str, name: str) -> None:
         "I went to Rome",
         "Note: I have to call Ann",
         "TODO: ask Ann whether she comes",
+        "Model: we use the small one",
         "Question: where do you live?",
         "My plan: I leave on Friday",
         "Monday: I have yoga",

@@ -19,7 +19,8 @@ _NAMED = pattern(
     r"\s*(?:[\[(][^\])\n]{1,60}[\])]|\d[\d\-/:.,TZ ]{2,30})?[\s*_–-]*"
     r"(?P<name>[^\W\d_][\w.'’-]*(?: [\w.'’-]+){0,2})[*_]*\s?(?::[*_]*\s|：)[*_]*\s*\S"
 )
-_ROLES = {role: role for role in "user assistant agent bot system".split()} | {"human": "user", "ai": "assistant"}
+MACHINES = frozenset("assistant ai bot agent model chatgpt claude gpt gemini copilot".split())
+_ROLES = {"me": "user", "human": "user", "ai": "assistant"} | {role: role for role in ("user", "assistant", "system")}
 # What stands before a colon and is nobody.
 _HEADINGS = frozenset(
     """note notes nb ps fyi todo todos task tasks reminder warning caution alert urgent important attention tip hint
@@ -27,9 +28,9 @@ _HEADINGS = frozenset(
     background goal goals idea ideas plan plans decision decisions rule rules result results output input error
     errors example examples step option reason problem issue fix bug date time day today tomorrow yesterday
     tonight morning evening re fwd cc url link source quote lesson preference preferences feedback request
-    instruction instructions prompt message comment name email address phone location monday tuesday wednesday
-    thursday friday saturday sunday january february march april may june july august september october november
-    december""".split()
+    instruction instructions prompt message comment model tool name email address phone location
+    monday tuesday wednesday thursday friday saturday sunday january february march april may june july august september october
+    november december""".split()
 )
 _NOBODY = (_HEADINGS | STOP_WORDS) - {"will"}
 
@@ -53,7 +54,5 @@ def speaker(text: str) -> str | None:
     name: str = found["name"]
     if (role := _ROLES.get(name.lower())) is not None:
         return role
-    parts = name.split()
-    if any(part[0].islower() for part in parts) or not _NOBODY.isdisjoint(words(name)):
-        return None
-    return name
+    written_as_a_name = name in MACHINES or not any(part[0].islower() for part in name.split())
+    return name if written_as_a_name and _NOBODY.isdisjoint(words(name)) else None

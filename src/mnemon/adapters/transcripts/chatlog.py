@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from mnemon.adapters.transcripts.gathering import Gathering, moment
+from mnemon.model.talk import MACHINES
 from mnemon.model.transcript import Role
 
 NAME = "chat-log"
@@ -25,7 +26,6 @@ _SPEAKER = re.compile(
     r"|gemini|copilot|system|tool)(?:\s*\([^)\n]{1,30}\))?\s*[*_]{0,2}:[*_]{0,2}\s*(?P<said>.*)$",
     re.IGNORECASE,
 )
-_MACHINES = frozenset("assistant ai bot agent model chatgpt claude gpt gemini copilot".split())
 _SYSTEM = frozenset({"system"})
 LEAST_TURNS = 2
 
@@ -63,5 +63,5 @@ def _role(name: str) -> Role:
         return "system"
     if plain == "tool":
         return "tool"
-    machine = plain in _MACHINES or plain.endswith(("bot", " ai", "assistant"))
+    machine = plain in MACHINES or plain.endswith(("bot", " ai", "assistant"))
     return "assistant" if machine else "user"
