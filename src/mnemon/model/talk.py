@@ -29,8 +29,8 @@ _HEADINGS = frozenset(
     errors example examples step option reason problem issue fix bug date time day today tomorrow yesterday
     tonight morning evening re fwd cc url link source quote lesson preference preferences feedback request
     instruction instructions prompt message comment model tool name email address phone location
-    monday tuesday wednesday thursday friday saturday sunday january february march april may june july august september october
-    november december""".split()
+    monday tuesday wednesday thursday friday saturday sunday
+    january february march april may june july august september october november december""".split()
 )
 _NOBODY = (_HEADINGS | STOP_WORDS) - {"will"}
 
