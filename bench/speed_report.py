@@ -79,6 +79,7 @@ def by_size(rows: Sequence[Row], rate: float) -> str:
         ["read p50, right after a put", *(f"{r['after a put']['p50']:.1f}" for r in rows)],
         *([f"· {name}", *(f"{r['stages'].get(name, 0):.2f}" for r in rows)] for name in stages),
         ["context p50", *(f"{r['context']['p50']:.1f}" for r in rows)],
+        ["context p95", *(f"{r['context']['p95']:.1f}" for r in rows)],
         ["open and first read", *(f"{r['first']:.0f}" for r in rows)],
         [
             f"limit: all vectors once at the measured {rate / 1e9:.0f} GB/s",
@@ -116,11 +117,12 @@ def with_model(row: Row | None) -> str:
     if row is None:
         return "Not measured: the default embedding model is not on this machine (`make model`)."
     names = {"embedder": "the embedder alone", "read": "read", "context": "context"}
-    cells = [[said, f"{row[key]['p50']:.1f}", f"{row[key]['wall']:.1f}"] for key, said in names.items()]
+    figures = ("p50", "p95", "wall")
+    cells = [[said, *(f"{row[key][figure]:.1f}" for figure in figures)] for key, said in names.items()]
     about = (
         f"{row['entries']:,} entries of plain English, as `make bench-latency` has them; the model is loaded and warm."
     )
-    return about + "\n\n" + grid(["p50, ms", "CPU", "wall"], cells)
+    return about + "\n\n" + grid(["ms", "CPU p50", "CPU p95", "wall p50"], cells)
 
 
 def targets(rows: Sequence[Row], model: Row | None) -> Iterator[Target]:

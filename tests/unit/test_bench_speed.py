@@ -122,6 +122,17 @@ def test_how_far_rounds_are_apart_is_told() -> None:
     assert "| LangGraph SqliteStore, by vector (1.2) | 36.0 | 54.0 | 18.0× |" in text
 
 
+def test_how_far_calls_are_apart_is_told() -> None:
+    """B13: of reads and contexts the slow ones too, and what the embedder takes of them."""
+    model = {name: {"p50": p50, "p95": p50 + 1, "wall": p50} for name, p50 in (("embedder", 7), ("read", 9))}
+    model |= {"context": {"p50": 11, "p95": 15, "wall": 12}}
+    text = report([row(10_000)], [], {"entries": 10_000, **model}, 2e10)
+    assert "| read p95 | 3.0 |" in text
+    assert "| context p95 | 3.0 |" in text
+    assert "| the embedder alone | 7.0 | 8.0 | 7.0 |" in text
+    assert "| context | 11.0 | 15.0 | 12.0 |" in text
+
+
 def test_growth_is_drawn_as_lines() -> None:
     """B13: one line for each cost of ours and for each peer, in a document that parses."""
     drawn = ElementTree.fromstring(growth([row(1_000), row(10_000)], [other("langgraph", 36.0)], {"langgraph": "<L>"}))

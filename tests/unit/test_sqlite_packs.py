@@ -130,12 +130,12 @@ def test_a_room_that_is_asked_again_is_in_memory(tmp_path: Path, store: SqliteSt
         return [(n.id, Cosine(n.cosine)) for n in found], [event["sql"] for event in run]
 
     first, run = asked()
-    assert sql.PACKS in run
+    assert sql.PACK_HEADS in run
     assert not fresh._cache._shelves
     assert sql.PACKS in asked()[1]
     again, run = asked()
     assert again == first
-    assert not {sql.PACKS, sql.VECTORS_SINCE} & set(run)
+    assert not {sql.PACKS, sql.PACK_HEADS, sql.VECTORS_SINCE} & set(run)
     commit(store, put(twin := entry("fact 3, once more"), vector_of("fact 3")), DropEntry(made[3].id, 1, "gone"))
     changed, run = asked()
     assert sql.PACKS not in run
@@ -273,11 +273,20 @@ def test_damage_is_found_and_mended(store: SqliteStore, damage: str) -> None:
     assert len(seqs(store)) == 2
 
 
-def test_packs_that_cannot_be_read_are_done_without(tmp_path: Path, store: SqliteStore) -> None:
+@pytest.mark.parametrize(
+    "damage",
+    [
+        "UPDATE packs SET seqs = x'00'",
+        "UPDATE packs SET codes = x''",
+        "UPDATE packs SET codes = substr(codes, 2)",
+        "UPDATE packs SET codes = zeroblob(3 * length(codes))",
+    ],
+)
+def test_packs_that_cannot_be_read_are_done_without(tmp_path: Path, store: SqliteStore, damage: str) -> None:
     """T12: the vectors are there as well, and a search goes on."""
     fill(store, packs.SIZE + 1)
     with store._connections.writing() as db:
-        db.execute("UPDATE packs SET seqs = x'00'")
+        db.execute(damage)
     query = vector_of("fact 1")
     assert asked_once(tmp_path / "store", query) == asked_once(tmp_path / "store", query, exact=True)
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import random
+import subprocess
+import sys
 
 import pytest
 
-from mnemon.adapters.store.sqlite.postings import Postings, by_arrays, by_hand, occurrences
+from mnemon.adapters.store.sqlite.postings import Postings, by_arrays, by_hand, listed, occurrences
 
 
 def drawn(seed: int, rows: int, far: int) -> tuple[dict[str, list[Postings]], dict[str, float]]:
@@ -41,3 +44,22 @@ def test_occurrences_are_told_in_the_order_asked() -> None:
         [2, 3, 1],
         [0, 0, 0],
     ]
+
+
+LISTS: tuple[list[int], ...] = ([], [7], [1, 1, 2, 999_999, 2**62], list(range(3, 4000, 3)))
+
+
+@pytest.mark.parametrize("rows", LISTS, ids=len)
+def test_a_list_is_read_as_it_was_written(rows: list[int]) -> None:
+    """R1: with numpy at hand, as SQLite writes lists."""
+    assert listed(json.dumps(rows, separators=(",", ":"))).tolist() == rows
+
+
+def test_a_list_is_read_without_numpy() -> None:
+    """A hook without an embedder reads the same, and loads no numpy for it."""
+    reading = (
+        "import sys; from mnemon.adapters.store.sqlite.postings import listed; "
+        "print(listed('[5,6,6]').tolist(), listed('[]').tolist(), 'numpy' in sys.modules)"
+    )
+    told = subprocess.run([sys.executable, "-c", reading], capture_output=True, text=True, check=True).stdout
+    assert told.strip() == "[5, 6, 6] [] False"

@@ -144,7 +144,7 @@ class _Bench(threading.local):
     def pairs(self, count: int, width: int, owner: object) -> _Pairs:
         """Rows of two bytes for each number; they are the owner's until somebody else asks for some."""
         self.owner = owner
-        return self.array(count, width, np.int16)
+        return self.array(count, width, np.dtype("<i2"))  # as packs have them, so that they can be read into it
 
     def array(self, count: int, width: int, form: Any) -> NDArray[Any]:
         """So many rows, in which anything may stand: what was there before is gone."""

@@ -115,24 +115,36 @@ def pieces(db: apsw.Connection, place: Place, dimensions: int) -> Iterator[Kept]
 def passing(db: apsw.Connection, place: Place, dimensions: int, into: Any) -> Packed | None:
     """A place that is not kept, in the rows of an array: what its packs hold, and behind it what is loose, in the same
     form. None if the array is too small for it, or the packs cannot be read."""
-    parts, last, at = [], 0, 0
-    for newest, *others, codes in stream(db, sql.PACKS, (*place, 0, -1)):
-        count = len(codes) // (2 * dimensions)
-        if 0 <= at <= len(into) - count and len(codes) == 2 * dimensions * count:
-            into[at : at + count] = np.frombuffer(codes, dtype="<i2").reshape(count, dimensions)
-            parts.append(others)
-            last, at = newest, at + count
-        else:
-            at = -1  # and on to the end, since a statement that is left half-way holds its locks
-    loose = all_rows(db, sql.VECTORS_SINCE, (*place, last, -1))
-    if not 0 <= at <= len(into) - len(loose):
+    heads = all_rows(db, sql.PACK_HEADS, place)
+    at = _filled(db, [head[0] for head in heads], into)
+    loose = all_rows(db, sql.VECTORS_SINCE, (*place, heads[-1][1] if heads else 0, -1))
+    if at is None or at + len(loose) > len(into):
         return None
+    parts = [head[2:] for head in heads]
     if loose:
         *others, codes = _columns(loose)
         into[at : at + len(loose)] = np.frombuffer(codes, dtype="<i2").reshape(len(loose), dimensions)
-        parts.append(others)
+        parts.append(tuple(others))
     seqs, entries, scales = (b"".join([part[column] for part in parts]) for column in range(3))
     return _held(seqs, entries, scales, into[: at + len(loose)])
+
+
+def _filled(db: apsw.Connection, ids: list[int], into: Any) -> int | None:
+    """Put the numbers of packs into an array, as many rows as the answer says: straight from the pages, where a value
+    of a row would be put together first, and then copied. None if there is no room for them."""
+    if not ids:
+        return 0
+    room, at = memoryview(into).cast("B"), 0
+    with db.blob_open("main", "packs", "codes", ids[0], False) as codes:
+        for id in ids:
+            codes.reopen(id)
+            size = codes.length()
+            if at + size > len(room):
+                return None
+            codes.read_into(room, at, size)
+            at += size
+    rows, rest = divmod(at, into.strides[0])
+    return None if rest else rows
 
 
 def _joined(rows: list[Row], dimensions: int) -> Packed | None:

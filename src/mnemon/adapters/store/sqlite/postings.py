@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -76,6 +77,17 @@ class Postings:
 
     def __bool__(self) -> bool:
         return bool(self._given)
+
+
+def listed(text: str) -> array[int]:
+    """The numbers of a list that SQLite put together as JSON. Who knows that there is nothing in it but whole numbers
+    and commas reads it in a fifth of the time."""
+    rows = array("q")
+    if at_hand() and len(text) > len("[]"):
+        rows.frombytes(np.fromstring(text[1:-1], dtype=np.int64, sep=",").tobytes())
+    else:
+        rows.extend(json.loads(text))
+    return rows
 
 
 def best(postings: Mapping[str, Sequence[Postings]], weights: Mapping[str, float], limit: int) -> list[int]:

@@ -13,7 +13,7 @@ from mnemon.adapters.store import rules
 from mnemon.adapters.store.sqlite import sql
 from mnemon.adapters.store.sqlite.known import Answers, Handle, known, lasting_numbers
 from mnemon.adapters.store.sqlite.packed import Ints, normal
-from mnemon.adapters.store.sqlite.postings import Postings, best, occurrences
+from mnemon.adapters.store.sqlite.postings import Postings, best, listed, occurrences
 from mnemon.adapters.store.sqlite.query import Row, all_rows, one_row, one_value
 from mnemon.adapters.store.sqlite.rows import (
     EXEMPT,
@@ -192,11 +192,11 @@ def _look_up_postings(db: apsw.Connection, words: Sequence[str], answers: Answer
     common = [word for word in words if frequencies.get(word, 0) > rules.POSTING_BUDGET]
     for word in common:
         found = one_value(db, sql.NEWEST_POSTINGS, (f'"{word}"', rules.POSTING_BUDGET))
-        answers[word] = Postings(json.loads(found)[::-1], whole=False)
+        answers[word] = Postings(listed(found)[::-1], whole=False)
     rare = [word for word in words if word not in answers]
     if rare:
         for word, rows in all_rows(db, sql.POSTINGS, (json_list(rare),)):
-            held = answers[word] = Postings(json.loads(rows))
+            held = answers[word] = Postings(listed(rows))
             frequencies[word] = len(held)
 
 

@@ -289,6 +289,7 @@ PACKS = """
 SELECT last, seqs, entries, scales, codes FROM packs
 WHERE partition_id = ? AND model_id = ? AND last > ? ORDER BY last LIMIT ?
 """
+PACK_HEADS = "SELECT id, last, seqs, entries, scales FROM packs WHERE partition_id = ? AND model_id = ? ORDER BY last"
 PACK_OF = """
 SELECT id, seqs, entries, scales, codes FROM packs
 WHERE partition_id = ? AND model_id = ? AND last >= ? ORDER BY last LIMIT 1
