@@ -21,6 +21,7 @@ from mnemon.ports.embedder import Vector
 from mnemon.read.context import parse
 from mnemon.surfaces.api.table import BY_NAME, VERBS
 from mnemon.surfaces.mcp.reference import reference
+from mnemon.surfaces.mcp.tools import LONG
 from tests.fakes import FakeEmbedder
 from tests.helpers.cli import ROOT
 from tests.helpers.making import FixedClock
@@ -156,6 +157,34 @@ def test_text_is_the_same_data(memory: Mnemon) -> None:
         text = words(result)
         assert not has_hidden_characters(text)
         assert json.loads(text)["entry"]["content"] == result.structured_content["entry"]["content"] == HOSTILE
+
+    with_client(memory, work)
+
+
+def test_of_a_long_hit_an_agent_reads_the_part_that_answers(memory: Mnemon, world: Workspace) -> None:
+    """R8, C2: an agent reads all that it is given, so a long hit is given in part, says so, and can be had whole. A
+    rule is not cut, and what is short is there once."""
+    filler = " ".join(f"The harbour of town {n} was quiet that day." for n in range(150))
+    saga = f"{filler} The villain is called Malachar. {filler}"
+    kept = world.put("workspace", saga, kind="semantic").id
+    rule = world.put("workspace", f"Never name the villain before the storm. {filler}", kind="procedural").id
+    short = world.put("workspace", "The villain keeps a raven", kind="semantic").id
+
+    async def work(client: Client) -> None:
+        result = await client.call_tool("memory_read", {"query": "What is the villain called?"})
+        told = {hit["entry"]["id"]: hit for hit in result.structured_content["hits"]}
+        text, where = told[kept]["entry"]["content"], told[kept]["part"]
+        assert "Malachar" in text
+        assert len(text) <= LONG < len(saga)
+        start, end, whole = map(int, re.split("[-/]", where))
+        assert (saga[start - 1 : end], whole) == (text, len(saga))
+        assert told[rule]["entry"]["content"].endswith(filler)
+        assert told[short]["entry"]["content"] == "The villain keeps a raven"
+        assert {told[id]["part"] for id in (rule, short)} == {None}
+        assert [hit["entry"]["content"] for hit in json.loads(words(result))["hits"]] == [
+            hit["entry"]["content"] for hit in told.values()
+        ]
+        assert (await called(client, "memory_get", id=kept))["content"] == saga
 
     with_client(memory, work)
 

@@ -101,10 +101,11 @@ class ScoreOut(Told):
 
 class HitOut(Told):
     """A candidate, with all that says why it is here and how far to believe it. Of a long one, `excerpt` is where the
-    words that were asked for stand."""
+    words that were asked for stand. An MCP client is given no more than a part of it, as `part` says."""
 
     entry: EntryOut
     excerpt: str | None = None
+    part: str | None = Field(None, description="Which characters of all its text are given; memory_get has the rest.")
     score: ScoreOut
     matched: list[dict[str, Any]]
     access: AccessOut | None = None

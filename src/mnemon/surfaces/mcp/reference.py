@@ -28,7 +28,9 @@ tools, which is also the table of the [HTTP routes](http.md).
   is left out; over HTTP it can be left out by a grant for one workspace. A workspace that the pass is not for answers
   as one that does not exist.
 - **Answers** have structured content that follows the tool's output schema, and the same as one JSON document in a
-  text block. `memory_context` has the document itself as its text.
+  text block. `memory_context` has the document itself as its text. Of a hit of more than 2,000 characters,
+  `memory_read` gives the sentences around what was asked for, and in `part` which characters of all its text they
+  are; `memory_get` gives it whole. Rules are never cut.
 - **Errors** are results marked as errors whose text says what is wrong and, after `fix:`, what to do. They never
   hold a trace. What an unforeseen failure was is told on the server's stderr.
 - **Hints**: *reads* changes nothing; *replaces* takes the place of something (entries keep their former text);

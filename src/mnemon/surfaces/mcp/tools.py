@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -9,7 +10,10 @@ import mcp_types as types
 from pydantic import BaseModel
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
 
-from mnemon.surfaces.api.shapes import ContextOut
+from mnemon.model.values import Kind
+from mnemon.read.asking import query_terms
+from mnemon.read.excerpt import excerpt
+from mnemon.surfaces.api.shapes import ContextOut, HitOut, RecallOut
 from mnemon.surfaces.api.table import VERBS
 from mnemon.surfaces.api.verb import Told, Verb
 from mnemon.surfaces.cli.output import encode
@@ -17,6 +21,7 @@ from mnemon.surfaces.mcp.desk import WORKSPACE
 
 # A PUT, a PATCH and a DELETE take the place of something; these POSTs take something away as well.
 _TAKES_AWAY = frozenset({"conversation_end", "memory_scrub_execute"})
+LONG = 2_000  # characters of one hit, of which an agent reads every one; another tool has the rest
 _PLACE = {
     "type": "string",
     "description": "Workspace, by name or id. Leave it out unless you were told one.",
@@ -69,12 +74,27 @@ TOOLS = tuple(verb for verb in VERBS if verb.tool)
 
 def result(told: Told) -> types.CallToolResult:
     """The answer as data, and once more as text for clients that read nothing else."""
+    if isinstance(told, RecallOut):
+        asked = query_terms(told.query)
+        told = told.model_copy(update={"hits": [in_part(hit, asked) for hit in told.hits]})
     data = told.model_dump(mode="json")
     if isinstance(told, ContextOut):
         text = told.text  # made for a prompt, where it is read as it stands
     else:
         text = encode(told.model_dump(mode="json", exclude_none=True), indent=None)
     return types.CallToolResult(content=[types.TextContent(type="text", text=text)], structured_content=data)
+
+
+def in_part(hit: HitOut, asked: Sequence[str]) -> HitOut:
+    """Of a long hit, the sentences around what was asked for. A rule is given whole: the exception may stand in the
+    rest of it."""
+    text = hit.entry.content
+    if len(text) <= LONG or hit.entry.kind == Kind.PROCEDURAL:
+        return hit.model_copy(update={"excerpt": None})
+    part = excerpt(text, asked, LONG)
+    entry = hit.entry.model_copy(update={"content": part.of(text)})
+    where = f"{part.start + 1}-{part.end}/{len(text)}"
+    return hit.model_copy(update={"entry": entry, "excerpt": None, "part": where})
 
 
 def refused(words: str) -> types.CallToolResult:
