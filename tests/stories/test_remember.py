@@ -171,6 +171,20 @@ def test_a_read_without_counting_changes_nothing(world: Workspace) -> None:
     assert world.standing(id).access is None
 
 
+def test_what_differs_in_one_word_is_not_lost(tmp_path: Path) -> None:
+    """W3, R4: to a model that takes opposites for the same, one word apart is still another fact: each is stored, one
+    by one or in a batch, and each is found."""
+    said = ["Bob sold the house in Lisbon", "Bob bought the house in Lisbon", "Bob bought the house near Lisbon"]
+    embedder = FakeEmbedder(256, synonyms={"sold": "trade", "bought": "trade", "near": "in"})
+    for name, batch in (("one by one", False), ("at once", True)):
+        with Mnemon.open(tmp_path / name, embedder=embedder) as memory:
+            world = memory.workspace()
+            memos = [Memo(text) for text in said]
+            written = world.put_many("workspace", memos) if batch else [world.put("workspace", t) for t in said]
+            assert [one.outcome for one in written] == ["stored"] * 3
+            assert set(contents(world, "what about the house in Lisbon?")) == set(said)
+
+
 def test_duplicates_are_merged(world: Workspace) -> None:
     """W3: the same text again confirms the entry."""
     first = world.put("workspace", MALACHAR)

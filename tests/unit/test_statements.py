@@ -64,10 +64,21 @@ def test_what_can_hold_together(new: str, old: str) -> None:
         ("Deploys happen on Fridays", "Deploys never happen on Fridays"),
         ("The hero is called Elara and fights with a silver spear", "The hero is called Elara"),
         ("Tom plays chess every Sunday", "Ann plays chess every Sunday"),
+        ("Ann hates the new office", "Ann loves the new office"),
+        ("Bob bought the house in Lisbon", "Bob sold the house in Lisbon"),
+        ("Ada worked in the city of Rome", "Ada was born in the city of Rome"),
+        ("The user dislikes dark mode in the editor", "The user likes dark mode in the editor"),
+        ("The staging key of the API is kept in the vault", "The key of the API is kept in the vault"),
+        ("The report is due at the end of the month", "The report is due at the start of the month"),
+        ("The cache is written after the commit", "The cache is written before the commit"),
+        ("The office is in the old harbour", "The office was in the old harbour"),
+        ("Deploys may happen on Fridays", "Deploys happen on Fridays"),
+        ("Only Ann reviews the release notes", "Ann reviews the release notes"),
+        ("The letter came from the harbour office", "The letter came to the harbour office"),
     ],
 )
 def test_near_texts_with_other_facts_are_kept_apart(new: str, old: str) -> None:
-    """W3: another name, number, negation or detail is not a repetition."""
+    """W3: another name, number, negation, word, time or condition is not a repetition."""
     assert not says_the_same(new, old)
 
 
@@ -77,6 +88,10 @@ def test_near_texts_with_other_facts_are_kept_apart(new: str, old: str) -> None:
         ("The villain is called Malachar!", "The villain is called Malachar"),
         ("deploys happen on Fridays", "Deploys always happen on Fridays"),
         ("Our staging server runs Debian 12", "The staging server runs Debian 12"),
+        ("The deployment happens on a Friday", "Deployments happen on Fridays"),
+        ("In this project, tests are run with pytest", "Tests are run with pytest in this project"),
+        ("Tests run with pytest", "Tests are run with pytest in this project"),
+        ("Alice works for Globex", "Alice works at Globex"),
     ],
 )
 def test_restatements_say_the_same(new: str, old: str) -> None:

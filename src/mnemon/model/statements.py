@@ -25,6 +25,15 @@ _PREPOSITIONS = frozenset("in by at on to with for from as of".split())
 _PARTICIPLES = frozenset(
     "born written known built held made sung won done set kept led found sold sent bought taught worn".split()
 )
+# Where one of these stands and the other text has none or another, it says something else.
+_TURNING = frozenset(
+    """was had did used will would can could should may might must before after above below if unless until only all
+    some any or but off out under over up down more most less least than because when while other""".split()
+)
+_TENSES = {"were": "was", "wasnt": "was", "werent": "was", "didnt": "did"}
+_SMALL = frozenset(
+    "about against as at between by during for from how in into of on to what where which who with".split()
+)
 # Nouns that have one value at a time, so that "the deadline is Friday" gives way to "the deadline is Monday".
 _ATTRIBUTES = frozenset(
     """name title colour color deadline version status capital address email phone birthday age price port language
@@ -77,6 +86,16 @@ class Statement:
     terms: tuple[str, ...]
     specifics: frozenset[str]
     negated: bool
+
+    @property
+    def turns(self) -> frozenset[str]:
+        """Words that turn what is said: it was, it may, before, only, if."""
+        return _TURNING.intersection(_TENSES.get(word, word) for word in self.words)
+
+    @property
+    def small(self) -> frozenset[str]:
+        """The other words that are no terms of their own, and still say something: in, from, about."""
+        return _SMALL.intersection(self.words)
 
 
 @lru_cache(maxsize=32768)
@@ -133,18 +152,20 @@ def _rewrite(words: list[str]) -> list[str]:
 
 
 def says_the_same(new: str, old: str) -> bool:
-    """True if `new` adds nothing to `old`: same names, numbers and polarity, and hardly a word of its own.
+    """True if `new` adds nothing to `old`: same names, numbers, polarity, time and conditions, and no word of its own
+    that says anything.
 
-    Asked only of texts that an embedder already finds near; it is what keeps near texts with other facts apart.
+    Asked only of texts that an embedder already finds near; it is what keeps near texts with other facts apart. One
+    word is enough for that: who bought a house did not sell it, and no vector tells. What differs in a word and means
+    the same is kept twice, which loses nothing.
     """
     a, b = statement(new), statement(old)
     known = set(b.terms)
-    if a.negated != b.negated or a.specifics - b.specifics - known:
+    if not known.issuperset(a.terms) or a.negated != b.negated or a.specifics - b.specifics - known:
         return False
-    if _numbers(a) != _numbers(b) or contradicts(new, old):
+    if _numbers(a) != _numbers(b) or a.turns != b.turns or a.small - b.small:
         return False
-    about_the_same = not a.terms or a.terms[0] in known
-    return about_the_same and len(set(a.terms) - known) <= len(a.terms) // 4
+    return not contradicts(new, old)
 
 
 def _numbers(s: Statement) -> set[str]:

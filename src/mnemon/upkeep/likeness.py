@@ -38,7 +38,7 @@ class Copies:
 
 
 def copies(found: Sequence[Weighed], vectors: Mapping[str, Vector], threshold: float, order: Order) -> list[Copies]:
-    """Groups that say the same: same kind, near in meaning, and no name, number or negation differs.
+    """Groups that say the same: same kind, near in meaning, and one adds nothing to the other.
 
     Each group is a star: every copy is like the one that is kept, not merely like another copy.
     """

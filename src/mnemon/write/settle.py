@@ -44,7 +44,7 @@ def _same(draft: Draft, near: Near, key: str, threshold: float) -> str:
         return ""
     if not says_the_same(draft.content, near.entry.content):
         return ""
-    return f"cosine {near.cosine:.3f} is above {threshold} and no name, number or negation differs"
+    return f"cosine {near.cosine:.3f} is above {threshold} and it adds no name, number, negation or word"
 
 
 def resolve(draft: Draft, setting: Setting) -> Draft:
