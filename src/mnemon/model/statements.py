@@ -93,6 +93,11 @@ class Statement:
         return _TURNING.intersection(_TENSES.get(word, word) for word in self.words)
 
     @property
+    def past(self) -> frozenset[str]:
+        """Terms that are told as done: worked, moved."""
+        return frozenset(term for word in self.words if word.endswith("ed") for term in terms(word))
+
+    @property
     def small(self) -> frozenset[str]:
         """The other words that are no terms of their own, and still say something: in, from, about."""
         return _SMALL.intersection(self.words)
@@ -165,7 +170,7 @@ def says_the_same(new: str, old: str) -> bool:
         return False
     if _numbers(a) != _numbers(b) or a.turns != b.turns or a.small - b.small:
         return False
-    return not contradicts(new, old)
+    return not (a.past ^ b.past).intersection(a.terms) and not contradicts(new, old)
 
 
 def _numbers(s: Statement) -> set[str]:
