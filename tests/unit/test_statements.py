@@ -92,6 +92,7 @@ def test_near_texts_with_other_facts_are_kept_apart(new: str, old: str) -> None:
         ("Our staging server runs Debian 12", "The staging server runs Debian 12"),
         ("The deployment happens on a Friday", "Deployments happen on Fridays"),
         ("In this project, tests are run with pytest", "Tests are run with pytest in this project"),
+        ("Actually deploys happen on Fridays now", "Deploys happen on Fridays"),
         ("Tests run with pytest", "Tests are run with pytest in this project"),
         ("Alice works for Globex", "Alice works at Globex"),
     ],

@@ -8,7 +8,7 @@ statements then simply stay.
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from mnemon.model.frozen import dataclass
 from mnemon.model.text import fold, terms, words
@@ -165,12 +165,18 @@ def says_the_same(new: str, old: str) -> bool:
     the same is kept twice, which loses nothing.
     """
     a, b = statement(new), statement(old)
-    known = set(b.terms)
+    known = _filler_terms().union(b.terms)
     if not known.issuperset(a.terms) or a.negated != b.negated or a.specifics - b.specifics - known:
         return False
     if _numbers(a) != _numbers(b) or a.turns != b.turns or a.small - b.small:
         return False
     return not (a.past ^ b.past).intersection(a.terms) and not contradicts(new, old)
+
+
+@cache
+def _filler_terms() -> frozenset[str]:
+    """Worked out when it is first asked for: stemming is loaded then."""
+    return frozenset(term for word in _FILLERS for term in terms(word))
 
 
 def _numbers(s: Statement) -> set[str]:
