@@ -170,7 +170,15 @@ def says_the_same(new: str, old: str) -> bool:
         return False
     if _numbers(a) != _numbers(b) or a.turns != b.turns or a.small - b.small:
         return False
-    return not (a.past ^ b.past).intersection(a.terms) and not contradicts(new, old)
+    if (a.past ^ b.past).intersection(a.terms) or not _in_order(a.terms, b.terms):
+        return False
+    return not contradicts(new, old)
+
+
+def _in_order(some: tuple[str, ...], those: tuple[str, ...]) -> bool:
+    """Whether terms follow one another as among those: who manages whom is in nothing else."""
+    shared = set(some).intersection(those)
+    return [term for term in some if term in shared] == [term for term in those if term in shared]
 
 
 @cache
