@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from mnemon.model.errors import InvalidInput
@@ -41,6 +43,31 @@ def test_vectors_count_from_the_floor(store: Store) -> None:
     found = ask(store, "something else", unit(1, 0, 0, 0))
     assert ids(found) == [same.id, close.id]
     assert [round(near.cosine or 0, 4) for near in found] == [1.0, 0.8944]
+
+
+def test_who_holds_every_word_is_near_whatever_the_vectors_say(store: Store) -> None:
+    """W3: only what holds all that a text says may say the same; fillers and common words count for nothing. How near
+    it is by vector is told, the nearest first."""
+    long, short = entry("Ada bought a house in Lisbon last spring"), entry("Ada bought the house")
+    tagged, other = entry("Ada bought it", tags=("house",)), entry("Ada sold a house in Lisbon")
+    commit(store, put(long, unit(1, 2, 0, 0)), put(short, unit(1, 1, 0, 0)), put(other, unit(1, 0, 0, 0)))
+    commit(store, put(tagged, unit(0, 1, 0, 0)), put(entry("Ada bought a house boat"), unit(1, 0, 0, 0), OTHER_MODEL))
+    here = replace(HERE, floor=None)
+    (found,) = store.near(here, [Newcomer("Actually Ada bought a house now", unit(1, 0, 0, 0))])
+    cosines = {near.entry.id: round(near.cosine, 4) for near in found if near.cosine is not None}
+    assert list(cosines.items()) == [(short.id, 0.7071), (long.id, 0.4472), (tagged.id, 0.0)]
+    (found,) = store.near(here, [Newcomer("Ada bought a house in Lisbon", unit(1, 0, 0, 0))])
+    assert [near.entry.id for near in found if near.cosine is not None] == [long.id]
+    (found,) = store.near(here, [Newcomer("really now", unit(1, 0, 0, 0))])
+    assert found == []
+
+
+def test_of_a_crowd_that_holds_every_word_the_newest_are_near(store: Store) -> None:
+    """W3: no word makes a write look at more than the limit."""
+    many = [entry(f"The tide is high on day {n}") for n in range(50)]
+    commit(store, *(put(e, unit(1, n, 0, 0)) for n, e in enumerate(many)))
+    (found,) = store.near(replace(HERE, floor=None), [Newcomer("A high tide on a day", unit(1, 0, 0, 0))])
+    assert {near.entry.id for near in found if near.cosine is not None} == {e.id for e in many[-12:]}
 
 
 @pytest.mark.parametrize("count", [3, 40])

@@ -1,4 +1,4 @@
-"""What a new text repeats by its vector is found, wherever the vectors of the others are at that moment."""
+"""What a new text may repeat is found by its words, and how near it is by vectors, whatever happened to the room."""
 
 from __future__ import annotations
 
@@ -6,128 +6,156 @@ import random
 import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import apsw
 import numpy as np
 import pytest
 
-from mnemon.adapters.store.sqlite import SqliteStore
-from mnemon.adapters.store.sqlite.packed import Sizes
+from mnemon.adapters.store.sqlite import SqliteStore, sql
 from mnemon.model.entry import Entry
+from mnemon.model.statements import telling
 from mnemon.model.values import State
 from mnemon.ports.embedder import EmbeddingModel, Vector
 from mnemon.ports.store import DropEntry, Newcomer, Vicinity
-from tests.helpers.stores import OPEN, WORK, commit, entry, move, put, stored
+from tests.helpers.stores import WORK, commit, entry, move, put, stored
 
 MODEL = EmbeddingModel("wide", 64, "x")
-FLOOR = 0.92
-HERE = Vicinity(WORK, "shared", MODEL, FLOOR, 12)
-FORMS = {
-    "as they are": Sizes(),
-    "in two bytes, with images": Sizes(small=100),
-    "in bytes": Sizes(small=100, large=150),
-    "packed anew often": Sizes(small=100, tail=10),
-}
-
-
-def directions(count: int, seed: int) -> Vector:
-    drawn = np.random.default_rng(seed).standard_normal((count, MODEL.dimensions), dtype=np.float32)
-    unit: Vector = drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
-    return unit
+HERE = Vicinity(WORK, "shared", MODEL, None, 12)
+COMMON = "garden river stone winter market candle harbour meadow lantern orchard".split()
 
 
 class Both:
     """A store, and what should be in it."""
 
-    def __init__(self, folder: Path, sizes: Sizes) -> None:
-        self.store = SqliteStore(folder, role="workspace", create=True, sizes=sizes)
-        self.there: dict[str, Vector] = {}
-        self.seed = 0
+    def __init__(self, store: SqliteStore, seed: int = 0) -> None:
+        self.store = store
+        self.texts: dict[str, str] = {}
+        self.vectors: dict[str, Vector] = {}
+        self.dice = random.Random(seed)
+
+    def vector(self) -> Vector:
+        drawn: Vector = np.random.default_rng(self.dice.randrange(2**32)).standard_normal(64).astype(np.float32)
+        return drawn
 
     def add(self, count: int) -> None:
-        self.seed += 1
-        made = [(entry(f"{self.seed} {n}"), row) for n, row in enumerate(directions(count, self.seed))]
-        commit(self.store, *(put(e, row, MODEL) for e, row in made))
-        self.there |= {e.id: row for e, row in made}
+        """Texts of common words, some with one that hardly any other has."""
+        made = []
+        for _ in range(count):
+            words = self.dice.sample(COMMON, self.dice.randint(2, 4))
+            if self.dice.random() < 0.4:
+                words.append(f"item{self.dice.randrange(40)}")
+            words.append(f"n{self.dice.randrange(2**40)}")  # no text twice
+            made.append((entry(" ".join(words)), self.vector()))
+        commit(self.store, *(put(e, vector, MODEL) for e, vector in made))
+        self.texts |= {e.id: e.content for e, _ in made}
+        self.vectors |= {e.id: vector for e, vector in made}
 
     def entry(self, id: str) -> Entry:
         return stored(self.store, entry(id=id))
 
-    def asked(self) -> None:
-        """Questions, so that memory holds the room in the form that suits it."""
-        for query in directions(3, 99):
-            self.store.nearest(OPEN, MODEL, query, 5)
-
-    def compare(self, sought: list[str], *, together: bool) -> None:
-        """Of something that is nearly the same as each of these, what the store says and what the vectors say."""
-        near = [self.there[id] + 0.02 * row for id, row in zip(sought, directions(len(sought), 7), strict=True)]
-        newcomers = [Newcomer(f"nearly {n}", row / np.linalg.norm(row)) for n, row in enumerate(near)]
+    def compare(self, asked: list[str], *, together: bool) -> None:
+        """What the store says of texts, and what all texts and vectors say."""
+        newcomers = [Newcomer(text, self.vector()) for text in asked]
         ask = self.store.near
-        found = ask(HERE, newcomers) if together else [ask(HERE, [newcomer])[0] for newcomer in newcomers]
-        for newcomer, those in zip(newcomers, found, strict=True):
-            assert newcomer.vector is not None
-            cosines = {id: float(newcomer.vector @ row) for id, row in self.there.items()}
-            assert {n.entry.id for n in those} == {id for id, cosine in cosines.items() if cosine >= FLOOR}
-            assert all(abs((n.cosine or 0.0) - cosines[n.entry.id]) < 5e-5 for n in those)
+        answers = ask(HERE, newcomers) if together else [ask(HERE, [newcomer])[0] for newcomer in newcomers]
+        for newcomer, found in zip(newcomers, answers, strict=True):
+            near = [n for n in found if n.cosine is not None]
+            wanted = set(telling(newcomer.content))
+            holding = [id for id, text in self.texts.items() if wanted.issubset(telling(text))][-HERE.limit :]
+            cosines = {id: _cosine(self.vectors[id], newcomer.vector) for id in holding}
+            assert {n.entry.id for n in near} == set(holding)
+            assert all(abs((n.cosine or 0.0) - cosines[n.entry.id]) < 1e-5 for n in near)
+            assert [n.cosine for n in near] == sorted([n.cosine or 0.0 for n in near], reverse=True)
+
+    def sample(self) -> list[str]:
+        """Texts that are there, parts of them, and some that nothing repeats."""
+        there = [self.texts[id] for id in self.dice.sample(sorted(self.texts), 4)]
+        parts = [" ".join(text.split()[:-1]) for text in there]
+        single = self.dice.choice(COMMON)
+        return [*there, *parts, f"the {single} now", f"{single} and nothing known", "item7 is actually here"]
 
 
-@pytest.fixture(params=FORMS)
-def both(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Both]:
-    both = Both(tmp_path / "store", FORMS[request.param])
+def _cosine(a: Vector, b: Vector | None) -> float:
+    assert b is not None
+    return float(a @ b / np.linalg.norm(a) / np.linalg.norm(b))
+
+
+@pytest.fixture
+def both(tmp_path: Path) -> Iterator[Both]:
+    both = Both(SqliteStore(tmp_path / "store", role="workspace", create=True))
     yield both
     both.store.close()
 
 
 @pytest.mark.parametrize("together", [True, False])
 def test_copies_are_found_whatever_happened_to_the_room(both: Both, together: bool) -> None:
-    """W3: packed and loose, before and after questions, after others came and went; one by one and all at once."""
-    dice = random.Random(5)
-    for count in (40, 90, 120, 1, 7, 70):
+    """W3: in rooms where words are rare and where all are common, after others came and went; one by one and all at
+    once."""
+    for count in (6, 40, 90, 1, 160):
         both.add(count)
-        both.compare(dice.sample(sorted(both.there), 9), together=together)
-        both.asked()
-        both.compare(dice.sample(sorted(both.there), 9), together=together)
-        gone, held = dice.sample(sorted(both.there), 2)
+        both.compare(both.sample(), together=together)
+        gone, held = both.dice.sample(sorted(both.texts), 2)
         commit(both.store, DropEntry(gone, 1, "gone"), move(both.entry(held), State.HELD))
-        copies = [gone, held, *dice.sample(sorted(both.there), 9)]
-        vectors = dict(both.there)
-        del both.there[gone], both.there[held]
-        both.compare([id for id in copies if id in both.there], together=together)
-        for id in (gone, held):
-            assert both.store.near(HERE, [Newcomer("nearly", vectors[id])] * 9) == [[]] * 9
+        texts = [both.texts.pop(id) for id in (gone, held)]
+        both.compare([*texts, *both.sample()], together=together)
+
+
+def test_what_is_asked_of_words_is_bounded(both: Both) -> None:
+    """W3: one question for a word that looks rare and is; two more, and one for all, where none is."""
+    both.add(200)
+    known = next(text for text in both.texts.values())
+    tried = [sql.NEWEST_ROWS_OF] * 2
+    cases = {
+        known: [sql.NEWEST_ROWS_OF],
+        "garden river": [*tried, sql.FIRST_ROWS_OF_EACH, sql.NEWEST_ROWS_OF],
+        "lantern garden zebra7 market unheard": [sql.NEWEST_ROWS_OF],
+        "lantern orchard elm": [*tried, sql.FIRST_ROWS_OF_EACH],
+    }
+    of_words = {sql.NEWEST_ROWS_OF, sql.FIRST_ROWS_OF_EACH}
+    for text, expected in cases.items():
+        run: list[dict[str, Any]] = []
+        with both.store._connections.reading() as db:
+            db.trace_v2(apsw.SQLITE_TRACE_STMT, run.append)
+            both.store.near(HERE, [Newcomer(text, both.vector())])
+            db.trace_v2(0, None)
+        asked = [event["sql"] for event in run]
+        assert [statement for statement in asked if statement in of_words] == expected
+        assert asked.count(sql.TERMS_OF_ROW) <= HERE.limit
+
+
+def test_what_has_no_vector_is_compared_with_nothing(both: Both) -> None:
+    """W3: neither a text without a vector nor one among others that have one of another model."""
+    both.add(5)
+    commit(both.store, put(entry("garden river"), None))
+    (found,) = both.store.near(HERE, [Newcomer("river garden", both.vector())])
+    assert [n for n in found if n.cosine is not None] == []
+    (found,) = both.store.near(HERE, [Newcomer(next(iter(both.texts.values())) + " now", None)])
+    assert [n for n in found if n.cosine is not None] == []
 
 
 def test_another_process_is_seen(both: Both, tmp_path: Path) -> None:
     """W3: what others put is compared with, from the next put on."""
-    both.add(130)
-    both.asked()
-    both.compare(sorted(both.there)[:9], together=True)
-    other = Both.__new__(Both)
-    other.store, other.there, other.seed = SqliteStore(tmp_path / "store", role="workspace", create=False), {}, 40
+    both.add(60)
+    both.compare(both.sample(), together=True)
+    other = Both(SqliteStore(tmp_path / "store", role="workspace", create=False), seed=40)
     other.add(30)
-    both.there |= other.there
-    both.compare(sorted(other.there)[:9], together=False)
+    both.texts |= other.texts
+    both.vectors |= other.vectors
+    both.compare(other.sample(), together=False)
     other.store.close()
 
 
 def test_an_earlier_view_is_told_what_it_sees(both: Both) -> None:
-    """T31: another thread has compared with more than this one's view of the database holds."""
-    both.add(130)
-    seen = sorted(both.there)
-    both.compare(seen[:9], together=True)
+    """T31: another thread has written more than this one's view of the database holds."""
+    both.add(60)
     with both.store.snapshot():
-        both.compare(seen[:9], together=True)
-
-        def elsewhere() -> None:
-            both.add(20)
-            both.asked()
-            both.compare(sorted(both.there)[-9:], together=True)
-
-        thread = threading.Thread(target=elsewhere)
+        both.compare(both.sample(), together=True)
+        later = Both(both.store, seed=9)
+        thread = threading.Thread(target=later.add, args=(20,))
         thread.start()
         thread.join()
-        come = [id for id in both.there if id not in seen]
-        vectors = [both.there.pop(id) for id in come]
-        assert both.store.near(HERE, [Newcomer("nearly", row) for row in vectors]) == [[]] * 20
-        both.compare(seen[:9], together=True)
-    both.there |= dict(zip(come, vectors, strict=True))
-    both.compare(come[:9], together=True)
+        both.compare([*both.sample(), *later.texts.values()], together=True)
+    both.texts |= later.texts
+    both.vectors |= later.vectors
+    both.compare(list(later.texts.values()), together=True)

@@ -13,7 +13,7 @@ import apsw
 import numpy as np
 import pytest
 
-from mnemon.adapters.store.sqlite import SqliteStore, packs, searching, sql
+from mnemon.adapters.store.sqlite import SqliteStore, packs, searching
 from mnemon.adapters.store.sqlite.packed import Sizes
 from mnemon.model.entry import Entry, Scope
 from mnemon.model.values import State
@@ -276,7 +276,7 @@ def test_what_a_filter_admits_is_looked_at_whole(tmp_path: Path) -> None:
     store.close()
 
 
-def test_a_batch_finds_in_a_packed_room_what_it_finds_in_another(tmp_path: Path) -> None:
+def test_who_is_near_by_vector_alone_does_not_depend_on_how_a_room_is_kept(tmp_path: Path) -> None:
     """W5: who is about to be stored hears of the same neighbours, though the room is packed, a part of it gone and a
     part of it new; and with the same cosines."""
     rows = sparse(500)
@@ -295,42 +295,6 @@ def test_a_batch_finds_in_a_packed_room_what_it_finds_in_another(tmp_path: Path)
         store.close()
     assert heard[0] == heard[1] == heard[2]
     assert sum(map(len, heard[0])) >= 40
-
-
-@pytest.mark.parametrize("sizes", [SMALL, LISTS, AS_THEY_ARE, Sizes()])
-def test_who_comes_alone_hears_what_a_batch_hears(tmp_path: Path, sizes: Sizes) -> None:
-    """W5: from the first to the last of those that are put one after the other, and of what came in between."""
-    rows = sparse(500)
-    store = filled(tmp_path / "store", sizes, rows)
-    newcomers = [Newcomer(f"nobody said {n}", row) for n, row in enumerate(sparse(40, like=rows[:40]))]
-    vicinity = Vicinity(OPEN.scopes[0], "shared", WIDE, 0.8, 12)
-    for place, newcomer in enumerate(newcomers):
-        (alone,), expected = store.near(vicinity, [newcomer]), store.near(vicinity, newcomers)[place]
-        assert [(n.entry, Cosine(n.cosine or 0)) for n in alone] == [(n.entry, Cosine(n.cosine or 0)) for n in expected]
-        said = entry(newcomer.content)
-        commit(store, put(said, newcomer.vector, WIDE))
-        ((twin, *others),) = store.near(vicinity, [newcomer])
-        assert (twin.entry.id, Cosine(twin.cosine or 0)) == (said.id, 1.0)
-        assert others
-    store.close()
-
-
-def test_a_batch_reads_vectors_again_only_where_they_are_in_bytes(tmp_path: Path) -> None:
-    """W5: what is in memory as it is needs no second look at the database."""
-    rows = sparse(500)
-    newcomers = [Newcomer(f"nobody said {n}", row) for n, row in enumerate(sparse(40, like=rows[:40]))]
-    again = {}
-    for name, sizes in (("bytes", SMALL), ("as they are", AS_THEY_ARE)):
-        store = filled(tmp_path / name, sizes, rows)
-        run: list[dict[str, Any]] = []
-        with store._connections.reading() as db:
-            db.trace_v2(apsw.SQLITE_TRACE_STMT, run.append)
-            found = store.near(Vicinity(OPEN.scopes[0], "shared", WIDE, 0.8, 12), newcomers)
-            db.trace_v2(0, None)
-        assert sum(map(len, found)) >= 40
-        again[name] = sql.VECTORS_BY_SEQ in [event["sql"] for event in run]
-        store.close()
-    assert again == {"bytes": True, "as they are": False}
 
 
 def sparse(count: int, like: Vector | None = None) -> Vector:

@@ -164,15 +164,22 @@ def says_the_same(new: str, old: str) -> bool:
     word is enough for that: who bought a house did not sell it, and no vector tells. What differs in a word and means
     the same is kept twice, which loses nothing.
     """
-    a, b = statement(new), statement(old)
-    known = _filler_terms().union(b.terms)
-    if not known.issuperset(a.terms) or a.negated != b.negated or a.specifics - b.specifics - known:
+    a, b, own = statement(new), statement(old), telling(new)
+    if not own or not set(own).issubset(b.terms):
+        return False
+    if a.negated != b.negated or a.specifics - b.specifics - _filler_terms().union(b.terms):
         return False
     if _numbers(a) != _numbers(b) or a.turns != b.turns or a.small - b.small:
         return False
     if (a.past ^ b.past).intersection(a.terms) or not _in_order(a.terms, b.terms):
         return False
     return not contradicts(new, old)
+
+
+def telling(text: str) -> list[str]:
+    """The terms of a text that say something: what it says is said by nothing that lacks one of them."""
+    fillers = _filler_terms()
+    return [term for term in dict.fromkeys(terms(text)) if term not in fillers]
 
 
 def _in_order(some: tuple[str, ...], those: tuple[str, ...]) -> bool:

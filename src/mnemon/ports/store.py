@@ -394,12 +394,12 @@ class Newcomer(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Vicinity:
-    """Where newcomers are going, and how close an entry has to be by vector to count as near."""
+    """Where newcomers are going, and how near others count by vector alone, whatever their words; None if none do."""
 
     scope: Scope
     owner: str
     model: EmbeddingModel | None
-    floor: float
+    floor: float | None
     limit: int  # of those near by vector, and of those by each sort of words
 
 
@@ -524,7 +524,8 @@ class Store(ItemStore, PipelineStore, AccessStore, ScrubStore, Protocol):
     def near(self, vicinity: Vicinity, newcomers: Sequence[Newcomer]) -> list[list[Near]]:
         """For each text, what it may repeat or contradict, all as of one moment.
 
-        First its twin, active or held; then by vector those that reach the floor, the best first; then those of its
+        First its twin, active or held. Then, where both have a vector, those that hold all of its
+        `statements.telling` terms, and those that reach the floor; the nearest first. Then those of its
         `statements.subject` and those of its `statements.role`, the newest first. But for the twin, only what is open
         to a reader.
         """

@@ -14,7 +14,7 @@ from mnemon.model.values import Curator, Gate, Kind, Lifetime, State
 from mnemon.ports.store import Embedding, SaveEntry, Verdict
 from mnemon.service.room import ACCOUNT, Room
 from mnemon.service.upkeeping import Place, Upkeep, active, without
-from mnemon.service.writing import canonical, dedup_floor, neighbours
+from mnemon.service.writing import canonical, neighbours
 from mnemon.upkeep.likeness import copies
 from mnemon.upkeep.promotion import Rise, rises
 from mnemon.upkeep.weighed import Weighed, support
@@ -104,7 +104,7 @@ def write_above(up: Upkeep, place: Place, draft: Draft, sources: Sequence[Entry]
     embedding = embedded(room, "", draft.content)
     setting = Setting(room.spec, room.taxonomy, room.now)
     going = {e.id for e in sources}
-    near = tuple(n for n in neighbours(store, draft, embedding, dedup_floor(draft, setting)) if n.entry.id not in going)
+    near = tuple(n for n in neighbours(store, draft, embedding) if n.entry.id not in going)
     settled = run(SETTLE, draft, setting.among(near))
     planned = plan(settled, setting, actor=str(room.actor), embedding=embedding, secret=store.secret())
     above = planned.entry

@@ -287,11 +287,10 @@ def _settle(
     Also: what a language model should look at later, where there is one and the rules leave doubt.
     """
     secret, actor = store.secret(), str(room.actor)
-    floor = min([dedup_floor(draft, setting) for draft in drafts])
-    if room.chat is not None:
-        floor = min(floor, DOUBT_COSINE)
-    around = _around(store, drafts, embeddings, floor)
-    batch = Batch(drafts, embeddings, floor, whole=room.chat is not None)
+    doubted = room.chat is not None
+    around = _around(store, drafts, embeddings, DOUBT_COSINE if doubted else None)
+    floor = min([setting.behaviour(draft).write.dedup_cosine for draft in drafts])
+    batch = Batch(drafts, embeddings, min(floor, DOUBT_COSINE) if doubted else floor, whole=doubted)
     plans: list[Plan] = []
     settled: list[Draft] = []
     doubts: list[Enqueue] = []
@@ -320,20 +319,16 @@ def _doubt(draft: Draft, setting: Setting) -> list[Enqueue]:
     return [Enqueue(JobDraft("resolve", f"resolve:{new.id}:1", payload))]
 
 
-def dedup_floor(draft: Draft, setting: Setting) -> float:
-    """How near an entry has to be by vector to be a copy, where a draft is going."""
-    return setting.behaviour(draft).write.dedup_cosine
-
-
-def neighbours(store: Store, draft: Draft, embedding: Embedding | None, floor: float = 1.0) -> list[Near]:
+def neighbours(store: Store, draft: Draft, embedding: Embedding | None) -> list[Near]:
     """The entries of the same scope and owner that a new one may repeat or contradict; a file does neither."""
-    return _around(store, [draft], [embedding], floor)[0]
+    return _around(store, [draft], [embedding], None)[0]
 
 
 def _around(
-    store: Store, drafts: Sequence[Draft], embeddings: Sequence[Embedding | None], floor: float
+    store: Store, drafts: Sequence[Draft], embeddings: Sequence[Embedding | None], floor: float | None
 ) -> list[list[Near]]:
-    """The neighbours of each draft, asked for all at once, and what a draft says that it replaces."""
+    """The neighbours of each draft, asked for all at once, and what a draft says that it replaces. With a floor, also
+    those that are near by vector alone, for somebody to look at who sees more than words."""
     found: list[list[Near]] = [[] for _ in drafts]
     for (scope, owner, model), places in _by_room(drafts, embeddings).items():
         vicinity = Vicinity(scope, owner, model, floor, NEIGHBOURS)

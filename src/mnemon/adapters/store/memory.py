@@ -25,7 +25,7 @@ from mnemon.model.item import Item, Place
 from mnemon.model.job import Job
 from mnemon.model.moments import micros
 from mnemon.model.scrub import Extent, Holdings
-from mnemon.model.statements import role, subject
+from mnemon.model.statements import role, subject, telling
 from mnemon.model.telemetry import Point
 from mnemon.model.text import content_key
 from mnemon.model.values import VISIBILITY, Kind, State, Visibility
@@ -343,8 +343,7 @@ class MemoryStore(BackgroundReads, GrantReads):
         selection = Selection((scope,), frozenset({Visibility.OPEN}), (owner,))
         cosines: dict[str, float | None] = {}
         if vicinity.model is not None and newcomer.vector is not None:
-            found = self.nearest(selection, vicinity.model, newcomer.vector, limit)
-            cosines.update((n.id, n.cosine) for n in found if n.cosine >= vicinity.floor)
+            cosines.update(self._near_by_vector(vicinity, selection, newcomer.content, newcomer.vector))
         spoken = [e for e in self._selected(self._state, selection) if e.path is None]
         for handle in (subject, role):
             value = handle(newcomer.content)
@@ -353,6 +352,18 @@ class MemoryStore(BackgroundReads, GrantReads):
         twin = self.twin(scope, owner, content_key(newcomer.content))
         first = [Near(twin, cosines.pop(twin.id, None))] if twin is not None else []
         return first + [Near(_copy(self._state.entries[id]), cosine) for id, cosine in cosines.items()]
+
+    def _near_by_vector(
+        self, vicinity: Vicinity, selection: Selection, text: str, vector: Vector
+    ) -> list[tuple[str, float]]:
+        """Those that hold all that tells something in a text, and those that reach the floor; the nearest first."""
+        assert vicinity.model is not None
+        state, limit, wanted = self._state, vicinity.limit, set(telling(text))
+        holding = [e.id for e in self._selected(state, selection) if wanted and wanted.issubset(state.terms[e.id])]
+        ranked = self.nearest(selection, vicinity.model, vector, len(state.entries))
+        near = [n.id for n in ranked[:limit] if vicinity.floor is not None and n.cosine >= vicinity.floor]
+        kept = {*holding[-limit:], *near}
+        return [(n.id, n.cosine) for n in ranked if n.id in kept]
 
     def beside(self, ids: Iterable[str], reach: int) -> dict[str, dict[str, int]]:
         state = self._state

@@ -2,69 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import NamedTuple
+import json
+from collections.abc import Iterable, Sequence
 
 import apsw
 
 from mnemon.adapters.store.sqlite import sql
-from mnemon.adapters.store.sqlite.packed import Ints, at_length_one
+from mnemon.adapters.store.sqlite.packed import Floats, at_length_one, normal
 from mnemon.adapters.store.sqlite.query import all_rows, rows_of_each
-from mnemon.adapters.store.sqlite.rows import anchor_text, entry_of, handle, json_list
+from mnemon.adapters.store.sqlite.rows import anchor_text, entry_of, handle, json_list, tokens
 from mnemon.adapters.store.sqlite.searching import Room, look_up_rooms, model_number
-from mnemon.adapters.store.sqlite.sketches import Loaded, Sketches
 from mnemon.adapters.store.sqlite.vectors import VectorCache, Where
 from mnemon.model.arrays import np
 from mnemon.model.entry import Entry
-from mnemon.model.statements import role, subject
+from mnemon.model.statements import role, subject, telling
 from mnemon.model.text import content_key
 from mnemon.ports.store import Near, Newcomer, Selection, Vicinity
 
 Found = dict[int, float | None]  # cosines by row, None where only words matched
+_TRIED, _FEW = 2, 8  # words that look rare, and rows up to which such a one is rare enough to ask for no other
+_RARE = 32  # rows, up to which all that hold a word are looked at
+_ASKED = 64  # words of a text that are asked for, which of a long one is enough
 
 
-class Vectors(NamedTuple):
-    """What is kept in memory of vectors."""
-
-    cache: VectorCache
-    sketches: Sketches
-
-
-class _Here(NamedTuple):
-    """The vectors of one place, as `db` sees them."""
-
-    db: apsw.Connection
-    cache: VectorCache
-    where: Where
-
-    @property
-    def place(self) -> tuple[int, int]:
-        return self.where.place
-
-    @property
-    def removals(self) -> int:
-        return self.where.removals
-
-    def since(self, last: int) -> Loaded | None:
-        come = self.cache.since(self.db, self.where, last)
-        return None if come is None else Loaded(*come)
-
-    def present(self) -> Ints:
-        return self.cache.shelf(self.db, self.where).seqs
-
-    def whole(self, without: Ints) -> Iterator[Loaded]:
-        return (Loaded(*piece) for piece in self.cache.shelf(self.db, self.where).pieces(without))
-
-    def of(self, seqs: Ints) -> Loaded:
-        return Loaded(*self.cache.of(self.db, self.where, seqs))
-
-
-def near(db: apsw.Connection, vectors: Vectors, vicinity: Vicinity, newcomers: Sequence[Newcomer]) -> list[list[Near]]:
+def near(
+    db: apsw.Connection, cache: VectorCache, vicinity: Vicinity, newcomers: Sequence[Newcomer]
+) -> list[list[Near]]:
     keys = [content_key(newcomer.content) for newcomer in newcomers]
     twins = _twins(db, vicinity, keys)
     found: list[Found] = [{} for _ in newcomers]
     for room in look_up_rooms(db, Selection((vicinity.scope,), owners=(vicinity.owner,))):
-        _by_vector(db, vectors, vicinity, room, newcomers, found)
+        _by_vector(db, cache, vicinity, room, newcomers, found)
         _by_words(db, vicinity, room, newcomers, found)
     entries = _entries(db, [*twins.values(), *(row for rows in found for row in rows)])
     return [_in_order(entries, twins.get(key), rows) for key, rows in zip(keys, found, strict=True)]
@@ -91,32 +59,74 @@ def _in_order(entries: dict[int, Entry], twin: int | None, rows: Found) -> list[
 
 def _by_vector(
     db: apsw.Connection,
-    vectors: Vectors,
+    cache: VectorCache,
     vicinity: Vicinity,
     room: Room,
     newcomers: Sequence[Newcomer],
     found: Sequence[Found],
 ) -> None:
-    asked = [place for place, newcomer in enumerate(newcomers) if newcomer.vector is not None]
+    """Those that hold every telling word of a newcomer, however near they are; and those that reach the floor, where
+    there is one. The nearest come first."""
     model = vicinity.model
     number = None if model is None else model_number(db, model)
-    if model is None or number is None or not asked:
+    if model is None or number is None or not room.size:
         return
-    queries = at_length_one(np.array([newcomers[place].vector for place in asked], dtype=np.float32))
     where = Where(room.id, number, model.dimensions, room.removals, room.size)
-    here, floor = _Here(db, vectors.cache, where), vicinity.floor
-    worth = vectors.sketches.worth(where.place, room.size, len(asked))
-    close = vectors.sketches.close(here, queries, floor) if worth else None
-    if close is None:
-        for place, query in zip(asked, queries, strict=True):
-            best = vectors.cache.nearest(db, where, query, vicinity.limit)
-            found[place].update((row, cosine) for cosine, row in best if cosine >= floor)
-        return
-    of_each: dict[int, list[tuple[float, int]]] = {}
-    for query, row, cosine in close:
-        of_each.setdefault(query, []).append((cosine, row))
-    for query, best in of_each.items():
-        found[asked[query]].update((row, cosine) for cosine, row in sorted(best, reverse=True)[: vicinity.limit])
+    for newcomer, rows in zip(newcomers, found, strict=True):
+        if newcomer.vector is None:
+            continue
+        holding = _holding(db, room, telling(newcomer.content), vicinity.limit)
+        if not holding and vicinity.floor is None:
+            continue
+        (query,) = at_length_one(np.array([newcomer.vector], dtype=np.float32))
+        cosines: dict[int, float] = _cosines(db, holding, number, query) if holding else {}
+        if vicinity.floor is not None:
+            best = cache.nearest(db, where, query, vicinity.limit)
+            cosines |= {row: cosine for cosine, row in best if cosine >= vicinity.floor and row not in cosines}
+        for cosine, row in sorted(zip(cosines.values(), cosines, strict=True), reverse=True):
+            rows[row] = cosine
+
+
+def _holding(db: apsw.Connection, room: Room, terms: Sequence[str], limit: int) -> list[int]:
+    """The newest rows of a room that hold all of these terms. Where a word is rare, its rows are all that may hold the others; where none is, all are looked for together."""
+    if not terms:
+        return []
+    words, wanted = tokens(room.id, sorted(terms, key=_commonness)[:_ASKED]).split(), set(terms)
+    rows = _rows_of_a_rare_one(db, words)
+    if rows is None:
+        together = " AND ".join([f'"{word}"' for word in words])
+        rows = {row for (row,) in all_rows(db, sql.NEWEST_ROWS_OF, (together, limit))}
+    held = rows_of_each(db, sql.TERMS_OF_ROW, [(row,) for row in sorted(rows, reverse=True)])
+    return [row for row, text in held if wanted.issubset(text.split())][:limit]
+
+
+def _rows_of_a_rare_one(db: apsw.Connection, words: Sequence[str]) -> set[int] | None:
+    """All rows that hold one of these words, a rare one; None if none is rare.
+
+    What looks rare is tried first, and mostly is. To ask how rare each of them is takes longer, but hardly more for
+    many words than for one.
+    """
+    for word in words[:_TRIED]:
+        found = all_rows(db, sql.NEWEST_ROWS_OF, (f'"{word}"', _FEW + 1))
+        if len(found) <= _FEW:
+            return {row for (row,) in found}
+    listed = [json.loads(rows) for (rows,) in all_rows(db, sql.FIRST_ROWS_OF_EACH, (json_list(words), _RARE + 1))]
+    fewest: list[int] = min(listed, key=len)
+    return set(fewest) if len(fewest) <= _RARE else None
+
+
+def _commonness(term: str) -> tuple[bool, int]:
+    """Numbers and long words are mostly rare."""
+    return term.isalpha(), -len(term)
+
+
+def _cosines(db: apsw.Connection, rows: Sequence[int], model: int, query: Floats) -> dict[int, float]:
+    """Of the rows that have a vector."""
+    found = all_rows(db, sql.VECTORS, (json_list(rows), model))
+    if not found:
+        return {}
+    cosines = np.minimum(normal([vector for _, vector in found], len(query)) @ query, 1.0)
+    return dict(zip([row for row, _ in found], cosines.tolist(), strict=True))
 
 
 # By words

@@ -19,7 +19,6 @@ from mnemon.adapters.store.sqlite.opening import Migration, Opening, Role, migra
 from mnemon.adapters.store.sqlite.packed import USUAL, Sizes
 from mnemon.adapters.store.sqlite.query import all_rows, one_row
 from mnemon.adapters.store.sqlite.rows import anchor_text, entry_of, entry_of_snapshot, event_of, json_list, scope_of
-from mnemon.adapters.store.sqlite.sketches import Sketches
 from mnemon.adapters.store.sqlite.uses import View
 from mnemon.adapters.store.sqlite.vectors import OF_ITEMS, VectorCache
 from mnemon.model.amendment import Amendment, AmendmentState
@@ -104,7 +103,6 @@ class SqliteStore:
         opening = Opening(Path(path).absolute(), role, create, vfs, busy_timeout, known or migrations())
         open_files(opening)
         self._connections = Connections(opening)
-        self._sketches = Sketches()
         self._cache = VectorCache(cache_bytes, sizes=sizes)
         self._item_cache = VectorCache(cache_bytes // 4, OF_ITEMS, packs=False)
         self._decoded = EntryCache()
@@ -135,7 +133,6 @@ class SqliteStore:
                 self._connections.uses.forget(counts, dropped)
         if any(isinstance(op, Scrub) for op in transaction.operations):
             self._cache.clear()
-            self._sketches.clear()
             self._decoded.clear()
 
     def report(self, point: Point) -> None:
@@ -284,7 +281,7 @@ class SqliteStore:
 
     def near(self, vicinity: Vicinity, newcomers: Sequence[Newcomer]) -> list[list[Near]]:
         with rules.only_encodable(), self._connections.reading() as db:
-            return batching.near(db, batching.Vectors(self._cache, self._sketches), vicinity, newcomers)
+            return batching.near(db, self._cache, vicinity, newcomers)
 
     def beside(self, ids: Iterable[str], reach: int) -> dict[str, dict[str, int]]:
         with self._connections.reading() as db:
@@ -501,7 +498,6 @@ class SqliteStore:
         with self._connections.writing() as db:
             checking.rebuild(db)
         self._cache.clear()
-        self._sketches.clear()
         self._item_cache.clear()
 
     def part(self) -> None:
@@ -525,7 +521,6 @@ class SqliteStore:
         self._tidy()
         self._connections.close()
         self._cache.clear()
-        self._sketches.clear()
         self._item_cache.clear()
         self._decoded.clear()
 

@@ -108,21 +108,6 @@ class Shelf:
             yield from zip(places.tolist(), self.rows.floats(found), strict=True)
 
     @property
-    def seqs(self) -> Ints:
-        """Of all rows that are there."""
-        packed = self.packed
-        return self.rows.seqs if packed is None else np.concatenate([packed.seqs[packed.alive], self.rows.seqs])
-
-    def pieces(self, without: Ints) -> Iterator[tuple[Ints, Ints, Floats]]:
-        """All rows that are there but for some, in pieces."""
-        for rows in (self.packed, self.rows):
-            if rows is not None:
-                wanted = ~np.isin(rows.seqs, without)
-                chosen = np.flatnonzero(wanted & rows.alive if isinstance(rows, Packed) else wanted)
-                for some in (chosen[at : at + _PIECE] for at in range(0, len(chosen), _PIECE)):
-                    yield rows.seqs[some], rows.entries[some], rows.floats(some)
-
-    @property
     def loose(self) -> int:
         """Rows that are not in bytes."""
         return len(self.rows.seqs) + (len(self.packed.seqs) if self.packed and self.packed.exact else 0)
@@ -304,19 +289,6 @@ class VectorCache:
             told.clear()
         told.update(zip(entries.tolist(), matrix, strict=True))
         return Found(np.clip(matrix @ query, -1.0, 1.0), entries, seqs)
-
-    def of(self, db: apsw.Connection, where: Where, seqs: Ints) -> tuple[Ints, Ints, Floats]:
-        """Vectors by seq: from memory where they are there as they are, whatever state that is of, for a seq always
-        means the same; else as they are in the database."""
-        shelf = self._shelves.get(where.place)
-        if shelf is None or shelf.packed is None or not shelf.packed.exact:
-            return self._read(db, seqs, where.dimensions)
-        places, found = standing(shelf.packed.seqs, seqs)
-        held = shelf.packed.seqs[found], shelf.packed.entries[found], shelf.packed.floats(found)
-        if len(found) == len(seqs):
-            return held
-        seqs, entries, matrix = self._read(db, np.delete(seqs, places), where.dimensions)
-        return np.concatenate([held[0], seqs]), np.concatenate([held[1], entries]), np.concatenate([held[2], matrix])
 
     def _read(self, db: apsw.Connection, seqs: Ints, dimensions: int) -> tuple[Ints, Ints, Floats]:
         return _load(all_rows(db, self._sql.by_seq, (json_list(seqs.tolist()),)), dimensions)
