@@ -13,11 +13,11 @@ import pytest
 
 from mnemon.adapters.store import rules
 from mnemon.adapters.store.sqlite import SqliteStore, following, sql
-from mnemon.adapters.store.sqlite.opening import migrations
 from mnemon.model.entry import Entry, Scope
 from mnemon.model.events import EventDraft
 from mnemon.model.values import State, Visibility
 from mnemon.ports.store import DropEntry, Embedding, KeywordMatches, Record, SaveEmbedding, Selection
+from tests.helpers.earlier import first_schema
 from tests.helpers.stores import MODEL, OPEN, WORK, change, commit, entry, move, put, stored, vector_of
 
 WORDS = ("lantern", "harbour", "kite", "weather", "ökonomie", "bread")
@@ -167,13 +167,7 @@ def test_what_is_no_entry_changes_nothing_that_is_known(store: SqliteStore) -> N
 
 def test_a_store_of_the_first_schema_is_followed_once_it_is_opened(tmp_path: Path) -> None:
     """T15: what an earlier version wrote is upgraded, and read as before."""
-    before = SqliteStore(tmp_path / "store", role="workspace", create=True, known=migrations()[:1])
-    with before._connections.writing() as db:
-        columns = [name for _, name, *_ in db.execute("PRAGMA table_info(meta)")]
-    commit(before, put(entry("a lantern")))
-    before.close()
-    assert "rebuilt" not in columns
-    now = SqliteStore(tmp_path / "store", role="workspace", create=False)
+    now = SqliteStore(first_schema(tmp_path / "store"), role="workspace", create=False)
     assert len(now.keyword(OPEN, ("lantern",), 9).ids) == 1
     commit(now, put(entry("a second lantern")))
     assert sql.POSTINGS not in statements(now, lambda: now.keyword(OPEN, ("lantern",), 9))

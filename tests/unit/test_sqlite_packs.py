@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from mnemon.adapters.store.sqlite import SqliteStore, packs, sql
-from mnemon.adapters.store.sqlite.opening import migrations
 from mnemon.adapters.store.sqlite.query import all_rows
 from mnemon.adapters.store.sqlite.vectors import _OFTEN
 from mnemon.model.entry import Entry, Scope
@@ -22,6 +21,7 @@ from mnemon.model.values import State
 from mnemon.ports.embedder import Vector
 from mnemon.ports.scrub import Scrub
 from mnemon.ports.store import DropEntry, Embedding, SaveEmbedding, Selection
+from tests.helpers.earlier import first_schema
 from tests.helpers.stores import MODEL, OPEN, OTHER_MODEL, Cosine, commit, entry, move, put, stored, vector_of
 
 
@@ -293,11 +293,7 @@ def test_packs_that_cannot_be_read_are_done_without(tmp_path: Path, store: Sqlit
 
 def test_packs_of_before_are_made_again(tmp_path: Path) -> None:
     """T16: a store from before packs had two bytes a number is searched as ever, and packed by who adds to it."""
-    before = SqliteStore(tmp_path / "store", role="workspace", create=True, known=migrations()[:2])
-    fill(before, packs.SIZE + 5)
-    with before._connections.writing() as db:
-        db.execute("UPDATE packs SET codes = substr(codes, 1, length(codes) / 2)")
-    before.close()
+    first_schema(tmp_path / "store")
     query = vector_of("q")
     exact = asked_once(tmp_path / "store", query, exact=True)
     assert asked_once(tmp_path / "store", query) == exact

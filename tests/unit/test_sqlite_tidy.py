@@ -7,9 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from mnemon.adapters.store.sqlite import SqliteStore, adding
+from mnemon.adapters.store.sqlite import SqliteStore, adding, unfed
 from mnemon.adapters.store.sqlite.query import all_rows
 from tests.helpers.stores import OPEN, commit, entry, put
+
+
+@pytest.fixture(autouse=True)
+def _fed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each transaction makes a segment."""
+    monkeypatch.setattr(unfed, "STEP", 1)
 
 
 @pytest.fixture

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 import apsw
 
 from mnemon.adapters.store import rules
-from mnemon.adapters.store.sqlite import sql
+from mnemon.adapters.store.sqlite import sql, unfed
 from mnemon.adapters.store.sqlite.numbers import Numbers
 from mnemon.adapters.store.sqlite.packs import Place
-from mnemon.adapters.store.sqlite.query import one_value, rows_of_each
-from mnemon.adapters.store.sqlite.rows import entry_columns, snapshot, tokens, vector_checksum
+from mnemon.adapters.store.sqlite.query import all_rows, one_value, rows_of_each
+from mnemon.adapters.store.sqlite.rows import entry_columns, snapshot, vector_checksum
 from mnemon.model.entry import Entry
 from mnemon.model.errors import Conflict
 from mnemon.model.moments import micros
@@ -43,19 +43,27 @@ def add(
     vectors were added, and how many, is put into `grown`."""
     blobs = iter(rules.checked_vectors([s.embedding for s in saves if s.embedding is not None]))
     entries = [_first_version(save.entry) for save in saves]
-    last = _last_row(db, entries)
-    news = _with_columns(numbers, saves, entries, last)
+    before, fed = _last_row(db, entries)
+    news = _with_columns(numbers, saves, entries, before)
     _insert(db, news)
     actor, at = str(transaction.actor), micros(transaction.at)
     db.executemany(sql.NEW_VERSION, [_version(new, actor, at) for new in news])
-    db.executemany(sql.FEED, [(c["rowid"], tokens(c["partition_id"], c["terms"].split())) for _, _, c in news])
-    if outgrown(news[0].columns["rowid"] - 1, news[-1].columns["rowid"]):
-        db.execute(sql.TIDY_INDEX)
+    _feed(db, news, before, fed)
     vectors = [_vector(numbers, new, next(blobs)) for new in news if new.operation.embedding is not None]
     db.executemany(sql.NEW_VECTOR, vectors)
     grown.update([(partition, model) for _, model, partition, *_ in vectors])
     _grow(db, news)
     return [new.columns["salt"] for new in news]
+
+
+def _feed(db: apsw.Connection, news: Sequence[_New], before: int, fed: int) -> None:
+    """Have words put into the index where enough rows or a long one is without, and the index in order where it has
+    grown much."""
+    last = before + len(news)
+    if last - fed >= unfed.STEP or max([new.columns["term_count"] for new in news]) > unfed.LONG:
+        unfed.feed(db, last)
+    if outgrown(before, last):
+        db.execute(sql.TIDY_INDEX)
 
 
 def outgrown(before: int, after: int) -> bool:
@@ -81,8 +89,9 @@ def _first_version(entry: Entry) -> Entry:
     return entry if entry.version == 1 and not entry.metadata else rules.stored(entry, 1)
 
 
-def _last_row(db: apsw.Connection, entries: Sequence[Entry]) -> int:
-    """After which entries of these ids may come; refused if one of them was used before."""
+def _last_row(db: apsw.Connection, entries: Sequence[Entry]) -> tuple[int, int]:
+    """After which entries of these ids may come, and up to which words are in the index; refused if one of the ids was
+    used before."""
     ids = [entry.id for entry in entries]
     for used, retired in rows_of_each(db, sql.USED, [(id,) for id in ids]):
         if retired:
@@ -90,7 +99,8 @@ def _last_row(db: apsw.Connection, entries: Sequence[Entry]) -> int:
         rules.check_version("entry", used, 1, 0)
     if len(set(ids)) < len(ids):
         rules.check_version("entry", next(id for place, id in enumerate(ids) if id in ids[:place]), 1, 0)
-    return int(one_value(db, sql.LAST_ROW_EVER))
+    ((last, fed),) = all_rows(db, sql.LAST_ROW_EVER)
+    return last, fed
 
 
 def _with_columns(numbers: Numbers, saves: Sequence[SaveEntry], entries: Sequence[Entry], row: int) -> list[_New]:

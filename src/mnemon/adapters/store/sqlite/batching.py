@@ -72,10 +72,11 @@ def _by_vector(
     if model is None or number is None or not room.size:
         return
     where = Where(room.id, number, model.dimensions, room.removals, room.size)
+    newest = [(row, frozenset(terms.split())) for row, terms in all_rows(db, sql.UNFED_IN, (room.id,))]
     for newcomer, rows in zip(newcomers, found, strict=True):
         if newcomer.vector is None:
             continue
-        holding = _holding(db, room, telling(newcomer.content), vicinity.limit)
+        holding = _holding(db, room, newest, telling(newcomer.content), vicinity.limit)
         if not holding and vicinity.floor is None:
             continue
         (query,) = at_length_one(np.array([newcomer.vector], dtype=np.float32))
@@ -87,8 +88,11 @@ def _by_vector(
             rows[row] = cosine
 
 
-def _holding(db: apsw.Connection, room: Room, terms: Sequence[str], limit: int) -> list[int]:
-    """The newest rows of a room that hold all of these terms. Where a word is rare, its rows are all that may hold the others; where none is, all are looked for together."""
+def _holding(
+    db: apsw.Connection, room: Room, newest: Sequence[tuple[int, frozenset[str]]], terms: Sequence[str], limit: int
+) -> list[int]:
+    """The newest rows of a room that hold all of these terms; the index has not yet the words of the `newest` of all.
+    Where a word is rare, its rows are all that may hold the others; where none is, all are looked for together."""
     if not terms:
         return []
     words, wanted = tokens(room.id, sorted(terms, key=_commonness)[:_ASKED]).split(), set(terms)
@@ -97,7 +101,8 @@ def _holding(db: apsw.Connection, room: Room, terms: Sequence[str], limit: int) 
         together = " AND ".join([f'"{word}"' for word in words])
         rows = {row for (row,) in all_rows(db, sql.NEWEST_ROWS_OF, (together, limit))}
     held = rows_of_each(db, sql.TERMS_OF_ROW, [(row,) for row in sorted(rows, reverse=True)])
-    return [row for row, text in held if wanted.issubset(text.split())][:limit]
+    unfed = [row for row, found in reversed(newest) if wanted <= found]
+    return (unfed + [row for row, text in held if wanted.issubset(text.split())])[:limit]
 
 
 def _rows_of_a_rare_one(db: apsw.Connection, words: Sequence[str]) -> set[int] | None:

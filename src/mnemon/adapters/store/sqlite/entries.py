@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import apsw
 
 from mnemon.adapters.store import rules
-from mnemon.adapters.store.sqlite import adding, packs, sql
+from mnemon.adapters.store.sqlite import adding, packs, sql, unfed
 from mnemon.adapters.store.sqlite.numbers import Numbers
 from mnemon.adapters.store.sqlite.query import all_rows, one_row, one_value
 from mnemon.adapters.store.sqlite.rows import entry_columns, entry_of, snapshot, tokens, vector_checksum
@@ -124,7 +124,8 @@ class EntryWriter:
         if (before.partition, before.terms) == (partition, terms):
             return
         self._unindex(before)
-        self.db.execute(sql.FEED, (before.rowid, tokens(partition, terms.split())))
+        if unfed.is_fed(self.db, before.rowid):
+            self.db.execute(sql.FEED, (before.rowid, tokens(partition, terms.split())))
         self.db.execute(sql.RESIZE, (1, columns["term_count"], partition))
 
     def _unindex(self, place: _Place) -> None:

@@ -140,8 +140,8 @@ ORDER BY place LIMIT :limit
 # Telemetry
 
 NEW_POINT = """
-INSERT INTO points (at, level, source, component, action, success, duration_ms, metadata)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?)
+INSERT INTO points (place, at, level, source, component, action, success, duration_ms, metadata)
+VALUES (max(?1, 1 + coalesce((SELECT max(place) FROM points), 0)), ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
 """
 FORGET_POINTS = "DELETE FROM points WHERE at < :before AND (:level IS NULL OR level = :level)"
 PRUNE_POINTS = """
@@ -151,14 +151,14 @@ DELETE FROM points WHERE level = 'debug' AND place <= (
 """
 _POINTS = """
 FROM points AS p
-WHERE (:since IS NULL OR p.at >= :since) AND (:until IS NULL OR p.at < :until)
+WHERE p.place >= coalesce(:since, 0) AND (:since IS NULL OR p.at >= :since) AND (:until IS NULL OR p.at < :until)
 AND (:component IS NULL OR p.component = :component) AND (:action IS NULL OR p.action = :action)
 AND (:level IS NULL OR p.level = :level) AND (:success IS NULL OR p.success = :success)
 """
 POINTS = (
     "SELECT p.at, p.level, p.source, p.component, p.action, p.success, p.duration_ms, p.metadata"
     + _POINTS
-    + "ORDER BY p.at DESC, p.place DESC LIMIT :limit"
+    + "ORDER BY p.place DESC LIMIT :limit"
 )
 TALLY = (
     "SELECT p.component, p.action, count(*), sum(p.success = 0), avg(p.duration_ms), max(p.duration_ms)"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple, TypeAlias
 
 import apsw
 
@@ -28,6 +28,7 @@ from mnemon.adapters.store.sqlite.rows import (
     scope_of,
     token,
 )
+from mnemon.adapters.store.sqlite.unfed import unfed
 from mnemon.adapters.store.sqlite.vectors import VectorCache, Where
 from mnemon.model.arrays import np
 from mnemon.model.card import Card
@@ -96,12 +97,9 @@ def find(db: apsw.Connection, selection: Selection, limit: int, after: str | Non
     ends = {"after": _OLDER_THAN_ALL if since is None else since, "before": before[0], "before_row": before[1]}
     bindings = filters | ends | {"limit": limit}
     newest: list[Row] = []
-    statement = sql.NEWEST
-    if len(selection.filters.kinds) == 1:
-        (kind,) = selection.filters.kinds
-        statement, bindings = sql.NEWEST_OF_KIND, bindings | {"kind": str(kind)}
     for room in rooms_of(db, selection):
-        newest += all_rows(db, statement, bindings | {"partition": room.id})
+        for kind in selection.filters.kinds or KINDS:
+            newest += all_rows(db, sql.NEWEST_OF_KIND, bindings | {"partition": room.id, "kind": str(kind)})
     page = sorted(newest, reverse=True)[:limit]
     return [entry_of(row) for row in all_rows(db, sql.ENTRIES_IN_ORDER, (json_list(rowid for _, rowid in page),))]
 
@@ -173,8 +171,9 @@ def _frequencies(db: apsw.Connection, words: _Words) -> dict[str, int]:
     answers = known(db).of("frequencies")
     unknown = [word for those in words.values() for word in those if word not in answers]
     if unknown:
-        answers.update(dict.fromkeys(unknown, 0))
-        answers.update(all_rows(db, sql.FREQUENCIES, (json_list(unknown),)))
+        more = unfed(db)
+        answers.update({word: len(set(more.get(word, ()))) for word in unknown})
+        answers.update({word: n + answers[word] for word, n in all_rows(db, sql.FREQUENCIES, (json_list(unknown),))})
     return {term: sum([answers[word] for word in those]) for term, those in words.items()}
 
 
@@ -190,20 +189,27 @@ def _postings(db: apsw.Connection, words: _Words) -> dict[str, list[Postings]]:
 
 def _look_up_postings(db: apsw.Connection, words: Sequence[str], answers: Answers, frequencies: Answers) -> None:
     common = [word for word in words if frequencies.get(word, 0) > rules.POSTING_BUDGET]
+    more = unfed(db)
     for word in common:
-        found = one_value(db, sql.NEWEST_POSTINGS, (f'"{word}"', rules.POSTING_BUDGET))
-        answers[word] = Postings(listed(found)[::-1], whole=False)
+        found = listed(one_value(db, sql.NEWEST_POSTINGS, (f'"{word}"', rules.POSTING_BUDGET)))
+        newest = [*found[::-1], *dict.fromkeys(more.get(word, ()))]
+        answers[word] = Postings(newest[-rules.POSTING_BUDGET :], whole=False)
     rare = [word for word in words if word not in answers]
     if rare:
         for word, rows in all_rows(db, sql.POSTINGS, (json_list(rare),)):
-            held = answers[word] = Postings(listed(rows))
+            held = Postings(listed(rows))
+            answers[word] = held = held.plus(more[word]) if word in more else held
             frequencies[word] = len(held)
 
 
 def _filtered(db: apsw.Connection, words: Iterable[str], selection: Selection, limit: int) -> list[int]:
-    match = " OR ".join([f'"{word}"' for word in words])
-    bindings: dict[str, Any] = {"match": match, "limit": limit}
-    return [rowid for (rowid,) in all_rows(db, sql.MATCHES_FILTERED, bindings | filter_bindings(selection.filters))]
+    asked = list(words)
+    filters = filter_bindings(selection.filters)
+    more = unfed(db)
+    newest = {row for word in asked for row in more.get(word, ())}
+    admitted = all_rows(db, sql.ROWS_ADMITTED, filters | {"rows": json_list(newest)}) if newest else []
+    bindings = filters | {"match": " OR ".join([f'"{word}"' for word in asked]), "limit": limit}
+    return [row for (row,) in [*admitted, *all_rows(db, sql.MATCHES_FILTERED, bindings)]][:limit]
 
 
 def _counts(

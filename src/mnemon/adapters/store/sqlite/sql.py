@@ -129,12 +129,8 @@ TWIN_ID = """
 SELECT id FROM entries
 WHERE scope_id = ? AND owner = ? AND content_key = ? AND state IN ('active', 'held') AND id <> ?
 """
-# The last row as AUTOINCREMENT would have it: above every number that is there or ever was.
-LAST_ROW_EVER = """
-SELECT max(
-    coalesce((SELECT max(rowid) FROM entries), 0), coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'entries'), 0)
-)
-"""
+# No number is given twice: the next one is above all that are there or ever were.
+LAST_ROW_EVER = "SELECT max(entries, coalesce((SELECT max(rowid) FROM entries), 0)), fed FROM head"
 # An id that was used before: by an entry that is there, or by one that is not any more.
 USED = "SELECT id, 0 FROM entries WHERE id = ?1 UNION ALL SELECT id, 1 FROM retired WHERE id = ?1"
 LAST_ROW = "SELECT coalesce(max(rowid), 0) FROM entries"
@@ -205,13 +201,17 @@ AND (:tags IS NULL OR NOT EXISTS (
     SELECT 1 FROM json_each(:tags) AS asked WHERE asked.value NOT IN (SELECT value FROM json_each(e.tags))
 ))
 """
-_NEWEST = "SELECT e.created_at, e.rowid FROM entries AS e INDEXED BY {} WHERE e.partition_id = :partition "
-# Bounds of the index, whatever filters say: what was recorded at another time is not even looked at.
-_BEFORE = "AND e.created_at >= :after AND (e.created_at, e.rowid) < (:before, :before_row)"
-_IN_ORDER = "ORDER BY e.created_at DESC, e.rowid DESC LIMIT :limit"
-NEWEST = _NEWEST.format("entries_newest") + _BEFORE + _FILTERS + _IN_ORDER
-# By the index on kinds: rules that always apply are few among all that is remembered.
-NEWEST_OF_KIND = _NEWEST.format("entries_of_kind") + "AND e.kind = :kind " + _BEFORE + _FILTERS + _IN_ORDER
+# Of one kind, for rules that always apply are few among all that is remembered. Within bounds of the index, whatever
+# filters say: what was recorded at another time is not even looked at.
+NEWEST_OF_KIND = (
+    """
+SELECT e.created_at, e.rowid FROM entries AS e INDEXED BY entries_of_kind
+WHERE e.partition_id = :partition AND e.kind = :kind
+AND e.created_at >= :after AND (e.created_at, e.rowid) < (:before, :before_row)
+"""
+    + _FILTERS
+    + "ORDER BY e.created_at DESC, e.rowid DESC LIMIT :limit"
+)
 CARDS_ADMITTED = CARDS + _FILTERS
 ADMITTED = "SELECT e.rowid FROM entries AS e WHERE e.partition_id = :partition" + _FILTERS
 
@@ -220,6 +220,9 @@ ADMITTED = "SELECT e.rowid FROM entries AS e WHERE e.partition_id = :partition" 
 FEED = "INSERT INTO fts (rowid, terms) VALUES (?, ?)"
 TIDY_INDEX = "INSERT INTO fts (fts) VALUES ('optimize')"
 UNFEED = "DELETE FROM fts WHERE rowid = ?"
+UNFED = "SELECT rowid, partition_id, terms FROM entries WHERE rowid > (SELECT fed FROM head) ORDER BY rowid"
+FED = "SELECT fed FROM head"
+SET_FED = "UPDATE head SET fed = ? WHERE one = 1"
 FREQUENCIES = """
 SELECT f.term, f.doc FROM json_each(?) AS asked CROSS JOIN fts_frequencies AS f ON f.term = asked.value
 """
@@ -237,6 +240,12 @@ MATCHES_FILTERED = (
     + "ORDER BY f.rank, f.rowid DESC LIMIT :limit"
 )
 
+ROWS_ADMITTED = (
+    "SELECT e.rowid FROM entries AS e WHERE e.rowid IN (SELECT value FROM json_each(:rows))"
+    + _FILTERS
+    + "ORDER BY e.rowid DESC"
+)
+
 # What a new text may repeat or contradict
 
 SAME_TEXT = """
@@ -248,6 +257,9 @@ NEWEST_ROWS_OF = "SELECT rowid FROM fts WHERE fts MATCH ? ORDER BY rowid DESC LI
 FIRST_ROWS_OF_EACH = """
 SELECT (SELECT json_group_array(doc) FROM (SELECT i.doc FROM fts_instances AS i WHERE i.term = asked.value LIMIT ?2))
 FROM json_each(?1) AS asked
+"""
+UNFED_IN = """
+SELECT rowid, terms FROM entries NOT INDEXED WHERE rowid > (SELECT fed FROM head) AND partition_id = ? ORDER BY rowid
 """
 TERMS_OF_ROW = "SELECT rowid, terms FROM entries WHERE rowid = ?"
 OF_SUBJECT = "SELECT subject, rowid FROM entries WHERE partition_id = ? AND subject = ? ORDER BY rowid DESC LIMIT ?"
@@ -269,7 +281,11 @@ WHERE n.partition_id = e.partition_id AND n.conversation IS e.conversation
 
 MODEL_ID = "SELECT id FROM models WHERE name = ? AND dimensions = ? AND digest = ?"
 NEW_MODEL = "INSERT INTO models (name, dimensions, digest) VALUES (?, ?, ?) RETURNING id"
-NEW_VECTOR = "INSERT INTO vectors (entry, model_id, partition_id, checksum, vector) VALUES (?, ?, ?, ?, ?)"
+NEW_VECTOR = """
+INSERT INTO vectors (seq, entry, model_id, partition_id, checksum, vector) VALUES (
+    1 + (SELECT max(vectors, coalesce((SELECT max(seq) FROM vectors), 0)) FROM head), ?, ?, ?, ?, ?
+)
+"""
 TAKE_VECTORS = "DELETE FROM vectors WHERE entry = ? RETURNING seq, model_id, partition_id, checksum, vector"
 TAKE_VECTOR = "DELETE FROM vectors WHERE entry = ? AND model_id = ? RETURNING seq, partition_id"
 LAST_VECTOR = "SELECT coalesce(max(seq), 0) FROM vectors WHERE partition_id = ? AND model_id = ?"
