@@ -101,27 +101,38 @@ def test_copies_are_found_whatever_happened_to_the_room(both: Both, together: bo
         both.compare([*texts, *both.sample()], together=together)
 
 
-def test_what_is_asked_of_words_is_bounded(both: Both) -> None:
-    """W3: one question for a word that looks rare and is; two more, and one for all, where none is."""
-    both.add(200)
+def test_words_are_asked_for_as_far_as_needed(both: Both) -> None:
+    """W3: one that looks rare and is, and no other; where none is, each once, and then the rarest of them together
+    until few rows are left to look at."""
+    both.add(400)
     known = next(text for text in both.texts.values())
-    tried = [sql.NEWEST_ROWS_OF] * 2
-    cases = {
-        known: [sql.NEWEST_ROWS_OF],
-        "garden river": [*tried, sql.FIRST_ROWS_OF_EACH, sql.NEWEST_ROWS_OF],
-        "lantern garden zebra7 market unheard": [sql.NEWEST_ROWS_OF],
-        "lantern orchard elm": [*tried, sql.FIRST_ROWS_OF_EACH],
-    }
-    of_words = {sql.NEWEST_ROWS_OF, sql.FIRST_ROWS_OF_EACH}
-    for text, expected in cases.items():
-        run: list[dict[str, Any]] = []
-        with both.store._connections.reading() as db:
-            db.trace_v2(apsw.SQLITE_TRACE_STMT, run.append)
-            both.store.near(HERE, [Newcomer(text, both.vector())])
-            db.trace_v2(0, None)
-        asked = [event["sql"] for event in run]
-        assert [statement for statement in asked if statement in of_words] == expected
-        assert asked.count(sql.TERMS_OF_ROW) <= HERE.limit
+    asked = [
+        (known, [1]),
+        ("lantern garden zebra7 market unheard", [1]),
+        ("garden river", [1, 1, 2]),
+        ("garden river", [2]),
+        ("stone market", [1, 1, 2]),
+        ("garden river stone market", [2, 4]),
+        (f"{known} never", [2]),
+    ]
+    for text, expected in asked:
+        assert words_asked(both, text) == expected
+
+
+def words_asked(both: Both, text: str) -> list[int]:
+    """How many words are looked for together, question by question; and no more rows are read than are to be."""
+    run: list[tuple[str, Any]] = []
+
+    def traced(_: apsw.Cursor, statement: str, bindings: Any) -> bool:
+        run.append((statement, bindings))
+        return True
+
+    with both.store._connections.reading() as db:
+        db.exec_trace = traced
+        both.store.near(HERE, [Newcomer(text, both.vector())])
+        db.exec_trace = None
+    assert [statement for statement, _ in run].count(sql.TERMS_OF_ROW) <= 32
+    return [bindings[0].count('"') // 2 for statement, bindings in run if statement == sql.NEWEST_ROWS_OF]
 
 
 def test_what_has_no_vector_is_compared_with_nothing(both: Both) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import json
+import math
 from collections.abc import Iterable, Sequence
 
 import apsw
 
 from mnemon.adapters.store.sqlite import sql
+from mnemon.adapters.store.sqlite.known import rarities_of
 from mnemon.adapters.store.sqlite.packed import Floats, at_length_one, normal
 from mnemon.adapters.store.sqlite.query import all_rows, rows_of_each
 from mnemon.adapters.store.sqlite.rows import anchor_text, entry_of, handle, json_list, tokens
@@ -20,9 +21,9 @@ from mnemon.model.text import content_key
 from mnemon.ports.store import Near, Newcomer, Selection, Vicinity
 
 Found = dict[int, float | None]  # cosines by row, None where only words matched
-_TRIED, _FEW = 2, 8  # words that look rare, and rows up to which such a one is rare enough to ask for no other
-_RARE = 32  # rows, up to which all that hold a word are looked at
-_ASKED = 64  # words of a text that are asked for, which of a long one is enough
+_ASKED = 64  # words of a text that are looked for, which of a long one is enough
+_TRIED, _FEW = 8, 8  # words that nobody asked for before, and rows of one of them that are soon looked at
+_TOGETHER, _SOME = (2, 4), 33  # of the rarest words, and rows that hold so many of them, by when more words are needed
 
 
 def near(
@@ -91,33 +92,42 @@ def _by_vector(
 def _holding(
     db: apsw.Connection, room: Room, newest: Sequence[tuple[int, frozenset[str]]], terms: Sequence[str], limit: int
 ) -> list[int]:
-    """The newest rows of a room that hold all of these terms; the index has not yet the words of the `newest` of all.
-    Where a word is rare, its rows are all that may hold the others; where none is, all are looked for together."""
+    """The newest rows of a room that hold all of these terms; the index has not the words of the `newest` yet."""
     if not terms:
         return []
     words, wanted = tokens(room.id, sorted(terms, key=_commonness)[:_ASKED]).split(), set(terms)
-    rows = _rows_of_a_rare_one(db, words)
-    if rows is None:
-        together = " AND ".join([f'"{word}"' for word in words])
-        rows = {row for (row,) in all_rows(db, sql.NEWEST_ROWS_OF, (together, limit))}
-    held = rows_of_each(db, sql.TERMS_OF_ROW, [(row,) for row in sorted(rows, reverse=True)])
+    rows = _likely(db, room, words, limit)
+    held = rows_of_each(db, sql.TERMS_OF_ROW, [(row,) for row in rows])
     unfed = [row for row, found in reversed(newest) if wanted <= found]
     return (unfed + [row for row, text in held if wanted.issubset(text.split())])[:limit]
 
 
-def _rows_of_a_rare_one(db: apsw.Connection, words: Sequence[str]) -> set[int] | None:
-    """All rows that hold one of these words, a rare one; None if none is rare.
+def _likely(db: apsw.Connection, room: Room, words: Sequence[str], limit: int) -> list[int]:
+    """Rows among which all are that hold all of these words, but no more than are soon looked at; of more than the
+    limit, the newest.
 
-    What looks rare is tried first, and mostly is. To ask how rare each of them is takes longer, but hardly more for
-    many words than for one.
+    They are found by the words that hardly any other row holds. What looks rare is asked for first, and how rare each
+    word is that was asked for is remembered: a text mostly has some that were not, and these mostly are.
     """
-    for word in words[:_TRIED]:
-        found = all_rows(db, sql.NEWEST_ROWS_OF, (f'"{word}"', _FEW + 1))
-        if len(found) <= _FEW:
-            return {row for (row,) in found}
-    listed = [json.loads(rows) for (rows,) in all_rows(db, sql.FIRST_ROWS_OF_EACH, (json_list(words), _RARE + 1))]
-    fewest: list[int] = min(listed, key=len)
-    return set(fewest) if len(fewest) <= _RARE else None
+    rarities = rarities_of(db)
+    unknown = [word for word in words if word not in rarities]
+    if len(unknown) == len(words) or min([rarities[word] for word in words if word in rarities]) > _FEW:
+        for word in unknown[:_TRIED]:
+            rows = _newest(db, [word], _SOME)
+            rarities[word] = len(rows) if len(rows) < _SOME else _SOME * room.size / (rows[0] - rows[-1] + 1)
+            if len(rows) <= _FEW:
+                return rows
+    rarest = sorted(words, key=lambda word: rarities.get(word, math.inf))
+    for count in _TOGETHER:
+        if count < len(words) and len(rows := _newest(db, rarest[:count], _SOME)) < _SOME:
+            return rows
+    return _newest(db, words, limit)
+
+
+def _newest(db: apsw.Connection, words: Sequence[str], limit: int) -> list[int]:
+    """The newest rows that hold all of these words."""
+    together = " AND ".join([f'"{word}"' for word in words])
+    return [row for (row,) in all_rows(db, sql.NEWEST_ROWS_OF, (together, limit))]
 
 
 def _commonness(term: str) -> tuple[bool, int]:

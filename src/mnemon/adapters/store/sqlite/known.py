@@ -75,11 +75,21 @@ class Handle(apsw.Connection):
     numbers: Answers  # of rooms and models that are committed: their rows are never removed
     missing: dict[tuple[int, int], int]  # by partition and model, vectors to come until there may be enough for a pack
     standing: Answers  # named entries and documents, with the number of the state they are of
+    rarities: dict[str, float]  # of words of the index, about how many rows held each when it was asked for
 
 
 def lasting_numbers(db: apsw.Connection) -> Answers:
     """What stands for rooms and models in rows, as far as it is known for good."""
     return db.numbers if isinstance(db, Handle) else {}
+
+
+def rarities_of(db: apsw.Connection) -> dict[str, float]:
+    """By which words rows are soonest found: that may be out of date, and is right as often as it helps."""
+    if not isinstance(db, Handle):
+        return {}
+    if len(db.rarities) > LIMIT:
+        db.rarities.clear()
+    return db.rarities
 
 
 def standing(db: apsw.Connection) -> Answers:

@@ -66,7 +66,7 @@ class Opening:
         """An open handle without settings; never one to a file that is not there."""
         db = Handle(str(path), flags=apsw.SQLITE_OPEN_READWRITE, vfs=self.vfs)
         db.known, db.reads, db.looked = Known(), False, False
-        db.numbers, db.missing, db.standing = {}, {}, {}
+        db.numbers, db.missing, db.standing, db.rarities = {}, {}, {}, {}
         db.set_busy_timeout(round(self.busy_timeout * 1000))
         # SQLite would look at the value of each LIMIT, and plan a statement anew whenever one is bound, which mostly
         # takes longer than to answer it.

@@ -252,12 +252,7 @@ SAME_TEXT = """
 SELECT e.content_key, e.rowid FROM scopes AS s CROSS JOIN entries AS e ON e.scope_id = s.id
 WHERE s.tier = ? AND s.anchor = ? AND e.owner = ? AND e.content_key = ? AND e.state IN ('active', 'held')
 """
-# The rows that hold words, as a match has them; and of each of several words, as far as they are few.
 NEWEST_ROWS_OF = "SELECT rowid FROM fts WHERE fts MATCH ? ORDER BY rowid DESC LIMIT ?"
-FIRST_ROWS_OF_EACH = """
-SELECT (SELECT json_group_array(doc) FROM (SELECT i.doc FROM fts_instances AS i WHERE i.term = asked.value LIMIT ?2))
-FROM json_each(?1) AS asked
-"""
 UNFED_IN = """
 SELECT rowid, terms FROM entries NOT INDEXED WHERE rowid > (SELECT fed FROM head) AND partition_id = ? ORDER BY rowid
 """
