@@ -86,6 +86,7 @@ def by_size(rows: Sequence[Row], rate: float) -> str:
             *(f"{r['entries'] / r['scopes'] * DIMENSIONS * 4 / rate * 1000:.2f}" for r in rows),
         ],
         ["puts a second, one at a time", *(f"{r['single']['wall']:,.0f}" for r in rows)],
+        ["puts a second, one at a time, of words that others have too", *(f"{r['common']['wall']:,.0f}" for r in rows)],
         ["puts a second, batches of 100", *(f"{r['batch']['wall']:,.0f}" for r in rows)],
         ["puts a second of CPU, batches of 100", *(f"{r['batch']['CPU']:,.0f}" for r in rows)],
         ["filled a second of CPU", *(f"{r['filled a second']:,.0f}" for r in rows)],

@@ -15,7 +15,7 @@ from bench.gauge import Times
 from bench.load import fill
 from bench.made import Table, questions, texts
 from bench.plot import growth
-from bench.speed import calmest, measure, recall
+from bench.speed import calmest, measure, recall, unnumbered
 from bench.speed_peers import FEWEST, bounded
 from bench.speed_report import Target, ratios, report, targets
 
@@ -25,7 +25,7 @@ def row(entries: int, scopes: int = 1, **more: Any) -> dict[str, Any]:
     cost = {"p50": 2.0, "p95": 3.0, "wall": 2.5}
     found = {"name": "Mnemon", "entries": entries, "scopes": scopes, "read": cost, "context": cost, "stages": {}}
     found |= {"single": rates, "batch": rates, "memory": 90.0, "disk": 40.0, "first": 100.0, "filled a second": 2_000.0}
-    found |= {"again": cost, "after a put": cost, "busiest": 2.75}
+    found |= {"again": cost, "after a put": cost, "common": rates, "busiest": 2.75}
     return found | {"recall": 1.0} | more
 
 
@@ -58,6 +58,8 @@ def test_a_small_store_is_filled_and_measured(tmp_path: Path) -> None:
     assert (found["entries"], found["scopes"]) == (60, 2)
     assert found["read"]["p50"] > 0 < found["batch"]["CPU"]
     assert found["again"]["p50"] > 0 < found["after a put"]["p50"]
+    assert found["single"]["CPU"] > 0 < found["common"]["CPU"]
+    assert unnumbered(1, 13) == [" ".join(texts(1, 13)[0].split()[:-1])]
     assert "nearest" in found["stages"]
     alone = tmp_path / "alone"
     alone.mkdir()

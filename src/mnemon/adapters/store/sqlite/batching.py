@@ -106,17 +106,16 @@ def _likely(db: apsw.Connection, room: Room, words: Sequence[str], limit: int) -
     """Rows among which all are that hold all of these words, but no more than are soon looked at; of more than the
     limit, the newest.
 
-    They are found by the words that hardly any other row holds. What looks rare is asked for first, and how rare each
-    word is that was asked for is remembered: a text mostly has some that were not, and these mostly are.
+    They are found by a word that hardly any other row holds. What looks rare is asked for first, and of words that are
+    not, how rare they are is remembered, so that these are not asked for again; where no word is rare, the rarest are
+    looked for together.
     """
     rarities = rarities_of(db)
-    unknown = [word for word in words if word not in rarities]
-    if len(unknown) == len(words) or min([rarities[word] for word in words if word in rarities]) > _FEW:
-        for word in unknown[:_TRIED]:
-            rows = _newest(db, [word], _SOME)
-            rarities[word] = len(rows) if len(rows) < _SOME else _SOME * room.size / (rows[0] - rows[-1] + 1)
-            if len(rows) <= _FEW:
-                return rows
+    for word in [word for word in words if word not in rarities][:_TRIED]:
+        rows = _newest(db, [word], _SOME)
+        if len(rows) <= _FEW:
+            return rows
+        rarities[word] = len(rows) if len(rows) < _SOME else _SOME * room.size / (rows[0] - rows[-1] + 1)
     rarest = sorted(words, key=lambda word: rarities.get(word, math.inf))
     for count in _TOGETHER:
         if count < len(words) and len(rows := _newest(db, rarest[:count], _SOME)) < _SOME:

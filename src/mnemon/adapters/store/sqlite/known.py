@@ -75,7 +75,7 @@ class Handle(apsw.Connection):
     numbers: Answers  # of rooms and models that are committed: their rows are never removed
     missing: dict[tuple[int, int], int]  # by partition and model, vectors to come until there may be enough for a pack
     standing: Answers  # named entries and documents, with the number of the state they are of
-    rarities: dict[str, float]  # of words of the index, about how many rows held each when it was asked for
+    rarities: dict[str, float]  # of words of the index that are not rare: about how many rows held each when asked
 
 
 def lasting_numbers(db: apsw.Connection) -> Answers:
