@@ -8,14 +8,16 @@ from pathlib import Path
 import pytest
 
 from mnemon.adapters.store.memory import MemoryStore
-from mnemon.adapters.store.sqlite import SqliteStore
+from mnemon.adapters.store.sqlite import SqliteStore, unfed
 from mnemon.ports.store import Store
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
+@pytest.fixture(params=["memory", "sqlite", "sqlite, all words in its index"])
+def store(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Store]:
+    """SQLite's index gets the words of a few rows at a time, so that most tests would have no word in it."""
     made: Store = MemoryStore()
-    if request.param == "sqlite":
+    if request.param != "memory":
+        monkeypatch.setattr(unfed, "STEP", unfed.STEP if request.param == "sqlite" else 1)
         made = SqliteStore(tmp_path / "store", role="workspace", create=True)
     yield made
     assert made.check() == []
