@@ -112,6 +112,8 @@ def test_the_keyboard_reaches_everything(visit: Visit) -> None:
     expect(visit.page.locator("main")).to_be_focused()
     link = visit.page.get_by_role("link", name="Jobs", exact=True)
     link.focus()
+    visit.page.evaluate("dispatchEvent(new HashChangeEvent('hashchange'))")  # as late as it may come
+    expect(link).to_be_focused()
     assert visit.page.evaluate("getComputedStyle(document.activeElement).outlineStyle") != "none"
     keys.press("Enter")
     expect(visit.heading("Jobs").first).to_be_visible()

@@ -78,7 +78,7 @@ function signedOut(why) {
 
 async function route() {
   const [path, search = ""] = location.hash.replace(/^#\/?/, "").split("?");
-  if (path === "main") return main.focus();
+  if (path === "main") return skipped();
   const [w = "", view = "overview", ...args] = path.split("/").map(decodeURIComponent);
   const place = workspaces.find((one) => one.name === w) ?? (w ? null : workspaces[0]);
   if (!w && place) return go(place.name, view);
@@ -106,6 +106,12 @@ async function route() {
   } catch (error) {
     if (turn === shown && error.name !== "AbortError") arrive([h("h1", null, VIEWS[view][0]), problem(error)]);
   }
+}
+
+/** To the content, where the browser has not gone by itself; whoever has gone on from there is not called back. */
+function skipped() {
+  const at = document.activeElement;
+  if (at === document.body || at.classList.contains("skip")) main.focus();
 }
 
 /** The view that the address asks for is there, whole or as a problem. */
