@@ -83,6 +83,16 @@ def test_amendments_move_by_version(store: Store) -> None:
     assert [x.id for x in store.amendments(states=[AmendmentState.PENDING])] == ["a2"]
 
 
+def test_points_stand_by_their_time_however_late_they_are_written(store: Store) -> None:
+    """T1: what a process reported is written when it next writes, and others have written since."""
+    now, before, first = (Point(later(n), "debug", "library", "memory", f"step{n}", True) for n in (5, 3, 1))
+    for point in (first, now, before):
+        commit(store, Emit(point))
+    assert store.points(PointQuery()) == [now, before, first]
+    assert store.points(PointQuery(), limit=2) == [now, before]
+    assert store.points(PointQuery(since=later(2), until=later(4))) == [before]
+
+
 def test_points_are_counted_by_day(store: Store) -> None:
     """T2, U5: a day being one of UTC."""
     late = datetime(2026, 3, 1, 23, 59, tzinfo=UTC)

@@ -158,7 +158,7 @@ AND (:level IS NULL OR p.level = :level) AND (:success IS NULL OR p.success = :s
 POINTS = (
     "SELECT p.at, p.level, p.source, p.component, p.action, p.success, p.duration_ms, p.metadata"
     + _POINTS
-    + "ORDER BY p.place DESC LIMIT :limit"
+    + "ORDER BY p.at DESC, p.place DESC LIMIT :limit"
 )
 TALLY = (
     "SELECT p.component, p.action, count(*), sum(p.success = 0), avg(p.duration_ms), max(p.duration_ms)"
