@@ -16,30 +16,30 @@ help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 run: install model ## Install what is needed and serve the page, the HTTP API and MCP on this machine
-	@$(BIN)/mnemon serve
+	@$(BIN)/lukasa serve
 
 tour: install model ## The guided tour in the terminal, offline
-	@$(BIN)/mnemon tour
+	@$(BIN)/lukasa tour
 
 install: $(READY) ## Create the virtual environment
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
-		{ echo "Mnemon needs Python 3.11 or newer; set PYTHON=/path/to/python3.11"; exit 1; }
+		{ echo "Lukasa needs Python 3.11 or newer; set PYTHON=/path/to/python3.11"; exit 1; }
 	@echo "Setting up $(VENV) (once) ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[embed,langgraph,openai,anthropic,server,dev]'
 	@touch $(READY)
 
 model: install ## Fetch the default embedding model once; without it everything works by keyword
-	@$(BIN)/mnemon model pull || echo "No embedding model for now: Mnemon works by keyword until 'make model' succeeds."
+	@$(BIN)/lukasa model pull || echo "No embedding model for now: Lukasa works by keyword until 'make model' succeeds."
 
 browser: install ## Chromium for the tests of the page, if there is none
-	@command -v chromium >/dev/null 2>&1 || command -v chromium-browser >/dev/null 2>&1 || test -n "$$MNEMON_BROWSER" || \
+	@command -v chromium >/dev/null 2>&1 || command -v chromium-browser >/dev/null 2>&1 || test -n "$$LUKASA_BROWSER" || \
 		{ test "$$(id -u)" = 0 && SUDO= || SUDO=sudo; \
 		$$SUDO apt-get update -qq >/dev/null 2>&1; \
 		$$SUDO apt-get install -y -qq --no-install-recommends chromium >/dev/null 2>&1; } || \
-		echo "No Chromium, and it cannot be installed here: install one for the tests of the page, or set MNEMON_BROWSER."
+		echo "No Chromium, and it cannot be installed here: install one for the tests of the page, or set LUKASA_BROWSER."
 
 test: install model browser check ## Lint, type-check and run every test
 	@$(BIN)/python -m pytest -n 2 --dist worksteal $(TESTS)
@@ -54,7 +54,7 @@ format: install ## Format the code
 	@$(BIN)/ruff check --fix src tests bench
 
 torture: install model browser ## The long reliability suite
-	@MNEMON_TORTURE=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests
+	@LUKASA_TORTURE=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests
 
 bench: install model $(PEERS)/.ready ## Quality and speed beside other stores, into bench/RESULTS.md; takes most of an hour
 	@if test -d "$(TALKS)" && test -d "$(FACTS)"; then $(MAKE) --no-print-directory bench-quality; else \

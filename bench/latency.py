@@ -16,10 +16,10 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from mnemon import Memo, Mnemon, Workspace
-from mnemon.adapters.embed import open_embedder
-from mnemon.adapters.embed.cached import default_cache
-from mnemon.ports.embedder import Embedder
+from lukasa import Memo, Lukasa, Workspace
+from lukasa.adapters.embed import open_embedder
+from lukasa.adapters.embed.cached import default_cache
+from lukasa.ports.embedder import Embedder
 
 NAMES = "Ada Bela Cato Dina Enzo Fara Gil Hana Ivo Jun Kaya Lev Mina Noor Otto Pia Quin Rosa Sami Tove".split()
 VERBS = "repaired painted sold borrowed counted mapped tuned packed measured described".split()
@@ -66,7 +66,7 @@ def line(name: str, times: Sequence[float], base: float) -> str:
 
 
 def measure(embedder: Embedder, folder: Path, entries: int, reads: int) -> None:
-    with Mnemon.open(folder, embedder=embedder) as memory:
+    with Lukasa.open(folder, embedder=embedder) as memory:
         world = memory.workspace("bench")
         seconds = fill(world, sentences(entries))
         rate = f"{entries / seconds:,.0f}/s, embedding included"

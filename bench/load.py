@@ -13,12 +13,12 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from bench.made import DIMENSIONS, Table, questions, texts
-from mnemon import Mnemon, Workspace
-from mnemon.model.entry import Entry
-from mnemon.model.ids import new_id
-from mnemon.model.values import Curator, Kind, Lifetime, Origin, Trust
-from mnemon.ports.embedder import Embedder, EmbeddingModel, Vector
-from mnemon.ports.store import Embedding, SaveEntry, Transaction
+from lukasa import Lukasa, Workspace
+from lukasa.model.entry import Entry
+from lukasa.model.ids import new_id
+from lukasa.model.values import Curator, Kind, Lifetime, Origin, Trust
+from lukasa.ports.embedder import Embedder, EmbeddingModel, Vector
+from lukasa.ports.store import Embedding, SaveEntry, Transaction
 
 ASKED = 1_000
 BATCH = 1_000
@@ -68,7 +68,7 @@ def fill(folder: Path, entries: int, scopes: int) -> None:
 
 def fill_with(folder: Path, given: Sequence[str], asked: list[str], embedder: Embedder, scopes: int = 1) -> None:
     filled = Filled(len(given), scopes, 0.0, asked)
-    with Mnemon.open(folder / "store", embedder=embedder) as memory:
+    with Lukasa.open(folder / "store", embedder=embedder) as memory:
         started = time.process_time()
         for transaction in _transactions(filled.handles(memory.workspace("bench")), given, embedder):
             memory.workspace("bench").room.local.apply(transaction)

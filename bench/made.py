@@ -1,6 +1,6 @@
 """Texts, questions and vectors from seeds alone: the same in every process, whatever store it measures.
 
-Nothing of Mnemon is imported here, because the stores beside it run in an environment of their own.
+Nothing of Lukasa is imported here, because the stores beside it run in an environment of their own.
 """
 
 from __future__ import annotations

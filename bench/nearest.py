@@ -19,11 +19,11 @@ from bench.dataset import load
 from bench.section import write_section
 from bench.speed_report import grid
 from bench.vectors import Remembering
-from mnemon.adapters.embed import open_embedder
-from mnemon.adapters.embed.cached import default_cache
-from mnemon.adapters.store.sqlite import packed
-from mnemon.adapters.store.sqlite.packed import Floats, Packed, Sizes
-from mnemon.ports.embedder import Embedder
+from lukasa.adapters.embed import open_embedder
+from lukasa.adapters.embed.cached import default_cache
+from lukasa.adapters.store.sqlite import packed
+from lukasa.adapters.store.sqlite.packed import Floats, Packed, Sizes
+from lukasa.ports.embedder import Embedder
 
 EVERY = 10**9
 LOOKED_FOR = (10, 60)
@@ -81,7 +81,7 @@ def main() -> None:
     options = parser.parse_args()
     inner = open_embedder("default", default_cache())
     if inner is None or not options.data:
-        parser.error("name a folder with --data, and pull the model first (`mnemon model pull`)")
+        parser.error("name a folder with --data, and pull the model first (`lukasa model pull`)")
     texts, queries = vectors(options.data, inner, options.vectors)
     packed._AHEAD = packed._FEWEST = 0  # in rooms so large as these forms are meant for, shares decide and not these
     packed._PART, packed._PROBED = options.part, options.probed

@@ -2,7 +2,7 @@
 
     python -m bench.offline
 
-Facts are put into one workspace; each question is asked of all of them, as `mnemon chat` does without a provider.
+Facts are put into one workspace; each question is asked of all of them, as `lukasa chat` does without a provider.
 A question either has one fact that answers it, mostly in other words, or none. The threshold is chosen on the questions
 with an even number and told on those with an odd one.
 """
@@ -14,10 +14,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mnemon import Mnemon
-from mnemon.adapters.chat import offline
-from mnemon.read.rank import Hit
-from mnemon.surfaces.langgraph import tools
+from lukasa import Lukasa
+from lukasa.adapters.chat import offline
+from lukasa.read.rank import Hit
+from lukasa.surfaces.langgraph import tools
 
 FACTS = {
     "dentist": "My dentist appointment is on the third of May",
@@ -167,10 +167,10 @@ def nearness(hit: Hit, floor: float) -> float:
 
 
 def cases() -> list[Case]:
-    with tempfile.TemporaryDirectory() as folder, Mnemon.open(folder) as memory:
+    with tempfile.TemporaryDirectory() as folder, Lukasa.open(folder) as memory:
         world = memory.workspace()
         if world.room.embedder is None:
-            raise SystemExit("no embedding model; `mnemon model pull` fetches it")
+            raise SystemExit("no embedding model; `lukasa model pull` fetches it")
         floor = world.room.embedder.model.floor
         for fact in FACTS.values():
             world.put("workspace", fact)

@@ -2,7 +2,7 @@
 
     python peers.py NAME DATA VECTORS.npz OUT.jsonl       NAME: fts5, chroma or langgraph
 
-It imports nothing of Mnemon: `make bench-quality` installs `requirements-peers.txt` into a throwaway environment.
+It imports nothing of Lukasa: `make bench-quality` installs `requirements-peers.txt` into a throwaway environment.
 """
 
 from __future__ import annotations

@@ -17,9 +17,9 @@ def growth(rows: Sequence[Mapping[str, Any]], others: Sequence[Mapping[str, Any]
     """CPU milliseconds of a read, a context and a put of ours, and of a search elsewhere, by the number of entries."""
     single = [row for row in rows if row["scopes"] == 1]
     series: dict[str, Points] = {
-        "Mnemon: read": [(row["entries"], row["read"]["p50"]) for row in single],
-        "Mnemon: context": [(row["entries"], row["context"]["p50"]) for row in single],
-        "Mnemon: put, of 100 at once": [(row["entries"], 1000 / row["batch"]["CPU"]) for row in single],
+        "Lukasa: read": [(row["entries"], row["read"]["p50"]) for row in single],
+        "Lukasa: context": [(row["entries"], row["context"]["p50"]) for row in single],
+        "Lukasa: put, of 100 at once": [(row["entries"], 1000 / row["batch"]["CPU"]) for row in single],
     }
     for name, label in labels.items():
         found = [(row["entries"], row["read"]["p50"]) for row in others if row["name"] == name and "read" in row]
@@ -34,7 +34,7 @@ def log_log(series: Mapping[str, Points], across: str, up: str) -> str:
     plane = Plane(_decades(xs), _decades(ys))
     body = [*plane.frame(), _text(LEFT, TOP - 12, up, "start"), _text(WIDTH - RIGHT, HEIGHT - 6, across, "end")]
     for number, (name, points) in enumerate(drawn.items()):
-        body += plane.line(points, COLOURS[number % len(COLOURS)], ours=name.startswith("Mnemon"))
+        body += plane.line(points, COLOURS[number % len(COLOURS)], ours=name.startswith("Lukasa"))
         y = TOP + 8 + number * 20
         body.append(f'<circle cx="{WIDTH - RIGHT + 18}" cy="{y - 4}" r="4" fill="{COLOURS[number % len(COLOURS)]}"/>')
         body.append(_text(WIDTH - RIGHT + 28, y, name, "start"))

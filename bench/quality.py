@@ -28,8 +28,8 @@ from bench.recall import Ranking, Recipe, ranking
 from bench.scoring import Row, score
 from bench.section import write_section
 from bench.vectors import Remembering
-from mnemon.adapters.embed import open_embedder
-from mnemon.adapters.embed.cached import default_cache
+from lukasa.adapters.embed import open_embedder
+from lukasa.adapters.embed.cached import default_cache
 
 COLUMNS = ("recall@5", "recall@10", "recall@20", "hit@10", "nDCG@10", "MRR")
 FACT_COLUMNS = ("recall@10", "plain recall@10", "MRR", "fresh_first", "stale@5")
@@ -39,13 +39,13 @@ drawn, so there is no seed; but ids are random and decide between equals, so tha
 ABOUT_TALKS = """Weights were fitted on the even conversations (in the order of the file, from 0) and then rounded; the
 odd ones are held out of that, but their figures were seen while signals were being chosen."""
 ABOUT_UNSEEN = "None of these conversations was looked at when signals and weights were chosen."
-ABOUT_ROWS = """The rows of keyword, vector and rank fusion are Mnemon's signals on their own; where words are among
+ABOUT_ROWS = """The rows of keyword, vector and rank fusion are Lukasa's signals on their own; where words are among
 them, speakers' names are left out of the question. Peers are given it as it is. Where each turn is given as
 "Name: text" alone, no conversation, kind, source or time is told, and all are put one after the other."""
 ABOUT_FACTS = """Facts of which later ones override earlier ones, in the order they were told. `fresh_first`: the
 current fact stands above every stale one; `stale@5`: a stale one is among the first five; plain recall is that of the
 questions whose fact was never overridden."""
-OURS, WITHOUT = Recipe("Mnemon"), Recipe("Mnemon without a model", model=False)
+OURS, WITHOUT = Recipe("Lukasa"), Recipe("Lukasa without a model", model=False)
 TALK_RECIPES = (
     Recipe(
         "keyword only (BM25)", retrieval=(("signals", '["keyword"]'), ("weights", "{ keyword = 1.0 }")), model=False
@@ -59,8 +59,8 @@ TALK_RECIPES = (
             ("fusion", '"rrf"'),
         ),
     ),
-    Recipe("Mnemon, no kind given", kind=None),
-    Recipe('Mnemon, given "Name: text" alone', alone=True),
+    Recipe("Lukasa, no kind given", kind=None),
+    Recipe('Lukasa, given "Name: text" alone', alone=True),
     WITHOUT,
     OURS,
 )
@@ -155,7 +155,7 @@ def table(scored: Mapping[str, Row], columns: Sequence[str]) -> list[str]:
 
 
 def conditions(python: str | None) -> str:
-    ours = {name: version(name) for name in ("mnemon", "apsw", "numpy", "onnxruntime")}
+    ours = {name: version(name) for name in ("lukasa", "apsw", "numpy", "onnxruntime")}
     theirs = {}
     if python is not None:
         freeze = subprocess.run([python, "-m", "pip", "freeze"], check=True, capture_output=True, text=True).stdout
@@ -177,7 +177,7 @@ def main() -> None:
     inner = open_embedder("default", default_cache())
     sorts = {sort: getattr(options, sort) for sort in ("talks", "unseen", "facts")}
     if inner is None or not any(sorts.values()):
-        parser.error("name a folder with --talks, --unseen or --facts, and pull the model first (`mnemon model pull`)")
+        parser.error("name a folder with --talks, --unseen or --facts, and pull the model first (`lukasa model pull`)")
     machine = conditions(options.peers)
     with tempfile.TemporaryDirectory() as place:
         for folder, sort in [(folder, sort) for sort, folders in sorts.items() for folder in folders]:

@@ -10,9 +10,9 @@ from datetime import UTC, datetime, timedelta
 from itertools import groupby
 
 from bench.dataset import LONGEST, Dataset, Turn
-from mnemon import Memo, Mnemon
-from mnemon.ports.embedder import Embedder
-from mnemon.spec import preset_text
+from lukasa import Memo, Lukasa
+from lukasa.ports.embedder import Embedder
+from lukasa.spec import preset_text
 
 BATCH = 100
 LIMIT = 20
@@ -76,7 +76,7 @@ def ranking(data: Dataset, recipe: Recipe, embedder: Embedder | None) -> Ranking
     found: Ranking = {}
     with (
         tempfile.TemporaryDirectory() as place,
-        Mnemon.open(place, embedder=(embedder if recipe.model else None) or "none", clock=clock) as memory,
+        Lukasa.open(place, embedder=(embedder if recipe.model else None) or "none", clock=clock) as memory,
     ):
         for scope in data.scopes:
             world = memory.workspace(scope, spec=recipe.spec())

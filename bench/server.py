@@ -20,9 +20,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from mnemon import Mnemon
+from lukasa import Lukasa
 
-COMMAND = [sys.executable, "-m", "mnemon.surfaces.cli.main"]
+COMMAND = [sys.executable, "-m", "lukasa.surfaces.cli.main"]
 SETTLED = 3.0  # seconds without growth after which the process is at rest
 
 
@@ -86,7 +86,7 @@ def main() -> None:
     parser.add_argument("--calls", type=int, default=300)
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        with Mnemon.open(folder) as memory:
+        with Lukasa.open(folder) as memory:
             memory.workspace().put_many("workspace", [f"Ines repaired lantern {n} at Tern island" for n in range(200)])
             token = memory.access.create("bench", workspaces=["main"], can=["read"]).token
         ready, page, memory_used, took = [], [], [], {}

@@ -49,11 +49,11 @@ from bench.made import texts
 from bench.plot import growth
 from bench.section import write_section
 from bench.speed_report import LABELS, Row, report
-from mnemon import Memo, Mnemon, Workspace
-from mnemon.adapters.embed import open_embedder
-from mnemon.adapters.embed.cached import default_cache
-from mnemon.model.values import Visibility
-from mnemon.ports.store import Selection
+from lukasa import Memo, Lukasa, Workspace
+from lukasa.adapters.embed import open_embedder
+from lukasa.adapters.embed.cached import default_cache
+from lukasa.model.values import Visibility
+from lukasa.ports.store import Selection
 
 MILLION = 1_000_000
 NEAREST = 10
@@ -105,7 +105,7 @@ def recall(folder: Path, reads: int) -> float:
     for at in range(0, len(given), 50_000):
         cosines = queries @ embedder.embed_memories(given[at : at + 50_000]).T
         best = np.sort(np.hstack([best, cosines]), axis=1)[:, -NEAREST:]
-    with Mnemon.open(folder / "store", embedder=embedder) as memory:
+    with Lukasa.open(folder / "store", embedder=embedder) as memory:
         room = memory.workspace("bench").room
         selection = Selection((room.scope("workspace"),), frozenset({Visibility.OPEN}), room.owners)
         found = [room.local.nearest(selection, embedder.model, query, NEAREST) for query in queries]
@@ -122,7 +122,7 @@ def measure(folder: Path, reads: int, rounds: int = 10) -> Row:
     embedder.prepare(held.questions)
     table, size = resident() - before, disk(folder / "store")
     started = time.process_time()
-    with Mnemon.open(folder / "store", embedder=embedder) as memory:
+    with Lukasa.open(folder / "store", embedder=embedder) as memory:
         handles = held.handles(memory.workspace("bench"))
         handles[0].read(held.questions[0])
         first = (time.process_time() - started) * 1000
@@ -141,7 +141,7 @@ def measure(folder: Path, reads: int, rounds: int = 10) -> Row:
         batch = timed(lambda memos: handles[0].put_many("workspace", memos), batches)
         after = timed(handles[0].read, after_puts(handles[0], fresh[120 * rounds :], held.questions))
     return {
-        "name": "Mnemon",
+        "name": "Lukasa",
         "entries": held.entries,
         "scopes": held.scopes,
         "filled a second": held.per_second,
@@ -179,7 +179,7 @@ def with_model(folder: Path, entries: int, reads: int) -> Row | None:
     if not (folder / "filled.json").exists():
         fill_with(folder, latency.sentences(entries), latency.questions(ASKED), embedder)
     asked = filled(folder).questions
-    with Mnemon.open(folder / "store", embedder=embedder) as memory:
+    with Lukasa.open(folder / "store", embedder=embedder) as memory:
         world = memory.workspace("bench")
         world.read("warm up the caches, please")
         return {
@@ -205,7 +205,7 @@ class Ours:
     """Our store of one size: filled once, and measured on a copy, since what is measured is written to."""
 
     def __init__(self, place: Path, entries: int, scopes: int, reads: int) -> None:
-        self._place, self._folder = place, place / f"mnemon-{entries}-{scopes}"
+        self._place, self._folder = place, place / f"lukasa-{entries}-{scopes}"
         self._size = ["--sizes", str(entries), "--scopes", str(scopes)]
         self._told = [sys.executable, "-m", "bench.speed", "--reads", str(reads), "--folder"]
         self._alone = scopes == 1

@@ -1,9 +1,9 @@
-"""One store beside Mnemon, on the texts, questions and vectors of `bench/made.py`, in an environment of its own.
+"""One store beside Lukasa, on the texts, questions and vectors of `bench/made.py`, in an environment of its own.
 
     python -m bench.speed_peers NAME FOLDER ENTRIES READS fill|ask
 
 `fill` puts the entries into the folder, `ask` opens what is there in a new process and measures it; each prints JSON.
-Every store is used as its own documentation does, with what it does by default to make a put durable. Nothing of Mnemon
+Every store is used as its own documentation does, with what it does by default to make a put durable. Nothing of Lukasa
 is imported, no model and no network is used.
 """
 
@@ -239,7 +239,7 @@ def bounded(given: Sequence[str], seconds: float) -> Iterator[str]:
 
 
 def ask(peer: Peer, asked: Sequence[str], before: Sequence[str]) -> dict[str, Any]:
-    """Questions after as many others, as they are put to Mnemon; fewer of both where a store takes long."""
+    """Questions after as many others, as they are put to Lukasa; fewer of both where a store takes long."""
     answers = [peer.search(question) for question in bounded(before, PATIENCE)]
     if not all(answers):
         raise RuntimeError("the store finds nothing")

@@ -102,7 +102,7 @@ def peers(ours: Row, others: Sequence[Row]) -> str:
     head += ["memory, MB", "disk, MB"]
     lines = []
     for row in [ours, *(other for other in others if other["entries"] == ours["entries"])]:
-        name = LABELS.get(row["name"], "Mnemon, by words and vectors")
+        name = LABELS.get(row["name"], "Lukasa, by words and vectors")
         name += f" ({row['version']})" if "version" in row else ""
         if "missing" in row:
             lines.append([name, row["missing"], *[""] * 6])

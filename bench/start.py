@@ -32,13 +32,13 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from bench.latency import fill, sentences
-from mnemon import Mnemon
-from mnemon.model.job import JobState
+from lukasa import Lukasa
+from lukasa.model.job import JobState
 
 FOLDER = str(Path(tempfile.gettempdir()) / "a-project")
 TRANSCRIPT_BYTES = 5_000_000
 PROMPT = b"> "
-COMMAND = [sys.executable, "-m", "mnemon.surfaces.cli.main"]
+COMMAND = [sys.executable, "-m", "lukasa.surfaces.cli.main"]
 EVENTS: dict[str, dict[str, object]] = {
     "session-start": {"hook_event_name": "SessionStart", "source": "startup"},
     "prompt": {"hook_event_name": "UserPromptSubmit", "prompt": "who repaired the lantern near Veyra harbour?"},
@@ -133,27 +133,27 @@ def starts(folder: Path, env: dict[str, str]) -> dict[str, Start]:
     found = {
         "python -c pass": python("pass"),
         "python -c import numpy": python("import numpy"),
-        "from mnemon import Mnemon": python("from mnemon import Mnemon"),
-        "mnemon --version": running([*COMMAND, "--version"], env),
+        "from lukasa import Lukasa": python("from lukasa import Lukasa"),
+        "lukasa --version": running([*COMMAND, "--version"], env),
     }
     for moment in EVENTS:
         for embedder in ("none", "auto"):
             found[f"hook {moment}, embedder {embedder}"] = hook(moment, embedder, env)
     long = write_transcript(folder / "long.jsonl", TRANSCRIPT_BYTES)
-    alone = {**env, "MNEMON_WORKER": "off", "MNEMON_DATA": str(folder / UNWORKED)}
+    alone = {**env, "LUKASA_WORKER": "off", "LUKASA_DATA": str(folder / UNWORKED)}
     found["hook session-end, 5 MB transcript"] = hook("session-end", "none", alone, long)
     short = write_transcript(folder / "short.jsonl", 1)
     found["hook session-end, starting a worker"] = afterwards(
         hook("session-end", "none", env, short), lambda: rest(folder / WORKED)
     )
     if find_spec("langgraph") is not None:
-        found["mnemon chat, to its prompt"] = prompting([*COMMAND, "--embedder", "none", "chat"], env)
+        found["lukasa chat, to its prompt"] = prompting([*COMMAND, "--embedder", "none", "chat"], env)
     return found
 
 
 def rest(data: Path) -> None:
     """Wait until every session is observed that a worker was started for."""
-    with Mnemon.open(data, embedder="none") as memory:
+    with Lukasa.open(data, embedder="none") as memory:
         world = memory.workspace("bench")
         while any(not job.attempts or job.state is JobState.RUNNING for job in world.jobs(kind="observe")):
             time.sleep(WAITING)
@@ -167,10 +167,10 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         for data in (WORKED, UNWORKED):
-            with Mnemon.open(folder / data, embedder="none") as memory:
+            with Lukasa.open(folder / data, embedder="none") as memory:
                 fill(memory.workspace("bench"), sentences(options.entries))
         kept = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"}
-        env = {**kept, "MNEMON_DATA": str(folder / WORKED), "MNEMON_WORKSPACE": "bench", "MNEMON_CHAT": "none"}
+        env = {**kept, "LUKASA_DATA": str(folder / WORKED), "LUKASA_WORKSPACE": "bench", "LUKASA_CHAT": "none"}
         env |= {"PYTHONPYCACHEPREFIX": str(folder / "compiled"), "TERM": "xterm-256color"}
         lines = starts(folder, env)
         for start in lines.values():

@@ -4,7 +4,7 @@
 
 Each half of the set is one session, taken in and observed through the whole path: reading, cleaning, observing, gate,
 dedup, resolution, store. The rules were made with half a before the eyes; half b was written with it and never looked
-at while they were changed. With --model the configured model (MNEMON_CHAT) observes as well.
+at while they were changed. With --model the configured model (LUKASA_CHAT) observes as well.
 
 A row says what should become of a line: `store` (an active entry that comes from it and has the `words`), `hold`, or
 `nothing`; `replaces` names words of the statement that it must have retired. `{…}` stands for what must not lie about
@@ -24,12 +24,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mnemon import Mnemon, Workspace
-from mnemon.model.echo import marked
-from mnemon.model.entry import Entry
-from mnemon.model.values import State, Visibility
-from mnemon.ports.store import Selection
-from mnemon.read.context import Document, Item, render
+from lukasa import Lukasa, Workspace
+from lukasa.model.echo import marked
+from lukasa.model.entry import Entry
+from lukasa.model.values import State, Visibility
+from lukasa.ports.store import Selection
+from lukasa.read.context import Document, Item, render
 
 DATA = Path(__file__).parent / "data" / "write_quality.jsonl"
 HALVES = {"a": "tuned on", "b": "held out"}
@@ -101,7 +101,7 @@ def run(said: Sequence[Row], *, chat: str, embedder: str, name: str) -> Score:
     with tempfile.TemporaryDirectory() as place:
         path = Path(place) / "session.jsonl"
         session(said, path, name)
-        with Mnemon.open(Path(place) / "data", embedder=embedder) as memory:
+        with Lukasa.open(Path(place) / "data", embedder=embedder) as memory:
             world = memory.workspace("bench", preset="observer")
             world.observe(path)
             for done in memory.worker(chat=chat or None, workspace=world, kinds=("observe",)).drain():
@@ -187,7 +187,7 @@ def measure(data: Path, *, chat: str = "none", embedder: str = "none") -> dict[s
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=DATA)
-    parser.add_argument("--model", action="store_true", help="let the model of MNEMON_CHAT observe as well")
+    parser.add_argument("--model", action="store_true", help="let the model of LUKASA_CHAT observe as well")
     parser.add_argument("--embedder", default="auto")
     parser.add_argument("--misses", action="store_true", help="list what went wrong in half a")
     parser.add_argument("--json", action="store_true")

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-from mnemon import Mnemon, Workspace
+from lukasa import Lukasa, Workspace
 from tests.fakes import FakeEmbedder
 from tests.helpers.making import FixedClock
 
 # Machines differ by far more than any deadline could allow for; speed lives in bench/.
-settings.register_profile("mnemon", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("mnemon")
+settings.register_profile("lukasa", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("lukasa")
 
 SYNONYMS = {"antagonist": "villain", "foe": "villain", "automobile": "car", "spouse": "wife"}
 
@@ -25,13 +25,13 @@ def clock() -> FixedClock:
 
 
 @pytest.fixture(params=["embedded", "keyword"])
-def memory(request: pytest.FixtureRequest, tmp_path: Path, clock: FixedClock) -> Iterator[Mnemon]:
+def memory(request: pytest.FixtureRequest, tmp_path: Path, clock: FixedClock) -> Iterator[Lukasa]:
     """A real store in a folder, once with an embedder that behaves and once with none."""
     embedder = FakeEmbedder(256, synonyms=SYNONYMS) if request.param == "embedded" else "none"
-    with Mnemon.open(tmp_path / "data", embedder=embedder, clock=clock) as opened:
+    with Lukasa.open(tmp_path / "data", embedder=embedder, clock=clock) as opened:
         yield opened
 
 
 @pytest.fixture
-def world(memory: Mnemon) -> Workspace:
+def world(memory: Lukasa) -> Workspace:
     return memory.workspace("novel")

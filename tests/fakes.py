@@ -8,8 +8,8 @@ from hashlib import blake2b
 
 import numpy as np
 
-from mnemon.model.errors import EmbedderError
-from mnemon.ports.embedder import EmbeddingModel, Vector
+from lukasa.model.errors import EmbedderError
+from lukasa.ports.embedder import EmbeddingModel, Vector
 
 _WORD = re.compile(r"\w+")
 _GRAM = 3

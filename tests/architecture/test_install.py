@@ -47,22 +47,22 @@ def test_every_installed_package_is_pinned() -> None:
     assert {name.replace("_", "-") for name in closure(wanted)} <= pinned
 
 
-def test_importing_mnemon_loads_none_of_the_engine() -> None:
-    """Install: `import mnemon` is cheap: numpy, the database and the embedding runtime come on first use."""
-    code = "import sys, mnemon; print({'numpy', 'apsw', 'onnxruntime', 'rich', 'click'} & set(sys.modules))"
+def test_importing_lukasa_loads_none_of_the_engine() -> None:
+    """Install: `import lukasa` is cheap: numpy, the database and the embedding runtime come on first use."""
+    code = "import sys, lukasa; print({'numpy', 'apsw', 'onnxruntime', 'rich', 'click'} & set(sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "set()\n"
 
 
 def test_opening_does_not_load_the_model() -> None:
     """Install: opening memory does not wait for the embedding runtime."""
-    code = "import sys, tempfile; from mnemon import Mnemon; Mnemon.open(tempfile.mkdtemp()).workspace(); "
+    code = "import sys, tempfile; from lukasa import Lukasa; Lukasa.open(tempfile.mkdtemp()).workspace(); "
     code += "print('onnxruntime' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "False\n"
 
 
 def test_the_installed_version_is_the_declared_one() -> None:
     """Install: one version number, in the package and in its metadata."""
-    code = "import mnemon; print(mnemon.__version__)"
+    code = "import lukasa; print(lukasa.__version__)"
     shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    assert shown == project["version"] == distribution("mnemon").version
+    assert shown == project["version"] == distribution("lukasa").version

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-SOURCE = ROOT / "src" / "mnemon"
+SOURCE = ROOT / "src" / "lukasa"
 
 # Each room, and the rooms it may look into. Siblings (write, read, pipeline, observe, curated, upkeep, hygiene) never
 # see one another.
@@ -68,10 +68,10 @@ def test_layers(path: Path) -> None:
     """Layers: a room imports only itself and the rooms below it, and nothing of ours inside a function."""
     here = room(path)
     for module, line, nested in imports(path):
-        if module.split(".")[0] != "mnemon":
+        if module.split(".")[0] != "lukasa":
             continue
         there = module.split(".")[1] if "." in module else ""
-        assert there == here or there in ALLOWED[here], f"{path}:{line} {here or 'mnemon'} imports {module}"
+        assert there == here or there in ALLOWED[here], f"{path}:{line} {here or 'lukasa'} imports {module}"
         assert not nested, f"{path}:{line} imports {module} inside a function"
 
 

@@ -21,8 +21,8 @@ _QUIET = (
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     """One for a module, not for the whole run: while it is open, its event loop runs in the thread of the tests."""
-    found = os.environ.get("MNEMON_BROWSER") or shutil.which("chromium") or shutil.which("chromium-browser")
-    assert found, "no Chromium here: run `make browser`, or set MNEMON_BROWSER to one"
+    found = os.environ.get("LUKASA_BROWSER") or shutil.which("chromium") or shutil.which("chromium-browser")
+    assert found, "no Chromium here: run `make browser`, or set LUKASA_BROWSER to one"
     with sync_playwright() as playwright:
         launched = playwright.chromium.launch(executable_path=found, args=_QUIET.split())
         yield launched
@@ -44,7 +44,7 @@ def visit(house: House) -> Iterator[Visit]:
 
 @pytest.fixture(scope="session")
 def shots(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Where screenshots go: MNEMON_SHOTS, or the test's own folder."""
-    folder = Path(os.environ.get("MNEMON_SHOTS") or tmp_path_factory.mktemp("shots"))
+    """Where screenshots go: LUKASA_SHOTS, or the test's own folder."""
+    folder = Path(os.environ.get("LUKASA_SHOTS") or tmp_path_factory.mktemp("shots"))
     folder.mkdir(parents=True, exist_ok=True)
     return folder

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from mnemon import Mnemon, Trust
-from mnemon.model.amendment import Amendment, AmendmentState
-from mnemon.model.ids import new_id
-from mnemon.model.job import JobDraft
-from mnemon.model.telemetry import Point, Spending
-from mnemon.model.transcript import Quote, Transcript, Utterance
-from mnemon.ports.pipeline import (
+from lukasa import Lukasa, Trust
+from lukasa.model.amendment import Amendment, AmendmentState
+from lukasa.model.ids import new_id
+from lukasa.model.job import JobDraft
+from lukasa.model.telemetry import Point, Spending
+from lukasa.model.transcript import Quote, Transcript, Utterance
+from lukasa.ports.pipeline import (
     Emit,
     Enqueue,
     FailJob,
@@ -19,13 +19,13 @@ from mnemon.ports.pipeline import (
     SaveTranscript,
     Spend,
 )
-from mnemon.ports.store import Operation
-from mnemon.service.writing import Memo
+from lukasa.ports.store import Operation
+from lukasa.service.writing import Memo
 
 VIEWS = "overview browse add pages conversations inbox context jobs log telemetry scrub access".split()
 
 
-def furnish(memory: Mnemon, workspace: str, texts: list[str]) -> list[str]:
+def furnish(memory: Lukasa, workspace: str, texts: list[str]) -> list[str]:
     """Fill a workspace with these texts, in every field that will take them; returns the views that show them."""
     main, now = memory.workspace(workspace), datetime.now(UTC)
     short = [text for text in texts if len(text) <= 60 and text.isprintable()]

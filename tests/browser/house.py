@@ -15,7 +15,7 @@ from urllib.parse import quote, urlencode, urlsplit
 
 from playwright.sync_api import Browser, BrowserContext, Dialog, Locator, Page, Request, expect
 
-from mnemon import Mnemon, Workspace
+from lukasa import Lukasa, Workspace
 
 PATIENCE = 15_000  # milliseconds for what a busy machine may take its time with
 PHONE = {"width": 375, "height": 740}
@@ -32,7 +32,7 @@ class House:
     url: str
     link: str
     state: Any  # cookies of whoever entered by the link
-    memory: Mnemon
+    memory: Lukasa
     address_after_entering: str
 
     @property
@@ -97,9 +97,9 @@ class Visit:
 @contextmanager
 def open_house(browser: Browser, folder: Path) -> Iterator[House]:
     data = folder / "data"
-    environment = {**os.environ, "MNEMON_EMBEDDER": "none", "PYTHONUNBUFFERED": "1"}
-    command = [sys.executable, "-m", "mnemon.surfaces.cli.main", "--data", str(data), "--json", "serve"]
-    with Mnemon.open(data, embedder="none", principal="ada") as memory:
+    environment = {**os.environ, "LUKASA_EMBEDDER": "none", "PYTHONUNBUFFERED": "1"}
+    command = [sys.executable, "-m", "lukasa.surfaces.cli.main", "--data", str(data), "--json", "serve"]
+    with Lukasa.open(data, embedder="none", principal="ada") as memory:
         memory.workspace("main")
         with subprocess.Popen(
             [*command, "--port", "0", "--no-open", "--no-worker"],
@@ -123,7 +123,7 @@ def open_house(browser: Browser, folder: Path) -> Iterator[House]:
 
 
 def _told(server: subprocess.Popen[str]) -> dict[str, str]:
-    """What `mnemon serve --json` prints once it listens: a JSON document over several lines."""
+    """What `lukasa serve --json` prints once it listens: a JSON document over several lines."""
     assert server.stdout is not None
     text = ""
     for line in server.stdout:

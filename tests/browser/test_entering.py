@@ -22,8 +22,8 @@ def test_without_a_session_the_page_says_how_to_get_one(house: House) -> None:
     with visiting(house, signed_in=False, calm=False) as stranger:
         stranger.page.goto(house.at("browse"))
         expect(stranger.heading("This page needs a link")).to_be_visible()
-        stranger.says("mnemon serve")
-        stranger.says("mnemon link")
+        stranger.says("lukasa serve")
+        stranger.says("lukasa link")
         assert not [url for url in stranger.requests if "/v1/workspaces/" in url]
 
 
@@ -69,4 +69,4 @@ def test_a_server_that_is_gone_is_told_with_what_to_do(house: House) -> None:
         visit.page.route("**/v1/**", lambda route: route.abort())
         visit.page.get_by_role("link", name="Jobs").click()
         visit.says("The server did not answer.")
-        visit.says("mnemon serve")
+        visit.says("lukasa serve")

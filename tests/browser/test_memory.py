@@ -7,8 +7,8 @@ import re
 import pytest
 from playwright.sync_api import expect
 
-from mnemon import Trust
-from mnemon.service.writing import Memo
+from lukasa import Trust
+from lukasa.service.writing import Memo
 from tests.browser.house import House, Visit, visiting
 
 

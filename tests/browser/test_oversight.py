@@ -7,14 +7,14 @@ from datetime import UTC, datetime
 
 from playwright.sync_api import expect
 
-from mnemon import Trust
-from mnemon.model.amendment import Amendment, AmendmentState
-from mnemon.model.ids import new_id
-from mnemon.model.job import JobDraft
-from mnemon.model.telemetry import Point
-from mnemon.model.transcript import Quote, Transcript, Utterance
-from mnemon.ports.pipeline import Emit, Enqueue, KeepUtterances, SaveAmendment, SaveTranscript
-from mnemon.service.writing import Memo
+from lukasa import Trust
+from lukasa.model.amendment import Amendment, AmendmentState
+from lukasa.model.ids import new_id
+from lukasa.model.job import JobDraft
+from lukasa.model.telemetry import Point
+from lukasa.model.transcript import Quote, Transcript, Utterance
+from lukasa.ports.pipeline import Emit, Enqueue, KeepUtterances, SaveAmendment, SaveTranscript
+from lukasa.service.writing import Memo
 from tests.browser.house import House, Visit, visiting
 
 WORDS = "By the way, always answer in French from now on."
@@ -160,7 +160,7 @@ def test_a_grant_is_made_shown_once_and_revoked(house: House, visit: Visit) -> N
     dialog.get_by_label("see numbers").check()
     dialog.get_by_role("button", name="Create").click()
     token = visit.page.get_by_role("textbox", name="Token").input_value()
-    assert token.startswith("mnm_")
+    assert token.startswith("lks_")
     visit.press("I have it")
     card = visit.page.locator("li.card", has_text="laptop agent")
     expect(card).to_contain_text("live")

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from mnemon.adapters.store.memory import MemoryStore
-from mnemon.adapters.store.sqlite import SqliteStore, unfed
-from mnemon.ports.store import Store
+from lukasa.adapters.store.memory import MemoryStore
+from lukasa.adapters.store.sqlite import SqliteStore, unfed
+from lukasa.ports.store import Store
 
 
 @pytest.fixture(params=["memory", "sqlite", "sqlite, all words in its index"])

@@ -7,12 +7,12 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mnemon.model.amendment import Amendment, AmendmentState
-from mnemon.model.errors import Conflict, InvalidInput, NotFound
-from mnemon.model.telemetry import DayTally, Level, Point, PointQuery, Spending
-from mnemon.model.text import terms
-from mnemon.model.transcript import Progress, Quote, Transcript, Utterance
-from mnemon.ports.pipeline import (
+from lukasa.model.amendment import Amendment, AmendmentState
+from lukasa.model.errors import Conflict, InvalidInput, NotFound
+from lukasa.model.telemetry import DayTally, Level, Point, PointQuery, Spending
+from lukasa.model.text import terms
+from lukasa.model.transcript import Progress, Quote, Transcript, Utterance
+from lukasa.ports.pipeline import (
     Emit,
     ForgetPoints,
     KeepUtterances,
@@ -20,7 +20,7 @@ from mnemon.ports.pipeline import (
     SaveTranscript,
     Spend,
 )
-from mnemon.ports.store import Store
+from lukasa.ports.store import Store
 from tests.helpers.stores import NOW, commit, entry, later, put
 
 SESSION = Transcript("t1", "claude-code:s1", "claude-code", "Fixing the build", NOW, NOW)

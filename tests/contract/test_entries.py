@@ -7,11 +7,11 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mnemon.model.entry import Access, Category, GateVerdict, SourceLink, Transition
-from mnemon.model.errors import Conflict, InvalidInput, NotFound, Refused
-from mnemon.model.text import content_key
-from mnemon.model.values import SHARED, Curator, Gate, Kind, Lifetime, Origin, State, Trust, Visibility
-from mnemon.ports.store import DropEntry, LinkAction, Selection, Store
+from lukasa.model.entry import Access, Category, GateVerdict, SourceLink, Transition
+from lukasa.model.errors import Conflict, InvalidInput, NotFound, Refused
+from lukasa.model.text import content_key
+from lukasa.model.values import SHARED, Curator, Gate, Kind, Lifetime, Origin, State, Trust, Visibility
+from lukasa.ports.store import DropEntry, LinkAction, Selection, Store
 from tests.helpers.stores import MODEL, NOW, OPEN, ROOM, WORK, change, commit, entry, later, move, put, stored, unit
 
 

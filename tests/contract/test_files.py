@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from mnemon.model.errors import Conflict
-from mnemon.model.text import content_key, path_key
-from mnemon.model.values import SHARED, State
-from mnemon.ports.store import Filters, Store, twin_key
+from lukasa.model.errors import Conflict
+from lukasa.model.text import content_key, path_key
+from lukasa.model.values import SHARED, State
+from lukasa.ports.store import Filters, Store, twin_key
 from tests.helpers.stores import OPEN, ROOM, WORK, change, commit, entry, move, put, stored
 
 

@@ -7,17 +7,17 @@ from datetime import timedelta
 
 import pytest
 
-from mnemon.adapters.store.sqlite import SqliteStore
-from mnemon.model.answer import Answer
-from mnemon.model.errors import Conflict, NotFound
-from mnemon.model.grant import Capability, Grant, Reach, token_digest
-from mnemon.model.ids import new_id
-from mnemon.model.values import Trust
-from mnemon.ports.access import DropAnswer, ForgetAnswers, SaveAnswer, SaveGrant
-from mnemon.ports.store import Store
+from lukasa.adapters.store.sqlite import SqliteStore
+from lukasa.model.answer import Answer
+from lukasa.model.errors import Conflict, NotFound
+from lukasa.model.grant import Capability, Grant, Reach, token_digest
+from lukasa.model.ids import new_id
+from lukasa.model.values import Trust
+from lukasa.ports.access import DropAnswer, ForgetAnswers, SaveAnswer, SaveGrant
+from lukasa.ports.store import Store
 from tests.helpers.stores import NOW, commit, later
 
-SECRET = "mnm_secret"
+SECRET = "lks_secret"
 
 
 def grant(name: str = "claude", **changes: object) -> Grant:

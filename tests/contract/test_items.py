@@ -9,11 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mnemon.adapters.store.memory import MemoryStore
-from mnemon.model.errors import Conflict, InvalidInput, NotFound
-from mnemon.model.item import Item, ItemFilter, Place
-from mnemon.ports.items import DropItem, ItemIndex, ItemQuery, ItemVector, SaveItem, SaveItemVectors
-from mnemon.ports.store import Store
+from lukasa.adapters.store.memory import MemoryStore
+from lukasa.model.errors import Conflict, InvalidInput, NotFound
+from lukasa.model.item import Item, ItemFilter, Place
+from lukasa.ports.items import DropItem, ItemIndex, ItemQuery, ItemVector, SaveItem, SaveItemVectors
+from lukasa.ports.store import Store
 from tests.helpers.stores import MODEL, NOW, OTHER_MODEL, commit, later, unit
 
 ADA = Place(("users", "ada"), "prefs")

@@ -6,10 +6,10 @@ from datetime import timedelta
 
 import pytest
 
-from mnemon.model.errors import Conflict, InvalidTransition, LostClaim, NotFound
-from mnemon.model.job import Job, JobDraft, JobState
-from mnemon.model.telemetry import PointQuery
-from mnemon.ports.pipeline import (
+from lukasa.model.errors import Conflict, InvalidTransition, LostClaim, NotFound
+from lukasa.model.job import Job, JobDraft, JobState
+from lukasa.model.telemetry import PointQuery
+from lukasa.ports.pipeline import (
     CancelJob,
     Enqueue,
     FailJob,
@@ -19,7 +19,7 @@ from mnemon.ports.pipeline import (
     PostponeJob,
     ReviveJob,
 )
-from mnemon.ports.store import Store
+from lukasa.ports.store import Store
 from tests.helpers.stores import NOW, commit, entry, later, put
 
 

@@ -6,11 +6,11 @@ from datetime import timedelta, timezone
 
 import pytest
 
-from mnemon.model.conversation import Note
-from mnemon.model.errors import Conflict, MnemonError
-from mnemon.model.events import GENESIS, EventDraft, chain_faults
-from mnemon.model.values import State
-from mnemon.ports.store import (
+from lukasa.model.conversation import Note
+from lukasa.model.errors import Conflict, LukasaError
+from lukasa.model.events import GENESIS, EventDraft, chain_faults
+from lukasa.model.values import State
+from lukasa.ports.store import (
     DropEntry,
     DropNotes,
     Embedding,
@@ -147,7 +147,7 @@ def test_a_batch_that_fails_leaves_nothing(store: Store, kind: str) -> None:
         Record(EventDraft("x", "y", {})),
         last[kind],
     )
-    with pytest.raises(MnemonError):
+    with pytest.raises(LukasaError):
         commit(store, *batch)
     after = (store.head(), store.find(OPEN), store.keyword(OPEN, ["old", "new"], 9), store.channels(), store.named())
     assert after == before

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from mnemon.model.errors import InvalidInput
-from mnemon.model.values import State
-from mnemon.ports.embedder import Vector
-from mnemon.ports.store import Near, Newcomer, Store, Vicinity
+from lukasa.model.errors import InvalidInput
+from lukasa.model.values import State
+from lukasa.ports.embedder import Vector
+from lukasa.ports.store import Near, Newcomer, Store, Vicinity
 from tests.helpers.stores import MODEL, OTHER_MODEL, ROOM, WORK, change, commit, entry, move, put, stored, unit
 
 HERE = Vicinity(WORK, "shared", MODEL, 0.8, 12)

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from mnemon.model.conversation import Note, Status, WorkspaceInfo
-from mnemon.model.entry import Document
-from mnemon.model.errors import Conflict, NotFound, Refused
-from mnemon.ports.store import (
+from lukasa.model.conversation import Note, Status, WorkspaceInfo
+from lukasa.model.entry import Document
+from lukasa.model.errors import Conflict, NotFound, Refused
+from lukasa.ports.store import (
     DropNotes,
     SaveChannel,
     SaveConversation,

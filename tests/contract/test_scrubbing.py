@@ -6,21 +6,21 @@ from dataclasses import replace
 
 import pytest
 
-from mnemon.model.amendment import Amendment
-from mnemon.model.answer import Answer
-from mnemon.model.conversation import Note
-from mnemon.model.entry import Document, Entry, Scope
-from mnemon.model.errors import Conflict, MnemonError, Refused
-from mnemon.model.events import SCRUBBED, EventDraft, chain_faults
-from mnemon.model.job import JobDraft
-from mnemon.model.scrub import Extent, Mode, manifest_digest
-from mnemon.model.telemetry import Point, PointQuery
-from mnemon.model.transcript import Transcript, Utterance
-from mnemon.model.values import Lifetime, State, Visibility
-from mnemon.ports.access import SaveAnswer
-from mnemon.ports.pipeline import Emit, Enqueue, FinishJob, JournalStep, KeepUtterances, SaveAmendment, SaveTranscript
-from mnemon.ports.scrub import Scrub
-from mnemon.ports.store import (
+from lukasa.model.amendment import Amendment
+from lukasa.model.answer import Answer
+from lukasa.model.conversation import Note
+from lukasa.model.entry import Document, Entry, Scope
+from lukasa.model.errors import Conflict, LukasaError, Refused
+from lukasa.model.events import SCRUBBED, EventDraft, chain_faults
+from lukasa.model.job import JobDraft
+from lukasa.model.scrub import Extent, Mode, manifest_digest
+from lukasa.model.telemetry import Point, PointQuery
+from lukasa.model.transcript import Transcript, Utterance
+from lukasa.model.values import Lifetime, State, Visibility
+from lukasa.ports.access import SaveAnswer
+from lukasa.ports.pipeline import Emit, Enqueue, FinishJob, JournalStep, KeepUtterances, SaveAmendment, SaveTranscript
+from lukasa.ports.scrub import Scrub
+from lukasa.ports.store import (
     LinkAction,
     Record,
     SaveChannel,
@@ -128,7 +128,7 @@ def test_copies_of_a_workspace_go_with_it(store: Store) -> None:
             commit(store, JournalStep(job.id, job.claim, "read", "a green lantern"))
             if key == "over":
                 commit(store, FinishJob(job.id, job.claim))
-    report = Point(NOW, "info", "mnemon", "observe", "read", True, metadata={"error": "no green lantern", "n": 1})
+    report = Point(NOW, "info", "lukasa", "observe", "read", True, metadata={"error": "no green lantern", "n": 1})
     commit(store, Emit(report), Emit(replace(report, metadata={"n": 2, "kind": "fact"})))
     with pytest.raises(Refused):
         scrub(store, FULL)  # half is running
@@ -188,7 +188,7 @@ def test_a_scrub_is_all_or_nothing(store: Store) -> None:
     first, _ = fill(store)
     digest = manifest_digest(FULL, store.holdings(FULL))
     head = store.head()
-    with pytest.raises(MnemonError):
+    with pytest.raises(LukasaError):
         commit(store, Scrub(FULL, digest), change(first, content="too late"))
     assert store.head() == head
     assert len(store.find(ALL)) == 3

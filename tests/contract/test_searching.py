@@ -12,18 +12,18 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mnemon.adapters.store import rules
-from mnemon.adapters.store.memory import MemoryStore
-from mnemon.adapters.store.sqlite import SqliteStore
-from mnemon.model.card import Use, card_of
-from mnemon.model.entry import DISPOSITION, EXEMPT, Category, Entry, Scope
-from mnemon.model.errors import InvalidInput
-from mnemon.model.ids import new_id
-from mnemon.model.moments import micros
-from mnemon.model.text import content_key
-from mnemon.model.text import terms as terms_of
-from mnemon.model.values import SHARED, Curator, Kind, Lifetime, State, Visibility
-from mnemon.ports.store import (
+from lukasa.adapters.store import rules
+from lukasa.adapters.store.memory import MemoryStore
+from lukasa.adapters.store.sqlite import SqliteStore
+from lukasa.model.card import Use, card_of
+from lukasa.model.entry import DISPOSITION, EXEMPT, Category, Entry, Scope
+from lukasa.model.errors import InvalidInput
+from lukasa.model.ids import new_id
+from lukasa.model.moments import micros
+from lukasa.model.text import content_key
+from lukasa.model.text import terms as terms_of
+from lukasa.model.values import SHARED, Curator, Kind, Lifetime, State, Visibility
+from lukasa.ports.store import (
     DropEntry,
     Embedding,
     Filters,

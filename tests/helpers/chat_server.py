@@ -58,7 +58,7 @@ from itertools import pairwise
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from mnemon.ports.chat import Message, Reply, ToolCall, Usage
+from lukasa.ports.chat import Message, Reply, ToolCall, Usage
 
 Style = Literal["openai", "anthropic"]
 KEY = "sk-test-canary-0123456789abcdef"
@@ -337,7 +337,7 @@ class ChatServer:
     def env(self) -> dict[str, str]:
         """The environment for `open_chat("openai:fake", env)` or `open_chat("anthropic:fake", env)`."""
         return {
-            "MNEMON_CHAT_URL": self.openai_url,
+            "LUKASA_CHAT_URL": self.openai_url,
             "OPENAI_API_KEY": self.key or KEY,
             "ANTHROPIC_BASE_URL": self.url,
             "ANTHROPIC_API_KEY": self.key or KEY,

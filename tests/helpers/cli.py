@@ -12,11 +12,11 @@ from typing import Any
 
 from click.testing import CliRunner, Result
 
-from mnemon.surfaces.cli.main import cli
+from lukasa.surfaces.cli.main import cli
 
 ROOT = Path(__file__).parents[2]
-BASE = {"MNEMON_WORKER": "off"}  # no test leaves a process behind unless it means to
-COMMAND = [sys.executable, "-m", "mnemon.surfaces.cli.main"]
+BASE = {"LUKASA_WORKER": "off"}  # no test leaves a process behind unless it means to
+COMMAND = [sys.executable, "-m", "lukasa.surfaces.cli.main"]
 
 
 @dataclass(slots=True)
@@ -24,10 +24,10 @@ class Shell:
     """Somebody's terminal: a data folder, and what they set in their environment."""
 
     data: Path
-    env: dict[str, str] = field(default_factory=lambda: {"MNEMON_EMBEDDER": "none"})
+    env: dict[str, str] = field(default_factory=lambda: {"LUKASA_EMBEDDER": "none"})
 
     def call(self, *args: str, input: str | bytes | None = None) -> Result:
-        return CliRunner().invoke(cli, list(args), input=input, env={**BASE, "MNEMON_DATA": str(self.data), **self.env})
+        return CliRunner().invoke(cli, list(args), input=input, env={**BASE, "LUKASA_DATA": str(self.data), **self.env})
 
     def run(self, *args: str, input: str | bytes | None = None) -> str:
         """What a call that must succeed prints."""
@@ -61,5 +61,5 @@ class Shell:
         )
 
     def environment(self, **more: str) -> dict[str, str]:
-        base = {key: value for key, value in os.environ.items() if not key.startswith("MNEMON_")}
-        return {**base, **BASE, "PYTHONPATH": str(ROOT / "src"), "MNEMON_DATA": str(self.data), **self.env, **more}
+        base = {key: value for key, value in os.environ.items() if not key.startswith("LUKASA_")}
+        return {**base, **BASE, "PYTHONPATH": str(ROOT / "src"), "LUKASA_DATA": str(self.data), **self.env, **more}

@@ -6,13 +6,13 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from mnemon import Workspace
-from mnemon.model.amendment import Amendment, AmendmentState
-from mnemon.model.ids import new_id
-from mnemon.pipeline.worker import Run
-from mnemon.ports.chat import Chat
-from mnemon.ports.pipeline import SaveAmendment
-from mnemon.service.working import run_next
+from lukasa import Workspace
+from lukasa.model.amendment import Amendment, AmendmentState
+from lukasa.model.ids import new_id
+from lukasa.pipeline.worker import Run
+from lukasa.ports.chat import Chat
+from lukasa.ports.pipeline import SaveAmendment
+from lukasa.service.working import run_next
 
 
 def propose(world: Workspace, change: str, **fields: Any) -> str:

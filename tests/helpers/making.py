@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 
-from mnemon.model.entry import Entry, Scope
-from mnemon.model.ids import new_id
-from mnemon.model.values import Curator, Kind, Lifetime, Origin, Trust
+from lukasa.model.entry import Entry, Scope
+from lukasa.model.ids import new_id
+from lukasa.model.values import Curator, Kind, Lifetime, Origin, Trust
 
 WORKSPACE = Scope("workspace", (("workspace", "w1"),))
 

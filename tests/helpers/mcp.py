@@ -13,13 +13,13 @@ from mcp.client import Client
 from mcp.client.session import ElicitationFnT
 from mcp.client.stdio import StdioServerParameters
 
-from mnemon import Mnemon
-from mnemon.model.grant import OWNERS_ALONE, Capability
-from mnemon.service.access import Pass
-from mnemon.surfaces.api.table import BY_NAME
-from mnemon.surfaces.mcp import tools
-from mnemon.surfaces.mcp.desk import Desk
-from mnemon.surfaces.mcp.server import build
+from lukasa import Lukasa
+from lukasa.model.grant import OWNERS_ALONE, Capability
+from lukasa.service.access import Pass
+from lukasa.surfaces.api.table import BY_NAME
+from lukasa.surfaces.mcp import tools
+from lukasa.surfaces.mcp.desk import Desk
+from lukasa.surfaces.mcp.server import build
 from tests.helpers.cli import COMMAND, Shell
 
 T = TypeVar("T")
@@ -36,12 +36,12 @@ def wait(work: Callable[[], Awaitable[T]]) -> T:
     return anyio.run(bounded)
 
 
-def lent(memory: Mnemon, *can: str, workspaces: tuple[str, ...] = ("novel",), agent: str = "claude") -> Pass:
+def lent(memory: Lukasa, *can: str, workspaces: tuple[str, ...] = ("novel",), agent: str = "claude") -> Pass:
     chosen = can or EVERYTHING
     return memory.access.lend(agent, workspaces=workspaces, can=chosen, surface="mcp", transport="stdio")
 
 
-def beside(memory: Mnemon, given: Pass | None = None, home: str | None = "novel", **how: Any) -> Client:
+def beside(memory: Lukasa, given: Pass | None = None, home: str | None = "novel", **how: Any) -> Client:
     """A client of a server in this process that holds this pass: by default an agent's with everything granted."""
     held = given or lent(memory)
     return Client(build(Desk(memory.access, lambda ctx: held, home)), **how)
@@ -55,7 +55,7 @@ def piped(
     person: ElicitationFnT | None = None,
     **env: str,
 ) -> Client:
-    """A client of `mnemon mcp` as a process of its own, or of a script. With a person, it can ask them."""
+    """A client of `lukasa mcp` as a process of its own, or of a script. With a person, it can ask them."""
     command = [sys.executable, "-c", script] if script else [*COMMAND, "mcp", *options]
     start = StdioServerParameters(command=command[0], args=command[1:], env=shell.environment(**env))
     return Client(start, mode=mode, elicitation_callback=person)

@@ -12,7 +12,7 @@ from typing import Any
 
 import apsw
 
-TORTURE = bool(os.environ.get("MNEMON_TORTURE"))
+TORTURE = bool(os.environ.get("LUKASA_TORTURE"))
 
 
 def fork(work: Callable[[], object]) -> int:

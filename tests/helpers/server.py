@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from mnemon import Mnemon
-from mnemon.surfaces.http.serving import Address, Server, listen
+from lukasa import Lukasa
+from lukasa.surfaces.http.serving import Address, Server, listen
 
 PATIENCE = 30.0
 
@@ -57,7 +57,7 @@ class Client:
 
 @dataclass(frozen=True)
 class Running:
-    memory: Mnemon
+    memory: Lukasa
     server: Server
 
     @property
@@ -98,7 +98,7 @@ class Running:
 
 
 @contextmanager
-def running(memory: Mnemon, **options: Any) -> Iterator[Running]:
+def running(memory: Lukasa, **options: Any) -> Iterator[Running]:
     server = Server(memory, listen(Address(port=0), memory), **options)
     thread = threading.Thread(target=server.run)
     thread.start()

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from mnemon.model.conversation import Channel, Conversation
-from mnemon.model.entry import Entry, NamedEntry, Scope
-from mnemon.model.events import Actor
-from mnemon.model.ids import new_id
-from mnemon.model.values import Curator, Kind, Lifetime, Origin, State, Trust
-from mnemon.ports.embedder import EmbeddingModel, Vector
-from mnemon.ports.store import Embedding, Operation, SaveEntry, Selection, Store, Transaction
+from lukasa.model.conversation import Channel, Conversation
+from lukasa.model.entry import Entry, NamedEntry, Scope
+from lukasa.model.events import Actor
+from lukasa.model.ids import new_id
+from lukasa.model.values import Curator, Kind, Lifetime, Origin, State, Trust
+from lukasa.ports.embedder import EmbeddingModel, Vector
+from lukasa.ports.store import Embedding, Operation, SaveEntry, Selection, Store, Transaction
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, 123456, tzinfo=UTC)
 ACTOR = Actor("ada", "library", "local")

@@ -7,15 +7,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from mnemon import Entry, Mnemon, Workspace
-from mnemon.adapters.chat.offline import OfflineChat
-from mnemon.ports.chat import Chat
-from mnemon.surfaces.langgraph.graph import Agent, Making
+from lukasa import Entry, Lukasa, Workspace
+from lukasa.adapters.chat.offline import OfflineChat
+from lukasa.ports.chat import Chat
+from lukasa.surfaces.langgraph.graph import Agent, Making
 
 
 @contextmanager
 def agent(
-    memory: Mnemon,
+    memory: Lukasa,
     world: Workspace,
     *,
     name: str = "assistant",
@@ -29,7 +29,7 @@ def agent(
         yield opened
 
 
-def say(memory: Mnemon, world: Workspace, *messages: str, name: str = "assistant") -> str:
+def say(memory: Lukasa, world: Workspace, *messages: str, name: str = "assistant") -> str:
     """A whole conversation: every message a turn, then its end. Gives the last reply."""
     with agent(memory, world, name=name) as talk:
         replies = [talk.turn(message).reply for message in messages]
@@ -56,5 +56,5 @@ def reads(world: Workspace, entry: Entry) -> int:
 
 if __name__ == "__main__":
     folder, setting, message = sys.argv[1:]
-    with Mnemon.open(folder, embedder=setting) as opened:
+    with Lukasa.open(folder, embedder=setting) as opened:
         print(say(opened, opened.workspace("A"), message))

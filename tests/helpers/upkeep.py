@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from mnemon import Entry, Workspace
-from mnemon.model.job import Job, JobState
-from mnemon.ports.chat import Chat, Message, Reply, Tool, Usage
-from mnemon.service import operating
+from lukasa import Entry, Workspace
+from lukasa.model.job import Job, JobState
+from lukasa.ports.chat import Chat, Message, Reply, Tool, Usage
+from lukasa.service import operating
 
 
 def run(world: Workspace, kind: str, *, tiers: Sequence[str] | None = None, chat: Chat | None = None) -> Job:

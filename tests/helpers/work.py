@@ -14,16 +14,16 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from mnemon.adapters.store.sqlite import SqliteStore
-from mnemon.model.events import Actor
-from mnemon.model.job import Job, JobDraft, JobState
-from mnemon.pipeline.asking import ask
-from mnemon.pipeline.task import Task
-from mnemon.pipeline.worker import Station, Worker
-from mnemon.ports.chat import Message, Reply, Tool, Usage
-from mnemon.ports.clock import Clock
-from mnemon.ports.pipeline import Enqueue
-from mnemon.ports.store import Selection, Transaction
+from lukasa.adapters.store.sqlite import SqliteStore
+from lukasa.model.events import Actor
+from lukasa.model.job import Job, JobDraft, JobState
+from lukasa.pipeline.asking import ask
+from lukasa.pipeline.task import Task
+from lukasa.pipeline.worker import Station, Worker
+from lukasa.ports.chat import Message, Reply, Tool, Usage
+from lukasa.ports.clock import Clock
+from lukasa.ports.pipeline import Enqueue
+from lukasa.ports.store import Selection, Transaction
 from tests.helpers.making import FixedClock
 from tests.helpers.stores import ACTOR, WORK, entry, put
 
@@ -83,7 +83,7 @@ class Bench:
             return {"stored": 1}
 
         model = Model(self._calls, lambda: passing("replied", held[0]))
-        station = Station("bench", self.store, {"work": work}, lambda kind: Actor("mnemon", "worker", kind))
+        station = Station("bench", self.store, {"work": work}, lambda kind: Actor("lukasa", "worker", kind))
         return Worker(lambda: [station], clock=clock, chat=model, dice=lambda: 0.0, **options)
 
     def calls(self) -> Counter[str]:

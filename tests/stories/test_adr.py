@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from mnemon.app import open_decisions
-from mnemon.model.errors import InvalidDecision
+from lukasa.app import open_decisions
+from lukasa.model.errors import InvalidDecision
 from tests.helpers.cli import ROOT, Shell
 from tests.helpers.processes import finish, fork
 

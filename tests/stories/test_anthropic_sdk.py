@@ -13,9 +13,9 @@ import pytest
 from anthropic import Anthropic, AsyncAnthropic
 from anthropic.lib.tools import BetaAbstractMemoryTool
 
-from mnemon import Workspace
-from mnemon.anthropic import AsyncRunnerMemoryTool, RunnerMemoryTool
-from mnemon.ports.chat import Reply, ToolCall
+from lukasa import Workspace
+from lukasa.anthropic import AsyncRunnerMemoryTool, RunnerMemoryTool
+from lukasa.ports.chat import Reply, ToolCall
 from tests.helpers.chat_server import Asked, ChatServer
 
 PLAN = "/memories/plan.md"
@@ -143,8 +143,8 @@ def test_a_base_class_of_the_sdk(world: Workspace) -> None:
 
 def test_the_plain_tool_does_not_load_the_sdk(tmp_path: Path) -> None:
     """B11: without the SDK, or before it is wanted, the plain tool works."""
-    code = "import sys; from mnemon import Mnemon; from mnemon.anthropic import MemoryTool\n"
-    code += "tool = MemoryTool(Mnemon.open(sys.argv[1], embedder='none').workspace())\n"
+    code = "import sys; from lukasa import Lukasa; from lukasa.anthropic import MemoryTool\n"
+    code += "tool = MemoryTool(Lukasa.open(sys.argv[1], embedder='none').workspace())\n"
     code += "print(tool.call({'command': 'view', 'path': '/memories/x'}), 'anthropic' in sys.modules)"
     ran = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=True)
     assert ran.stdout == "The path /memories/x does not exist. Please provide a valid path. False\n"

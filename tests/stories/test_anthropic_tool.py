@@ -15,10 +15,10 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mnemon import Authority, Memo, Mnemon, State, Trust, Workspace
-from mnemon.anthropic import MemoryTool
-from mnemon.model.errors import Conflict, InvalidInput
-from mnemon.spec import preset_text
+from lukasa import Authority, Memo, Lukasa, State, Trust, Workspace
+from lukasa.anthropic import MemoryTool
+from lukasa.model.errors import Conflict, InvalidInput
+from lukasa.spec import preset_text
 
 NOTES = "/memories/notes.md"
 TODO = "/memories/project/todo.md"
@@ -63,9 +63,9 @@ def claude(agent: Workspace) -> Claude:
 
 
 @pytest.fixture(scope="module")
-def disk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Mnemon]:
+def disk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lukasa]:
     """One real store for all the examples of a property."""
-    with Mnemon.open(tmp_path_factory.mktemp("disk"), embedder="none") as opened:
+    with Lukasa.open(tmp_path_factory.mktemp("disk"), embedder="none") as opened:
         yield opened
 
 
@@ -154,7 +154,7 @@ def test_view_of_nothing(claude: Claude, path: str) -> None:
 def test_a_file_of_too_many_lines(tmp_path: Path) -> None:
     """B11: the documented text for more than 999,999 lines, where a spec lets a file be that long."""
     spec = preset_text("default").replace("max_chars = 20000", "max_chars = 2000000")
-    with Mnemon.open(tmp_path, embedder="none") as memory:
+    with Lukasa.open(tmp_path, embedder="none") as memory:
         claude = Claude(memory.workspace("long", spec=spec))
         claude.create(NOTES, "\n" * 999_999)
         assert claude("view", NOTES) == f"File {NOTES} exceeds maximum line limit of 999,999 lines."
@@ -199,7 +199,7 @@ STORABLE = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="
 @example("zero\u200bwidth, \u202eright to left, \ufeffmark, \u2028separator, \x0c\x1b[0m")
 @example("👩‍👩‍👧 family")
 @given(text=STORABLE)
-def test_what_is_created_is_what_is_viewed(disk: Mnemon, text: str) -> None:
+def test_what_is_created_is_what_is_viewed(disk: Lukasa, text: str) -> None:
     """B11: any storable text comes back character by character: also empty, short, hidden or an instruction."""
     claude = Claude(disk.workspace("novel").acting(agent="claude"))
     claude.create(NOTES, text)
@@ -510,7 +510,7 @@ def test_conversations_and_channels_have_folders_when_bound(world: Workspace, ag
     assert here("view", path) == f"The path {path} does not exist. Please provide a valid path."
 
 
-def test_workspaces_do_not_see_one_another(memory: Mnemon) -> None:
+def test_workspaces_do_not_see_one_another(memory: Lukasa) -> None:
     """B11, X3: a file of one workspace is not in another; an account's file is in both."""
     one, two = (Claude(memory.workspace(name).acting(agent="claude")) for name in ("novel", "garden"))
     one.create(NOTES, "of the novel")
@@ -520,7 +520,7 @@ def test_workspaces_do_not_see_one_another(memory: Mnemon) -> None:
     assert (one.text(NOTES), two.text("/memories/account/me.md")) == ("of the novel", "of the person")
 
 
-def test_a_spec_without_a_workspace_tier(memory: Mnemon) -> None:
+def test_a_spec_without_a_workspace_tier(memory: Lukasa) -> None:
     """B11: where tiers are called otherwise, files go to the lasting one; where none is bound, they are refused."""
     world = memory.workspace("case", preset="anchored")
     refusal = f"Error: {NOTES} belongs to a tier of memory that is not open here. Use another path"
@@ -647,7 +647,7 @@ def test_strangers_cannot_touch_an_agents_file(world: Workspace, claude: Claude)
     assert claude.text(NOTES) == "notes"
 
 
-def test_what_a_spec_changes_is_said(memory: Mnemon) -> None:
+def test_what_a_spec_changes_is_said(memory: Lukasa) -> None:
     """B11, W6: where the spec's gates change a text, the answer says so and the file shows what was kept."""
     gate = '[[sanitization]]\nboundary = "trust"\ntransforms = ["redact_secrets"]\n'
     spec = preset_text("default").replace("sanitization = []", "") + gate
@@ -661,7 +661,7 @@ def test_what_a_spec_changes_is_said(memory: Mnemon) -> None:
     assert "[secret]" in claude("str_replace", TODO, old_str="key:", new_str="token: abcdefgh")
 
 
-def test_a_copy_of_a_page_is_held_or_refused(memory: Mnemon) -> None:
+def test_a_copy_of_a_page_is_held_or_refused(memory: Lukasa) -> None:
     """B11, W5: a file is no way around the guard: a copy of canonical text is held, or refused, as the spec says."""
     body = "The old harbour of Veyra had three lighthouses, and only the eldest was still lit at night."
     for preset, answer in (("default", "File created successfully"), ("tiered", "Error: this text repeats")):
@@ -717,9 +717,9 @@ def test_files_of_the_author(world: Workspace, claude: Claude) -> None:
 
 def test_files_outlast_the_process(tmp_path: Path) -> None:
     """B11: a new process sees the files of the one before it."""
-    with Mnemon.open(tmp_path, embedder="none") as memory:
+    with Lukasa.open(tmp_path, embedder="none") as memory:
         Claude(memory.workspace("novel")).create(NOTES, "text\r\n")
-    with Mnemon.open(tmp_path, embedder="none") as memory:
+    with Lukasa.open(tmp_path, embedder="none") as memory:
         assert Claude(memory.workspace("novel")).text(NOTES) == "text\r\n"
 
 
@@ -831,7 +831,7 @@ COMMANDS = st.sampled_from("view create str_replace insert delete rename".split(
 @given(data=st.lists(st.tuples(COMMANDS, st.dictionaries(st.sampled_from(FIELDS), PATHS | JSON)), max_size=8))
 def test_any_input_gets_an_answer(data: list[tuple[str, dict[str, Any]]]) -> None:
     """B11, W9: whatever JSON a model sends, in whatever order, it gets text back, and memory stays sound."""
-    with Mnemon.open(tempfile.gettempdir(), embedder="none", in_memory=True) as memory:
+    with Lukasa.open(tempfile.gettempdir(), embedder="none", in_memory=True) as memory:
         world = memory.workspace("novel")
         claude = Claude(world)
         for command, fields in data:

@@ -6,8 +6,8 @@ from datetime import timedelta
 
 import pytest
 
-from mnemon import Authority, State, Trust, Workspace
-from mnemon.model.errors import Conflict, InvalidInput, InvalidTransition, NotFound, Refused
+from lukasa import Authority, State, Trust, Workspace
+from lukasa.model.errors import Conflict, InvalidInput, InvalidTransition, NotFound, Refused
 from tests.helpers.making import FixedClock
 
 MALACHAR = "The villain is called Malachar"

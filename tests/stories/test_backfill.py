@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from mnemon import Memo, Mnemon, Workspace
-from mnemon.langgraph import MnemonStore
-from mnemon.model.errors import InvalidQuery
-from mnemon.ports.embedder import Vector
-from mnemon.service.backfilling import BATCH
+from lukasa import Memo, Lukasa, Workspace
+from lukasa.langgraph import LukasaStore
+from lukasa.model.errors import InvalidQuery
+from lukasa.ports.embedder import Vector
+from lukasa.service.backfilling import BATCH
 from tests.fakes import FakeEmbedder
 from tests.helpers.langgraph import DIMENSIONS, SYNONYMS, embed, index
 from tests.helpers.processes import finish, fork
@@ -51,10 +51,10 @@ def by_meaning(world: Workspace, question: str) -> list[str]:
 
 def written(folder: Path) -> None:
     """An entry and two items, without any embedder."""
-    with Mnemon.open(folder, embedder="none") as memory:
+    with Lukasa.open(folder, embedder="none") as memory:
         world = memory.workspace()
         world.put("workspace", "The car is in the garage")
-        store = MnemonStore(world)
+        store = LukasaStore(world)
         store.put(CARS, "one", {"text": "a red car"})
         store.put(CARS, "two", {"text": "a puppy"}, index=["text"])
         store.put(CARS, "three", {"text": "not to be found by meaning"}, index=False)
@@ -63,9 +63,9 @@ def written(folder: Path) -> None:
 def test_what_was_written_without_an_embedder_is_found_by_meaning(tmp_path: Path) -> None:
     """O8: entries and items get their vectors later; what was not to be indexed gets none."""
     written(tmp_path)
-    with Mnemon.open(tmp_path, embedder=fake()) as memory:
+    with Lukasa.open(tmp_path, embedder=fake()) as memory:
         world = memory.workspace()
-        store = MnemonStore(world)
+        store = LukasaStore(world)
         assert [hit.score for hit in store.search(CARS, query="automobile")] == [None] * 3
         assert world.backfill() == 3
         assert world.backfill() == 0
@@ -79,9 +79,9 @@ def test_what_was_written_without_an_embedder_is_found_by_meaning(tmp_path: Path
 def test_an_outage_is_made_up_for(tmp_path: Path) -> None:
     """O8: an embedder that failed while something was written makes its vector when it works again."""
     embedder = fake()
-    with Mnemon.open(tmp_path, embedder=embedder) as memory:
+    with Lukasa.open(tmp_path, embedder=embedder) as memory:
         world = memory.workspace()
-        store = MnemonStore(world)
+        store = LukasaStore(world)
         embedder.fail = True
         store.put(CARS, "one", {"text": "a red car"})
         embedder.fail = False
@@ -95,10 +95,10 @@ def test_an_index_makes_its_own_vectors(tmp_path: Path) -> None:
     def older(texts: Sequence[str]) -> list[list[float]]:
         return embed(texts)
 
-    with Mnemon.open(tmp_path, embedder=fake()) as memory:
+    with Lukasa.open(tmp_path, embedder=fake()) as memory:
         world = memory.workspace()
-        MnemonStore(world, index=index(embed=older)).put(CARS, "one", {"text": "a red car"})
-        store = MnemonStore(world, index=index())
+        LukasaStore(world, index=index(embed=older)).put(CARS, "one", {"text": "a red car"})
+        store = LukasaStore(world, index=index())
         assert [hit.score for hit in store.search(CARS, query="automobile")] == [None]
         assert (world.backfill(), store.backfill(), store.backfill()) == (0, 1, 0)
         assert store.search(CARS, query="automobile")[0].score is not None
@@ -109,17 +109,17 @@ def test_an_edit_while_the_model_works_wins(tmp_path: Path) -> None:
     written(tmp_path)
 
     def edit() -> None:
-        with Mnemon.open(tmp_path, embedder="none") as other:
-            MnemonStore(other.workspace()).put(CARS, "one", {"text": "a puppy, too"})
+        with Lukasa.open(tmp_path, embedder="none") as other:
+            LukasaStore(other.workspace()).put(CARS, "one", {"text": "a puppy, too"})
             (entry,) = other.workspace().entries("workspace")
             other.workspace().update(entry.id, content="The puppy is in the garden")
 
     model = Interrupted(edit)
-    with Mnemon.open(tmp_path, embedder=model) as memory:
+    with Lukasa.open(tmp_path, embedder=model) as memory:
         world = memory.workspace()
         while world.backfill():
             pass
-        store = MnemonStore(world)
+        store = LukasaStore(world)
         assert by_meaning(world, "dog") == ["The puppy is in the garden"]
         assert {hit.key for hit in store.search(CARS, query="dog") if hit.score} == {"one", "two"}
         assert world.check() == []
@@ -128,9 +128,9 @@ def test_an_edit_while_the_model_works_wins(tmp_path: Path) -> None:
 def test_killed_in_the_middle_it_goes_on(tmp_path: Path) -> None:
     """O8: a backfill that is killed keeps what it has done, and the next one does the rest and nothing twice."""
     texts = [f"note number {n} about automobile {n}" for n in range(3 * BATCH)]
-    with Mnemon.open(tmp_path, embedder="none") as memory:
+    with Lukasa.open(tmp_path, embedder="none") as memory:
         memory.workspace().put_many("workspace", [Memo(text) for text in texts])
-        store = MnemonStore(memory.workspace())
+        store = LukasaStore(memory.workspace())
         for n in range(ITEMS):
             store.put(CARS, str(n), {"text": f"car {n}"})
     kept = len(memory_entries(tmp_path))
@@ -139,11 +139,11 @@ def test_killed_in_the_middle_it_goes_on(tmp_path: Path) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
     def work() -> None:
-        with Mnemon.open(tmp_path, embedder=Interrupted(die, call=2)) as memory:
+        with Lukasa.open(tmp_path, embedder=Interrupted(die, call=2)) as memory:
             memory.workspace().backfill()
 
     assert finish(fork(work)) == -signal.SIGKILL
-    with Mnemon.open(tmp_path, embedder=fake()) as memory:
+    with Lukasa.open(tmp_path, embedder=fake()) as memory:
         world = memory.workspace()
         assert world.backfill() == kept - BATCH + ITEMS
         assert world.backfill() == 0
@@ -151,16 +151,16 @@ def test_killed_in_the_middle_it_goes_on(tmp_path: Path) -> None:
 
 
 def memory_entries(folder: Path) -> list[str]:
-    with Mnemon.open(folder, embedder="none") as memory:
+    with Lukasa.open(folder, embedder="none") as memory:
         return [entry.content for entry in memory.workspace().entries("workspace", limit=1000)]
 
 
 def test_so_many_at_a_time(tmp_path: Path) -> None:
     """O8: a run does no more than it is told to, and says how much it did; without an embedder it does nothing."""
     written(tmp_path)
-    with Mnemon.open(tmp_path, embedder="none") as memory:
+    with Lukasa.open(tmp_path, embedder="none") as memory:
         assert memory.workspace().backfill() == 0
-    with Mnemon.open(tmp_path, embedder=fake()) as memory:
+    with Lukasa.open(tmp_path, embedder=fake()) as memory:
         assert [memory.workspace().backfill(2) for _ in range(3)] == [2, 1, 0]
         with pytest.raises(InvalidQuery):
             memory.workspace().backfill(0)

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from mnemon import Memo, Mnemon, Trust, Workspace
-from mnemon.adapters.store.memory import MemoryStore
-from mnemon.service.writing import Written
+from lukasa import Memo, Lukasa, Trust, Workspace
+from lukasa.adapters.store.memory import MemoryStore
+from lukasa.service.writing import Written
 from tests.fakes import FakeEmbedder
 from tests.helpers.making import FixedClock
 
@@ -63,7 +63,7 @@ class Outcome(NamedTuple):
 
 def fresh(folder: Path, *, embedded: bool, store: str, preset: str) -> Workspace:
     embedder: Any = FakeEmbedder(256) if embedded else "none"
-    world = Mnemon.open(folder, embedder=embedder, clock=FixedClock()).workspace("novel", preset=preset)
+    world = Lukasa.open(folder, embedder=embedder, clock=FixedClock()).workspace("novel", preset=preset)
     if store == "memory":
         world = Workspace(replace(world.room, local=MemoryStore(), account=MemoryStore()))
     if preset == "anchored":

@@ -10,13 +10,13 @@ from typing import Any
 
 import pytest
 
-from mnemon import Mnemon, State, Trust, Workspace
-from mnemon.model.errors import ChatUnavailable
-from mnemon.model.job import JobState
-from mnemon.model.telemetry import PointQuery
-from mnemon.ports.chat import Message, Reply, Tool, Usage
-from mnemon.service.working import run_next
-from mnemon.spec import preset_text
+from lukasa import Lukasa, State, Trust, Workspace
+from lukasa.model.errors import ChatUnavailable
+from lukasa.model.job import JobState
+from lukasa.model.telemetry import PointQuery
+from lukasa.ports.chat import Message, Reply, Tool, Usage
+from lukasa.service.working import run_next
+from lukasa.spec import preset_text
 from tests.helpers.making import FixedClock
 
 OLD, NEW = "Ines keeps the boat at the north pier", "Ines keeps the boat at the mill dock"
@@ -55,7 +55,7 @@ def model() -> Model:
 
 @pytest.fixture
 def world(tmp_path: Path, clock: FixedClock, model: Model) -> Iterator[Workspace]:
-    with Mnemon.open(tmp_path / "data", embedder="none", clock=clock, chat=model) as memory:
+    with Lukasa.open(tmp_path / "data", embedder="none", clock=clock, chat=model) as memory:
         yield memory.workspace("novel")
 
 
@@ -82,7 +82,7 @@ def test_no_job_without_doubt_or_model(world: Workspace, tmp_path: Path) -> None
     world.put("workspace", "The mill was sold in May", kind="semantic")
     world.put("workspace", "Ines rowed the boat to the north pier", kind="episodic")
     assert world.jobs(kind="resolve") == []
-    with Mnemon.open(tmp_path / "bare", embedder="none") as memory:
+    with Lukasa.open(tmp_path / "bare", embedder="none") as memory:
         bare = memory.workspace()
         stated(bare)
         assert bare.jobs(kind="resolve") == []
@@ -172,7 +172,7 @@ def test_a_spec_may_have_hits_reranked(
 ) -> None:
     """R10: the last stage, if the spec asks for it; nothing is added or lost, and on a failure the order stays."""
     spec = preset_text("default").replace('rerank = "none"', 'rerank = "model"')
-    with Mnemon.open(tmp_path, embedder="none", clock=clock, chat=model) as memory:
+    with Lukasa.open(tmp_path, embedder="none", clock=clock, chat=model) as memory:
         world = memory.workspace("novel", spec=spec)
         world.put("workspace", "Ines keeps the boat at the north pier", importance=0.9)
         world.put("workspace", "The boat race begins in May", importance=0.1)
@@ -186,7 +186,7 @@ def test_a_spec_may_have_hits_reranked(
 def test_a_model_that_orders_hits_sees_what_was_asked_for(tmp_path: Path, clock: FixedClock, model: Model) -> None:
     """R10: of a long hit, the place where the question's words stand, and not how it begins."""
     spec = preset_text("default").replace('rerank = "none"', 'rerank = "model"')
-    with Mnemon.open(tmp_path, embedder="none", clock=clock, chat=model) as memory:
+    with Lukasa.open(tmp_path, embedder="none", clock=clock, chat=model) as memory:
         world = memory.workspace("novel", spec=spec)
         world.put("workspace", f"{'It rained again. ' * 200}Ines keeps the boat at the north pier.")
         world.put("workspace", "The boat race begins in May")

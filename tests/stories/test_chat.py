@@ -1,4 +1,4 @@
-"""The reference agent with a provider behind it, and `mnemon chat` (L3, U2, §14)."""
+"""The reference agent with a provider behind it, and `lukasa chat` (L3, U2, §14)."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemM
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import add_messages
 
-from mnemon import Mnemon, Workspace
-from mnemon.adapters.chat import open_chat
-from mnemon.langgraph import context_node, memory_tools, persist_node
-from mnemon.model.errors import ChatRefused, InvalidContent, StoreError
-from mnemon.ports.chat import Chat, Reply, ToolCall
-from mnemon.service import session
-from mnemon.surfaces.langgraph.graph import ROUNDS, Agent, is_led
+from lukasa import Lukasa, Workspace
+from lukasa.adapters.chat import open_chat
+from lukasa.langgraph import context_node, memory_tools, persist_node
+from lukasa.model.errors import ChatRefused, InvalidContent, StoreError
+from lukasa.ports.chat import Chat, Reply, ToolCall
+from lukasa.service import session
+from lukasa.surfaces.langgraph.graph import ROUNDS, Agent, is_led
 from tests.helpers.chat_server import Asked, ChatServer, broken_arguments, cut, follow, hold, reset, status, when
 from tests.helpers.cli import COMMAND, ROOT, Shell
 from tests.helpers.talk import agent, facts, reads
@@ -45,7 +45,7 @@ def chat(request: pytest.FixtureRequest, server: ChatServer) -> Chat:
 # The planner is a model
 
 
-def test_the_model_sees_memory_as_evidence(memory: Mnemon, world: Workspace, server: ChatServer, chat: Chat) -> None:
+def test_the_model_sees_memory_as_evidence(memory: Lukasa, world: Workspace, server: ChatServer, chat: Chat) -> None:
     """L3, C3: the context is in the system prompt, quoted; the six tools are offered."""
     world.put("workspace", "The villain is called Malachar")
     with agent(memory, world, chat=chat) as talk:
@@ -59,7 +59,7 @@ def test_the_model_sees_memory_as_evidence(memory: Mnemon, world: Workspace, ser
 
 
 def test_what_always_holds_is_the_same_bytes_each_turn(
-    memory: Mnemon, world: Workspace, server: ChatServer, chat: Chat
+    memory: Lukasa, world: Workspace, server: ChatServer, chat: Chat
 ) -> None:
     """B7: pages and rules come first and do not change with the question, so that a provider's cache can keep them."""
     world.put("workspace", "Always answer in British English", kind="procedural", importance=0.9)
@@ -86,7 +86,7 @@ def test_what_always_holds_is_the_same_bytes_each_turn(
 
 
 def test_nothing_is_written_unless_the_model_decides(
-    memory: Mnemon, world: Workspace, server: ChatServer, chat: Chat
+    memory: Lukasa, world: Workspace, server: ChatServer, chat: Chat
 ) -> None:
     """W1, L3: talk alone stores nothing; a call of the tool does, as the agent."""
     server.model = follow(when("Vey").call("memory_put", {"content": "The ship is called Vey", "importance": 0.7}))
@@ -102,7 +102,7 @@ def test_nothing_is_written_unless_the_model_decides(
 
 
 def test_a_tool_read_after_the_context_counts_once(
-    memory: Mnemon, world: Workspace, server: ChatServer, chat: Chat
+    memory: Lukasa, world: Workspace, server: ChatServer, chat: Chat
 ) -> None:
     """D6: shown by the context and found by the tool in one turn: one retrieval. The next turn is another."""
     entry = world.put("workspace", "The villain is called Malachar").entry
@@ -116,7 +116,7 @@ def test_a_tool_read_after_the_context_counts_once(
 
 
 def test_a_wrong_call_is_answered_with_what_to_change(
-    memory: Mnemon, world: Workspace, server: ChatServer, chat: Chat
+    memory: Lukasa, world: Workspace, server: ChatServer, chat: Chat
 ) -> None:
     """L3, W9: unknown arguments, tiers, types, tools and ids come back as typed errors, and nothing is written."""
     wrong: list[tuple[str, dict[str, Any]]] = [
@@ -139,7 +139,7 @@ def test_a_wrong_call_is_answered_with_what_to_change(
     assert facts(world) == []
 
 
-def test_malformed_arguments_are_repaired(memory: Mnemon, world: Workspace, server: ChatServer, chat: Chat) -> None:
+def test_malformed_arguments_are_repaired(memory: Lukasa, world: Workspace, server: ChatServer, chat: Chat) -> None:
     """L3: what cannot be read is answered once with what to fix; the second call is carried out."""
     put = ToolCall("c1", "memory_put", {"content": "The ship is called Vey"})
 
@@ -157,7 +157,7 @@ def test_malformed_arguments_are_repaired(memory: Mnemon, world: Workspace, serv
 
 
 def test_malformed_arguments_are_refused_the_second_time(
-    memory: Mnemon, world: Workspace, server: ChatServer, chat: Chat
+    memory: Lukasa, world: Workspace, server: ChatServer, chat: Chat
 ) -> None:
     """L3: a model that cannot write JSON is told to go on without."""
     put = ToolCall("c1", "memory_put", {"content": "The ship is called Vey"})
@@ -174,7 +174,7 @@ def test_malformed_arguments_are_refused_the_second_time(
     assert facts(world) == []
 
 
-def test_the_rounds_are_bounded(memory: Mnemon, world: Workspace, server: ChatServer, chat: Chat) -> None:
+def test_the_rounds_are_bounded(memory: Lukasa, world: Workspace, server: ChatServer, chat: Chat) -> None:
     """L3: a model that never stops calling is asked a last time, without tools."""
 
     def model(asked: Asked) -> Reply:
@@ -186,7 +186,7 @@ def test_the_rounds_are_bounded(memory: Mnemon, world: Workspace, server: ChatSe
     assert (answer.reply, len(answer.calls), len(server.asked)) == ("enough", ROUNDS, ROUNDS + 1)
 
 
-def test_the_reply_streams(memory: Mnemon, world: Workspace, server: ChatServer, chat: Chat) -> None:
+def test_the_reply_streams(memory: Lukasa, world: Workspace, server: ChatServer, chat: Chat) -> None:
     """L3: text arrives in parts, and the parts are the reply."""
     server.model = follow(otherwise="Nobody has told me about her ship yet, so I do not know.")
     parts: list[str] = []
@@ -203,7 +203,7 @@ def test_the_reply_streams(memory: Mnemon, world: Workspace, server: ChatServer,
     "fault", [status(401), status(400), reset(times=9), cut(after=2, times=9), status(500, times=9)]
 )
 def test_a_failing_provider_never_loses_the_message(
-    memory: Mnemon, world: Workspace, server: ChatServer, fault: Any
+    memory: Lukasa, world: Workspace, server: ChatServer, fault: Any
 ) -> None:
     """L1, L3: the words are kept, the user is told plainly, and the same turn can be tried again, once."""
     chat = open_chat("openai:fake", server.env)
@@ -220,7 +220,7 @@ def test_a_failing_provider_never_loses_the_message(
     assert [entry.content for entry in facts(world)] == ["The ship is called Vey"]
 
 
-def test_a_slow_provider_is_given_up(memory: Mnemon, world: Workspace, server: ChatServer) -> None:
+def test_a_slow_provider_is_given_up(memory: Lukasa, world: Workspace, server: ChatServer) -> None:
     """L3: no answer in time is a failure like any other."""
     server.always(hold())
     with agent(memory, world, chat=open_chat("openai:fake", server.env), timeout=0.2) as talk:
@@ -231,7 +231,7 @@ def test_a_slow_provider_is_given_up(memory: Mnemon, world: Workspace, server: C
         server.release.set()
 
 
-def test_what_no_model_answered_is_written_at_the_end(memory: Mnemon, world: Workspace, server: ChatServer) -> None:
+def test_what_no_model_answered_is_written_at_the_end(memory: Lukasa, world: Workspace, server: ChatServer) -> None:
     """L1: the provider stays away; Persist still finds what was asked."""
     server.always(status(401))
     with agent(memory, world, chat=open_chat("openai:fake", server.env)) as talk:
@@ -240,7 +240,7 @@ def test_what_no_model_answered_is_written_at_the_end(memory: Mnemon, world: Wor
     assert [(e.content, e.source) for e in facts(world)] == [("The ship is called Vey.", "persist")]
 
 
-def test_after_a_failure_the_next_message_is_answered(memory: Mnemon, world: Workspace, server: ChatServer) -> None:
+def test_after_a_failure_the_next_message_is_answered(memory: Lukasa, world: Workspace, server: ChatServer) -> None:
     """L3: a turn that failed does not block the conversation; both messages are seen."""
     server.plan(status(401))
     with agent(memory, world, chat=open_chat("openai:fake", server.env)) as talk:
@@ -253,7 +253,7 @@ def test_a_killed_process_leaves_its_words(tmp_path: Path, server: ChatServer) -
     """L1: kill -9 while the model thinks; the next session writes down what was said."""
     shell = Shell(tmp_path / "data")
     server.always(hold())
-    env = shell.environment(MNEMON_CHAT="openai:fake", **server.env)
+    env = shell.environment(LUKASA_CHAT="openai:fake", **server.env)
     process = subprocess.Popen([*COMMAND, "chat", "Remember that the ship is called Vey."], env=env)
     assert server.holding.wait(60)
     process.send_signal(signal.SIGKILL)
@@ -263,7 +263,7 @@ def test_a_killed_process_leaves_its_words(tmp_path: Path, server: ChatServer) -
     assert [e["content"] for e in shell.json("list")["entries"]] == ["The ship is called Vey."]
 
 
-def test_a_question_in_other_words(memory: Mnemon, world: Workspace) -> None:
+def test_a_question_in_other_words(memory: Lukasa, world: Workspace) -> None:
     """R1, L3: with an embedder a synonym is enough; without one, the agent says that it knows nothing."""
     world.put("workspace", "The villain is called Malachar")
     with agent(memory, world) as talk:
@@ -275,7 +275,7 @@ def test_a_question_in_other_words(memory: Mnemon, world: Workspace) -> None:
 # State and files
 
 
-def test_checkpoints_are_apart_and_private(memory: Mnemon, world: Workspace) -> None:
+def test_checkpoints_are_apart_and_private(memory: Lukasa, world: Workspace) -> None:
     """L3: a file of its own, of mode 0600, and no table of it among the memory's."""
     with agent(memory, world) as talk:
         talk.turn("Remember that the ship is called Vey.")
@@ -287,7 +287,7 @@ def test_checkpoints_are_apart_and_private(memory: Mnemon, world: Workspace) -> 
     assert world.check() == []
 
 
-def test_a_conversation_is_taken_up_where_it_was(memory: Mnemon, world: Workspace, server: ChatServer) -> None:
+def test_a_conversation_is_taken_up_where_it_was(memory: Lukasa, world: Workspace, server: ChatServer) -> None:
     """L3: another agent object, the same conversation: the model sees what was said before."""
     chat = open_chat("openai:fake", server.env)
     with agent(memory, world, chat=chat) as talk:
@@ -299,7 +299,7 @@ def test_a_conversation_is_taken_up_where_it_was(memory: Mnemon, world: Workspac
     assert [m.content for m in server.asked[-1].messages[1:]] == ["My ship is the Vey", "ok", "And now?"]
 
 
-def test_a_conversation_has_one_leader(memory: Mnemon, world: Workspace) -> None:
+def test_a_conversation_has_one_leader(memory: Lukasa, world: Workspace) -> None:
     """L3: it cannot be taken up twice at once; when its leader is gone it can."""
     folder = memory.folder(world)
     assert folder is not None
@@ -313,7 +313,7 @@ def test_a_conversation_has_one_leader(memory: Mnemon, world: Workspace) -> None
 
 def test_memory_without_files(server: ChatServer) -> None:
     """L3: in memory, the checkpoints are too."""
-    with Mnemon.open(in_memory=True, embedder="none") as memory:
+    with Lukasa.open(in_memory=True, embedder="none") as memory:
         world = memory.workspace("novel")
         with agent(memory, world) as talk:
             talk.turn("Remember that the ship is called Vey.")
@@ -322,7 +322,7 @@ def test_memory_without_files(server: ChatServer) -> None:
 
 
 @pytest.mark.parametrize("message", ["", "  ", "x" * 20_001, "a \x00 b", "lone \ud800"])
-def test_unusable_messages(memory: Mnemon, world: Workspace, message: str) -> None:
+def test_unusable_messages(memory: Lukasa, world: Workspace, message: str) -> None:
     """W9: refused with what to change, before anything is recorded."""
     with agent(memory, world) as talk:
         with pytest.raises(InvalidContent):
@@ -406,7 +406,7 @@ def test_only_an_agent_has_private_memory(world: Workspace) -> None:
 
 @pytest.fixture
 def shell(tmp_path: Path) -> Shell:
-    return Shell(tmp_path / "data", {"MNEMON_EMBEDDER": "none", "MNEMON_CHAT": "none"})
+    return Shell(tmp_path / "data", {"LUKASA_EMBEDDER": "none", "LUKASA_CHAT": "none"})
 
 
 def test_one_message(shell: Shell) -> None:
@@ -468,7 +468,7 @@ def test_an_agent_of_another_name(shell: Shell) -> None:
 
 def test_a_provider_that_fails(shell: Shell, server: ChatServer) -> None:
     """L3: exit code 1, the message kept, and a way to try again that answers it."""
-    shell.env |= {"MNEMON_CHAT": "openai:fake", **server.env}
+    shell.env |= {"LUKASA_CHAT": "openai:fake", **server.env}
     server.always(status(401))
     told = shell.json("chat", "Who is the villain?", code=1)
     assert told["turns"][0]["error"]["code"] == "chat-refused"
@@ -494,26 +494,26 @@ def test_calls_that_are_wrong(shell: Shell, args: tuple[str, ...], code: int, ki
 
 
 def test_an_unknown_model_setting(shell: Shell) -> None:
-    """W9: MNEMON_CHAT is checked when it is needed."""
-    shell.env["MNEMON_CHAT"] = "oracle"
+    """W9: LUKASA_CHAT is checked when it is needed."""
+    shell.env["LUKASA_CHAT"] = "oracle"
     assert shell.fails("chat", "Hello", code=2)["code"] == "invalid-input"
 
 
 def test_without_langgraph(shell: Shell) -> None:
     """L3: the error is the command that installs it; nothing is started."""
-    code = "import sys; sys.modules['langgraph'] = None; from mnemon.surfaces.cli.main import main; main()"
+    code = "import sys; sys.modules['langgraph'] = None; from lukasa.surfaces.cli.main import main; main()"
     done = subprocess.run(
         [sys.executable, "-c", code, "chat", "Hello"],
         env=shell.environment(), capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (1, "")
-    assert "pip install 'mnemon[langgraph]'" in done.stderr
+    assert "pip install 'lukasa[langgraph]'" in done.stderr
     assert not shell.data.exists()
 
 
 def test_the_prompt_comes_before_langgraph(shell: Shell) -> None:
     """U2: the module of the command brings neither the graph library nor a client; the prompt need not wait."""
-    code = "import sys, mnemon.surfaces.cli.chat; print({'langgraph', 'langchain_core', 'httpx2'} & set(sys.modules))"
+    code = "import sys, lukasa.surfaces.cli.chat; print({'langgraph', 'langchain_core', 'httpx2'} & set(sys.modules))"
     done = subprocess.run(
         [sys.executable, "-c", code], env=shell.environment(), capture_output=True, text=True, check=True
     )
@@ -558,4 +558,4 @@ def until(terminal: int, mark: bytes) -> bytes:
 def test_the_agent_is_documented() -> None:
     """L3: the page on chat names the parts that a program imports."""
     page = (ROOT / "docs" / "how-to" / "chat-and-langgraph.md").read_text("utf-8")
-    assert all(name in page for name in ("context_node", "persist_node", "memory_tools", "mnemon chat", Agent.__name__))
+    assert all(name in page for name in ("context_node", "persist_node", "memory_tools", "lukasa chat", Agent.__name__))

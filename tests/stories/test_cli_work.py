@@ -1,4 +1,4 @@
-"""`mnemon worker` and `mnemon jobs` as somebody at a terminal meets them."""
+"""`lukasa worker` and `lukasa jobs` as somebody at a terminal meets them."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from mnemon import Mnemon
-from mnemon.model.job import JobDraft
-from mnemon.ports.pipeline import Enqueue
+from lukasa import Lukasa
+from lukasa.model.job import JobDraft
+from lukasa.ports.pipeline import Enqueue
 from tests.helpers.cli import Shell
 
 
 @pytest.fixture
 def shell(tmp_path: Path) -> Shell:
-    return Shell(tmp_path, {"MNEMON_EMBEDDER": "none", "MNEMON_CHAT": "none"})
+    return Shell(tmp_path, {"LUKASA_EMBEDDER": "none", "LUKASA_CHAT": "none"})
 
 
 def ask_for(shell: Shell, *kinds: str) -> None:
-    with Mnemon.open(shell.data, embedder="none") as memory:
+    with Lukasa.open(shell.data, embedder="none") as memory:
         room = memory.workspace().room
         room.apply(room.local, *(Enqueue(JobDraft(kind, f"{kind}:1", {"n": 1})) for kind in kinds))
 
@@ -72,5 +72,5 @@ def test_a_job_is_shown_cancelled_and_retried(shell: Shell) -> None:
 
 def test_a_wrong_budget_is_an_error(shell: Shell) -> None:
     """T06: a typo in a limit is not no limit."""
-    shell.env["MNEMON_BUDGET_TOKENS"] = "plenty"
-    assert "MNEMON_BUDGET_TOKENS=plenty" in shell.fails("worker", "--once", code=2)["message"]
+    shell.env["LUKASA_BUDGET_TOKENS"] = "plenty"
+    assert "LUKASA_BUDGET_TOKENS=plenty" in shell.fails("worker", "--once", code=2)["message"]

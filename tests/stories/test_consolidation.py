@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from mnemon import Entry, Kind, Memo, Mnemon, State, Trust, Workspace
-from mnemon.model.errors import ChatUnavailable
-from mnemon.model.job import JobState
-from mnemon.model.telemetry import PointQuery
-from mnemon.service import operating
-from mnemon.service.working import run_next
+from lukasa import Entry, Kind, Memo, Lukasa, State, Trust, Workspace
+from lukasa.model.errors import ChatUnavailable
+from lukasa.model.job import JobState
+from lukasa.model.telemetry import PointQuery
+from lukasa.service import operating
+from lukasa.service.working import run_next
 from tests.fakes import FakeEmbedder
 from tests.helpers.making import FixedClock
 from tests.helpers.processes import finish, fork
@@ -28,8 +28,8 @@ NOTES = [
 
 
 @pytest.fixture
-def embedded(tmp_path: Path, clock: FixedClock) -> Iterator[Mnemon]:
-    with Mnemon.open(tmp_path / "data", embedder=FakeEmbedder(256), clock=clock) as opened:
+def embedded(tmp_path: Path, clock: FixedClock) -> Iterator[Lukasa]:
+    with Lukasa.open(tmp_path / "data", embedder=FakeEmbedder(256), clock=clock) as opened:
         yield opened
 
 
@@ -125,7 +125,7 @@ def _dies_at(call: int):  # type: ignore[no-untyped-def]
     return say
 
 
-def test_a_model_joins_related_facts(embedded: Mnemon) -> None:
+def test_a_model_joins_related_facts(embedded: Lukasa) -> None:
     """O5: facts about one thing become one statement; what the model leaves out of its sources stays."""
     world = embedded.workspace("house")
     facts = [
@@ -154,7 +154,7 @@ def test_what_a_model_invents_is_not_stored(world: Workspace, clock: FixedClock)
     assert len(world.room.local.points(PointQuery(action="decision.dropped"))) == 1
 
 
-def test_a_slow_model_never_clobbers(embedded: Mnemon, clock: FixedClock, tmp_path: Path) -> None:
+def test_a_slow_model_never_clobbers(embedded: Lukasa, clock: FixedClock, tmp_path: Path) -> None:
     """T04: what others change while a model thinks stands; its decision is applied whole by version, or dropped."""
     world = embedded.workspace("house")
     groups = [notes(world, [f"Day {day}: {text}" for text in NOTES]) for day in _days(clock, 4)]
@@ -212,7 +212,7 @@ def _meddle(world: Workspace, ids: list[str], number: int) -> None:
 
 def _elsewhere(data: Path, deleted: list[str], pinned: list[str]) -> None:
     """Another process deletes some of them and pins others."""
-    with Mnemon.open(data, embedder=FakeEmbedder(256)) as memory:
+    with Lukasa.open(data, embedder=FakeEmbedder(256)) as memory:
         world = memory.workspace("house")
         for id in deleted:
             world.forget(id, "not wanted")

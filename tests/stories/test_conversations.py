@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from mnemon import Mnemon, State, Workspace
-from mnemon.model.errors import (
+from lukasa import Lukasa, State, Workspace
+from lukasa.model.errors import (
     Conflict,
     InvalidContent,
     InvalidInput,
@@ -18,8 +18,8 @@ from mnemon.model.errors import (
     NotFound,
     Refused,
 )
-from mnemon.model.ids import BASE62, is_ref_code, new_id, new_ref_code, parse_id
-from mnemon.ports.store import DropEntry
+from lukasa.model.ids import BASE62, is_ref_code, new_id, new_ref_code, parse_id
+from lukasa.ports.store import DropEntry
 
 
 def test_a_workspace_has_one_default_channel(world: Workspace) -> None:
@@ -183,7 +183,7 @@ def test_bad_notes(world: Workspace, value: object) -> None:
 @example("\x85")
 def test_any_json_value_comes_back(value: object) -> None:
     """M7: a note's value is stored exactly."""
-    with Mnemon.open(in_memory=True, embedder="none") as memory:
+    with Lukasa.open(in_memory=True, embedder="none") as memory:
         world = memory.workspace()
         ref = world.start().ref_code
         assert json.dumps(world.write_note(ref, "k", value).value) == json.dumps(value)
@@ -243,7 +243,7 @@ def test_ending_clears_private_entries_too(world: Workspace) -> None:
         agent.get(id)
 
 
-def test_ending_clears_the_scratchpad_as_the_spec_says(memory: Mnemon) -> None:
+def test_ending_clears_the_scratchpad_as_the_spec_says(memory: Lukasa) -> None:
     """M7: `default` clears the scratchpad at the end, `workspace` keeps it."""
     kept = {}
     for preset in ("default", "workspace"):

@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from mnemon.adapters.store.sqlite import SqliteStore
-from mnemon.model.ids import new_id
-from mnemon.model.values import State
-from mnemon.ports.store import SaveNamed, Selection
+from lukasa.adapters.store.sqlite import SqliteStore
+from lukasa.model.ids import new_id
+from lukasa.model.values import State
+from lukasa.ports.store import SaveNamed, Selection
 from tests.helpers.processes import TORTURE, Tripwire, finish, fork, kill, until
 from tests.helpers.stores import MODEL, WORK, change, commit, entry, move, named, put, stored, vector_of
 

@@ -10,25 +10,25 @@ from pathlib import Path
 
 import pytest
 
-from mnemon import Mnemon, Workspace
-from mnemon.adapters.files.git import GitFile
-from mnemon.app import open_curated_file
-from mnemon.model.amendment import AmendmentState
-from mnemon.model.errors import GitError, GitMissing, InvalidContent, NotFound, ReadOnlyForAgents, Refused
-from mnemon.model.values import Trust
-from mnemon.service.curating import sync
+from lukasa import Lukasa, Workspace
+from lukasa.adapters.files.git import GitFile
+from lukasa.app import open_curated_file
+from lukasa.model.amendment import AmendmentState
+from lukasa.model.errors import GitError, GitMissing, InvalidContent, NotFound, ReadOnlyForAgents, Refused
+from lukasa.model.values import Trust
+from lukasa.service.curating import sync
 from tests.helpers.cli import Shell
 from tests.helpers.curating import git, promote, proposal, subjects, work
 from tests.helpers.processes import finish, fork
 
 
 @pytest.fixture
-def watcher(memory: Mnemon) -> Workspace:
+def watcher(memory: Lukasa) -> Workspace:
     return memory.workspace("watched", preset="observer")
 
 
 @pytest.fixture
-def folder(memory: Mnemon, watcher: Workspace) -> Path:
+def folder(memory: Lukasa, watcher: Workspace) -> Path:
     found = memory.folder(watcher)
     assert found is not None
     return found / "curated"
@@ -54,7 +54,7 @@ def test_a_promotion_is_a_line_a_version_and_a_commit(watcher: Workspace, folder
 
 
 @pytest.mark.parametrize("preset", ["default", "tiered", "workspace", "anchored"])
-def test_elsewhere_there_is_no_file(memory: Mnemon, preset: str) -> None:
+def test_elsewhere_there_is_no_file(memory: Lukasa, preset: str) -> None:
     """K1: in the other presets it is a named entry with its history, and no file exists."""
     world = memory.workspace(preset, preset=preset)
     before = set(memory.folder(world).rglob("*"))  # type: ignore[union-attr]
@@ -140,7 +140,7 @@ def test_what_is_no_text_is_refused_and_left(watcher: Workspace, folder: Path) -
     assert (folder / "MEMORY.md").read_bytes() == b"\xff\xfe"
 
 
-def test_a_crash_before_the_commit_heals(memory: Mnemon, watcher: Workspace, folder: Path) -> None:
+def test_a_crash_before_the_commit_heals(memory: Lukasa, watcher: Workspace, folder: Path) -> None:
     """K1, T20: killed after the file was written, after the commit, before the journal: one commit in the end."""
     promote(watcher, "Deploys go through the gate.")
 
@@ -179,7 +179,7 @@ def test_losing_the_repository(watcher: Workspace, folder: Path) -> None:
     assert watcher.curated.export(elsewhere).committed == 0
 
 
-def test_losing_the_database(memory: Mnemon, watcher: Workspace, folder: Path) -> None:
+def test_losing_the_database(memory: Lukasa, watcher: Workspace, folder: Path) -> None:
     """K1: losing the database, the page and an entry for each line come from git; doing it twice changes nothing."""
     promote(watcher, "Deploys go through the gate.", "Backups run at night.")
     work(watcher)
@@ -193,7 +193,7 @@ def test_losing_the_database(memory: Mnemon, watcher: Workspace, folder: Path) -
     assert found.trust is Trust.IMPORTED
 
 
-def test_an_old_repository_goes_on_under_a_new_database(memory: Mnemon, watcher: Workspace, folder: Path) -> None:
+def test_an_old_repository_goes_on_under_a_new_database(memory: Lukasa, watcher: Workspace, folder: Path) -> None:
     """K1: a repository that another database made is continued, not made again."""
     promote(watcher, "Deploys go through the gate.", "Backups run at night.")
     work(watcher)

@@ -14,14 +14,14 @@ from typing import NamedTuple
 
 import pytest
 
-from mnemon import Mnemon, Workspace
-from mnemon.adapters.embed.cached import ARCTIC
-from mnemon.adapters.store.rules import POSTING_BUDGET
-from mnemon.model import errors
-from mnemon.model.errors import MnemonError
-from mnemon.read.fuse import Contribution
-from mnemon.read.rank import Hit, Provenance, Score
-from mnemon.spec import load_preset, preset_names
+from lukasa import Lukasa, Workspace
+from lukasa.adapters.embed.cached import ARCTIC
+from lukasa.adapters.store.rules import POSTING_BUDGET
+from lukasa.model import errors
+from lukasa.model.errors import LukasaError
+from lukasa.read.fuse import Contribution
+from lukasa.read.rank import Hit, Provenance, Score
+from lukasa.spec import load_preset, preset_names
 from tests.architecture.test_layers import ALLOWED
 
 ROOT = Path(__file__).parents[2]
@@ -50,11 +50,11 @@ class Block(NamedTuple):
 def blocks(page: Path) -> list[Block]:
     """The parts of a page that run: all Python, and the shell where it calls the command."""
     found = (Block(*match) for match in FENCE.findall(page.read_text("utf-8")))
-    return [b for b in found if b.language == "python" or (b.language == "sh" and b.text.startswith("mnemon "))]
+    return [b for b in found if b.language == "python" or (b.language == "sh" and b.text.startswith("lukasa "))]
 
 
 # The command as a reader has it on the path, and a way to call it between two parts of one Python program.
-COMMAND = 'mnemon() { "$PYTHON" -m mnemon.surfaces.cli.main "$@"; }\n'
+COMMAND = 'lukasa() { "$PYTHON" -m lukasa.surfaces.cli.main "$@"; }\n'
 SHELL = "import subprocess as _s; _s.run(['sh', '-eu', '-c', {script!r}], check=True, stdin=_s.DEVNULL)\n"
 
 
@@ -79,7 +79,7 @@ def test_the_first_pages_run_without_a_model(page: Path, tmp_path: Path) -> None
 def perform(page: Path, tmp_path: Path, embedder: str) -> None:
     script = tmp_path / "page.py"
     script.write_text(program(page), "utf-8")
-    here = {"MNEMON_DATA": str(tmp_path / "data"), "MNEMON_EMBEDDER": embedder, "PYTHON": sys.executable}
+    here = {"LUKASA_DATA": str(tmp_path / "data"), "LUKASA_EMBEDDER": embedder, "PYTHON": sys.executable}
     path = os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
     run = subprocess.run(
         [sys.executable, "-W", "error", str(script)],
@@ -183,7 +183,7 @@ def public(of: type) -> Iterator[tuple[str, object]]:
 
 
 METHODS = [
-    pytest.param(of, *member, id=f"{of.__name__}.{member[0]}") for of in (Mnemon, Workspace) for member in public(of)
+    pytest.param(of, *member, id=f"{of.__name__}.{member[0]}") for of in (Lukasa, Workspace) for member in public(of)
 ]
 
 
@@ -207,7 +207,7 @@ def test_the_api_page_has_every_method_and_argument(of: type, label: str, member
 
 def test_the_api_page_has_every_error() -> None:
     """Errors: the whole tree is on the page."""
-    tree = [k for k, v in vars(errors).items() if isinstance(v, type) and issubclass(v, MnemonError)]
+    tree = [k for k, v in vars(errors).items() if isinstance(v, type) and issubclass(v, LukasaError)]
     assert len(tree) > 15
     assert [kind for kind in tree if f"`{kind}`" not in API] == []
 
@@ -222,7 +222,7 @@ def test_the_api_page_has_every_field_of_a_hit(value: type) -> None:
 def test_the_api_page_has_every_event() -> None:
     """X2: every action that the source writes into the log is on the page."""
     subjects = "entry|named|document|channel|conversation|note|action|workspace|transcript|job|grant|scrub"
-    source = "\n".join(path.read_text("utf-8") for path in (ROOT / "src" / "mnemon").rglob("*.py"))
+    source = "\n".join(path.read_text("utf-8") for path in (ROOT / "src" / "lukasa").rglob("*.py"))
     written = set(re.findall(rf'"((?:{subjects})\.[a-z]+)"', source)) | {"conversation.idle", "conversation.archived"}
     assert len(written) > 15
     assert sorted(action for action in written if f"`{action}`" not in API) == []
@@ -267,5 +267,5 @@ def test_the_layer_table_is_the_one_enforced() -> None:
     text = (DOCS / "explanation" / "architecture.md").read_text("utf-8")
     rows = re.findall(r"^\| `([\w.]+)` \| ([^|]*) \|", text, re.MULTILINE)
     told = {layer: set(re.findall(r"`(\w+)`", seen)) for layer, seen in rows}
-    enforced = {layer or "mnemon": {there or "mnemon" for there in seen} for layer, seen in ALLOWED.items()}
+    enforced = {layer or "lukasa": {there or "lukasa" for there in seen} for layer, seen in ALLOWED.items()}
     assert told == enforced

@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from mnemon.model.job import JobState
-from mnemon.model.telemetry import PointQuery
-from mnemon.pipeline.task import Task
-from mnemon.ports.clock import SystemClock
+from lukasa.model.job import JobState
+from lukasa.model.telemetry import PointQuery
+from lukasa.pipeline.task import Task
+from lukasa.ports.clock import SystemClock
 from tests.helpers.processes import TORTURE, Tripwire, finish, fork, kill, until
 from tests.helpers.work import POINTS, Bench, kill_at, later
 

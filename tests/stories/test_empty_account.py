@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from mnemon import Workspace
+from lukasa import Workspace
 
 
 class Watched:

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from mnemon import Mnemon, Trust, Workspace
-from mnemon.model.errors import InvalidInput, InvalidScope, NotFound, SpecError, StoreMissing
-from mnemon.spec import preset_names, preset_text
+from lukasa import Lukasa, Trust, Workspace
+from lukasa.model.errors import InvalidInput, InvalidScope, NotFound, SpecError, StoreMissing
+from lukasa.spec import preset_names, preset_text
 from tests.helpers.making import FixedClock
 
 MALACHAR = "The villain is called Malachar"
@@ -115,7 +115,7 @@ def test_the_ledger_of_a_write_is_in_its_event(world: Workspace) -> None:
 
 
 @pytest.mark.parametrize("preset", preset_names())
-def test_every_preset_works(memory: Mnemon, preset: str) -> None:
+def test_every_preset_works(memory: Lukasa, preset: str) -> None:
     """P1–P6: each preset is a working memory: put, read, context, spec kept with the workspace."""
     world = memory.workspace(preset, preset=preset)
     if preset == "anchored":
@@ -128,14 +128,14 @@ def test_every_preset_works(memory: Mnemon, preset: str) -> None:
     assert memory.workspace(preset).spec == world.spec
 
 
-def test_anchors_are_required(memory: Mnemon) -> None:
+def test_anchors_are_required(memory: Lukasa) -> None:
     """P6: a write without a required key is refused, naming the key."""
     world = memory.workspace("org", preset="anchored").at(org_id="acme")
     with pytest.raises(InvalidScope, match="domain_id"):
         world.put("persistent", "The conformity gate needs two citations")
 
 
-def test_anchors_separate(memory: Mnemon) -> None:
+def test_anchors_separate(memory: Lukasa) -> None:
     """P6, X3: another domain of the same organisation sees nothing."""
     world = memory.workspace("org", preset="anchored")
     robots, boats = world.at(org_id="acme", domain_id="robots"), world.at(org_id="acme", domain_id="boats")
@@ -143,7 +143,7 @@ def test_anchors_separate(memory: Mnemon) -> None:
     assert len(boats.read("conformity gate")) == 0
 
 
-def test_disposition_is_visible(memory: Mnemon, clock: FixedClock) -> None:
+def test_disposition_is_visible(memory: Lukasa, clock: FixedClock) -> None:
     """D3: under the forcing function an old episode is shown as waiting for a disposition."""
     world = memory.workspace("org", preset="anchored").at(org_id="acme", domain_id="robots")
     id = world.put("persistent", "The operator asked for a tighter check", kind="episodic").id
@@ -152,14 +152,14 @@ def test_disposition_is_visible(memory: Mnemon, clock: FixedClock) -> None:
     assert world.standing(id).awaits_disposition
 
 
-def test_a_workspace_keeps_its_spec(memory: Mnemon) -> None:
+def test_a_workspace_keeps_its_spec(memory: Lukasa) -> None:
     """P5: opening with another preset is refused rather than silently ignored."""
     memory.workspace("novel", preset="workspace")
     with pytest.raises(InvalidInput):
         memory.workspace("novel", preset="observer")
 
 
-def test_a_spec_of_ones_own(memory: Mnemon) -> None:
+def test_a_spec_of_ones_own(memory: Lukasa) -> None:
     """P5: a spec file makes a workspace; a broken one makes none."""
     text = preset_text("default").replace('name = "default"', 'name = "mine"', 1)
     assert memory.workspace("own", spec=text).spec.name == "mine"
@@ -170,25 +170,25 @@ def test_a_spec_of_ones_own(memory: Mnemon) -> None:
 
 def test_a_lost_workspace_is_never_replaced(tmp_path: Path) -> None:
     """T16, T17: a workspace whose file is gone is refused; nothing empty takes its place."""
-    with Mnemon.open(tmp_path, embedder="none") as memory:
+    with Lukasa.open(tmp_path, embedder="none") as memory:
         id = memory.workspace("novel").id
     (tmp_path / "workspaces" / id / "memory.db").unlink()
-    with Mnemon.open(tmp_path, embedder="none") as memory, pytest.raises(StoreMissing):
+    with Lukasa.open(tmp_path, embedder="none") as memory, pytest.raises(StoreMissing):
         memory.workspace("novel")
     assert not (tmp_path / "workspaces" / id / "memory.db").exists()
 
 
 def test_a_lost_account_is_never_replaced(tmp_path: Path) -> None:
     """T16: if the account's file is gone but workspaces are there, opening is refused."""
-    with Mnemon.open(tmp_path, embedder="none") as memory:
+    with Lukasa.open(tmp_path, embedder="none") as memory:
         memory.workspace("novel")
     (tmp_path / "account" / "memory.db").unlink()
     with pytest.raises(StoreMissing):
-        Mnemon.open(tmp_path, embedder="none")
+        Lukasa.open(tmp_path, embedder="none")
     assert not (tmp_path / "account" / "memory.db").exists()
 
 
-def test_existing_does_not_create(memory: Mnemon) -> None:
+def test_existing_does_not_create(memory: Lukasa) -> None:
     """W9: asking for a workspace that is not there creates nothing."""
     with pytest.raises(NotFound):
         memory.existing("nope")

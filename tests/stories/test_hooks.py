@@ -14,11 +14,11 @@ from typing import Any
 
 import pytest
 
-from mnemon import Mnemon, Workspace
-from mnemon.model.echo import CLOSE, OPEN, marked, unmarked
-from mnemon.read.context import Document, parse
-from mnemon.surfaces.hooks import moments, passages, payload, sessions, transcript
-from mnemon.surfaces.hooks.place import workspace_name
+from lukasa import Lukasa, Workspace
+from lukasa.model.echo import CLOSE, OPEN, marked, unmarked
+from lukasa.read.context import Document, parse
+from lukasa.surfaces.hooks import moments, passages, payload, sessions, transcript
+from lukasa.surfaces.hooks.place import workspace_name
 from tests.helpers.cli import COMMAND, Shell
 from tests.helpers.processes import finish, fork, until
 
@@ -284,10 +284,10 @@ def test_any_folder_has_a_name(folder: str) -> None:
 
 
 def test_a_named_workspace_wins(claude: Harness) -> None:
-    """B9: --workspace and MNEMON_WORKSPACE, made on first use."""
+    """B9: --workspace and LUKASA_WORKSPACE, made on first use."""
     event = json.dumps({"session_id": "s", "cwd": str(claude.folder)}).encode()
     claude.raw("session-start", event, "--workspace", "team")
-    claude.raw("session-start", event, MNEMON_WORKSPACE="shared")
+    claude.raw("session-start", event, LUKASA_WORKSPACE="shared")
     names = [w["name"] for w in claude.shell.json("workspace", "list")["workspaces"]]
     assert names == ["shared", "team"]
 
@@ -490,7 +490,7 @@ def test_an_end_persists_what_was_said(claude: Harness, tmp_path: Path) -> None:
 
 def test_an_end_leaves_its_work_to_a_worker_of_its_own(claude: Harness, tmp_path: Path) -> None:
     """B9, O1: nobody runs a worker, and what was said is remembered all the same; the hook waits for none of it."""
-    claude.shell.env["MNEMON_WORKER"] = "on"
+    claude.shell.env["LUKASA_WORKER"] = "on"
     record = tmp_path / "t.jsonl"
     record.write_text(said("user", "From now on write commit messages in the imperative mood."))
     claude.ends(transcript_path=str(record))
@@ -620,7 +620,7 @@ def test_garbage_is_told_on_stderr_alone(shell: Shell, case: str, moment: str) -
     """W9, B9: code 0, no output, one line that says why; nothing is opened."""
     result = shell.call("hook", moment, input=GARBAGE[case])
     assert (result.exit_code, result.stdout) == (0, "")
-    assert result.stderr.startswith("mnemon hook: stdin is ")
+    assert result.stderr.startswith("lukasa hook: stdin is ")
     assert result.stderr.count("\n") == 1
     assert not shell.data.exists()
 
@@ -698,12 +698,12 @@ def test_our_own_trouble_is_not_the_harness_s(claude: Harness, harm: Callable[[P
     for moment in ("session-start", "prompt", "tool-failure", "session-end"):
         done = claude.send(moment, prompt="where?", error="what?")
         assert done.stdout == b""
-        assert done.stderr.startswith(b"mnemon hook: ")
+        assert done.stderr.startswith(b"lukasa hook: ")
         assert b"Traceback" not in done.stderr
 
 
 def test_debug_shows_the_traceback(claude: Harness) -> None:
-    assert b"Traceback" in claude.raw("prompt", b"garbage", MNEMON_DEBUG="1").stderr
+    assert b"Traceback" in claude.raw("prompt", b"garbage", LUKASA_DEBUG="1").stderr
 
 
 def test_an_unusable_option_is_told_and_blocks_nothing(shell: Shell) -> None:
@@ -779,14 +779,14 @@ def alone(world: Workspace, text: str) -> Document:
 
 def test_processes_that_race_for_a_passage(tmp_path: Path) -> None:
     """B9, D6: in every one of many sessions a passage is given once, whichever process gets there first."""
-    with Mnemon.open(tmp_path / "data", embedder="none") as memory:
+    with Lukasa.open(tmp_path / "data", embedder="none") as memory:
         memory.workspace("novel").put("workspace", STAGING)
     gate, opener = os.pipe()
     event = payload.Payload(prompt="where is the staging database?")
 
     def race(name: str) -> None:
         os.close(opener)
-        with Mnemon.open(tmp_path / "data", embedder="none") as memory:
+        with Lukasa.open(tmp_path / "data", embedder="none") as memory:
             world = memory.workspace("novel")
             os.read(gate, 1)  # ends for all of them when the parent closes the other end
             given = [n for n in range(25) if moments.prompt(sessions.talk(world, f"s{n}"), event).text]
@@ -804,8 +804,8 @@ def test_a_hook_loads_no_more_than_it_needs(claude: Harness) -> None:
     """U2: neither rich nor the model runtime, and for a prompt not what only an end needs."""
     code = (
         "import sys\n"
-        "from mnemon.surfaces.cli.main import main\n"
-        "sys.argv = ['mnemon', 'hook', 'prompt']\n"
+        "from lukasa.surfaces.cli.main import main\n"
+        "sys.argv = ['lukasa', 'hook', 'prompt']\n"
         "try:\n    main()\n"
         "finally:\n    print(*sys.modules, file=sys.stderr)\n"
     )
@@ -818,14 +818,14 @@ def test_a_hook_loads_no_more_than_it_needs(claude: Harness) -> None:
         timeout=60,
     )
     loaded = set(done.stderr.decode().split())
-    assert "mnemon.surfaces.hooks.moments" in loaded
-    assert not loaded & {"rich", "onnxruntime", "mnemon.surfaces.hooks.ending", "mnemon.surfaces.cli.lines"}
+    assert "lukasa.surfaces.hooks.moments" in loaded
+    assert not loaded & {"rich", "onnxruntime", "lukasa.surfaces.hooks.ending", "lukasa.surfaces.cli.lines"}
 
 
 @pytest.mark.parametrize("preset", ["tiered", "workspace", "observer", "anchored"])
 def test_every_preset_can_be_hooked(claude: Harness, preset: str) -> None:
     """P1, B9: also a memory whose anchor has no conversations."""
-    with Mnemon.open(claude.shell.data, embedder="none") as memory:
+    with Lukasa.open(claude.shell.data, embedder="none") as memory:
         memory.workspace(claude.workspace, preset=preset)
     claude.starts()
     claude.asks("where is the staging database?")

@@ -12,15 +12,15 @@ from datetime import timedelta
 import pytest
 from jsonschema import Draft202012Validator
 
-from mnemon import Mnemon
-from mnemon.model.answer import Answer as Kept
-from mnemon.model.job import JobDraft
-from mnemon.ports.access import SaveAnswer
-from mnemon.ports.embedder import Vector
-from mnemon.ports.pipeline import Enqueue
-from mnemon.service.workspace import Workspace
-from mnemon.surfaces.http.keys import key_of
-from mnemon.surfaces.http.serving import working
+from lukasa import Lukasa
+from lukasa.model.answer import Answer as Kept
+from lukasa.model.job import JobDraft
+from lukasa.ports.access import SaveAnswer
+from lukasa.ports.embedder import Vector
+from lukasa.ports.pipeline import Enqueue
+from lukasa.service.workspace import Workspace
+from lukasa.surfaces.http.keys import key_of
+from lukasa.surfaces.http.serving import working
 from tests.fakes import FakeEmbedder
 from tests.helpers.making import FixedClock
 from tests.helpers.server import PATIENCE, Client, Running, running
@@ -36,7 +36,7 @@ def clock() -> FixedClock:
 
 @pytest.fixture(scope="module")
 def house(tmp_path_factory: pytest.TempPathFactory, clock: FixedClock) -> Iterator[Running]:
-    with Mnemon.open(tmp_path_factory.mktemp("http"), embedder="none", clock=clock) as memory:
+    with Lukasa.open(tmp_path_factory.mktemp("http"), embedder="none", clock=clock) as memory:
         memory.workspace("novel")
         with running(memory) as house:
             yield house
@@ -397,7 +397,7 @@ class SlowEmbedder(FakeEmbedder):
 def test_it_answers_before_the_model_is_loaded(tmp_path_factory: pytest.TempPathFactory) -> None:
     """U4: health, the page and a list do not wait for the embedding model, which is loaded beside them."""
     embedder = SlowEmbedder()
-    with Mnemon.open(tmp_path_factory.mktemp("warm"), embedder=embedder) as memory:
+    with Lukasa.open(tmp_path_factory.mktemp("warm"), embedder=embedder) as memory:
         memory.workspace("novel")
         said: list[str] = []
         with working(memory, said.append), running(memory) as house:

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from mnemon import Mnemon, Trust
-from mnemon.surfaces.api.table import VERBS
-from mnemon.surfaces.api.verb import Verb
+from lukasa import Lukasa, Trust
+from lukasa.surfaces.api.table import VERBS
+from lukasa.surfaces.api.verb import Verb
 from tests.helpers.server import Running, running
 
 CLAIMS: dict[str, Any] = {
@@ -36,7 +36,7 @@ ENTRIES = "/v1/workspaces/novel/entries"
 
 @pytest.fixture(scope="module")
 def house(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with Mnemon.open(tmp_path_factory.mktemp("identity"), embedder="none") as memory:
+    with Lukasa.open(tmp_path_factory.mktemp("identity"), embedder="none") as memory:
         memory.workspace("novel")
         memory.workspace("other")
         with running(memory) as house:
@@ -72,7 +72,7 @@ def test_a_claim_elsewhere_changes_nothing(house: Running) -> None:
         "x_forwarded_user": "owner",
         "x_forwarded_for": "127.0.0.1",
         "x_user": "owner",
-        "x_mnemon_agent": "researcher",
+        "x_lukasa_agent": "researcher",
         "from": "owner@example.org",
         "forwarded": "for=127.0.0.1;by=owner",
     }
@@ -116,4 +116,4 @@ def test_a_token_beats_a_cookie(house: Running) -> None:
     both = {**owner.headers, **house.granted("read", name="both").headers}
     mixed = type(owner)(house.port, both)
     assert mixed.post(ENTRIES, {"content": "The owner said so"}).status == 403
-    assert type(owner)(house.port, {**owner.headers, "authorization": "Bearer mnm_x"}).get(ENTRIES).status == 401
+    assert type(owner)(house.port, {**owner.headers, "authorization": "Bearer lks_x"}).get(ENTRIES).status == 401

@@ -12,16 +12,16 @@ from typing import Any
 import pytest
 from starlette.routing import Mount, Route
 
-from mnemon import Mnemon, Trust
-from mnemon.model.errors import Forbidden
-from mnemon.model.grant import OWNERS_ALONE, Capability
-from mnemon.model.ids import new_id
-from mnemon.model.job import JobDraft
-from mnemon.model.transcript import Transcript, Utterance
-from mnemon.ports.pipeline import CancelJob, Enqueue, KeepUtterances, SaveTranscript
-from mnemon.surfaces.api.table import BY_NAME, VERBS
-from mnemon.surfaces.api.verb import Verb, perform
-from mnemon.surfaces.http.app import build
+from lukasa import Lukasa, Trust
+from lukasa.model.errors import Forbidden
+from lukasa.model.grant import OWNERS_ALONE, Capability
+from lukasa.model.ids import new_id
+from lukasa.model.job import JobDraft
+from lukasa.model.transcript import Transcript, Utterance
+from lukasa.ports.pipeline import CancelJob, Enqueue, KeepUtterances, SaveTranscript
+from lukasa.surfaces.api.table import BY_NAME, VERBS
+from lukasa.surfaces.api.verb import Verb, perform
+from lukasa.surfaces.http.app import build
 from tests.helpers.making import FixedClock
 from tests.helpers.server import Answer, Client, Running, running
 
@@ -42,7 +42,7 @@ class Stage:
 @pytest.fixture(scope="module")
 def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
     clock = FixedClock()
-    with Mnemon.open(tmp_path_factory.mktemp("matrix"), embedder="none", clock=clock) as memory:
+    with Lukasa.open(tmp_path_factory.mktemp("matrix"), embedder="none", clock=clock) as memory:
         memory.workspace("novel")
         memory.workspace("other")
         access = memory.access
@@ -54,7 +54,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
             callers = {
                 "none": house.stranger(),
                 "empty": Client(house.port, {"authorization": ""}),
-                "malformed": house.holder("mnm_nonsense"),
+                "malformed": house.holder("lks_nonsense"),
                 "basic": Client(house.port, {"authorization": "Basic b3duZXI6"}),
                 "expired": house.holder(expired.token),
                 "revoked": house.holder(revoked.token),
@@ -70,7 +70,7 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
 class Things(dict[str, str]):
     """What a call works on, made when its example asks for it."""
 
-    def __init__(self, memory: Mnemon) -> None:
+    def __init__(self, memory: Lukasa) -> None:
         super().__init__(fresh=f"no {next(_COUNT)}")
         self._memory = memory
         self._world = memory.existing("novel")
@@ -208,13 +208,13 @@ def expected(verb: Verb, caller: str) -> set[int]:
     return {404} if verb.name in OWNERS_TALK else {verb.status}
 
 
-def state_of(memory: Mnemon) -> list[tuple[str, int, int]]:
+def state_of(memory: Lukasa) -> list[tuple[str, int, int]]:
     """Size and time of every file that is ever written, read statistics too: the least write changes one of them."""
     files = [p for p in sorted(Path(memory.settings.data).rglob("*")) if p.name.endswith((".db", ".db-wal"))]
     return [(str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in files]
 
 
-def ready(verb: Verb, memory: Mnemon) -> Things:
+def ready(verb: Verb, memory: Lukasa) -> Things:
     """Things for a call of this verb, made before anything is compared."""
     things = Things(memory)
     filled(list(EXAMPLES[verb.name]), things)
@@ -309,4 +309,4 @@ def test_no_answer_has_a_secret(stage: Stage) -> None:
     assert told.status == 200
     for grant in stage.house.memory.access.grants():
         assert grant.digest.encode() not in told.body
-    assert b"mnm_" not in told.body
+    assert b"lks_" not in told.body

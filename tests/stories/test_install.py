@@ -1,4 +1,4 @@
-"""`mnemon install claude-code`: what it writes into somebody's settings, and that it can be taken back (B9, U2, W9)."""
+"""`lukasa install claude-code`: what it writes into somebody's settings, and that it can be taken back (B9, U2, W9)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from mnemon.surfaces.hooks import claude_code
+from lukasa.surfaces.hooks import claude_code
 from tests.helpers.cli import COMMAND, ROOT, Shell
 
 EVENTS = ["SessionStart", "UserPromptSubmit", "PostToolUseFailure", "PreCompact", "SessionEnd"]
@@ -24,7 +24,7 @@ THEIRS = {
     "permissions": {"allow": ["Bash(git log:*)"], "deny": []},
     "hooks": {
         "PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "~/bin/check.sh"}]}],
-        "UserPromptSubmit": [{"hooks": [{"type": "command", "command": "echo mnemon hook prompt | cat"}]}],
+        "UserPromptSubmit": [{"hooks": [{"type": "command", "command": "echo lukasa hook prompt | cat"}]}],
     },
     "größe": 1,
 }
@@ -43,7 +43,7 @@ class Home:
 
     @property
     def backup(self) -> Path:
-        return self.settings.with_name("settings.json.before-mnemon")
+        return self.settings.with_name("settings.json.before-lukasa")
 
     def run(self, *args: str, code: int = 0, **env: str) -> subprocess.CompletedProcess[bytes]:
         done = subprocess.run(
@@ -113,7 +113,7 @@ def test_a_module_in_the_project_is_not_what_runs(home: Home) -> None:
     """T57: a hook runs in folders that others filled; nothing there is imported."""
     home.run("--yes")
     trap = home.path / "project"
-    for name in ("click", "json", "mnemon", "numpy"):
+    for name in ("click", "json", "lukasa", "numpy"):
         (trap / f"{name}.py").write_text("raise SystemExit('trapped')")
     (command,) = home.commands()["SessionStart"]
     done = subprocess.run(
@@ -166,7 +166,7 @@ def test_another_program_or_option_replaces_the_command(home: Home) -> None:
 
 def test_the_environment_is_not_written_down(home: Home) -> None:
     """B9: what a folder's environment says at the time of installing is not meant for every folder."""
-    home.run("--yes", MNEMON_WORKSPACE="only-here")
+    home.run("--yes", LUKASA_WORKSPACE="only-here")
     assert "only-here" not in home.settings.read_text()
 
 
@@ -247,7 +247,7 @@ def test_the_file_keeps_its_mode_and_its_link(home: Home) -> None:
     assert home.settings.is_symlink()
     assert stat.S_IMODE(real.stat().st_mode) == 0o600
     assert list(json.loads(real.read_bytes())["hooks"]) == EVENTS
-    assert sorted(p.name for p in real.parent.iterdir()) == ["claude.json", "claude.json.before-mnemon"]
+    assert sorted(p.name for p in real.parent.iterdir()) == ["claude.json", "claude.json.before-lukasa"]
     home.run("--undo", "--yes")
     assert real.read_text() == "{}\n"
 
@@ -256,14 +256,14 @@ def test_the_command_is_this_very_program(home: Home, tmp_path: Path) -> None:
     """B9: by its own absolute path where there is one, quoted for the shell."""
     bin = tmp_path / "a bin"
     bin.mkdir()
-    script = bin / "mnemon"
+    script = bin / "lukasa"
     script.write_text(
         f"#!{sys.executable}\nimport sys\nsys.path.insert(0, {str(ROOT / 'src')!r})\n"
-        "from mnemon.surfaces.cli.main import main\nmain()\n"
+        "from lukasa.surfaces.cli.main import main\nmain()\n"
     )
     script.chmod(0o755)
     env = home.shell.environment(HOME=str(home.path), CLAUDE_CONFIG_DIR="", PATH=f"{bin}:{os.environ['PATH']}")
-    subprocess.run(["mnemon", "install", "claude-code", "--yes"], env=env, check=True, capture_output=True, timeout=60)
+    subprocess.run(["lukasa", "install", "claude-code", "--yes"], env=env, check=True, capture_output=True, timeout=60)
     assert home.commands()["SessionStart"] == [f"'{script}' hook session-start"]
     done = subprocess.run(["sh", "-c", home.commands()["SessionStart"][0]], input=b"{}", capture_output=True, env=env)
     assert (done.returncode, done.stderr) == (0, b"")
@@ -382,13 +382,13 @@ def test_a_folder_in_the_way(home: Home) -> None:
 # The pure part
 
 OTHERS = [
-    {"type": "command", "command": "echo mnemon hook prompt; rm x"},
-    {"type": "command", "command": "mnemon put hook prompt | tee log"},
+    {"type": "command", "command": "echo lukasa hook prompt; rm x"},
+    {"type": "command", "command": "lukasa put hook prompt | tee log"},
     {"type": "command", "command": "/opt/other hook session-start"},
-    {"type": "command", "command": "mnemon hook workspace"},
-    {"type": "command", "command": "mnemon 'unclosed"},
-    {"type": "prompt", "prompt": "mnemon hook prompt"},
-    "mnemon hook prompt",
+    {"type": "command", "command": "lukasa hook workspace"},
+    {"type": "command", "command": "lukasa 'unclosed"},
+    {"type": "prompt", "prompt": "lukasa hook prompt"},
+    "lukasa hook prompt",
     None,
 ]
 
@@ -402,8 +402,8 @@ def test_what_is_not_ours_is_not_taken_for_ours(hook: object) -> None:
 def test_settings_are_never_changed_in_place() -> None:
     """Settings in, settings out: the functions are pure, and the second time there is nothing left to do."""
     before = json.dumps(THEIRS)
-    once = claude_code.installed(THEIRS, ["/usr/bin/mnemon"])
+    once = claude_code.installed(THEIRS, ["/usr/bin/lukasa"])
     assert json.dumps(THEIRS) == before
-    assert claude_code.installed(once, ["/usr/bin/mnemon"]) == once
+    assert claude_code.installed(once, ["/usr/bin/lukasa"]) == once
     assert claude_code.removed(once) == THEIRS
     assert json.dumps(claude_code.removed(THEIRS)) == before

@@ -1,4 +1,4 @@
-"""`mnemon install` for MCP clients: what it writes into their settings, and that it is taken back (U3, B11, W9)."""
+"""`lukasa install` for MCP clients: what it writes into their settings, and that it is taken back (U3, B11, W9)."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from click.testing import Result
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 
-from mnemon.surfaces.hooks.place import workspace_name
-from mnemon.surfaces.mcp import clients
+from lukasa.surfaces.hooks.place import workspace_name
+from lukasa.surfaces.mcp import clients
 from tests.helpers.cli import Shell
 from tests.helpers.mcp import called, session
 
@@ -46,7 +46,7 @@ class Home:
 
     def entry(self) -> Any:
         found: Any = json.loads(self.file.read_bytes())
-        for key in (*self.where, "mcpServers", "mnemon"):
+        for key in (*self.where, "mcpServers", "lukasa"):
             found = found[key]
         return found
 
@@ -96,7 +96,7 @@ def test_what_was_there_stays_and_comes_back(home: Home) -> None:
 def test_nothing_is_written_unasked(home: Home) -> None:
     """U3: the change is shown; without a yes nothing is written, and as a document it says so."""
     shown = home.run("--print").stdout
-    assert '"mnemon"' in shown
+    assert '"lukasa"' in shown
     assert "nothing was written" in shown
     assert "add --yes" in home.run(code=2).stderr
     told = json.loads(home.run("--print", "--json").stdout)
@@ -106,7 +106,7 @@ def test_nothing_is_written_unasked(home: Home) -> None:
 
 def test_anothers_server_of_that_name(home: Home) -> None:
     """W9: an entry that is not ours is neither overwritten nor removed."""
-    servers: Any = {"mcpServers": {"mnemon": {"command": "docker", "args": ["run", "mnemon", "mcp"]}}}
+    servers: Any = {"mcpServers": {"lukasa": {"command": "docker", "args": ["run", "lukasa", "mcp"]}}}
     for key in reversed(home.where):
         servers = {key: servers}
     home.file.parent.mkdir(parents=True, exist_ok=True)

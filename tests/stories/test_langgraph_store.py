@@ -1,4 +1,4 @@
-"""What any LangGraph store does, asked of Mnemon's, called both ways, and of LangGraph's own as the reference."""
+"""What any LangGraph store does, asked of Lukasa's, called both ways, and of LangGraph's own as the reference."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from langgraph.store.base import (
 )
 from langgraph.store.memory import InMemoryStore
 
-from mnemon import Mnemon
-from mnemon.langgraph import MnemonStore
+from lukasa import Lukasa
+from lukasa.langgraph import LukasaStore
 from tests.helpers.langgraph import Face, index
 from tests.helpers.making import FixedClock
 
 Make = Callable[..., Face]
 
 
-@pytest.fixture(params=["mnemon", "mnemon-async", "reference"])
+@pytest.fixture(params=["lukasa", "lukasa-async", "reference"])
 def make(request: pytest.FixtureRequest, tmp_path: Path, clock: FixedClock) -> Iterator[Make]:
-    """Makes stores of one kind; Mnemon's on a real file, without an embedder of its own."""
+    """Makes stores of one kind; Lukasa's on a real file, without an embedder of its own."""
     with ExitStack() as opened:
 
         def made(**options: Any) -> Face:
             if request.param == "reference":
                 return Face(InMemoryStore(**options))
-            memory = opened.enter_context(Mnemon.open(tmp_path / "data", embedder="none", clock=clock))
-            return Face(MnemonStore(memory.workspace(), **options), loops=request.param == "mnemon-async")
+            memory = opened.enter_context(Lukasa.open(tmp_path / "data", embedder="none", clock=clock))
+            return Face(LukasaStore(memory.workspace(), **options), loops=request.param == "lukasa-async")
 
         yield made
 

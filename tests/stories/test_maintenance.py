@@ -9,29 +9,29 @@ from pathlib import Path
 
 import pytest
 
-from mnemon import Lifetime, Memo, Mnemon, State, Workspace
-from mnemon.model.ids import new_id
-from mnemon.model.telemetry import PointQuery
-from mnemon.ports.store import Embedding, SaveEntry
-from mnemon.spec import preset_text
+from lukasa import Lifetime, Memo, Lukasa, State, Workspace
+from lukasa.model.ids import new_id
+from lukasa.model.telemetry import PointQuery
+from lukasa.ports.store import Embedding, SaveEntry
+from lukasa.spec import preset_text
 from tests.fakes import FakeEmbedder
 from tests.helpers.making import FixedClock
 from tests.helpers.upkeep import run, same
 
 
 @pytest.fixture
-def observer(memory: Mnemon) -> Workspace:
+def observer(memory: Lukasa) -> Workspace:
     return memory.workspace("watched", preset="observer")
 
 
 @pytest.fixture
-def tidy(memory: Mnemon) -> Workspace:
+def tidy(memory: Lukasa) -> Workspace:
     return memory.workspace("project", preset="workspace")
 
 
 @pytest.fixture
-def embedded(tmp_path: Path, clock: FixedClock) -> Iterator[Mnemon]:
-    with Mnemon.open(tmp_path / "data", embedder=FakeEmbedder(256), clock=clock) as opened:
+def embedded(tmp_path: Path, clock: FixedClock) -> Iterator[Lukasa]:
+    with Lukasa.open(tmp_path / "data", embedder=FakeEmbedder(256), clock=clock) as opened:
         yield opened
 
 
@@ -61,7 +61,7 @@ def test_use_takes_staleness_back(observer: Workspace, clock: FixedClock) -> Non
 
 
 @pytest.mark.parametrize("kind", ["maintain", "consolidate"])
-def test_twice_is_as_once(memory: Mnemon, clock: FixedClock, kind: str) -> None:
+def test_twice_is_as_once(memory: Lukasa, clock: FixedClock, kind: str) -> None:
     """O7: a second run changes nothing: the log has no further event."""
     for preset in ("observer", "workspace", "default"):
         world = memory.workspace(preset, preset=preset)
@@ -94,7 +94,7 @@ def test_statistics_are_emitted(observer: Workspace) -> None:
     assert point.metadata["entries_open"] == 1
 
 
-def test_copies_are_superseded(embedded: Mnemon, clock: FixedClock) -> None:
+def test_copies_are_superseded(embedded: Lukasa, clock: FixedClock) -> None:
     """O7, W3: copies that the write path could not see fold into the best supported one, and come back by undo."""
     world = embedded.workspace("watched", preset="observer")
     kept = world.put("workspace", "The blue lantern stands in the north attic", importance=0.9).id
@@ -140,7 +140,7 @@ def test_use_earns_a_long_life(tidy: Workspace) -> None:
     assert tidy.ledger(used)[-1].action == "entry.promoted"
 
 
-def test_a_scope_is_capped(memory: Mnemon) -> None:
+def test_a_scope_is_capped(memory: Lukasa) -> None:
     """O6: beyond the cap the least relevant are pruned; the spec says how many a scope holds."""
     world = memory.workspace("small", spec=_small("cap = 10000", "cap = 5"))
     for number in range(9):
@@ -166,7 +166,7 @@ def test_files_are_left_alone(tidy: Workspace, clock: FixedClock) -> None:
     assert tidy.get(file.id).state is State.ACTIVE
 
 
-def test_private_entries_keep_their_owner(embedded: Mnemon, clock: FixedClock) -> None:
+def test_private_entries_keep_their_owner(embedded: Lukasa, clock: FixedClock) -> None:
     """M4: what two owners keep is never folded into one."""
     world = embedded.workspace("watched", preset="observer")
     shared = world.put("workspace", "The blue lantern stands in the north attic").id

@@ -17,7 +17,7 @@ import pytest
 from mcp.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from mnemon import Mnemon
+from lukasa import Lukasa
 from tests.helpers.making import FixedClock
 from tests.helpers.mcp import EVERYTHING, called, refused, wait
 from tests.helpers.processes import TORTURE
@@ -30,7 +30,7 @@ MODERN = {"io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcont
 
 @pytest.fixture
 def house(tmp_path: Path, clock: FixedClock) -> Iterator[Running]:
-    with Mnemon.open(tmp_path / "data", embedder="none", clock=clock, principal="ada") as memory:
+    with Lukasa.open(tmp_path / "data", embedder="none", clock=clock, principal="ada") as memory:
         memory.workspace("novel")
         with running(memory) as up:
             yield up

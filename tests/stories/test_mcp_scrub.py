@@ -10,8 +10,8 @@ import mcp_types as types
 import pytest
 from mcp.client import Client
 
-from mnemon import Mnemon
-from mnemon.model.grant import FOR_GOOD
+from lukasa import Lukasa
+from lukasa.model.grant import FOR_GOOD
 from tests.helpers.cli import Shell
 from tests.helpers.mcp import EVERYTHING, called, piped, refused, session
 
@@ -30,8 +30,8 @@ def shell(tmp_path: Path) -> Shell:
     return made
 
 
-def opened(shell: Shell) -> Mnemon:
-    return Mnemon.open(shell.data, embedder="none", principal="ada")
+def opened(shell: Shell) -> Lukasa:
+    return Lukasa.open(shell.data, embedder="none", principal="ada")
 
 
 def kept(shell: Shell) -> list[str]:

@@ -1,4 +1,4 @@
-"""`mnemon mcp` as a process of its own, used by the official client over a pipe (U3, B11, X4)."""
+"""`lukasa mcp` as a process of its own, used by the official client over a pipe (U3, B11, X4)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import anyio
 import pytest
 from mcp.client import Client
 
-from mnemon import Mnemon
+from lukasa import Lukasa
 from tests.helpers.cli import COMMAND, Shell
 from tests.helpers.mcp import called, piped, refused, session
 
@@ -24,8 +24,8 @@ def shell(tmp_path: Path) -> Shell:
     return Shell(tmp_path / "data")
 
 
-def opened(shell: Shell) -> Mnemon:
-    return Mnemon.open(shell.data, embedder="none", principal="ada")
+def opened(shell: Shell) -> Lukasa:
+    return Lukasa.open(shell.data, embedder="none", principal="ada")
 
 
 def test_a_life_of_a_memory(shell: Shell) -> None:
@@ -74,10 +74,10 @@ def test_many_writes_at_once(shell: Shell) -> None:
 
 PRINTING = """
 import os, sys
-from mnemon import Mnemon
-from mnemon.surfaces.mcp import desk, server, stdio
+from lukasa import Lukasa
+from lukasa.surfaces.mcp import desk, server, stdio
 
-memory = Mnemon.open(embedder="none")
+memory = Lukasa.open(embedder="none")
 memory.workspace("main")
 given = memory.access.lend("loud", workspaces=["main"], can=["read", "write"], surface="mcp", transport="stdio")
 
@@ -104,10 +104,10 @@ def test_prints_do_not_reach_the_client(shell: Shell) -> None:
 
 KILLABLE = """
 import os
-from mnemon import Mnemon
-from mnemon.surfaces.mcp import desk, server, stdio
+from lukasa import Lukasa
+from lukasa.surfaces.mcp import desk, server, stdio
 
-memory = Mnemon.open(embedder="none")
+memory = Lukasa.open(embedder="none")
 memory.workspace("main")
 given = memory.access.lend("claude", workspaces=["main"], can=["read", "write"], surface="mcp", transport="stdio")
 open(os.environ["PID_FILE"], "w").write(str(os.getpid()))
@@ -194,8 +194,8 @@ def test_as_the_owner_only_if_told(shell: Shell) -> None:
         (["--as", "owner", "--can", "fly"], "fly"),
         (["--tier", "nowhere"], "no tier"),
         (["--workspace", "nowhere"], "no workspace"),
-        (["--agent", "mnemon"], "stands for another"),
-        (["--token-env", "MNEMON_NOT_SET"], "is empty"),
+        (["--agent", "lukasa"], "stands for another"),
+        (["--token-env", "LUKASA_NOT_SET"], "is empty"),
         (["--token-env", "HOME"], "no valid token"),
         (["--token-env", "HOME", "--as", "owner"], "takes everything from its grant"),
         (["--as", "owner", "--agent", "x"], "leave --agent"),

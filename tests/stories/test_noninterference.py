@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from mnemon import Mnemon, Workspace
-from mnemon.model.errors import MnemonError
-from mnemon.model.ids import new_id
-from mnemon.surfaces.cli.data import plain
+from lukasa import Lukasa, Workspace
+from lukasa.model.errors import LukasaError
+from lukasa.model.ids import new_id
+from lukasa.surfaces.cli.data import plain
 from tests.fakes import FakeEmbedder
 from tests.helpers.making import FixedClock
 from tests.helpers.processes import TORTURE
@@ -56,7 +56,7 @@ class Driver:
         (name,) = self.dice.choices(list(OPERATION), [WEIGHT.get(name, 1) for name in OPERATION])
         try:
             answer = plain(OPERATION[name](self))
-        except MnemonError as error:
+        except LukasaError as error:
             answer = [type(error).__name__, error.message, error.fix]
         self.said.append(f"{name}: {json.dumps(answer, ensure_ascii=False, sort_keys=True, default=str)}")
 
@@ -160,7 +160,7 @@ def drive(folder: Path, names: tuple[str, str], seed: str, *, together: bool) ->
     """What the first workspace says, alone or with the second one busy between its steps."""
     clock = FixedClock()
     dice = random.Random(f"between {seed}")
-    with Mnemon.open(folder, embedder=FakeEmbedder(), clock=clock, principal="ada") as memory:
+    with Lukasa.open(folder, embedder=FakeEmbedder(), clock=clock, principal="ada") as memory:
         other = Driver(memory.workspace(names[1]), random.Random(f"second {seed}"), new_id) if together else None
         foreign = (lambda: dice.choice(other.known) if other.known else new_id()) if other else new_id
         first = Driver(memory.workspace(names[0]), random.Random(f"first {seed}"), foreign)
@@ -185,7 +185,7 @@ def test_what_one_workspace_does_another_cannot_tell(tmp_path: Path, kind: str) 
 
 def test_the_account_is_what_workspaces_share(tmp_path: Path) -> None:
     """T07: by design, and nothing else: a fact of the account is read in each, and scrubbed for all by the author."""
-    with Mnemon.open(tmp_path, embedder="none") as memory:
+    with Lukasa.open(tmp_path, embedder="none") as memory:
         one, two = memory.workspace("one"), memory.workspace("two")
         one.put("account", "The author prefers short answers")
         two.put("workspace", "The ferry leaves at noon every day")

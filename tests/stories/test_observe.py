@@ -9,17 +9,17 @@ from typing import Any
 
 import pytest
 
-from mnemon import Mnemon, Workspace
-from mnemon.model.errors import InvalidInput, NotFound, Refused
-from mnemon.model.job import JobState
-from mnemon.model.telemetry import PointQuery
-from mnemon.model.transcript import Progress
-from mnemon.model.values import State, Trust
-from mnemon.pipeline.task import Task
-from mnemon.pipeline.worker import Run
-from mnemon.ports.chat import Chat
-from mnemon.service import observing, transcripts, working
-from mnemon.service.room import Room
+from lukasa import Lukasa, Workspace
+from lukasa.model.errors import InvalidInput, NotFound, Refused
+from lukasa.model.job import JobState
+from lukasa.model.telemetry import PointQuery
+from lukasa.model.transcript import Progress
+from lukasa.model.values import State, Trust
+from lukasa.pipeline.task import Task
+from lukasa.pipeline.worker import Run
+from lukasa.ports.chat import Chat
+from lukasa.service import observing, transcripts, working
+from lukasa.service.room import Room
 from tests.fakes import FakeEmbedder
 from tests.helpers import sessions
 from tests.helpers.making import FixedClock
@@ -34,7 +34,7 @@ TALK = (
 
 @pytest.fixture
 def world(tmp_path: Path, clock: FixedClock) -> Iterator[Workspace]:
-    with Mnemon.open(tmp_path / "data", embedder=FakeEmbedder(64), clock=clock) as memory:
+    with Lukasa.open(tmp_path / "data", embedder=FakeEmbedder(64), clock=clock) as memory:
         yield memory.workspace("harbour", preset="observer")
 
 
@@ -221,7 +221,7 @@ def test_a_model_observes(world: Workspace, tmp_path: Path) -> None:
 
 def test_a_narrative_is_kept_only_where_the_spec_wants_it(tmp_path: Path) -> None:
     """O1: in a memory that is written on purpose only, what happened is left to whoever remembers it."""
-    with Mnemon.open(tmp_path / "data", embedder="none") as memory:
+    with Lukasa.open(tmp_path / "data", embedder="none") as memory:
         world = memory.workspace("plain", preset="default")
         world.observe(sessions.claude(tmp_path / "s.jsonl", TALK))
         work(world, Scripted([answer(FERRY)]))

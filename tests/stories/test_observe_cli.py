@@ -1,4 +1,4 @@
-"""`mnemon observe`, `backfill` and `transcripts`, and the hooks that ask for it."""
+"""`lukasa observe`, `backfill` and `transcripts`, and the hooks that ask for it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from mnemon.ports.chat import Reply
-from mnemon.surfaces.hooks.place import workspace_name
+from lukasa.ports.chat import Reply
+from lukasa.surfaces.hooks.place import workspace_name
 from tests.helpers import chat_server, sessions
 from tests.helpers.chat_server import ChatServer
 from tests.helpers.cli import Shell
@@ -20,13 +20,13 @@ TALK = (("user", "The ferry database runs on db-7 port 5432."), ("assistant", "I
 
 @pytest.fixture
 def shell(tmp_path: Path) -> Shell:
-    return Shell(tmp_path / "data", {"MNEMON_EMBEDDER": "none", "MNEMON_CHAT": "none"})
+    return Shell(tmp_path / "data", {"LUKASA_EMBEDDER": "none", "LUKASA_CHAT": "none"})
 
 
 @pytest.fixture
 def server(shell: Shell) -> Iterator[ChatServer]:
     with ChatServer(lambda asked: Reply('{"segments": []}')) as opened:
-        shell.env |= {**opened.env, "MNEMON_CHAT": "openai:fake"}
+        shell.env |= {**opened.env, "LUKASA_CHAT": "openai:fake"}
         yield opened
 
 

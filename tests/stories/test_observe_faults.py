@@ -10,14 +10,14 @@ from typing import Any
 
 import pytest
 
-from mnemon import Mnemon, Workspace
-from mnemon.adapters.chat import open_chat
-from mnemon.model.job import JobState
-from mnemon.model.telemetry import PointQuery
-from mnemon.model.transcript import Progress
-from mnemon.pipeline.worker import Run
-from mnemon.ports.chat import Chat, Message, Reply, Tool
-from mnemon.service import observing, working
+from lukasa import Lukasa, Workspace
+from lukasa.adapters.chat import open_chat
+from lukasa.model.job import JobState
+from lukasa.model.telemetry import PointQuery
+from lukasa.model.transcript import Progress
+from lukasa.pipeline.worker import Run
+from lukasa.ports.chat import Chat, Message, Reply, Tool
+from lukasa.service import observing, working
 from tests.helpers import chat_server, sessions
 from tests.helpers.chat_server import Asked, ChatServer, Fault, Said
 from tests.helpers.making import FixedClock
@@ -128,13 +128,13 @@ def server() -> Iterator[ChatServer]:
         opened.release.set()
     # A call that ran out of time closes its connection by itself: not in the middle of another test.
     for thread in threading.enumerate():
-        if thread.name == "mnemon-chat":
+        if thread.name == "lukasa-chat":
             thread.join(10.0)
 
 
 @pytest.fixture
 def world(tmp_path: Path, clock: FixedClock) -> Iterator[Workspace]:
-    with Mnemon.open(tmp_path / "data", embedder="none", clock=clock) as memory:
+    with Lukasa.open(tmp_path / "data", embedder="none", clock=clock) as memory:
         yield memory.workspace("harbour")
 
 

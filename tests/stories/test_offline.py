@@ -16,7 +16,7 @@ SECRETS = ("_API_KEY", "_BASE_URL", "_PROXY", "_proxy")
 # A day's work in one process, so that it is started once: every surface that runs without a model provider.
 SESSION = r"""
 import io, json, sys
-from mnemon.surfaces.cli.main import cli
+from lukasa.surfaces.cli.main import cli
 
 def run(*args, given=""):
     sys.stdin = io.TextIOWrapper(io.BytesIO(given.encode()))
@@ -45,9 +45,9 @@ print("the session ended well")
 
 
 def child(tmp_path: Path, program: str, *before: str) -> subprocess.CompletedProcess[str]:
-    kept = {key: value for key, value in os.environ.items() if not key.startswith("MNEMON_")}
+    kept = {key: value for key, value in os.environ.items() if not key.startswith("LUKASA_")}
     path = os.pathsep.join([str(GUARD), str(ROOT / "src")])
-    here = {"PYTHONPATH": path, "MNEMON_DATA": str(tmp_path / "data"), "OFFLINE_LOG": str(tmp_path / "attempts")}
+    here = {"PYTHONPATH": path, "LUKASA_DATA": str(tmp_path / "data"), "OFFLINE_LOG": str(tmp_path / "attempts")}
     environment = {key: value for key, value in kept.items() if not key.endswith(SECRETS)} | here
     return subprocess.run(
         [*before, sys.executable, "-c", program],

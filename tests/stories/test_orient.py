@@ -6,13 +6,13 @@ from datetime import timedelta
 
 import pytest
 
-from mnemon import Mnemon, Trust, Workspace
-from mnemon.model.errors import Conflict, InvalidInput, InvalidScope, NotFound, ReadOnlyForAgents
-from mnemon.read.context import parse
+from lukasa import Lukasa, Trust, Workspace
+from lukasa.model.errors import Conflict, InvalidInput, InvalidScope, NotFound, ReadOnlyForAgents
+from lukasa.read.context import parse
 from tests.helpers.making import FixedClock
 
 
-def test_voice_and_soul_exist_from_the_start(memory: Mnemon) -> None:
+def test_voice_and_soul_exist_from_the_start(memory: Lukasa) -> None:
     """M8: every workspace has VOICE, the account has SOUL, once."""
     for name in ("novel", "thesis"):
         assert {(n.name, n.tier) for n in memory.workspace(name).named()} == {
@@ -138,7 +138,7 @@ def test_superseded_facts_never_enter_the_context(world: Workspace) -> None:
     assert "Malachar" not in text
 
 
-def test_an_empty_workspace_is_polite(memory: Mnemon) -> None:
+def test_an_empty_workspace_is_polite(memory: Lukasa) -> None:
     """C2: a new workspace gives its named entries and no error."""
     context = memory.workspace("fresh").context("what do you know?")
     assert context.document.recalled == ()

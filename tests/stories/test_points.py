@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 
-from mnemon import Mnemon, Workspace
-from mnemon.model.entry import GateVerdict
-from mnemon.model.errors import MirrorsCanonical, MnemonError, StoreError
-from mnemon.model.grant import Capability
-from mnemon.model.item import Place
-from mnemon.model.telemetry import Point, PointQuery
-from mnemon.model.values import Gate, Trust
-from mnemon.service import filing, items, operating, reflecting, talking, transcripts
-from mnemon.service.writing import Memo
-from mnemon.surfaces.api.table import VERBS
+from lukasa import Lukasa, Workspace
+from lukasa.model.entry import GateVerdict
+from lukasa.model.errors import MirrorsCanonical, LukasaError, StoreError
+from lukasa.model.grant import Capability
+from lukasa.model.item import Place
+from lukasa.model.telemetry import Point, PointQuery
+from lukasa.model.values import Gate, Trust
+from lukasa.service import filing, items, operating, reflecting, talking, transcripts
+from lukasa.service.writing import Memo
+from lukasa.surfaces.api.table import VERBS
 from tests.helpers.making import FixedClock
 from tests.helpers.sessions import claude
 
@@ -197,7 +197,7 @@ def test_a_verb_leaves_a_report(world: Workspace, tmp_path: Path, name: str) -> 
 @pytest.mark.parametrize("name", [name for name in CASES if name != "rebuild"])
 def test_a_refused_verb_leaves_an_error(world: Workspace, tmp_path: Path, name: str) -> None:
     """T1: also what was refused before any transaction; the report has the kind of error and not its words."""
-    with pytest.raises(MnemonError) as refused:
+    with pytest.raises(LukasaError) as refused:
         CASES[name].refused(world, tmp_path)
     point = last(world)
     assert (point.level, point.success) == ("error", False)
@@ -212,17 +212,17 @@ def test_so_do_verbs_that_are_not_a_workspaces(world: Workspace, tmp_path: Path,
     point = last(world)
     assert (f"{point.component} {point.action}", point.success) == (name, True)
     if name != "item sweep":
-        with pytest.raises(MnemonError):
+        with pytest.raises(LukasaError):
             ELSEWHERE[name].refused(world, tmp_path)
         assert last(world).level == "error"
 
 
-def test_grants_report_to_the_account(memory: Mnemon) -> None:
+def test_grants_report_to_the_account(memory: Lukasa) -> None:
     """T1: a grant is the account's, and so is its report."""
     memory.workspace("novel")
     memory.access.create("reader", workspaces=["novel"], can=[Capability.READ])
     memory.access.revoke("reader")
-    with pytest.raises(MnemonError):
+    with pytest.raises(LukasaError):
         memory.access.revoke("nobody")
     points = memory.account.points(PointQuery(component="grant"))
     assert [(p.action, p.success) for p in reversed(points)] == [("create", True), ("revoke", True), ("revoke", False)]
@@ -249,14 +249,14 @@ def test_what_became_of_a_batch_is_counted(world: Workspace) -> None:
 def test_a_report_is_committed_with_what_it_reports(world: Workspace) -> None:
     """T1, I1: a change that is not committed leaves no report of having been made."""
     world.edit_named("PLOT", "Act one")
-    with pytest.raises(MnemonError):
+    with pytest.raises(LukasaError):
         world.edit_named("PLOT", "Act two", expect=7)
     told_of = world.room.local.points(PointQuery(component="page", action="edit"))
     assert [point.success for point in told_of] == [False, True]
     assert told_of[1].metadata == {"pages": 1}
 
 
-def test_a_copy_of_a_canonical_body_is_refused_once(memory: Mnemon) -> None:
+def test_a_copy_of_a_canonical_body_is_refused_once(memory: Lukasa) -> None:
     """T1, R1: the refusal's event and its report are one commit, and it is counted once."""
     world = memory.workspace("desk", preset="anchored").at(org_id="o", domain_id="d")
     page = "The duchess of the northern marches keeps seven ravens in the tower and feeds them herself at dawn"
@@ -274,7 +274,7 @@ def test_reads_report_without_writing(world: Workspace) -> None:
     head = world.room.local.head()
     world.read("Who is the villain?")
     world.context("villain", budget=500)
-    with pytest.raises(MnemonError):
+    with pytest.raises(LukasaError):
         world.read("villain", profile="nonsense")
     refused, context, read = world.room.local.points(PointQuery(), limit=3)
     assert (read.action, read.level, read.metadata["hits"], read.metadata["profile"]) == ("read", "debug", 1, "lean")
@@ -288,16 +288,16 @@ def test_reads_report_without_writing(world: Workspace) -> None:
 def test_a_process_that_only_reads_leaves_its_reports(tmp_path: Path) -> None:
     """T1, I4: a hook or a script reports too, whether or not it closes what it opened."""
     folder = tmp_path / "data"
-    with Mnemon.open(folder, embedder="none") as memory:
+    with Lukasa.open(folder, embedder="none") as memory:
         memory.workspace("novel").put("workspace", FACT)
     script = f"""
-from mnemon import Mnemon
-world = Mnemon.open({str(folder)!r}, embedder="none").workspace("novel")
+from lukasa import Lukasa
+world = Lukasa.open({str(folder)!r}, embedder="none").workspace("novel")
 for _ in range(3):
     world.read("villain")
 """
     subprocess.run([sys.executable, "-c", script], check=True)
-    with Mnemon.open(folder, embedder="none") as memory:
+    with Lukasa.open(folder, embedder="none") as memory:
         reads = memory.workspace("novel").room.local.points(PointQuery(action="read"))
     assert len(reads) == 3
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from mnemon import Entry, Kind, Memo, Mnemon, State, Trust, Workspace
-from mnemon.model.errors import InvalidInput, InvalidTransition, Refused
-from mnemon.model.transcript import Quote
-from mnemon.spec import preset_text
+from lukasa import Entry, Kind, Memo, Lukasa, State, Trust, Workspace
+from lukasa.model.errors import InvalidInput, InvalidTransition, Refused
+from lukasa.model.transcript import Quote
+from lukasa.spec import preset_text
 from tests.fakes import FakeEmbedder
 from tests.helpers.making import FixedClock
 from tests.helpers.upkeep import run, same
@@ -19,7 +19,7 @@ SEEN = "The night shift restarts the ingest service by hand"
 
 
 @pytest.fixture
-def ops(memory: Mnemon) -> Workspace:
+def ops(memory: Lukasa) -> Workspace:
     return memory.workspace("ops", preset="anchored").at(org_id="acme", domain_id="ops")
 
 
@@ -49,7 +49,7 @@ def test_one_voice_many_times_is_one_observation(ops: Workspace) -> None:
 
 def test_principals_corroborate_one_another(tmp_path: Path, clock: FixedClock) -> None:
     """W8: notes of three principals that say the same become one fact, trusted as the least of them; undo splits it."""
-    with Mnemon.open(tmp_path, embedder=FakeEmbedder(256), clock=clock) as memory:
+    with Lukasa.open(tmp_path, embedder=FakeEmbedder(256), clock=clock) as memory:
         ops = memory.workspace("ops", preset="anchored").at(org_id="acme", domain_id="ops")
         texts = [f"{SEEN}", f"{SEEN} now", f"Actually {SEEN[0].lower()}{SEEN[1:]}"]
         agents = [ops.acting(principal=f"agent-{n}", trust=Trust.AGENT) for n in range(3)]
@@ -83,7 +83,7 @@ def test_the_gate_applies_where_a_fact_is_made(ops: Workspace) -> None:
     assert any(step.get("strip_identifiers") for e in ops.ledger(id) for step in e.detail["ledger"])
 
 
-def test_a_fact_that_outlived_its_source_rises(memory: Mnemon) -> None:
+def test_a_fact_that_outlived_its_source_rises(memory: Lukasa) -> None:
     """W8: semantic memory rises to the broader tier once its document has moved on and is still there."""
     world = memory.workspace("project")
     channel = world.at(channel="general")
@@ -105,7 +105,7 @@ def test_a_fact_that_outlived_its_source_rises(memory: Mnemon) -> None:
     assert same(world.get(lasting)) == before
 
 
-def test_nothing_promotes_procedures(memory: Mnemon) -> None:
+def test_nothing_promotes_procedures(memory: Lukasa) -> None:
     """W8: whatever a spec says, procedural memory is the durable form and stays where it is."""
     old = 'to = ""\nreason = "A tier is fixed'
     text = preset_text("tiered")

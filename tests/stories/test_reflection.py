@@ -12,18 +12,18 @@ from typing import Any
 
 import pytest
 
-from mnemon import Mnemon, Workspace
-from mnemon.model.amendment import Amendment, AmendmentState
-from mnemon.model.errors import ChatUnavailable
-from mnemon.model.job import JobDraft
-from mnemon.model.telemetry import PointQuery
-from mnemon.model.values import Trust
-from mnemon.ports.chat import Message, Reply
-from mnemon.ports.pipeline import Enqueue
-from mnemon.service.reflecting import draft
-from mnemon.service.rounds import reflect_now
-from mnemon.service.working import run_next
-from mnemon.spec.load import preset_text
+from lukasa import Lukasa, Workspace
+from lukasa.model.amendment import Amendment, AmendmentState
+from lukasa.model.errors import ChatUnavailable
+from lukasa.model.job import JobDraft
+from lukasa.model.telemetry import PointQuery
+from lukasa.model.values import Trust
+from lukasa.ports.chat import Message, Reply
+from lukasa.ports.pipeline import Enqueue
+from lukasa.service.reflecting import draft
+from lukasa.service.rounds import reflect_now
+from lukasa.service.working import run_next
+from lukasa.spec.load import preset_text
 from tests.helpers.cli import Shell
 from tests.helpers.curating import promote, proposal, propose, subjects, work
 from tests.helpers.making import FixedClock
@@ -32,7 +32,7 @@ from tests.unit.test_task import Scripted
 
 
 @pytest.fixture
-def watcher(memory: Mnemon) -> Workspace:
+def watcher(memory: Lukasa) -> Workspace:
     return memory.workspace("watched", preset="observer")
 
 
@@ -134,7 +134,7 @@ def test_a_failing_model_loses_nothing(watcher: Workspace, clock: FixedClock) ->
     assert len(proposals(watcher)) == 1
 
 
-def test_a_prompt_can_be_replaced(memory: Mnemon, watcher: Workspace) -> None:
+def test_a_prompt_can_be_replaced(memory: Lukasa, watcher: Workspace) -> None:
     """O3: a person's own reflector.md is used."""
     folder = memory.settings.data / "prompts"
     folder.mkdir()
@@ -157,7 +157,7 @@ def test_a_turned_down_line_is_not_proposed_again(watcher: Workspace) -> None:
 # Triage
 
 
-def test_the_first_tier_promotes_by_itself(watcher: Workspace, memory: Mnemon) -> None:
+def test_the_first_tier_promotes_by_itself(watcher: Workspace, memory: Lukasa) -> None:
     """O4, K1: a command, sure enough, no duplicate: on the page, in the file, committed, with who and why."""
     for _ in range(4):
         remember(watcher, "Deploys of the gateway use `make ship`", importance=1.0)
@@ -239,7 +239,7 @@ def test_a_model_judges_in_batches_of_twenty(watcher: Workspace) -> None:
     assert proposal(watcher, ids[0]).decided_by == "model judge"
 
 
-def test_a_spec_says_how_many_a_model_judges_at_a_time(memory: Mnemon) -> None:
+def test_a_spec_says_how_many_a_model_judges_at_a_time(memory: Lukasa) -> None:
     """O4: batches of the size that the spec asks for."""
     watcher = memory.workspace("watched", spec=preset_text("observer") + "\n[triage]\nbatch = 4\n")
     pending(watcher, 9)
@@ -352,8 +352,8 @@ def test_channels_do_not_leak_onto_the_page(watcher: Workspace) -> None:
 
 
 def test_the_verb(tmp_path: Path) -> None:
-    """O3, U2: `mnemon reflect` prints what came out."""
-    shell = Shell(tmp_path / "data", {"MNEMON_EMBEDDER": "none", "MNEMON_CHAT": "none"})
+    """O3, U2: `lukasa reflect` prints what came out."""
+    shell = Shell(tmp_path / "data", {"LUKASA_EMBEDDER": "none", "LUKASA_CHAT": "none"})
     shell.put("Ines owns the gateway and its alarms")
     told = shell.run("reflect")
     assert "1 observations, 1 proposals." in told

@@ -12,9 +12,9 @@ from pathlib import Path
 import apsw
 import pytest
 
-from mnemon.adapters.store.sqlite import Role, SqliteStore
-from mnemon.adapters.store.sqlite.opening import ACCESS, LOCK, MEMORY, Migration, migrations
-from mnemon.model.errors import (
+from lukasa.adapters.store.sqlite import Role, SqliteStore
+from lukasa.adapters.store.sqlite.opening import ACCESS, LOCK, MEMORY, Migration, migrations
+from lukasa.model.errors import (
     StoreBusy,
     StoreDamaged,
     StoreError,
@@ -135,7 +135,7 @@ def test_a_folder_that_cannot_be_made_is_an_error_with_a_way_out(tmp_path: Path)
 
 
 def test_another_programs_database_is_foreign(tmp_path: Path) -> None:
-    """T16: a good database that is not Mnemon's is refused, with its log beside it untouched."""
+    """T16: a good database that is not Lukasa's is refused, with its log beside it untouched."""
     folder = tmp_path / "store"
     folder.mkdir()
     db = apsw.Connection(str(folder / MEMORY))
@@ -214,7 +214,7 @@ def test_an_opening_that_is_locked_out_says_so(tmp_path: Path) -> None:
     ready, done = tmp_path / "ready", tmp_path / "done"
 
     def hold() -> None:
-        from mnemon.adapters.store.sqlite.files import locked
+        from lukasa.adapters.store.sqlite.files import locked
 
         with locked(tmp_path / "store" / LOCK, 5):
             ready.touch()

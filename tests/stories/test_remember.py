@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from mnemon import Memo, Mnemon, MnemonError, State, Trust, Workspace
-from mnemon.model.errors import (
+from lukasa import Memo, Lukasa, LukasaError, State, Trust, Workspace
+from lukasa.model.errors import (
     Conflict,
     InvalidContent,
     InvalidImportance,
@@ -52,7 +52,7 @@ def test_an_entry_carries_everything(world: Workspace, clock: FixedClock) -> Non
 def test_meaning_finds_what_words_do_not(tmp_path: Path) -> None:
     """R1: with an embedder, a question in other words finds the entry."""
     embedder = FakeEmbedder(256, synonyms={"antagonist": "villain"})
-    with Mnemon.open(tmp_path, embedder=embedder) as memory:
+    with Lukasa.open(tmp_path, embedder=embedder) as memory:
         world = memory.workspace()
         world.put("workspace", MALACHAR)
         (hit,) = world.read("who is the antagonist?")
@@ -66,7 +66,7 @@ def test_exact_facts_are_found_alike_with_and_without_vectors(tmp_path: Path) ->
     facts = ["The villain is called Malachar", "The harbour has three lighthouses", "Maro keeps the eldest light"]
     found = []
     for embedder in (FakeEmbedder(256), "none"):
-        with Mnemon.open(tmp_path / str(embedder)[:5], embedder=embedder) as memory:
+        with Lukasa.open(tmp_path / str(embedder)[:5], embedder=embedder) as memory:
             world = memory.workspace()
             world.put_many("workspace", facts)
             found.append([contents(world, q)[0] for q in ("villain Malachar", "three lighthouses", "eldest light")])
@@ -98,7 +98,7 @@ def test_channels_do_not_mix(world: Workspace) -> None:
     assert contents(world.at(channel="research"), "villain scholar") == ["The villain was a scholar once"]
 
 
-def test_workspaces_are_apart(memory: Mnemon, tmp_path: Path) -> None:
+def test_workspaces_are_apart(memory: Lukasa, tmp_path: Path) -> None:
     """X3: a workspace sees nothing of another; each has a file of its own."""
     novel, thesis = memory.workspace("novel"), memory.workspace("thesis")
     written = novel.put("workspace", MALACHAR)
@@ -109,13 +109,13 @@ def test_workspaces_are_apart(memory: Mnemon, tmp_path: Path) -> None:
     assert files == {novel.id, thesis.id}
 
 
-def test_account_entries_cross_workspaces(memory: Mnemon) -> None:
+def test_account_entries_cross_workspaces(memory: Lukasa) -> None:
     """M1: what is known at account level is found in every workspace."""
     memory.workspace("novel").put("account", "The author prefers dark themes in fiction")
     assert contents(memory.workspace("thesis"), "dark themes") == ["The author prefers dark themes in fiction"]
 
 
-def test_foreign_ids_answer_like_missing_ones(memory: Mnemon) -> None:
+def test_foreign_ids_answer_like_missing_ones(memory: Lukasa) -> None:
     """X3, W9: an id of another workspace gets the very answer of one that never existed."""
     id = memory.workspace("novel").put("workspace", MALACHAR).id
     unknown = "00000000-0000-7000-8000-000000000000"
@@ -177,7 +177,7 @@ def test_what_differs_in_one_word_is_not_lost(tmp_path: Path) -> None:
     said = ["Bob sold the house in Lisbon", "Bob bought the house in Lisbon", "Bob bought the house near Lisbon"]
     embedder = FakeEmbedder(256, synonyms={"sold": "trade", "bought": "trade", "near": "in"})
     for name, batch in (("one by one", False), ("at once", True)):
-        with Mnemon.open(tmp_path / name, embedder=embedder) as memory:
+        with Lukasa.open(tmp_path / name, embedder=embedder) as memory:
             world = memory.workspace()
             memos = [Memo(text) for text in said]
             written = world.put_many("workspace", memos) if batch else [world.put("workspace", t) for t in said]
@@ -422,7 +422,7 @@ def test_any_language(world: Workspace, text: str, query: str) -> None:
     ],
 )
 def test_bad_input_is_refused_and_nothing_written(
-    world: Workspace, error: type[MnemonError], arguments: dict[str, object]
+    world: Workspace, error: type[LukasaError], arguments: dict[str, object]
 ) -> None:
     """W9, M2, T37: a typed error that says what to change; no entry and no event."""
     head = world.room.local.head()
@@ -453,7 +453,7 @@ def test_a_bad_id_is_refused(world: Workspace) -> None:
 def test_a_failing_embedder_loses_nothing(tmp_path: Path) -> None:
     """T05: if the embedder fails, the text is kept and found by keyword; its vector comes later."""
     embedder = FakeEmbedder(64)
-    with Mnemon.open(tmp_path, embedder=embedder) as memory:
+    with Lukasa.open(tmp_path, embedder=embedder) as memory:
         world = memory.workspace()
         embedder.fail = True
         world.put("workspace", MALACHAR)
@@ -468,9 +468,9 @@ def test_a_failing_embedder_loses_nothing(tmp_path: Path) -> None:
 
 def test_another_model_is_never_compared(tmp_path: Path) -> None:
     """T27: after a change of model, old vectors are not used, and a backfill makes new ones."""
-    with Mnemon.open(tmp_path, embedder=FakeEmbedder(64, name="one")) as memory:
+    with Lukasa.open(tmp_path, embedder=FakeEmbedder(64, name="one")) as memory:
         memory.workspace().put("workspace", MALACHAR)
-    with Mnemon.open(tmp_path, embedder=FakeEmbedder(64, name="two")) as memory:
+    with Lukasa.open(tmp_path, embedder=FakeEmbedder(64, name="two")) as memory:
         world = memory.workspace()
         (hit,) = world.read("villain")
         assert {c.signal: c.rank for c in hit.score.match.contributions}["vector"] is None
@@ -481,10 +481,10 @@ def test_another_model_is_never_compared(tmp_path: Path) -> None:
 
 def test_everything_survives_reopening(tmp_path: Path) -> None:
     """M2: what was acknowledged is there in the next process's eyes."""
-    with Mnemon.open(tmp_path, embedder="none") as memory:
+    with Lukasa.open(tmp_path, embedder="none") as memory:
         id = memory.workspace("novel").put("workspace", MALACHAR, tags=["cast"]).id
         entry = memory.workspace("novel").get(id)
-    with Mnemon.open(tmp_path, embedder="none") as memory:
+    with Lukasa.open(tmp_path, embedder="none") as memory:
         assert memory.workspace("novel").get(id) == entry
 
 

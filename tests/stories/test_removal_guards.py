@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from mnemon import Mnemon, Workspace
-from mnemon.anthropic import MemoryTool
-from mnemon.langgraph import MnemonStore
-from mnemon.model.errors import MnemonError
-from mnemon.surfaces.api.table import VERBS
-from mnemon.surfaces.api.verb import Verb, perform
-from mnemon.surfaces.cli.data import plain
+from lukasa import Lukasa, Workspace
+from lukasa.anthropic import MemoryTool
+from lukasa.langgraph import LukasaStore
+from lukasa.model.errors import LukasaError
+from lukasa.surfaces.api.table import VERBS
+from lukasa.surfaces.api.verb import Verb, perform
+from lukasa.surfaces.cli.data import plain
 from tests.helpers.cli import Shell
 
 MEANT: tuple[Any, ...] = (None, "", " ", "\t\n", "*", "%", "_", "?", ".", "..", "/", "**/*", "all", "NULL", [], {}, 0)
@@ -37,8 +37,8 @@ LIBRARY: dict[str, Callable[[Workspace, Any], Any]] = {
 
 
 @pytest.fixture
-def memory(tmp_path: Path) -> Mnemon:
-    opened = Mnemon.open(tmp_path / "data", embedder="none")
+def memory(tmp_path: Path) -> Lukasa:
+    opened = Lukasa.open(tmp_path / "data", embedder="none")
     world = opened.workspace()
     for text in ("The lantern is lit every evening at nine", "The ferry leaves from the harbour at noon"):
         world.put("workspace", text)
@@ -47,7 +47,7 @@ def memory(tmp_path: Path) -> Mnemon:
     return opened
 
 
-def everything(memory: Mnemon) -> str:
+def everything(memory: Lukasa) -> str:
     world = memory.workspace()
     talks = world.conversations()
     held = (world.entries("workspace", everything=True), world.documents(), talks, [world.notes(t.id) for t in talks])
@@ -55,17 +55,17 @@ def everything(memory: Mnemon) -> str:
 
 
 @pytest.mark.parametrize("name", LIBRARY)
-def test_the_library_removes_nothing_that_is_not_named(memory: Mnemon, name: str) -> None:
+def test_the_library_removes_nothing_that_is_not_named(memory: Lukasa, name: str) -> None:
     """T42: nothing, blanks, patterns and words for everything are refused with a typed error."""
     before = everything(memory)
     for what in MEANT:
-        with pytest.raises(MnemonError):
+        with pytest.raises(LukasaError):
             LIBRARY[name](memory.workspace(), what)
     assert everything(memory) == before
 
 
 @pytest.mark.parametrize("verb", REMOVING, ids=lambda verb: verb.name)
-def test_no_verb_removes_what_is_not_named(memory: Mnemon, verb: Verb) -> None:
+def test_no_verb_removes_what_is_not_named(memory: Lukasa, verb: Verb) -> None:
     """T42: the same for every verb of HTTP and MCP that removes, even for the owner."""
     before, owner = everything(memory), memory.access.owner("web", "loopback")
     fields = [name for name in verb.input.model_fields if name not in ("reason", "confirm")]
@@ -73,9 +73,9 @@ def test_no_verb_removes_what_is_not_named(memory: Mnemon, verb: Verb) -> None:
         given: dict[str, Any] = dict.fromkeys(fields, what)
         if "confirm" in verb.input.model_fields:
             given["confirm"] = "0" * 64
-        with pytest.raises((MnemonError, ValidationError)):
+        with pytest.raises((LukasaError, ValidationError)):
             perform(verb, memory.access, owner, "main", verb.input.model_validate(given))
-        with pytest.raises((MnemonError, ValidationError)):
+        with pytest.raises((LukasaError, ValidationError)):
             perform(verb, memory.access, owner, "main", verb.input.model_validate({}))
     assert everything(memory) == before
 
@@ -91,7 +91,7 @@ def test_no_verb_removes_what_is_not_named(memory: Mnemon, verb: Verb) -> None:
     ],
     ids=" ".join,
 )
-def test_no_command_removes_what_is_not_named(memory: Mnemon, tmp_path: Path, call: tuple[str, ...]) -> None:
+def test_no_command_removes_what_is_not_named(memory: Lukasa, tmp_path: Path, call: tuple[str, ...]) -> None:
     """T42: the same on the command line, also with nothing at all."""
     before, shell = everything(memory), Shell(tmp_path / "data")
     assert shell.call(*call).exit_code != 0
@@ -100,10 +100,10 @@ def test_no_command_removes_what_is_not_named(memory: Mnemon, tmp_path: Path, ca
     assert everything(memory) == before
 
 
-def test_items_and_files_are_removed_by_name_alone(memory: Mnemon) -> None:
+def test_items_and_files_are_removed_by_name_alone(memory: Lukasa) -> None:
     """T42: LangGraph's store takes a namespace and a key whole; the memory tool does not delete its root."""
     world = memory.workspace()
-    store = MnemonStore(world)
+    store = LukasaStore(world)
     store.put(("users", "ada"), "food", {"likes": "bread"})
     for space in (("users",), ("users", "*"), ("users", "ada", "%")):
         for key in ("food", "*", "%"):

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from mnemon import Mnemon, Workspace
-from mnemon.model.amendment import AmendmentState
-from mnemon.model.entry import GateVerdict
-from mnemon.model.errors import InvalidTransition, NotFound, Refused
-from mnemon.model.ids import new_id
-from mnemon.model.transcript import Quote, Transcript, Utterance
-from mnemon.model.values import Gate, State, Trust
-from mnemon.ports.pipeline import KeepUtterances, SaveTranscript
-from mnemon.service.writing import Memo
+from lukasa import Lukasa, Workspace
+from lukasa.model.amendment import AmendmentState
+from lukasa.model.entry import GateVerdict
+from lukasa.model.errors import InvalidTransition, NotFound, Refused
+from lukasa.model.ids import new_id
+from lukasa.model.transcript import Quote, Transcript, Utterance
+from lukasa.model.values import Gate, State, Trust
+from lukasa.ports.pipeline import KeepUtterances, SaveTranscript
+from lukasa.service.writing import Memo
 from tests.helpers.cli import Shell
 from tests.helpers.curating import proposal, propose
 from tests.helpers.making import FixedClock
@@ -139,7 +139,7 @@ def shell(tmp_path: Path) -> Shell:
 def test_the_verbs(shell: Shell) -> None:
     """B6, U2: list, approve, edit, reject, on the command line and as JSON."""
     assert "Nothing waits" in shell.run("review")
-    with Mnemon.open(shell.data, embedder="none") as memory:
+    with Lukasa.open(shell.data, embedder="none") as memory:
         world = memory.workspace()
         first = observed(world, "Ines owns the gateway", "I said: Ines owns the gateway")
         second = observed(world, "Omar owns the archive", "Omar owns the archive")
@@ -159,12 +159,12 @@ def test_the_verbs(shell: Shell) -> None:
 
 def test_one_by_one(shell: Shell) -> None:
     """B6: approve, edit, reject, skip, quit, as asked on a terminal."""
-    with Mnemon.open(shell.data, embedder="none") as memory:
+    with Lukasa.open(shell.data, embedder="none") as memory:
         world = memory.workspace()
         ids = [propose(world, f"Gate {n} is open on weekdays.", state=AmendmentState.REVIEW) for n in "ABCDE"]
     told = shell.run("review", "ask", input="a\ne\nGate B is shut.\nr\nno\ns\nq\n")
     assert "3 decided, 2 left." in told
-    with Mnemon.open(shell.data, embedder="none") as memory:
+    with Lukasa.open(shell.data, embedder="none") as memory:
         world = memory.workspace()
         assert [str(proposal(world, id).state) for id in ids] == [
             "promoted",

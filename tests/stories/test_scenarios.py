@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from mnemon import Mnemon, Workspace
-from mnemon.ports.embedder import Embedder
+from lukasa import Lukasa, Workspace
+from lukasa.ports.embedder import Embedder
 from tests.conftest import SYNONYMS
 from tests.fakes import FakeEmbedder
 from tests.helpers.cli import ROOT
@@ -28,8 +28,8 @@ def embedder(request: pytest.FixtureRequest) -> Embedder | str:
 
 
 @pytest.fixture
-def memory(tmp_path: Path, clock: FixedClock, embedder: Embedder | str) -> Iterator[Mnemon]:
-    with Mnemon.open(tmp_path / "data", embedder=embedder, clock=clock) as opened:
+def memory(tmp_path: Path, clock: FixedClock, embedder: Embedder | str) -> Iterator[Lukasa]:
+    with Lukasa.open(tmp_path / "data", embedder=embedder, clock=clock) as opened:
         yield opened
 
 
@@ -39,16 +39,16 @@ def preset(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def world(memory: Mnemon, preset: str) -> Workspace:
+def world(memory: Lukasa, preset: str) -> Workspace:
     return memory.workspace("A", preset=preset)
 
 
 @pytest.fixture
-def other(memory: Mnemon, preset: str) -> Workspace:
+def other(memory: Lukasa, preset: str) -> Workspace:
     return memory.workspace("B", preset=preset)
 
 
-def test_01_a_fact_is_stored(memory: Mnemon, world: Workspace) -> None:
+def test_01_a_fact_is_stored(memory: Lukasa, world: Workspace) -> None:
     """§14.1, W1: the agent notes a fact of the workspace, long-term, and says so."""
     reply = say(memory, world, "Remember that this workspace is used for my fantasy novel project about dragons.")
     assert reply.startswith("I’ll remember that")
@@ -58,7 +58,7 @@ def test_01_a_fact_is_stored(memory: Mnemon, world: Workspace) -> None:
     assert (stored.curator, stored.source) == ("agent", "user")
 
 
-def test_02_it_is_recalled_in_a_new_conversation(memory: Mnemon, world: Workspace) -> None:
+def test_02_it_is_recalled_in_a_new_conversation(memory: Lukasa, world: Workspace) -> None:
     """§14.2, D6: a fresh conversation knows it, and the retrieval counts exactly once."""
     say(memory, world, "Remember that my main character’s name is Elarindë.")
     stored = fact(world)
@@ -69,7 +69,7 @@ def test_02_it_is_recalled_in_a_new_conversation(memory: Mnemon, world: Workspac
     assert reads(world, stored) == 1
 
 
-def test_03_the_important_outlives_the_trivial(memory: Mnemon, clock: FixedClock) -> None:
+def test_03_the_important_outlives_the_trivial(memory: Lukasa, clock: FixedClock) -> None:
     """§14.3, D1: after thirty days the trivial note is below the prune threshold, the important one comes first."""
     world = memory.workspace("A", preset="workspace")
     say(memory, world, "Remember short-term, low priority: Temporary note: check formatting tomorrow.")
@@ -90,7 +90,7 @@ def test_03_the_important_outlives_the_trivial(memory: Mnemon, clock: FixedClock
     assert reads(world, trivial) <= seen + 1
 
 
-def test_04_account_facts_cross_workspaces(memory: Mnemon, world: Workspace, other: Workspace) -> None:
+def test_04_account_facts_cross_workspaces(memory: Lukasa, world: Workspace, other: Workspace) -> None:
     """§14.4: what is noted at the account level in A is known in B."""
     say(memory, world, "Remember that I always prefer dark themes in my writing — note this at the account level.")
     stored = fact(world, "account")
@@ -100,7 +100,7 @@ def test_04_account_facts_cross_workspaces(memory: Mnemon, world: Workspace, oth
     assert reads(world, stored) == 1
 
 
-def test_05_workspace_facts_do_not(memory: Mnemon, world: Workspace, other: Workspace) -> None:
+def test_05_workspace_facts_do_not(memory: Lukasa, world: Workspace, other: Workspace) -> None:
     """§14.5: what is noted in A is unknown in B, and B says so."""
     say(memory, world, "Remember that the villain’s name is Malachar — workspace scope only.")
     stored = fact(world)
@@ -111,7 +111,7 @@ def test_05_workspace_facts_do_not(memory: Mnemon, world: Workspace, other: Work
     assert "Malachar" in say(memory, world, "Do you know anything about a villain named Malachar?")
 
 
-def test_06_conversation_memory_ends_with_it(memory: Mnemon, world: Workspace) -> None:
+def test_06_conversation_memory_ends_with_it(memory: Lukasa, world: Workspace) -> None:
     """§14.6, L2: noted for this conversation: known in it, gone with it, and not made up afterwards."""
     with agent(memory, world) as talk:
         noted = talk.turn("Keep track for this conversation: I want to discuss chapters 1–3 today.")
@@ -128,7 +128,7 @@ def test_06_conversation_memory_ends_with_it(memory: Mnemon, world: Workspace) -
     assert not any("1–3" in entry.content for entry in (*everything, *channel))
 
 
-def test_07_short_term_survives_the_conversation(memory: Mnemon, world: Workspace, clock: FixedClock) -> None:
+def test_07_short_term_survives_the_conversation(memory: Lukasa, world: Workspace, clock: FixedClock) -> None:
     """§14.7, L2: short-term memory is there in the next conversation, counted, and its relevance can be computed."""
     say(memory, world, "Remind me short-term: I have a writing session scheduled for next week.")
     stored = fact(world)
@@ -141,7 +141,7 @@ def test_07_short_term_survives_the_conversation(memory: Mnemon, world: Workspac
     assert standing.relevance == pytest.approx(0.5 * rate**24 * (1 + 0.6931471805599453))
 
 
-def test_08_an_agents_own_memory_stays_its_own(memory: Mnemon, world: Workspace) -> None:
+def test_08_an_agents_own_memory_stays_its_own(memory: Lukasa, world: Workspace) -> None:
     """§14.8, M4: the researcher's note is never shown to the writer, in a reply, a context or a summary."""
     note = "Remember privately: I have already investigated the historical context for Chapter 5."
     say(memory, world, note, name="researcher")
@@ -160,7 +160,7 @@ def test_08_an_agents_own_memory_stays_its_own(memory: Mnemon, world: Workspace)
     assert reads(world, stored) == 1
 
 
-def test_09_the_scratchpad_counts(memory: Mnemon, world: Workspace) -> None:
+def test_09_the_scratchpad_counts(memory: Lukasa, world: Workspace) -> None:
     """§14.9, M7: three pages and two more are five, by the notes of this conversation and not by memory."""
     with agent(memory, world) as talk:
         talk.turn("Keep track of this — I’ve edited 3 pages so far today.")
@@ -184,14 +184,14 @@ def test_10_a_restart_loses_nothing(tmp_path: Path, setting: str) -> None:
         command = [sys.executable, "-W", "error", "-m", "tests.helpers.talk", str(tmp_path), setting, said]
         reply = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=120).stdout
     assert "a scholar who lost her memory" in reply
-    with Mnemon.open(tmp_path, embedder=setting) as memory:
+    with Lukasa.open(tmp_path, embedder=setting) as memory:
         world = memory.workspace("A")
         stored = fact(world)
         assert stored.lifetime == "long_term"
         assert reads(world, stored) == 1
 
 
-def test_11_a_new_workspace_is_empty_and_polite(memory: Mnemon, world: Workspace, other: Workspace) -> None:
+def test_11_a_new_workspace_is_empty_and_polite(memory: Lukasa, world: Workspace, other: Workspace) -> None:
     """§14.11: nothing is known, nothing fails, nothing of another workspace shows; account facts may."""
     say(memory, world, "Remember that the capital of the realm is Veyra.")
     reply = say(memory, other, "What do you know about this workspace?")
@@ -203,7 +203,7 @@ def test_11_a_new_workspace_is_empty_and_polite(memory: Mnemon, world: Workspace
     assert "Veyra" not in reply
 
 
-def test_12_isolation_is_the_stores(memory: Mnemon, world: Workspace, other: Workspace) -> None:
+def test_12_isolation_is_the_stores(memory: Lukasa, world: Workspace, other: Workspace) -> None:
     """§14.12, X3: B's agent knows nothing of A's map, and no read of B, however broad, can reach A's row."""
     say(memory, world, "Remember: The world map is kept in the ‘Maps’ page.")
     stored = fact(world)

@@ -11,16 +11,16 @@ from pathlib import Path
 import apsw
 import pytest
 
-from mnemon import Mnemon, Trust, Workspace
-from mnemon.adapters.chat.offline import OfflineChat
-from mnemon.adapters.store.sqlite import SqliteStore
-from mnemon.adapters.store.sqlite.opening import MEMORY
-from mnemon.model.errors import Conflict, InvalidInput, InvalidScope, NotFound, Refused
-from mnemon.model.events import SCRUBBED, chain_faults
-from mnemon.model.scrub import Extent, Mode, manifest_digest
-from mnemon.ports.scrub import Scrub
-from mnemon.ports.store import SaveChannel, Selection
-from mnemon.surfaces.langgraph.graph import Agent, Making
+from lukasa import Lukasa, Trust, Workspace
+from lukasa.adapters.chat.offline import OfflineChat
+from lukasa.adapters.store.sqlite import SqliteStore
+from lukasa.adapters.store.sqlite.opening import MEMORY
+from lukasa.model.errors import Conflict, InvalidInput, InvalidScope, NotFound, Refused
+from lukasa.model.events import SCRUBBED, chain_faults
+from lukasa.model.scrub import Extent, Mode, manifest_digest
+from lukasa.ports.scrub import Scrub
+from lukasa.ports.store import SaveChannel, Selection
+from lukasa.surfaces.langgraph.graph import Agent, Making
 from tests.fakes import FakeEmbedder
 from tests.helpers.cli import Shell
 from tests.helpers.processes import TORTURE, Tripwire, finish, fork
@@ -37,13 +37,13 @@ def holding(folder: Path, words: str = CANARY) -> list[str]:
 
 
 @pytest.fixture
-def memory(tmp_path: Path) -> Iterator[Mnemon]:
-    with Mnemon.open(tmp_path / "data", embedder=FakeEmbedder()) as opened:
+def memory(tmp_path: Path) -> Iterator[Lukasa]:
+    with Lukasa.open(tmp_path / "data", embedder=FakeEmbedder()) as opened:
         yield opened
 
 
 @pytest.fixture
-def world(memory: Mnemon) -> Workspace:
+def world(memory: Lukasa) -> Workspace:
     return memory.workspace("novel")
 
 
@@ -99,7 +99,7 @@ def test_execution_needs_the_digest_of_what_is_there(world: Workspace) -> None:
     assert world.entries("workspace", everything=True) == []
 
 
-def test_after_a_scrub_the_words_are_in_no_file(memory: Mnemon, world: Workspace) -> None:
+def test_after_a_scrub_the_words_are_in_no_file(memory: Lukasa, world: Workspace) -> None:
     """H1, H2: rows, versions, index, log, write-ahead log: not a byte of it, while the store is still open."""
     id = furnish(world)
     folder = memory.folder(world)
@@ -130,7 +130,7 @@ def test_named_entries_survive_keep_named(world: Workspace) -> None:
     assert world.check() == []
 
 
-def test_a_page_that_is_in_a_file_is_not_removed_to_come_back(memory: Mnemon) -> None:
+def test_a_page_that_is_in_a_file_is_not_removed_to_come_back(memory: Lukasa) -> None:
     """H1: files are not a scrub's to remove; the curated page goes when its file has, and stays with keep_named."""
     world = memory.workspace("desk", preset="observer")
     world.edit_named("MEMORY", f"- the {CANARY} sleeps", tier="workspace")
@@ -147,7 +147,7 @@ def test_a_page_that_is_in_a_file_is_not_removed_to_come_back(memory: Mnemon) ->
     assert world.check() == []
 
 
-def test_tiers_and_channels_are_scrubbed_apart(memory: Mnemon, world: Workspace) -> None:
+def test_tiers_and_channels_are_scrubbed_apart(memory: Lukasa, world: Workspace) -> None:
     """H1: one channel, one conversation, the account: each its own scope, and nothing else's."""
     world.create_channel("research")
     talk = world.start()
@@ -169,7 +169,7 @@ def test_tiers_and_channels_are_scrubbed_apart(memory: Mnemon, world: Workspace)
     assert {page.name for page in memory.workspace("other").named()} == {"SOUL", "VOICE"}  # the spec's, anew
 
 
-def test_scopes_of_other_presets_are_scrubbed_too(memory: Mnemon) -> None:
+def test_scopes_of_other_presets_are_scrubbed_too(memory: Lukasa) -> None:
     """H1, P1: any tier of any spec, by the scope that is bound; an unbound one is refused."""
     world = memory.workspace("ops", preset="anchored")
     acme, other = (world.at(org_id=org, domain_id="ops") for org in ("acme", "acme2"))
@@ -185,7 +185,7 @@ def test_scopes_of_other_presets_are_scrubbed_too(memory: Mnemon) -> None:
 # Threads
 
 
-def test_a_thread_is_purged_with_its_checkpoints(memory: Mnemon, world: Workspace) -> None:
+def test_a_thread_is_purged_with_its_checkpoints(memory: Lukasa, world: Workspace) -> None:
     """H1: entries, notes, checkpoints and events of one conversation, which is over then; another's stay."""
     folder = memory.folder(world)
     assert folder is not None
@@ -215,7 +215,7 @@ def test_a_thread_is_purged_with_its_checkpoints(memory: Mnemon, world: Workspac
     assert world.check() == []
 
 
-def test_a_thread_that_is_led_is_not_purged(memory: Mnemon, world: Workspace) -> None:
+def test_a_thread_that_is_led_is_not_purged(memory: Lukasa, world: Workspace) -> None:
     """H1: a living chat would write on; it is refused until that has ended."""
     folder = memory.folder(world)
     with Agent(world.acting(agent="assistant"), Making(OfflineChat()), folder=folder) as agent:
@@ -232,7 +232,7 @@ def test_a_thread_that_is_led_is_not_purged(memory: Mnemon, world: Workspace) ->
 def scrub_until_killed(folder: Path, at: int) -> None:
     wire = Tripwire(at)
     wire.install()
-    with Mnemon.open(folder, embedder="none") as memory:
+    with Lukasa.open(folder, embedder="none") as memory:
         world = memory.workspace("novel")
         plan = world.scrub_plan("workspace")
         wire.armed = True
@@ -242,7 +242,7 @@ def scrub_until_killed(folder: Path, at: int) -> None:
 
 def test_a_kill_leaves_all_or_nothing(tmp_path: Path) -> None:
     """H1, T01: killed at any statement, either everything is there or nothing is; then the files are cleaned up."""
-    with Mnemon.open(tmp_path / "made", embedder="none") as memory:
+    with Lukasa.open(tmp_path / "made", embedder="none") as memory:
         furnish(memory.workspace("novel"), facts=5)
     ends = set()
     at, done = 2, False
@@ -250,7 +250,7 @@ def test_a_kill_leaves_all_or_nothing(tmp_path: Path) -> None:
         folder = tmp_path / str(at)
         shutil.copytree(tmp_path / "made", folder)
         done = finish(fork(partial(scrub_until_killed, folder, at))) == 7
-        with Mnemon.open(folder, embedder="none") as memory:
+        with Lukasa.open(folder, embedder="none") as memory:
             world = memory.workspace("novel")
             left = len(world.entries("workspace", everything=True))
             assert left in (0, 7)

@@ -8,35 +8,35 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from mnemon import Mnemon
-from mnemon.model.errors import Conflict, Forbidden, MnemonError, NotFound
-from mnemon.model.grant import Capability
-from mnemon.service.access import Pass
-from mnemon.surfaces.api.scrubbing import ManifestOut, ScrubbedOut
-from mnemon.surfaces.api.table import BY_NAME
-from mnemon.surfaces.api.verb import perform
+from lukasa import Lukasa
+from lukasa.model.errors import Conflict, Forbidden, LukasaError, NotFound
+from lukasa.model.grant import Capability
+from lukasa.service.access import Pass
+from lukasa.surfaces.api.scrubbing import ManifestOut, ScrubbedOut
+from lukasa.surfaces.api.table import BY_NAME
+from lukasa.surfaces.api.verb import perform
 
 SCRUBS = (Capability.SCRUB_FULL, Capability.SCRUB_KEEP_NAMED, Capability.SCRUB_PURGE_THREAD)
 
 
 @pytest.fixture
-def memory(tmp_path: Path) -> Mnemon:
-    opened = Mnemon.open(tmp_path / "data", embedder="none")
+def memory(tmp_path: Path) -> Lukasa:
+    opened = Lukasa.open(tmp_path / "data", embedder="none")
     opened.workspace("novel").put("workspace", "The lantern is lit every evening at nine")
     return opened
 
 
-def call(memory: Mnemon, given: Pass, verb: str, workspace: str = "novel", **fields: Any) -> Any:
+def call(memory: Lukasa, given: Pass, verb: str, workspace: str = "novel", **fields: Any) -> Any:
     asked = BY_NAME[verb].input.model_validate(fields)
     return perform(BY_NAME[verb], memory.access, given, workspace, asked)
 
 
-def granted(memory: Mnemon, *can: Capability, **how: Any) -> Pass:
+def granted(memory: Lukasa, *can: Capability, **how: Any) -> Pass:
     issued = memory.access.create("helper", workspaces=["novel"], can=can, **how)
     return memory.access.admit(issued.token, surface="http", transport="loopback")
 
 
-def test_the_owner_plans_and_executes(memory: Mnemon) -> None:
+def test_the_owner_plans_and_executes(memory: Lukasa) -> None:
     """H1, U4: the digest of the plan, and then it is gone; every mode."""
     owner = memory.access.owner("web", "loopback")
     for mode in ("keep_named", "full"):
@@ -63,7 +63,7 @@ def test_the_owner_plans_and_executes(memory: Mnemon) -> None:
     assert {e.actor.surface for e in world.events(action="scrub.executed")} == {"web"}
 
 
-def test_no_grant_executes(memory: Mnemon) -> None:
+def test_no_grant_executes(memory: Lukasa) -> None:
     """H3, T42: planning is a capability; executing is refused to every grant, whatever it includes and knows."""
     digest = memory.workspace("novel").scrub_plan("workspace").digest
     for can in ((Capability.READ,), (Capability.SCRUB_PLAN,), (Capability.SCRUB_PLAN, *SCRUBS)):
@@ -78,7 +78,7 @@ def test_no_grant_executes(memory: Mnemon) -> None:
 
 
 @pytest.mark.parametrize("mode", ["full", "keep_named"])
-def test_each_mode_is_its_own_capability(memory: Mnemon, mode: str) -> None:
+def test_each_mode_is_its_own_capability(memory: Lukasa, mode: str) -> None:
     """H3: a program that acts as the owner scrubs in the ways that it was let, and in no other."""
     digest = memory.workspace("novel").scrub_plan("workspace", mode=mode).digest
     others = [one for one in Capability if one != f"scrub_{mode}"]
@@ -89,7 +89,7 @@ def test_each_mode_is_its_own_capability(memory: Mnemon, mode: str) -> None:
     assert memory.workspace("novel").entries("workspace", everything=True) == []
 
 
-def test_a_grant_plans_no_further_than_it_reaches(memory: Mnemon) -> None:
+def test_a_grant_plans_no_further_than_it_reaches(memory: Lukasa) -> None:
     """X4, T45: the account, another's conversation and another workspace are not there for it."""
     held = granted(memory, Capability.SCRUB_PLAN)
     talk = memory.workspace("novel").start()
@@ -98,7 +98,7 @@ def test_a_grant_plans_no_further_than_it_reaches(memory: Mnemon) -> None:
         {"mode": "purge_thread", "conversation": talk.ref_code},
         {"mode": "full", "tier": "conversation", "conversation": talk.ref_code},
     ):
-        with pytest.raises(MnemonError):
+        with pytest.raises(LukasaError):
             call(memory, held, "memory_scrub_plan", **fields)
     memory.workspace("other")
     with pytest.raises(NotFound):
@@ -109,17 +109,17 @@ NOTHING: tuple[Any, ...] = (None, "", " ", "\t\n", "*", "%", "?", "work*", "%spa
 
 
 @pytest.mark.parametrize("scope", NOTHING, ids=repr)
-def test_a_scope_that_means_everything_is_refused(memory: Mnemon, scope: Any) -> None:
+def test_a_scope_that_means_everything_is_refused(memory: Lukasa, scope: Any) -> None:
     """T42: empty, blank, missing or a pattern: refused by every way to scrub, and nothing goes."""
     world, owner = memory.workspace("novel"), memory.access.owner("web", "loopback")
     digest = world.scrub_plan("workspace").digest
-    with pytest.raises(MnemonError):
+    with pytest.raises(LukasaError):
         world.scrub_execute(scope, confirm=digest)
-    with pytest.raises(MnemonError):
+    with pytest.raises(LukasaError):
         world.purge_execute(scope, confirm=digest)
-    with pytest.raises(MnemonError):
+    with pytest.raises(LukasaError):
         world.scrub_execute("workspace", confirm=digest, mode=scope)
     for fields in ({"mode": "full", "tier": scope}, {"mode": "purge_thread", "conversation": scope}, {"mode": scope}):
-        with pytest.raises((MnemonError, ValidationError)):
+        with pytest.raises((LukasaError, ValidationError)):
             call(memory, owner, "memory_scrub_execute", confirm=digest, **fields)
     assert len(world.entries("workspace")) == 1

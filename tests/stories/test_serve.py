@@ -1,4 +1,4 @@
-"""`mnemon serve` as a process: what it leaves in files, in the process list and in its output, and how it stops."""
+"""`lukasa serve` as a process: what it leaves in files, in the process list and in its output, and how it stops."""
 
 from __future__ import annotations
 
@@ -196,7 +196,7 @@ def test_where_no_socket_can_be(shell: Shell) -> None:
         process.send_signal(signal.SIGTERM)
         _, err = process.communicate(timeout=10)
     assert process.returncode == 0
-    assert "`mnemon link` will not work" in err
+    assert "`lukasa link` will not work" in err
 
 
 def test_without_the_extra_it_says_what_to_install(shell: Shell, tmp_path: Path) -> None:
@@ -209,4 +209,4 @@ def test_without_the_extra_it_says_what_to_install(shell: Shell, tmp_path: Path)
         [*COMMAND, "serve", "--no-open"], env=env, capture_output=True, text=True, timeout=60, check=False
     )
     assert done.returncode == 2
-    assert "mnemon[server]" in done.stderr
+    assert "lukasa[server]" in done.stderr

@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 
 import pytest
 
-from mnemon import Mnemon, State, Workspace
-from mnemon.adapters.chat import open_chat
-from mnemon.model.errors import ChatError, ChatMalformed, InvalidInput, InvalidTransition
-from mnemon.ports.chat import Chat, Reply
-from mnemon.service import refining, session
-from mnemon.service.distilling import Distilled, Turn, by_model, by_model_or_rules, by_rules
+from lukasa import Lukasa, State, Workspace
+from lukasa.adapters.chat import open_chat
+from lukasa.model.errors import ChatError, ChatMalformed, InvalidInput, InvalidTransition
+from lukasa.ports.chat import Chat, Reply
+from lukasa.service import refining, session
+from lukasa.service.distilling import Distilled, Turn, by_model, by_model_or_rules, by_rules
 from tests.helpers.chat_server import ChatServer, Fault, follow, status
 from tests.helpers.talk import facts, reads
 
@@ -261,7 +261,7 @@ def test_pending_sessions_that_fail_again_wait(here: Workspace, world: Workspace
 
 
 @pytest.mark.parametrize("preset", ["tiered", "workspace", "observer", "default"])
-def test_every_preset_has_a_session(memory: Mnemon, preset: str) -> None:
+def test_every_preset_has_a_session(memory: Lukasa, preset: str) -> None:
     """L1: the same three steps, whatever the spec."""
     world = memory.workspace(preset, preset=preset)
     here = session.begin(world.acting(agent="assistant"))
@@ -272,7 +272,7 @@ def test_every_preset_has_a_session(memory: Mnemon, preset: str) -> None:
     assert done.summary is not None
 
 
-def test_an_anchored_session(memory: Mnemon) -> None:
+def test_an_anchored_session(memory: Lukasa) -> None:
     """L1, P6: with other tiers, the summary goes to the narrowest one that lasts."""
     world = memory.workspace("support", preset="anchored").at(org_id="acme", domain_id="billing")
     here = session.begin(world.acting(agent="assistant"))

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from mnemon import Mnemon
-from mnemon.adapters.files.log import AppendedLines
-from mnemon.curated.slog import LogQuery, select
-from mnemon.model.errors import Refused
-from mnemon.model.values import Trust
+from lukasa import Lukasa
+from lukasa.adapters.files.log import AppendedLines
+from lukasa.curated.slog import LogQuery, select
+from lukasa.model.errors import Refused
+from lukasa.model.values import Trust
 from tests.helpers.cli import Shell
 from tests.helpers.processes import finish, fork
 
@@ -59,11 +59,11 @@ def test_a_wrong_call_is_told(shell: Shell) -> None:
 
 def test_writers_at_once_lose_nothing(tmp_path: Path) -> None:
     """K2: four processes, every line whole, and all of them there."""
-    with Mnemon.open(tmp_path / "data", embedder="none") as memory:
+    with Lukasa.open(tmp_path / "data", embedder="none") as memory:
         path = memory.workspace("w").slog.path
 
     def write(who: int) -> None:
-        with Mnemon.open(tmp_path / "data", embedder="none") as memory:
+        with Lukasa.open(tmp_path / "data", embedder="none") as memory:
             for n in range(50):
                 memory.workspace("w").slog.write("fix", f"worker-{who}", f"{n} " + "x" * 3000)
 
@@ -78,7 +78,7 @@ def test_writers_at_once_lose_nothing(tmp_path: Path) -> None:
 
 def test_a_line_that_was_cut_off_stays_and_is_skipped(tmp_path: Path) -> None:
     """K2: after kill -9 in mid-write the torn bytes are passed over and never edited, and the next line is whole."""
-    with Mnemon.open(tmp_path / "data", embedder="none") as memory:
+    with Lukasa.open(tmp_path / "data", embedder="none") as memory:
         log = memory.workspace("w").slog
         log.write("fix", "worker", "one")
         with log.path.open("ab") as stream:
@@ -92,10 +92,10 @@ def test_a_line_that_was_cut_off_stays_and_is_skipped(tmp_path: Path) -> None:
 
 def test_who_may_write(tmp_path: Path) -> None:
     """K2: agents log what they do; text that was merely read does not. Memory without files has no log."""
-    with Mnemon.open(tmp_path / "data", embedder="none") as memory:
+    with Lukasa.open(tmp_path / "data", embedder="none") as memory:
         world = memory.workspace("w")
         world.acting(agent="scribe").slog.write("ingest", "book", "chapter one")
         with pytest.raises(Refused):
             world.acting(trust=Trust.UNTRUSTED).slog.write("ingest", "book", "chapter two")
-    with Mnemon.open(in_memory=True, embedder="none") as memory, pytest.raises(Refused, match="without files"):
+    with Lukasa.open(in_memory=True, embedder="none") as memory, pytest.raises(Refused, match="without files"):
         memory.workspace("w").slog.query()

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from mnemon import Workspace
-from mnemon.model.errors import InvalidQuery, Refused
+from lukasa import Workspace
+from lukasa.model.errors import InvalidQuery, Refused
 from tests.helpers.cli import Shell
 from tests.helpers.making import FixedClock
 from tests.helpers.upkeep import run
@@ -60,7 +60,7 @@ def test_stats_for_people(shell: Shell) -> None:
 
 
 def test_how_many_were_discarded_and_how_long_reflecting_takes(shell: Shell) -> None:
-    """T2: both are answered by `mnemon stats`, for people and as data."""
+    """T2: both are answered by `lukasa stats`, for people and as data."""
     for text in ("ok", "no", "The harbour freezes in January"):
         shell.json("put", text)
     shell.json("reflect")

@@ -13,15 +13,15 @@ from typing import Any
 
 import pytest
 
-from mnemon import Mnemon
-from mnemon.model.job import JobDraft, JobState
-from mnemon.pipeline.crew import Crew
-from mnemon.pipeline.task import Task
-from mnemon.ports.clock import SystemClock
-from mnemon.ports.pipeline import Enqueue
-from mnemon.service import working
-from mnemon.service.room import Room
-from mnemon.surfaces.cli.main import cli
+from lukasa import Lukasa
+from lukasa.model.job import JobDraft, JobState
+from lukasa.pipeline.crew import Crew
+from lukasa.pipeline.task import Task
+from lukasa.ports.clock import SystemClock
+from lukasa.ports.pipeline import Enqueue
+from lukasa.service import working
+from lukasa.service.room import Room
+from lukasa.surfaces.cli.main import cli
 from tests.helpers.cli import COMMAND, Shell
 from tests.helpers.processes import finish, fork, until
 from tests.helpers.work import Bench
@@ -60,18 +60,18 @@ def pipes() -> Iterator[Pipes]:
 
 
 def ask_for(data: Path, kind: str, count: int) -> None:
-    with Mnemon.open(data, embedder="none") as memory:
+    with Lukasa.open(data, embedder="none") as memory:
         room = memory.workspace().room
         room.apply(room.local, *(Enqueue(JobDraft(kind, f"{kind}:{n}")) for n in range(count)))
 
 
 def jobs(data: Path) -> dict[JobState, int]:
-    with Mnemon.open(data, embedder="none") as memory:
+    with Lukasa.open(data, embedder="none") as memory:
         return memory.workspace().room.local.queue_depth()
 
 
 def worker_process(data: Path, pipes: Pipes) -> int:
-    """`mnemon worker` in a process of its own, with one more kind of work."""
+    """`lukasa worker` in a process of its own, with one more kind of work."""
 
     def serve() -> None:
         working.HANDLERS["slow"] = pipes.work
@@ -108,7 +108,7 @@ def test_a_second_signal_does_not_wait(tmp_path: Path, pipes: Pipes) -> None:
         return False
 
     until(ended)
-    with Mnemon.open(tmp_path, embedder="none") as memory:
+    with Lukasa.open(tmp_path, embedder="none") as memory:
         (job,) = memory.workspace().jobs()
     assert (job.state, job.attempts, job.lease_until, job.error) == (
         JobState.QUEUED,

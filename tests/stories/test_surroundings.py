@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from mnemon import Memo, Mnemon, Workspace
+from lukasa import Memo, Lukasa, Workspace
 from tests.helpers.making import FixedClock
 
 FILLER = [f"Somebody counted {n} crates of apples on the quay" for n in range(12)]
@@ -179,7 +179,7 @@ def test_a_fact_does_not_borrow_from_its_neighbour(world: Workspace) -> None:
 
 
 @pytest.mark.parametrize("preset", ["workspace", "tiered", "observer"])
-def test_other_presets_keep_their_signals(memory: Mnemon, preset: str) -> None:
+def test_other_presets_keep_their_signals(memory: Lukasa, preset: str) -> None:
     """R1: a spec that names no context gets none."""
     world = memory.workspace(preset, preset=preset)
     (asked,) = talk(world, ("Tom", "Where did you buy the telescope in the end?"))

@@ -6,11 +6,11 @@ from datetime import timedelta
 
 import pytest
 
-from mnemon import Mnemon, State, Workspace
-from mnemon.model.errors import Refused
-from mnemon.model.transcript import Progress, Quote, Transcript, Utterance
-from mnemon.ports.pipeline import KeepUtterances, SaveTranscript
-from mnemon.service.writing import Memo
+from lukasa import Lukasa, State, Workspace
+from lukasa.model.errors import Refused
+from lukasa.model.transcript import Progress, Quote, Transcript, Utterance
+from lukasa.ports.pipeline import KeepUtterances, SaveTranscript
+from lukasa.service.writing import Memo
 from tests.helpers.making import FixedClock
 
 
@@ -55,7 +55,7 @@ def test_the_survey_is_the_authors(world: Workspace) -> None:
         world.acting(agent="helper").survey()
 
 
-def test_vectors_that_are_missing_are_counted(memory: Mnemon) -> None:
+def test_vectors_that_are_missing_are_counted(memory: Lukasa) -> None:
     """U5: the state of the embedder, and how much has no vector yet."""
     world = memory.workspace("novel")
     world.put("workspace", "The villain is called Malachar")

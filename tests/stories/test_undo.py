@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from mnemon import Entry, State, Trust, Workspace
-from mnemon.model.errors import InvalidInput, InvalidTransition, NotFound, Refused
-from mnemon.model.ids import new_id
+from lukasa import Entry, State, Trust, Workspace
+from lukasa.model.errors import InvalidInput, InvalidTransition, NotFound, Refused
+from lukasa.model.ids import new_id
 from tests.helpers.cli import Shell
 from tests.helpers.making import FixedClock
 

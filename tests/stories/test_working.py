@@ -10,18 +10,18 @@ from typing import Any
 
 import pytest
 
-from mnemon import Mnemon, Workspace
-from mnemon.model.errors import InvalidInput, InvalidTransition, NotFound, Refused
-from mnemon.model.job import JobDraft, JobState
-from mnemon.model.telemetry import PointQuery
-from mnemon.model.values import Trust
-from mnemon.pipeline.task import Task
-from mnemon.pipeline.worker import Trouble, Worker
-from mnemon.ports.pipeline import Enqueue
-from mnemon.service import chores, working
-from mnemon.service.room import Room
-from mnemon.spec.load import preset_text
-from mnemon.spec.types import Triggers
+from lukasa import Lukasa, Workspace
+from lukasa.model.errors import InvalidInput, InvalidTransition, NotFound, Refused
+from lukasa.model.job import JobDraft, JobState
+from lukasa.model.telemetry import PointQuery
+from lukasa.model.values import Trust
+from lukasa.pipeline.task import Task
+from lukasa.pipeline.worker import Trouble, Worker
+from lukasa.ports.pipeline import Enqueue
+from lukasa.service import chores, working
+from lukasa.service.room import Room
+from lukasa.spec.load import preset_text
+from lukasa.spec.types import Triggers
 from tests.fakes import FakeEmbedder
 from tests.helpers.making import FixedClock
 
@@ -46,7 +46,7 @@ def ask_for(world: Workspace, kind: str = "nothing", key: str = "k") -> None:
 # Triggers
 
 
-def test_a_conversation_that_ends_asks_for_its_consolidation(memory: Mnemon) -> None:
+def test_a_conversation_that_ends_asks_for_its_consolidation(memory: Lukasa) -> None:
     """O5: in the transaction of the end, once however often it is ended; a spec without the trigger asks for none."""
     world = memory.workspace("novel", preset="tiered")
     talk = world.start()
@@ -59,7 +59,7 @@ def test_a_conversation_that_ends_asks_for_its_consolidation(memory: Mnemon) -> 
     assert other.jobs() == []
 
 
-def test_what_piles_up_is_consolidated(memory: Mnemon) -> None:
+def test_what_piles_up_is_consolidated(memory: Lukasa) -> None:
     """O5: queue depth; asked for once, and again when as much has come since."""
     world = memory.workspace("novel", preset="tiered")
     w = worker(world, consolidate=noted)
@@ -76,7 +76,7 @@ def test_what_piles_up_is_consolidated(memory: Mnemon) -> None:
     assert [run.result for run in w.drain()] == [{"trigger": "queue_depth"}]
 
 
-def test_a_spec_says_how_much_piles_up(memory: Mnemon) -> None:
+def test_a_spec_says_how_much_piles_up(memory: Lukasa) -> None:
     """O5: with a depth of three it fires after the third."""
     world = memory.workspace("novel", spec=preset_text("tiered") + "\n[triggers]\nqueue_depth = 3\n")
     w = worker(world, consolidate=noted)
@@ -86,7 +86,7 @@ def test_a_spec_says_how_much_piles_up(memory: Mnemon) -> None:
     assert [run.result for run in w.drain()] == [{"trigger": "queue_depth"}]
 
 
-def test_an_idle_memory_is_consolidated_once(memory: Mnemon, clock: FixedClock) -> None:
+def test_an_idle_memory_is_consolidated_once(memory: Lukasa, clock: FixedClock) -> None:
     """O5: when nothing has changed for a while; what consolidation itself changes does not call for another."""
     world = memory.workspace("novel", preset="tiered")
     world.put("workspace", "The villain is called Malachar")
@@ -107,7 +107,7 @@ def test_an_idle_memory_is_consolidated_once(memory: Mnemon, clock: FixedClock) 
     assert [run.result for run in w.drain()] == [{"trigger": "idle"}]
 
 
-def test_a_schedule_catches_up_once(memory: Mnemon, clock: FixedClock) -> None:
+def test_a_schedule_catches_up_once(memory: Lukasa, clock: FixedClock) -> None:
     """O5: after a month without a worker there is one daily run, not thirty, however many workers look."""
     world = memory.workspace("novel", preset="workspace")
     clock.time += timedelta(days=30)
@@ -120,12 +120,12 @@ def test_a_schedule_catches_up_once(memory: Mnemon, clock: FixedClock) -> None:
 
 def test_missing_vectors_come_by_themselves(tmp_path: Path, clock: FixedClock) -> None:
     """O8: fifty a run, one run in half an hour; without an embedder quietly nothing."""
-    with Mnemon.open(tmp_path, embedder="none", clock=clock) as bare:
+    with Lukasa.open(tmp_path, embedder="none", clock=clock) as bare:
         world = bare.workspace("novel")
         texts = [f"Castle number {n} has a moat of its own colour {n}" for n in range(chores.BATCH + 10)]
         world.put_many("workspace", texts)
         assert filled(bare) == []
-    with Mnemon.open(tmp_path, embedder=FakeEmbedder(256), clock=clock) as memory:
+    with Lukasa.open(tmp_path, embedder=FakeEmbedder(256), clock=clock) as memory:
         assert filled(memory) == [{"embedded": chores.BATCH}]
         clock.time += timedelta(minutes=30)
         assert filled(memory) == [{"embedded": 10}]
@@ -135,12 +135,12 @@ def test_missing_vectors_come_by_themselves(tmp_path: Path, clock: FixedClock) -
         assert told.metadata["embedded"] == 10
 
 
-def filled(memory: Mnemon) -> list[Any]:
+def filled(memory: Lukasa) -> list[Any]:
     """What backfills did among all that was due."""
     return [dict(run.result) for run in memory.worker(chat="none").drain() if run.job.kind == "backfill"]
 
 
-def test_old_records_are_let_go(memory: Mnemon, clock: FixedClock) -> None:
+def test_old_records_are_let_go(memory: Lukasa, clock: FixedClock) -> None:
     """T1: finished jobs and telemetry are kept for a while; a dead job waits for a person, however long."""
     world = memory.workspace("novel")
     ask_for(world, "works", "done")
@@ -163,7 +163,7 @@ def test_old_records_are_let_go(memory: Mnemon, clock: FixedClock) -> None:
 # Workers of an account
 
 
-def test_a_worker_serves_every_workspace(memory: Mnemon, clock: FixedClock) -> None:
+def test_a_worker_serves_every_workspace(memory: Lukasa, clock: FixedClock) -> None:
     """O2: also one that is made while it works."""
     novel, diary = memory.workspace("novel"), memory.workspace("diary")
     w = memory.worker(chat="none")
@@ -176,13 +176,13 @@ def test_a_worker_serves_every_workspace(memory: Mnemon, clock: FixedClock) -> N
 
 def test_a_broken_workspace_is_told(tmp_path: Path) -> None:
     """T06: its file is gone; the worker says so and serves the others."""
-    with Mnemon.open(tmp_path, embedder="none") as memory:
+    with Lukasa.open(tmp_path, embedder="none") as memory:
         broken = memory.folder(memory.workspace("broken"))
         ask_for(memory.workspace("novel"), "tidy")
     assert broken is not None
     (broken / "memory.db").unlink()
     told: list[Any] = []
-    with Mnemon.open(tmp_path, embedder="none") as memory:
+    with Lukasa.open(tmp_path, embedder="none") as memory:
         runs = memory.worker(chat="none", tell=told.append).drain()
     assert [run.workspace for run in runs] == ["novel"]
     assert [(t.workspace, t.error.split(":")[0]) for t in told if isinstance(t, Trouble)] == [
@@ -192,20 +192,20 @@ def test_a_broken_workspace_is_told(tmp_path: Path) -> None:
 
 def test_a_budget_needs_a_price(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """T06: a limit in money without a price would be no limit."""
-    monkeypatch.setenv("MNEMON_BUDGET_COST", "1.50")
-    monkeypatch.setenv("MNEMON_CHAT_MODEL", "gpt-x")
+    monkeypatch.setenv("LUKASA_BUDGET_COST", "1.50")
+    monkeypatch.setenv("LUKASA_CHAT_MODEL", "gpt-x")
     monkeypatch.setenv("OPENAI_API_KEY", "k")
-    with Mnemon.open(tmp_path, embedder="none") as memory:
+    with Lukasa.open(tmp_path, embedder="none") as memory:
         with pytest.raises(InvalidInput, match="has no price") as refused:
             memory.worker(chat="openai:gpt-x")
-        assert "MNEMON_PRICES=openai:gpt-x=" in refused.value.fix
+        assert "LUKASA_PRICES=openai:gpt-x=" in refused.value.fix
         memory.worker(chat="none")
-    monkeypatch.setenv("MNEMON_PRICES", "gpt-x=1/2")
-    with Mnemon.open(tmp_path, embedder="none") as memory:
+    monkeypatch.setenv("LUKASA_PRICES", "gpt-x=1/2")
+    with Lukasa.open(tmp_path, embedder="none") as memory:
         assert memory.worker(chat="openai:gpt-x").name
 
 
-def test_a_crew_has_a_size(memory: Mnemon) -> None:
+def test_a_crew_has_a_size(memory: Lukasa) -> None:
     """O2: none or a thousand threads are refused with what to give."""
     assert len(memory.crew(3, chat="none").workers) == 3
     for count in (0, 33):

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon.curated.adr import Decision, compose, faults, file_name, parse, with_field
-from mnemon.model.errors import InvalidDecision, InvalidInput
+from lukasa.curated.adr import Decision, compose, faults, file_name, parse, with_field
+from lukasa.model.errors import InvalidDecision, InvalidInput
 
 GOOD = "---\nstatus: accepted\ndate: 2026-11-16\n---\n\n# 0007 One writer\n\nBecause.\n"
 NAME = "0007-one-writer.md"

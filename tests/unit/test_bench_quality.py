@@ -11,7 +11,7 @@ from bench.quality import TALK_RECIPES, halves_told, whole_told
 from bench.recall import Recipe, ranking
 from bench.scoring import score, score_one
 from bench.section import write_section
-from mnemon.spec import parse_spec
+from lukasa.spec import parse_spec
 from tests.fakes import FakeEmbedder
 
 
@@ -132,7 +132,7 @@ def test_unseen_conversations_are_told_as_a_whole() -> None:
     whole, parts = "\n".join(whole_told(data, rankings)), "\n".join(halves_told(data, rankings))
     assert "All of them (2 questions of 2 conversations)" in whole
     assert "half" not in whole
-    assert "| Mnemon | 0.500 |" in whole
+    assert "| Lukasa | 0.500 |" in whole
     assert "| places (2) | 0.500 |" in whole
     assert "The half that was tuned (1 questions of 1 conversations)" in parts
     assert "| places (1) | 0.000 |" in parts

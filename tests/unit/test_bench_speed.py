@@ -23,7 +23,7 @@ from bench.speed_report import Target, ratios, report, targets
 def row(entries: int, scopes: int = 1, **more: Any) -> dict[str, Any]:
     rates = {"wall": 4_000.0, "CPU": 5_000.0}
     cost = {"p50": 2.0, "p95": 3.0, "wall": 2.5}
-    found = {"name": "Mnemon", "entries": entries, "scopes": scopes, "read": cost, "context": cost, "stages": {}}
+    found = {"name": "Lukasa", "entries": entries, "scopes": scopes, "read": cost, "context": cost, "stages": {}}
     found |= {"single": rates, "batch": rates, "memory": 90.0, "disk": 40.0, "first": 100.0, "filled a second": 2_000.0}
     found |= {"again": cost, "after a put": cost, "common": rates, "busiest": 2.75}
     return found | {"recall": 1.0} | more
@@ -45,9 +45,9 @@ def test_texts_questions_and_vectors_are_the_same_for_every_store() -> None:
     assert np.allclose(np.linalg.norm(vectors, axis=1), 1.0, atol=1e-5)
 
 
-def test_a_peer_knows_nothing_of_mnemon() -> None:
-    """B13: its process has an environment of its own, where Mnemon is not installed."""
-    asked = "import sys, bench.speed_peers; sys.exit(any(name.split('.')[0] == 'mnemon' for name in sys.modules))"
+def test_a_peer_knows_nothing_of_lukasa() -> None:
+    """B13: its process has an environment of its own, where Lukasa is not installed."""
+    asked = "import sys, bench.speed_peers; sys.exit(any(name.split('.')[0] == 'lukasa' for name in sys.modules))"
     subprocess.run([sys.executable, "-c", asked], check=True, cwd=Path(__file__).parents[2])
 
 

@@ -16,12 +16,12 @@ from ssl import CERT_REQUIRED
 
 import pytest
 
-from mnemon.adapters.chat.anthropic import AnthropicChat
-from mnemon.adapters.chat.endpoint import Limits
-from mnemon.adapters.chat.openai import OpenAIChat
-from mnemon.adapters.chat.wire import tls_context
-from mnemon.model.errors import ChatError, ChatMalformed, ChatRefused, ChatUnavailable
-from mnemon.ports.chat import Chat, Message, Reply, Tool
+from lukasa.adapters.chat.anthropic import AnthropicChat
+from lukasa.adapters.chat.endpoint import Limits
+from lukasa.adapters.chat.openai import OpenAIChat
+from lukasa.adapters.chat.wire import tls_context
+from lukasa.model.errors import ChatError, ChatMalformed, ChatRefused, ChatUnavailable
+from lukasa.ports.chat import Chat, Message, Reply, Tool
 from tests.helpers import chat_server as faults
 from tests.helpers.chat_server import KEY, ChatServer, Fault, follow, when
 
@@ -439,7 +439,7 @@ def test_no_frame_of_an_error_holds_the_key(server: ChatServer) -> None:
     with pytest.raises(ChatUnavailable) as caught:
         chat.reply(HELLO)
     frames = [frame for frame, _ in traceback.walk_tb(caught.value.__traceback__)]
-    assert KEY not in repr([frame.f_locals for frame in frames if "mnemon/adapters" in frame.f_code.co_filename])
+    assert KEY not in repr([frame.f_locals for frame in frames if "lukasa/adapters" in frame.f_code.co_filename])
     assert caught.value.__cause__ is caught.value.__context__ is None
 
 
@@ -475,11 +475,11 @@ def test_without_the_client_the_error_says_what_to_install() -> None:
     """B1: without the extra a chat can be made, and asking it says what is missing."""
     program = (
         "import sys; sys.modules['httpx2'] = None\n"
-        "from mnemon.adapters.chat.openai import OpenAIChat\n"
-        "from mnemon.model.errors import ChatRefused\n"
-        "from mnemon.ports.chat import Message\n"
+        "from lukasa.adapters.chat.openai import OpenAIChat\n"
+        "from lukasa.model.errors import ChatRefused\n"
+        "from lukasa.ports.chat import Message\n"
         "try: OpenAIChat('http://127.0.0.1:9/v1', 'm').reply([Message('user', 'x')])\n"
         "except ChatRefused as error: print(error.fix)\n"
     )
     run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=True)
-    assert run.stdout.strip() == "pip install 'mnemon[openai]'"
+    assert run.stdout.strip() == "pip install 'lukasa[openai]'"

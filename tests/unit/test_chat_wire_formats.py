@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from mnemon.adapters.chat.anthropic import AnthropicChat, AnthropicDraft
-from mnemon.adapters.chat.anthropic import request as anthropic_request
-from mnemon.adapters.chat.openai import OpenAIChat, OpenAIDraft
-from mnemon.adapters.chat.openai import request as openai_request
-from mnemon.ports.chat import Chat, Message, Reply, Tool, ToolCall, Usage
+from lukasa.adapters.chat.anthropic import AnthropicChat, AnthropicDraft
+from lukasa.adapters.chat.anthropic import request as anthropic_request
+from lukasa.adapters.chat.openai import OpenAIChat, OpenAIDraft
+from lukasa.adapters.chat.openai import request as openai_request
+from lukasa.ports.chat import Chat, Message, Reply, Tool, ToolCall, Usage
 from tests.helpers import chat_server as faults
 from tests.helpers.chat_server import KEY, Asked, ChatServer, Fault, Said, SaidCall, follow, when
 
@@ -336,7 +336,7 @@ def test_anthropic_thinking_blocks_are_not_text() -> None:
 
 def test_the_fake_provider_is_strict(server: ChatServer) -> None:
     """The helper refuses what a real provider refuses: here a result whose call is missing."""
-    from mnemon.model.errors import ChatRefused
+    from lukasa.model.errors import ChatRefused
 
     for style in ("openai", "anthropic"):
         with pytest.raises(ChatRefused, match="without its call"):

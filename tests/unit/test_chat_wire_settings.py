@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from mnemon.adapters.chat import AnthropicChat, ChatStatus, OpenAIChat, chat_status, open_chat
-from mnemon.adapters.chat.anthropic import DEFAULT_URL as ANTHROPIC
-from mnemon.adapters.chat.endpoint import Endpoint, checked_url
-from mnemon.adapters.chat.openai import DEFAULT_URL as OPENAI
-from mnemon.model.errors import ChatRefused, InvalidInput
-from mnemon.ports.chat import Message
+from lukasa.adapters.chat import AnthropicChat, ChatStatus, OpenAIChat, chat_status, open_chat
+from lukasa.adapters.chat.anthropic import DEFAULT_URL as ANTHROPIC
+from lukasa.adapters.chat.endpoint import Endpoint, checked_url
+from lukasa.adapters.chat.openai import DEFAULT_URL as OPENAI
+from lukasa.model.errors import ChatRefused, InvalidInput
+from lukasa.ports.chat import Message
 from tests.helpers.chat_server import KEY, ChatServer
 
 LOCAL = "http://127.0.0.1:11434/v1"
@@ -42,23 +42,23 @@ def test_an_unknown_setting_is_refused(setting: str) -> None:
     ("setting", "env", "name", "host"),
     [
         ("openai:m", {"OPENAI_API_KEY": "k"}, "openai:m", "api.openai.com"),
-        ("openai:m", {"MNEMON_CHAT_URL": LOCAL}, "openai:m", "127.0.0.1:11434"),
+        ("openai:m", {"LUKASA_CHAT_URL": LOCAL}, "openai:m", "127.0.0.1:11434"),
         ("openai:m", {"OPENAI_BASE_URL": LOCAL}, "openai:m", "127.0.0.1:11434"),
-        ("openai:m", {"OPENAI_BASE_URL": "https://a.example", "MNEMON_CHAT_URL": LOCAL}, "openai:m", "127.0.0.1:11434"),
-        ("openai:llama3:8b", {"MNEMON_CHAT_URL": LOCAL}, "openai:llama3:8b", "127.0.0.1:11434"),
+        ("openai:m", {"OPENAI_BASE_URL": "https://a.example", "LUKASA_CHAT_URL": LOCAL}, "openai:m", "127.0.0.1:11434"),
+        ("openai:llama3:8b", {"LUKASA_CHAT_URL": LOCAL}, "openai:llama3:8b", "127.0.0.1:11434"),
         ("anthropic:m", {"ANTHROPIC_API_KEY": "k"}, "anthropic:m", "api.anthropic.com"),
-        ("anthropic:m", {"ANTHROPIC_API_KEY": "k", "MNEMON_CHAT_URL": LOCAL}, "anthropic:m", "api.anthropic.com"),
-        ("auto", {"ANTHROPIC_API_KEY": "k", "MNEMON_CHAT_MODEL": "m"}, "anthropic:m", "api.anthropic.com"),
-        ("auto", {"OPENAI_API_KEY": "k", "MNEMON_CHAT_MODEL": "m"}, "openai:m", "api.openai.com"),
+        ("anthropic:m", {"ANTHROPIC_API_KEY": "k", "LUKASA_CHAT_URL": LOCAL}, "anthropic:m", "api.anthropic.com"),
+        ("auto", {"ANTHROPIC_API_KEY": "k", "LUKASA_CHAT_MODEL": "m"}, "anthropic:m", "api.anthropic.com"),
+        ("auto", {"OPENAI_API_KEY": "k", "LUKASA_CHAT_MODEL": "m"}, "openai:m", "api.openai.com"),
         (
             "auto",
-            {"ANTHROPIC_API_KEY": "k", "OPENAI_API_KEY": "k", "MNEMON_CHAT_MODEL": "m"},
+            {"ANTHROPIC_API_KEY": "k", "OPENAI_API_KEY": "k", "LUKASA_CHAT_MODEL": "m"},
             "anthropic:m",
             "api.anthropic.com",
         ),
         (
             "auto",
-            {"ANTHROPIC_API_KEY": "k", "MNEMON_CHAT_URL": LOCAL, "MNEMON_CHAT_MODEL": "m"},
+            {"ANTHROPIC_API_KEY": "k", "LUKASA_CHAT_URL": LOCAL, "LUKASA_CHAT_MODEL": "m"},
             "openai:m",
             "127.0.0.1:11434",
         ),
@@ -73,7 +73,7 @@ def test_what_a_setting_opens(setting: str, env: Mapping[str, str], name: str, h
     assert repr(chat) == f"<{name} at {host}>"
 
 
-@pytest.mark.parametrize("env", [{"ANTHROPIC_API_KEY": "k"}, {"OPENAI_API_KEY": "k"}, {"MNEMON_CHAT_MODEL": "m"}])
+@pytest.mark.parametrize("env", [{"ANTHROPIC_API_KEY": "k"}, {"OPENAI_API_KEY": "k"}, {"LUKASA_CHAT_MODEL": "m"}])
 def test_auto_needs_a_provider_and_a_model(env: Mapping[str, str]) -> None:
     """B1: a key that lies about for other programs is not enough to send anything."""
     assert open_chat("auto", env) is None
@@ -89,14 +89,14 @@ def test_a_missing_key_is_named(setting: str, variable: str) -> None:
     assert variable in chat_status(setting, {}).reason
 
 
-def test_the_key_meant_for_mnemon_comes_first() -> None:
-    """T50: a key set for Mnemon's server is sent there, and the one for OpenAI is not."""
-    with ChatServer(key="for-mnemon") as server:
-        env = {"MNEMON_CHAT_URL": server.openai_url, "MNEMON_CHAT_KEY": "for-mnemon", "OPENAI_API_KEY": KEY}
+def test_the_key_meant_for_lukasa_comes_first() -> None:
+    """T50: a key set for Lukasa's server is sent there, and the one for OpenAI is not."""
+    with ChatServer(key="for-lukasa") as server:
+        env = {"LUKASA_CHAT_URL": server.openai_url, "LUKASA_CHAT_KEY": "for-lukasa", "OPENAI_API_KEY": KEY}
         chat = open_chat("openai:fake", env)
         assert chat is not None
         assert chat.reply([Message("user", "hi")]).text == "ok"
-        assert server.asked[0].key == "for-mnemon"
+        assert server.asked[0].key == "for-lukasa"
 
 
 def test_the_test_environment_opens_both() -> None:
@@ -163,13 +163,13 @@ def test_urls_that_may_not_be_used(url: str) -> None:
 
 def test_plain_http_can_be_allowed() -> None:
     """T50: whoever owns the network may say so, and only with the very value that says it."""
-    env = {"MNEMON_CHAT_URL": "http://10.0.0.1/v1"}
+    env = {"LUKASA_CHAT_URL": "http://10.0.0.1/v1"}
     status = chat_status("openai:m", env)
     assert (status.available, "in the clear" in status.reason) == (False, True)
     for value in ("0", "", "no"):
-        with pytest.raises(InvalidInput, match="MNEMON_CHAT_INSECURE"):
-            open_chat("openai:m", {**env, "MNEMON_CHAT_INSECURE": value})
-    assert open_chat("openai:m", {**env, "MNEMON_CHAT_INSECURE": "1"}) is not None
+        with pytest.raises(InvalidInput, match="LUKASA_CHAT_INSECURE"):
+            open_chat("openai:m", {**env, "LUKASA_CHAT_INSECURE": value})
+    assert open_chat("openai:m", {**env, "LUKASA_CHAT_INSECURE": "1"}) is not None
 
 
 def test_a_chat_made_by_hand_is_held_to_the_same() -> None:
@@ -206,7 +206,7 @@ def test_importing_loads_no_client() -> None:
     """B1: importing the package, asking for a status and opening a chat load no HTTP client."""
     program = (
         "import sys\n"
-        "from mnemon.adapters.chat import chat_status, open_chat\n"
+        "from lukasa.adapters.chat import chat_status, open_chat\n"
         "chat_status('openai:m', {}), open_chat('openai:m', {'OPENAI_API_KEY': 'k'})\n"
         "print([name for name in ('httpx2', 'httpx', 'httpcore2') if name in sys.modules])"
     )
@@ -217,14 +217,14 @@ def test_without_the_extra() -> None:
     """B1: without the client `auto` means none, and a named model says what to install."""
     program = (
         "import sys; sys.modules['httpx2'] = None\n"
-        "from mnemon.adapters.chat import chat_status, open_chat\n"
-        "from mnemon.model.errors import ChatRefused\n"
-        "env = {'OPENAI_API_KEY': 'k', 'MNEMON_CHAT_MODEL': 'm'}\n"
+        "from lukasa.adapters.chat import chat_status, open_chat\n"
+        "from lukasa.model.errors import ChatRefused\n"
+        "env = {'OPENAI_API_KEY': 'k', 'LUKASA_CHAT_MODEL': 'm'}\n"
         "print(open_chat('auto', env), chat_status('openai:m', env).fix)\n"
         "try: open_chat('openai:m', env)\n"
         "except ChatRefused as error: print(error)\n"
     )
-    install = "pip install 'mnemon[openai]'"
+    install = "pip install 'lukasa[openai]'"
     assert run(program) == f"None {install}\nhttpx2 is not installed ({install})"
 
 

@@ -6,10 +6,10 @@ from collections import Counter
 
 import pytest
 
-from mnemon.model.echo import marked
-from mnemon.observe.cleaning import MOST_CHARACTERS, MOST_FAILURE, clean, cleaned
-from mnemon.ports.transcripts import Aside, Piece
-from mnemon.write.transforms import TRANSFORMS
+from lukasa.model.echo import marked
+from lukasa.observe.cleaning import MOST_CHARACTERS, MOST_FAILURE, clean, cleaned
+from lukasa.ports.transcripts import Aside, Piece
+from lukasa.write.transforms import TRANSFORMS
 
 REDACT = TRANSFORMS["redact_secrets"]
 KEY = "sk-" + "a1B2" * 8

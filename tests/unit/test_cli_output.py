@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon.model.text import has_hidden_characters
-from mnemon.model.values import Trust
-from mnemon.surfaces.cli.data import plain
-from mnemon.surfaces.cli.lines import ordinal
-from mnemon.surfaces.cli.output import block, brief, encode, line, safe, table, write
+from lukasa.model.text import has_hidden_characters
+from lukasa.model.values import Trust
+from lukasa.surfaces.cli.data import plain
+from lukasa.surfaces.cli.lines import ordinal
+from lukasa.surfaces.cli.output import block, brief, encode, line, safe, table, write
 from tests.helpers.making import make_entry
 
 NASTY = "red \x1b[31m bell \x07 csi \x9b2J bidi \u202e tag \U000e0041 del \x7f"

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon.model.entry import NamedEntry
-from mnemon.model.errors import InvalidInput
-from mnemon.model.text import has_hidden_characters
-from mnemon.read.context import Document, Item, Pinned, Slice, compose, halves, parse, render
-from mnemon.spec.types import Injection
+from lukasa.model.entry import NamedEntry
+from lukasa.model.errors import InvalidInput
+from lukasa.model.text import has_hidden_characters
+from lukasa.read.context import Document, Item, Pinned, Slice, compose, halves, parse, render
+from lukasa.spec.types import Injection
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
 # Text as Python holds it and a database can: anything but surrogates and NUL.

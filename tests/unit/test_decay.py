@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon.model.entry import Access, Entry
-from mnemon.model.values import Kind, State
-from mnemon.read.decay import awaits_disposition, decay_factor, frequency, relevance
-from mnemon.spec import load_preset
-from mnemon.spec.types import Decay, DecayModel
+from lukasa.model.entry import Access, Entry
+from lukasa.model.values import Kind, State
+from lukasa.read.decay import awaits_disposition, decay_factor, frequency, relevance
+from lukasa.spec import load_preset
+from lukasa.spec.types import Decay, DecayModel
 from tests.helpers.making import make_entry
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)

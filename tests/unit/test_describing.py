@@ -8,10 +8,10 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon.adapters.store import rules
-from mnemon.model.events import Spelled, canonical_json
-from mnemon.model.text import commitment
-from mnemon.ports.store import SaveEntry, Verdict, describe
+from lukasa.adapters.store import rules
+from lukasa.model.events import Spelled, canonical_json
+from lukasa.model.text import commitment
+from lukasa.ports.store import SaveEntry, Verdict, describe
 from tests.helpers.making import make_entry
 
 SALT = b"salt"

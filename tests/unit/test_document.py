@@ -8,7 +8,7 @@ from datetime import date
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon.curated.document import (
+from lukasa.curated.document import (
     LARGE,
     carried,
     category_of,
@@ -22,7 +22,7 @@ from mnemon.curated.document import (
     with_change,
     with_line,
 )
-from mnemon.spec.taxonomy import load_taxonomy
+from lukasa.spec.taxonomy import load_taxonomy
 
 DAY = date(2026, 11, 16)
 PAGE = """# What we know

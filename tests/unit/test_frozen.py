@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from mnemon.model.frozen import OFTEN, dataclass
+from lukasa.model.frozen import OFTEN, dataclass
 
 
 @dataclass(frozen=True, slots=True)

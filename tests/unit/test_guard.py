@@ -6,13 +6,13 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from mnemon.model.errors import ChatMalformed, ChatRefused, ChatUnavailable, InvalidInput
-from mnemon.model.telemetry import Spending
-from mnemon.pipeline.breaker import FAILURES, FIRST, LONGEST, PROBE
-from mnemon.pipeline.budget import Budget, Price
-from mnemon.pipeline.guard import Guard
-from mnemon.pipeline.task import NotNow
-from mnemon.ports.chat import Usage
+from lukasa.model.errors import ChatMalformed, ChatRefused, ChatUnavailable, InvalidInput
+from lukasa.model.telemetry import Spending
+from lukasa.pipeline.breaker import FAILURES, FIRST, LONGEST, PROBE
+from lukasa.pipeline.budget import Budget, Price
+from lukasa.pipeline.guard import Guard
+from lukasa.pipeline.task import NotNow
+from lukasa.ports.chat import Usage
 from tests.helpers.making import FixedClock
 from tests.unit.test_task import Scripted
 
@@ -133,9 +133,9 @@ def test_the_budget_is_read_from_the_environment() -> None:
     """B1: nothing needs to be set; what is set wrongly is said with what to write."""
     assert Budget.read({}) == Budget()
     env = {
-        "MNEMON_BUDGET_TOKENS": "200_000",
-        "MNEMON_BUDGET_COST": "1.5",
-        "MNEMON_PRICES": "openai:gpt-x=0.25/2, y=3/15",
+        "LUKASA_BUDGET_TOKENS": "200_000",
+        "LUKASA_BUDGET_COST": "1.5",
+        "LUKASA_PRICES": "openai:gpt-x=0.25/2, y=3/15",
     }
     prices = {"openai:gpt-x": Price(0.25, 2.0), "y": Price(3.0, 15.0)}
     assert Budget.read(env) == Budget(200_000, 1.5, prices)
@@ -144,12 +144,12 @@ def test_the_budget_is_read_from_the_environment() -> None:
 @pytest.mark.parametrize(
     "env",
     [
-        {"MNEMON_BUDGET_TOKENS": "many"},
-        {"MNEMON_BUDGET_TOKENS": "-1"},
-        {"MNEMON_BUDGET_COST": "nan"},
-        {"MNEMON_PRICES": "gpt-x"},
-        {"MNEMON_PRICES": "gpt-x=1"},
-        {"MNEMON_PRICES": "=1/2"},
+        {"LUKASA_BUDGET_TOKENS": "many"},
+        {"LUKASA_BUDGET_TOKENS": "-1"},
+        {"LUKASA_BUDGET_COST": "nan"},
+        {"LUKASA_PRICES": "gpt-x"},
+        {"LUKASA_PRICES": "gpt-x=1"},
+        {"LUKASA_PRICES": "=1/2"},
     ],
 )
 def test_a_wrong_budget_is_refused(env: dict[str, str]) -> None:

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from mnemon.surfaces.api.table import VERBS
-from mnemon.surfaces.api.verb import Verb
-from mnemon.surfaces.http.openapi import document
-from mnemon.surfaces.http.reference import reference
+from lukasa.surfaces.api.table import VERBS
+from lukasa.surfaces.api.verb import Verb
+from lukasa.surfaces.http.openapi import document
+from lukasa.surfaces.http.reference import reference
 
 ROOT = Path(__file__).parents[2]
 DOCUMENT = document(VERBS)
@@ -30,7 +30,7 @@ def refs(value: Any) -> Iterator[str]:
 
 
 def test_the_reference_page_is_the_table() -> None:
-    """U4: docs/reference/http.md is what `python -m mnemon.surfaces.http.reference` prints."""
+    """U4: docs/reference/http.md is what `python -m lukasa.surfaces.http.reference` prints."""
     assert (ROOT / "docs" / "reference" / "http.md").read_text("utf-8") == reference()
 
 

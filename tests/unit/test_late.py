@@ -7,12 +7,12 @@ import re
 import subprocess
 import sys
 
-from mnemon.model.late import late, pattern
+from lukasa.model.late import late, pattern
 
 
 def test_a_module_is_loaded_by_its_first_name() -> None:
     code = (
-        "import sys; from mnemon.model.late import late\n"
+        "import sys; from lukasa.model.late import late\n"
         "found = late('colorsys'); before = 'colorsys' in sys.modules\n"
         "print(before, found.rgb_to_hls(0.0, 0.0, 0.0), 'colorsys' in sys.modules, found)"
     )

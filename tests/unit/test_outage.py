@@ -6,18 +6,18 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from mnemon.adapters.store.memory import MemoryStore
-from mnemon.model.errors import ChatUnavailable
-from mnemon.model.events import Actor
-from mnemon.model.job import MAX_ATTEMPTS, JobDraft, JobState
-from mnemon.pipeline.asking import ask
-from mnemon.pipeline.budget import Budget, Price
-from mnemon.pipeline.guard import Guard
-from mnemon.pipeline.task import Task
-from mnemon.pipeline.worker import PATIENCE, WAKE, Station, Worker
-from mnemon.ports.chat import Message, Reply, Tool, Usage
-from mnemon.ports.pipeline import Enqueue
-from mnemon.ports.store import Transaction
+from lukasa.adapters.store.memory import MemoryStore
+from lukasa.model.errors import ChatUnavailable
+from lukasa.model.events import Actor
+from lukasa.model.job import MAX_ATTEMPTS, JobDraft, JobState
+from lukasa.pipeline.asking import ask
+from lukasa.pipeline.budget import Budget, Price
+from lukasa.pipeline.guard import Guard
+from lukasa.pipeline.task import Task
+from lukasa.pipeline.worker import PATIENCE, WAKE, Station, Worker
+from lukasa.ports.chat import Message, Reply, Tool, Usage
+from lukasa.ports.pipeline import Enqueue
+from lukasa.ports.store import Transaction
 from tests.helpers.making import FixedClock
 from tests.helpers.stores import ACTOR
 
@@ -80,7 +80,7 @@ class Plant:
         self.store = MemoryStore()
         self.provider = Provider(self.clock, self.clock.now() + down)
         guard = Guard(self.clock, budget or Budget(), self.store.spent)
-        station = Station("w", self.store, {"work": self.work}, lambda kind: Actor("mnemon", "worker", kind))
+        station = Station("w", self.store, {"work": self.work}, lambda kind: Actor("lukasa", "worker", kind))
         self.worker = Worker(lambda: [station], clock=self.clock, chat=self.provider, allowance=guard, dice=lambda: 0.5)
         drafts = tuple(Enqueue(JobDraft("work", f"k{n}")) for n in range(jobs))
         self.store.apply(Transaction(ACTOR, self.clock.now(), drafts))

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from mnemon.model.errors import SpecError
-from mnemon.spec.prompts import MOST_CHARS, own_prompts, prompt, prompt_names
+from lukasa.model.errors import SpecError
+from lukasa.spec.prompts import MOST_CHARS, own_prompts, prompt, prompt_names
 
 
 @pytest.mark.parametrize("name", prompt_names())

@@ -12,20 +12,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon.model.card import Card, Use, card_of
-from mnemon.model.entry import Document, Entry, Scope, SourceLink
-from mnemon.model.moments import micros
-from mnemon.model.values import Kind
-from mnemon.ports.store import KeywordMatches, Neighbour
-from mnemon.read.asking import wanted_answer
-from mnemon.read.fuse import Fusion, Matches, fuse, strengths
-from mnemon.read.rank import Ranked, Ranking, drop_repeats, provenance
-from mnemon.read.rank import rank as rank_cards
-from mnemon.read.signals import Signal, answer, keyword, speaker, structured, time, vector
-from mnemon.read.surroundings import context, lenders
-from mnemon.read.times import Span
-from mnemon.spec import load_preset
-from mnemon.spec.types import MemorySpec
+from lukasa.model.card import Card, Use, card_of
+from lukasa.model.entry import Document, Entry, Scope, SourceLink
+from lukasa.model.moments import micros
+from lukasa.model.values import Kind
+from lukasa.ports.store import KeywordMatches, Neighbour
+from lukasa.read.asking import wanted_answer
+from lukasa.read.fuse import Fusion, Matches, fuse, strengths
+from lukasa.read.rank import Ranked, Ranking, drop_repeats, provenance
+from lukasa.read.rank import rank as rank_cards
+from lukasa.read.signals import Signal, answer, keyword, speaker, structured, time, vector
+from lukasa.read.surroundings import context, lenders
+from lukasa.read.times import Span
+from lukasa.spec import load_preset
+from lukasa.spec.types import MemorySpec
 from tests.helpers.making import make_entry
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)

@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from mnemon.curated.reflecting import LONGEST, briefing, by_rules, confidence, read_answer
-from mnemon.model.entry import Category, GateVerdict
-from mnemon.model.errors import InvalidInput
-from mnemon.model.transcript import Quote
-from mnemon.model.values import Gate, Kind
-from mnemon.spec.taxonomy import load_taxonomy
+from lukasa.curated.reflecting import LONGEST, briefing, by_rules, confidence, read_answer
+from lukasa.model.entry import Category, GateVerdict
+from lukasa.model.errors import InvalidInput
+from lukasa.model.transcript import Quote
+from lukasa.model.values import Gate, Kind
+from lukasa.spec.taxonomy import load_taxonomy
 from tests.helpers.making import make_entry
 
 SURE = GateVerdict(Gate.ALLOW, 0.9, "")

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from bench.write import DATA, measure
-from mnemon.model.transcript import Utterance
-from mnemon.model.values import Gate
-from mnemon.observe.rules import look, observe
+from lukasa.model.transcript import Utterance
+from lukasa.model.values import Gate
+from lukasa.observe.rules import look, observe
 
 
 def found(text: str) -> list[str]:

@@ -7,10 +7,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mnemon.model.job import JobDraft
-from mnemon.pipeline.schedule import FIRST_DELAY, Facts, due, portion, triggers, window
-from mnemon.spec import load_preset
-from mnemon.spec.types import TRIGGERS, MemorySpec, Triage, Triggers
+from lukasa.model.job import JobDraft
+from lukasa.pipeline.schedule import FIRST_DELAY, Facts, due, portion, triggers, window
+from lukasa.spec import load_preset
+from lukasa.spec.types import TRIGGERS, MemorySpec, Triage, Triggers
 
 NOW = datetime(2026, 11, 18, 15, 47, 11, tzinfo=UTC)  # a Wednesday
 OLD = Facts(created_at=NOW - timedelta(days=365))

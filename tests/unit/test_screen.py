@@ -9,15 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mnemon.model.entry import GateVerdict, Scope
-from mnemon.model.errors import MirrorsCanonical
-from mnemon.model.ids import new_id
-from mnemon.model.values import SHARED, Curator, Gate, Kind, Origin, Trust
-from mnemon.spec import load_preset, load_taxonomy
-from mnemon.spec.types import MemorySpec, SanitizationGate
-from mnemon.write.draft import Canonical, Draft, Proposal, Setting, run
-from mnemon.write.screen import SCREEN, trigram_overlap
-from mnemon.write.transforms import TRANSFORMS
+from lukasa.model.entry import GateVerdict, Scope
+from lukasa.model.errors import MirrorsCanonical
+from lukasa.model.ids import new_id
+from lukasa.model.values import SHARED, Curator, Gate, Kind, Origin, Trust
+from lukasa.spec import load_preset, load_taxonomy
+from lukasa.spec.types import MemorySpec, SanitizationGate
+from lukasa.write.draft import Canonical, Draft, Proposal, Setting, run
+from lukasa.write.screen import SCREEN, trigram_overlap
+from lukasa.write.transforms import TRANSFORMS
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
 CHAPTER = "The old harbour of Veyra had three lighthouses, and only the eldest was still lit by the keeper's daughter."
@@ -97,7 +97,7 @@ def test_procedures_that_sound_alike_are_allowed(content: str) -> None:
 
 @pytest.mark.parametrize(
     "content",
-    ["The choice is recorded in ADR-0021", "Logs are in /var/log/mnemon/app.log", "Run `make test` before a push"],
+    ["The choice is recorded in ADR-0021", "Logs are in /var/log/lukasa/app.log", "Run `make test` before a push"],
 )
 def test_durable_signal_lifts_a_suggested_hold(content: str) -> None:
     """W2: decision records, paths and commands push an observer's hold toward allow."""

@@ -7,14 +7,14 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from mnemon.model.entry import Entry, GateVerdict
-from mnemon.model.ids import new_id
-from mnemon.model.values import SHARED, Curator, Gate, Kind, Origin, State, Trust
-from mnemon.ports.store import Near, Record, SaveEntry
-from mnemon.spec import load_preset, load_taxonomy
-from mnemon.write.draft import Action, Draft, Proposal, Setting, run
-from mnemon.write.plan import Plan, plan
-from mnemon.write.settle import SETTLE
+from lukasa.model.entry import Entry, GateVerdict
+from lukasa.model.ids import new_id
+from lukasa.model.values import SHARED, Curator, Gate, Kind, Origin, State, Trust
+from lukasa.ports.store import Near, Record, SaveEntry
+from lukasa.spec import load_preset, load_taxonomy
+from lukasa.write.draft import Action, Draft, Proposal, Setting, run
+from lukasa.write.plan import Plan, plan
+from lukasa.write.settle import SETTLE
 from tests.helpers.making import WORKSPACE, make_entry
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)

@@ -7,8 +7,8 @@ import json
 import jsonschema
 import pytest
 
-from mnemon.adapters.chat.shaping import Bounds, schema
-from mnemon.spec.prompts import prompt, prompt_names
+from lukasa.adapters.chat.shaping import Bounds, schema
+from lukasa.spec.prompts import prompt, prompt_names
 
 SHAPES = {name: schema(prompt(name, categories="operations, people", most="500")) for name in prompt_names()}
 

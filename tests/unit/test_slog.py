@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon.curated.slog import LogQuery, compose, read, select
-from mnemon.model.errors import InvalidInput
+from lukasa.curated.slog import LogQuery, compose, read, select
+from lukasa.model.errors import InvalidInput
 
 AT = datetime(2026, 11, 16, 9, tzinfo=UTC)
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from mnemon.model.errors import SpecError
-from mnemon.model.values import Kind
-from mnemon.spec import MemorySpec, check, default_behaviour, load_preset, parse_spec, preset_text
-from mnemon.spec.types import Choice, ConflictRule, DecayModel, LifecyclePolicy, Provenance, WriteMode
+from lukasa.model.errors import SpecError
+from lukasa.model.values import Kind
+from lukasa.spec import MemorySpec, check, default_behaviour, load_preset, parse_spec, preset_text
+from lukasa.spec.types import Choice, ConflictRule, DecayModel, LifecyclePolicy, Provenance, WriteMode
 
 PLAIN = preset_text("anchored")  # nothing but defaults, so that every difference is the test's
 

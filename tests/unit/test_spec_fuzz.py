@@ -9,10 +9,10 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mnemon.model.errors import SpecError
-from mnemon.spec import MemorySpec, diff, dump, explain, parse_spec, preset_names, preset_text, render_show
-from mnemon.spec.decode import Problems
-from mnemon.spec.load import decode
+from lukasa.model.errors import SpecError
+from lukasa.spec import MemorySpec, diff, dump, explain, parse_spec, preset_names, preset_text, render_show
+from lukasa.spec.decode import Problems
+from lukasa.spec.load import decode
 
 SCALARS = st.one_of(
     st.booleans(),

@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from mnemon.model.errors import SpecError
-from mnemon.model.values import Kind
-from mnemon.spec import InvalidSpec, check, load_preset, load_spec, parse_spec, preset_text
-from mnemon.spec.decode import Problems
-from mnemon.spec.load import decode
-from mnemon.spec.types import SIGNALS
+from lukasa.model.errors import SpecError
+from lukasa.model.values import Kind
+from lukasa.spec import InvalidSpec, check, load_preset, load_spec, parse_spec, preset_text
+from lukasa.spec.decode import Problems
+from lukasa.spec.load import decode
+from lukasa.spec.types import SIGNALS
 
 Data = dict[str, Any]
 GATE = {"boundary": "tenant", "into": "account", "transforms": ["strip_identifiers"]}

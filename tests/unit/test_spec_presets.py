@@ -6,9 +6,9 @@ import math
 
 import pytest
 
-from mnemon.model.values import Kind
-from mnemon.spec import MemorySpec, check, dump, load_preset, parse_spec, preset_names, preset_text
-from mnemon.spec.types import (
+from lukasa.model.values import Kind
+from lukasa.spec import MemorySpec, check, dump, load_preset, parse_spec, preset_names, preset_text
+from lukasa.spec.types import (
     SIGNALS,
     Behaviour,
     ConflictRule,
@@ -18,8 +18,8 @@ from mnemon.spec.types import (
     Provenance,
     WriteMode,
 )
-from mnemon.spec.types import TRANSFORMS as SPEC_TRANSFORMS
-from mnemon.write.transforms import TRANSFORMS
+from lukasa.spec.types import TRANSFORMS as SPEC_TRANSFORMS
+from lukasa.write.transforms import TRANSFORMS
 
 NAMES = ("default", "anchored", "observer", "tiered", "workspace")
 FOUR = ("conversation", "channel", "workspace", "account")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from mnemon.model.errors import SpecError
-from mnemon.model.values import Kind
-from mnemon.spec import (
+from lukasa.model.errors import SpecError
+from lukasa.model.values import Kind
+from lukasa.spec import (
     QUESTIONS,
     WALK,
     Difference,
@@ -20,7 +20,7 @@ from mnemon.spec import (
     render_show,
     show,
 )
-from mnemon.spec.types import BEHAVIOURS, DecayModel, WriteMode
+from lukasa.spec.types import BEHAVIOURS, DecayModel, WriteMode
 
 ORDER = ["Anchor", "Typology", "Tiers", "Backend", "Retrieval", "Behaviour", "Discipline", "Audit", "Upkeep"]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from mnemon.model.errors import SpecError
-from mnemon.model.text import words
-from mnemon.spec import load_preset, load_taxonomy, preset_names
-from mnemon.spec.taxonomy import parse_taxonomy
+from lukasa.model.errors import SpecError
+from lukasa.model.text import words
+from lukasa.spec import load_preset, load_taxonomy, preset_names
+from lukasa.spec.taxonomy import parse_taxonomy
 
 SEVEN = (
     "preferences",

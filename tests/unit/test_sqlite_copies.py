@@ -12,12 +12,12 @@ import apsw
 import numpy as np
 import pytest
 
-from mnemon.adapters.store.sqlite import SqliteStore, sql
-from mnemon.model.entry import Entry
-from mnemon.model.statements import telling
-from mnemon.model.values import State
-from mnemon.ports.embedder import EmbeddingModel, Vector
-from mnemon.ports.store import DropEntry, Newcomer, Vicinity
+from lukasa.adapters.store.sqlite import SqliteStore, sql
+from lukasa.model.entry import Entry
+from lukasa.model.statements import telling
+from lukasa.model.values import State
+from lukasa.ports.embedder import EmbeddingModel, Vector
+from lukasa.ports.store import DropEntry, Newcomer, Vicinity
 from tests.helpers.stores import WORK, commit, entry, move, put, stored
 
 MODEL = EmbeddingModel("wide", 64, "x")

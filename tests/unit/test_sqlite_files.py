@@ -11,9 +11,9 @@ from pathlib import Path
 import apsw
 import pytest
 
-from mnemon.adapters.store.sqlite import SqliteStore, opening
-from mnemon.adapters.store.sqlite.opening import ACCESS, MEMORY, OLDEST_LIBRARY, migrations
-from mnemon.model.errors import Conflict, Refused, StoreError
+from lukasa.adapters.store.sqlite import SqliteStore, opening
+from lukasa.adapters.store.sqlite.opening import ACCESS, MEMORY, OLDEST_LIBRARY, migrations
+from lukasa.model.errors import Conflict, Refused, StoreError
 from tests.helpers.stores import NOW, OPEN, commit, entry, put, unit
 
 PROMISED = {

@@ -11,12 +11,12 @@ from typing import Any
 import apsw
 import pytest
 
-from mnemon.adapters.store import rules
-from mnemon.adapters.store.sqlite import SqliteStore, following, sql
-from mnemon.model.entry import Entry, Scope
-from mnemon.model.events import EventDraft
-from mnemon.model.values import State, Visibility
-from mnemon.ports.store import DropEntry, Embedding, KeywordMatches, Record, SaveEmbedding, Selection
+from lukasa.adapters.store import rules
+from lukasa.adapters.store.sqlite import SqliteStore, following, sql
+from lukasa.model.entry import Entry, Scope
+from lukasa.model.events import EventDraft
+from lukasa.model.values import State, Visibility
+from lukasa.ports.store import DropEntry, Embedding, KeywordMatches, Record, SaveEmbedding, Selection
 from tests.helpers.earlier import first_schema
 from tests.helpers.stores import MODEL, OPEN, WORK, change, commit, entry, move, put, stored, vector_of
 

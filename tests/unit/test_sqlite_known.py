@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from mnemon.adapters.store.sqlite import SqliteStore
-from mnemon.adapters.store.sqlite.known import known, standing
-from mnemon.model.entry import Document, Scope
-from mnemon.model.errors import NotFound
-from mnemon.model.values import State, Visibility
-from mnemon.ports.store import DropEntry, SaveDocument, SaveNamed, Selection
+from lukasa.adapters.store.sqlite import SqliteStore
+from lukasa.adapters.store.sqlite.known import known, standing
+from lukasa.model.entry import Document, Scope
+from lukasa.model.errors import NotFound
+from lukasa.model.values import State, Visibility
+from lukasa.ports.store import DropEntry, SaveDocument, SaveNamed, Selection
 from tests.helpers.stores import MODEL, NOW, OPEN, WORK, change, commit, entry, move, named, put, stored, vector_of
 
 

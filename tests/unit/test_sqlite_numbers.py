@@ -9,13 +9,13 @@ from typing import Any
 import apsw
 import pytest
 
-from mnemon.adapters.store.sqlite import SqliteStore
-from mnemon.model.entry import Scope
-from mnemon.model.errors import Conflict
-from mnemon.model.scrub import Extent, Mode, manifest_digest
-from mnemon.ports.embedder import EmbeddingModel
-from mnemon.ports.scrub import Scrub
-from mnemon.ports.store import DropEntry, Selection
+from lukasa.adapters.store.sqlite import SqliteStore
+from lukasa.model.entry import Scope
+from lukasa.model.errors import Conflict
+from lukasa.model.scrub import Extent, Mode, manifest_digest
+from lukasa.ports.embedder import EmbeddingModel
+from lukasa.ports.scrub import Scrub
+from lukasa.ports.store import DropEntry, Selection
 from tests.helpers.stores import MODEL, OPEN, commit, entry, put, vector_of
 
 HERE = Scope("workspace", (("workspace", "here"),))

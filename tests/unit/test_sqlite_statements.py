@@ -13,16 +13,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from mnemon.adapters.store.sqlite import SqliteStore, grants, pipeline_sql, scrub_sql, sql
-from mnemon.adapters.store.sqlite.opening import migrations
-from mnemon.adapters.store.sqlite.rows import token
-from mnemon.model.conversation import Note
-from mnemon.model.entry import Category, Document, Scope
-from mnemon.model.errors import Conflict, NotFound
-from mnemon.model.ids import new_id
-from mnemon.model.values import Kind, Visibility
-from mnemon.ports.embedder import EmbeddingModel
-from mnemon.ports.store import (
+from lukasa.adapters.store.sqlite import SqliteStore, grants, pipeline_sql, scrub_sql, sql
+from lukasa.adapters.store.sqlite.opening import migrations
+from lukasa.adapters.store.sqlite.rows import token
+from lukasa.model.conversation import Note
+from lukasa.model.entry import Category, Document, Scope
+from lukasa.model.errors import Conflict, NotFound
+from lukasa.model.ids import new_id
+from lukasa.model.values import Kind, Visibility
+from lukasa.ports.embedder import EmbeddingModel
+from lukasa.ports.store import (
     DropNotes,
     Filters,
     LinkAction,

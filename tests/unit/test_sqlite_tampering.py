@@ -9,12 +9,12 @@ from pathlib import Path
 import apsw
 import pytest
 
-from mnemon.adapters.store.memory import MemoryStore
-from mnemon.adapters.store.sqlite import SqliteStore
-from mnemon.adapters.store.sqlite.opening import MEMORY
-from mnemon.model.entry import Entry
-from mnemon.model.values import State
-from mnemon.ports.store import DropEntry, Embedding, SaveEmbedding, Store, Transaction
+from lukasa.adapters.store.memory import MemoryStore
+from lukasa.adapters.store.sqlite import SqliteStore
+from lukasa.adapters.store.sqlite.opening import MEMORY
+from lukasa.model.entry import Entry
+from lukasa.model.values import State
+from lukasa.ports.store import DropEntry, Embedding, SaveEmbedding, Store, Transaction
 from tests.helpers.stores import ACTOR, MODEL, NOW, OPEN, change, commit, entry, move, put, stored, vector_of
 
 UNGUARDED = "DROP TRIGGER events_kept; DROP TRIGGER events_fixed; DROP TRIGGER versions_fixed; "

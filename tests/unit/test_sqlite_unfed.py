@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from mnemon.adapters.store.sqlite import SqliteStore, sql
-from mnemon.adapters.store.sqlite.query import all_rows, one_value
-from mnemon.adapters.store.sqlite.unfed import LONG, STEP
-from mnemon.model.values import Kind, State
-from mnemon.ports.embedder import Vector
-from mnemon.ports.store import DropEntry, Filters, Newcomer, Vicinity
+from lukasa.adapters.store.sqlite import SqliteStore, sql
+from lukasa.adapters.store.sqlite.query import all_rows, one_value
+from lukasa.adapters.store.sqlite.unfed import LONG, STEP
+from lukasa.model.values import Kind, State
+from lukasa.ports.embedder import Vector
+from lukasa.ports.store import DropEntry, Filters, Newcomer, Vicinity
 from tests.helpers.earlier import first_schema
 from tests.helpers.stores import MODEL, OPEN, WORK, change, commit, entry, move, put, stored, unit
 

@@ -13,12 +13,12 @@ import apsw
 import numpy as np
 import pytest
 
-from mnemon.adapters.store.sqlite import SqliteStore, packs, searching
-from mnemon.adapters.store.sqlite.packed import Sizes
-from mnemon.model.entry import Entry, Scope
-from mnemon.model.values import State
-from mnemon.ports.embedder import EmbeddingModel, Vector
-from mnemon.ports.store import DropEntry, Embedding, Filters, Newcomer, SaveEmbedding, SaveEntry, Selection, Vicinity
+from lukasa.adapters.store.sqlite import SqliteStore, packs, searching
+from lukasa.adapters.store.sqlite.packed import Sizes
+from lukasa.model.entry import Entry, Scope
+from lukasa.model.values import State
+from lukasa.ports.embedder import EmbeddingModel, Vector
+from lukasa.ports.store import DropEntry, Embedding, Filters, Newcomer, SaveEmbedding, SaveEntry, Selection, Vicinity
 from tests.helpers.processes import finish, fork
 from tests.helpers.stores import MODEL, OPEN, OTHER_MODEL, Cosine, commit, entry, move, put, stored, vector_of
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given as given_any
 from hypothesis import strategies as st
 
-from mnemon.model.statements import contradicts, role, says_the_same, subject
+from lukasa.model.statements import contradicts, role, says_the_same, subject
 
 
 @pytest.mark.parametrize(

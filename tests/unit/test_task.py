@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from mnemon.adapters.store.memory import MemoryStore
-from mnemon.model.errors import ChatMalformed, ChatUnavailable, InvalidInput, LostClaim
-from mnemon.model.job import JobDraft
-from mnemon.model.telemetry import PointQuery
-from mnemon.pipeline.asking import ask, json_object
-from mnemon.pipeline.task import Task
-from mnemon.ports.chat import Message, Reply, Tool, Usage
-from mnemon.ports.clock import SystemClock
-from mnemon.ports.pipeline import CancelJob, Enqueue
+from lukasa.adapters.store.memory import MemoryStore
+from lukasa.model.errors import ChatMalformed, ChatUnavailable, InvalidInput, LostClaim
+from lukasa.model.job import JobDraft
+from lukasa.model.telemetry import PointQuery
+from lukasa.pipeline.asking import ask, json_object
+from lukasa.pipeline.task import Task
+from lukasa.ports.chat import Message, Reply, Tool, Usage
+from lukasa.ports.clock import SystemClock
+from lukasa.ports.pipeline import CancelJob, Enqueue
 from tests.helpers.stores import ACTOR, commit, entry, put
 
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mnemon.model.snowball import english
-from mnemon.model.text import (
+from lukasa.model.snowball import english
+from lukasa.model.text import (
     content_hash,
     content_key,
     escape_controls,

@@ -12,10 +12,10 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import StatusCode
 
-from mnemon import Mnemon
-from mnemon.adapters.telemetry import opentelemetry_spans
-from mnemon.model.errors import InvalidInput
-from mnemon.pipeline.task import Task
+from lukasa import Lukasa
+from lukasa.adapters.telemetry import opentelemetry_spans
+from lukasa.model.errors import InvalidInput
+from lukasa.pipeline.task import Task
 from tests.helpers.work import Bench, later
 
 EXPORTER = InMemorySpanExporter()
@@ -46,8 +46,8 @@ def test_a_job_and_its_question_are_spans(tmp_path: Path, exporter: InMemorySpan
     assert question.parent is not None
     assert job.context is not None
     assert question.parent.span_id == job.context.span_id
-    assert dict(question.attributes or {}) == {"mnemon.model": "fake:counting", "mnemon.step": "ask"}
-    assert (job.attributes or {})["mnemon.attempt"] == 1
+    assert dict(question.attributes or {}) == {"lukasa.model": "fake:counting", "lukasa.step": "ask"}
+    assert (job.attributes or {})["lukasa.attempt"] == 1
 
 
 def test_a_failure_is_marked_and_not_quoted(tmp_path: Path, exporter: InMemorySpanExporter) -> None:
@@ -65,7 +65,7 @@ def test_a_failure_is_marked_and_not_quoted(tmp_path: Path, exporter: InMemorySp
 
 def test_a_verb_is_a_span(tmp_path: Path, exporter: InMemorySpanExporter) -> None:
     """T1: where the program has OpenTelemetry loaded, reads and writes show too, and none of their words."""
-    with Mnemon.open(tmp_path, embedder="none") as memory:
+    with Lukasa.open(tmp_path, embedder="none") as memory:
         world = memory.workspace("novel")
         world.put("workspace", "The villain is called Malachar")
         world.read("Malachar")
@@ -73,6 +73,6 @@ def test_a_verb_is_a_span(tmp_path: Path, exporter: InMemorySpanExporter) -> Non
             world.put("workspace", "")
     put, read, refused = exporter.get_finished_spans()
     assert (put.name, read.name, refused.name) == ("memory.put", "memory.read", "memory.put")
-    assert dict(put.attributes or {}) == {"mnemon.source": "library"}
+    assert dict(put.attributes or {}) == {"lukasa.source": "library"}
     assert (refused.status.status_code, refused.status.description) == (StatusCode.ERROR, "InvalidContent")
     assert "Malachar" not in put.to_json() + read.to_json()

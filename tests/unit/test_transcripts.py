@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from mnemon.adapters.transcripts import FileReader
-from mnemon.adapters.transcripts.gathering import MOST_OUTPUT
-from mnemon.model.errors import InvalidInput
-from mnemon.observe.cleaning import clean
-from mnemon.ports.transcripts import Recording
-from mnemon.write.transforms import TRANSFORMS
+from lukasa.adapters.transcripts import FileReader
+from lukasa.adapters.transcripts.gathering import MOST_OUTPUT
+from lukasa.model.errors import InvalidInput
+from lukasa.observe.cleaning import clean
+from lukasa.ports.transcripts import Recording
+from lukasa.write.transforms import TRANSFORMS
 from tests.helpers import sessions
 
 TALK = (("user", "Hello there, all of you"), ("assistant", "Hello yourself, and welcome"))

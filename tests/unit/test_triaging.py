@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from mnemon.curated.document import lines
-from mnemon.curated.triaging import Facts, read_verdicts, rule, unfaithful
-from mnemon.model.amendment import Amendment
-from mnemon.model.errors import InvalidInput
-from mnemon.model.ids import new_id
-from mnemon.spec.types import Triage
+from lukasa.curated.document import lines
+from lukasa.curated.triaging import Facts, read_verdicts, rule, unfaithful
+from lukasa.model.amendment import Amendment
+from lukasa.model.errors import InvalidInput
+from lukasa.model.ids import new_id
+from lukasa.spec.types import Triage
 from tests.helpers.stores import NOW
 
 PAGE = "## Operations\n\n- (2026-11-01) The gateway is deployed with make ship on Tuesdays."

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from mnemon.adapters.embed.cached import default_cache
-from mnemon.adapters.embed.pull import pull
-from mnemon.adapters.embed.wordpiece import WordPiece, words
-from mnemon.model.errors import ModelUnavailable
+from lukasa.adapters.embed.cached import default_cache
+from lukasa.adapters.embed.pull import pull
+from lukasa.adapters.embed.wordpiece import WordPiece, words
+from lukasa.model.errors import ModelUnavailable
 
 VOCABULARY = (
     "[PAD] [UNK] [CLS] [SEP] the un ##want ##aff ##able ##ed want wanted runn ##ing , ? [ ] sep cafe a ##a 京 ##s"

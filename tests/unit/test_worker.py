@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from mnemon.adapters.store.memory import MemoryStore
-from mnemon.model.errors import ChatUnavailable, InvalidInput, StoreBusy
-from mnemon.model.events import Actor
-from mnemon.model.job import Job, JobDraft, JobState
-from mnemon.model.telemetry import PointQuery
-from mnemon.pipeline.task import Handler, NotNow, Task
-from mnemon.pipeline.worker import Run, Station, Trouble, Worker
-from mnemon.ports.pipeline import CancelJob, Enqueue
-from mnemon.ports.store import Transaction
+from lukasa.adapters.store.memory import MemoryStore
+from lukasa.model.errors import ChatUnavailable, InvalidInput, StoreBusy
+from lukasa.model.events import Actor
+from lukasa.model.job import Job, JobDraft, JobState
+from lukasa.model.telemetry import PointQuery
+from lukasa.pipeline.task import Handler, NotNow, Task
+from lukasa.pipeline.worker import Run, Station, Trouble, Worker
+from lukasa.ports.pipeline import CancelJob, Enqueue
+from lukasa.ports.store import Transaction
 from tests.helpers.making import FixedClock
 from tests.helpers.stores import ACTOR
 
@@ -28,7 +28,7 @@ class Shop:
         self.clock = FixedClock()
         self.store = MemoryStore()
         self.told: list[Run | Trouble] = []
-        self.station = Station("novel", self.store, {"work": work}, lambda kind: Actor("mnemon", "worker", kind))
+        self.station = Station("novel", self.store, {"work": work}, lambda kind: Actor("lukasa", "worker", kind))
         self.worker = Worker(
             lambda: [self.station], clock=self.clock, dice=lambda: 0.0, tell=self.told.append, **options
         )

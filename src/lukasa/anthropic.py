@@ -1,0 +1,23 @@
+"""Lukasa behind Anthropic's memory tool.
+
+`MemoryTool(world)` answers its commands and does not need Anthropic's SDK. `RunnerMemoryTool(world)` and
+`AsyncRunnerMemoryTool(world)` are what the SDK's tool runners take; they load it on first use.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from lukasa.surfaces.anthropic.tool import MemoryTool
+
+if TYPE_CHECKING:
+    from lukasa.surfaces.anthropic.runner import AsyncRunnerMemoryTool, RunnerMemoryTool
+
+__all__ = ["AsyncRunnerMemoryTool", "MemoryTool", "RunnerMemoryTool"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'lukasa.anthropic' has no attribute {name!r}")
+    return getattr(import_module("lukasa.surfaces.anthropic.runner"), name)

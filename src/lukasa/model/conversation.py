@@ -1,0 +1,81 @@
+"""Channels, conversations and their working notes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from lukasa.model.errors import InvalidTransition
+from lukasa.model.frozen import dataclass
+
+SUMMARY_TAG = "conversation-summary"  # of the entry that carries a conversation on when it has ended
+
+
+class Status(StrEnum):
+    ACTIVE = "active"
+    IDLE = "idle"
+    ARCHIVED = "archived"
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """A topical room in a workspace; every workspace has one that is the default."""
+
+    id: str
+    workspace: str
+    name: str
+    description: str
+    is_default: bool
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """One session with an agent. Active → Idle → Archived, or Active → Archived at once; never back."""
+
+    id: str
+    ref_code: str
+    channel: str
+    started_at: datetime
+    status: Status = Status.ACTIVE
+    ended_at: datetime | None = None
+
+    def idle(self, at: datetime) -> Conversation:
+        if self.status is not Status.ACTIVE:
+            raise self._cannot("idle")
+        return replace(self, status=Status.IDLE, ended_at=at)
+
+    def archive(self, at: datetime) -> Conversation:
+        if self.status is Status.ARCHIVED:
+            raise self._cannot("archive")
+        return replace(self, status=Status.ARCHIVED, ended_at=self.ended_at or at)
+
+    def _cannot(self, verb: str) -> InvalidTransition:
+        return InvalidTransition(
+            f"conversation {self.ref_code} is {self.status}; it cannot {verb}", fix="start a new conversation"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """A scratchpad value: the agent's working state inside one conversation, not memory."""
+
+    conversation: str
+    key: str
+    value: Any
+    created_at: datetime
+    updated_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceInfo:
+    """A workspace as the account knows it. `ready` once its database exists: from then on its absence is an error."""
+
+    id: str
+    name: str
+    preset: str
+    spec_toml: str
+    created_at: datetime
+    ready: bool

@@ -1,0 +1,199 @@
+"""Every error Lukasa raises on purpose.
+
+Each says what happened and, in `fix`, what to change. Foreign errors (SQLite, the file system, a model runtime)
+are translated at the border that meets them.
+
+    LukasaError
+    ├── InvalidInput               the call itself is wrong; nothing was written
+    │   ├── InvalidContent         empty, too long, NUL bytes, lone surrogates, wrong type
+    │   ├── InvalidImportance      not a finite number in [0, 1]
+    │   ├── InvalidScope           unknown tier, missing or unknown scope key
+    │   ├── InvalidQuery           unusable limit, time, filter or profile
+    │   └── InvalidDecision        a decision record that cannot be read as one
+    ├── NotFound                   nothing of that id in this workspace (foreign ids answer the same)
+    ├── Refused                    well-formed, but the spec or the posture forbids it
+    │   ├── MirrorsCanonical       repeats a body that must only be referenced
+    │   ├── ReadOnlyForAgents      an agent tried to edit a named entry
+    │   ├── InvalidTransition      a conversation or entry cannot go from here to there
+    │   └── Forbidden              the pass does not allow it
+    ├── Unauthenticated            no pass, or one that is not valid (any more)
+    ├── Conflict                   the thing changed since it was read
+    ├── LostClaim                  another worker has taken the job; what this one did for it counts no more
+    ├── SpecError                  a spec file is incomplete or inconsistent
+    ├── StoreError                 the database cannot do it
+    │   ├── StoreBusy              another process held the file too long
+    │   ├── StoreFull              no space left; what was acknowledged is kept
+    │   ├── StoreDamaged           not readable as the database it should be
+    │   ├── StoreForeign           a database, but not ours
+    │   ├── StoreNewer             written by a newer Lukasa
+    │   └── StoreMissing           known to have existed, and gone
+    ├── GitError                   git could not do it; the file itself is written
+    │   └── GitMissing             there is no git on this machine
+    ├── EmbedderError              an embedding model cannot be loaded or used
+    │   └── ModelUnavailable       its files are absent or do not match their hash
+    └── ChatError                  a language model gave no usable reply; nothing of the user's was lost
+        ├── ChatUnavailable        no answer in time, no connection, or the provider is overloaded
+        ├── ChatRefused            the provider will not answer: a key, a model name, a limit
+        └── ChatMalformed          an answer that cannot be read, after asking once more
+"""
+
+from __future__ import annotations
+
+
+class LukasaError(Exception):
+    """Base of all errors raised on purpose; `fix` is the next step for whoever reads it."""
+
+    def __init__(self, message: str, *, fix: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.fix = fix
+
+    def __str__(self) -> str:
+        return f"{self.message} ({self.fix})" if self.fix else self.message
+
+    @property
+    def code(self) -> str:
+        """A stable machine-readable name: the class name in kebab-case."""
+        name = type(self).__name__
+        return "".join(f"-{c.lower()}" if c.isupper() else c for c in name).lstrip("-")
+
+
+class InvalidInput(LukasaError, ValueError):
+    """The call itself is wrong; nothing was written."""
+
+
+class InvalidContent(InvalidInput):
+    """Content that cannot be a memory."""
+
+
+class InvalidImportance(InvalidInput):
+    """Importance that is not a finite number in [0, 1]."""
+
+
+class InvalidScope(InvalidInput):
+    """A tier or scope key that the spec does not know, or a required one left out."""
+
+
+class InvalidQuery(InvalidInput):
+    """A limit, time, filter or profile that cannot be used."""
+
+
+class InvalidDecision(InvalidInput):
+    """A decision record that cannot be read as one."""
+
+
+class NotFound(LukasaError, LookupError):
+    """Nothing of that id here. An id of another workspace gets exactly this answer."""
+
+
+class Refused(LukasaError):
+    """Well-formed, but the spec or the audit posture forbids it."""
+
+
+class MirrorsCanonical(Refused):
+    """The text repeats a canonical body; `mirrors` is the id of that body."""
+
+    def __init__(self, message: str, *, mirrors: str, fix: str = "") -> None:
+        super().__init__(message, fix=fix)
+        self.mirrors = mirrors
+
+
+class ReadOnlyForAgents(Refused):
+    """Named entries are the author's; agents read them."""
+
+
+class InvalidTransition(Refused):
+    """A state change that the life cycle does not have."""
+
+
+class Forbidden(Refused):
+    """The pass is valid, but not for this."""
+
+
+class Unauthenticated(LukasaError):
+    """No pass, or one that is malformed, unknown, expired or revoked: the answer is the same for all of these."""
+
+
+class Conflict(LukasaError):
+    """The thing changed since it was read; read it again and decide anew."""
+
+
+class LostClaim(LukasaError):
+    """Another worker has taken the job since, or it was cancelled: nothing more may be written for it."""
+
+
+class SpecError(LukasaError):
+    """A spec that cannot be used. `file` and `key` say where, `fix` what to write there."""
+
+    def __init__(self, message: str, *, file: str = "", key: str = "", fix: str = "") -> None:
+        where = ": ".join(part for part in (file, key) if part)
+        super().__init__(f"{where}: {message}" if where else message, fix=fix)
+        self.file = file
+        self.key = key
+
+
+class StoreError(LukasaError):
+    """The database cannot do what was asked; nothing was acknowledged."""
+
+
+class StoreBusy(StoreError):
+    """Another process held the file longer than we wait."""
+
+
+class StoreFull(StoreError):
+    """No space left. Acknowledged writes are kept; the failed one left nothing."""
+
+
+class StoreDamaged(StoreError):
+    """The file is not readable as the database it should be."""
+
+
+class StoreForeign(StoreError):
+    """A database file, but not one of Lukasa's."""
+
+
+class StoreNewer(StoreError):
+    """Written by a newer Lukasa; this one must not touch it."""
+
+
+class StoreMissing(StoreError):
+    """A database that is known to have existed is gone; an empty one is never put in its place."""
+
+
+class GitError(LukasaError):
+    """Git could not do it. What is in the database and in the file is not touched by that."""
+
+
+class GitMissing(GitError):
+    """There is no git on this machine; the file is written all the same, without a commit."""
+
+
+class EmbedderError(LukasaError):
+    """An embedding model cannot be loaded or used."""
+
+
+class ModelUnavailable(EmbedderError):
+    """Model files are absent or do not match their recorded hash."""
+
+
+class ChatError(LukasaError):
+    """A language model gave no usable reply; nothing of the user's was lost."""
+
+
+class ChatUnavailable(ChatError):
+    """No answer in time, no connection, or an overloaded provider; it may work later.
+
+    `retry_after` is the pause in seconds that the provider asks for, if it asks.
+    """
+
+    def __init__(self, message: str, *, fix: str = "", retry_after: float | None = None) -> None:
+        super().__init__(message, fix=fix)
+        self.retry_after = retry_after
+
+
+class ChatRefused(ChatError):
+    """The provider will not answer this as it is asked: a wrong key, model name or limit."""
+
+
+class ChatMalformed(ChatError):
+    """An answer that cannot be read, after asking once more."""

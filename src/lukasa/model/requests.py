@@ -1,0 +1,143 @@
+"""What a person asks of memory in plain English: "remember that …", "forget that …", and how far and how long.
+
+Pure and small. It is what a responder without a language model understands, and what is looked for again at the end of
+a session in case nobody acted on it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+
+from lukasa.model.frozen import dataclass
+from lukasa.model.values import Lifetime
+
+LOW, HIGH = 0.1, 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Something to keep, in the person's own words. `reach` names a tier, or is empty where they did not say."""
+
+    content: str
+    reach: str = ""
+    lifetime: Lifetime | None = None
+    private: bool = False
+    importance: float | None = None
+    tracking: bool = False
+
+
+_POLITE = (
+    r"(?:(?:please|kindly|hey|ok|okay|also|and|can you|could you|would you|i want you to|i['’]d like you to)[\s,]+)*"
+)
+_VERB = re.compile(
+    rf"^\s*{_POLITE}(?P<verb>remember|take note|make a note|note|keep in mind|keep track|do not forget|don['’]t forget"
+    r"|remind me|bear in mind)\b(?P<rest>.*)$",
+    re.IGNORECASE | re.DOTALL,
+)
+_ASKING = re.compile(
+    r"^\s*(?:of\s+)?(?:what|who|whom|whose|where|when|why|how|which|if|whether|about)\b", re.IGNORECASE
+)
+_FORGET = re.compile(
+    rf"^\s*{_POLITE}(?:forget|(?:delete|erase|remove)\s+(?:the\s+|my\s+)?(?:memory|note|fact))\b"
+    r"(?:\s+(?:about|that|of|the fact that|what i (?:said|told you) about|everything about))?\s*[:,]?(?P<rest>.*)$",
+    re.IGNORECASE | re.DOTALL,
+)
+
+# Each says one thing about a request. Those in _LOOSE may also stand at the end without a mark before them: at the end
+# of a sentence "at the account level" is about the note, while "important" may well be about the world.
+_REACH = {
+    "account": r"(?:at|on|in|for) (?:the |my )?account(?:[- ](?:level|tier|scope|wide))?(?: only)?|account[- ]wide"
+    r"|(?:for|in|across) (?:all|every)(?: of)?(?: my)? (?:workspaces?|projects?)",
+    "workspace": r"(?:at|on|in) the workspace (?:level|tier|scope)(?: only)?|workspace (?:scope )?only"
+    r"|only (?:for|in) this workspace|(?:for|in) this workspace only",
+    "channel": r"(?:for|in) this (?:channel|topic)(?: only)?",
+    "conversation": r"(?:just |only )?(?:for|in|during) this (?:conversation|session|chat)(?: only)?",
+}
+_LIFE = {
+    Lifetime.SHORT_TERM: r"short[- ]term|for a (?:few|couple of) (?:days|weeks)",
+    Lifetime.LONG_TERM: r"permanently|forever|for good|long[- ]term",
+}
+_PRIVATE = (
+    r"privately|(?:only |just )?for (?:you|yourself|this agent)(?: only| alone)?|as (?:your|a) (?:own |private )+note"
+)
+_IT_IS = r"(?:this is |it is |it['’]s )?"
+_WEIGHT = {
+    LOW: rf"(?:with |at |as )?low[- ](?:priority|importance)|{_IT_IS}(?:not important|unimportant|trivial)",
+    HIGH: rf"(?:with |at |as )?high[- ](?:priority|importance)|{_IT_IS}(?:very |really )?important",
+}
+_LOOSE = "|".join(_REACH.values())
+_STRICT = "|".join([*_LIFE.values(), _PRIVATE, *_WEIGHT.values()])
+_MARK = r"[\s,;:—–(-]"
+_HEAD = re.compile(
+    rf"^{_MARK}*(?:(?P<about>{_LOOSE}|{_STRICT})\b|(?:this|that|down|of this|of|me)(?={_MARK}|$))", re.IGNORECASE
+)
+_SAYING = r"(?:and\s+)?(?:please\s+)?(?:(?:note|keep|store|save|remember|put)\s+(?:this|it|that)\s+)"
+_TAIL = re.compile(
+    rf"(?:\s*[,;:—–(-]\s*{_SAYING}?(?P<marked>{_LOOSE}|{_STRICT})|\s+{_SAYING}?(?P<plain>{_LOOSE}))\)?\s*[.!]*\s*$",
+    re.IGNORECASE,
+)
+
+
+def request(text: str) -> Request | None:
+    """What is to be kept; None if nothing was asked to be. An empty content means that it was not said what."""
+    found = _VERB.match(text)
+    if found is None:
+        return None
+    verb, rest = found["verb"].lower(), found["rest"].strip()
+    if rest.endswith("?"):
+        if not rest.lower().startswith("that"):
+            return None
+        rest = rest[:-1]
+    if verb in ("remember", "remind me") and _ASKING.match(rest):
+        return None
+    if verb == "note" and not re.match(rf"\s*(?:that\b|this\b|down\b|[:—–-]|(?:{_LOOSE}|{_STRICT})\b)", rest, re.I):
+        return None
+    asked = Request("", reach="conversation" if verb == "keep track" else "", tracking=verb == "keep track")
+    asked, rest = _from_head(asked, rest)
+    asked, rest = _from_tail(asked, rest)
+    if asked.reach == "conversation":
+        asked = replace(asked, lifetime=Lifetime.CONVERSATION)
+    return replace(asked, content=sentence(rest))
+
+
+def forgetting(text: str) -> str | None:
+    """What is to be forgotten; None if nothing was asked to be."""
+    found = _FORGET.match(text)
+    return sentence(found["rest"]) if found else None
+
+
+def sentence(text: str) -> str:
+    """A statement as it can stand alone."""
+    bare = text.strip().strip(",;:—–- ").strip()
+    return bare[:1].upper() + bare[1:]
+
+
+def _from_head(asked: Request, rest: str) -> tuple[Request, str]:
+    while (found := _HEAD.match(rest)) is not None:
+        if found["about"]:
+            asked = _with(asked, found["about"])
+        rest = rest[found.end() :]
+        if not found["about"] and not re.match(r"\s*[,:—–-]|\s+(?:" + _LOOSE + "|" + _STRICT + r")\b", rest, re.I):
+            break  # "that" has begun the statement itself
+    return asked, rest
+
+
+def _from_tail(asked: Request, rest: str) -> tuple[Request, str]:
+    while (found := _TAIL.search(rest)) is not None and found.start() > 0:
+        asked = _with(asked, found["marked"] or found["plain"])
+        rest = rest[: found.start()]
+    return asked, rest
+
+
+def _with(asked: Request, said: str) -> Request:
+    for reach, pattern in _REACH.items():
+        if re.fullmatch(pattern, said, re.IGNORECASE):
+            return replace(asked, reach=reach)
+    for lifetime, pattern in _LIFE.items():
+        if re.fullmatch(pattern, said, re.IGNORECASE):
+            return replace(asked, lifetime=lifetime)
+    for weight, pattern in _WEIGHT.items():
+        if re.fullmatch(pattern, said, re.IGNORECASE):
+            return replace(asked, importance=weight)
+    return replace(asked, private=True)

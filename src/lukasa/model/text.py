@@ -1,0 +1,187 @@
+"""Pure text functions shared by writing, finding and storing: folding, hashing, terms, token estimates."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import re
+import unicodedata
+from functools import lru_cache
+
+from lukasa.model.late import pattern
+from lukasa.model.snowball import english
+
+TOKENIZER_VERSION = 2  # of all that is computed from texts and kept
+PASSAGE = 25  # terms; a text that is much longer holds any word sooner, and says less by holding it
+
+# Scripts written without spaces between words: every adjacent pair of characters becomes a term.
+_UNSPACED = (
+    "\u0e00-\u0eff"  # Thai, Lao
+    "\u1000-\u109f"  # Myanmar
+    "\u1780-\u17ff"  # Khmer
+    "\u3040-\u30ff"  # Hiragana, Katakana
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # Han
+    "\U00020000-\U0003ffff"
+)
+# Vowel signs and points belong to their word, though Python's word class does not count them.
+_MARKS = "\u0483-\u0489\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff\u0f00-\u0fff"
+_RUNS = pattern(rf"[{_UNSPACED}]+|(?:[^\W_{_UNSPACED}]|[{_MARKS}])+")
+_UNSPACED_RUN = pattern(rf"[{_UNSPACED}]")
+# Of plain text, all but letters and digits parts words; apostrophes are left out of them.
+_PLAIN = {n: None if chr(n) in "'`" else chr(n) if chr(n).isalnum() else " " for n in range(128)}
+_APOSTROPHES = pattern("['’ʼ`]")
+_ACCENTS = re.compile("[\u0300-\u036f]")
+_SPACES = re.compile(r"\s+")
+
+# Words so common that they only add noise and cost. Question words are among them: a query is mostly these.
+STOP_WORDS = frozenset(
+    """a about after all also am an and any are as at be because been before being but by can could did do does doing
+    for from had has have having he her here hers him his how i if in into is it its just me more most my no
+    nor not of off on once only or other our out over own same she should so some such than that the their them then
+    there these they this those to too under until up very was we were what when where which while who whom whose why
+    will with would you your yours im ive id hes shes theyre weve whats thats lets us""".split()
+)
+
+
+def fold(text: str) -> str:
+    """Case, accents, width and spacing removed, for matching words. Only accents: other marks change the word."""
+    if text.isascii():  # nothing but case and spacing, then
+        return " ".join(text.lower().split())
+    bare = _ACCENTS.sub("", unicodedata.normalize("NFKD", text))
+    return _SPACES.sub(" ", unicodedata.normalize("NFKC", bare).casefold()).strip()
+
+
+@lru_cache(maxsize=8192)
+def content_key(text: str) -> str:
+    """What exact-duplicate detection compares: case, spacing and closing punctuation aside, the same characters."""
+    if text.isascii():
+        plain = " ".join(text.lower().split())
+    else:
+        plain = _SPACES.sub(" ", unicodedata.normalize("NFC", text).casefold()).strip()
+    return hashlib.sha256((plain.rstrip(" .!。…") or plain).encode("utf-8")).hexdigest()
+
+
+def path_key(path: str) -> str:
+    """What stands for a file in place of its text: no text has this key, since none can hold the NUL in front."""
+    return hashlib.sha256(f"\x00{path}".encode()).hexdigest()
+
+
+def content_hash(text: str) -> str:
+    """SHA-256 of the exact bytes; a flipped bit in the file is seen, though SQLite may call the page fine."""
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()
+
+
+def commitment(salt: bytes, text: str) -> str:
+    """Proof of a text for the event log. Salted, so that a log that outlives an erasure cannot be guessed from."""
+    return hmac.digest(salt, text.encode("utf-8"), "sha256").hex()
+
+
+@lru_cache(maxsize=50_000)
+def _stem(word: str) -> str:
+    """As Snowball's English stemmer has it, which is slow: what it would leave as it is, it need not be asked for."""
+    if len(word) < 3 or not word.endswith(_STEMMED) or not (word.isascii() and word.isalpha()):
+        return word
+    if word[-1] == "e" and "y" not in word and not word.endswith(_BEFORE_E) and not word.startswith(_APART):
+        return word[:-1] if _drops_e(word) else word
+    return english().stemWord(word)
+
+
+# The endings that one of the stemmer's steps takes off or changes; those in e, but for the plain e, apart.
+_STEMMED = tuple(
+    "s ed ing y anci enci ogi li iti tional alism ation izer ator ogist ical ful ic al ism ion er ant ent e ll".split()
+)
+_BEFORE_E = tuple("icate ative alize ance ence able ible ate ive ize".split())
+_APART = tuple("arsen commun emerg gener inter later organ past univers howe".split())  # it has rules of their own
+_REGION = pattern("[^aeiou]*[aeiou]+[^aeiou]")
+
+
+def _drops_e(word: str) -> bool:
+    """Whether an e at the end falls: where two syllables come before it, or one that is not short."""
+    first = _REGION.match(word)
+    if first is None or first.end() == len(word):
+        return False
+    second = _REGION.match(word, first.end())
+    if second is not None and second.end() < len(word):
+        return True
+    before, vowel, closing = word[-4:-3], word[-3], word[-2]
+    short = before not in _VOWELS and vowel in _VOWELS and closing not in (_OPENING if before else _VOWELS)
+    return not short and not word.endswith("paste")
+
+
+_VOWELS, _OPENING = frozenset("aeiou"), frozenset("aeiouwx")
+
+
+def words(text: str) -> list[str]:
+    """Folded words in order; unspaced scripts give characters and overlapping pairs. Nothing is dropped or stemmed."""
+    return list(_short_words(text)) if len(text) <= _SHORT else _words(text)
+
+
+@lru_cache(maxsize=2048)
+def _short_words(text: str) -> tuple[str, ...]:
+    return tuple(_words(text))
+
+
+def _words(text: str) -> list[str]:
+    if text.isascii():
+        return text.lower().translate(_PLAIN).split()
+    folded = fold(text)
+    if folded.isascii():
+        return folded.translate(_PLAIN).split()
+    out: list[str] = []
+    for run in _RUNS.findall(_APOSTROPHES.sub("", folded)):
+        if _UNSPACED_RUN.match(run):
+            out.extend(run)
+            out.extend(run[i : i + 2] for i in range(len(run) - 1))
+        else:
+            out.append(run)
+    return out
+
+
+def terms(text: str) -> list[str]:
+    """Index terms in order: stemmed, stop words out. If a text is nothing but stop words, they are its terms."""
+    return list(_short_terms(text)) if len(text) <= _SHORT else _terms(text)
+
+
+_SHORT = 1000  # characters of a text whose terms are worth keeping at hand: a write asks for them several times
+
+
+@lru_cache(maxsize=2048)
+def _short_terms(text: str) -> tuple[str, ...]:
+    return tuple(_terms(text))
+
+
+def _terms(text: str) -> list[str]:
+    found = words(text)
+    kept = [w for w in found if w not in STOP_WORDS] or found
+    return [_stem(w) for w in kept]
+
+
+def estimate_tokens(text: str) -> int:
+    """What a model's tokenizer would roughly count: 4 bytes a token for ASCII, one a character beyond it."""
+    ascii_chars = len(text) if text.isascii() else len(text.encode("ascii", "ignore"))
+    return -(-ascii_chars // 4) + (len(text) - ascii_chars)
+
+
+def has_hidden_characters(text: str) -> bool:
+    """True where a reader would not see what a model reads: controls, bidi overrides, tag characters, separators."""
+    if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
+        return False
+    return any(unicodedata.category(c) in _HIDDEN and c not in "\n\t" for c in text)
+
+
+_HIDDEN = frozenset({"Cc", "Cf", "Zl", "Zp", "Co"})
+
+
+def escape_controls(text: str) -> str:
+    """For terminals: control and format characters shown as escapes, so that stored text cannot drive a screen."""
+    if not has_hidden_characters(text):
+        return text
+    return "".join(
+        c if c in "\n\t" or unicodedata.category(c) not in _HIDDEN else c.encode("unicode_escape").decode()
+        for c in text
+    )
+
+
+def is_unspaced(character: str) -> bool:
+    """Whether a character is of a script that is written without spaces between words."""
+    return not character.isascii() and _UNSPACED_RUN.match(character) is not None

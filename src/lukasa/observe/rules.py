@@ -1,0 +1,284 @@
+"""The observer that needs no model: what a person said outright, found by the way they said it.
+
+Only what the user said is looked at; what the assistant says may be memory read back. Each rule has a sort, and the
+sort says how much it matters. What is doubtful is held, what is passing, asked, ordered or secret is left alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from lukasa.model.frozen import dataclass
+from lukasa.model.requests import Request, forgetting, request, sentence
+from lukasa.model.transcript import Utterance
+from lukasa.model.values import Gate, Lifetime
+from lukasa.observe import patterns as p
+from lukasa.observe.observation import Observation, Priority
+
+CONFIDENCE = 0.8
+DOUBTED = 0.5
+LEAST_WORDS = 3
+MOST_SENTENCE = 500
+MOST_REQUEST = 2000
+
+_SENTENCE = re.compile(r"[^.!?\n]+(?:[.!?](?=\S)[^.!?\n]+)*[.!?]*")
+_FENCED = re.compile(r"^[ \t]{0,3}(```|~~~).*?(?:^[ \t]{0,3}\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
+_QUOTED = re.compile(r"^[ \t]*(?:>|\||\+{3}|-{3}|@@|diff |at \S+\(|File \").*$", re.MULTILINE)
+_ROLES = (
+    "boss|manager|lead|wife|husband|partner|son|daughter|brother|sister|mother|father|mum|mom|dad|colleague|coworker"
+    "|teammate|friend|client|customer|editor|agent|doctor|teacher|neighbou?r|assistant|designer|reviewer|maintainer"
+    "|cto|ceo|cfo|founder|co-founder|architect|owner|contact|landlord|dog|cat|team|company|tech lead|product manager"
+)
+_THING = r"(?:the|our|my|this|that|all|every|each) (?:[\w'’./&+-]+ ){1,6}?"
+# Words that begin a sentence with a capital and name nobody and nothing.
+_NOBODY = (
+    r"(?!(?:Here|There|This|That|These|Those|It|Its|What|Which|Who|Where|When|How|Why|Now|Then|So|One|All|Some|Any"
+    r"|Both|He|She|They|We|You"
+    r"|I|My|Our|Your|The|A|An|Nothing|Everything|Something|Anything|Nobody|Everybody|Somebody|Anybody|Someone"
+    r"|Everyone|Anyone|Today"
+    r"|Not|No|Yes|If|But|And|Or|Only|Just|Also|Maybe|Perhaps|Still)\b)"
+)
+_NAMED = (
+    _NOBODY
+    + r"(?:[A-Z][\w'’.&+-]*|[\w-]+\.(?:py|js|ts|go|rs|md|toml|ya?ml|json|sh|com|dev|io))(?: [A-Z][\w'’.&+-]*){0,3} "
+)
+_RELATION = (
+    r"(?:runs? (?:on|in|as|at|under|every|nightly|daily|weekly|behind|inside|with)|listens? (?:on|at)|lives? (?:in|at"
+    r"|on|under)|resides? (?:in|at|on)"
+    r"|sits? (?:in|behind|on)|(?:is|are) (?:deployed|hosted|stored|located|kept|written|built|based|installed|mounted"
+    r"|backed up|served|managed|owned|maintained"
+    r"|configured|defined|generated|signed|released|published|pinned|rotated|archived|called|named|run|licensed"
+    r"|encrypted|scheduled|due|set to|limited|capped|mirrored|tagged)\b"
+    r"|uses?|depends? on|talks? to|connects? to|points? (?:to|at)|requires?|expects?|needs? (?:python|node|java|go"
+    r"|rust|at least|sudo|root|a vpn|the vpn|\d)|supports?"
+    r"|defaults? to|starts? (?:at|on|with)|ends? (?:at|on)|expires?|costs?|weighs?|belongs? to|reports? to"
+    r"|works? (?:on|at|for|in|as|from)|owns?|maintains?|leads?"
+    r"|handles?|(?:is|are) responsible for|(?:is|are) in charge of|joined|moved to|was renamed|(?:has been|was|were"
+    r"|is|are) (?:renamed|moved|migrated|replaced|retired|deprecated)\b"
+    r"|comes? from|goes? (?:in|into|to|under)|reads? from|writes? to|syncs? (?:to|with|from)|takes? (?:about "
+    r"|around )?\d|meets? (?:on|every)|happens? (?:on|every)|closes? (?:on|at)|opens? (?:on|at)"
+    r"|prefers?|likes?|speaks?|is allergic|is called|stands for|means)\b"
+)
+_ATTRIBUTE = (
+    r"\b(?:name|title|colou?r|deadline|version|capital|address|e-?mail|phone|birthday|anniversary|age|price|port|host"
+    r"|hostname|url|domain|endpoint|bucket|region"
+    r"|favou?rite(?: \w+)?|timezone|time zone|budget|username|user name|handle|nickname|role|job|employer|owner"
+    r"|manager|maintainer"
+    r"|lead|language|framework|database|branch|licen[cs]e|limit|timeout|currency|default|convention|policy|rule"
+    r"|standard|command|path|directory|folder"
+    r"|repo|repository|editor|shell|stack|codename|working title|villain|hero|heroine|protagonist|antagonist|narrator"
+    r"|setting|genre|target|goal|release date|launch date"
+    r"|retention|schedule|cluster|queue|registry|namespace|table|schema|model|prefix|suffix|encoding|line length"
+    r"|indent(?:ation)?|pronouns|diet|blood type|size|office|hometown|backup|server|staging|production)\b"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Rule:
+    sort: str
+    priority: Priority
+    category: str
+    phrases: p.Phrases
+
+
+def _rule(sort: str, priority: Priority, category: str, *patterns: str, case: bool = False) -> _Rule:
+    return _Rule(sort, priority, category, p.Phrases(*patterns, case=case))
+
+
+RULES: tuple[_Rule, ...] = (
+    _rule(
+        "rule", "high", "rules-conventions",
+        r"^(?:please )?(?:always|never|do(?:n['’]t| not) ever)\b",
+        r"\bfrom now on\b|\bfrom here on\b|\bgoing forward\b|\bin (?:the )?future,? (?:please |always |never )?\w+",
+        r"\b(?:must|should|shall|may|can) (?:always|never|only|not ever)\b|\bmust(?: not|n['’]t)? (?:be|have|use|go"
+        r"|pass|run|start|end|include|contain|stay|match)\b",
+        r"\b(?:is|are) (?:not allowed|forbidden|prohibited|mandatory|off[- ]limits)\b|\bunder no circumstances\b"
+        r"|\bno exceptions\b",
+        r"^(?:every|each) (?:time|commit|pr|pull request|release|branch|test|function|module|file|endpoint|migration"
+        r"|chapter|page)\b.{0,40}\b(?:must|needs?|has to|have to|should|gets?|starts?|ends?|is|are)\b",
+        r"\b(?:we|i) (?:always|never|only(?: ever)?) (?!know|think|care|mind)\w+",
+        r"\b(?:we|i) (?:don['’]t|do not) (?!know|think|have|need|see|understand|care|want|get|mind|remember|believe"
+        r"|agree|like)\w+",
+        r"^no \w+(?: \w+){0,5} (?:without|before|after|on fridays?|in)\b",
+        r"^use .{2,60}(?:, never | instead of | rather than |, not | over )",
+        r"\b(?:our|the|my) (?:\w+ ){0,3}(?:rule|convention|policy|standard|guideline|house style) (?:is|are|says"
+        r"|for)\b",
+        r"^(?:do(?:n['’]t| not)|stop|avoid) .{4,}\b(?:ever again|any ?more|in this (?:repo|project|codebase|workspace"
+        r"|company|book)|ever)\b",
+    ),
+    _rule(
+        "preference", "medium", "preferences",
+        r"\bi(?: \w+ly)? (?:prefer|dislike|hate|love|adore|enjoy|can['’]t stand|cannot stand)\b|\bi(?: really"
+        r"| usually| generally)? (?:don['’]t|do not) (?:like|enjoy|drink|eat|want|use)\b|\bi(?: really"
+        r"| usually)? like\b"
+        r"|\bi(?:['’]d| would)(?: much)? rather\b|\bi(?: am|['’]m) (?:not )?a (?:big |huge )?fan of\b"
+        r"|\bmy preference is\b|\bmy favou?rite\b|\bi (?:usually|normally|typically) (?:use|work|write|drink|eat|run"
+        r"|start|read|want)\b"
+        r"|\bwe prefer\b|\bworks best for me\b|\bi want (?:\w+ ){0,2}?(?:answers?|replies|responses|code"
+        r"|comments|tests|commits?|explanations?|examples|summaries)\b",
+    ),
+    _rule(
+        "decision", "medium", "projects",
+        r"\b(?:we|i|the team|they|the board|management)(?: have| has|['’]ve)?(?: just| now| finally"
+        r"| also)? (?:decided|agreed|settled|chosen|chose|picked|opted|committed|voted|went with|are going with"
+        r"|will go with|dropped|abandoned|ruled out|switched|migrated|moved)\b",
+        r"\blet(?:['’]s| us) (?:go with|stick (?:with|to)|settle on|switch to|standardi[sz]e on|use|call (?:it|the"
+        r"|him|her)|adopt|drop)\b",
+        r"\b(?:the )?decision(?: is|:| was)\b|\bdecided to\b|\bADR[- ]?\d+\b|\bwe(?:['’]re| are) (?:going with"
+        r"|switching to|moving to|migrating to|dropping|sticking with|standardi[sz]ing on)\b",
+    ),
+    _rule(
+        "name", "high", "people-relationships",
+        r"\bmy (?:\w+ )?name is\b|\bcall me\b|\bi(?: am|['’]m) called\b|\bmy pronouns are\b|\bi go by\b",
+    ),
+    _rule(
+        "person", "medium", "people-relationships",
+        rf"\b(?:my|our|the) (?:\w+ )?(?:{_ROLES})(?:['’]s name)?,? (?:\w+,? )?(?:is|are|was|works|lives|prefers|likes"
+        rf"|wants|owns|handles|hates|speaks|joined|left|has|does|reviews|approves)\b",
+        r"\bi(?: am|['’]m) (?:allergic|vegetarian|vegan|based|located|from|married|left-handed|right-handed|dyslexic"
+        r"|colou?r[- ]?blind|responsible|in charge|on call|the (?:author|owner|maintainer|lead|only|founder|cto"
+        r"|ceo))\b",
+        r"\bi(?: am|['’]m) an? (?!bit|little|lot|fan|big|huge|while|few|couple|moment|minute|mess|idiot|afraid"
+        r"|bug)(?:[\w-]+ ){0,3}(?:developer|engineer|designer|writer|author|teacher|student|doctor|nurse|lawyer"
+        r"|scientist|researcher|manager|founder|architect|analyst|consultant|novelist|journalist|translator|musician"
+        r"|photographer|vegetarian|vegan|beginner|native speaker|administrator|admin|editor|producer|electrician"
+        r"|chemist|biologist|physicist|economist|accountant|freelancer|parent|runner|pilot)\b",
+        r"\bi (?:live|reside|work|study|grew up|was born|moved|speak|own|maintain|lead|manage|teach|joined) (?:in|at"
+        r"|on|to|for|as|from|with|\w+)\b",
+    ),
+    _rule(
+        "person", "medium", "people-relationships",
+        rf"^{_NAMED}(?:is|was) (?:my|our|the|a|an) \w+|^{_NAMED}(?:owns|maintains|leads|handles|manages|reviews"
+        rf"|approves|runs|reports to|works|lives|joined|left|moved|prefers|likes|dislikes|speaks|signs)\b",
+        case=True,
+    ),
+    _rule(
+        "command", "medium", "operations",
+        r"^to (?:run|deploy|build|test|start|stop|release|restart|rebuild|lint|format|reset|seed|migrate|install"
+        r"|connect|log in|publish|regenerate|update|check|reproduce|debug|get|enter|back up|restore)\b.{0,80}\b(?:run"
+        r"|use|call|execute|type|do|you need|you have to|it takes|set|go through|ssh)\b",
+        r"^(?:run|use|call|execute) (?:`[^`]+`|(?:make|npm|pnpm|yarn|uv|cargo|docker|kubectl|git|pytest|go|python3?"
+        r"|\./)\S* ?.{0,60}?) (?:to|for|before|after|when|whenever|in order to|every)\b",
+        r"\b(?:tests?|builds?|deploys?|deployments?|releases?|migrations?|docs?|backups?|jobs?|linting"
+        r"|formatting) (?:are|is|run|runs|happens?|start|starts|live|lives|go|goes) (?:run |done |started |triggered "
+        r"|built |deployed |made )?(?:with|by|through|via|using|from|in|under|on|every)\b",
+        r"`[^`]{3,}` (?:runs?|starts?|builds?|deploys?|does|is how|resets?|gives|prints|needs|requires|takes|must"
+        r"|installs?|creates?|checks?|restarts?)\b",
+    ),
+    _rule(
+        "fact", "medium", "system-architecture",
+        rf"^{_THING}{_RELATION}",
+        r"^we (?:use|run|deploy|host|store|keep|target|support|ship|release|build|publish|track|log|write|test|format"
+        r"|lint|pin|monitor|bill|back up|rotate|log into|meet|work|sell|serve|require|call)\b.{4,}",
+        rf"^(?:the|our|my) (?:[\w'’./+-]+ ){{0,5}}?(?=[^.]*{_ATTRIBUTE})[^,;]{{1,80}}? (?:is|are|will be|was set to"
+        rf"|changed to|is now|are now) (?!that\b|what\b|why\b|how\b|not\b|to\b|it\b)",
+        r"(?:^|\s)(?:~|\.{1,2})?/(?:[\w.-]+/)+[\w.-]*.{0,60}\b(?:holds?|contains?|is where|is the|are|has|keeps)\b"
+        r"|\b(?:lives?|stored|found|kept|located|go|goes|are|is) (?:in|under|at) (?:`)?(?:~"
+        r"|\.{1,2})?/?(?:[\w.-]+/)+[\w.-]*",
+    ),
+    _rule(
+        "fact", "medium", "projects",
+        rf"^{_NAMED}{_RELATION}|^{_NOBODY}[A-Z][\w-]+ (?:[a-z][\w-]+ ){{0,2}}{_RELATION}",
+        r"^(?:[A-Z][\w-]+)(?: [A-Za-z][\w-]+){0,4} (?:is|are) (?:called|named|the|our|at|on|in|due|now|no longer) \S",
+        case=True,
+    ),
+)  # fmt: skip
+_STATEMENT = re.compile(
+    r"\b(?:is|are|was|were|has|have|runs?|uses?|lives?|works?|needs?|should|must|lists?|listens?|starts?|ends?|means?"
+    r"|goes|costs?"
+    r"|prefers?|called|named|belongs?|moved|renamed|expires?|takes?|requires?|depends|wants?|owns?|reports?|speaks?"
+    r"|meets?|points?|writes?|reads?)\b",
+    re.IGNORECASE,
+)
+
+
+def observe(utterances: Iterable[Utterance]) -> list[Observation]:
+    """What the user said outright in these messages."""
+    found = [o for u in utterances if u.role == "user" for o in look(u.text, u.id)]
+    return list({(o.text.casefold(), o.message): o for o in found}.values())
+
+
+def look(text: str, message: str = "") -> Iterator[Observation]:
+    """What one message says outright, with the places where it says so."""
+    asked = request(text)
+    if asked is not None:
+        if asked.content and asked.lifetime is not Lifetime.CONVERSATION and not p.SECRET.search(asked.content):
+            yield _requested(asked, text, message)
+        return
+    if forgetting(text) is not None:
+        return
+    plain = _blanked(text)
+    for found in _SENTENCE.finditer(plain):
+        observed = _statement(found[0])
+        if observed is not None:
+            said, rule, doubted = observed
+            start = found.start() + len(found[0]) - len(found[0].lstrip())
+            end = found.start() + len(found[0].rstrip())
+            verdict, confidence = (Gate.HOLD, DOUBTED) if doubted else (Gate.ALLOW, CONFIDENCE)
+            reason = "said with doubt" if doubted else ""
+            yield Observation(
+                said, rule.priority, verdict, confidence, rule.category, message, start, end, "user", reason
+            )
+
+
+def _blanked(text: str) -> str:
+    """A text of the same length, without listings and quotations: they are somebody else's words."""
+    for pattern in (_FENCED, _QUOTED):
+        text = pattern.sub(lambda found: re.sub(r"[^\n]", " ", found[0]).replace(" ", "\n", 1), text)
+    return text
+
+
+def _requested(asked: Request, text: str, message: str) -> Observation:
+    weight = asked.importance
+    priority: Priority = "medium" if weight is None else "high" if weight > 0.5 else "low"
+    content = asked.content[:MOST_REQUEST]
+    return Observation(
+        content, priority, Gate.ALLOW, 0.95, "", message, 0, len(text), "user", "asked to be remembered", asked
+    )
+
+
+def _statement(raw: str) -> tuple[str, _Rule, bool] | None:
+    """What a sentence states, by which rule, and whether with doubt; None if nothing worth keeping."""
+    bare = p.LEAD.sub("", raw.strip()).strip()
+    corrected = p.CORRECTING.sub("", bare).strip()
+    corrects = corrected != bare and bool(corrected)
+    bare = corrected if corrects else bare
+    if len(bare) > MOST_SENTENCE or len(bare.split()) < LEAST_WORDS or bare.endswith(":") or _of_no_use(bare):
+        return None
+    positive = _positive(bare)
+    forms = {bare: None, positive: None, sentence(p.HEDGE.sub("", bare)): None}
+    rule = next((rule for rule in RULES if any(map(rule.phrases.search, forms))), None)
+    if rule is None and (corrects or positive != bare) and _STATEMENT.search(bare):
+        rule = _CORRECTION
+    if rule is None or _ordered(bare, rule):
+        return None
+    if corrects or positive != bare:
+        rule = _Rule("correction", "high", rule.category, rule.phrases)
+    return sentence(positive), rule, bool(p.DOUBT.search(bare))
+
+
+_CORRECTION = _rule("correction", "high", "", "")
+
+
+def _of_no_use(said: str) -> bool:
+    return any(
+        pattern.search(said) for pattern in (p.ASKING, p.PASSING, p.TO_THE_MACHINE, p.RECALLED, p.SECRET, p.IDLE)
+    )
+
+
+def _ordered(said: str, rule: _Rule) -> bool:
+    """A task for now, or how things stand at the moment: not to be kept, unless it is a standing rule or a choice."""
+    if rule.sort in ("rule", "decision", "preference", "name"):
+        return bool(p.EDITING.search(said)) and rule.sort != "rule"
+    return bool((p.TASK.search(said) and rule.sort != "command") or p.TRANSIENT.search(said))
+
+
+def _positive(said: str) -> str:
+    """A correction as what holds: "the port is 5433, not 5432" says that the port is 5433."""
+    bare = said.rstrip(".! ")
+    if found := p.NOT_BUT.match(bare):
+        return f"{found['head']} {found['new']}"
+    if found := p.INSTEAD.match(bare):
+        return found["new"]
+    return said

@@ -1,0 +1,85 @@
+"""How relevance fades, and what restores it. Decay ranks; it never deletes."""
+
+from __future__ import annotations
+
+import math
+from datetime import datetime
+from functools import lru_cache
+from typing import NamedTuple
+
+from lukasa.model.card import Card, Use, card_of
+from lukasa.model.entry import Access, Entry
+from lukasa.model.moments import HOUR, micros, micros_or_none
+from lukasa.model.values import State
+from lukasa.spec.types import Decay, DecayModel
+
+
+class Fading(NamedTuple):
+    """A decay rule worked out: what each hour leaves, and from when hours count."""
+
+    hourly: float
+    by_reading: bool = False  # hours count from the last read, if that is later
+    window: int = 0  # microseconds during which nothing fades
+    at_close: bool = False  # nothing fades before the conversation has ended
+    stale: float = 1.0
+
+    def of(self, card: Card, use: Use | None, now: int, closed_at: int | None) -> float:
+        """What is left of an entry, in (0, 1]. A clock set back must not make a memory stronger than it was."""
+        if card.exempt:
+            return 1.0
+        left, hourly = 1.0, self.hourly
+        if hourly != 1.0 and not (self.at_close and closed_at is None):
+            since = card.confirmed_at + self.window
+            if use is not None and use.at > since and self.by_reading:
+                since = use.at
+            if closed_at is not None and self.at_close and closed_at > since:
+                since = closed_at
+            if now > since:
+                left = hourly ** ((now - since) / HOUR) or 1e-300  # what underflows must still be told from nothing
+        return left * self.stale if card.state is State.STALE else left
+
+
+@lru_cache(maxsize=256)
+def fading(decay: Decay) -> Fading:
+    match decay.model:
+        case DecayModel.NONE | DecayModel.EXEMPT:
+            return Fading(1.0, stale=decay.stale_factor)
+        case DecayModel.HOURLY | DecayModel.FORCING:
+            return Fading(decay.rate, by_reading=True, stale=decay.stale_factor)
+        case DecayModel.DAILY:
+            return Fading(math.exp(-decay.rate / 24), stale=decay.stale_factor)
+        case DecayModel.VALIDITY:
+            return Fading(decay.rate, window=round(decay.window_days * 24 * HOUR), stale=decay.stale_factor)
+        case DecayModel.SCOPE_CLOSE:
+            return Fading(decay.rate, by_reading=True, at_close=True, stale=decay.stale_factor)
+
+
+def last_seen(entry: Entry, access: Access | None) -> datetime:
+    """The last time an entry was read or stated again; both restore it."""
+    return max(entry.confirmed_at, access.at) if access else entry.confirmed_at
+
+
+def decay_factor(
+    decay: Decay, entry: Entry, access: Access | None, now: datetime, closed_at: datetime | None = None
+) -> float:
+    """What time has left of an entry, in (0, 1]."""
+    use = Use(access.count, micros(access.at)) if access else None
+    return fading(decay).of(card_of(entry), use, micros(now), micros_or_none(closed_at))
+
+
+def frequency(access: Access | None) -> float:
+    return often(access.count if access else 0)
+
+
+def often(reads: int) -> float:
+    return 1.0 + math.log1p(reads)
+
+
+def relevance(importance: float, factor: float, frequency: float) -> float:
+    """importance × decay × frequency: the standing of an entry before any question is asked."""
+    return importance * factor * frequency
+
+
+def awaits_disposition(decay: Decay, value: float) -> bool:
+    """True if an entry under a forcing function has sunk so far that it must be promoted, exempted or archived."""
+    return decay.model is DecayModel.FORCING and value < decay.threshold

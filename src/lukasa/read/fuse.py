@@ -1,0 +1,200 @@
+"""Fusion: several signals, one match score in (0, 1], with each signal's share kept for the explanation."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+from lukasa.model.frozen import dataclass
+from lukasa.read.signals import Signal
+from lukasa.spec.types import Retrieval
+
+FEWEST = 20  # candidates that a standard score is taken over, at least
+
+
+@dataclass(frozen=True, slots=True)
+class Contribution:
+    """What one signal said of one entry, and how much of the match is its doing."""
+
+    signal: str
+    rank: int | None
+    score: float | None
+    share: float
+
+
+class Fusion:
+    """All signals, and what a score of each is worth. Ranks and shares are worked out when an explanation asks."""
+
+    def __init__(self, signals: Sequence[Signal] = (), worth: Callable[[Signal, str], float] | None = None) -> None:
+        self._signals, self._worth = signals, worth
+
+    @cached_property
+    def _ranks(self) -> dict[str, dict[str, int]]:
+        return {signal.name: signal.ranks() for signal in self._signals}
+
+    def contributions(self, id: str) -> tuple[Contribution, ...]:
+        worth = self._worth
+        if worth is None:
+            return ()
+        return tuple(
+            Contribution(signal.name, self._ranks[signal.name].get(id), signal.scores.get(id), worth(signal, id))
+            for signal in self._signals
+        )
+
+
+class Match(NamedTuple):
+    """How well an entry answers, in (0, 1], and through which signals."""
+
+    value: float
+    id: str
+    fusion: Fusion
+
+    @property
+    def contributions(self) -> tuple[Contribution, ...]:
+        return self.fusion.contributions(self.id)
+
+
+class Matches(Mapping[str, Match]):
+    """Everything that was found, by the sum of what signals say. A match is made when somebody looks at it: of
+    hundreds, an answer shows a few."""
+
+    def __init__(self, totals: Mapping[str, float], fusion: Fusion, *, standard: bool) -> None:
+        self._totals, self._fusion, self._standard = totals, fusion, standard
+        self._best = max(totals.values(), default=0.0)
+
+    def value(self, id: str) -> float:
+        """In (0, 1]; standard scores are made positive, so that they can be weighed. The best is 1."""
+        total = self._totals[id]
+        if self._standard:
+            return math.exp(total - self._best) or 1e-300
+        return total / self._best if self._best > 0 else total
+
+    def values_of(self, ids: Sequence[str]) -> list[float]:
+        """The same for many."""
+        if not self._standard:
+            return [self.value(id) for id in ids]
+        totals, best, exp = self._totals, self._best, math.exp
+        return [exp(totals[id] - best) or 1e-300 for id in ids]
+
+    def best_first(self) -> list[str]:
+        """Ids by their match alone; among equals the later id."""
+        totals = self._totals
+        if len(set(totals.values())) == len(totals):  # then there are no ids to compare, which takes longer
+            return sorted(totals, key=totals.__getitem__, reverse=True)
+        return [id for _, id in sorted(zip(totals.values(), totals, strict=True), reverse=True)]
+
+    def __getitem__(self, id: str) -> Match:
+        return Match(self.value(id), id, self._fusion)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._totals)
+
+    def __len__(self) -> int:
+        return len(self._totals)
+
+
+class Measure(NamedTuple):
+    """What is usual among the scores of a signal, and what one unit of difference from it is worth."""
+
+    mean: float
+    worth: float
+
+    def of(self, score: float) -> float:
+        return self.worth * (score - self.mean)
+
+
+class Compared(NamedTuple):
+    """The signals that are compared with one another, over all that any of them found: the sum of the standard scores
+    of each, and what that is for somebody whom none of them found."""
+
+    measures: Mapping[str, Measure]
+    totals: Mapping[str, float]
+    absent: float
+
+
+def compared(signals: Sequence[Signal], retrieval: Retrieval) -> Compared:
+    those = [signal for signal in signals if not signal.own_scale]
+    ids = _found(those)
+    weights = _weights(signals, retrieval)
+    measures: dict[str, Measure] = {}
+    totals, absent = [0.0] * len(ids), 0.0
+    for signal in those:
+        find, least = signal.scores.get, signal.least
+        scores = [find(id, least) for id in ids] if signal.scores else []
+        mean, worth = measures[signal.name] = _measure(scores, least, weights[signal.name])
+        if worth:
+            totals = [total + worth * (score - mean) for total, score in zip(totals, scores, strict=True)]
+            absent += worth * (least - mean)
+    return Compared(measures, dict(zip(ids, totals, strict=True)), absent)
+
+
+def fuse(signals: Sequence[Signal], retrieval: Retrieval, known: Compared | None = None) -> Matches:
+    """Fuse as the spec says. Every id that any signal found is a candidate."""
+    if retrieval.fusion == "rrf":
+        worth = _by_rank(signals, retrieval)
+        totals = {id: sum([worth(signal, id) for signal in signals]) for id in _found(signals)}
+        return Matches(totals, Fusion(signals, worth), standard=False)
+    base = known or compared(signals, retrieval)
+    weights = _weights(signals, retrieval)
+    totals, absent = dict(base.totals), base.absent
+    for signal in signals:
+        if signal.own_scale:
+            weight = weights[signal.name]
+            for id, score in signal.scores.items():
+                totals[id] = totals.get(id, absent) + weight * score
+    return Matches(totals, Fusion(signals, _by_score(base.measures, weights)), standard=True)
+
+
+def strengths(signals: Sequence[Signal], retrieval: Retrieval, known: Compared | None = None) -> dict[str, float]:
+    """How well each candidate matches by what it says, before anything beside it is looked at; 0 if not at all."""
+    if retrieval.fusion == "rrf":
+        ranked = fuse([signal for signal in signals if not signal.own_scale], retrieval)
+        return {id: ranked.value(id) for id in ranked}
+    totals = (known or compared(signals, retrieval)).totals
+    return {id: total if total > 0.0 else 0.0 for id, total in totals.items()}
+
+
+def _found(signals: Sequence[Signal]) -> list[str]:
+    return list({id: None for signal in signals for id in signal.scores})
+
+
+def _by_rank(signals: Sequence[Signal], retrieval: Retrieval) -> Callable[[Signal, str], float]:
+    ranks = {signal.name: signal.ranks() for signal in signals}
+
+    def worth(signal: Signal, id: str) -> float:
+        place = ranks[signal.name].get(id)
+        return 0.0 if place is None else retrieval.weights.get(signal.name, 1.0) / (retrieval.rrf_k + place)
+
+    return worth
+
+
+def _by_score(measures: Mapping[str, Measure], weights: Mapping[str, float]) -> Callable[[Signal, str], float]:
+    """A signal on its own scale counts as it is; of others, the standard score does."""
+
+    def worth(signal: Signal, id: str) -> float:
+        if signal.own_scale:
+            return weights[signal.name] * signal.scores.get(id, 0.0)
+        return measures[signal.name].of(signal.scores.get(id, signal.least))
+
+    return worth
+
+
+def _weights(signals: Sequence[Signal], retrieval: Retrieval) -> dict[str, float]:
+    """The spec's weights. Words and meaning answer for one another: if one is not there, the other speaks for both."""
+    weights = {signal.name: retrieval.weights.get(signal.name, 1.0) for signal in signals}
+    for present, absent in (("keyword", "vector"), ("vector", "keyword")):
+        if present in weights and absent not in weights:
+            weights[present] += retrieval.weights.get(absent, 0.0)
+    return weights
+
+
+def _measure(scores: Sequence[float], least: float, weight: float) -> Measure:
+    """What a signal did not find counts as the least, and a handful of candidates is compared with that, too: of two
+    that hardly differ, neither is far above the other."""
+    count = max(FEWEST, len(scores))
+    missing = count - len(scores)
+    mean = (sum(scores) + least * missing) / count
+    spread = math.sqrt((sum([(off := s - mean) * off for s in scores]) + missing * (least - mean) ** 2) / count)
+    return Measure(mean, weight / spread if spread >= 1e-9 else 0.0)

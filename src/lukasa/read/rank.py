@@ -1,0 +1,268 @@
+"""Ranking: the match weighed by importance, decay and use; duplicates out; as many as the profile asks."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field
+from datetime import datetime
+from typing import NamedTuple, overload
+
+from lukasa.model.arrays import np
+from lukasa.model.card import Card, Use
+from lukasa.model.entry import Access, Document, Entry, Scope
+from lukasa.model.frozen import dataclass
+from lukasa.model.moments import micros, moment
+from lukasa.model.statements import says_the_same
+from lukasa.model.text import content_key
+from lukasa.model.values import Authority, Kind
+from lukasa.ports.embedder import Vector
+from lukasa.ports.store import Verdict
+from lukasa.read.decay import Fading, fading, often, relevance
+from lukasa.read.fuse import Match, Matches
+from lukasa.spec.types import MemorySpec
+
+LEADERS = 40  # candidates that are weighed by importance, age and use, at least
+EVERYONE = sys.maxsize
+AHEAD = 8  # entries that are read at once when somebody walks through hits
+
+
+class Score(NamedTuple):
+    """Every factor of a hit's place: final = match × prior × tier weight."""
+
+    final: float
+    match: Match
+    importance: float
+    decay: float
+    frequency: float
+    relevance: float
+    prior: float
+    tier_weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class Provenance:
+    """A corpus source as it stands now, seen through an entry's link."""
+
+    source: str
+    locator: str
+    status: str  # current | changed | vanished
+    title: str = ""
+    origin: str = ""
+    lifecycle: str = ""
+    weight: float | None = None
+    standing: str = ""
+
+
+class Hit(NamedTuple):
+    """A candidate, not a fact: the entry with everything that says how far to believe it and why it is here."""
+
+    entry: Entry
+    score: Score
+    access: Access | None
+    provenance: tuple[Provenance, ...] = ()
+
+    @property
+    def id(self) -> str:
+        return self.entry.id
+
+    @property
+    def content(self) -> str:
+        return self.entry.content
+
+    @property
+    def authority(self) -> Authority:
+        return self.entry.authority
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """What ranking is given beside the matches."""
+
+    spec: MemorySpec
+    now: datetime
+    uses: Mapping[str, Use]
+    reach: int = EVERYONE
+    closed: Mapping[str, datetime] = field(default_factory=dict)
+
+
+class _Weighing:
+    """The standing of candidates. What those of one scope and kind share is looked up once."""
+
+    def __init__(self, given: Ranking) -> None:
+        self._given, self._now = given, micros(given.now)
+        self._weight = given.spec.retrieval.prior_weight
+        self._closed = {id: micros(at) for id, at in given.closed.items()}
+        self._shared: dict[tuple[int, int], tuple[Fading, float, int | None]] = {}  # by the very scope and kind
+
+    def _alike(self, card: Card) -> tuple[Fading, float, int | None]:
+        """How it fades, the weight of its tier, and when its conversation ended."""
+        alike = (id(card.scope), id(card.kind))
+        found = self._shared.get(alike)
+        if found is None:
+            spec, tier = self._given.spec, card.scope.tier
+            ended = self._closed.get(card.scope.value("conversation") or "") if self._closed else None
+            fades = fading(spec.behaviours[tier, card.kind].decay)
+            found = self._shared[alike] = fades, spec.retrieval.tier_weights.get(tier, 1.0), ended
+        return found
+
+    def score(self, card: Card, match: Match) -> Score:
+        use = self._given.uses.get(card.id)
+        fades, tier_weight, ended = self._alike(card)
+        factor = fades.of(card, use, self._now, ended)
+        frequency = often(use.reads) if use else 1.0
+        value = relevance(card.importance, factor, frequency)
+        prior = (1 - self._weight) + self._weight * value
+        final = match.value * prior * tier_weight
+        return Score(final, match, card.importance, factor, frequency, value, prior, tier_weight)
+
+    def finals(self, ids: Sequence[str], cards: Mapping[str, Card], matches: Matches) -> list[tuple[float, int, str]]:
+        """The final score of each, with its age and id."""
+        uses, now, weight, low = self._given.uses, self._now, self._weight, 1 - self._weight
+        found = []
+        scope: Scope | None = None
+        of_kinds: dict[Kind, tuple[Fading, float, int | None]] = {}
+        for id, match in zip(ids, matches.values_of(ids), strict=True):
+            card = cards[id]
+            if card.scope is not scope:  # mostly it is that of the one before
+                scope, of_kinds = card.scope, {}
+            alike = of_kinds.get(card.kind)
+            if alike is None:
+                alike = of_kinds[card.kind] = self._alike(card)
+            fades, tier_weight, ended = alike
+            use = uses.get(id)
+            value = card.importance * fades.of(card, use, now, ended)
+            if use is not None:
+                value *= often(use.reads)
+            found.append((match * (low + weight * value) * tier_weight, card.created_at, id))
+        return found
+
+
+Fetch = Callable[[Sequence[str]], Mapping[str, Entry]]
+
+
+class Ranked(Sequence[Hit]):
+    """Candidates in order, by id. An entry is read and a hit is made when somebody looks at it: of hundreds, an answer
+    shows a few."""
+
+    def __init__(
+        self,
+        ids: Sequence[str],
+        cards: Mapping[str, Card],
+        matches: Matches,
+        weighing: _Weighing,
+        uses: Mapping[str, Use],
+        fetch: Fetch,
+    ) -> None:
+        self.ids = ids
+        self._cards, self._matches, self._weighing, self._uses, self._fetch = cards, matches, weighing, uses, fetch
+        self._entries: dict[str, Entry] = {}
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    @overload
+    def __getitem__(self, place: int) -> Hit: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Hit]: ...
+    def __getitem__(self, place: int | slice) -> Hit | list[Hit]:
+        if isinstance(place, slice):
+            return self._hits(self.ids[place])
+        at = range(len(self.ids))[place]
+        if self.ids[at] not in self._entries:
+            self._read(self.ids[at : at + AHEAD])
+        return self._hit(self.ids[at])
+
+    def _hits(self, ids: Sequence[str]) -> list[Hit]:
+        self._read(ids)
+        return [self._hit(id) for id in ids]
+
+    def _read(self, ids: Sequence[str]) -> None:
+        unread = [id for id in ids if id not in self._entries]
+        if unread:
+            self._entries.update(self._fetch(unread))
+
+    def _hit(self, id: str) -> Hit:
+        found = self._weighing.score(self._cards[id], self._matches[id])
+        use = self._uses.get(id)
+        return Hit(self._entries[id], found, Access(use.reads, moment(use.at)) if use else None)
+
+
+def rank(order: Sequence[str], cards: Mapping[str, Card], matches: Matches, given: Ranking, fetch: Fetch) -> Ranked:
+    """Best first; ties go to the newest. A tier that the spec ranks by recency is ordered by time alone.
+
+    `order` is that of the matches. Only the first `reach` are weighed by their standing, which breaks ties and lifts
+    nothing from far below; behind them it is the match that counts.
+    """
+    by_time, weighing = given.spec.retrieval.recency_tiers, _Weighing(given)
+    tier = next((card.scope.tier for card in cards.values()), None)
+    if tier in by_time and all(card.scope.tier == tier for card in cards.values()):
+        newest = sorted(((cards[id].created_at, id) for id in order), reverse=True)
+        return Ranked([id for _, id in newest], cards, matches, weighing, given.uses, fetch)
+    weighed = sorted(weighing.finals(order[: given.reach], cards, matches), reverse=True)
+    ids = [*[id for _, _, id in weighed], *order[given.reach :]]
+    return Ranked(ids, cards, matches, weighing, given.uses, fetch)
+
+
+def drop_repeats(
+    hits: Sequence[Hit], vectors: Mapping[str, Vector], threshold: float, wanted: int
+) -> tuple[list[Hit], dict[str, Verdict]]:
+    """Keep the best of those that say the same; stop once enough are kept. Also: what was dropped, and for whom."""
+    near = _near(vectors, threshold)
+    kept: dict[str, Hit] = {}
+    by_key: dict[str, Hit] = {}
+    dropped: dict[str, Verdict] = {}
+    for place in range(len(hits)):
+        if len(kept) >= wanted:
+            break
+        hit = hits[place]
+        key = content_key(hit.content)
+        twin = by_key.get(key)
+        for other in near.get(hit.id, ()) if twin is None else ():
+            if other in kept and says_the_same(hit.content, kept[other].content):
+                twin = kept[other]
+                break
+        if twin is None:
+            kept[hit.id] = by_key[key] = hit
+        else:
+            dropped[hit.id] = Verdict("dedup", "dropped", "says the same as a better hit", {"kept": twin.id})
+    return list(kept.values()), dropped
+
+
+def _near(vectors: Mapping[str, Vector], threshold: float) -> dict[str, list[str]]:
+    """Who is nearer than the threshold to whom."""
+    if len(vectors) < 2:
+        return {}
+    ids, rows = list(vectors), np.array(list(vectors.values()))
+    close = rows @ rows.T > threshold
+    found: dict[str, list[str]] = {}
+    if np.count_nonzero(close) <= len(ids):  # each to itself, as mostly
+        return found
+    for a, b in np.argwhere(np.triu(close, 1)).tolist():
+        found.setdefault(ids[a], []).append(ids[b])
+        found.setdefault(ids[b], []).append(ids[a])
+    return found
+
+
+def provenance(entry: Entry, documents: Mapping[str, Document]) -> tuple[Provenance, ...]:
+    """What an entry's links show now. The source's axes are read through the link, never from the entry."""
+    shown = []
+    for link in entry.links:
+        document = documents.get(link.source)
+        if document is None or document.removed:
+            shown.append(Provenance(link.source, link.locator, "vanished"))
+            continue
+        status = "current" if document.version == link.version else "changed"
+        shown.append(
+            Provenance(
+                link.source,
+                link.locator,
+                status,
+                document.title,
+                document.origin,
+                document.lifecycle,
+                document.weight,
+                document.standing,
+            )
+        )
+    return tuple(shown)

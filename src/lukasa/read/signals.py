@@ -1,0 +1,151 @@
+"""Signals: one question put to one index, as scores by entry id. Higher is better, always."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from lukasa.model.card import Card
+from lukasa.model.moments import moment
+from lukasa.model.text import PASSAGE, terms
+from lukasa.ports.store import KeywordMatches, Neighbour
+from lukasa.read.asking import USER
+from lukasa.read.times import Span
+
+# Saturating soon and hardly minding length, as suits passages: which of the asked words are there says more than how
+# often they are.
+K1, B = 0.9, 0.4
+SHORT, LONG = 400, 800  # characters: up to the one a text leans on what is around it, from the other on it does not
+
+
+class Signal(NamedTuple):
+    """Scores by entry id; what was not found has at most the `least`. On its `own_scale`, a score between 0 and about 1
+    counts as it is; others are compared with the rest of the candidates first."""
+
+    name: str
+    scores: Mapping[str, float]
+    own_scale: bool = False
+    least: float = 0.0
+
+    def ranks(self) -> dict[str, int]:
+        """Places by score; equals share one."""
+        ordered = sorted(self.scores, key=lambda id: (-self.scores[id], id))
+        places: dict[str, int] = {}
+        for place, id in enumerate(ordered, 1):
+            before = ordered[place - 2] if place > 1 else id
+            places[id] = places[before] if place > 1 and self.scores[before] == self.scores[id] else place
+        return places
+
+
+def keyword(
+    matches: Iterable[KeywordMatches],
+    asked: Sequence[str] = (),
+    names: Collection[str] = (),
+    lines: Collection[str] = (),
+) -> Signal:
+    """BM25 over everything searched. Several stores are scored as one collection, so that a small one (an
+    account with three entries) is not penalised for its size. Texts are short or long beside one another up to the
+    length of a passage; what is longer is long, however long the others are.
+
+    Of the terms `asked`, those of speakers' `names` do not count in `lines` of talks: in what was said, a name mostly
+    addresses somebody, and who said it is another signal's to know.
+    """
+    found = tuple(matches)
+    size = sum(m.size for m in found)
+    average = min(PASSAGE, max(1.0, sum(m.total_terms for m in found) / size)) if size else 1.0
+    frequencies = [sum(column) for column in zip(*(m.frequencies for m in found), strict=True)]
+    weights = [math.log(1 + (size - n + 0.5) / (n + 0.5)) for n in frequencies]
+    quiet = weights
+    if names and not set(asked) <= set(names):
+        quiet = [0.0 if term in names else w for term, w in zip(asked, weights, strict=True)]
+    scores: dict[str, float] = {}
+    for m in found:
+        scores.update(_bm25(m, weights, average))
+        if lines and quiet is not weights:
+            scores.update((id, score) for id, score in _bm25(m, quiet, average) if id in lines)
+    return Signal("keyword", {id: score for id, score in scores.items() if score > 0})
+
+
+def _bm25(m: KeywordMatches, weights: Sequence[float], average: float) -> Iterable[tuple[str, float]]:
+    base, slope = K1 * (1 - B), K1 * B / average
+    norms = [base + slope * length for length in m.lengths]
+    scores = [0.0] * len(norms)
+    for counts, weight in zip(m.counts, weights, strict=bool(norms)):
+        most = weight * (K1 + 1)
+        scores = [s + most * n / (n + norm) if n else s for s, n, norm in zip(scores, counts, norms, strict=True)]
+    return zip(m.ids, scores, strict=True)
+
+
+def vector(neighbours: Sequence[Neighbour], floor: float, limit: int | None = None) -> Signal:
+    """Cosines above what unrelated texts reach. If as many came as were asked for, more may be as near as the last."""
+    scores = {card.id: cosine for card, cosine in neighbours if cosine > floor}
+    cut = limit is not None and len(scores) >= limit
+    return Signal("vector", scores, least=min(scores.values()) if cut else floor)
+
+
+def structured(cards: Iterable[Card], query_terms: Sequence[str], *, sources: bool = True) -> Signal:
+    """How much of the question names an entry's tags, category or kind, and its source unless that is heard already."""
+    asked = frozenset(query_terms)
+    named: dict[tuple[object, ...], float] = {}  # most candidates share their labels with others
+    scores = {}
+    for card in cards if asked else ():
+        labels = (card.tags, card.kind, card.source if sources else "", card.category)
+        score = named.get(labels)
+        if score is None:
+            score = named[labels] = len(asked & _labels(card, sources)) / len(asked)
+        if score > 0:
+            scores[card.id] = score
+    return Signal("structured", scores)
+
+
+def _labels(card: Card, sources: bool) -> set[str]:
+    labels = [*card.tags, card.kind, card.source if sources else "", card.category or ""]
+    return set().union(*map(_label_terms, labels))
+
+
+@lru_cache(maxsize=4096)
+def _label_terms(label: str) -> frozenset[str]:
+    return frozenset(terms(label))
+
+
+def speaker(cards: Iterable[Card], named: Collection[str], oneself: bool) -> Signal:
+    """What was said by somebody the question names. Who asks about themselves alone names themselves."""
+    scores = {}
+    if named or oneself:
+        for card in cards:
+            if card.source in named or (oneself and card.said and card.source == USER):
+                scores[card.id] = 1.0
+    return Signal("speaker", scores, own_scale=True)
+
+
+def time(cards: Iterable[Card], span: Span | None, texts: Mapping[str, str]) -> Signal:
+    """How near an entry is to the time that the question names: when it was recorded, or what it speaks of."""
+    if span is None:
+        return Signal("time", {}, own_scale=True)
+    scores = {
+        card.id: 1.0 if span.named_in(texts[card.id]) else span.nearness(moment(card.valid_at or card.created_at))
+        for card in cards
+        if card.id in texts
+    }
+    return Signal("time", {id: score for id, score in scores.items() if score > 0}, own_scale=True)
+
+
+def answer(cards: Iterable[Card], wanted: re.Pattern[str] | None, texts: Mapping[str, str]) -> Signal:
+    """Whether an entry holds what the question wants: a time, a number. A long text always does, so it says nothing."""
+    scores = {}
+    if wanted is not None:
+        scores = {c.id: leaning(c) for c in cards if leaning(c) and c.id in texts and _holds(wanted, texts[c.id])}
+    return Signal("answer", scores, own_scale=True)
+
+
+@lru_cache(maxsize=16384)
+def _holds(wanted: re.Pattern[str], content: str) -> bool:
+    return wanted.search(content) is not None
+
+
+def leaning(card: Card) -> float:
+    """How far a text depends on what is around it: wholly if it is short, not at all if it is long."""
+    return min(1.0, max(0.0, (LONG - card.chars) / (LONG - SHORT)))

@@ -1,0 +1,74 @@
+"""What a memory is, as data: the spec file, its presets, its typology defaults and its taxonomy."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from lukasa.spec.dumping import dump
+    from lukasa.spec.load import InvalidSpec, check, load_preset, load_spec, parse_spec, preset_names, preset_text
+    from lukasa.spec.questions import QUESTIONS, WALK, Question, compose
+    from lukasa.spec.showing import Difference, Row, diff, explain, render_show, show
+    from lukasa.spec.taxonomy import Concept, Taxonomy, load_taxonomy
+    from lukasa.spec.types import MemorySpec
+    from lukasa.spec.typology import default_behaviour
+
+# Loaded on first use: opening memory reads a spec, but neither shows one nor asks about one.
+_HOMES = {
+    "dump": "dumping",
+    "InvalidSpec": "load",
+    "check": "load",
+    "load_preset": "load",
+    "load_spec": "load",
+    "parse_spec": "load",
+    "preset_names": "load",
+    "preset_text": "load",
+    "QUESTIONS": "questions",
+    "WALK": "questions",
+    "Question": "questions",
+    "compose": "questions",
+    "Difference": "showing",
+    "Row": "showing",
+    "diff": "showing",
+    "explain": "showing",
+    "render_show": "showing",
+    "show": "showing",
+    "Concept": "taxonomy",
+    "Taxonomy": "taxonomy",
+    "load_taxonomy": "taxonomy",
+    "MemorySpec": "types",
+    "default_behaviour": "typology",
+}
+
+__all__ = [
+    "QUESTIONS",
+    "WALK",
+    "Concept",
+    "Difference",
+    "InvalidSpec",
+    "MemorySpec",
+    "Question",
+    "Row",
+    "Taxonomy",
+    "check",
+    "compose",
+    "default_behaviour",
+    "diff",
+    "dump",
+    "explain",
+    "load_preset",
+    "load_spec",
+    "load_taxonomy",
+    "parse_spec",
+    "preset_names",
+    "preset_text",
+    "render_show",
+    "show",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'lukasa.spec' has no attribute {name!r}")
+    return getattr(import_module(f"lukasa.spec.{_HOMES[name]}"), name)

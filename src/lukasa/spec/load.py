@@ -1,0 +1,182 @@
+"""From a TOML file to a MemorySpec, or to everything that is wrong with it."""
+
+from __future__ import annotations
+
+import tomllib
+from functools import lru_cache
+from pathlib import Path
+
+from lukasa.model.errors import SpecError
+from lukasa.spec.behaviours import resolve
+from lukasa.spec.checks import cross_check
+from lukasa.spec.decode import Problems, Table, nearest
+from lukasa.spec.sections import (
+    read_anchor,
+    read_audit,
+    read_backend,
+    read_named,
+    read_profiles,
+    read_reference_only,
+    read_retrieval,
+    read_sanitization,
+    read_tiers,
+    read_triage,
+    read_triggers,
+    read_visibility,
+)
+from lukasa.spec.taxonomy import taxonomy_names
+from lukasa.spec.types import MemorySpec
+
+_PRESETS = Path(__file__).parent / "presets"
+
+FOUNDATIONAL = {
+    "anchor": ("anchor entity", '[anchor]\nkeys = { account = "required", workspace = "required" }'),
+    "typology": ("memory typology", '[typology]\nworkspace = ["semantic", "procedural"]'),
+    "tiers": ("tier model", '[[tiers]]\nname = "workspace"\nanchor = ["workspace"]'),
+    "backend": ("persistence backend", '[backend]\nstore = "sqlite"'),
+    "retrieval": ("retrieval model", '[retrieval]\nsignals = ["keyword", "vector"]\nfusion = "zscore"'),
+}
+DISCIPLINE = {
+    "reference_only": ("reference-only list is", '[reference_only]\nnon_mirror = []\ncalibration = "primary"'),
+    "sanitization": ("list of sanitization gates is", "sanitization = [] # at the top of the file, if there are none"),
+    "visibility": ("visibility of each tier is", '[visibility.workspace]\nagents = "shared"\nexternal = "closed"'),
+}
+
+
+def load_spec(path: str | Path) -> MemorySpec:
+    """The spec in a file. Raises SpecError, also for a file that cannot be read."""
+    file = str(path)
+    try:
+        text = Path(path).read_text("utf-8")
+    except (OSError, ValueError) as error:
+        raise SpecError(f"cannot be read: {error}", file=file, fix="give the path of a UTF-8 TOML file") from error
+    return parse_spec(text, file=file)
+
+
+def parse_spec(text: str, file: str = "spec") -> MemorySpec:
+    """The spec in a text. Raises the first problem as SpecError; its `others` are the rest."""
+    spec, found = _read(text, file)
+    if spec is None:
+        raise _first(found)
+    return spec
+
+
+def check(text: str, file: str = "spec") -> list[SpecError]:
+    """Everything that is wrong with a spec's text; nothing if it can be used."""
+    return _read(text, file)[1]
+
+
+def build(data: dict[str, object], file: str = "spec") -> MemorySpec:
+    """The spec in data that was already read from TOML, or made in its shape."""
+    problems = Problems(file)
+    spec = decode(data, problems)
+    if problems.found or spec is None:
+        raise _first(problems.found)
+    return spec
+
+
+def preset_names() -> tuple[str, ...]:
+    """The shipped presets, the default first."""
+    names = sorted(file.stem for file in _PRESETS.glob("*.toml"))
+    return tuple(sorted(names, key=lambda name: name != "default"))
+
+
+def preset_text(name: str) -> str:
+    """A preset as its author wrote it, comments included: what a person copies to start from."""
+    known = preset_names()
+    if name not in known:
+        meant = nearest(name, known)
+        hint = f"; did you mean {meant!r}?" if meant else ""
+        raise SpecError(f"no preset {name[:60]!r}{hint}", fix=f"use one of: {', '.join(known)}")
+    return (_PRESETS / f"{name}.toml").read_text("utf-8")
+
+
+@lru_cache(maxsize=16)
+def load_preset(name: str = "default") -> MemorySpec:
+    """A shipped preset. The value is shared: treat its mappings as read-only."""
+    return parse_spec(preset_text(name), file=f"preset {name}")
+
+
+class InvalidSpec(SpecError):
+    """The first of several problems in one file; `others` are the rest."""
+
+    def __init__(self, first: SpecError, others: tuple[SpecError, ...]) -> None:
+        more = f" (and {len(others)} more: `lukasa spec check` lists them)" if others else ""
+        super().__init__(first.message + more, fix=first.fix)
+        self.file, self.key = first.file, first.key
+        self.others = others
+
+    @property
+    def code(self) -> str:
+        return "spec-error"
+
+
+def _first(found: list[SpecError]) -> InvalidSpec:
+    return InvalidSpec(found[0], tuple(found[1:]))
+
+
+def _read(text: str, file: str) -> tuple[MemorySpec | None, list[SpecError]]:
+    problems = Problems(file)
+    try:
+        data = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:
+        # Not only TOMLDecodeError: an over-long integer or date raises a bare ValueError.
+        problems.add("", f"not valid TOML: {str(error)[:200]}", "correct the syntax at that place")
+        return None, problems.found
+    spec = decode(data, problems)
+    return (None if problems.found else spec), problems.found
+
+
+def decode(data: dict[str, object], problems: Problems) -> MemorySpec | None:
+    """The spec as far as it can be understood; it may only be used if no problem was added."""
+    root = Table(data, "", problems)
+    _present(root)
+    if any(name not in root for name in FOUNDATIONAL):
+        # Everything below hangs on these five; complaints about the rest would only bury the real one.
+        return None
+    anchor = read_anchor(root)
+    tiers = read_tiers(root, anchor)
+    if not tiers:
+        problems.add("tiers", "there is no tier to hold a memory", FOUNDATIONAL["tiers"][1])
+        return None
+    names = tuple(dict.fromkeys(tier.name for tier in tiers if tier.name))
+    behaviours, choices = resolve(root.table("behaviour"), tiers)
+    context, curated, taxonomy = root.table("context"), root.table("curated"), root.table("taxonomy")
+    spec = MemorySpec(
+        name=root.name("name", example="my-agent"),
+        title=root.text("title", "", blank=True),
+        description=root.text("description", "", blank=True),
+        anchor=anchor,
+        tiers=tiers,
+        backend=read_backend(root),
+        retrieval=read_retrieval(root, names),
+        behaviours=behaviours,
+        choices=choices,
+        reference_only=read_reference_only(root),
+        sanitization=read_sanitization(root, names),
+        visibility=read_visibility(root, names),
+        audit_exemptions=read_audit(root),
+        profiles=read_profiles(root),
+        inject_cap=context.whole("inject_cap", 10, low=1),
+        standing_importance=context.number("standing_importance", 0.8, high=1.0),
+        context_budget=context.whole("budget", 2000, low=1),
+        named=read_named(root, tiers),
+        triggers=read_triggers(root),
+        triage=read_triage(root),
+        taxonomy=taxonomy.choice("name", taxonomy_names(), "v1"),
+        curated=curated.choice("form", ("named", "git"), "named"),
+        file=problems.file,
+    )
+    for table in (context, curated, taxonomy, root):
+        table.close()
+    cross_check(spec, problems)
+    return spec
+
+
+def _present(root: Table) -> None:
+    for key, (title, example) in FOUNDATIONAL.items():
+        if key not in root:
+            root.problems.add(key, f"the {title} is missing: a foundational primitive is always explicit", example)
+    for key, (title, example) in DISCIPLINE.items():
+        if key not in root:
+            root.problems.add(key, f"the {title} missing: a discipline primitive is always explicit", example)

@@ -1,0 +1,348 @@
+"""The fifteen primitives as typed values, and the spec that holds one choice for each.
+
+Foundational (always explicit):  anchor, typology, tiers, backend, retrieval
+Behavioural (default by kind):   lifecycle, decay, write, promotion, conflict, consolidation, injection
+Discipline (always explicit):    reference_only, sanitization, visibility
+and the audit posture, which is the same for everybody unless an exemption gives its reason.
+"""
+
+from __future__ import annotations
+
+from dataclasses import field
+from enum import StrEnum
+from typing import Literal
+
+from lukasa.model.errors import InvalidScope
+from lukasa.model.frozen import dataclass
+from lukasa.model.values import Kind
+
+Primitive = Literal["lifecycle", "decay", "write", "promotion", "conflict", "consolidation", "injection"]
+BEHAVIOURS: tuple[Primitive, ...] = (
+    "lifecycle",
+    "decay",
+    "write",
+    "promotion",
+    "conflict",
+    "consolidation",
+    "injection",
+)
+
+# What a spec may name; a word outside these would be silently without effect, so a spec using one is refused.
+SignalName = Literal["keyword", "vector", "structured", "speaker", "time", "answer", "context"]
+SIGNALS: tuple[SignalName, ...] = ("keyword", "vector", "structured", "speaker", "time", "answer", "context")
+TRIGGERS = (
+    "session_close",
+    "queue_depth",
+    "revision_queue",
+    "idle",
+    "operator",
+    "schedule:hourly",
+    "schedule:daily",
+    "schedule:weekly",
+)
+TRANSFORMS = ("strip_identifiers", "redact_secrets", "hedge_by_provenance", "auth_scoped_subset")
+AUDIT_RULES = ("keep-persistent", "keep-action-linked", "soft-supersession")
+
+
+@dataclass(frozen=True, slots=True)
+class AnchorKey:
+    """A part of a scope. A write without a required key is refused; a nullable one may be left out."""
+
+    name: str
+    required: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Boundary:
+    """What ends a tier: a lifecycle event, a change of scope, or an escalation to a broader anchor."""
+
+    type: Literal["lifecycle", "scope", "escalation"]
+    event: str
+
+
+@dataclass(frozen=True, slots=True)
+class Tier:
+    """One room of memory. Tiers are ordered from the narrowest to the broadest."""
+
+    name: str
+    anchor: tuple[AnchorKey, ...]
+    typology: tuple[Kind, ...]
+    boundary: Boundary
+    persistent: bool
+    home: Literal["workspace", "account"]
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """Where memory is kept, where agent checkpoints are, and which model makes the vectors."""
+
+    store: Literal["sqlite", "memory"]
+    checkpointer: Literal["separate-file", "none"]
+    embedder: str
+
+
+@dataclass(frozen=True, slots=True)
+class Retrieval:
+    """How memory is found: which signals, how they are fused, how much the prior (importance, decay) weighs."""
+
+    signals: tuple[SignalName, ...]
+    fusion: Literal["rrf", "zscore"]
+    rrf_k: int
+    weights: dict[str, float]
+    candidates: int
+    prior_weight: float
+    tier_weights: dict[str, float]
+    dedup_cosine: float
+    recency_tiers: tuple[str, ...]
+    rerank: Literal["none", "model"]
+
+
+class LifecyclePolicy(StrEnum):
+    DROP = "drop"  # goes with its scope unless promoted at the boundary
+    DISPOSE = "dispose"  # must be promoted, exempted or archived: it shows up in the disposition queue
+    CORROBORATE = "corroborate"  # stays while corroborated; archived when invalidated
+    INDEFINITE = "indefinite"  # stays until explicitly invalidated
+
+
+@dataclass(frozen=True, slots=True)
+class Lifecycle:
+    """What becomes of an entry in the end, and of the scratchpad when its conversation ends."""
+
+    policy: LifecyclePolicy
+    scratchpad: Literal["clear", "keep"] = "clear"
+
+
+class DecayModel(StrEnum):
+    NONE = "none"
+    EXEMPT = "exempt"
+    HOURLY = "hourly"  # rate ** hours since last access, boosted by how often it was read
+    DAILY = "daily"  # exp(-rate * days since creation)
+    FORCING = "forcing"  # hourly, and what has sunk below `threshold` waits for a disposition
+    VALIDITY = "validity"  # full inside `window_days` of the last corroboration, then rate ** hours beyond it
+    SCOPE_CLOSE = "scope_close"  # full while the scope is open, `rate` ** hours once it has closed
+
+
+@dataclass(frozen=True, slots=True)
+class Decay:
+    """How rank falls with time. Which figures count depends on the model."""
+
+    model: DecayModel
+    rate: float = 1.0
+    window_days: float = 0.0
+    stale_factor: float = 0.5
+    threshold: float = 0.0
+
+
+class WriteMode(StrEnum):
+    AUTO = "auto"  # observations may be written as they happen
+    EXPLICIT = "explicit"  # only on a decision to remember
+    PROMOTION = "promotion"  # agents' writes are held until promotion; authors write directly
+    MIXED = "mixed"  # explicit for what the author states, auto-extraction above `confidence`
+
+
+@dataclass(frozen=True, slots=True)
+class WritePolicy:
+    """When something is written, and what is too short or too similar to become a new entry."""
+
+    mode: WriteMode
+    confidence: float = 0.0
+    min_chars: int = 12
+    dedup_cosine: float = 0.85
+
+
+@dataclass(frozen=True, slots=True)
+class Promotion:
+    """When an entry rises. `to` is the tier it rises to; empty means never.
+
+    Relevance and accesses must exceed their minimum, observations and versions must reach it. The entry's own tier
+    means in place: short-term becomes long-term, or the entry becomes one of `kind`.
+    """
+
+    to: str
+    min_relevance: float = 0.0
+    min_access: int = 0
+    min_observations: int = 0
+    min_versions: int = 0
+    kind: Kind | None = None
+
+
+class ConflictRule(StrEnum):
+    NOOP = "noop"  # both stay: contradictions are observations too
+    VALIDITY = "validity"  # the old fact's window ends where the new one's begins
+    SUPERSEDE = "supersede"  # the latest wins; the prior is archived
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """What happens to an entry that a new one contradicts."""
+
+    rule: ConflictRule
+
+
+@dataclass(frozen=True, slots=True)
+class Consolidation:
+    """How many become few. A zero switches a limit off; every limit moves an entry to a state, none removes it."""
+
+    style: Literal["none", "compound", "merge", "supersession"]
+    triggers: tuple[str, ...] = ()
+    merge_cosine: float = 0.95
+    prune_below: float = 0.0
+    cap: int = 0
+    stale_after_days: float = 0.0  # never recalled and older than this: stale
+    forget_after_days: float = 0.0  # stale and older than this: forgotten
+
+
+@dataclass(frozen=True, slots=True)
+class Injection:
+    """How a tier enters the prompt. Lower `priority` is evicted first."""
+
+    mode: Literal["always", "on_demand"]
+    budget: int
+    priority: int
+
+
+@dataclass(frozen=True, slots=True)
+class Behaviour:
+    """The seven behavioural primitives as they hold for one kind of entry in one tier."""
+
+    lifecycle: Lifecycle
+    decay: Decay
+    write: WritePolicy
+    promotion: Promotion
+    conflict: Conflict
+    consolidation: Consolidation
+    injection: Injection
+
+
+class Provenance(StrEnum):
+    """Where a value of a spec comes from."""
+
+    EXPLICIT = "explicit"
+    DEFAULT = "typology default"
+    DEVIATION = "deviation"
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One resolved behavioural value with its origin; `reason` is set for deviations."""
+
+    tier: str
+    kind: Kind
+    primitive: Primitive
+    value: object
+    provenance: Provenance
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceOnly:
+    """Canonical state that memory must not copy. `primary` refuses a copy, `backstop` holds and flags it."""
+
+    non_mirror: tuple[str, ...]
+    calibration: Literal["primary", "backstop"]
+    similarity: float
+    max_chars: int
+
+
+@dataclass(frozen=True, slots=True)
+class SanitizationGate:
+    """Transforms applied when content enters `into`, in order. An empty `into` means every tier."""
+
+    boundary: str
+    into: str
+    transforms: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """Who reads a tier: agents in scope, and clients from outside."""
+
+    agents: Literal["shared", "participants", "owner"]
+    external: Literal["closed", "granted", "participants"]
+
+
+@dataclass(frozen=True, slots=True)
+class AuditExemption:
+    """A rule of the audit posture that this memory goes without, and why."""
+
+    rule: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """How much a read returns. `inject_cap` replaces the spec's cap for this profile; zero keeps it."""
+
+    limit: int
+    rewrite: bool
+    inject_cap: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Triggers:
+    """When the events that a tier's `triggers` name fire, and when observations are reflected on."""
+
+    queue_depth: int = 20  # new entries since the last run of this trigger
+    revision_queue: int = 10  # superseded, invalidated or stale since then
+    idle_minutes: float = 10.0  # without any change
+    reflect_at: int = 10  # observations that no reflection has read
+
+
+@dataclass(frozen=True, slots=True)
+class Triage:
+    """What rules decide about a proposal by its confidence alone, how many a model judges at a time, and how often what
+    still waits is taken up. Between the two confidences rules leave it to a model or a person."""
+
+    promote_above: float = 0.8
+    reject_below: float = 0.3
+    batch: int = 20
+    every_minutes: int = 30
+
+
+@dataclass(frozen=True, slots=True)
+class NamedDefault:
+    """A named entry that exists from the start, with the text it begins with."""
+
+    name: str
+    tier: str
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
+class MemorySpec:
+    """One choice for each primitive: everything the engine needs to know about an agent's memory."""
+
+    name: str
+    title: str
+    description: str
+    anchor: tuple[AnchorKey, ...]
+    tiers: tuple[Tier, ...]
+    backend: Backend
+    retrieval: Retrieval
+    behaviours: dict[tuple[str, Kind], Behaviour]
+    choices: tuple[Choice, ...]
+    reference_only: ReferenceOnly
+    sanitization: tuple[SanitizationGate, ...]
+    visibility: dict[str, Access]
+    audit_exemptions: tuple[AuditExemption, ...]
+    profiles: dict[str, Profile]
+    inject_cap: int
+    standing_importance: float
+    context_budget: int
+    named: tuple[NamedDefault, ...]
+    taxonomy: str
+    triggers: Triggers = Triggers()
+    triage: Triage = Triage()
+    curated: Literal["named", "git"] = "named"  # the curated document: a named entry, or a file under git
+    file: str = field(default="", compare=False)  # where it was read, which is no part of what it says
+
+    def tier(self, name: str) -> Tier:
+        for tier in self.tiers:
+            if tier.name == name:
+                return tier
+        known = ", ".join(t.name for t in self.tiers)
+        raise InvalidScope(f"unknown tier {str(name)[:60]!r} in spec {self.name!r}", fix=f"use one of: {known}")
+
+    def behaviour(self, tier: str, kind: Kind) -> Behaviour:
+        return self.behaviours[tier, kind]

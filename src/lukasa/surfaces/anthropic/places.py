@@ -1,0 +1,93 @@
+"""What a path of the memory tool stands for.
+
+/memories
+├── named/VOICE.md …               the author's pages, read-only
+├── <tier>/…                       files of that tier, for each tier that is bound
+├── <tier>/entries/<id>.md         its other entries, read-only
+└── anything else                  files of the workspace tier
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from enum import Enum, auto
+
+from lukasa.model.errors import InvalidInput
+from lukasa.model.frozen import dataclass
+from lukasa.service import inputs
+from lukasa.spec.types import Tier
+from lukasa.surfaces.anthropic.answers import Answer, shown
+
+ROOT = "/memories"
+NAMED = "named"
+ENTRIES = "entries"
+_ENCODED = re.compile(r"%(?:2e|2f|5c|00|25)", re.IGNORECASE)
+
+
+class Area(Enum):
+    LAYOUT = auto()  # a folder that is always there
+    PAGE = auto()  # one of the author's named entries
+    ENTRY = auto()  # an entry that is no file
+    FILE = auto()  # a file, or a folder of files
+    UNBOUND = auto()  # of a tier that this handle does not reach
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    given: str
+    names: tuple[str, ...]
+    area: Area
+    tier: str = ""
+
+    @property
+    def path(self) -> str:
+        """As files are kept: relative to /memories."""
+        return "/".join(self.names)
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The tiers of a spec, and those of them that are bound."""
+
+    tiers: tuple[str, ...]
+    bound: tuple[str, ...]
+    default: str  # where files without a tier in their path live; empty if it is not bound
+
+    @classmethod
+    def of(cls, tiers: Sequence[Tier], bound: Sequence[Tier]) -> Layout:
+        lasting = [tier.name for tier in bound if tier.persistent and tier.home == "workspace"]
+        default = "workspace" if "workspace" in lasting else (lasting or [""])[-1]
+        return cls(tuple(tier.name for tier in tiers), tuple(tier.name for tier in bound), default)
+
+    def folders(self) -> list[tuple[str, ...]]:
+        return [(NAMED,), *((tier,) for tier in self.bound)]
+
+    def place(self, given: str) -> Place:
+        names = parse(given)
+        if not names or names in self.folders():
+            return Place(given, names, Area.LAYOUT)
+        if names[0] == NAMED:
+            return Place(given, names, Area.PAGE)
+        if names[0] not in self.tiers:
+            return Place(given, names, Area.FILE if self.default else Area.UNBOUND, self.default)
+        if names[0] not in self.bound:
+            return Place(given, names, Area.UNBOUND, names[0])
+        if names[1] == ENTRIES:
+            return Place(given, names, Area.ENTRY if len(names) > 2 else Area.LAYOUT, names[0])
+        return Place(given, names, Area.FILE, names[0])
+
+
+def parse(given: str) -> tuple[str, ...]:
+    """The names of a path below /memories. Nothing that could mean another place is resolved: it is refused."""
+    if given != ROOT and not given.startswith(f"{ROOT}/"):
+        raise Answer(f"Error: Path must start with {ROOT}, got: {shown(given)}")
+    names = [name for name in given.removeprefix(ROOT).split("/") if name not in ("", ".")]
+    if ".." in names or "\\" in given or "\x00" in given or _ENCODED.search(given):
+        raise Answer(f"Error: Path {shown(given)} would escape {ROOT} directory")
+    if not names:
+        return ()
+    try:
+        return tuple(inputs.path("/".join(names)).split("/"))
+    except InvalidInput as error:
+        raise Answer(f"Error: Invalid path {shown(given)}: {error.message}") from None

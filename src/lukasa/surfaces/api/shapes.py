@@ -1,0 +1,364 @@
+"""What verbs answer with. Names and meanings are those of the Python values."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from pydantic import ConfigDict, Field
+
+from lukasa.surfaces.api.verb import Told
+
+
+class OriginOut(Told):
+    principal: str
+    surface: str
+    transport: str
+    trust: str
+
+
+class CategoryOut(Told):
+    name: str
+    confidence: float
+    taxonomy: str
+
+
+class GateOut(Told):
+    verdict: str
+    confidence: float
+    reason: str
+
+
+class TransitionOut(Told):
+    at: datetime
+    cause: str
+    actor: str
+
+
+class LinkOut(Told):
+    source: str
+    version: int
+    locator: str
+
+
+class EntryOut(Told):
+    """An entry. `authority` says what a reader may do with it: none, inform or act."""
+
+    id: str
+    tier: str
+    scope: dict[str, str | None]
+    content: str
+    kind: str
+    lifetime: str
+    importance: float
+    tags: list[str]
+    state: str
+    authority: str
+    trust: str
+    owner: str
+    curator: str
+    source: str
+    origin: OriginOut
+    version: int
+    created_at: datetime
+    updated_at: datetime
+    confirmed_at: datetime
+    valid_at: datetime | None = None
+    invalid_at: datetime | None = None
+    conversation: str | None = None
+    category: CategoryOut | None = None
+    gate: GateOut | None = None
+    transition: TransitionOut | None = None
+    merged_count: int = 1
+    superseded_by: str | None = None
+    derived_from: list[str]
+    links: list[LinkOut]
+    metadata: dict[str, Any]
+    evidence: list[dict[str, Any]]
+    path: str | None = None
+
+    def tag(self) -> int | None:
+        return self.version
+
+
+class AccessOut(Told):
+    count: int
+    at: datetime
+
+
+class ScoreOut(Told):
+    """final = match × prior × tier_weight; the rest are the factors of these."""
+
+    final: float
+    match: float
+    importance: float
+    decay: float
+    frequency: float
+    relevance: float
+    prior: float
+    tier_weight: float
+
+
+class HitOut(Told):
+    """A candidate, with all that says why it is here and how far to believe it. Of a long one, `excerpt` is where the
+    words that were asked for stand. An MCP client is given no more than a part of it, as `part` says."""
+
+    entry: EntryOut
+    excerpt: str | None = None
+    part: str | None = Field(None, description="Which characters of all its text are given; memory_get has the rest.")
+    score: ScoreOut
+    matched: list[dict[str, Any]]
+    access: AccessOut | None = None
+    provenance: list[dict[str, Any]]
+
+
+class RecallOut(Told):
+    query: str
+    profile: str
+    hits: list[HitOut]
+    notes: list[str]
+
+
+class VerdictOut(Told):
+    """What one step decided, and why; some steps add numbers of their own."""
+
+    model_config = ConfigDict(extra="allow")
+
+    step: str
+    outcome: str
+    reason: str
+
+
+class WrittenOut(Told):
+    """What became of a write: stored, held, merged, replaced, discarded or updated, and in the ledger why."""
+
+    outcome: str
+    id: str
+    reason: str
+    replaces: list[str]
+    entry: EntryOut | None = None
+    ledger: list[VerdictOut]
+
+    def tag(self) -> int | None:
+        return None if self.entry is None else self.entry.version
+
+
+class KeptOut(Told):
+    id: str
+    reason: str
+
+
+class UndoneOut(Told):
+    """What was taken back: entries as they are now. `kept` is what was left alone, each with its reason."""
+
+    entries: list[EntryOut]
+    kept: list[KeptOut]
+    replaces: list[str]
+
+
+class BatchOut(Told):
+    written: list[WrittenOut]
+
+
+class PageOut(Told):
+    """A page of a list. `next`, if there is more, is the `after` of the page that follows."""
+
+    next: str | None = None
+
+
+class EntriesOut(PageOut):
+    entries: list[EntryOut]
+
+
+class VersionOut(Told):
+    entry: EntryOut
+    action: str
+    cause: str
+    actor: str
+    at: datetime
+
+
+class HistoryOut(Told):
+    versions: list[VersionOut]
+
+
+class StandingOut(Told):
+    """Where an entry stands before any question: relevance = importance, decay and use together."""
+
+    entry: EntryOut
+    access: AccessOut | None = None
+    decay: float
+    frequency: float
+    relevance: float
+    awaits_disposition: bool
+
+
+class ActorOut(Told):
+    principal: str
+    surface: str
+    transport: str
+
+
+class EventOut(Told):
+    seq: int
+    at: datetime
+    actor: ActorOut
+    action: str
+    subject: str
+    detail: dict[str, Any]
+    previous: str
+    digest: str
+
+
+class EventsOut(PageOut):
+    events: list[EventOut]
+
+
+class LedgerOut(Told):
+    events: list[EventOut]
+
+
+class TraceOut(Told):
+    steps: list[VerdictOut]
+
+
+class ContextOut(Told):
+    """`text` is the document for a prompt; `document` is the same as data."""
+
+    text: str
+    document: dict[str, Any]
+    tokens: int
+    budget: int
+    matched: dict[str, Any]
+    evicted: list[dict[str, Any]]
+    notes: list[str]
+
+
+class NamedOut(Told):
+    name: str
+    tier: str
+    body: str
+    edited_at: datetime
+    editor: str
+    version: int
+
+    def tag(self) -> int | None:
+        return self.version
+
+
+class NamedListOut(Told):
+    named: list[NamedOut]
+
+
+class WorkspaceOut(Told):
+    id: str
+    name: str
+    preset: str
+    created_at: datetime
+
+
+class WorkspacesOut(Told):
+    workspaces: list[WorkspaceOut]
+
+
+class ChannelOut(Told):
+    id: str
+    name: str
+    description: str
+    is_default: bool
+    created_at: datetime
+
+
+class ChannelsOut(Told):
+    channels: list[ChannelOut]
+
+
+class ConversationOut(Told):
+    id: str
+    ref_code: str
+    channel: str
+    started_at: datetime
+    status: str
+    ended_at: datetime | None = None
+
+
+class ConversationsOut(Told):
+    conversations: list[ConversationOut]
+
+
+class EndedOut(Told):
+    """A conversation that has ended, and how many entries went with it or were archived."""
+
+    conversation: ConversationOut
+    dropped: int
+    archived: int
+
+
+class NoteOut(Told):
+    conversation: str
+    key: str
+    value: Any
+    created_at: datetime
+    updated_at: datetime
+
+
+class NotesOut(Told):
+    notes: list[NoteOut]
+
+
+class ClearedOut(Told):
+    cleared: int
+
+
+class JobOut(Told):
+    """Background work. `attempts` counts every start."""
+
+    id: str
+    kind: str
+    key: str
+    state: str
+    attempts: int
+    max_attempts: int
+    run_after: datetime
+    created_at: datetime
+    updated_at: datetime
+    lease_until: datetime | None = None
+    worker: str
+    error: str
+    payload: dict[str, Any]
+    result: dict[str, Any]
+
+
+class JobsOut(Told):
+    jobs: list[JobOut]
+
+
+class ReachOut(Told):
+    tiers: list[str]
+    channels: list[str]
+    conversations: list[str]
+
+
+class GrantOut(Told):
+    """A grant without its token, of which only a digest is kept."""
+
+    id: str
+    name: str
+    principal: str
+    agent: str
+    workspaces: list[str]
+    capabilities: list[str]
+    reach: ReachOut
+    trust: str
+    created_at: datetime
+    expires_at: datetime | None = None
+    revoked_at: datetime | None = None
+
+
+class GrantsOut(Told):
+    grants: list[GrantOut]
+
+
+class IssuedOut(Told):
+    grant: GrantOut
+    token: str = Field(description="Shown this once.")

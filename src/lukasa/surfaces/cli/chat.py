@@ -1,0 +1,296 @@
+"""Verb: chat, the reference agent on a terminal, in one call, or at the end of a pipe.
+
+LangGraph takes a second to import. That happens in a thread, while the prompt is already there.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack
+from functools import partial
+from importlib import import_module, util
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from lukasa.model.errors import InvalidInput, NotFound, Refused
+from lukasa.ports.chat import Chat
+from lukasa.service import distilling, refining
+from lukasa.service import session as sessions
+from lukasa.service.session import Persisted
+from lukasa.surfaces.cli.context import why_lines
+from lukasa.surfaces.cli.data import plain
+from lukasa.surfaces.cli.options import Verb
+from lukasa.surfaces.cli.output import Line, Lines, block, brief, dim, encode, good, line, safe, title, write
+from lukasa.surfaces.cli.session import MOST_INPUT, Session, pass_session
+
+if TYPE_CHECKING:
+    from lukasa.surfaces.langgraph.graph import Agent, Answer
+
+DEFAULT_AGENT = "assistant"
+LAST = "last"
+GRAPH = "lukasa.surfaces.langgraph.graph"
+COMMANDS = {
+    "/why": "why each line of the last context was in it",
+    "/context": "the context of the last turn, as the model got it",
+    "/retry": "try the last message again, if it got no answer",
+    "/leave": "stop here and keep the conversation open",
+    "/end": "end the conversation, as Ctrl-D does",
+    "/help": "this list",
+}
+
+
+@click.command(
+    cls=Verb,
+    examples=(
+        "lukasa chat",
+        'lukasa chat "Remember that the villain is called Malachar"',
+        'lukasa chat "Keep track of this: I have edited 3 pages" --keep',
+        'lukasa chat --resume last "I edited 2 more pages. How many is that?" --json',
+    ),
+)
+@click.argument("words", nargs=-1, metavar="[MESSAGE]...")
+@click.option("--resume", metavar="REF", help="Go on with an open conversation; `last` is the latest one.")
+@click.option("--keep", is_flag=True, help="Leave the conversation open at the end of this call.")
+@click.option("--refine", is_flag=True, help="Let the model look over what memory selects; needs a model.")
+@pass_session
+def chat(session: Session, words: Sequence[str], resume: str | None, keep: bool, refine: bool) -> None:
+    """Talk with an agent that has this memory.
+
+    Without MESSAGE it asks for one after another; Ctrl-D ends, and /help lists what else can be typed. If stdin is not
+    a terminal, every line of it is a message. The model is that of LUKASA_CHAT (auto, none, openai:NAME,
+    anthropic:NAME); without one, a responder by rules answers, which notes, recalls and forgets.
+
+    Each call is a conversation of its own: at its end what was missed is written down, a summary goes to the channel,
+    and what lived only in the conversation is cleared. With --keep it stays open, and so does one that was taken up
+    with --resume or --conversation, until /end.
+    """
+    if util.find_spec("langgraph") is None or util.find_spec("langgraph.checkpoint.sqlite") is None:
+        raise Refused("`lukasa chat` needs LangGraph, which is not installed", fix="pip install 'lukasa[langgraph]'")
+    if resume is not None and session.choices.conversation is not None:
+        raise click.UsageError("give --resume or --conversation, not both")
+    with Dialogue(session, resume or session.choices.conversation, keep=keep, refine=refine) as dialogue:
+        if words:
+            code = dialogue.batch([" ".join(words)])
+        elif not sys.stdin.isatty():
+            code = dialogue.batch(_lines_of_stdin())
+        elif session.choices.json:
+            raise click.UsageError("--json needs a message, or messages on stdin")
+        else:
+            code = dialogue.interactive()
+    if code:
+        click.get_current_context().exit(code)
+
+
+def _lines_of_stdin() -> Iterator[str]:
+    for raw in sys.stdin.buffer:
+        if len(raw) > MOST_INPUT:
+            raise InvalidInput(f"a line is larger than {MOST_INPUT:,} bytes", fix="give less at a time")
+        try:
+            text = raw.decode("utf-8").strip()
+        except UnicodeDecodeError as error:
+            raise InvalidInput(f"stdin is not UTF-8 text ({error.reason})", fix="convert it to UTF-8 first") from error
+        if text:
+            yield text
+
+
+class Dialogue:
+    """One call of `lukasa chat`: an agent that is made at the first message, and what is printed of it."""
+
+    def __init__(self, session: Session, resume: str | None, *, keep: bool, refine: bool) -> None:
+        self._session = session
+        self._world = session.workspace()
+        if session.choices.agent is None:
+            self._world = self._world.acting(agent=DEFAULT_AGENT)
+        self._resume = self._open(resume)
+        self._keep = keep or resume is not None
+        self._chat = session.memory.chat()
+        if refine and not self._is_model:
+            raise InvalidInput("--refine needs a model", fix="set LUKASA_CHAT, as in LUKASA_CHAT=openai:NAME")
+        self._refine = refine
+        self._stack = ExitStack()
+        self._loading: Future[Any] = self._stack.enter_context(ThreadPoolExecutor(1)).submit(import_module, GRAPH)
+        self._agent: Agent | None = None
+
+    def __enter__(self) -> Dialogue:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    def batch(self, messages: Iterator[str] | Sequence[str]) -> int:
+        """Messages one after another, then the end. The exit code is 1 if a message got no answer."""
+        turns: list[dict[str, Any]] = []
+        failed, ending = False, not self._keep
+        for message in messages:
+            if message in ("/end", "/leave"):
+                ending = message == "/end"
+                break
+            told, failed = self._turn(message)
+            turns.append(told)
+            if failed:
+                break
+        done = self._finish(ending=ending, failed=failed)
+        if self._session.choices.json:
+            sys.stdout.write(encode(self._document(turns, done)) + "\n")
+        return int(failed)
+
+    def interactive(self) -> int:
+        """Ask until Ctrl-D, /end or /leave."""
+        if util.find_spec("readline") is not None:
+            import_module("readline")  # arrow keys and history in `input`
+        self._print([line(title("lukasa chat"), dim(f"  workspace {self._world.name}, {_named(self._chat)}"))])
+        self._print([line(dim("  Ctrl-D ends and saves; /help lists the commands"))])
+        ending = True
+        while True:
+            try:
+                message = input("> ").strip()
+            except EOFError:
+                sys.stdout.write("\n")
+                break
+            if message in ("/end", "/leave"):
+                ending = message == "/end"
+                break
+            if message:
+                self._turn(message)
+        self._finish(ending=ending, failed=False)
+        return 0
+
+    # One turn
+
+    def _turn(self, message: str) -> tuple[dict[str, Any], bool]:
+        if message in COMMANDS and message != "/retry":
+            return self._command(message), False
+        agent = self._led()
+        speak: Callable[..., Answer] = (
+            agent.retry if message == "/retry" else lambda on_text: agent.turn(message, on_text)
+        )
+        if self._session.choices.json:
+            answer = speak(None)
+            return _told(answer), answer.error is not None
+        streamed: list[str] = []
+
+        def show(text: str) -> None:
+            streamed.append(text)
+            sys.stdout.write(safe(text))
+            sys.stdout.flush()
+
+        answer = speak(show)
+        if "".join(streamed).strip() and answer.error is not None:
+            sys.stdout.write("\n")
+        if not "".join(streamed).strip().endswith(answer.reply.strip()):
+            sys.stdout.write(safe(answer.reply))
+        sys.stdout.write("\n")
+        return _told(answer), answer.error is not None
+
+    def _command(self, name: str) -> dict[str, Any]:
+        context = self._agent.context if self._agent is not None else None
+        if name == "/help":
+            self._print(line(f"{command:<10}", dim(text)) for command, text in COMMANDS.items())
+        elif context is None:
+            self._print([line("Nothing was said yet.")])
+        elif name == "/context":
+            self._print(block(str(context)))
+        else:
+            self._print(why_lines(context, self._world))
+        return {"message": name, "context": plain(context) if context is not None else None}
+
+    # Beginning and end
+
+    @property
+    def _is_model(self) -> bool:
+        return self._chat.name != "offline"
+
+    def _open(self, resume: str | None) -> str | None:
+        if resume != LAST:
+            return self._world.conversation(resume).ref_code if resume else None
+        found = [c for c in self._world.conversations() if str(c.status) == "active"]
+        if not found:
+            raise NotFound("no conversation is open", fix="start one with `lukasa chat --keep`")
+        return max(found, key=lambda c: (c.started_at, c.id)).ref_code
+
+    def _led(self) -> Agent:
+        """The agent; at the first message it takes the lead, and then sees to sessions that died before."""
+        if self._agent is None:
+            graph = self._loading.result()
+            folder = self._session.memory.folder(self._world)
+            distil = distilling.by_model(self._chat) if self._is_model else distilling.by_rules
+            refine = refining.by_model(self._chat) if self._refine else None
+            making = graph.Making(self._chat, refine=refine, distil=distil)
+            agent: Agent = self._stack.enter_context(
+                graph.Agent(self._world, making, folder=folder, resume=self._resume)
+            )
+            self._agent = agent
+            if folder is not None:
+                distil = distilling.by_model_or_rules(self._chat) if self._is_model else distilling.by_rules
+                led = partial(graph.is_led, folder)
+                sessions.resume_pending(self._world, alive=led, distil=distil)
+        return self._agent
+
+    def _finish(self, *, ending: bool, failed: bool) -> Persisted | None:
+        """End or leave. A message without an answer leaves everything marked, so that the next session sees to it."""
+        if self._agent is None and not (ending and self._resume):
+            return None
+        agent = self._led()
+        ref = agent.conversation.ref_code
+        if failed:
+            self._print([line(dim(f"  `lukasa chat --resume {ref} /retry` tries again"))])
+            return None
+        if not ending:
+            agent.leave()
+            self._print([line(dim(f"  still open: `lukasa chat --resume {ref}`"))])
+            return None
+        done = agent.end()
+        self._print(_ended(done))
+        return done
+
+    def _document(self, turns: list[dict[str, Any]], done: Persisted | None) -> dict[str, Any]:
+        last = turns[-1] if turns else {}
+        return {
+            "conversation": self._agent.conversation.ref_code if self._agent is not None else None,
+            "model": self._chat.name,
+            "reply": last.get("reply", ""),
+            "tool_calls": last.get("tool_calls", []),
+            "turns": turns,
+            "persisted": _persisted(done) if done is not None else None,
+        }
+
+    def _print(self, lines: Lines) -> None:
+        if not self._session.choices.json:
+            write(lines, no_color=self._session.choices.no_color)
+
+
+def _named(chat: Chat) -> str:
+    return chat.name if chat.name != "offline" else "offline responder (no model is set)"
+
+
+def _told(answer: Answer) -> dict[str, Any]:
+    error = answer.error
+    return {
+        "message": answer.message,
+        "reply": answer.reply,
+        "tool_calls": plain(answer.calls),
+        "error": None if error is None else {"code": error.code, "message": error.message, "fix": error.fix},
+    }
+
+
+def _persisted(done: Persisted) -> dict[str, Any]:
+    return {
+        "facts": plain(done.facts),
+        "summary": done.summary.content if done.summary is not None else None,
+        "dropped": done.ended.dropped,
+        "archived": done.ended.archived,
+    }
+
+
+def _ended(done: Persisted) -> Iterator[Line]:
+    yield line(
+        good("ended "), done.conversation.ref_code, dim(f"  {len(done.facts)} facts were written down at the end")
+    )
+    for written in done.facts:
+        yield line(dim(f"  {written.outcome}: {brief(written.entry.content if written.entry else written.reason)}"))

@@ -1,0 +1,123 @@
+"""Values as plain data for `--json`. Keys are the field names of the values, times are ISO 8601, ids are text."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from datetime import datetime
+from enum import Enum, IntEnum
+from functools import singledispatch
+from os import PathLike, fspath
+from typing import Any
+
+from lukasa.model.conversation import WorkspaceInfo
+from lukasa.model.entry import Entry, Scope
+from lukasa.ports.store import Verdict
+from lukasa.read.context import Context
+from lukasa.read.rank import Hit, Score
+from lukasa.service.reading import Recall
+from lukasa.service.writing import Written
+
+
+@singledispatch
+def plain(value: Any) -> Any:
+    """JSON data for anything the API returns."""
+    if is_dataclass(value):
+        return _fields(value)
+    if isinstance(value, IntEnum):
+        return value.name.lower()
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, PathLike):
+        return fspath(value)
+    if isinstance(value, Mapping):
+        return {str(plain(key)): plain(item) for key, item in value.items()}
+    if isinstance(value, tuple | list | set | frozenset):
+        return [plain(item) for item in value]
+    return value
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    return {f.name: plain(getattr(value, f.name)) for f in fields(value)}
+
+
+@plain.register
+def _(value: Scope) -> Any:
+    return {"tier": value.tier, **dict(value.anchor)}
+
+
+@plain.register
+def _(value: Entry) -> Any:
+    return {"id": value.id, "tier": value.scope.tier, **_fields(value), "authority": str(value.authority)}
+
+
+@plain.register
+def _(value: Verdict) -> Any:
+    return plain(value.plain())
+
+
+@plain.register
+def _(value: Score) -> Any:
+    factors = ("final", "importance", "decay", "frequency", "relevance", "prior", "tier_weight")
+    return {name: getattr(value, name) for name in factors} | {"match": value.match.value}
+
+
+@plain.register
+def _(value: Hit) -> Any:
+    return {
+        "entry": plain(value.entry),
+        "score": plain(value.score),
+        "matched": plain(value.score.match.contributions),
+        "access": plain(value.access),
+        "provenance": plain(value.provenance),
+    }
+
+
+@plain.register
+def _(value: Recall) -> Any:
+    return {
+        "query": value.query,
+        "asked": value.asked,
+        "profile": value.profile,
+        "hits": [plain(hit) | {"excerpt": _excerpt(value, hit)} for hit in value.hits],
+        "notes": plain(value.notes),
+    }
+
+
+def _excerpt(value: Recall, hit: Hit) -> str | None:
+    """What to show of a hit that is too long to be shown whole."""
+    part = value.excerpt(hit)
+    return part.of(hit.content) if part.end - part.start < len(hit.content) else None
+
+
+@plain.register
+def _(value: Written) -> Any:
+    return {
+        "outcome": value.outcome,
+        "id": value.id,
+        "reason": value.reason,
+        "replaces": list(value.replaces),
+        "reopened": list(value.reopened),
+        "entry": plain(value.entry),
+        "ledger": plain(value.ledger),
+    }
+
+
+@plain.register
+def _(value: Context) -> Any:
+    return {
+        "text": str(value),
+        "document": plain(value.document),
+        "tokens": value.tokens,
+        "budget": value.budget,
+        "matched": {id: plain(hit.score.match.contributions) for id, hit in value.hits.items()},
+        "evicted": plain(value.evicted),
+        "notes": plain(value.notes),
+    }
+
+
+@plain.register
+def _(value: WorkspaceInfo) -> Any:
+    return {key: item for key, item in _fields(value).items() if key != "spec_toml"}

@@ -1,0 +1,245 @@
+"""Values as lines for people. Pure: nothing here prints, and nothing here is made harmless yet."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from lukasa.model.entry import Entry, Version
+from lukasa.model.events import Event
+from lukasa.model.values import SHARED, Gate, State
+from lukasa.ports.store import Verdict
+from lukasa.read.excerpt import Part
+from lukasa.read.rank import Hit, Provenance
+from lukasa.service.reading import Recall
+from lukasa.service.workspace import Standing
+from lukasa.service.writing import Written
+from lukasa.surfaces.cli.output import Line, Span, bad, block, brief, dim, good, line, table, title, warn
+
+
+def when(moment: datetime | None) -> str:
+    return "" if moment is None else moment.astimezone(UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def joined(*parts: str) -> str:
+    return " · ".join(part for part in parts if part)
+
+
+def ordinal(place: int) -> str:
+    ending = "th" if place % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(place % 10, "th")
+    return f"{place}{ending}"
+
+
+# Writing
+
+
+def written(result: Written) -> Iterator[Line]:
+    """What became of a write. A discard and a hold say so in the first word."""
+    entry, others = result.entry, result.replaces
+    if entry is None:
+        yield line(warn("discarded"), f": {result.reason}")
+        yield line(dim(f"  nothing was kept; `lukasa why {result.id}` shows the record"))
+    elif entry.state is State.HELD and result.outcome != "merged":
+        yield line(warn("held "), result.id, f": {_held(entry)}")
+        yield line(dim("  it is not recalled; see it with `lukasa list --all` or `lukasa read … --held`,"))
+        yield line(dim(f"  accept it with `lukasa accept {result.id}`"))
+    elif result.outcome == "merged":
+        yield line(good("merged"), f" with {result.id}, now stated {entry.merged_count} times: {result.reason}")
+    elif result.outcome == "updated":
+        yield line(good("updated "), result.id, f", now at version {entry.version}")
+    else:
+        yield line(good("stored "), result.id, f" in the {entry.scope.tier} tier")
+    if others:
+        why = f": {result.reason}" if result.outcome == "replaced" else ""  # an update's steps speak of its text alone
+        yield line(f"  it replaces {', '.join(others)}{why}")
+    if entry is not None:
+        yield line(dim(f"  {traits(entry)}"))
+
+
+def consequences(result: Written) -> Iterator[Line]:
+    """What a change of one entry did to others."""
+    if result.replaces:
+        yield line(f"  it replaces {', '.join(result.replaces)}")
+    if result.reopened:
+        yield line(f"  in force again: {', '.join(result.reopened)}")
+
+
+def _held(entry: Entry) -> str:
+    gate = entry.gate
+    return gate.reason if gate is not None and gate.verdict is Gate.HOLD else "it waited before, and still does"
+
+
+def traits(entry: Entry) -> str:
+    return joined(
+        str(entry.kind),
+        f"importance {entry.importance:.2f}",
+        entry.category.name if entry.category else "",
+        str(entry.lifetime).replace("_", "-"),
+        f"owner {entry.owner}" if entry.owner != SHARED else "",
+        " ".join(f"#{tag}" for tag in entry.tags),
+    )
+
+
+# Entries
+
+
+def entry(value: Entry) -> Iterator[Line]:
+    yield from block(value.content, style="title")
+    yield line()
+    for key, text in _entry_fields(value).items():
+        if text:
+            yield line(dim(f"{key:<12}"), text)
+
+
+def _entry_fields(value: Entry) -> dict[str, str]:
+    moved = value.transition
+    return {
+        "id": value.id,
+        "state": f"{value.state} (version {value.version})",
+        "because": f"{moved.cause}, by {moved.actor}, {when(moved.at)}" if moved else "",
+        "replaced by": value.superseded_by or "",
+        "scope": joined(value.scope.tier, *(f"{k}={v}" for k, v in value.scope.anchor if v is not None)),
+        "traits": traits(value),
+        "written by": f"{value.origin.principal} through {value.origin.surface} ({value.curator}; {value.source})",
+        "trust": f"{value.trust.name.lower()}, so its authority is: {value.authority}",
+        "gate": joined(str(value.gate.verdict), value.gate.reason) if value.gate else "",
+        "stated": f"{value.merged_count} times" if value.merged_count > 1 else "once",
+        "created": when(value.created_at),
+        "confirmed": when(value.confirmed_at) if value.confirmed_at != value.created_at else "",
+        "valid": joined(f"from {when(value.valid_at)}" if value.valid_at else "", _until(value.invalid_at)),
+        "derived from": ", ".join(value.derived_from),
+        "links": ", ".join(f"{link.source} (version {link.version})" for link in value.links),
+        "metadata": ", ".join(f"{k}={v!r}" for k, v in value.metadata.items()),
+    }
+
+
+def _until(moment: datetime | None) -> str:
+    return f"until {when(moment)}" if moment else ""
+
+
+def entries(found: Sequence[Entry], tier: str) -> Iterator[Line]:
+    if not found:
+        yield line(f"Nothing in the {tier} tier yet.")
+        yield line(dim('  `lukasa put "…"` remembers something; `--all` also lists what is held or retired'))
+        return
+    heads = ("id", "state", "kind", "imp.", "created", "content")
+    yield from table(
+        heads,
+        (
+            (e.id, str(e.state), str(e.kind), f"{e.importance:.2f}", f"{e.created_at:%Y-%m-%d}", brief(e.content, 80))
+            for e in found
+        ),
+    )
+
+
+def versions(found: Sequence[Version]) -> Iterator[Line]:
+    for version in found:
+        yield line(
+            title(f"version {version.entry.version}"),
+            dim(f"  {joined(when(version.at), version.action, version.actor)}"),
+        )
+        yield line(dim(f"  {version.entry.state}: {version.cause}"))
+        yield from block(version.entry.content, "  ")
+
+
+def standing(value: Standing) -> Iterator[Line]:
+    yield line(title(brief(value.entry.content)))
+    yield line(f"relevance {value.relevance:.4f}")
+    yield line(dim("  importance  "), f"{value.entry.importance:.2f}")
+    yield line(dim("  × decay     "), f"{value.decay:.4f}")
+    reads = value.access.count if value.access else 0
+    last = f", last {when(value.access.at)}" if value.access else ""
+    yield line(dim("  × frequency "), f"{value.frequency:.4f} (read {reads} times{last})")
+    if value.entry.state is not State.ACTIVE:
+        yield line(warn(f"it is {value.entry.state}"))
+    if value.awaits_disposition:
+        yield line(warn("it has sunk so far that it must be promoted, exempted or archived"))
+
+
+# Finding
+
+
+def recall(found: Recall, *, explain: bool) -> Iterator[Line]:
+    for note in found.notes:
+        yield line(dim(note))
+    if not found.hits:
+        yield line("Nothing found.")
+        yield line(dim("  try other words, `--profile deep` or `--held`; `lukasa list` shows what there is"))
+    for number, hit in enumerate(found.hits, 1):
+        yield from _hit(hit, f"{number}. ", found.excerpt(hit), explain=explain)
+
+
+def _hit(hit: Hit, mark: str, shown: Part, *, explain: bool) -> Iterator[Line]:
+    """A hit: what it says, how far to believe it, why it is here."""
+    e, indent = hit.entry, " " * len(mark)
+    for number, part in enumerate(shown.of(e.content).split("\n")):
+        yield line(mark if number == 0 else indent, title(part))
+    if shown.end - shown.start < len(e.content):
+        where = f"characters {shown.start + 1:,} to {shown.end:,} of {len(e.content):,}"
+        yield line(indent, dim(f"… {where}; `lukasa get {e.id}` shows all"))
+    state = "" if e.state is State.ACTIVE else str(e.state)
+    about = (state, e.scope.tier, str(e.kind), f"importance {e.importance:.2f}", f"relevance {hit.score.relevance:.2f}")
+    yield line(indent, dim(joined(*about, f"by {e.curator}", f"authority {e.authority}", f"{e.created_at:%Y-%m-%d}")))
+    yield line(indent, dim(f"{e.id}  matched by {matched(hit)}"))
+    for source in hit.provenance:
+        yield line(indent, dim("source: "), _source(source))
+    if explain:
+        yield from _factors(hit, indent)
+
+
+def matched(hit: Hit) -> str:
+    """Which signals found it, with its place and score in each."""
+    found = [c for c in hit.score.match.contributions if c.rank is not None and c.score is not None]
+    return ", ".join(f"{c.signal} ({ordinal(c.rank or 0)}, {c.score:.2f})" for c in found) or "nothing"
+
+
+def _factors(hit: Hit, indent: str) -> Iterator[Line]:
+    s = hit.score
+    yield line(
+        indent, f"score {s.final:.4f} = match {s.match.value:.3f} × prior {s.prior:.3f} × tier weight {s.tier_weight:g}"
+    )
+    yield line(
+        indent,
+        f"relevance {s.relevance:.4f} = importance {s.importance:.2f} × decay {s.decay:.4f} × "
+        f"frequency {s.frequency:.3f}",
+    )
+    for c in s.match.contributions:
+        place = "not found" if c.rank is None else f"{ordinal(c.rank)}, score {c.score:.4f}"
+        yield line(indent, f"{c.signal}: {place}, share {c.share:+.4f}")
+
+
+def _source(source: Provenance) -> Span:
+    text = joined(source.title or source.source, source.status, source.origin, source.lifecycle, source.standing)
+    return Span(text, "" if source.status == "current" else "warn")
+
+
+_OUT = {"out", "missed", "dropped", "cut", "discard", "hold", "degraded"}
+
+
+def verdicts(trail: Iterable[Verdict]) -> Iterator[Line]:
+    for step in trail:
+        mark = warn("✗") if step.outcome in _OUT else good("✓")
+        others = ", ".join(map(str, step.data.get("targets", ())))
+        yield line(mark, f" {step.step:<11}", f"{step.outcome}: {step.reason}", dim(f"  {others}" if others else ""))
+
+
+def ledger(events: Sequence[Event]) -> Iterator[Line]:
+    """The life of an id: every event with the steps that led to it."""
+    for event in events:
+        detail = event.detail
+        yield line(title(event.action), dim(f"  {joined(when(event.at), str(event.actor), f'event {event.seq}')}"))
+        yield line("  ", str(detail.get("cause") or ""))
+        yield from (line("  ", *step) for step in verdicts(_steps(detail)))
+
+
+def _steps(detail: Mapping[str, Any]) -> list[Verdict]:
+    found = detail.get("ledger") or []
+    return [Verdict(s.get("step", ""), s.get("outcome", ""), s.get("reason", ""), s) for s in found]
+
+
+def faults(found: Sequence[str], whole: str) -> Iterator[Line]:
+    if not found:
+        yield line(good("✓ "), whole)
+    for fault in found:
+        yield line(bad("✗ "), fault)

@@ -1,0 +1,149 @@
+"""The options that every command shares, and the command classes that carry them.
+
+A shared option may stand before the subcommand or after it; the later one wins, and `--scope` adds up.
+"""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import click
+
+HELP = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
+
+
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """No garbage is looked for meanwhile: for what is short, and leaves little."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
+
+
+@dataclass(slots=True)
+class Choices:
+    """What the shared options chose, gathered while the command line is parsed."""
+
+    data: str | None = None
+    workspace: str | None = None
+    channel: str | None = None
+    conversation: str | None = None
+    agent: str | None = None
+    embedder: str | None = None
+    json: bool = False
+    no_color: bool = False
+    scope: dict[str, str] = field(default_factory=dict)
+
+
+class Shared(click.Option):
+    """A shared option. It hands its value to the Choices, not to the command."""
+
+
+def _choose(ctx: click.Context, param: click.Parameter, value: Any) -> None:
+    choices = ctx.ensure_object(Choices)
+    if value and param.name is not None:
+        setattr(choices, param.name, value)
+
+
+def _bind(ctx: click.Context, param: click.Parameter, value: Sequence[str]) -> None:
+    choices = ctx.ensure_object(Choices)
+    for pair in value:
+        key, equals, bound = pair.partition("=")
+        if not (key and equals and bound):
+            raise click.BadParameter(f"{pair!r} is not key=value, as in --scope org_id=acme", ctx, param)
+        choices.scope[key] = bound
+
+
+def _shared(*names: str, help: str, callback: Any = _choose, **more: Any) -> Shared:
+    return Shared(names, help=help, callback=callback, expose_value=False, **more)
+
+
+def shared(*, top: bool = False) -> list[Shared]:
+    """The shared options; only the topmost ones look into the environment."""
+
+    def env(name: str) -> dict[str, Any]:
+        return {"envvar": name, "show_envvar": True} if top else {}
+
+    return [
+        _shared("--data", metavar="DIR", help="Folder that holds all memory.", **env("LUKASA_DATA")),
+        _shared("-w", "--workspace", metavar="NAME", help="Workspace [default: main].", **env("LUKASA_WORKSPACE")),
+        _shared("--channel", metavar="NAME", help="Channel to work in, by name or id."),
+        _shared("--conversation", metavar="REF", help="Conversation to work in, by ref code or id."),
+        _shared("--agent", metavar="NAME", help="Act as this agent: its private entries, an agent's trust."),
+        _shared(
+            "--scope",
+            metavar="KEY=VALUE",
+            multiple=True,
+            callback=_bind,
+            help="Bind another scope key, such as org_id=acme. Repeatable.",
+        ),
+        _shared(
+            "--embedder",
+            metavar="SETTING",
+            help="Embedding model: auto, none, default, folder:/path or fastembed:NAME.",
+            **env("LUKASA_EMBEDDER"),
+        ),
+        _shared("--json", is_flag=True, is_eager=True, help="Print one JSON document."),
+        _shared("--no-color", is_flag=True, is_eager=True, help="No colour, as with NO_COLOR=1."),
+    ]
+
+
+class _Helpful(click.Command):
+    """A command whose help ends with examples, and keeps the shared options apart from its own."""
+
+    examples: tuple[str, ...] = ()
+    shared_title = "Shared options"
+
+    def _share(self, *, top: bool = False) -> None:
+        taken = {name for param in self.params for name in param.opts}
+        self.params.extend(option for option in shared(top=top) if not taken & set(option.opts))
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        params = self.get_params(ctx)
+        own = [param for param in params if isinstance(param, click.Option) and not isinstance(param, Shared)]
+        common = [param for param in params if isinstance(param, Shared)]
+        for title, group in (("Options", own), (self.shared_title, common)):
+            records = [record for param in group if (record := param.get_help_record(ctx)) is not None]
+            if records:
+                with formatter.section(title):
+                    formatter.write_dl(records)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        if self.examples:
+            with formatter.section("Examples"):
+                for example in self.examples:
+                    formatter.write(f"{'':{formatter.current_indent}}{example}\n")
+
+
+class Verb(_Helpful):
+    """One command."""
+
+    def __init__(self, *args: Any, examples: Sequence[str] = (), **attrs: Any) -> None:
+        attrs.setdefault("context_settings", HELP)
+        super().__init__(*args, **attrs)
+        self.examples = tuple(examples)
+        self._share()
+
+
+class Family(_Helpful, click.Group):
+    """Commands about one thing, as in `lukasa channel list`."""
+
+    command_class = Verb
+
+    def __init__(self, *args: Any, examples: Sequence[str] = (), **attrs: Any) -> None:
+        attrs.setdefault("context_settings", HELP)
+        super().__init__(*args, **attrs)
+        self.examples = tuple(examples)
+        self._share()
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        self.format_commands(ctx, formatter)
+        super().format_options(ctx, formatter)

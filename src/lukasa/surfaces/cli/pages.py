@@ -1,0 +1,184 @@
+"""Verbs about standing content: named entries, documents, and the actions that rest on memory."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import click
+
+from lukasa.model.entry import Document, NamedEntry
+from lukasa.model.errors import InvalidInput, NotFound
+from lukasa.service.workspace import Workspace
+from lukasa.surfaces.cli.data import plain
+from lukasa.surfaces.cli.lines import joined, when
+from lukasa.surfaces.cli.options import Family
+from lukasa.surfaces.cli.output import Line, block, brief, dim, good, line, table, title
+from lukasa.surfaces.cli.session import Session, pass_session, read_text
+
+
+@click.group(cls=Family, examples=("lukasa named show VOICE", "lukasa named edit VOICE"))
+def named() -> None:
+    """Show and edit the pages that are always loaded, such as VOICE and SOUL."""
+
+
+@named.command("list", examples=("lukasa named list",))
+@pass_session
+def named_list(session: Session) -> None:
+    """List the named entries of this workspace and of the account."""
+    found = session.workspace().named()
+    rows = ((n.name, n.tier, str(n.version), when(n.edited_at), brief(n.body, 60)) for n in found)
+    session.emit({"named": plain(found)}, table(("name", "tier", "version", "edited", "text"), rows))
+
+
+@named.command("show", examples=("lukasa named show SOUL",))
+@click.argument("name")
+@pass_session
+def named_show(session: Session, name: str) -> None:
+    """Print a named entry."""
+    found = session.workspace().get_named(name)
+    session.emit(plain(found), block(found.body))
+
+
+@named.command(
+    "edit",
+    examples=(
+        "lukasa named edit VOICE",
+        "lukasa named edit STYLE --file style.md",
+        "… | lukasa named edit SOUL --file -",
+    ),
+)
+@click.argument("name")
+@click.option("--file", metavar="FILE", help="Take the text from a file; - reads it from stdin [default: $EDITOR].")
+@click.option("--tier", metavar="NAME", help="Where a new one lives: workspace or account.")
+@click.option("--expect", type=int, metavar="VERSION", help="Edit only if it is still at this version (0: if new).")
+@pass_session
+def named_edit(session: Session, name: str, file: str | None, tier: str | None, expect: int | None) -> None:
+    """Write a named entry, a new one too; every former text is kept.
+
+    Only you can: agents read these pages and are refused here.
+    """
+    workspace = session.workspace()
+    before = _before(workspace, name)
+    if file is not None:
+        body: str | None = read_text(file)
+    else:
+        body, expect = _from_editor(before), expect if expect is not None else before.version if before else 0
+    if body is None or (before is not None and body == before.body):
+        session.emit({"changed": False, "named": plain(before)}, [line("Nothing changed.")])
+        return
+    made = workspace.edit_named(name, body, tier=tier, expect=expect)
+    told = line(good("saved "), made.name, dim(f"  {joined(made.tier, f'version {made.version}')}"))
+    session.emit({"changed": True, "named": plain(made)}, [told])
+
+
+def _before(workspace: Workspace, name: str) -> NamedEntry | None:
+    try:
+        return workspace.get_named(name)
+    except NotFound:
+        return None
+
+
+def _from_editor(before: NamedEntry | None) -> str | None:
+    if not sys.stdin.isatty():
+        raise InvalidInput(
+            "there is no terminal to edit on", fix="give the text with --file FILE, or --file - for stdin"
+        )
+    edited = click.edit(f"{before.body}\n" if before else "", extension=".md")
+    return edited.removesuffix("\n") if edited is not None else None
+
+
+@named.command("history", examples=("lukasa named history VOICE",))
+@click.argument("name")
+@pass_session
+def named_history(session: Session, name: str) -> None:
+    """Show every text a named entry has had."""
+    found = session.workspace().named_history(name)
+    session.emit({"versions": plain(found)}, _named_versions(found))
+
+
+def _named_versions(found: Sequence[NamedEntry]) -> Iterator[Line]:
+    for version in found:
+        yield line(title(f"version {version.version}"), dim(f"  {joined(when(version.edited_at), version.editor)}"))
+        yield from block(version.body, "  ")
+
+
+@click.group(cls=Family, examples=("lukasa document add style-guide guide.md", 'lukasa put "…" --link style-guide'))
+def document() -> None:
+    """Keep canonical documents that memory may point at.
+
+    An entry that rests on a document links to it; a read shows the document's standing as it is now.
+    """
+
+
+@document.command(
+    "add",
+    examples=("lukasa document add style-guide guide.md --title 'Style guide'", "… | lukasa document add notes -"),
+)
+@click.argument("id")
+@click.argument("file")
+@click.option("--collection", metavar="NAME", help="What it is one of, as a spec's non-mirror list may name it.")
+@click.option("--title", metavar="TEXT", help="Its title [default: its id].")
+@click.option("--origin", metavar="TEXT", help="Who made it [default: author].")
+@click.option("--lifecycle", metavar="TEXT", help="Where it is in its life [default: current].")
+@click.option("--weight", type=float, help="How much it counts, from 0 to 1 [default: 1].")
+@click.option("--standing", metavar="TEXT", help="How it is regarded [default: canonical].")
+@pass_session
+def document_add(session: Session, /, id: str, file: str, **axes: Any) -> None:
+    """Add a document, or a new version of it. FILE may be - for stdin."""
+    given = {name: value for name, value in axes.items() if value is not None}
+    made = session.workspace().save_document(id, read_text(file), **given)
+    session.emit(plain(made), [line(good("saved "), made.id, dim(f"  version {made.version}"))])
+
+
+@document.command("list", examples=("lukasa document list",))
+@pass_session
+def document_list(session: Session) -> None:
+    """List the documents of a workspace."""
+    found = session.workspace().documents()
+    listed = [{key: value for key, value in plain(d).items() if key != "body"} for d in found]
+    session.emit({"documents": listed}, _documents(found))
+
+
+def _documents(found: Sequence[Document]) -> Iterator[Line]:
+    if not found:
+        yield line("No document here yet.")
+        yield line(dim("  `lukasa document add ID FILE` adds one"))
+        return
+    heads = ("id", "version", "origin", "lifecycle", "standing", "title")
+    yield from table(heads, ((d.id, str(d.version), d.origin, d.lifecycle, d.standing, d.title) for d in found))
+
+
+@document.command("show", examples=("lukasa document show style-guide",))
+@click.argument("id")
+@pass_session
+def document_show(session: Session, id: str) -> None:
+    """Print a document."""
+    found = session.workspace().get_document(id)
+    session.emit(plain(found), block(found.body))
+
+
+@document.command("remove", examples=("lukasa document remove style-guide",))
+@click.argument("id")
+@pass_session
+def document_remove(session: Session, id: str) -> None:
+    """Take a document out; entries that link to it then show that it vanished."""
+    gone = session.workspace().remove_document(id)
+    session.emit(plain(gone), [line(good("removed "), gone.id)])
+
+
+@click.group(cls=Family, examples=("lukasa action link release-1.4 ID",))
+def action() -> None:
+    """Record what an action rests on."""
+
+
+@action.command("link", examples=('lukasa action link release-1.4 ID ID --description "shipped on this advice"',))
+@click.argument("name", metavar="ACTION")
+@click.argument("ids", nargs=-1, required=True, metavar="ID...")
+@click.option("--description", default="", metavar="TEXT", help="What was done.")
+@pass_session
+def action_link(session: Session, name: str, ids: Sequence[str], description: str) -> None:
+    """Link an action to the entries it rests on; none of their rows can be removed from then on."""
+    session.workspace().link_action(name, ids, description)
+    session.emit({"action": name, "entries": list(ids)}, [line(good("linked "), f"{name} to {len(ids)} entries")])

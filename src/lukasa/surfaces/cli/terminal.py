@@ -1,0 +1,37 @@
+"""Colour and progress, for a real terminal. Loaded only there: rich costs more than most commands do."""
+
+from __future__ import annotations
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.text import Text
+
+from lukasa.surfaces.cli.output import Lines, safe
+
+STYLES = {"title": "bold", "good": "green", "warn": "yellow", "bad": "bold red", "dim": "dim", "": ""}
+
+
+def paint(lines: Lines) -> None:
+    """Spans become rich texts, which hold no markup: square brackets in a memory stay square brackets."""
+    console = Console(highlight=False, markup=False, emoji=False)
+    for spans in lines:
+        console.print(Text.assemble(*((safe(span.text), STYLES[span.style]) for span in spans)), soft_wrap=True)
+
+
+class Bar:
+    """A progress bar on stderr, so that stdout stays clean."""
+
+    def __init__(self, label: str, total: int | None) -> None:
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        self._progress = Progress(*columns, console=Console(stderr=True), transient=True)
+        self._task = self._progress.add_task(label, total=total)
+
+    def __enter__(self) -> Bar:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *problem: object) -> None:
+        self._progress.stop()
+
+    def advance(self, by: int) -> None:
+        self._progress.advance(self._task, by)

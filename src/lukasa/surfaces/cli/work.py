@@ -1,0 +1,235 @@
+"""Verbs about background work: doing it, and looking at what waits."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import click
+
+from lukasa.model.job import Job, JobState
+from lukasa.surfaces.cli.data import plain
+from lukasa.surfaces.cli.lines import when
+from lukasa.surfaces.cli.options import Family, Verb
+from lukasa.surfaces.cli.output import Line, Span, bad, brief, dim, encode, good, line, table, title, warn, write
+from lukasa.surfaces.cli.session import Session, pass_session
+
+_MARKS = {"done": good, "failed": warn, "dead": bad, "postponed": dim, "lost": warn}
+
+
+@click.command(
+    cls=Verb,
+    examples=("lukasa worker --once", "lukasa worker --threads 2", "lukasa worker --json >> worker.jsonl"),
+)
+@click.option("--once", "--drain", "once", is_flag=True, help="Do what is due in all workspaces, and stop.")
+@click.option(
+    "--threads",
+    type=click.IntRange(1, 32),
+    default=1,
+    show_default=True,
+    help="Jobs at the same time; --once does one by one.",
+)
+@pass_session
+def worker(session: Session, once: bool, threads: int) -> None:
+    """Do the background work that is due, or go on doing it.
+
+    That is the work of all workspaces: what waits, and what their specs' triggers ask for.
+
+    It goes on until it is told to stop (Ctrl-C, SIGTERM): the job in hand is finished, or put back after a few
+    seconds; a second signal does not wait. Any number of workers may run at once, and one that is killed loses
+    nothing: another takes its job up where it was.
+    """
+    teller = _Teller(session)
+    if once:
+        # A supervisor's stop is handled as Ctrl-C is: the job in hand is put back on the way out.
+        before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+        try:
+            done = session.memory.worker(tell=teller).drain()
+        finally:
+            signal.signal(signal.SIGTERM, before)
+        if not done and not session.choices.json:
+            write([line("Nothing is due.")], no_color=session.choices.no_color)
+        return
+    _serve(session, threads, teller)
+
+
+def _serve(session: Session, threads: int, teller: _Teller) -> None:
+    stop, hurry = threading.Event(), threading.Event()
+    crew = session.memory.crew(threads, tell=teller)
+    with _heard(stop, hurry):
+        if not session.choices.json:
+            write([line(dim("working; Ctrl-C stops"))], no_color=session.choices.no_color)
+            sys.stdout.flush()
+        if not crew.serve(stop, hurry):
+            # A thread is still in the middle of something. Its job is put back, and it must not outlive this.
+            sys.stdout.flush()
+            os._exit(0)
+
+
+@contextmanager
+def _heard(stop: threading.Event, hurry: threading.Event) -> Iterator[None]:
+    """The first SIGTERM or SIGINT sets `stop`, any further one `hurry`.
+
+    Another thread reads them from a pipe: a handler runs in the middle of whatever the main thread does, and would
+    wait forever for a lock that the main thread holds, as one of these events'.
+    """
+    numbers = (signal.SIGTERM, signal.SIGINT)
+    out, into = os.pipe()
+    os.set_blocking(into, False)
+
+    def listen() -> None:
+        while heard := os.read(out, 1):
+            if heard[0] in numbers:
+                (hurry if stop.is_set() else stop).set()
+        os.close(out)
+
+    threading.Thread(target=listen, name="lukasa-signals", daemon=True).start()
+    woken = signal.set_wakeup_fd(into, warn_on_full_buffer=False)
+    before = {number: signal.signal(number, lambda *_: None) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        signal.set_wakeup_fd(woken)
+        os.close(into)
+
+
+class _Teller:
+    """A line for each job, as it ends. Several threads may speak at once."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._lock = threading.Lock()
+
+    def __call__(self, what: Any) -> None:
+        with self._lock:
+            if self._session.choices.json:
+                sys.stdout.write(encode(_data(what), indent=None) + "\n")
+            else:
+                write([_told(what)], no_color=self._session.choices.no_color)
+            sys.stdout.flush()
+
+
+def _data(what: Any) -> dict[str, Any]:
+    if not hasattr(what, "job"):
+        return {"workspace": what.workspace, "outcome": "trouble", "error": what.error}
+    job = {"id": what.job.id, "kind": what.job.kind, "key": what.job.key, "attempt": what.job.attempts}
+    end = {"outcome": what.outcome, "duration_ms": round(what.duration_ms, 1), "result": plain(what.result)}
+    return {"workspace": what.workspace, **job, **end, "error": what.error, "next_run": plain(what.next_run)}
+
+
+def _told(what: Any) -> Line:
+    if not hasattr(what, "job"):
+        return line(bad("trouble"), f"  {what.workspace or 'the account'}: {what.error}")
+    counts = ", ".join(f"{key} {value}" for key, value in what.result.items())
+    again = f", again {when(what.next_run)}" if what.next_run else ""
+    about = brief(f"{counts or what.error}{again}", 200)
+    place = f"  {what.workspace}  {what.job.kind}  "
+    return line(_MARKS[what.outcome](what.outcome), place, about, dim(f"  {what.duration_ms:.0f} ms"))
+
+
+# Looking at jobs
+
+
+@click.group(
+    cls=Family,
+    invoke_without_command=True,
+    examples=("lukasa jobs", "lukasa jobs list --state dead", "lukasa jobs retry ID"),
+)
+@click.pass_context
+def jobs(ctx: click.Context) -> None:
+    """Look at background work, and have it tried again or given up."""
+    if ctx.invoked_subcommand is None:
+        ctx.invoke(jobs_list)
+
+
+@jobs.command("list", examples=("lukasa jobs list", "lukasa jobs list --state dead", "lukasa jobs list --kind observe"))
+@click.option("--state", type=click.Choice([str(state) for state in JobState]), help="Only jobs in this state.")
+@click.option("--kind", help="Only jobs of this kind.")
+@click.option("--limit", type=int, default=50, show_default=True, help="At most so many.")
+@pass_session
+def jobs_list(session: Session, state: str | None = None, kind: str | None = None, limit: int = 50) -> None:
+    """List jobs, the last touched first."""
+    found = session.workspace().jobs(state=state, kind=kind, limit=limit)
+    session.emit({"jobs": plain(found)}, _jobs(found, filtered=bool(state or kind)))
+
+
+def _jobs(found: Sequence[Job], *, filtered: bool) -> Iterator[Line]:
+    if not found:
+        yield line("No such job." if filtered else "No background work yet.")
+        yield line(dim("  `lukasa worker --once` does what the workspace's triggers ask for"))
+        return
+    heads = ("id", "state", "kind", "tries", "due", "about")
+    rows = ((j.id, str(j.state), j.kind, f"{j.attempts}/{j.max_attempts}", _due(j), _about(j)) for j in found)
+    yield from table(heads, rows)
+    if any(job.state is JobState.DEAD for job in found):
+        yield line(dim("  `lukasa jobs retry ID` has a dead one tried again"))
+
+
+def _due(job: Job) -> str:
+    if job.state is JobState.QUEUED:
+        return when(job.run_after)
+    return f"until {when(job.lease_until)}" if job.state is JobState.RUNNING else ""
+
+
+def _about(job: Job) -> str:
+    return brief(job.error or ", ".join(f"{key} {value}" for key, value in job.result.items()) or job.key, 80)
+
+
+@jobs.command("show", examples=("lukasa jobs show ID",))
+@click.argument("id")
+@pass_session
+def jobs_show(session: Session, id: str) -> None:
+    """Show one job: its state, its attempts, and which steps are done."""
+    workspace = session.workspace()
+    found, steps = workspace.job(id), workspace.job_steps(id)
+    session.emit({"job": plain(found), "steps": plain(steps)}, _job(found, steps))
+
+
+def _job(job: Job, steps: Mapping[str, Any]) -> Iterator[Line]:
+    yield line(title(f"{job.kind} "), _state(job), dim(f"  {job.id}"))
+    fields = {
+        "key": job.key,
+        "attempts": f"{job.attempts} of {job.max_attempts}",
+        "asked for": when(job.created_at),
+        "due": _due(job),
+        "touched": when(job.updated_at),
+        "worker": job.worker,
+        "error": job.error,
+        "payload": ", ".join(f"{key}={value!r}" for key, value in job.payload.items()),
+        "result": ", ".join(f"{key}={value!r}" for key, value in job.result.items()),
+        "steps done": ", ".join(steps),
+    }
+    for key, text in fields.items():
+        if text:
+            yield line(dim(f"  {key:<11}"), brief(text, 300))
+
+
+def _state(job: Job) -> Span:
+    marks = {JobState.DONE: good, JobState.DEAD: bad, JobState.CANCELLED: warn}
+    return marks.get(job.state, Span)(str(job.state))
+
+
+@jobs.command("retry", examples=("lukasa jobs retry ID",))
+@click.argument("id")
+@pass_session
+def jobs_retry(session: Session, id: str) -> None:
+    """Queue a dead or cancelled job again; steps that are done are not repeated."""
+    found = session.workspace().retry_job(id)
+    session.emit(plain(found), [line(good("queued "), found.id, dim("  `lukasa worker --once` does it now"))])
+
+
+@jobs.command("cancel", examples=("lukasa jobs cancel ID", 'lukasa jobs cancel ID --reason "wrong file"'))
+@click.argument("id")
+@click.option("--reason", default="cancelled on request", help="Why, for the log.")
+@pass_session
+def jobs_cancel(session: Session, id: str, reason: str) -> None:
+    """Give up a job that is not finished."""
+    found = session.workspace().cancel_job(id, reason)
+    session.emit(plain(found), [line(warn("cancelled "), found.id)])

@@ -1,0 +1,108 @@
+"""What a harness says on stdin when one of its events happens, read without believing any of it.
+
+Fields of Claude Code's hook input that are used here; everything else is ignored, and so is a field of the wrong type:
+
+    session_id, transcript_path, cwd, hook_event_name      every event
+    source                                                 SessionStart: startup, resume, clear, compact
+    prompt                                                 UserPromptSubmit
+    tool_name, tool_input, error, is_interrupt             PostToolUseFailure
+    tool_response                                          PostToolUse, where a harness has no event for failures
+    reason                                                 SessionEnd
+    agent_id                                               whatever happens inside a subagent
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from lukasa.model.errors import InvalidInput
+from lukasa.model.frozen import dataclass
+
+MOST_BYTES = 64_000_000
+MOST_LABEL = 4096
+QUESTION = 2000
+_FAILURES = ("error", "stderr", "message")
+
+
+@dataclass(frozen=True, slots=True)
+class Payload:
+    """One event of a harness. What it did not say is empty."""
+
+    event: str = ""
+    session: str = ""
+    agent: str = ""
+    cwd: str = ""
+    transcript: str = ""
+    source: str = ""
+    reason: str = ""
+    prompt: str = ""
+    tool: str = ""
+    tool_input: str = ""
+    failure: str = ""
+
+
+def read(raw: bytes) -> Payload:
+    """The event that these bytes describe."""
+    if len(raw) > MOST_BYTES:
+        raise InvalidInput(f"the event is larger than {MOST_BYTES:,} bytes", fix="hooks take one JSON object on stdin")
+    try:
+        data = json.loads(raw.decode("utf-8-sig", "replace"))
+    except (ValueError, RecursionError):
+        raise InvalidInput("stdin is not JSON", fix="hooks take one JSON object on stdin") from None
+    if not isinstance(data, dict):
+        raise InvalidInput("stdin is JSON, but not an object", fix="hooks take one JSON object on stdin")
+    return Payload(
+        event=_label(data, "hook_event_name"),
+        session=_label(data, "session_id"),
+        agent=_label(data, "agent_id"),
+        cwd=_label(data, "cwd"),
+        transcript=_label(data, "transcript_path"),
+        source=_label(data, "source"),
+        reason=_label(data, "reason"),
+        prompt=_text(data.get("prompt")),
+        tool=_label(data, "tool_name"),
+        tool_input=_asked(data.get("tool_input")),
+        failure="" if data.get("is_interrupt") is True else _failure(data),
+    )
+
+
+def excerpt(text: str, most: int = QUESTION) -> str:
+    """A text cut to what a question can use: its beginning and its end, where people say what they want."""
+    if len(text) <= most:
+        return text
+    tail = most // 3
+    return f"{text[: most - tail - 1]}\n{text[-tail:]}"
+
+
+def _text(value: object) -> str:
+    """Text that can be matched and stored: what JSON allows and Unicode does not is replaced."""
+    if not isinstance(value, str):
+        return ""
+    return value.replace("\x00", " ").encode("utf-8", "replace").decode("utf-8")
+
+
+def _label(data: Mapping[str, Any], key: str) -> str:
+    value = _text(data.get(key))
+    return value if len(value) <= MOST_LABEL else ""
+
+
+def _asked(value: object) -> str:
+    """What the tool was asked to do: the texts of its input, such as a command or a path."""
+    if isinstance(value, dict):
+        return " ".join(_text(part)[:200] for part in list(value.values())[:8] if isinstance(part, str))
+    return _text(value)[:200]
+
+
+def _failure(data: Mapping[str, Any]) -> str:
+    """What went wrong, wherever a harness puts it; empty for a call that worked."""
+    response = data.get("tool_response")
+    if "error" in data or not isinstance(response, dict):
+        return _said(data.get("error"))
+    failed = response.get("is_error") is True or response.get("success") is False or bool(response.get("error"))
+    return " ".join(filter(None, (_said(response.get(key)) for key in _FAILURES))) if failed else ""
+
+
+def _said(value: object) -> str:
+    return _said(value.get("message")) if isinstance(value, dict) else _text(value)

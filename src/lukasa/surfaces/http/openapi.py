@@ -1,0 +1,153 @@
+"""The OpenAPI document, made from the table. Everything that a verb takes or answers is in it, with its schema."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic.json_schema import models_json_schema
+
+from lukasa import __version__
+from lukasa.surfaces.api.verb import Given, Told, Verb
+
+_REF = "#/components/schemas/{model}"
+_KEY = "A request sent again under the same key is done once."
+
+
+def document(verbs: Sequence[Verb]) -> dict[str, Any]:
+    schemas = _schemas(verbs)
+    paths: dict[str, dict[str, Any]] = {}
+    for verb in verbs:
+        paths.setdefault(f"/v1{verb.path}", {})[verb.method.lower()] = _operation(verb, schemas)
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Lukasa",
+            "version": __version__,
+            "description": "Memory for AI agents. Every request carries a token, as `Authorization: Bearer …`.",
+            "license": {"name": "Apache-2.0", "identifier": "Apache-2.0"},
+        },
+        "servers": [{"url": "/"}],
+        "security": [{"bearer": []}],
+        "tags": [{"name": name} for name in dict.fromkeys(_tag(verb) for verb in verbs)],
+        "paths": paths,
+        "components": {
+            "securitySchemes": {"bearer": {"type": "http", "scheme": "bearer"}},
+            "schemas": {**schemas, "Problem": _PROBLEM},
+            "responses": {
+                "problem": {
+                    "description": "It was refused, or failed; `fix` says what to change.",
+                    "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
+                }
+            },
+        },
+    }
+
+
+def _schemas(verbs: Sequence[Verb]) -> dict[str, Any]:
+    inputs = {verb.input: None for verb in verbs}
+    outputs = {verb.output: None for verb in verbs}
+    wanted: list[tuple[type[Given] | type[Told], Any]] = [(model, "validation") for model in inputs]
+    wanted += [(model, "serialization") for model in outputs]
+    _, made = models_json_schema(wanted, ref_template=_REF)
+    found: dict[str, Any] = made["$defs"]
+    # What stands in the path, the query or a header is described there, so the body is what remains.
+    for verb in verbs:
+        if verb.method in ("POST", "PUT", "PATCH"):
+            found[_body_name(verb)] = _body(found[verb.input.__name__], verb)
+    bodies = {_body_name(verb) for verb in verbs if verb.method in ("POST", "PUT", "PATCH")}
+    unused = {model.__name__ for model in inputs} - bodies
+    return {name: schema for name, schema in sorted(found.items()) if name not in unused}
+
+
+def _body_name(verb: Verb) -> str:
+    """A verb whose path or header takes part of its input has a body of its own."""
+    whole = set(verb.other_fields) == set(verb.input.model_fields)
+    return verb.input.__name__ if whole else "".join(part.title() for part in verb.name.split("_")) + "Body"
+
+
+def _body(schema: dict[str, Any], verb: Verb) -> dict[str, Any]:
+    kept = {name: schema["properties"][name] for name in verb.other_fields}
+    needed = [name for name in schema.get("required", ()) if name in kept]
+    body = {**schema, "properties": kept, "title": _body_name(verb)}
+    body.pop("required", None)
+    return {**body, "required": needed} if needed else body
+
+
+def _operation(verb: Verb, schemas: dict[str, Any]) -> dict[str, Any]:
+    operation: dict[str, Any] = {
+        "operationId": verb.name,
+        "summary": _sentence(verb.description),
+        "description": f"{verb.description}\n\nNeeds the capability {verb.needs}."
+        + (" Only the owner can." if verb.owner_only else ""),
+        "tags": [_tag(verb)],
+        "parameters": _parameters(verb),
+        "responses": {str(verb.status): _answer(verb), "default": {"$ref": "#/components/responses/problem"}},
+        "x-capabilities": [str(one) for one in verb.capabilities],
+    }
+    if verb.method in ("POST", "PUT", "PATCH"):
+        schema = {"$ref": f"#/components/schemas/{_body_name(verb)}"}
+        needed = bool(schemas[_body_name(verb)].get("required"))
+        operation["requestBody"] = {"required": needed, "content": {"application/json": {"schema": schema}}}
+    return operation
+
+
+def _sentence(text: str) -> str:
+    return re.split(r"(?<=[.:])\s", text, maxsplit=1)[0].rstrip(".:")
+
+
+def _tag(verb: Verb) -> str:
+    return verb.name.partition("_")[0]
+
+
+def _answer(verb: Verb) -> dict[str, Any]:
+    schema = {"$ref": f"#/components/schemas/{verb.output.__name__}"}
+    return {"description": "Done.", "content": {"application/json": {"schema": schema}}}
+
+
+def _parameters(verb: Verb) -> list[dict[str, Any]]:
+    fields = verb.input.model_json_schema()["properties"] if verb.input.model_fields else {}
+    found: list[dict[str, Any]] = []
+    if verb.in_workspace:
+        about = "Name or id of a workspace."
+        found.append({"name": "workspace", "in": "path", "required": True, "description": about, **_TEXT})
+    found += [_parameter(name, "path", fields[name], required=True) for name in verb.path_fields]
+    if verb.method in ("GET", "DELETE"):
+        needed = {name for name, field in verb.input.model_fields.items() if field.is_required()}
+        found += [_parameter(name, "query", fields[name], required=name in needed) for name in verb.other_fields]
+    if verb.version_of is not None:
+        about = 'The ETag that was read, such as "3"; `*` for whatever is there. Without it the answer is 428.'
+        found.append({"name": "If-Match", "in": "header", "description": about, **_TEXT})
+    if verb.method == "POST" and verb.mutates and verb.keyed:
+        found.append({"name": "Idempotency-Key", "in": "header", "description": _KEY, **_TEXT})
+    return found
+
+
+def _parameter(name: str, where: str, field: dict[str, Any], *, required: bool) -> dict[str, Any]:
+    schema = {key: value for key, value in field.items() if key not in ("description", "title")}
+    made = {"name": name, "in": where, "required": required, "schema": schema}
+    return {**made, "description": field["description"]} if "description" in field else made
+
+
+_TEXT = {"schema": {"type": "string"}}
+_PROBLEM = {
+    "title": "Problem",
+    "type": "object",
+    "required": ["type", "title", "status", "detail", "fix"],
+    "properties": {
+        "type": {"type": "string", "description": "A stable code of what went wrong, such as not-found."},
+        "title": {"type": "string"},
+        "status": {"type": "integer"},
+        "detail": {"type": "string"},
+        "fix": {"type": "string", "description": "What to change."},
+        "version": {"type": "integer", "description": "With 412: the version that is there."},
+        "errors": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "properties": {"field": {"type": "string"}, "message": {"type": "string"}},
+            },
+        },
+    },
+}

@@ -1,0 +1,129 @@
+"""Errors as problem+json: a stable type, what happened, and what to change. Never what was sent, never a trace."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import traceback
+from collections.abc import Awaitable, Callable, Mapping
+from functools import wraps
+from typing import Any
+
+from pydantic import ValidationError
+from starlette.requests import Request
+from starlette.responses import Response
+
+from lukasa.model.errors import (
+    ChatError,
+    Conflict,
+    EmbedderError,
+    InvalidInput,
+    InvalidTransition,
+    LukasaError,
+    NotFound,
+    Refused,
+    StoreBusy,
+    StoreFull,
+    Unauthenticated,
+)
+
+# The first that fits decides, so that what is special stands before what is general.
+_STATUS: tuple[tuple[type[LukasaError], int], ...] = (
+    (Unauthenticated, 401),
+    (NotFound, 404),
+    (InvalidTransition, 409),
+    (Conflict, 409),
+    (Refused, 403),
+    (InvalidInput, 422),
+    (StoreBusy, 503),
+    (StoreFull, 507),
+    (EmbedderError, 503),
+    (ChatError, 502),
+)
+_TITLES = {
+    400: "The request cannot be read",
+    401: "No valid pass",
+    403: "Not allowed",
+    404: "Not found",
+    405: "Not that way",
+    409: "Conflict",
+    412: "It has changed since",
+    413: "Too large",
+    415: "Not JSON",
+    421: "Not for this server",
+    422: "The input is wrong",
+    428: "Say which version you read",
+    502: "The language model gave no answer",
+    503: "Not now",
+    507: "No space left",
+}
+
+
+class Problem(Exception):
+    """A refusal of the surface itself."""
+
+    def __init__(self, status: int, type: str, detail: str, *, fix: str = "", **more: Any) -> None:
+        super().__init__(detail)
+        self.status = status
+        self.type = type
+        self.detail = detail
+        self.fix = fix
+        self.more = more
+
+    def response(self, headers: Mapping[str, str] | None = None) -> Response:
+        title = _TITLES.get(self.status, "Something went wrong")
+        body = {"type": self.type, "title": title, "status": self.status, "detail": self.detail, "fix": self.fix}
+        extra = dict(headers or {})
+        if self.status == 401:
+            extra["WWW-Authenticate"] = 'Bearer realm="lukasa"'
+        if self.status == 503:
+            extra["Retry-After"] = "1"
+        if isinstance(self.more.get("version"), int):
+            extra["ETag"] = f'"{self.more["version"]}"'
+        content = json.dumps(body | self.more, ensure_ascii=False)
+        return Response(content, self.status, extra, media_type="application/problem+json")
+
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+def safely(endpoint: Endpoint) -> Endpoint:
+    """An endpoint whose every failure is a problem. What nobody expected is told on stderr, without what it quotes."""
+
+    @wraps(endpoint)
+    async def safe(request: Request) -> Response:
+        try:
+            return await endpoint(request)
+        except Exception as error:  # noqa: BLE001 - the surface's last handler: whatever it is, the client gets one answer
+            told = problem(error)
+            if told.type == "unexpected":
+                last = traceback.extract_tb(error.__traceback__)[-1]
+                where = f"{os.path.basename(last.filename)}:{last.lineno} in {last.name}"
+                print(f"lukasa serve: {told.detail} at {where}, for {request.scope['route'].name}", file=sys.stderr)
+            return told.response()
+
+    return safe
+
+
+def problem(error: Exception) -> Problem:
+    """Whatever went wrong, as a problem."""
+    if isinstance(error, Problem):
+        return error
+    if isinstance(error, ValidationError):
+        return _invalid(error)
+    if isinstance(error, LukasaError):
+        status = next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
+        return Problem(status, error.code, error.message, fix=error.fix)
+    detail = f"unexpected {type(error).__name__}"
+    return Problem(500, "unexpected", detail, fix="look at what `lukasa serve` printed, and report it")
+
+
+def _invalid(error: ValidationError) -> Problem:
+    faults = [
+        {"field": ".".join(map(str, fault["loc"])), "message": fault["msg"]}
+        for fault in error.errors(include_url=False, include_input=False, include_context=False)
+    ]
+    first = faults[0]
+    detail = f"{first['field']}: {first['message']}" if first["field"] else first["message"]
+    return Problem(422, "invalid-input", detail, fix="send what /openapi.json describes", errors=faults)

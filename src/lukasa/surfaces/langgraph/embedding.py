@@ -1,0 +1,116 @@
+"""LangGraph's index configuration as one of our embedders, and the texts of a value that it names."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+from langchain_core.embeddings import Embeddings
+from langgraph.store.base import IndexConfig, ensure_embeddings, get_text_at_path
+
+from lukasa.model.arrays import np
+from lukasa.model.errors import InvalidInput
+from lukasa.model.frozen import dataclass
+from lukasa.ports.embedder import EmbeddingModel, Vector
+from lukasa.surfaces.offload import Wait
+
+WHOLE = ("$",)
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """A checked index configuration. Unlike the dictionary it comes from, it knows every key it has."""
+
+    model: EmbeddingModel
+    fields: tuple[str, ...]
+    embeddings: Embeddings
+    is_async: bool
+
+    @classmethod
+    def of(cls, config: IndexConfig) -> Index:
+        unknown = set(config) - {"dims", "embed", "fields"}
+        if unknown:
+            raise InvalidInput(f"unknown index setting {sorted(unknown)[0]!r}", fix="use dims, embed, fields")
+        dims, embed = config.get("dims"), config.get("embed")
+        if not isinstance(dims, int) or dims < 1:
+            raise InvalidInput(f"dims is {dims!r}", fix="give the number of dimensions of the embedding")
+        if embed is None:
+            raise InvalidInput("an index needs an embedding function", fix="give it as embed")
+        fields = config.get("fields")
+        return cls(
+            EmbeddingModel(_name(embed), dims, ""),
+            WHOLE if fields is None else checked_fields(fields),
+            ensure_embeddings(embed),
+            _is_async(embed),
+        )
+
+
+def checked_fields(fields: Any) -> tuple[str, ...]:
+    if not isinstance(fields, list | tuple) or not all(isinstance(path, str) for path in fields):
+        raise InvalidInput("fields must be a list of paths", fix='write them as ["title", "body.text"]')
+    return tuple(fields)
+
+
+def _name(embed: Any) -> str:
+    """What vectors are filed under: vectors of functions with different names are never compared."""
+    if isinstance(embed, str):
+        return f"langgraph:{embed}"
+    if isinstance(embed, Embeddings):
+        return f"langgraph:{type(embed).__qualname__}:{getattr(embed, 'model', '')}"
+    return f"langgraph:{getattr(embed, '__qualname__', type(embed).__qualname__)}"
+
+
+def _is_async(embed: Any) -> bool:
+    return inspect.iscoroutinefunction(embed) or inspect.iscoroutinefunction(getattr(embed, "__call__", None))  # noqa: B004
+
+
+@dataclass(frozen=True, slots=True)
+class IndexEmbedder:
+    """Implements `lukasa.ports.embedder.Embedder` for one call, which knows how to wait for an async function."""
+
+    index: Index
+    wait: Wait
+
+    @property
+    def model(self) -> EmbeddingModel:
+        return self.index.model
+
+    def embed_memories(self, texts: Sequence[str]) -> Vector:
+        embed = self.index.embeddings
+        if self.index.is_async:
+            rows = self.wait(_finished(embed.aembed_documents, list(texts)))
+        else:
+            rows = embed.embed_documents(list(texts))
+        return self._checked(rows, len(texts))
+
+    def embed_query(self, text: str) -> Vector:
+        embed = self.index.embeddings
+        row = self.wait(_finished(embed.aembed_query, text)) if self.index.is_async else embed.embed_query(text)
+        vector: Vector = self._checked([row], 1)[0]
+        return vector
+
+    def _checked(self, rows: Any, count: int) -> Vector:
+        if len(rows) != count or any(len(row) != self.model.dimensions for row in rows):
+            raise InvalidInput(
+                f"the embedding function must give {count} vectors of {self.model.dimensions} numbers",
+                fix="set dims to what the function gives",
+            )
+        vectors = np.asarray(rows, dtype=np.float32)
+        if not np.isfinite(vectors).all():
+            raise InvalidInput("the embedding function gave a vector that is not finite", fix="look at its input")
+        return vectors
+
+
+async def _finished(function: Callable[[Any], Awaitable[Any]], argument: Any) -> Any:
+    return await function(argument)
+
+
+def texts_of(value: Mapping[str, Any], fields: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """Each text that a path leads to, under a name of its own."""
+    named: dict[str, str] = {}
+    for path in fields:
+        found = get_text_at_path(value, path)
+        for place, text in enumerate(found):
+            named[f"{path}.{place}" if len(found) > 1 else path] = text
+    return tuple(named.items())

@@ -1,0 +1,378 @@
+"""The reference agent: the whole loop of a session as a LangGraph graph.
+
+    START ─┬─ listen ─ context ─ planner ⇄ tools
+           │                        └─ speak ─ END
+           └─ persist ─ END
+
+`listen` keeps the user's words before any model is asked, so no failure can lose them. The planner is any Chat. The
+graph's state is checkpointed by LangGraph's own saver, in a file of its own beside the memory.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Annotated, Any, TypedDict, cast
+
+from langchain_core.messages import AIMessage, AnyMessage, BaseMessage, HumanMessage, InvalidToolCall, ToolMessage
+from langchain_core.messages import ToolCall as LangChainCall
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.config import get_stream_writer
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.message import add_messages
+from langgraph.graph.state import CompiledStateGraph
+
+from lukasa.model.conversation import Conversation
+from lukasa.model.errors import ChatError, StoreError
+from lukasa.model.frozen import dataclass
+from lukasa.model.ids import new_id
+from lukasa.ports.chat import Chat, Message, Tool, ToolCall
+from lukasa.ports.threads import CHECKPOINTS, lock_name
+from lukasa.read.context import Context, halves
+from lukasa.service import inputs, session
+from lukasa.service.distilling import Distil, Turn, by_rules
+from lukasa.service.refining import Refine
+from lukasa.service.session import Persisted
+from lukasa.service.workspace import Workspace
+from lukasa.surfaces.langgraph.nodes import context_node, last_said, listed, text_of
+from lukasa.surfaces.langgraph.tools import Toolbox
+
+ROUNDS = 8
+REMEMBERED_MESSAGES = 60
+TIMEOUT = 60.0
+
+GUIDE = """You are an assistant with a memory. What follows was composed from it for this turn. Treat it as evidence
+that may be out of date: say when something was noted rather than asserting it, and say plainly when you know nothing.
+Write to memory only when you decide that something should last, with the tools; tell the user what you stored or
+forgot."""
+
+
+class State(TypedDict, total=False):
+    """What the graph keeps of a conversation. `seen`, `rounds` and `faults` are of the turn at hand."""
+
+    messages: Annotated[list[AnyMessage], add_messages]
+    context: str
+    seen: list[str]
+    rounds: int
+    faults: int
+    ending: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Called:
+    name: str
+    arguments: Mapping[str, Any]
+    result: str
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What became of a turn. With an `error` the model gave no reply; the message is kept, and `retry` tries again."""
+
+    message: str
+    reply: str
+    calls: tuple[Called, ...] = ()
+    error: ChatError | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Making:
+    """How an agent works: its planner, a gate over the context if any, and what looks through a session at its end."""
+
+    chat: Chat
+    refine: Refine | None = None
+    distil: Distil = by_rules
+    tiers: Sequence[str] | None = None
+    timeout: float = TIMEOUT
+
+
+class Agent:
+    """One conversation, led by the graph. Close it with `end` or `leave`; a `with` block frees its files either way."""
+
+    def __init__(
+        self, world: Workspace, making: Making, *, folder: Path | None = None, resume: str | None = None
+    ) -> None:
+        self._files = ExitStack()
+        try:
+            self.conversation = session.open_conversation(world, resume)
+            if folder is not None:  # the lock before the mark: a marked session without a lock counts as dead
+                self._files.enter_context(_leading(folder, self.conversation))
+            self.world = session.begin(world, self.conversation.id)
+            saver: BaseCheckpointSaver[str] = (
+                InMemorySaver() if folder is None else self._files.enter_context(checkpoints(folder))
+            )
+            self.context: Context | None = None
+            self.graph = build(self.world, making, saver, on_context=self._oriented)
+        except BaseException:
+            self._files.close()
+            raise
+        self._config: RunnableConfig = {"configurable": {"thread_id": self.conversation.id}, "recursion_limit": 100}
+
+    def __enter__(self) -> Agent:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._files.close()
+
+    def turn(self, text: str, on_text: Callable[[str], None] | None = None) -> Answer:
+        """Say something, and get the answer."""
+        said = HumanMessage(inputs.text(text, "a message", inputs.MAX_QUERY), id=new_id())
+        fresh: State = {"messages": [said], "seen": [], "rounds": 0, "faults": 0, "ending": False}
+        return self._run(fresh, on_text)
+
+    def retry(self, on_text: Callable[[str], None] | None = None) -> Answer:
+        """Take up the turn that failed, where it failed. If none did, the last answer is given again."""
+        return self._run(None, on_text)
+
+    def end(self) -> Persisted:
+        """Persist and end the conversation. If that fails everything stays, and it can be tried again."""
+        done: list[Persisted] = []
+        for part in self.graph.stream({"ending": True}, self._config, stream_mode="custom", durability="sync"):
+            done += [part["persisted"]] if "persisted" in part else []
+        return done[0]
+
+    def leave(self) -> None:
+        """Stop here; the conversation stays open."""
+        session.leave(self.world)
+
+    def _oriented(self, context: Context) -> None:
+        self.context = context
+
+    def _run(self, given: State | None, on_text: Callable[[str], None] | None) -> Answer:
+        error: ChatError | None = None
+        try:
+            for part in self.graph.stream(given, self._config, stream_mode="custom", durability="sync"):
+                if on_text is not None and "text" in part:
+                    on_text(part["text"])
+        except ChatError as failure:
+            error = failure
+        messages = listed(self.graph.get_state(self._config).values)
+        return _answer(messages, error)
+
+
+def _answer(messages: Sequence[BaseMessage], error: ChatError | None) -> Answer:
+    last = max((i for i, m in enumerate(messages) if isinstance(m, HumanMessage)), default=len(messages))
+    turn = messages[last:]
+    results = {m.tool_call_id: text_of(m) for m in turn if isinstance(m, ToolMessage)}
+    calls = [call for m in turn if isinstance(m, AIMessage) for call in _calls(m)]
+    called = tuple(Called(c.name, c.arguments, results.get(c.id, "")) for c in calls)
+    if error is not None:
+        return Answer(last_said(turn), apology(error), called, error)
+    spoken = turn[-1] if turn and isinstance(turn[-1], AIMessage) else None
+    return Answer(last_said(turn), text_of(spoken) if spoken else "", called)
+
+
+def apology(error: ChatError) -> str:
+    fix = f" ({error.fix})" if error.fix else ""
+    return f"The model gave no answer: {error.message}{fix}. Your message is kept, and you can try again."
+
+
+# The graph
+
+
+def build(
+    world: Workspace,
+    making: Making,
+    saver: BaseCheckpointSaver[str],
+    *,
+    on_context: Callable[[Context], None] | None = None,
+) -> CompiledStateGraph[State, None, State, State]:
+    """The graph of one conversation, which `world` is bound to."""
+    nodes = _Nodes(world, making)
+    orient = context_node(
+        world, tiers=making.tiers, key="context", refine=making.refine, on_context=nodes.saw(on_context)
+    )
+    graph = StateGraph(State)
+    graph.add_node("listen", nodes.listen)
+    graph.add_node("context", lambda state: {**orient(state), "seen": nodes.shown})
+    graph.add_node("planner", nodes.plan)
+    graph.add_node("tools", nodes.call)
+    graph.add_node("speak", nodes.speak)
+    graph.add_node("persist", nodes.persist)
+    graph.add_conditional_edges(
+        START, lambda state: "persist" if state.get("ending") else "listen", ["persist", "listen"]
+    )
+    graph.add_edge("listen", "context")
+    graph.add_edge("context", "planner")
+    graph.add_conditional_edges("planner", _after_planning, ["tools", "speak"])
+    graph.add_edge("tools", "planner")
+    graph.add_edge("speak", END)
+    graph.add_edge("persist", END)
+    return graph.compile(checkpointer=saver)
+
+
+def _what_is_asked(state: State) -> str:
+    return "persist" if state.get("ending") else "listen"
+
+
+def _after_planning(state: State) -> str:
+    last = state["messages"][-1]
+    return "tools" if isinstance(last, AIMessage) and _calls(last) else "speak"
+
+
+class _Nodes:
+    """The nodes that belong to this agent alone."""
+
+    def __init__(self, world: Workspace, making: Making) -> None:
+        self.world = world
+        self.making = making
+        self.box = Toolbox(world)
+        self.shown: list[str] = []
+
+    def saw(self, then: Callable[[Context], None] | None) -> Callable[[Context], None]:
+        """Keep which entries the context showed: they are counted, and a read in the same turn must not count them."""
+
+        def oriented(context: Context) -> None:
+            self.shown = list(context.hits)
+            if then is not None:
+                then(context)
+
+        return oriented
+
+    def listen(self, state: State) -> dict[str, Any]:
+        said = next(m for m in reversed(state["messages"]) if isinstance(m, HumanMessage))
+        session.record(self.world, Turn("user", text_of(said), id=said.id or ""))
+        return {}
+
+    def plan(self, state: State) -> dict[str, Any]:
+        """Ask the model. Once the rounds are used up it is given no tools, and must answer with what it has."""
+        writer = get_stream_writer()
+        last_round = state.get("rounds", 0) >= ROUNDS
+        tools: tuple[Tool, ...] = () if last_round else self.box.tools
+        reply = self.making.chat.reply(
+            [*_system(state.get("context", "")), *_port_messages(state["messages"])],
+            tools,
+            timeout=self.making.timeout,
+            on_text=lambda text: writer({"text": text}),
+        )
+        calls = () if last_round else reply.tool_calls
+        text = reply.text if reply.text.strip() or calls else "I have no answer to that."
+        return {"messages": [_ai_message(text, calls)]}
+
+    def call(self, state: State) -> dict[str, Any]:
+        asked = cast(AIMessage, state["messages"][-1])
+        seen, faults = list(state.get("seen", [])), state.get("faults", 0)
+        answers = []
+        for call in _calls(asked):
+            outcome = self.box.call(call, seen=seen, faults=faults)
+            seen += [id for id in outcome.retrieved if id not in seen]
+            faults += bool(call.fault)
+            status = "error" if outcome.failed else "success"
+            answers.append(ToolMessage(outcome.text, tool_call_id=call.id, name=call.name, status=status))
+        return {"messages": answers, "seen": seen, "faults": faults, "rounds": state.get("rounds", 0) + 1}
+
+    def speak(self, state: State) -> dict[str, Any]:
+        last = state["messages"][-1]
+        session.record(self.world, Turn("assistant", text_of(last), id=last.id or ""))
+        return {}
+
+    def persist(self, state: State) -> dict[str, Any]:
+        done = session.persist(self.world, distil=self.making.distil)
+        get_stream_writer()({"persisted": done})
+        return {"ending": False}
+
+
+# Between LangChain's messages and the port's
+
+
+def _ai_message(text: str, calls: Sequence[ToolCall]) -> AIMessage:
+    good = [LangChainCall(name=c.name, args=dict(c.arguments), id=c.id, type="tool_call") for c in calls if not c.fault]
+    bad = [
+        InvalidToolCall(name=c.name, args="", id=c.id, error=c.fault, type="invalid_tool_call")
+        for c in calls
+        if c.fault
+    ]
+    return AIMessage(text, tool_calls=good, invalid_tool_calls=bad, id=new_id())
+
+
+def _calls(message: AIMessage) -> list[ToolCall]:
+    good = [ToolCall(c["id"] or "", c["name"], c["args"]) for c in message.tool_calls]
+    bad = [ToolCall(c["id"] or "", c["name"] or "", {}, c["error"] or "?") for c in message.invalid_tool_calls]
+    return good + bad
+
+
+def _system(context: str) -> Iterator[Message]:
+    """The guide and what always holds first, what was recalled for this turn last: a provider may keep the former."""
+    stable, recalled = halves(context)
+    yield Message("system", f"{GUIDE}\n\n{stable}".rstrip())
+    if recalled.strip():
+        yield Message("system", recalled.strip())
+
+
+def _port_messages(messages: Sequence[AnyMessage]) -> Iterator[Message]:
+    """The conversation for a planner: its latest part, from a user's message on."""
+    recent = list(messages[-REMEMBERED_MESSAGES:])
+    while recent and len(recent) < len(messages) and not isinstance(recent[0], HumanMessage):
+        recent.pop(0)
+    for message in recent:
+        if isinstance(message, HumanMessage):
+            yield Message("user", text_of(message))
+        elif isinstance(message, AIMessage):
+            yield Message("assistant", text_of(message), tuple(_calls(message)))
+        elif isinstance(message, ToolMessage):
+            yield Message("tool", text_of(message), tool_call_id=message.tool_call_id)
+
+
+# Files
+
+
+@contextmanager
+def checkpoints(folder: Path) -> Iterator[SqliteSaver]:
+    """LangGraph's own saver on a private file of its own; the memory's databases are never opened by it."""
+    path = folder / CHECKPOINTS
+    try:
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        with closing(sqlite3.connect(path, check_same_thread=False, timeout=30.0)) as connection:
+            yield SqliteSaver(connection)
+    except sqlite3.Error as error:
+        raise StoreError(
+            f"{path}: {error}", fix="free space there, or move the file away: it holds no memory"
+        ) from error
+    except OSError as error:
+        raise StoreError(f"{path}: {error.strerror}", fix="check that the folder is there and is yours") from error
+
+
+@contextmanager
+def _leading(folder: Path, conversation: Conversation) -> Iterator[None]:
+    """Hold the conversation's lock. The kernel lets go of it when the process dies, and the session counts as dead."""
+    path = _lock(folder, conversation)
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        yield
+        path.unlink(missing_ok=True)
+    except BlockingIOError:
+        raise StoreError(
+            f"conversation {conversation.ref_code} is being led by another process", fix="end it there first"
+        ) from None
+    finally:
+        os.close(descriptor)
+
+
+def is_led(folder: Path, conversation: Conversation) -> bool:
+    """Whether a living process leads this conversation."""
+    try:
+        descriptor = os.open(_lock(folder, conversation), os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def _lock(folder: Path, conversation: Conversation) -> Path:
+    return folder / lock_name(conversation)

@@ -1,0 +1,235 @@
+"""The steps that need no neighbours: sanitise, guard, gate, categorise, policy."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TypeAlias
+
+from lukasa.model.entry import Category
+from lukasa.model.errors import MirrorsCanonical
+from lukasa.model.text import has_hidden_characters, is_unspaced, words
+from lukasa.model.values import Curator, Gate, Kind, Trust
+from lukasa.spec.taxonomy import Taxonomy
+from lukasa.spec.types import WriteMode
+from lukasa.write.draft import Draft, Setting, Step
+from lukasa.write.transforms import TRANSFORMS
+
+_ARTIFACTS = re.compile(
+    r"\s*(?:[-*>#]+\s*)?(?:"
+    r"(?:add|insert|append|put|place|move|paste)\b.{0,80}\b(?:after|before|above|below|at the (?:end|top|bottom))\b"
+    r"|(?:add|insert|append)\s+(?:after|before|above|below|to)\b"
+    r"|replace\b.{0,120}\bwith\b"
+    r"|replace\s*(?::|[\"'`“]|(?:the\s+)?(?:line|section|paragraph|heading|block|text|sentence|above|below|following)\b)"
+    r"|(?:delete|remove|update|edit|rewrite)\s+(?:the\s+)?(?:line|section|paragraph|heading|block|text|sentence)s?\b"
+    r")",
+    re.IGNORECASE | re.DOTALL,
+)
+_PATH = r"(?:(?<=\s)|^)(?:~|\.{1,2})?/(?:[\w.-]+/)*[\w.-]+|\b[\w-]+(?:/[\w.-]+)+\.\w{1,8}\b|\b[A-Za-z]:\\"
+_PROGRAMS = "sudo git npm pip docker kubectl make cargo uv".split()
+_COMMAND = rf"`[^`\n]{{2,200}}`|(?:^|\s)(?:\$ |(?:{'|'.join(_PROGRAMS)}) )\S"
+# Each with pieces of text of which it needs one: looking for these first is many times as fast.
+_SIGNALS = (
+    ("decision record", re.compile(r"\bADR[- ]?\d{1,5}\b", re.IGNORECASE), ("adr",)),
+    ("file path", re.compile(_PATH), ("/", "\\")),
+    ("command", re.compile(_COMMAND), ("`", "$ ", *(f"{name} " for name in _PROGRAMS))),
+)
+SUGGESTED = 0.5  # how far a category is believed that no word supports
+_PREFERRED = frozenset({"preferences", "rules-conventions"})
+
+
+def sanitise(draft: Draft, setting: Setting) -> Draft:
+    """Apply the spec's gates for this tier. What was changed is noted; hidden characters from others are held."""
+    content, changes = draft.content, dict[str, int]()
+    for gate in setting.spec.sanitization:
+        if gate.into not in ("", draft.proposal.scope.tier):
+            continue
+        for name in gate.transforms:
+            content, count = TRANSFORMS[name](content, draft.trust)
+            changes[name] = changes.get(name, 0) + count
+    changed = {name: count for name, count in changes.items() if count}
+    if changed:
+        draft = draft._replace(content=content).noting("sanitise", "changed", "the spec's gate applies here", **changed)
+        if not content.strip():
+            return _discard(draft, "nothing of it may cross into this tier")
+    else:
+        draft = draft.noting("sanitise", "unchanged", "nothing to transform")
+    if has_hidden_characters(draft.content) and draft.trust < Trust.AUTHOR:
+        reason = "it holds characters that a reader would not see"
+        return draft.ruled(Gate.HOLD, 1.0, reason).noting("sanitise", "hold", reason)
+    return draft
+
+
+def guard(draft: Draft, setting: Setting) -> Draft:
+    """Refuse, or hold, what repeats a canonical body: that is referenced, never copied."""
+    rule = setting.spec.reference_only
+    mine: frozenset[tuple[str, ...]] | None = None
+    for body in setting.canonical:
+        if body.category not in rule.non_mirror:
+            continue
+        theirs = _body_trigrams(body.body)
+        if theirs and mine is None:
+            mine = _trigrams(draft.content)
+        overlap = _share(mine, theirs) if mine else 0.0
+        if overlap < rule.similarity:
+            continue
+        reason = f"repeats {overlap:.0%} of its word trigrams from {body.id}, which is only to be referenced"
+        if rule.calibration == "primary":
+            raise MirrorsCanonical(
+                f"this text {reason}",
+                mirrors=body.id,
+                fix=f"store what you conclude from it, and link to {body.id} instead",
+            )
+        return draft.ruled(Gate.HOLD, overlap, reason).noting("guard", "hold", reason, mirrors=body.id)
+    return draft.noting("guard", "pass", f"compared with {len(setting.canonical)} canonical bodies")
+
+
+def trigram_overlap(text: str, body: str) -> float:
+    """The share of a text's word trigrams that stand in a body in the same order."""
+    return _share(_trigrams(text), _body_trigrams(body))
+
+
+def _share(mine: frozenset[tuple[str, ...]], theirs: frozenset[tuple[str, ...]]) -> float:
+    return 0.0 if theirs.isdisjoint(mine) else len(mine & theirs) / len(mine)
+
+
+def _trigrams(text: str) -> frozenset[tuple[str, ...]]:
+    sequence = words(text)
+    return frozenset(zip(sequence, sequence[1:], sequence[2:], strict=False))
+
+
+_body_trigrams = lru_cache(maxsize=256)(_trigrams)
+
+
+def gate(draft: Draft, setting: Setting) -> Draft:
+    """Allow, hold or discard. Rules stand above whatever verdict the proposal came with."""
+    if draft.proposal.path is not None:
+        return draft.noting("gate", str(draft.gate.verdict), draft.gate.reason or "a file is kept as it is")
+    shortest = setting.behaviour(draft).write.min_chars
+    if weight(draft.content) < shortest:
+        return _discard(draft, f"shorter than {shortest} characters")
+    if is_artifact(draft.content):
+        return _discard(draft, "reads as an editing instruction, not as something to remember")
+    if draft.gate.verdict is Gate.DISCARD:
+        return _discard(draft, draft.gate.reason or "the observer discarded it")
+    found = signals(draft.content)
+    suggested = draft.proposal.gate
+    doubted = suggested is not None and suggested.confidence < 1.0  # a hold that is certain is not for signals to lift
+    if found and draft.gate.verdict is Gate.HOLD and suggested is not None and doubted and draft.gate == suggested:
+        reason = f"a {found[0]} is durable signal"
+        return draft.ruled(Gate.ALLOW, max(0.8, suggested.confidence), reason).noting("gate", "allow", reason)
+    reason = draft.gate.reason or (f"holds a {found[0]}" if found else "no rule speaks against it")
+    return draft.noting("gate", str(draft.gate.verdict), reason)
+
+
+def is_artifact(text: str) -> bool:
+    """Whether a text tells how to edit something instead of saying something."""
+    return _ARTIFACTS.match(text) is not None
+
+
+def signals(text: str) -> tuple[str, ...]:
+    """The signs of something durable in a text: a decision record, a file path, a command."""
+    lower = text.lower()
+    found = []
+    for name, pattern, pieces in _SIGNALS:
+        for piece in pieces:
+            if piece in lower:
+                if pattern.search(text):
+                    found.append(name)
+                break
+    return tuple(found)
+
+
+def weight(text: str) -> int:
+    """Length in characters, where one of an unspaced script counts three: it says about as much."""
+    stripped = text.strip()
+    return len(stripped) if stripped.isascii() else len(stripped) + 2 * sum(map(is_unspaced, stripped))
+
+
+def _discard(draft: Draft, reason: str) -> Draft:
+    return draft.ruled(Gate.DISCARD, 1.0, reason).noting("gate", "discard", reason)
+
+
+def categorise(draft: Draft, setting: Setting) -> Draft:
+    """Match the taxonomy's words; where two categories tie, none is claimed. The kind follows if none was given."""
+    scores = category_scores(draft.content, setting.taxonomy)
+    best = sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:2] if scores else []
+    unclear = not best or (len(best) > 1 and best[0][1] == best[1][1])
+    suggested = draft.proposal.category
+    if unclear and suggested and any(concept.id == suggested for concept in setting.taxonomy.concepts):
+        draft = draft._replace(category=Category(suggested, SUGGESTED, setting.taxonomy.version))
+        draft = draft.noting("categorise", suggested, "words leave it open; whoever proposed it says so")
+    elif not best:
+        draft = draft.noting("categorise", "none", "no word of the taxonomy is in it")
+    elif unclear:
+        draft = draft.noting("categorise", "ambiguous", f"{best[0][0]} and {best[1][0]} match equally")
+    else:
+        name, score = best[0]
+        confidence = round(score / sum(scores.values()), 3)
+        draft = draft._replace(category=Category(name, confidence, setting.taxonomy.version))
+        draft = draft.noting("categorise", name, "keyword match", confidence=confidence)
+    if draft.proposal.kind:
+        return draft
+    kind = _kind(draft, setting)
+    return draft if kind is draft.kind else draft._replace(kind=kind)
+
+
+def category_scores(content: str, taxonomy: Taxonomy) -> dict[str, float]:
+    """How many of a category's words and phrases a text holds; a phrase counts for each of its words."""
+    found = words(content)
+    scores: dict[str, float] = {}
+    pointers = _pointers(taxonomy)
+    if pointers.keys().isdisjoint(found):
+        return scores
+    text = f" {' '.join(found)} "
+    for word in pointers.keys() & set(found):
+        for alternate, id in pointers[word]:
+            if alternate in text:
+                scores[id] = scores.get(id, 0.0) + alternate.count(" ") - 1.0
+    return scores
+
+
+_Pointers: TypeAlias = "dict[str, list[tuple[str, str]]]"
+_POINTERS: dict[int, tuple[Taxonomy, _Pointers]] = {}
+
+
+def _pointers(taxonomy: Taxonomy) -> _Pointers:
+    """The words and phrases that point at categories, between spaces, by their first word; made once a taxonomy."""
+    made = _POINTERS.get(id(taxonomy))
+    if made is None:
+        pointers: _Pointers = {}
+        for concept in taxonomy.concepts:
+            for alternate in dict.fromkeys(concept.alternates):
+                pointers.setdefault(alternate.split(" ")[0], []).append((f" {alternate} ", concept.id))
+        if len(_POINTERS) >= 16:
+            _POINTERS.clear()
+        made = _POINTERS[id(taxonomy)] = (taxonomy, pointers)  # kept with it, so that the number stays its own
+    return made[1]
+
+
+def _kind(draft: Draft, setting: Setting) -> Kind:
+    typology = setting.spec.tier(draft.proposal.scope.tier).typology
+    preferred = draft.category is not None and draft.category.name in _PREFERRED
+    if preferred and Kind.PROCEDURAL in typology:
+        return Kind.PROCEDURAL
+    return Kind.SEMANTIC if Kind.SEMANTIC in typology else typology[0]
+
+
+def policy(draft: Draft, setting: Setting) -> Draft:
+    """Who may write what: untrusted procedures are held, and so is what only promotion may make active."""
+    preferred = draft.category is not None and draft.category.name in _PREFERRED
+    if draft.trust is Trust.UNTRUSTED and (draft.kind is Kind.PROCEDURAL or preferred):
+        reason = "procedures and preferences of untrusted origin wait for a person"
+        return draft.ruled(Gate.HOLD, 1.0, reason).noting("policy", "hold", reason)
+    write = setting.behaviour(draft).write
+    agent = draft.proposal.curator is Curator.AGENT
+    if agent and write.mode is WriteMode.PROMOTION:
+        reason = f"{draft.kind} memory of this tier is made active by promotion, not by an agent"
+        return draft.ruled(Gate.HOLD, 1.0, reason).noting("policy", "hold", reason)
+    if agent and draft.gate.verdict is Gate.ALLOW and draft.gate.confidence < write.confidence:
+        reason = f"confidence {draft.gate.confidence:.2f} is below the {write.confidence:.2f} that this tier asks for"
+        return draft.ruled(Gate.HOLD, draft.gate.confidence, reason).noting("policy", "hold", reason)
+    return draft.noting("policy", "pass", f"{draft.proposal.curator} may write {draft.kind} memory here")
+
+
+SCREEN: tuple[Step, ...] = (sanitise, guard, gate, categorise, policy)

@@ -1,0 +1,87 @@
+"""Named transforms for sanitization gates: text in, text out, and how many places changed."""
+
+from __future__ import annotations
+
+import re
+from typing import Protocol
+
+from lukasa.model.values import Trust
+
+
+class Transform(Protocol):
+    def __call__(self, text: str, trust: Trust = Trust.AUTHOR) -> tuple[str, int]:
+        """The text as it may pass, given how far its source is trusted, and how many places changed."""
+        ...
+
+
+_IDENTIFIERS = (
+    (re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}"), "[email]"),
+    (re.compile(r"\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b"), "[uuid]"),
+    (re.compile(r"\b\d{1,3}(?:\.\d{1,3}){3}\b"), "[ip]"),
+    (re.compile(r"(?<!\w)\+?\d{1,3}[ -]?\(?\d{2,4}\)?(?:[ -]?\d{2,4}){2,4}(?!\w)"), "[phone]"),
+)
+_SECRETS = (
+    (re.compile(r"-----BEGIN ([A-Z ]{0,30})PRIVATE KEY-----.{0,8000}?-----END \1PRIVATE KEY-----", re.S), "[key]"),
+    (re.compile(r"\b(?:sk|pk|rk)-[A-Za-z0-9_-]{16,200}"), "[secret]"),
+    (re.compile(r"\bgh[opsur]_[A-Za-z0-9]{20,255}\b"), "[secret]"),
+    (re.compile(r"\bA(?:KIA|SIA)[A-Z0-9]{16}\b"), "[secret]"),
+    (re.compile(r"\beyJ[\w-]{10,2000}\.[\w-]{10,4000}\.[\w-]{10,2000}"), "[secret]"),
+    (re.compile(r"\bxox[abeoprs]-[\w-]{10,250}"), "[secret]"),
+    (re.compile(r"\bAIza[\w-]{30,60}"), "[secret]"),
+    (re.compile(r"\b(?:glpat-|hf_|npm_|pypi-|github_pat_|sk_live_|rk_live_|sk_test_)[\w-]{16,250}"), "[secret]"),
+    (re.compile(r"(?i)\b(bearer\s{1,3})[\w.~+/-]{16,2000}=*"), r"\1[secret]"),
+    (re.compile(r"(\b[a-zA-Z][\w+.-]{1,20}://[^\s:/@]{1,80}:)[^\s@/]{3,200}(?=@)"), r"\1[secret]"),
+    (re.compile(r"(?i)\b(pass(?:word|phrase|wd|code)|secret|api[ _-]?key|token)(\s{0,3}[:=]\s{0,3})\S{6,200}"),
+     r"\1\2[secret]"),
+    (re.compile(r"(?i)\b(pass(?:word|phrase|code)\b[^.\n]{0,30}?\s(?:is|to|=)\s{1,3})"
+                r"(?=\S*[\d!@#$%^&*-])\S{4,200}"), r"\1[secret]"),
+)  # fmt: skip
+
+
+def _replacing(patterns: tuple[tuple[re.Pattern[str], str], ...]) -> Transform:
+    def transform(text: str, trust: Trust = Trust.AUTHOR) -> tuple[str, int]:
+        total = 0
+        for pattern, replacement in patterns:
+            text, count = pattern.subn(replacement, text)
+            total += count
+        return text, total
+
+    return transform
+
+
+# What a reader of another scope should know before the words themselves. The author's own need no such thing.
+_HEDGES = {
+    Trust.AGENT: "An agent noted: ",
+    Trust.IMPORTED: "From an import, not confirmed: ",
+    Trust.UNTRUSTED: "Claimed by an unknown source: ",
+}
+
+
+def _hedged(text: str, trust: Trust = Trust.AUTHOR) -> tuple[str, int]:
+    hedge = _HEDGES.get(trust, "")
+    if not hedge or text.startswith(tuple(_HEDGES.values())):
+        return text, 0
+    return f"{hedge}{text}", 1
+
+
+_RESERVED = (
+    re.compile(r"\[(private|internal|confidential)\].{0,20000}?(?:\[/\1\]|\Z)", re.IGNORECASE | re.DOTALL),
+    re.compile(r"^[ \t>*-]*(?:private|internal|confidential)\s{0,3}:.*(?:\n|\Z)", re.IGNORECASE | re.MULTILINE),
+)
+
+
+def _open_part(text: str, trust: Trust = Trust.AUTHOR) -> tuple[str, int]:
+    """Without what its writer marked as for a narrower circle: spans in [private]…[/private], lines "Internal: …"."""
+    total = 0
+    for pattern in _RESERVED:
+        text, count = pattern.subn("", text)
+        total += count
+    return (text.strip() if total else text), total
+
+
+TRANSFORMS: dict[str, Transform] = {
+    "strip_identifiers": _replacing(_IDENTIFIERS),
+    "redact_secrets": _replacing(_SECRETS),
+    "hedge_by_provenance": _hedged,
+    "auth_scoped_subset": _open_part,
+}
