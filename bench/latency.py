@@ -16,10 +16,10 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from lukasa import Memo, Lukasa, Workspace
-from lukasa.adapters.embed import open_embedder
-from lukasa.adapters.embed.cached import default_cache
-from lukasa.ports.embedder import Embedder
+from lukasa import Lukasa, Memo, Workspace
+from lukasa.ports import Embedder
+from lukasa.providers.embed import open_embedder
+from lukasa.providers.embed.cached import default_cache
 
 NAMES = "Ada Bela Cato Dina Enzo Fara Gil Hana Ivo Jun Kaya Lev Mina Noor Otto Pia Quin Rosa Sami Tove".split()
 VERBS = "repaired painted sold borrowed counted mapped tuned packed measured described".split()

@@ -17,8 +17,8 @@ from lukasa import Lukasa, Workspace
 from lukasa.model.entry import Entry
 from lukasa.model.ids import new_id
 from lukasa.model.values import Curator, Kind, Lifetime, Origin, Trust
-from lukasa.ports.embedder import Embedder, EmbeddingModel, Vector
-from lukasa.ports.store import Embedding, SaveEntry, Transaction
+from lukasa.ports import Embedder, EmbeddingModel, Vector
+from lukasa.storage.operations import Embedding, SaveEntry, Transaction
 
 ASKED = 1_000
 BATCH = 1_000

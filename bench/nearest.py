@@ -19,11 +19,11 @@ from bench.dataset import load
 from bench.section import write_section
 from bench.speed_report import grid
 from bench.vectors import Remembering
-from lukasa.adapters.embed import open_embedder
-from lukasa.adapters.embed.cached import default_cache
-from lukasa.adapters.store.sqlite import packed
-from lukasa.adapters.store.sqlite.packed import Floats, Packed, Sizes
-from lukasa.ports.embedder import Embedder
+from lukasa.ports import Embedder
+from lukasa.providers.embed import open_embedder
+from lukasa.providers.embed.cached import default_cache
+from lukasa.storage.sqlite import packed
+from lukasa.storage.sqlite.packed import Floats, Packed, Sizes
 
 EVERY = 10**9
 LOOKED_FOR = (10, 60)

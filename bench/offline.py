@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lukasa import Lukasa
-from lukasa.adapters.chat import offline
+from lukasa.providers.chat import offline
 from lukasa.read.rank import Hit
 from lukasa.surfaces.langgraph import tools
 

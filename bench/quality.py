@@ -28,8 +28,8 @@ from bench.recall import Ranking, Recipe, ranking
 from bench.scoring import Row, score
 from bench.section import write_section
 from bench.vectors import Remembering
-from lukasa.adapters.embed import open_embedder
-from lukasa.adapters.embed.cached import default_cache
+from lukasa.providers.embed import open_embedder
+from lukasa.providers.embed.cached import default_cache
 
 COLUMNS = ("recall@5", "recall@10", "recall@20", "hit@10", "nDCG@10", "MRR")
 FACT_COLUMNS = ("recall@10", "plain recall@10", "MRR", "fresh_first", "stale@5")

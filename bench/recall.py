@@ -10,8 +10,8 @@ from datetime import UTC, datetime, timedelta
 from itertools import groupby
 
 from bench.dataset import LONGEST, Dataset, Turn
-from lukasa import Memo, Lukasa
-from lukasa.ports.embedder import Embedder
+from lukasa import Lukasa, Memo
+from lukasa.ports import Embedder
 from lukasa.spec import preset_text
 
 BATCH = 100

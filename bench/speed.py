@@ -49,11 +49,11 @@ from bench.made import texts
 from bench.plot import growth
 from bench.section import write_section
 from bench.speed_report import LABELS, Row, report
-from lukasa import Memo, Lukasa, Workspace
-from lukasa.adapters.embed import open_embedder
-from lukasa.adapters.embed.cached import default_cache
+from lukasa import Lukasa, Memo, Workspace
 from lukasa.model.values import Visibility
-from lukasa.ports.store import Selection
+from lukasa.providers.embed import open_embedder
+from lukasa.providers.embed.cached import default_cache
+from lukasa.storage.port import Selection
 
 MILLION = 1_000_000
 NEAREST = 10

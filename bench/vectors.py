@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lukasa.ports.embedder import Embedder, EmbeddingModel, Vector
+from lukasa.ports import Embedder, EmbeddingModel, Vector
 
 
 @dataclass

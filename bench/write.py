@@ -28,8 +28,8 @@ from lukasa import Lukasa, Workspace
 from lukasa.model.echo import marked
 from lukasa.model.entry import Entry
 from lukasa.model.values import State, Visibility
-from lukasa.ports.store import Selection
 from lukasa.read.context import Document, Item, render
+from lukasa.storage.port import Selection
 
 DATA = Path(__file__).parent / "data" / "write_quality.jsonl"
 HALVES = {"a": "tuned on", "b": "held out"}

@@ -9,7 +9,7 @@ from hashlib import blake2b
 import numpy as np
 
 from lukasa.model.errors import EmbedderError
-from lukasa.ports.embedder import EmbeddingModel, Vector
+from lukasa.ports import EmbeddingModel, Vector
 
 _WORD = re.compile(r"\w+")
 _GRAM = 3

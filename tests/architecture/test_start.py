@@ -28,30 +28,30 @@ HEAVY = {
 }
 # What one verb or another needs, and no hook: each is loaded by its first use.
 LATER = {
-    "lukasa.adapters.embed.onnx",
-    "lukasa.adapters.store.sqlite.checking",
-    "lukasa.adapters.store.sqlite.grants",
-    "lukasa.adapters.store.sqlite.items",
-    "lukasa.adapters.store.sqlite.scrubbing",
-    "lukasa.hygiene.manifest",
+    "lukasa.providers.embed.onnx",
+    "lukasa.storage.sqlite.checking",
+    "lukasa.storage.sqlite.grants",
+    "lukasa.storage.sqlite.items",
+    "lukasa.storage.sqlite.scrubbing",
+    "lukasa.upkeep.scrub",
     "lukasa.model.requests",
     "lukasa.observe.cleaning",
     "lukasa.observe.rules",
-    "lukasa.pipeline.task",
-    "lukasa.pipeline.worker",
-    "lukasa.service.access",
-    "lukasa.service.backfilling",
-    "lukasa.service.counting",
-    "lukasa.service.curated",
-    "lukasa.service.curating",
-    "lukasa.service.journaling",
-    "lukasa.service.queueing",
-    "lukasa.service.reviewing",
-    "lukasa.service.revising",
-    "lukasa.service.scrubbing",
-    "lukasa.service.surveying",
-    "lukasa.service.tracing",
-    "lukasa.service.undoing",
+    "lukasa.service.jobs.task",
+    "lukasa.service.jobs.worker",
+    "lukasa.service.admin.access",
+    "lukasa.service.upkeep.backfill",
+    "lukasa.service.admin.stats",
+    "lukasa.service.curation.document",
+    "lukasa.service.curation.publish",
+    "lukasa.service.curation.slog",
+    "lukasa.service.jobs.queue",
+    "lukasa.service.curation.review",
+    "lukasa.service.entries.revise",
+    "lukasa.service.admin.scrub",
+    "lukasa.service.admin.overview",
+    "lukasa.service.retrieval.explain",
+    "lukasa.service.entries.undo",
     "ctypes",
     "platformdirs",
     "random",
@@ -60,8 +60,8 @@ LATER = {
     "traceback",
 }
 # What a moment that reads does not write with, and one that ends a session does not read with.
-WRITING = {"lukasa.service.writing", "lukasa.service.transcripts", "lukasa.write.screen"}
-READING = {"lukasa.service.reading", "lukasa.service.finding", "lukasa.read.context"}
+WRITING = {"lukasa.service.entries.put", "lukasa.service.sessions.transcripts", "lukasa.write.screen"}
+READING = {"lukasa.service.retrieval.read", "lukasa.service.retrieval.find", "lukasa.read.context"}
 EVENTS = {
     "session-start": {"hook_event_name": "SessionStart", "source": "startup"},
     "prompt": {"hook_event_name": "UserPromptSubmit", "prompt": "who repaired the lantern?"},
@@ -108,7 +108,7 @@ def test_importing_and_remembering_loads_little(shell: Shell) -> None:
     assert said == "Ines repaired the lantern\n"
     assert not HEAVY & modules
     assert not {"click", "snowballstemmer", "subprocess", "zipfile", "difflib"} & modules
-    assert not {"lukasa.adapters.store.memory", "lukasa.adapters.embed.pull", "lukasa.spec.showing"} & modules
+    assert not {"lukasa.storage.memory.store", "lukasa.providers.embed.pull", "lukasa.spec.showing"} & modules
 
 
 @pytest.mark.parametrize("moment", EVENTS)

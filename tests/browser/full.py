@@ -10,17 +10,17 @@ from lukasa.model.ids import new_id
 from lukasa.model.job import JobDraft
 from lukasa.model.telemetry import Point, Spending
 from lukasa.model.transcript import Quote, Transcript, Utterance
-from lukasa.ports.pipeline import (
+from lukasa.service.entries.put import Memo
+from lukasa.storage.operations import (
     Emit,
     Enqueue,
     FailJob,
     KeepUtterances,
+    Operation,
     SaveAmendment,
     SaveTranscript,
     Spend,
 )
-from lukasa.ports.store import Operation
-from lukasa.service.writing import Memo
 
 VIEWS = "overview browse add pages conversations inbox context jobs log telemetry scrub access".split()
 

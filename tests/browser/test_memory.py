@@ -8,7 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from lukasa import Trust
-from lukasa.service.writing import Memo
+from lukasa.service.entries.put import Memo
 from tests.browser.house import House, Visit, visiting
 
 

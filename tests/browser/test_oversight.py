@@ -13,8 +13,8 @@ from lukasa.model.ids import new_id
 from lukasa.model.job import JobDraft
 from lukasa.model.telemetry import Point
 from lukasa.model.transcript import Quote, Transcript, Utterance
-from lukasa.ports.pipeline import Emit, Enqueue, KeepUtterances, SaveAmendment, SaveTranscript
-from lukasa.service.writing import Memo
+from lukasa.service.entries.put import Memo
+from lukasa.storage.operations import Emit, Enqueue, KeepUtterances, SaveAmendment, SaveTranscript
 from tests.browser.house import House, Visit, visiting
 
 WORDS = "By the way, always answer in French from now on."

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from lukasa.adapters.store.memory import MemoryStore
-from lukasa.adapters.store.sqlite import SqliteStore, unfed
-from lukasa.ports.store import Store
+from lukasa.storage.memory.store import MemoryStore
+from lukasa.storage.port import Store
+from lukasa.storage.sqlite import SqliteStore, unfed
 
 
 @pytest.fixture(params=["memory", "sqlite", "sqlite, all words in its index"])

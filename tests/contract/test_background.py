@@ -12,15 +12,8 @@ from lukasa.model.errors import Conflict, InvalidInput, NotFound
 from lukasa.model.telemetry import DayTally, Level, Point, PointQuery, Spending
 from lukasa.model.text import terms
 from lukasa.model.transcript import Progress, Quote, Transcript, Utterance
-from lukasa.ports.pipeline import (
-    Emit,
-    ForgetPoints,
-    KeepUtterances,
-    SaveAmendment,
-    SaveTranscript,
-    Spend,
-)
-from lukasa.ports.store import Store
+from lukasa.storage.operations import Emit, ForgetPoints, KeepUtterances, SaveAmendment, SaveTranscript, Spend
+from lukasa.storage.port import Store
 from tests.helpers.stores import NOW, commit, entry, later, put
 
 SESSION = Transcript("t1", "claude-code:s1", "claude-code", "Fixing the build", NOW, NOW)

@@ -11,7 +11,8 @@ from lukasa.model.entry import Access, Category, GateVerdict, SourceLink, Transi
 from lukasa.model.errors import Conflict, InvalidInput, NotFound, Refused
 from lukasa.model.text import content_key
 from lukasa.model.values import SHARED, Curator, Gate, Kind, Lifetime, Origin, State, Trust, Visibility
-from lukasa.ports.store import DropEntry, LinkAction, Selection, Store
+from lukasa.storage.operations import DropEntry, LinkAction
+from lukasa.storage.port import Selection, Store
 from tests.helpers.stores import MODEL, NOW, OPEN, ROOM, WORK, change, commit, entry, later, move, put, stored, unit
 
 

@@ -9,7 +9,7 @@ import pytest
 from lukasa.model.errors import Conflict
 from lukasa.model.text import content_key, path_key
 from lukasa.model.values import SHARED, State
-from lukasa.ports.store import Filters, Store, twin_key
+from lukasa.storage.port import Filters, Store, twin_key
 from tests.helpers.stores import OPEN, ROOM, WORK, change, commit, entry, move, put, stored
 
 

@@ -7,14 +7,14 @@ from datetime import timedelta
 
 import pytest
 
-from lukasa.adapters.store.sqlite import SqliteStore
 from lukasa.model.answer import Answer
 from lukasa.model.errors import Conflict, NotFound
 from lukasa.model.grant import Capability, Grant, Reach, token_digest
 from lukasa.model.ids import new_id
 from lukasa.model.values import Trust
-from lukasa.ports.access import DropAnswer, ForgetAnswers, SaveAnswer, SaveGrant
-from lukasa.ports.store import Store
+from lukasa.storage.operations import DropAnswer, ForgetAnswers, SaveAnswer, SaveGrant
+from lukasa.storage.port import Store
+from lukasa.storage.sqlite import SqliteStore
 from tests.helpers.stores import NOW, commit, later
 
 SECRET = "lks_secret"

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lukasa.adapters.store.memory import MemoryStore
 from lukasa.model.errors import Conflict, InvalidInput, NotFound
 from lukasa.model.item import Item, ItemFilter, Place
-from lukasa.ports.items import DropItem, ItemIndex, ItemQuery, ItemVector, SaveItem, SaveItemVectors
-from lukasa.ports.store import Store
+from lukasa.storage.memory.store import MemoryStore
+from lukasa.storage.operations import DropItem, ItemIndex, ItemVector, SaveItem, SaveItemVectors
+from lukasa.storage.port import ItemQuery, Store
 from tests.helpers.stores import MODEL, NOW, OTHER_MODEL, commit, later, unit
 
 ADA = Place(("users", "ada"), "prefs")

@@ -9,7 +9,7 @@ import pytest
 from lukasa.model.errors import Conflict, InvalidTransition, LostClaim, NotFound
 from lukasa.model.job import Job, JobDraft, JobState
 from lukasa.model.telemetry import PointQuery
-from lukasa.ports.pipeline import (
+from lukasa.storage.operations import (
     CancelJob,
     Enqueue,
     FailJob,
@@ -19,7 +19,7 @@ from lukasa.ports.pipeline import (
     PostponeJob,
     ReviveJob,
 )
-from lukasa.ports.store import Store
+from lukasa.storage.port import Store
 from tests.helpers.stores import NOW, commit, entry, later, put
 
 

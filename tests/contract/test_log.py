@@ -10,7 +10,7 @@ from lukasa.model.conversation import Note
 from lukasa.model.errors import Conflict, LukasaError
 from lukasa.model.events import GENESIS, EventDraft, chain_faults
 from lukasa.model.values import State
-from lukasa.ports.store import (
+from lukasa.storage.operations import (
     DropEntry,
     DropNotes,
     Embedding,
@@ -23,10 +23,10 @@ from lukasa.ports.store import (
     SaveEntry,
     SaveNamed,
     SaveNote,
-    Store,
     Transaction,
     Verdict,
 )
+from lukasa.storage.port import Store
 from tests.helpers.stores import (
     ACTOR,
     MODEL,

@@ -8,8 +8,8 @@ import pytest
 
 from lukasa.model.errors import InvalidInput
 from lukasa.model.values import State
-from lukasa.ports.embedder import Vector
-from lukasa.ports.store import Near, Newcomer, Store, Vicinity
+from lukasa.ports import Vector
+from lukasa.storage.port import Near, Newcomer, Store, Vicinity
 from tests.helpers.stores import MODEL, OTHER_MODEL, ROOM, WORK, change, commit, entry, move, put, stored, unit
 
 HERE = Vicinity(WORK, "shared", MODEL, 0.8, 12)

@@ -9,7 +9,7 @@ import pytest
 from lukasa.model.conversation import Note, Status, WorkspaceInfo
 from lukasa.model.entry import Document
 from lukasa.model.errors import Conflict, NotFound, Refused
-from lukasa.ports.store import (
+from lukasa.storage.operations import (
     DropNotes,
     SaveChannel,
     SaveConversation,
@@ -17,8 +17,8 @@ from lukasa.ports.store import (
     SaveNamed,
     SaveNote,
     SaveWorkspace,
-    Store,
 )
+from lukasa.storage.port import Store
 from tests.helpers.stores import NOW, channel, commit, conversation, later, named
 
 PAGE = Document("page-1", "Tea", "How to make tea.", "wiki", "current", 1.0, "endorsed", 1, NOW)

@@ -17,20 +17,25 @@ from lukasa.model.scrub import Extent, Mode, manifest_digest
 from lukasa.model.telemetry import Point, PointQuery
 from lukasa.model.transcript import Transcript, Utterance
 from lukasa.model.values import Lifetime, State, Visibility
-from lukasa.ports.access import SaveAnswer
-from lukasa.ports.pipeline import Emit, Enqueue, FinishJob, JournalStep, KeepUtterances, SaveAmendment, SaveTranscript
-from lukasa.ports.scrub import Scrub
-from lukasa.ports.store import (
+from lukasa.storage.operations import (
+    Emit,
+    Enqueue,
+    FinishJob,
+    JournalStep,
+    KeepUtterances,
     LinkAction,
     Record,
+    SaveAmendment,
+    SaveAnswer,
     SaveChannel,
     SaveConversation,
     SaveDocument,
     SaveNamed,
     SaveNote,
-    Selection,
-    Store,
+    SaveTranscript,
+    Scrub,
 )
+from lukasa.storage.port import Selection, Store
 from tests.helpers.stores import (
     MODEL,
     NOW,

@@ -12,10 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lukasa.adapters.store import rules
-from lukasa.adapters.store.memory import MemoryStore
-from lukasa.adapters.store.sqlite import SqliteStore
-from lukasa.model.card import Use, card_of
+from lukasa.model.candidate import Use, card_of
 from lukasa.model.entry import DISPOSITION, EXEMPT, Category, Entry, Scope
 from lukasa.model.errors import InvalidInput
 from lukasa.model.ids import new_id
@@ -23,17 +20,11 @@ from lukasa.model.moments import micros
 from lukasa.model.text import content_key
 from lukasa.model.text import terms as terms_of
 from lukasa.model.values import SHARED, Curator, Kind, Lifetime, State, Visibility
-from lukasa.ports.store import (
-    DropEntry,
-    Embedding,
-    Filters,
-    KeywordMatches,
-    SaveEmbedding,
-    SaveEntry,
-    Selection,
-    Store,
-    index_terms,
-)
+from lukasa.storage import rules
+from lukasa.storage.memory.store import MemoryStore
+from lukasa.storage.operations import DropEntry, Embedding, SaveEmbedding, SaveEntry
+from lukasa.storage.port import Filters, KeywordMatches, Selection, Store, index_terms
+from lukasa.storage.sqlite import SqliteStore
 from tests.helpers.stores import (
     MODEL,
     OPEN,

@@ -58,7 +58,7 @@ from itertools import pairwise
 from types import TracebackType
 from typing import Any, Literal, Self
 
-from lukasa.ports.chat import Message, Reply, ToolCall, Usage
+from lukasa.ports import Message, Reply, ToolCall, Usage
 
 Style = Literal["openai", "anthropic"]
 KEY = "sk-test-canary-0123456789abcdef"

@@ -9,10 +9,10 @@ from typing import Any
 from lukasa import Workspace
 from lukasa.model.amendment import Amendment, AmendmentState
 from lukasa.model.ids import new_id
-from lukasa.pipeline.worker import Run
-from lukasa.ports.chat import Chat
-from lukasa.ports.pipeline import SaveAmendment
-from lukasa.service.working import run_next
+from lukasa.ports import Chat
+from lukasa.service.jobs.handlers import run_next
+from lukasa.service.jobs.worker import Run
+from lukasa.storage.operations import SaveAmendment
 
 
 def propose(world: Workspace, change: str, **fields: Any) -> str:

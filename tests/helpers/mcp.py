@@ -15,7 +15,7 @@ from mcp.client.stdio import StdioServerParameters
 
 from lukasa import Lukasa
 from lukasa.model.grant import OWNERS_ALONE, Capability
-from lukasa.service.access import Pass
+from lukasa.service.admin.access import Pass
 from lukasa.surfaces.api.table import BY_NAME
 from lukasa.surfaces.mcp import tools
 from lukasa.surfaces.mcp.desk import Desk

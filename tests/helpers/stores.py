@@ -14,8 +14,9 @@ from lukasa.model.entry import Entry, NamedEntry, Scope
 from lukasa.model.events import Actor
 from lukasa.model.ids import new_id
 from lukasa.model.values import Curator, Kind, Lifetime, Origin, State, Trust
-from lukasa.ports.embedder import EmbeddingModel, Vector
-from lukasa.ports.store import Embedding, Operation, SaveEntry, Selection, Store, Transaction
+from lukasa.ports import EmbeddingModel, Vector
+from lukasa.storage.operations import Embedding, Operation, SaveEntry, Transaction
+from lukasa.storage.port import Selection, Store
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, 123456, tzinfo=UTC)
 ACTOR = Actor("ada", "library", "local")

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from lukasa import Entry, Lukasa, Workspace
-from lukasa.adapters.chat.offline import OfflineChat
-from lukasa.ports.chat import Chat
+from lukasa.ports import Chat
+from lukasa.providers.chat.offline import OfflineChat
 from lukasa.surfaces.langgraph.graph import Agent, Making
 
 

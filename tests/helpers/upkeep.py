@@ -10,13 +10,13 @@ from typing import Any
 
 from lukasa import Entry, Workspace
 from lukasa.model.job import Job, JobState
-from lukasa.ports.chat import Chat, Message, Reply, Tool, Usage
-from lukasa.service import operating
+from lukasa.ports import Chat, Message, Reply, Tool, Usage
+from lukasa.service.upkeep import request
 
 
 def run(world: Workspace, kind: str, *, tiers: Sequence[str] | None = None, chat: Chat | None = None) -> Job:
     """Ask for a run and have it done; it must not fail."""
-    job = operating.work(world.room, operating.ask(world.room, kind, tiers), chat=chat)
+    job = request.work(world.room, request.ask(world.room, kind, tiers), chat=chat)
     assert job.state is JobState.DONE, job.error
     return job
 

@@ -14,16 +14,15 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from lukasa.adapters.store.sqlite import SqliteStore
 from lukasa.model.events import Actor
 from lukasa.model.job import Job, JobDraft, JobState
-from lukasa.pipeline.asking import ask
-from lukasa.pipeline.task import Task
-from lukasa.pipeline.worker import Station, Worker
-from lukasa.ports.chat import Message, Reply, Tool, Usage
-from lukasa.ports.clock import Clock
-from lukasa.ports.pipeline import Enqueue
-from lukasa.ports.store import Selection, Transaction
+from lukasa.ports import Clock, Message, Reply, Tool, Usage
+from lukasa.service.jobs.model_calls import ask
+from lukasa.service.jobs.task import Task
+from lukasa.service.jobs.worker import Station, Worker
+from lukasa.storage.operations import Enqueue, Transaction
+from lukasa.storage.port import Selection
+from lukasa.storage.sqlite import SqliteStore
 from tests.helpers.making import FixedClock
 from tests.helpers.stores import ACTOR, WORK, entry, put
 

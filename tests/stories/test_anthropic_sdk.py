@@ -15,7 +15,7 @@ from anthropic.lib.tools import BetaAbstractMemoryTool
 
 from lukasa import Workspace
 from lukasa.anthropic import AsyncRunnerMemoryTool, RunnerMemoryTool
-from lukasa.ports.chat import Reply, ToolCall
+from lukasa.ports import Reply, ToolCall
 from tests.helpers.chat_server import Asked, ChatServer
 
 PLAN = "/memories/plan.md"

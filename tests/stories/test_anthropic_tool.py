@@ -15,7 +15,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from lukasa import Authority, Memo, Lukasa, State, Trust, Workspace
+from lukasa import Authority, Lukasa, Memo, State, Trust, Workspace
 from lukasa.anthropic import MemoryTool
 from lukasa.model.errors import Conflict, InvalidInput
 from lukasa.spec import preset_text

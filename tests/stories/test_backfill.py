@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from lukasa import Memo, Lukasa, Workspace
+from lukasa import Lukasa, Memo, Workspace
 from lukasa.langgraph import LukasaStore
 from lukasa.model.errors import InvalidQuery
-from lukasa.ports.embedder import Vector
-from lukasa.service.backfilling import BATCH
+from lukasa.ports import Vector
+from lukasa.service.upkeep.backfill import BATCH
 from tests.fakes import FakeEmbedder
 from tests.helpers.langgraph import DIMENSIONS, SYNONYMS, embed, index
 from tests.helpers.processes import finish, fork

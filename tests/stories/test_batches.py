@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from lukasa import Memo, Lukasa, Trust, Workspace
-from lukasa.adapters.store.memory import MemoryStore
-from lukasa.service.writing import Written
+from lukasa import Lukasa, Memo, Trust, Workspace
+from lukasa.service.entries.put import Written
+from lukasa.storage.memory.store import MemoryStore
 from tests.fakes import FakeEmbedder
 from tests.helpers.making import FixedClock
 

@@ -14,8 +14,8 @@ from lukasa import Lukasa, State, Trust, Workspace
 from lukasa.model.errors import ChatUnavailable
 from lukasa.model.job import JobState
 from lukasa.model.telemetry import PointQuery
-from lukasa.ports.chat import Message, Reply, Tool, Usage
-from lukasa.service.working import run_next
+from lukasa.ports import Message, Reply, Tool, Usage
+from lukasa.service.jobs.handlers import run_next
 from lukasa.spec import preset_text
 from tests.helpers.making import FixedClock
 

@@ -18,11 +18,11 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import add_messages
 
 from lukasa import Lukasa, Workspace
-from lukasa.adapters.chat import open_chat
 from lukasa.langgraph import context_node, memory_tools, persist_node
 from lukasa.model.errors import ChatRefused, InvalidContent, StoreError
-from lukasa.ports.chat import Chat, Reply, ToolCall
-from lukasa.service import session
+from lukasa.ports import Chat, Reply, ToolCall
+from lukasa.providers.chat import open_chat
+from lukasa.service.sessions import session
 from lukasa.surfaces.langgraph.graph import ROUNDS, Agent, is_led
 from tests.helpers.chat_server import Asked, ChatServer, broken_arguments, cut, follow, hold, reset, status, when
 from tests.helpers.cli import COMMAND, ROOT, Shell

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from lukasa.adapters.embed.cached import default_cache
-from lukasa.adapters.embed.pull import pull
+from lukasa.providers.embed.cached import default_cache
+from lukasa.providers.embed.pull import pull
 from tests.helpers.cli import Shell
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from lukasa import Lukasa
 from lukasa.model.job import JobDraft
-from lukasa.ports.pipeline import Enqueue
+from lukasa.storage.operations import Enqueue
 from tests.helpers.cli import Shell
 
 

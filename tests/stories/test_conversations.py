@@ -19,7 +19,7 @@ from lukasa.model.errors import (
     Refused,
 )
 from lukasa.model.ids import BASE62, is_ref_code, new_id, new_ref_code, parse_id
-from lukasa.ports.store import DropEntry
+from lukasa.storage.operations import DropEntry
 
 
 def test_a_workspace_has_one_default_channel(world: Workspace) -> None:

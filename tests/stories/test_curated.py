@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from lukasa import Lukasa, Workspace
-from lukasa.adapters.files.git import GitFile
 from lukasa.app import open_curated_file
 from lukasa.model.amendment import AmendmentState
 from lukasa.model.errors import GitError, GitMissing, InvalidContent, NotFound, ReadOnlyForAgents, Refused
 from lukasa.model.values import Trust
-from lukasa.service.curating import sync
+from lukasa.providers.files.git import GitFile
+from lukasa.service.curation.publish import sync
 from tests.helpers.cli import Shell
 from tests.helpers.curating import git, promote, proposal, subjects, work
 from tests.helpers.processes import finish, fork

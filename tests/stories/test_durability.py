@@ -15,8 +15,8 @@ import pytest
 
 from lukasa.model.job import JobState
 from lukasa.model.telemetry import PointQuery
-from lukasa.pipeline.task import Task
-from lukasa.ports.clock import SystemClock
+from lukasa.ports import SystemClock
+from lukasa.service.jobs.task import Task
 from tests.helpers.processes import TORTURE, Tripwire, finish, fork, kill, until
 from tests.helpers.work import POINTS, Bench, kill_at, later
 

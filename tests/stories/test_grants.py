@@ -18,7 +18,7 @@ from lukasa.model.errors import (
     Unauthenticated,
 )
 from lukasa.model.grant import Capability
-from lukasa.service.access import Issued, Pass
+from lukasa.service.admin.access import Issued, Pass
 from lukasa.surfaces.api.table import BY_NAME
 from lukasa.surfaces.api.verb import perform
 from tests.helpers.cli import Shell

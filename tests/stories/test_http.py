@@ -15,10 +15,9 @@ from jsonschema import Draft202012Validator
 from lukasa import Lukasa
 from lukasa.model.answer import Answer as Kept
 from lukasa.model.job import JobDraft
-from lukasa.ports.access import SaveAnswer
-from lukasa.ports.embedder import Vector
-from lukasa.ports.pipeline import Enqueue
+from lukasa.ports import Vector
 from lukasa.service.workspace import Workspace
+from lukasa.storage.operations import Enqueue, SaveAnswer
 from lukasa.surfaces.http.keys import key_of
 from lukasa.surfaces.http.serving import working
 from tests.fakes import FakeEmbedder

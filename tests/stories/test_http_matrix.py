@@ -18,7 +18,7 @@ from lukasa.model.grant import OWNERS_ALONE, Capability
 from lukasa.model.ids import new_id
 from lukasa.model.job import JobDraft
 from lukasa.model.transcript import Transcript, Utterance
-from lukasa.ports.pipeline import CancelJob, Enqueue, KeepUtterances, SaveTranscript
+from lukasa.storage.operations import CancelJob, Enqueue, KeepUtterances, SaveTranscript
 from lukasa.surfaces.api.table import BY_NAME, VERBS
 from lukasa.surfaces.api.verb import Verb, perform
 from lukasa.surfaces.http.app import build

@@ -8,9 +8,10 @@ from pathlib import Path
 import apsw
 import pytest
 
-from lukasa.adapters.store.sqlite import SqliteStore
 from lukasa.model.item import Item, Place
-from lukasa.ports.items import ItemQuery, ItemVector, SaveItem
+from lukasa.storage.operations import ItemVector, SaveItem
+from lukasa.storage.port import ItemQuery
+from lukasa.storage.sqlite import SqliteStore
 from tests.helpers.stores import MODEL, NOW, commit, unit
 
 

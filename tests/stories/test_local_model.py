@@ -12,16 +12,16 @@ from pathlib import Path
 import pytest
 
 from lukasa import Lukasa, Workspace
-from lukasa.adapters.chat import chat_status, open_chat
-from lukasa.adapters.chat.local import LocalChat, packaged
-from lukasa.adapters.chat.shaping import Bounds
 from lukasa.model.errors import ChatRefused, ChatUnavailable
 from lukasa.model.job import JobState
 from lukasa.model.telemetry import PointQuery
-from lukasa.pipeline.asking import json_object
-from lukasa.ports.chat import Message
-from lukasa.service import working
-from lukasa.service.rewriting import rewritten
+from lukasa.ports import Message
+from lukasa.providers.chat import chat_status, open_chat
+from lukasa.providers.chat.local import LocalChat, packaged
+from lukasa.providers.chat.shaping import Bounds
+from lukasa.service.jobs import handlers
+from lukasa.service.jobs.model_calls import json_object
+from lukasa.service.retrieval.rewrite import rewritten
 from lukasa.spec.prompts import prompt
 from tests.helpers.sessions import claude
 
@@ -105,7 +105,7 @@ def test_a_session_is_observed_by_it(world: Workspace, tmp_path: Path, model: Lo
 
 
 def work(world: Workspace, model: LocalChat) -> None:
-    while working.run_next(world.room, chat=model, handlers={"observe": working.HANDLERS["observe"]}) is not None:
+    while handlers.run_next(world.room, chat=model, handlers={"observe": handlers.HANDLERS["observe"]}) is not None:
         pass
 
 

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from lukasa import Lifetime, Memo, Lukasa, State, Workspace
+from lukasa import Lifetime, Lukasa, Memo, State, Workspace
 from lukasa.model.ids import new_id
 from lukasa.model.telemetry import PointQuery
-from lukasa.ports.store import Embedding, SaveEntry
 from lukasa.spec import preset_text
+from lukasa.storage.operations import Embedding, SaveEntry
 from tests.fakes import FakeEmbedder
 from tests.helpers.making import FixedClock
 from tests.helpers.upkeep import run, same

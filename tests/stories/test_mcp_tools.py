@@ -17,7 +17,7 @@ from mcp.shared.exceptions import MCPError
 from lukasa import Lukasa, Workspace
 from lukasa.model.grant import FOR_GOOD, Capability
 from lukasa.model.text import has_hidden_characters
-from lukasa.ports.embedder import Vector
+from lukasa.ports import Vector
 from lukasa.read.context import parse
 from lukasa.surfaces.api.table import BY_NAME, VERBS
 from lukasa.surfaces.mcp.reference import reference

@@ -15,11 +15,12 @@ from lukasa.model.job import JobState
 from lukasa.model.telemetry import PointQuery
 from lukasa.model.transcript import Progress
 from lukasa.model.values import State, Trust
-from lukasa.pipeline.task import Task
-from lukasa.pipeline.worker import Run
-from lukasa.ports.chat import Chat
-from lukasa.service import observing, transcripts, working
-from lukasa.service.room import Room
+from lukasa.ports import Chat
+from lukasa.service.call import Room
+from lukasa.service.jobs import handlers
+from lukasa.service.jobs.task import Task
+from lukasa.service.jobs.worker import Run
+from lukasa.service.sessions import observe, transcripts
 from tests.fakes import FakeEmbedder
 from tests.helpers import sessions
 from tests.helpers.making import FixedClock
@@ -41,7 +42,7 @@ def world(tmp_path: Path, clock: FixedClock) -> Iterator[Workspace]:
 def work(world: Workspace, chat: Chat | None = None) -> list[Run]:
     """Do what is due."""
     runs = []
-    while (run := working.run_next(world.room, chat=chat, handlers={"observe": observing.observe})) is not None:
+    while (run := handlers.run_next(world.room, chat=chat, handlers={"observe": observe.observe})) is not None:
         runs.append(run)
     return runs
 
@@ -305,10 +306,10 @@ def test_a_crash_between_answer_and_memory_repeats_nothing(world: Workspace, tmp
         pass
 
     def handler(room: Any, task: Any) -> dict[str, Any]:
-        done = observing.observe(room, task)
+        done = observe.observe(room, task)
         raise Stopped(str(done))  # everything is written, and the worker dies before it can say so
 
-    assert working.run_next(world.room, chat=chat, handlers={"observe": handler}) is not None
+    assert handlers.run_next(world.room, chat=chat, handlers={"observe": handler}) is not None
     head = [e.action for e in world.events()]
     clock.time = clock.time.replace(year=clock.time.year + 1)
     (run,) = work(world, chat)
@@ -368,9 +369,9 @@ def test_what_is_for_all_projects_goes_to_the_account_once(world: Workspace, tmp
     world.observe(sessions.claude(tmp_path / "s.jsonl", [("user", "remember for all my projects that I use metres")]))
 
     def cut(room: Room, task: Task) -> dict[str, Any]:
-        return observing.observe(room, Cut(task.job, task.store, task.clock, task.actor))
+        return observe.observe(room, Cut(task.job, task.store, task.clock, task.actor))
 
-    run = working.run_next(world.room, handlers={"observe": cut})
+    run = handlers.run_next(world.room, handlers={"observe": cut})
     assert run is not None
     assert run.outcome == "failed"
     assert [e.content for e in world.entries("account")] == ["I use metres"]

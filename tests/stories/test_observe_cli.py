@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lukasa.ports.chat import Reply
+from lukasa.ports import Reply
 from lukasa.surfaces.hooks.place import workspace_name
 from tests.helpers import chat_server, sessions
 from tests.helpers.chat_server import ChatServer

@@ -11,13 +11,14 @@ from typing import Any
 import pytest
 
 from lukasa import Lukasa, Workspace
-from lukasa.adapters.chat import open_chat
 from lukasa.model.job import JobState
 from lukasa.model.telemetry import PointQuery
 from lukasa.model.transcript import Progress
-from lukasa.pipeline.worker import Run
-from lukasa.ports.chat import Chat, Message, Reply, Tool
-from lukasa.service import observing, working
+from lukasa.ports import Chat, Message, Reply, Tool
+from lukasa.providers.chat import open_chat
+from lukasa.service.jobs import handlers
+from lukasa.service.jobs.worker import Run
+from lukasa.service.sessions import observe
 from tests.helpers import chat_server, sessions
 from tests.helpers.chat_server import Asked, ChatServer, Fault, Said
 from tests.helpers.making import FixedClock
@@ -145,7 +146,7 @@ def model(server: ChatServer) -> Any:
 
 
 def attempt(world: Workspace, chat: Any) -> Run:
-    run = working.run_next(world.room, chat=chat, handlers={"observe": observing.observe})
+    run = handlers.run_next(world.room, chat=chat, handlers={"observe": observe.observe})
     assert run is not None
     return run
 

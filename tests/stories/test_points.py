@@ -13,13 +13,16 @@ import pytest
 
 from lukasa import Lukasa, Workspace
 from lukasa.model.entry import GateVerdict
-from lukasa.model.errors import MirrorsCanonical, LukasaError, StoreError
+from lukasa.model.errors import LukasaError, MirrorsCanonical, StoreError
 from lukasa.model.grant import Capability
 from lukasa.model.item import Place
 from lukasa.model.telemetry import Point, PointQuery
 from lukasa.model.values import Gate, Trust
-from lukasa.service import filing, items, operating, reflecting, talking, transcripts
-from lukasa.service.writing import Memo
+from lukasa.service.curation import reflect
+from lukasa.service.entries import files, items
+from lukasa.service.entries.put import Memo
+from lukasa.service.sessions import conversations, transcripts
+from lukasa.service.upkeep import request
 from lukasa.surfaces.api.table import VERBS
 from tests.helpers.making import FixedClock
 from tests.helpers.sessions import claude
@@ -57,7 +60,7 @@ def ended(world: Workspace) -> str:
 
 
 def dead(world: Workspace) -> str:
-    return operating.ask(world.room, "maintain").id
+    return request.ask(world.room, "maintain").id
 
 
 def cancelled(world: Workspace) -> str:
@@ -124,30 +127,30 @@ CASES: dict[str, Case] = {
 }
 ELSEWHERE: dict[str, Case] = {
     "conversation join": Case(
-        lambda w, _: talking.join(w.room, NOBODY, "abc123"),
-        lambda w, _: talking.join(w.room, NOBODY[::-1], "abc124", "nowhere"),
+        lambda w, _: conversations.join(w.room, NOBODY, "abc123"),
+        lambda w, _: conversations.join(w.room, NOBODY[::-1], "abc124", "nowhere"),
     ),
     "note change": Case(
-        lambda w, _: talking.change_note(w.room, w.start().id, "key", lambda _: 1),
-        lambda w, _: talking.change_note(w.room, "nobody", "key", lambda _: 1),
+        lambda w, _: conversations.change_note(w.room, w.start().id, "key", lambda _: 1),
+        lambda w, _: conversations.change_note(w.room, "nobody", "key", lambda _: 1),
     ),
     "file create": Case(
-        lambda w, _: filing.create(w.room, "workspace", "plot.md", FACT),
-        lambda w, _: filing.create(w.room, "workspace", "../plot.md", FACT),
+        lambda w, _: files.create(w.room, "workspace", "plot.md", FACT),
+        lambda w, _: files.create(w.room, "workspace", "../plot.md", FACT),
     ),
     "file rewrite": Case(
         lambda w, _: (
-            filing.create(w.room, "workspace", "plot.md", FACT),
-            filing.rewrite(w.room, "workspace", "plot.md", str.upper),
+            files.create(w.room, "workspace", "plot.md", FACT),
+            files.rewrite(w.room, "workspace", "plot.md", str.upper),
         ),
-        lambda w, _: filing.rewrite(w.room, "workspace", "none.md", str.upper),
+        lambda w, _: files.rewrite(w.room, "workspace", "none.md", str.upper),
     ),
     "item write": Case(
         lambda w, _: items.write(w.room, [items.PutItem(Place(("a",), "k"), {"v": 1})], None),
         lambda w, _: items.write(w.room, [items.PutItem(Place(("a",), "k"), {"v": 1}, ttl=-1)], None),
     ),
     "item sweep": Case(lambda w, _: items.sweep(w.room), lambda w, _: None),
-    "job ask": Case(lambda w, _: reflecting.ask_for(w.room), lambda w, _: operating.ask(w.room, "sing")),
+    "job ask": Case(lambda w, _: reflect.ask_for(w.room), lambda w, _: request.ask(w.room, "sing")),
     "observe note": Case(
         lambda w, f: transcripts.note(w.room, "s1", str(session(f)), 1),
         lambda w, _: transcripts.note(w.room, "", "", 1),

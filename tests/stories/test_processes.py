@@ -15,11 +15,12 @@ from pathlib import Path
 import apsw
 import pytest
 
-from lukasa.adapters.store.sqlite import SqliteStore
-from lukasa.adapters.store.sqlite.opening import MEMORY
 from lukasa.model.errors import Conflict, StoreBusy, StoreError
 from lukasa.model.values import State
-from lukasa.ports.store import SaveNamed, Selection
+from lukasa.storage.operations import SaveNamed
+from lukasa.storage.port import Selection
+from lukasa.storage.sqlite import SqliteStore
+from lukasa.storage.sqlite.opening import MEMORY
 from tests.helpers.processes import TORTURE, finish, fork
 from tests.helpers.stores import MODEL, NOW, OPEN, WORK, commit, entry, move, named, put, stored, unit, vector_of
 
@@ -156,7 +157,7 @@ def test_a_fork_after_opening_is_safe(tmp_path: Path) -> None:
 
 FORK_AND_EXIT = """
 import os, sys, pathlib
-from lukasa.adapters.store.sqlite import SqliteStore
+from lukasa.storage.sqlite import SqliteStore
 from tests.helpers.stores import OPEN, commit, entry, put
 store = SqliteStore(pathlib.Path(sys.argv[1]), role="workspace", create=True)
 commit(store, put(entry("one")))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lukasa import Entry, Kind, Memo, Lukasa, State, Trust, Workspace
+from lukasa import Entry, Kind, Lukasa, Memo, State, Trust, Workspace
 from lukasa.model.errors import InvalidInput, InvalidTransition, Refused
 from lukasa.model.transcript import Quote
 from lukasa.spec import preset_text

@@ -18,12 +18,12 @@ from lukasa.model.errors import ChatUnavailable
 from lukasa.model.job import JobDraft
 from lukasa.model.telemetry import PointQuery
 from lukasa.model.values import Trust
-from lukasa.ports.chat import Message, Reply
-from lukasa.ports.pipeline import Enqueue
-from lukasa.service.reflecting import draft
-from lukasa.service.rounds import reflect_now
-from lukasa.service.working import run_next
+from lukasa.ports import Message, Reply
+from lukasa.service.curation.reflect import draft
+from lukasa.service.curation.run import reflect_now
+from lukasa.service.jobs.handlers import run_next
 from lukasa.spec.load import preset_text
+from lukasa.storage.operations import Enqueue
 from tests.helpers.cli import Shell
 from tests.helpers.curating import promote, proposal, propose, subjects, work
 from tests.helpers.making import FixedClock

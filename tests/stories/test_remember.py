@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lukasa import Memo, Lukasa, LukasaError, State, Trust, Workspace
+from lukasa import Lukasa, LukasaError, Memo, State, Trust, Workspace
 from lukasa.model.errors import (
     Conflict,
     InvalidContent,

@@ -13,8 +13,8 @@ from lukasa.model.errors import InvalidTransition, NotFound, Refused
 from lukasa.model.ids import new_id
 from lukasa.model.transcript import Quote, Transcript, Utterance
 from lukasa.model.values import Gate, State, Trust
-from lukasa.ports.pipeline import KeepUtterances, SaveTranscript
-from lukasa.service.writing import Memo
+from lukasa.service.entries.put import Memo
+from lukasa.storage.operations import KeepUtterances, SaveTranscript
 from tests.helpers.cli import Shell
 from tests.helpers.curating import proposal, propose
 from tests.helpers.making import FixedClock

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from lukasa import Lukasa, Workspace
-from lukasa.ports.embedder import Embedder
+from lukasa.ports import Embedder
 from tests.conftest import SYNONYMS
 from tests.fakes import FakeEmbedder
 from tests.helpers.cli import ROOT

@@ -12,14 +12,14 @@ import apsw
 import pytest
 
 from lukasa import Lukasa, Trust, Workspace
-from lukasa.adapters.chat.offline import OfflineChat
-from lukasa.adapters.store.sqlite import SqliteStore
-from lukasa.adapters.store.sqlite.opening import MEMORY
 from lukasa.model.errors import Conflict, InvalidInput, InvalidScope, NotFound, Refused
 from lukasa.model.events import SCRUBBED, chain_faults
 from lukasa.model.scrub import Extent, Mode, manifest_digest
-from lukasa.ports.scrub import Scrub
-from lukasa.ports.store import SaveChannel, Selection
+from lukasa.providers.chat.offline import OfflineChat
+from lukasa.storage.operations import SaveChannel, Scrub
+from lukasa.storage.port import Selection
+from lukasa.storage.sqlite import SqliteStore
+from lukasa.storage.sqlite.opening import MEMORY
 from lukasa.surfaces.langgraph.graph import Agent, Making
 from tests.fakes import FakeEmbedder
 from tests.helpers.cli import Shell

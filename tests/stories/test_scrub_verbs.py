@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from lukasa import Lukasa
 from lukasa.model.errors import Conflict, Forbidden, LukasaError, NotFound
 from lukasa.model.grant import Capability
-from lukasa.service.access import Pass
+from lukasa.service.admin.access import Pass
 from lukasa.surfaces.api.scrubbing import ManifestOut, ScrubbedOut
 from lukasa.surfaces.api.table import BY_NAME
 from lukasa.surfaces.api.verb import perform

@@ -8,11 +8,11 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 from lukasa import Lukasa, State, Workspace
-from lukasa.adapters.chat import open_chat
 from lukasa.model.errors import ChatError, ChatMalformed, InvalidInput, InvalidTransition
-from lukasa.ports.chat import Chat, Reply
-from lukasa.service import refining, session
-from lukasa.service.distilling import Distilled, Turn, by_model, by_model_or_rules, by_rules
+from lukasa.ports import Chat, Reply
+from lukasa.providers.chat import open_chat
+from lukasa.service.sessions import refine, session
+from lukasa.service.sessions.distill import Distilled, Turn, by_model, by_model_or_rules, by_rules
 from tests.helpers.chat_server import ChatServer, Fault, follow, status
 from tests.helpers.talk import facts, reads
 
@@ -349,7 +349,7 @@ def test_the_gate_leaves_out_what_does_not_belong(here: Workspace, server: ChatS
         return json.dumps([note["number"] for note in notes if "cook" in note["note"]])
 
     server.model = lambda asked: follow(otherwise=gate(asked))(asked)
-    found = session.orient(here, "who is the villain?", refine=refining.by_model(model(server)))
+    found = session.orient(here, "who is the villain?", refine=refine.by_model(model(server)))
     assert len(server.asked) == 1
     assert len(seen) == 2
     assert [hit.content for hit in found.hits.values()] == ["The villain is called Malachar"]
@@ -362,7 +362,7 @@ def test_the_gate_accepts(here: Workspace, server: ChatServer, answer: str) -> N
     """C4: an empty or unusable answer keeps the selection."""
     remembered(here)
     server.model = follow(otherwise=answer)
-    found = session.orient(here, "who is the villain?", refine=refining.by_model(model(server)))
+    found = session.orient(here, "who is the villain?", refine=refine.by_model(model(server)))
     assert len(found.hits) == 2
 
 
@@ -370,6 +370,6 @@ def test_a_gate_that_fails_changes_nothing(here: Workspace, server: ChatServer) 
     """C4: the selection stands, and a note says that nobody looked at it."""
     remembered(here)
     server.always(status(401))
-    found = session.orient(here, "who is the villain?", refine=refining.by_model(model(server)))
+    found = session.orient(here, "who is the villain?", refine=refine.by_model(model(server)))
     assert len(found.hits) == 2
     assert "not refined" in found.notes[-1]

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from lukasa import Lukasa
-from lukasa.adapters.files.log import AppendedLines
 from lukasa.curated.slog import LogQuery, select
 from lukasa.model.errors import Refused
 from lukasa.model.values import Trust
+from lukasa.providers.files.log import AppendedLines
 from tests.helpers.cli import Shell
 from tests.helpers.processes import finish, fork
 

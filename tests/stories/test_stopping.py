@@ -15,12 +15,12 @@ import pytest
 
 from lukasa import Lukasa
 from lukasa.model.job import JobDraft, JobState
-from lukasa.pipeline.crew import Crew
-from lukasa.pipeline.task import Task
-from lukasa.ports.clock import SystemClock
-from lukasa.ports.pipeline import Enqueue
-from lukasa.service import working
-from lukasa.service.room import Room
+from lukasa.ports import SystemClock
+from lukasa.service.call import Room
+from lukasa.service.jobs import handlers
+from lukasa.service.jobs.task import Task
+from lukasa.service.jobs.worker import Crew
+from lukasa.storage.operations import Enqueue
 from lukasa.surfaces.cli.main import cli
 from tests.helpers.cli import COMMAND, Shell
 from tests.helpers.processes import finish, fork, until
@@ -74,7 +74,7 @@ def worker_process(data: Path, pipes: Pipes) -> int:
     """`lukasa worker` in a process of its own, with one more kind of work."""
 
     def serve() -> None:
-        working.HANDLERS["slow"] = pipes.work
+        handlers.HANDLERS["slow"] = pipes.work
         with pytest.raises(SystemExit) as ended:
             cli.main(["worker", "--data", str(data), "--embedder", "none"])
         assert ended.value.code == 0
@@ -172,7 +172,7 @@ def test_a_single_pass_is_interrupted(tmp_path: Path, pipes: Pipes) -> None:
     ask_for(tmp_path, "slow", 1)
 
     def serve() -> None:
-        working.HANDLERS["slow"] = pipes.work
+        handlers.HANDLERS["slow"] = pipes.work
         with pytest.raises(SystemExit) as ended:
             cli.main(["worker", "--once", "--data", str(tmp_path), "--embedder", "none"])
         assert ended.value.code == 130

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from lukasa import Memo, Lukasa, Workspace
+from lukasa import Lukasa, Memo, Workspace
 from tests.helpers.making import FixedClock
 
 FILLER = [f"Somebody counted {n} crates of apples on the quay" for n in range(12)]

@@ -9,8 +9,8 @@ import pytest
 from lukasa import Lukasa, State, Workspace
 from lukasa.model.errors import Refused
 from lukasa.model.transcript import Progress, Quote, Transcript, Utterance
-from lukasa.ports.pipeline import KeepUtterances, SaveTranscript
-from lukasa.service.writing import Memo
+from lukasa.service.entries.put import Memo
+from lukasa.storage.operations import KeepUtterances, SaveTranscript
 from tests.helpers.making import FixedClock
 
 

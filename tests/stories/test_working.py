@@ -15,13 +15,14 @@ from lukasa.model.errors import InvalidInput, InvalidTransition, NotFound, Refus
 from lukasa.model.job import JobDraft, JobState
 from lukasa.model.telemetry import PointQuery
 from lukasa.model.values import Trust
-from lukasa.pipeline.task import Task
-from lukasa.pipeline.worker import Trouble, Worker
-from lukasa.ports.pipeline import Enqueue
-from lukasa.service import chores, working
-from lukasa.service.room import Room
+from lukasa.service.call import Room
+from lukasa.service.jobs import handlers as chores
+from lukasa.service.jobs import handlers as working
+from lukasa.service.jobs.task import Task
+from lukasa.service.jobs.worker import Trouble, Worker
 from lukasa.spec.load import preset_text
 from lukasa.spec.types import Triggers
+from lukasa.storage.operations import Enqueue
 from tests.fakes import FakeEmbedder
 from tests.helpers.making import FixedClock
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from bench.nearest import FORMS, found, report, unit
-from lukasa.adapters.store.sqlite import packed
+from lukasa.storage.sqlite import packed
 
 
 def test_what_is_found_is_compared_with_an_exact_product() -> None:

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from lukasa.adapters.chat.anthropic import AnthropicChat, AnthropicDraft
-from lukasa.adapters.chat.anthropic import request as anthropic_request
-from lukasa.adapters.chat.openai import OpenAIChat, OpenAIDraft
-from lukasa.adapters.chat.openai import request as openai_request
-from lukasa.ports.chat import Chat, Message, Reply, Tool, ToolCall, Usage
+from lukasa.ports import Chat, Message, Reply, Tool, ToolCall, Usage
+from lukasa.providers.chat.anthropic import AnthropicChat, AnthropicDraft
+from lukasa.providers.chat.anthropic import request as anthropic_request
+from lukasa.providers.chat.openai import OpenAIChat, OpenAIDraft
+from lukasa.providers.chat.openai import request as openai_request
 from tests.helpers import chat_server as faults
 from tests.helpers.chat_server import KEY, Asked, ChatServer, Fault, Said, SaidCall, follow, when
 

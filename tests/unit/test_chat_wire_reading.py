@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lukasa.adapters.chat.reading import Visible, read_arguments, tidy, without_stray_thought
-from lukasa.adapters.chat.wire import EventStream, clean
+from lukasa.providers.chat.reading import Visible, read_arguments, tidy, without_stray_thought
+from lukasa.providers.chat.wire import EventStream, clean
 
 # --- events --------------------------------------------------------------------------------------------------
 

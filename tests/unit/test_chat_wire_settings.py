@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from lukasa.adapters.chat import AnthropicChat, ChatStatus, OpenAIChat, chat_status, open_chat
-from lukasa.adapters.chat.anthropic import DEFAULT_URL as ANTHROPIC
-from lukasa.adapters.chat.endpoint import Endpoint, checked_url
-from lukasa.adapters.chat.openai import DEFAULT_URL as OPENAI
 from lukasa.model.errors import ChatRefused, InvalidInput
-from lukasa.ports.chat import Message
+from lukasa.ports import Message
+from lukasa.providers.chat import AnthropicChat, ChatStatus, OpenAIChat, chat_status, open_chat
+from lukasa.providers.chat.anthropic import DEFAULT_URL as ANTHROPIC
+from lukasa.providers.chat.endpoint import Endpoint, checked_url
+from lukasa.providers.chat.openai import DEFAULT_URL as OPENAI
 from tests.helpers.chat_server import KEY, ChatServer
 
 LOCAL = "http://127.0.0.1:11434/v1"
@@ -206,7 +206,7 @@ def test_importing_loads_no_client() -> None:
     """B1: importing the package, asking for a status and opening a chat load no HTTP client."""
     program = (
         "import sys\n"
-        "from lukasa.adapters.chat import chat_status, open_chat\n"
+        "from lukasa.providers.chat import chat_status, open_chat\n"
         "chat_status('openai:m', {}), open_chat('openai:m', {'OPENAI_API_KEY': 'k'})\n"
         "print([name for name in ('httpx2', 'httpx', 'httpcore2') if name in sys.modules])"
     )
@@ -217,7 +217,7 @@ def test_without_the_extra() -> None:
     """B1: without the client `auto` means none, and a named model says what to install."""
     program = (
         "import sys; sys.modules['httpx2'] = None\n"
-        "from lukasa.adapters.chat import chat_status, open_chat\n"
+        "from lukasa.providers.chat import chat_status, open_chat\n"
         "from lukasa.model.errors import ChatRefused\n"
         "env = {'OPENAI_API_KEY': 'k', 'LUKASA_CHAT_MODEL': 'm'}\n"
         "print(open_chat('auto', env), chat_status('openai:m', env).fix)\n"

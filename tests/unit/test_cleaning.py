@@ -8,7 +8,7 @@ import pytest
 
 from lukasa.model.echo import marked
 from lukasa.observe.cleaning import MOST_CHARACTERS, MOST_FAILURE, clean, cleaned
-from lukasa.ports.transcripts import Aside, Piece
+from lukasa.ports import Aside, Piece
 from lukasa.write.transforms import TRANSFORMS
 
 REDACT = TRANSFORMS["redact_secrets"]

@@ -8,10 +8,10 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lukasa.adapters.store import rules
 from lukasa.model.events import Spelled, canonical_json
 from lukasa.model.text import commitment
-from lukasa.ports.store import SaveEntry, Verdict, describe
+from lukasa.storage import rules
+from lukasa.storage.operations import SaveEntry, Verdict, describe
 from tests.helpers.making import make_entry
 
 SALT = b"salt"

@@ -19,20 +19,12 @@ from threading import Barrier
 import numpy as np
 import pytest
 
-from lukasa.adapters.embed import LazyEmbedder, embedder_status, open_embedder
-from lukasa.adapters.embed.cached import (
-    ARCTIC,
-    ModelFile,
-    ModelSource,
-    default_cache,
-    file_digest,
-    locate,
-    status,
-)
-from lukasa.adapters.embed.onnx import OnnxEmbedder, batches
-from lukasa.adapters.embed.pull import download, pull
 from lukasa.model.errors import EmbedderError, InvalidInput, ModelUnavailable
-from lukasa.ports.embedder import Embedder, EmbeddingModel
+from lukasa.ports import Embedder, EmbeddingModel
+from lukasa.providers.embed import LazyEmbedder, embedder_status, open_embedder
+from lukasa.providers.embed.cached import ARCTIC, ModelFile, ModelSource, default_cache, file_digest, locate, status
+from lukasa.providers.embed.onnx import OnnxEmbedder, batches
+from lukasa.providers.embed.pull import download, pull
 from tests.fakes import FakeEmbedder
 
 SENTENCES = [
@@ -594,7 +586,7 @@ def test_a_lazy_model_loads_once() -> None:
 
 def test_import_loads_no_runtime() -> None:
     """Importing the package costs neither onnxruntime nor fastembed."""
-    program = "import sys, lukasa.adapters.embed; print({'onnxruntime', 'fastembed'} & set(sys.modules))"
+    program = "import sys, lukasa.providers.embed; print({'onnxruntime', 'fastembed'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"
 

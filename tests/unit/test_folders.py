@@ -5,7 +5,7 @@ from __future__ import annotations
 import platformdirs
 import pytest
 
-from lukasa.adapters import folders
+from lukasa.providers import folders
 
 CHOSEN = [None, "", "/srv/share", "/srv/share/", "relative/share", " /srv/share", "/with space/share", "~/share"]
 

@@ -8,11 +8,9 @@ import pytest
 
 from lukasa.model.errors import ChatMalformed, ChatRefused, ChatUnavailable, InvalidInput
 from lukasa.model.telemetry import Spending
-from lukasa.pipeline.breaker import FAILURES, FIRST, LONGEST, PROBE
-from lukasa.pipeline.budget import Budget, Price
-from lukasa.pipeline.guard import Guard
-from lukasa.pipeline.task import NotNow
-from lukasa.ports.chat import Usage
+from lukasa.ports import Usage
+from lukasa.service.jobs.allowance import FAILURES, FIRST, LONGEST, PROBE, Budget, Guard, Price
+from lukasa.service.jobs.task import NotNow
 from tests.helpers.making import FixedClock
 from tests.unit.test_task import Scripted
 

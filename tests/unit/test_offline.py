@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lukasa.adapters.chat.offline import NOT_STORED, NOTHING, OfflineChat
 from lukasa.model.requests import forgetting, request
-from lukasa.ports.chat import Message, Tool, ToolCall
+from lukasa.ports import Message, Tool, ToolCall
+from lukasa.providers.chat.offline import NOT_STORED, NOTHING, OfflineChat
 
 NAMES = ("memory_put", "memory_read", "memory_update", "memory_forget", "note_write", "note_read")
 TOOLS = [Tool(name, "", {"type": "object"}) for name in NAMES]

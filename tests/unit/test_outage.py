@@ -6,18 +6,16 @@ from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from lukasa.adapters.store.memory import MemoryStore
 from lukasa.model.errors import ChatUnavailable
 from lukasa.model.events import Actor
 from lukasa.model.job import MAX_ATTEMPTS, JobDraft, JobState
-from lukasa.pipeline.asking import ask
-from lukasa.pipeline.budget import Budget, Price
-from lukasa.pipeline.guard import Guard
-from lukasa.pipeline.task import Task
-from lukasa.pipeline.worker import PATIENCE, WAKE, Station, Worker
-from lukasa.ports.chat import Message, Reply, Tool, Usage
-from lukasa.ports.pipeline import Enqueue
-from lukasa.ports.store import Transaction
+from lukasa.ports import Message, Reply, Tool, Usage
+from lukasa.service.jobs.allowance import Budget, Guard, Price
+from lukasa.service.jobs.model_calls import ask
+from lukasa.service.jobs.task import Task
+from lukasa.service.jobs.worker import PATIENCE, WAKE, Station, Worker
+from lukasa.storage.memory.store import MemoryStore
+from lukasa.storage.operations import Enqueue, Transaction
 from tests.helpers.making import FixedClock
 from tests.helpers.stores import ACTOR
 

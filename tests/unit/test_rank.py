@@ -12,11 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lukasa.model.card import Card, Use, card_of
+from lukasa.model.candidate import Card, Use, card_of
 from lukasa.model.entry import Document, Entry, Scope, SourceLink
 from lukasa.model.moments import micros
 from lukasa.model.values import Kind
-from lukasa.ports.store import KeywordMatches, Neighbour
 from lukasa.read.asking import wanted_answer
 from lukasa.read.fuse import Fusion, Matches, fuse, strengths
 from lukasa.read.rank import Ranked, Ranking, drop_repeats, provenance
@@ -26,6 +25,7 @@ from lukasa.read.surroundings import context, lenders
 from lukasa.read.times import Span
 from lukasa.spec import load_preset
 from lukasa.spec.types import MemorySpec
+from lukasa.storage.port import KeywordMatches, Neighbour
 from tests.helpers.making import make_entry
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)

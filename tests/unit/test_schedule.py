@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from lukasa.model.job import JobDraft
-from lukasa.pipeline.schedule import FIRST_DELAY, Facts, due, portion, triggers, window
+from lukasa.service.jobs.schedule import FIRST_DELAY, Facts, due, portion, triggers, window
 from lukasa.spec import load_preset
 from lukasa.spec.types import TRIGGERS, MemorySpec, Triage, Triggers
 

@@ -10,8 +10,9 @@ import pytest
 from lukasa.model.entry import Entry, GateVerdict
 from lukasa.model.ids import new_id
 from lukasa.model.values import SHARED, Curator, Gate, Kind, Origin, State, Trust
-from lukasa.ports.store import Near, Record, SaveEntry
 from lukasa.spec import load_preset, load_taxonomy
+from lukasa.storage.operations import Record, SaveEntry
+from lukasa.storage.port import Near
 from lukasa.write.draft import Action, Draft, Proposal, Setting, run
 from lukasa.write.plan import Plan, plan
 from lukasa.write.settle import SETTLE

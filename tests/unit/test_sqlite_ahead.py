@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from lukasa.adapters.store.sqlite import SqliteStore, ahead, sql
-from lukasa.adapters.store.sqlite.query import all_rows
 from lukasa.model.ids import new_id
+from lukasa.storage.sqlite import SqliteStore, ahead, sql
+from lukasa.storage.sqlite.query import all_rows
 from tests.helpers.stores import commit, entry, put
 
 PAGE = 4_096 + 24

@@ -12,12 +12,13 @@ import apsw
 import numpy as np
 import pytest
 
-from lukasa.adapters.store.sqlite import SqliteStore, sql
 from lukasa.model.entry import Entry
 from lukasa.model.statements import telling
 from lukasa.model.values import State
-from lukasa.ports.embedder import EmbeddingModel, Vector
-from lukasa.ports.store import DropEntry, Newcomer, Vicinity
+from lukasa.ports import EmbeddingModel, Vector
+from lukasa.storage.operations import DropEntry
+from lukasa.storage.port import Newcomer, Vicinity
+from lukasa.storage.sqlite import SqliteStore, sql
 from tests.helpers.stores import WORK, commit, entry, move, put, stored
 
 MODEL = EmbeddingModel("wide", 64, "x")

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lukasa.adapters.store.sqlite.packed import Floats, doubled
+from lukasa.storage.sqlite.packed import Floats, doubled
 
 
 def spread(rows: int, width: int, seed: int, tail: float, most: float = 9.0) -> Floats:

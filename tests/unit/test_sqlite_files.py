@@ -11,9 +11,9 @@ from pathlib import Path
 import apsw
 import pytest
 
-from lukasa.adapters.store.sqlite import SqliteStore, opening
-from lukasa.adapters.store.sqlite.opening import ACCESS, MEMORY, OLDEST_LIBRARY, migrations
 from lukasa.model.errors import Conflict, Refused, StoreError
+from lukasa.storage.sqlite import SqliteStore, opening
+from lukasa.storage.sqlite.opening import ACCESS, MEMORY, OLDEST_LIBRARY, migrations
 from tests.helpers.stores import NOW, OPEN, commit, entry, put, unit
 
 PROMISED = {

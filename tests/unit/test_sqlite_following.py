@@ -11,12 +11,13 @@ from typing import Any
 import apsw
 import pytest
 
-from lukasa.adapters.store import rules
-from lukasa.adapters.store.sqlite import SqliteStore, following, sql
 from lukasa.model.entry import Entry, Scope
 from lukasa.model.events import EventDraft
 from lukasa.model.values import State, Visibility
-from lukasa.ports.store import DropEntry, Embedding, KeywordMatches, Record, SaveEmbedding, Selection
+from lukasa.storage import rules
+from lukasa.storage.operations import DropEntry, Embedding, Record, SaveEmbedding
+from lukasa.storage.port import KeywordMatches, Selection
+from lukasa.storage.sqlite import SqliteStore, following, sql
 from tests.helpers.earlier import first_schema
 from tests.helpers.stores import MODEL, OPEN, WORK, change, commit, entry, move, put, stored, vector_of
 

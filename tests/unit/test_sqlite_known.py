@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from lukasa.adapters.store.sqlite import SqliteStore
-from lukasa.adapters.store.sqlite.known import known, standing
 from lukasa.model.entry import Document, Scope
 from lukasa.model.errors import NotFound
 from lukasa.model.values import State, Visibility
-from lukasa.ports.store import DropEntry, SaveDocument, SaveNamed, Selection
+from lukasa.storage.operations import DropEntry, SaveDocument, SaveNamed
+from lukasa.storage.port import Selection
+from lukasa.storage.sqlite import SqliteStore
+from lukasa.storage.sqlite.known import known, standing
 from tests.helpers.stores import MODEL, NOW, OPEN, WORK, change, commit, entry, move, named, put, stored, vector_of
 
 

@@ -9,13 +9,13 @@ from typing import Any
 import apsw
 import pytest
 
-from lukasa.adapters.store.sqlite import SqliteStore
 from lukasa.model.entry import Scope
 from lukasa.model.errors import Conflict
 from lukasa.model.scrub import Extent, Mode, manifest_digest
-from lukasa.ports.embedder import EmbeddingModel
-from lukasa.ports.scrub import Scrub
-from lukasa.ports.store import DropEntry, Selection
+from lukasa.ports import EmbeddingModel
+from lukasa.storage.operations import DropEntry, Scrub
+from lukasa.storage.port import Selection
+from lukasa.storage.sqlite import SqliteStore
 from tests.helpers.stores import MODEL, OPEN, commit, entry, put, vector_of
 
 HERE = Scope("workspace", (("workspace", "here"),))

@@ -11,16 +11,16 @@ import apsw
 import numpy as np
 import pytest
 
-from lukasa.adapters.store.sqlite import SqliteStore, packs, sql
-from lukasa.adapters.store.sqlite.query import all_rows
-from lukasa.adapters.store.sqlite.vectors import _OFTEN
 from lukasa.model.entry import Entry, Scope
 from lukasa.model.errors import Conflict
 from lukasa.model.scrub import Extent, Mode, manifest_digest
 from lukasa.model.values import State
-from lukasa.ports.embedder import Vector
-from lukasa.ports.scrub import Scrub
-from lukasa.ports.store import DropEntry, Embedding, SaveEmbedding, Selection
+from lukasa.ports import Vector
+from lukasa.storage.operations import DropEntry, Embedding, SaveEmbedding, Scrub
+from lukasa.storage.port import Selection
+from lukasa.storage.sqlite import SqliteStore, packs, sql
+from lukasa.storage.sqlite.query import all_rows
+from lukasa.storage.sqlite.vectors import _OFTEN
 from tests.helpers.earlier import first_schema
 from tests.helpers.stores import MODEL, OPEN, OTHER_MODEL, Cosine, commit, entry, move, put, stored, vector_of
 

@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from lukasa.adapters.store.sqlite.postings import Postings, by_arrays, by_hand, listed, occurrences
+from lukasa.storage.sqlite.postings import Postings, by_arrays, by_hand, listed, occurrences
 
 
 def drawn(seed: int, rows: int, far: int) -> tuple[dict[str, list[Postings]], dict[str, float]]:
@@ -58,7 +58,7 @@ def test_a_list_is_read_as_it_was_written(rows: list[int]) -> None:
 def test_a_list_is_read_without_numpy() -> None:
     """A hook without an embedder reads the same, and loads no numpy for it."""
     reading = (
-        "import sys; from lukasa.adapters.store.sqlite.postings import listed; "
+        "import sys; from lukasa.storage.sqlite.postings import listed; "
         "print(listed('[5,6,6]').tolist(), listed('[]').tolist(), 'numpy' in sys.modules)"
     )
     told = subprocess.run([sys.executable, "-c", reading], capture_output=True, text=True, check=True).stdout

@@ -13,18 +13,14 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lukasa.adapters.store.sqlite import SqliteStore, grants, pipeline_sql, scrub_sql, sql
-from lukasa.adapters.store.sqlite.opening import migrations
-from lukasa.adapters.store.sqlite.rows import token
 from lukasa.model.conversation import Note
 from lukasa.model.entry import Category, Document, Scope
 from lukasa.model.errors import Conflict, NotFound
 from lukasa.model.ids import new_id
 from lukasa.model.values import Kind, Visibility
-from lukasa.ports.embedder import EmbeddingModel
-from lukasa.ports.store import (
+from lukasa.ports import EmbeddingModel
+from lukasa.storage.operations import (
     DropNotes,
-    Filters,
     LinkAction,
     Operation,
     SaveChannel,
@@ -32,8 +28,11 @@ from lukasa.ports.store import (
     SaveDocument,
     SaveNamed,
     SaveNote,
-    Selection,
 )
+from lukasa.storage.port import Filters, Selection
+from lukasa.storage.sqlite import SqliteStore, grants, pipeline_sql, scrub_sql, sql
+from lukasa.storage.sqlite.opening import migrations
+from lukasa.storage.sqlite.rows import token
 from tests.helpers.processes import TORTURE
 from tests.helpers.stores import NOW, OPEN, channel, commit, conversation, entry, later, named, put, unit
 

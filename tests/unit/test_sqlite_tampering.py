@@ -9,12 +9,13 @@ from pathlib import Path
 import apsw
 import pytest
 
-from lukasa.adapters.store.memory import MemoryStore
-from lukasa.adapters.store.sqlite import SqliteStore
-from lukasa.adapters.store.sqlite.opening import MEMORY
 from lukasa.model.entry import Entry
 from lukasa.model.values import State
-from lukasa.ports.store import DropEntry, Embedding, SaveEmbedding, Store, Transaction
+from lukasa.storage.memory.store import MemoryStore
+from lukasa.storage.operations import DropEntry, Embedding, SaveEmbedding, Transaction
+from lukasa.storage.port import Store
+from lukasa.storage.sqlite import SqliteStore
+from lukasa.storage.sqlite.opening import MEMORY
 from tests.helpers.stores import ACTOR, MODEL, NOW, OPEN, change, commit, entry, move, put, stored, vector_of
 
 UNGUARDED = "DROP TRIGGER events_kept; DROP TRIGGER events_fixed; DROP TRIGGER versions_fixed; "

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from lukasa.adapters.store.sqlite import SqliteStore, adding, unfed
-from lukasa.adapters.store.sqlite.query import all_rows
+from lukasa.storage.sqlite import SqliteStore, adding, unfed
+from lukasa.storage.sqlite.query import all_rows
 from tests.helpers.stores import OPEN, commit, entry, put
 
 

@@ -8,12 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from lukasa.adapters.store.sqlite import SqliteStore, sql
-from lukasa.adapters.store.sqlite.query import all_rows, one_value
-from lukasa.adapters.store.sqlite.unfed import LONG, STEP
 from lukasa.model.values import Kind, State
-from lukasa.ports.embedder import Vector
-from lukasa.ports.store import DropEntry, Filters, Newcomer, Vicinity
+from lukasa.ports import Vector
+from lukasa.storage.operations import DropEntry
+from lukasa.storage.port import Filters, Newcomer, Vicinity
+from lukasa.storage.sqlite import SqliteStore, sql
+from lukasa.storage.sqlite.query import all_rows, one_value
+from lukasa.storage.sqlite.unfed import LONG, STEP
 from tests.helpers.earlier import first_schema
 from tests.helpers.stores import MODEL, OPEN, WORK, change, commit, entry, move, put, stored, unit
 

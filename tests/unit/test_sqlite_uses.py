@@ -14,10 +14,10 @@ from pathlib import Path
 import apsw
 import pytest
 
-from lukasa.adapters.store.sqlite import SqliteStore, uses
-from lukasa.adapters.store.sqlite.opening import ACCESS
 from lukasa.model.entry import Access
-from lukasa.ports.store import DropEntry
+from lukasa.storage.operations import DropEntry
+from lukasa.storage.sqlite import SqliteStore, uses
+from lukasa.storage.sqlite.opening import ACCESS
 from tests.helpers.processes import finish, fork
 from tests.helpers.stores import NOW, commit, entry, later, put
 
@@ -172,7 +172,7 @@ DROPPED = """
 import sys
 from datetime import datetime, UTC
 from pathlib import Path
-from lukasa.adapters.store.sqlite import SqliteStore
+from lukasa.storage.sqlite import SqliteStore
 SqliteStore(Path(sys.argv[1]), role="workspace", create=False).touch([sys.argv[2]], datetime.now(UTC))
 """
 KEPT = DROPPED.replace("SqliteStore(Path", "store = SqliteStore(Path").replace(").touch", "); store.touch")

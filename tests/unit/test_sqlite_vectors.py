@@ -13,12 +13,13 @@ import apsw
 import numpy as np
 import pytest
 
-from lukasa.adapters.store.sqlite import SqliteStore, packs, searching
-from lukasa.adapters.store.sqlite.packed import Sizes
 from lukasa.model.entry import Entry, Scope
 from lukasa.model.values import State
-from lukasa.ports.embedder import EmbeddingModel, Vector
-from lukasa.ports.store import DropEntry, Embedding, Filters, Newcomer, SaveEmbedding, SaveEntry, Selection, Vicinity
+from lukasa.ports import EmbeddingModel, Vector
+from lukasa.storage.operations import DropEntry, Embedding, SaveEmbedding, SaveEntry
+from lukasa.storage.port import Filters, Newcomer, Selection, Vicinity
+from lukasa.storage.sqlite import SqliteStore, packs, searching
+from lukasa.storage.sqlite.packed import Sizes
 from tests.helpers.processes import finish, fork
 from tests.helpers.stores import MODEL, OPEN, OTHER_MODEL, Cosine, commit, entry, move, put, stored, vector_of
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import apsw
 import pytest
 
-from lukasa.adapters.store.sqlite import SqliteStore, telemetry, waiting
 from lukasa.model.errors import Conflict
 from lukasa.model.telemetry import Point, PointQuery
+from lukasa.storage.sqlite import SqliteStore, telemetry, waiting
 from tests.helpers.stores import commit, entry, put
 
 READ = Point(datetime(2026, 11, 15, tzinfo=UTC), "debug", "cli", "memory", "read", True, 1.0, {"hits": 1})

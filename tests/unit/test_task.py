@@ -9,15 +9,14 @@ from typing import Any
 
 import pytest
 
-from lukasa.adapters.store.memory import MemoryStore
 from lukasa.model.errors import ChatMalformed, ChatUnavailable, InvalidInput, LostClaim
 from lukasa.model.job import JobDraft
 from lukasa.model.telemetry import PointQuery
-from lukasa.pipeline.asking import ask, json_object
-from lukasa.pipeline.task import Task
-from lukasa.ports.chat import Message, Reply, Tool, Usage
-from lukasa.ports.clock import SystemClock
-from lukasa.ports.pipeline import CancelJob, Enqueue
+from lukasa.ports import Message, Reply, SystemClock, Tool, Usage
+from lukasa.service.jobs.model_calls import ask, json_object
+from lukasa.service.jobs.task import Task
+from lukasa.storage.memory.store import MemoryStore
+from lukasa.storage.operations import CancelJob, Enqueue
 from tests.helpers.stores import ACTOR, commit, entry, put
 
 

@@ -13,9 +13,9 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from opentelemetry.trace import StatusCode
 
 from lukasa import Lukasa
-from lukasa.adapters.telemetry import opentelemetry_spans
 from lukasa.model.errors import InvalidInput
-from lukasa.pipeline.task import Task
+from lukasa.providers.telemetry import opentelemetry_spans
+from lukasa.service.jobs.task import Task
 from tests.helpers.work import Bench, later
 
 EXPORTER = InMemorySpanExporter()

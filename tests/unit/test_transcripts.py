@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from lukasa.adapters.transcripts import FileReader
-from lukasa.adapters.transcripts.gathering import MOST_OUTPUT
 from lukasa.model.errors import InvalidInput
 from lukasa.observe.cleaning import clean
-from lukasa.ports.transcripts import Recording
+from lukasa.ports import Recording
+from lukasa.providers.transcripts import FileReader
+from lukasa.providers.transcripts.gathering import MOST_OUTPUT
 from lukasa.write.transforms import TRANSFORMS
 from tests.helpers import sessions
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from lukasa.adapters.embed.cached import default_cache
-from lukasa.adapters.embed.pull import pull
-from lukasa.adapters.embed.wordpiece import WordPiece, words
 from lukasa.model.errors import ModelUnavailable
+from lukasa.providers.embed.cached import default_cache
+from lukasa.providers.embed.pull import pull
+from lukasa.providers.embed.wordpiece import WordPiece, words
 
 VOCABULARY = (
     "[PAD] [UNK] [CLS] [SEP] the un ##want ##aff ##able ##ed want wanted runn ##ing , ? [ ] sep cafe a ##a 京 ##s"

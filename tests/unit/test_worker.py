@@ -8,15 +8,14 @@ from typing import Any
 
 import pytest
 
-from lukasa.adapters.store.memory import MemoryStore
 from lukasa.model.errors import ChatUnavailable, InvalidInput, StoreBusy
 from lukasa.model.events import Actor
 from lukasa.model.job import Job, JobDraft, JobState
 from lukasa.model.telemetry import PointQuery
-from lukasa.pipeline.task import Handler, NotNow, Task
-from lukasa.pipeline.worker import Run, Station, Trouble, Worker
-from lukasa.ports.pipeline import CancelJob, Enqueue
-from lukasa.ports.store import Transaction
+from lukasa.service.jobs.task import Handler, NotNow, Task
+from lukasa.service.jobs.worker import Run, Station, Trouble, Worker
+from lukasa.storage.memory.store import MemoryStore
+from lukasa.storage.operations import CancelJob, Enqueue, Transaction
 from tests.helpers.making import FixedClock
 from tests.helpers.stores import ACTOR
 

@@ -6,7 +6,7 @@ for the type checker alone, and at run time names it here:
     if TYPE_CHECKING:
         from lukasa.service import scrubbing
     else:
-        scrubbing = late("lukasa.service.scrubbing")
+        scrubbing = late("lukasa.service.admin.scrub")
 
 The layers hold for these names as for imports; `tests/architecture` reads both.
 """

@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Mapping
 from lukasa.model.echo import unharnessed, unmarked
 from lukasa.model.frozen import dataclass
 from lukasa.model.transcript import Utterance
-from lukasa.ports.transcripts import Piece
+from lukasa.ports import Piece
 
 Redact = Callable[[str], tuple[str, int]]
 MOST_CHARACTERS = 20_000  # of one message

@@ -7,7 +7,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import NamedTuple
 
-from lukasa.model.card import Card, Use, card_of
+from lukasa.model.candidate import Card, Use, card_of
 from lukasa.model.entry import Access, Entry
 from lukasa.model.moments import HOUR, micros, micros_or_none
 from lukasa.model.values import State

@@ -9,18 +9,18 @@ from datetime import datetime
 from typing import NamedTuple, overload
 
 from lukasa.model.arrays import np
-from lukasa.model.card import Card, Use
+from lukasa.model.candidate import Card, Use
 from lukasa.model.entry import Access, Document, Entry, Scope
 from lukasa.model.frozen import dataclass
 from lukasa.model.moments import micros, moment
 from lukasa.model.statements import says_the_same
 from lukasa.model.text import content_key
 from lukasa.model.values import Authority, Kind
-from lukasa.ports.embedder import Vector
-from lukasa.ports.store import Verdict
+from lukasa.ports import Vector
 from lukasa.read.decay import Fading, fading, often, relevance
 from lukasa.read.fuse import Match, Matches
 from lukasa.spec.types import MemorySpec
+from lukasa.storage.operations import Verdict
 
 LEADERS = 40  # candidates that are weighed by importance, age and use, at least
 EVERYONE = sys.maxsize

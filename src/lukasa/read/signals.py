@@ -8,12 +8,12 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from lukasa.model.card import Card
+from lukasa.model.candidate import Card
 from lukasa.model.moments import moment
 from lukasa.model.text import PASSAGE, terms
-from lukasa.ports.store import KeywordMatches, Neighbour
 from lukasa.read.asking import USER
 from lukasa.read.times import Span
+from lukasa.storage.port import KeywordMatches, Neighbour
 
 # Saturating soon and hardly minding length, as suits passages: which of the asked words are there says more than how
 # often they are.

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lukasa.model.card import Card
+from lukasa.model.candidate import Card
 from lukasa.model.moments import HOUR
 from lukasa.read.signals import SHORT, Signal, leaning
 

@@ -23,69 +23,67 @@ from lukasa.model.late import late
 from lukasa.model.scrub import Mode
 from lukasa.model.telemetry import Point, PointQuery
 from lukasa.model.values import SHARED, VISIBILITY, Curator, Kind, Lifetime, Trust, Visibility
-from lukasa.ports.store import NO_FILTERS, Census, Filters, Finding, LinkAction, Selection, Verdict
-from lukasa.service import inputs, talking
-from lukasa.service.room import Room
-from lukasa.service.stage import verb
+from lukasa.service import inputs
+from lukasa.service.call import Room
+from lukasa.service.instrument import verb
+from lukasa.service.sessions import conversations as talking
 from lukasa.spec.types import MemorySpec
+from lukasa.storage.operations import LinkAction, Verdict
+from lukasa.storage.port import NO_FILTERS, Census, Filters, Finding, Selection
 
 if TYPE_CHECKING:
-    from lukasa.hygiene.manifest import Manifest
     from lukasa.model.transcript import Progress, Transcript, Utterance
-    from lukasa.ports.pipeline import Said as Found
     from lukasa.read import decay as fading
     from lukasa.read.context import Context
-    from lukasa.service import (
-        backfilling,
-        counting,
-        curated,
-        disposing,
-        journaling,
-        orienting,
-        queueing,
-        reading,
-        reviewing,
-        revising,
-        scrubbing,
-        surveying,
-        tracing,
-        transcripts,
-        undoing,
-        writing,
-    )
-    from lukasa.service import standing as pages
-    from lukasa.service.counting import Stats
-    from lukasa.service.curated import Curated
-    from lukasa.service.journaling import Slog
-    from lukasa.service.reading import Question, Recall
-    from lukasa.service.reviewing import Decided, Inbox
-    from lukasa.service.scrubbing import Scrubbed
-    from lukasa.service.surveying import Said, Survey
-    from lukasa.service.talking import Ended
-    from lukasa.service.transcripts import Taken
-    from lukasa.service.undoing import Undone
-    from lukasa.service.writing import Memo, Written
+    from lukasa.service.admin import overview, scrub
+    from lukasa.service.admin import stats as counting
+    from lukasa.service.admin.overview import Said, Survey
+    from lukasa.service.admin.scrub import Scrubbed
+    from lukasa.service.admin.stats import Stats
+    from lukasa.service.curation import document, review
+    from lukasa.service.curation import slog as journaling
+    from lukasa.service.curation.document import Curated
+    from lukasa.service.curation.review import Decided, Inbox
+    from lukasa.service.curation.slog import Slog
+    from lukasa.service.entries import pages as pages
+    from lukasa.service.entries import put as writing
+    from lukasa.service.entries import revise
+    from lukasa.service.entries import undo as undoing
+    from lukasa.service.entries.put import Memo, Written
+    from lukasa.service.entries.undo import Undone
+    from lukasa.service.jobs import queue
+    from lukasa.service.retrieval import context as orienting
+    from lukasa.service.retrieval import explain
+    from lukasa.service.retrieval import read as reading
+    from lukasa.service.retrieval.read import Question, Recall
+    from lukasa.service.sessions import transcripts
+    from lukasa.service.sessions.conversations import Ended
+    from lukasa.service.sessions.transcripts import Taken
+    from lukasa.service.upkeep import backfill as backfilling
+    from lukasa.service.upkeep import dispose as disposing
+    from lukasa.storage.port import Said as Found
+    from lukasa.upkeep.scrub import Manifest
     from lukasa.upkeep.weighed import Weighed
 else:
     # Each is loaded by the first verb that needs it: a hook calls three or four.
     fading = late("lukasa.read.decay")
-    backfilling = late("lukasa.service.backfilling")
-    counting = late("lukasa.service.counting")
-    curated = late("lukasa.service.curated")
-    disposing = late("lukasa.service.disposing")
-    journaling = late("lukasa.service.journaling")
-    orienting = late("lukasa.service.orienting")
-    pages = late("lukasa.service.standing")
-    queueing = late("lukasa.service.queueing")
-    reading = late("lukasa.service.reading")
-    reviewing = late("lukasa.service.reviewing")
-    revising = late("lukasa.service.revising")
-    scrubbing = late("lukasa.service.scrubbing")
-    surveying = late("lukasa.service.surveying")
-    tracing = late("lukasa.service.tracing")
-    transcripts = late("lukasa.service.transcripts")
-    undoing = late("lukasa.service.undoing")
-    writing = late("lukasa.service.writing")
+    backfilling = late("lukasa.service.upkeep.backfill")
+    counting = late("lukasa.service.admin.stats")
+    document = late("lukasa.service.curation.document")
+    disposing = late("lukasa.service.upkeep.dispose")
+    journaling = late("lukasa.service.curation.slog")
+    orienting = late("lukasa.service.retrieval.context")
+    pages = late("lukasa.service.entries.pages")
+    queue = late("lukasa.service.jobs.queue")
+    reading = late("lukasa.service.retrieval.read")
+    review = late("lukasa.service.curation.review")
+    revise = late("lukasa.service.entries.revise")
+    scrub = late("lukasa.service.admin.scrub")
+    overview = late("lukasa.service.admin.overview")
+    explain = late("lukasa.service.retrieval.explain")
+    transcripts = late("lukasa.service.sessions.transcripts")
+    undoing = late("lukasa.service.entries.undo")
+    writing = late("lukasa.service.entries.put")
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +189,7 @@ class Workspace:
 
         With `expect`, only if it is still at that version; otherwise the change is applied to whatever it is now.
         """
-        return revising.update(self.room, id, patch, expect=expect)
+        return revise.update(self.room, id, patch, expect=expect)
 
     @verb("memory", "forget")
     def forget(self, id: str, reason: str = "forgotten on request") -> Written:
@@ -199,17 +197,17 @@ class Workspace:
 
         What it had corrected is in force again, unless something else speaks against that.
         """
-        return revising.forget(self.room, id, inputs.label(reason, "reason"))
+        return revise.forget(self.room, id, inputs.label(reason, "reason"))
 
     @verb("memory", "restore")
     def restore(self, id: str, reason: str = "restored on request") -> Written:
         """Bring an entry back from history; what contradicts it now is retired."""
-        return revising.restore(self.room, id, inputs.label(reason, "reason"))
+        return revise.restore(self.room, id, inputs.label(reason, "reason"))
 
     @verb("memory", "accept")
     def accept(self, id: str, reason: str = "accepted by the author") -> Written:
         """Let a held entry in. Only the author may."""
-        return revising.accept(self.room, id, inputs.label(reason, "reason"))
+        return revise.accept(self.room, id, inputs.label(reason, "reason"))
 
     @verb("memory", "undo")
     def undo(self, what: str | int, reason: str = "undone on request") -> Undone:
@@ -258,7 +256,7 @@ class Workspace:
         """Why an entry is, or is not, among the hits of a query: every stage with its reason."""
         given = {"profile": "auto", "limit": None, "held": False, "history": False, "as_of": None}
         taken = {key: options.pop(key, default) for key, default in given.items()}
-        return tracing.why(self.room, self._question(query, tier, conditions=options, **taken), id)
+        return explain.why(self.room, self._question(query, tier, conditions=options, **taken), id)
 
     def _question(
         self,
@@ -387,32 +385,32 @@ class Workspace:
 
     def survey(self) -> Survey:
         """The workspace at a glance: counts, growth, what fades, what waits. The author's."""
-        return surveying.survey(self.room)
+        return overview.survey(self.room)
 
     def evidence(self, id: str) -> list[Said]:
         """The words that an entry rests on, as they were said."""
-        return surveying.evidence(self.room, id)
+        return overview.evidence(self.room, id)
 
     # Review and curation
 
     def inbox(self, *, limit: int = 100) -> Inbox:
         """What waits for you: held entries and proposals, each with why and the words it came from."""
-        return reviewing.inbox(self.room, inputs.limit(limit))
+        return review.inbox(self.room, inputs.limit(limit))
 
     @verb("review", "approve")
     def approve(self, id: str, *, text: str | None = None, reason: str = "approved by the author") -> Decided:
         """Let a held entry in, or put a proposal on the curated page; with `text`, in these words instead."""
-        return reviewing.approve(self.room, id, text=text, reason=inputs.label(reason, "reason"))
+        return review.approve(self.room, id, text=text, reason=inputs.label(reason, "reason"))
 
     @verb("review", "reject")
     def reject(self, id: str, reason: str = "rejected by the author") -> Decided:
         """Set a held entry aside, or turn a proposal down; neither is lost."""
-        return reviewing.reject(self.room, id, reason=inputs.label(reason, "reason"))
+        return review.reject(self.room, id, reason=inputs.label(reason, "reason"))
 
     @property
     def curated(self) -> Curated:
         """The curated document: its text, history and file."""
-        return curated.Curated(self.room)
+        return document.Curated(self.room)
 
     # Standing content
 
@@ -517,44 +515,44 @@ class Workspace:
 
     def jobs(self, *, state: JobState | str | None = None, kind: str | None = None, limit: int = 100) -> list[Job]:
         """The work that waits, runs, is done or died; the last touched first. The author's, like all about jobs."""
-        return queueing.jobs(self.room, state=state, kind=kind, limit=limit)
+        return queue.jobs(self.room, state=state, kind=kind, limit=limit)
 
     def job(self, id_or_key: str) -> Job:
-        return queueing.job(self.room, id_or_key)
+        return queue.job(self.room, id_or_key)
 
     def job_steps(self, id_or_key: str) -> dict[str, Any]:
         """The journal of a job: what each finished step gave, in order."""
-        return queueing.steps(self.room, id_or_key)
+        return queue.steps(self.room, id_or_key)
 
     @verb("job", "retry")
     def retry_job(self, id_or_key: str) -> Job:
         """Queue a dead or cancelled job again, with the journal it had."""
-        return queueing.retry(self.room, id_or_key)
+        return queue.retry(self.room, id_or_key)
 
     @verb("job", "cancel")
     def cancel_job(self, id_or_key: str, reason: str = "cancelled on request") -> Job:
         """Give a job up that is not finished."""
-        return queueing.cancel(self.room, id_or_key, reason)
+        return queue.cancel(self.room, id_or_key, reason)
 
     # Removing for good
 
     def scrub_plan(self, tier: str, *, mode: Mode | str = Mode.FULL) -> Manifest:
         """What a scrub of this tier's scope would remove; `keep_named` spares the named entries. Removes nothing."""
-        return scrubbing.plan(self.room, tier, mode)
+        return scrub.plan(self.room, tier, mode)
 
     @verb("scrub", "execute")
     def scrub_execute(self, tier: str, *, confirm: str, mode: Mode | str = Mode.FULL) -> Scrubbed:
         """Remove all of it for good. `confirm` repeats the plan's digest. Only the author may; there is no undo."""
-        return scrubbing.execute(self.room, tier, confirm, mode)
+        return scrub.execute(self.room, tier, confirm, mode)
 
     def purge_plan(self, conversation: str) -> Manifest:
         """What a purge of one conversation would remove, its checkpoints and events included. Removes nothing."""
-        return scrubbing.plan_purge(self.room, conversation)
+        return scrub.plan_purge(self.room, conversation)
 
     @verb("scrub", "purge")
     def purge_execute(self, conversation: str, *, confirm: str) -> Scrubbed:
         """Remove all of a conversation for good, and archive it. Only the author may; there is no undo."""
-        return scrubbing.purge(self.room, conversation, confirm)
+        return scrub.purge(self.room, conversation, confirm)
 
     # Sessions that were recorded
 

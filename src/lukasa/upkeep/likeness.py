@@ -17,7 +17,7 @@ from lukasa.model.text import content_key, terms
 from lukasa.upkeep.weighed import Weighed
 
 if TYPE_CHECKING:
-    from lukasa.ports.embedder import Vector
+    from lukasa.ports import Vector
 
 BLOCK = 1024
 RELATED_COSINE = 0.8

@@ -10,8 +10,9 @@ from lukasa.model.entry import Entry
 from lukasa.model.statements import role, subject
 from lukasa.model.text import content_key
 from lukasa.model.values import State
-from lukasa.ports.embedder import Vector
-from lukasa.ports.store import Embedding, Near, SaveEntry
+from lukasa.ports import Vector
+from lukasa.storage.operations import Embedding, SaveEntry
+from lukasa.storage.port import Near
 from lukasa.write.draft import Draft
 from lukasa.write.plan import Plan
 

@@ -13,9 +13,10 @@ from lukasa.model.entry import Category, Entry, GateVerdict, Scope, SourceLink
 from lukasa.model.frozen import dataclass
 from lukasa.model.transcript import Quote
 from lukasa.model.values import Curator, Gate, Kind, Lifetime, Origin, Trust
-from lukasa.ports.store import Near, Verdict
 from lukasa.spec.taxonomy import Taxonomy
 from lukasa.spec.types import Behaviour, MemorySpec
+from lukasa.storage.operations import Verdict
+from lukasa.storage.port import Near
 
 
 class Proposal(NamedTuple):

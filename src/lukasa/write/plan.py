@@ -10,8 +10,8 @@ from lukasa.model.entry import Entry
 from lukasa.model.events import EventDraft
 from lukasa.model.text import commitment
 from lukasa.model.values import Gate, Kind, State
-from lukasa.ports.store import Embedding, Operation, Record, SaveEntry
 from lukasa.spec.types import ConflictRule
+from lukasa.storage.operations import Embedding, Operation, Record, SaveEntry
 from lukasa.write.draft import Action, Draft, Setting
 
 MOST_EVIDENCE = 50  # quotes kept of one fact: enough to count independent observations, and bounded

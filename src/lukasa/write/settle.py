@@ -6,8 +6,8 @@ from lukasa.model.entry import Entry
 from lukasa.model.statements import contradicts, says_the_same
 from lukasa.model.text import content_key, terms
 from lukasa.model.values import Gate, State
-from lukasa.ports.store import Near
 from lukasa.spec.types import ConflictRule
+from lukasa.storage.port import Near
 from lukasa.write.draft import Action, Decision, Draft, Setting, Step
 
 DOUBT_COSINE = 0.75

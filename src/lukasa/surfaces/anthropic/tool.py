@@ -8,11 +8,11 @@ from dataclasses import replace
 from lukasa.model.entry import Entry
 from lukasa.model.errors import Conflict, InvalidInput, LukasaError, NotFound
 from lukasa.model.values import VISIBILITY, State, Trust, Visibility
-from lukasa.service import filing
-from lukasa.service.anew import deciding_anew
-from lukasa.service.room import Room
+from lukasa.service.call import Room
+from lukasa.service.entries import files
+from lukasa.service.entries.put import Written
+from lukasa.service.retry import deciding_anew
 from lukasa.service.workspace import Workspace
-from lukasa.service.writing import Written
 from lukasa.surfaces.anthropic import answers
 from lukasa.surfaces.anthropic.answers import Answer, Command, Leaf, shown
 from lukasa.surfaces.anthropic.places import ENTRIES, NAMED, ROOT, Area, Layout, Place
@@ -127,7 +127,7 @@ class MemoryTool:
             raise taken
         self._require_folders(place)
         try:
-            written = filing.create(self._room, place.tier, place.path, text)
+            written = files.create(self._room, place.tier, place.path, text)
         except Conflict:
             raise taken from None
         return f"File created successfully at: {place.given}{_remark(written, text)}"
@@ -165,7 +165,7 @@ class MemoryTool:
         self._require_movable(place)
 
         def attempt() -> None:
-            filing.remove(self._room, place.tier, self._at_or_under(place), "deleted with the memory tool")
+            files.remove(self._room, place.tier, self._at_or_under(place), "deleted with the memory tool")
 
         deciding_anew(attempt)
         return f"Successfully deleted {place.given}"
@@ -192,14 +192,14 @@ class MemoryTool:
     def _move(self, old: Place, new: Place, moves: list[tuple[Entry, str]]) -> None:
         """In its tier an entry gets another path. None leaves its tier: elsewhere a new one derives from it."""
         if old.tier == new.tier:
-            filing.rename(self._room, old.tier, moves)
+            files.rename(self._room, old.tier, moves)
             return
         for entry, _ in moves:
             self._room.require_standing(entry, "rename")
         entries = [entry for entry, _ in moves]
-        filing.copy(self._room, new.tier, moves)
+        files.copy(self._room, new.tier, moves)
         try:
-            filing.remove(self._room, old.tier, entries, "moved to another tier with the memory tool")
+            files.remove(self._room, old.tier, entries, "moved to another tier with the memory tool")
         except Conflict:
             raise Answer(
                 f"Error: {old.given} was edited while it was copied to {new.given}. Both are kept; delete one of them"
@@ -237,26 +237,26 @@ class MemoryTool:
         """No file can be a folder of another one."""
         for depth in range(1, len(place.names)):
             above = "/".join(place.names[:depth])
-            if filing.file(self._room, place.tier, above) is not None:
+            if files.file(self._room, place.tier, above) is not None:
                 raise Answer(f"Error: {ROOT}/{above} is a file, not a directory")
 
     def _is_taken(self, place: Place) -> bool:
         """Whether a file or a folder has this path; a file also if it may not be shown."""
         if place.area is not Area.FILE:
             return False
-        return filing.file(self._room, place.tier, place.path) is not None or bool(self._under(place))
+        return files.file(self._room, place.tier, place.path) is not None or bool(self._under(place))
 
     def _file(self, place: Place) -> Entry | None:
         """The file at a place, if there is one; a refusal if it may not be shown."""
         if place.area is not Area.FILE:
             return None
-        entry = filing.file(self._room, place.tier, place.path)
-        if entry is not None and not filing.may_see(self._room, entry):
+        entry = files.file(self._room, place.tier, place.path)
+        if entry is not None and not files.may_see(self._room, entry):
             raise Answer(f"Error: {place.given} is held until the author has looked at it, and cannot be used yet")
         return entry
 
     def _under(self, place: Place) -> list[Entry]:
-        return [e for e in filing.files(self._room, place.tier) if (e.path or "").startswith(f"{place.path}/")]
+        return [e for e in files.files(self._room, place.tier) if (e.path or "").startswith(f"{place.path}/")]
 
     def _at_or_under(self, place: Place) -> list[Entry]:
         entry = self._file(place)
@@ -274,7 +274,7 @@ class MemoryTool:
         if self._file(place) is None:
             raise Answer(missing)
         try:
-            return filing.rewrite(self._room, place.tier, place.path, change)
+            return files.rewrite(self._room, place.tier, place.path, change)
         except NotFound:
             raise Answer(missing) from None
 
@@ -302,14 +302,14 @@ class MemoryTool:
         leaves = [
             Leaf(tuple((entry.path or "").split("/")), _bytes(entry.content))
             for tier in self._layout.bound
-            for entry in filing.files(self._room, tier)
+            for entry in files.files(self._room, tier)
         ]
         if place.area is not Area.LAYOUT and not any(leaf.names[: len(place.names)] == place.names for leaf in leaves):
             return None
         leaves += [Leaf((NAMED, f"{page.name}.md"), _bytes(page.body)) for page in Workspace(self._room).named()]
         more = []
         for tier in self._layout.bound:
-            others = filing.others(self._room, tier, LISTED + 1)
+            others = files.others(self._room, tier, LISTED + 1)
             leaves += [Leaf((tier, ENTRIES, f"{e.id}.md"), _bytes(e.content)) for e in others[:LISTED]]
             if len(others) > LISTED and place.names[:1] == (tier,):
                 more.append(f"\nOnly the newest {LISTED} of {ROOT}/{tier}/{ENTRIES} are listed.")

@@ -10,8 +10,8 @@ from pydantic import Field
 from lukasa.model.errors import InvalidInput, NotFound
 from lukasa.model.grant import Capability
 from lukasa.model.telemetry import PointQuery
-from lukasa.service import counting
-from lukasa.service.room import Room
+from lukasa.service.admin import stats
+from lukasa.service.call import Room
 from lukasa.surfaces.api.verb import Call, Given, Told, Verb
 from lukasa.surfaces.web import charts
 from lukasa.surfaces.web.markdown import rendered
@@ -54,7 +54,7 @@ def _growth(call: Call, given: ChartIn) -> str:
 
 
 def _daily(call: Call, given: ChartIn) -> str:
-    found = {t.day: t for t in counting.days(_room(call), _since(call, given))}
+    found = {t.day: t for t in stats.days(_room(call), _since(call, given))}
     if not found:
         return charts.daily([])
     first, last = date.fromisoformat(min(found)), date.fromisoformat(max(found))
@@ -64,7 +64,7 @@ def _daily(call: Call, given: ChartIn) -> str:
 
 
 def _durations(call: Call, given: ChartIn) -> str:
-    return charts.durations(counting.work(_room(call), _since(call, given)))
+    return charts.durations(stats.work(_room(call), _since(call, given)))
 
 
 def _room(call: Call) -> Room:

@@ -10,7 +10,7 @@ from pydantic import Field
 from lukasa.model.errors import InvalidInput
 from lukasa.model.grant import Capability
 from lukasa.model.values import SHARED
-from lukasa.service.writing import Memo
+from lukasa.service.entries.put import Memo
 from lukasa.surfaces.api.shapes import (
     BatchOut,
     EntriesOut,

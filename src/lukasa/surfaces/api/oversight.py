@@ -8,7 +8,7 @@ from pydantic import Field
 
 from lukasa.model.grant import Capability
 from lukasa.model.telemetry import PointQuery
-from lukasa.service import counting
+from lukasa.service.admin import stats as counting
 from lukasa.surfaces.api.shapes import EntryOut, EventOut, EventsOut
 from lukasa.surfaces.api.verb import Call, Given, Told, Verb
 

@@ -6,11 +6,11 @@ from typing import Any, Literal
 
 from pydantic import Field, model_validator
 
-from lukasa.hygiene.manifest import SHORTEST, Manifest, confirmed
 from lukasa.model.grant import Capability
 from lukasa.model.scrub import Mode
 from lukasa.service.workspace import Workspace
 from lukasa.surfaces.api.verb import Call, Given, Told, Verb
+from lukasa.upkeep.scrub import SHORTEST, Manifest, confirmed
 
 _AT = "/workspaces/{workspace}"
 _CAPABILITY = {

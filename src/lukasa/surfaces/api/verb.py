@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict
 from lukasa.model.errors import InvalidInput
 from lukasa.model.frozen import dataclass
 from lukasa.model.grant import Capability
-from lukasa.service.access import Access, Pass
+from lukasa.service.admin.access import Access, Pass
 from lukasa.service.workspace import Workspace
 from lukasa.surfaces.cli.data import plain
 

@@ -8,7 +8,8 @@ from pydantic import Field
 
 from lukasa.model.errors import InvalidInput
 from lukasa.model.grant import Capability
-from lukasa.service import operating, reflecting
+from lukasa.service.curation import reflect
+from lukasa.service.upkeep import request
 from lukasa.surfaces.api.shapes import JobOut, JobsOut
 from lukasa.surfaces.api.verb import Call, Given, Verb
 
@@ -47,10 +48,10 @@ def run(call: Call, given: RunIn) -> JobOut:
     """Ask for work; whichever worker is free does it."""
     room = call.overseen(Capability.JOBS).room
     if given.kind != "reflect":
-        return JobOut.of(operating.ask(room, given.kind, given.tiers or None))
+        return JobOut.of(request.ask(room, given.kind, given.tiers or None))
     if given.tiers:
         raise InvalidInput("reflection is about the whole workspace", fix="leave the tiers out")
-    return JobOut.of(room.local.job(reflecting.ask_for(room)))
+    return JobOut.of(room.local.job(reflect.ask_for(room)))
 
 
 class CancelIn(JobIn):

@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lukasa.model.errors import InvalidInput, NotFound, Refused
-from lukasa.ports.chat import Chat
-from lukasa.service import distilling, refining
-from lukasa.service import session as sessions
-from lukasa.service.session import Persisted
+from lukasa.ports import Chat
+from lukasa.service.sessions import distill
+from lukasa.service.sessions import refine as refining
+from lukasa.service.sessions import session as sessions
+from lukasa.service.sessions.session import Persisted
 from lukasa.surfaces.cli.context import why_lines
 from lukasa.surfaces.cli.data import plain
 from lukasa.surfaces.cli.options import Verb
@@ -219,7 +220,7 @@ class Dialogue:
         if self._agent is None:
             graph = self._loading.result()
             folder = self._session.memory.folder(self._world)
-            distil = distilling.by_model(self._chat) if self._is_model else distilling.by_rules
+            distil = distill.by_model(self._chat) if self._is_model else distill.by_rules
             refine = refining.by_model(self._chat) if self._refine else None
             making = graph.Making(self._chat, refine=refine, distil=distil)
             agent: Agent = self._stack.enter_context(
@@ -227,7 +228,7 @@ class Dialogue:
             )
             self._agent = agent
             if folder is not None:
-                distil = distilling.by_model_or_rules(self._chat) if self._is_model else distilling.by_rules
+                distil = distill.by_model_or_rules(self._chat) if self._is_model else distill.by_rules
                 led = partial(graph.is_led, folder)
                 sessions.resume_pending(self._world, alive=led, distil=distil)
         return self._agent

@@ -12,11 +12,11 @@ from typing import Any
 
 from lukasa.model.conversation import WorkspaceInfo
 from lukasa.model.entry import Entry, Scope
-from lukasa.ports.store import Verdict
 from lukasa.read.context import Context
 from lukasa.read.rank import Hit, Score
-from lukasa.service.reading import Recall
-from lukasa.service.writing import Written
+from lukasa.service.entries.put import Written
+from lukasa.service.retrieval.read import Recall
+from lukasa.storage.operations import Verdict
 
 
 @singledispatch

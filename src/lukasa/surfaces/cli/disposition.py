@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import click
 
-from lukasa.service.disposing import Waiting
+from lukasa.service.upkeep.dispose import Waiting
 from lukasa.surfaces.cli import lines
 from lukasa.surfaces.cli.data import plain
 from lukasa.surfaces.cli.options import Family

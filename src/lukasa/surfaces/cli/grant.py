@@ -12,7 +12,7 @@ from lukasa.app import DEFAULT_WORKSPACE
 from lukasa.model.errors import InvalidInput
 from lukasa.model.grant import OWNERS_ALONE, Capability, Grant
 from lukasa.model.values import Trust
-from lukasa.service.access import Issued
+from lukasa.service.admin.access import Issued
 from lukasa.surfaces.cli.data import plain
 from lukasa.surfaces.cli.lines import when
 from lukasa.surfaces.cli.options import Family

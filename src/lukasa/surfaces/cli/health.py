@@ -9,7 +9,7 @@ import click
 
 from lukasa.model.errors import LukasaError, StoreDamaged, StoreForeign, StoreMissing
 from lukasa.model.events import Event, chain_faults, is_emptied
-from lukasa.ports.store import Finding, Store
+from lukasa.storage.port import Finding, Store
 from lukasa.surfaces.cli import lines
 from lukasa.surfaces.cli.data import plain
 from lukasa.surfaces.cli.lines import when

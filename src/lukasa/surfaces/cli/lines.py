@@ -9,12 +9,12 @@ from typing import Any
 from lukasa.model.entry import Entry, Version
 from lukasa.model.events import Event
 from lukasa.model.values import SHARED, Gate, State
-from lukasa.ports.store import Verdict
 from lukasa.read.excerpt import Part
 from lukasa.read.rank import Hit, Provenance
-from lukasa.service.reading import Recall
+from lukasa.service.entries.put import Written
+from lukasa.service.retrieval.read import Recall
 from lukasa.service.workspace import Standing
-from lukasa.service.writing import Written
+from lukasa.storage.operations import Verdict
 from lukasa.surfaces.cli.output import Line, Span, bad, block, brief, dim, good, line, table, title, warn
 
 

@@ -12,7 +12,7 @@ import click
 from lukasa.app import DEFAULT_WORKSPACE, Lukasa
 from lukasa.model.errors import InvalidInput
 from lukasa.model.grant import FOR_GOOD, OWNERS_ALONE, Capability
-from lukasa.service.access import Pass
+from lukasa.service.admin.access import Pass
 from lukasa.surfaces.cli.options import Verb
 from lukasa.surfaces.cli.session import Session, pass_session
 from lukasa.surfaces.hooks.place import project, workspace_name

@@ -10,7 +10,7 @@ import click
 
 from lukasa.model.errors import InvalidInput
 from lukasa.model.values import SHARED, Curator, Kind, Lifetime
-from lukasa.service.writing import Written
+from lukasa.service.entries.put import Written
 from lukasa.surfaces.cli import lines
 from lukasa.surfaces.cli.data import plain
 from lukasa.surfaces.cli.options import Verb

@@ -12,8 +12,8 @@ import click
 
 from lukasa.model.errors import InvalidInput
 from lukasa.model.transcript import Progress, Transcript
-from lukasa.service import transcripts
-from lukasa.service.transcripts import Taken
+from lukasa.service.sessions import transcripts
+from lukasa.service.sessions.transcripts import Taken
 from lukasa.service.workspace import Workspace
 from lukasa.surfaces.cli.options import Verb
 from lukasa.surfaces.cli.output import Line, bad, brief, colourful, dim, good, line, title, warn

@@ -8,8 +8,8 @@ import click
 
 from lukasa.model.conversation import Channel, WorkspaceInfo
 from lukasa.model.errors import Conflict
-from lukasa.ports.store import Census
 from lukasa.service.workspace import Workspace
+from lukasa.storage.port import Census
 from lukasa.surfaces.cli.data import plain
 from lukasa.surfaces.cli.lines import joined, when
 from lukasa.surfaces.cli.options import Family

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Sequence
 import click
 
 from lukasa.model.errors import LukasaError
-from lukasa.service.reviewing import Decided, HeldEntry, Inbox, OpenProposal
-from lukasa.service.surveying import Said
+from lukasa.service.admin.overview import Said
+from lukasa.service.curation.review import Decided, HeldEntry, Inbox, OpenProposal
 from lukasa.service.workspace import Workspace
 from lukasa.surfaces.cli.data import plain
 from lukasa.surfaces.cli.lines import joined, when

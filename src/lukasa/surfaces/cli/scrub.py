@@ -7,11 +7,11 @@ from typing import Any, TypeVar
 
 import click
 
-from lukasa.hygiene.manifest import SHORTEST, Manifest
 from lukasa.surfaces.cli.data import plain
 from lukasa.surfaces.cli.options import Family
 from lukasa.surfaces.cli.output import Line, dim, good, line, title, warn
 from lukasa.surfaces.cli.session import Session, pass_session
+from lukasa.upkeep.scrub import SHORTEST, Manifest
 
 F = TypeVar("F", bound=Callable[..., Any])
 

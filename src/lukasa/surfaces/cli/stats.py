@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import click
 
 from lukasa.model.telemetry import Point
-from lukasa.service.counting import Stats
+from lukasa.service.admin.stats import Stats
 from lukasa.surfaces.cli.data import plain
 from lukasa.surfaces.cli.lines import when
 from lukasa.surfaces.cli.options import Verb

@@ -12,8 +12,8 @@ import click
 from lukasa.model.conversation import Conversation
 from lukasa.model.entry import Entry
 from lukasa.model.text import content_key
+from lukasa.service.entries.put import Written
 from lukasa.service.workspace import Workspace
-from lukasa.service.writing import Written
 from lukasa.surfaces.cli import lines
 from lukasa.surfaces.cli.context import why_lines
 from lukasa.surfaces.cli.data import plain

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import click
 
 from lukasa.model.transcript import Progress, Transcript, Utterance
-from lukasa.ports.pipeline import Said
+from lukasa.storage.port import Said
 from lukasa.surfaces.cli.data import plain
 from lukasa.surfaces.cli.lines import when
 from lukasa.surfaces.cli.options import Family

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import click
 
-from lukasa.service.undoing import Undone
+from lukasa.service.entries.undo import Undone
 from lukasa.surfaces.cli.data import plain
 from lukasa.surfaces.cli.options import Verb
 from lukasa.surfaces.cli.output import Line, brief, dim, good, line, warn

@@ -10,9 +10,9 @@ import os
 import sys
 from collections.abc import Sequence
 
-from lukasa.service.distilling import Distilled, Turn, by_rules
-from lukasa.service.session import persist
-from lukasa.service.transcripts import note
+from lukasa.service.sessions.distill import Distilled, Turn, by_rules
+from lukasa.service.sessions.session import persist
+from lukasa.service.sessions.transcripts import note
 from lukasa.surfaces.hooks import transcript
 from lukasa.surfaces.hooks.payload import Payload
 from lukasa.surfaces.hooks.pushed import Pushed

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lukasa.model.echo import marked, unmarked
 from lukasa.read.context import Document, render
-from lukasa.service.reading import counted
+from lukasa.service.retrieval.read import counted
 from lukasa.surfaces.hooks import passages
 from lukasa.surfaces.hooks.payload import Payload, excerpt
 from lukasa.surfaces.hooks.pushed import Pushed

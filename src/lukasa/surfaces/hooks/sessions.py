@@ -19,7 +19,7 @@ from lukasa.model.errors import InvalidTransition
 from lukasa.model.frozen import dataclass
 from lukasa.model.ids import BASE62, REF_CODE_LENGTH
 from lukasa.model.late import late
-from lukasa.service import talking
+from lukasa.service.sessions import conversations
 from lukasa.service.workspace import Workspace
 from lukasa.surfaces.hooks.payload import Payload
 
@@ -58,7 +58,7 @@ class Talk:
             marks = [mark for mark in passages.marks(chosen[-1]) if mark not in known]
             return [*known, *marks][-MOST_GIVEN:] if marks or anew else None
 
-        talking.change_note(self.world.room, self.conversation.id, self._key, change)
+        conversations.change_note(self.world.room, self.conversation.id, self._key, change)
         return chosen[-1]
 
     def write(self, key: str, value: object) -> None:
@@ -111,7 +111,7 @@ def point(talk: Talk, payload: Payload, **more: str) -> bool:
 def _open(world: Workspace, session: str, channel: str | None) -> Conversation:
     room = world.room
     for restart in range(MOST_RESTARTS):
-        found = talking.join(room, *_names(room.info.id, session, restart), channel)
+        found = conversations.join(room, *_names(room.info.id, session, restart), channel)
         if found.status is not Status.ARCHIVED:
             return found
     raise InvalidTransition("every conversation of this session is archived", fix="start a new session in the harness")

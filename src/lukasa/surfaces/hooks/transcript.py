@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import islice
 
 from lukasa.model.echo import unharnessed, unmarked
-from lukasa.service.distilling import Turn
+from lukasa.service.sessions.distill import Turn
 from lukasa.write.transforms import TRANSFORMS
 
 TAIL = 1_000_000

@@ -16,7 +16,7 @@ from starlette.types import ASGIApp
 
 from lukasa import __version__
 from lukasa.model.errors import Unauthenticated
-from lukasa.service.access import Access
+from lukasa.service.admin.access import Access
 from lukasa.surfaces.api.table import VERBS
 from lukasa.surfaces.api.verb import Verb
 from lukasa.surfaces.http import page, routes, stream

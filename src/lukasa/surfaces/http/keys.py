@@ -12,10 +12,10 @@ from datetime import timedelta
 
 from lukasa.model.answer import Answer
 from lukasa.model.errors import Conflict
-from lukasa.ports.access import DropAnswer, ForgetAnswers, SaveAnswer
-from lukasa.service.access import Pass
-from lukasa.service.chores import KEEP_ANSWERS
-from lukasa.service.room import Room
+from lukasa.service.admin.access import Pass
+from lukasa.service.call import Room
+from lukasa.service.jobs.handlers import KEEP_ANSWERS
+from lukasa.storage.operations import DropAnswer, ForgetAnswers, SaveAnswer
 from lukasa.surfaces.http.problems import Problem
 
 ABANDONED = timedelta(minutes=1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from starlette.requests import Request
 
 from lukasa.model.errors import Unauthenticated
-from lukasa.service.access import Access, Pass
+from lukasa.service.admin.access import Access, Pass
 from lukasa.surfaces.http.problems import Problem
 from lukasa.surfaces.http.sessions import Session, Sessions
 

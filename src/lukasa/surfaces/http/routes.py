@@ -10,7 +10,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from lukasa.model.errors import Conflict
-from lukasa.service.access import Pass
+from lukasa.service.admin.access import Pass
 from lukasa.surfaces.api.shapes import PageOut
 from lukasa.surfaces.api.verb import Given, Told, Verb, prepare
 from lukasa.surfaces.http import keys

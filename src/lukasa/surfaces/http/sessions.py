@@ -9,7 +9,7 @@ import threading
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from lukasa.ports.clock import Clock
+from lukasa.ports import Clock
 
 CODE_LASTS = timedelta(minutes=15)
 SESSION_LASTS = timedelta(days=7)

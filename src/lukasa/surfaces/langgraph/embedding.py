@@ -12,7 +12,7 @@ from langgraph.store.base import IndexConfig, ensure_embeddings, get_text_at_pat
 from lukasa.model.arrays import np
 from lukasa.model.errors import InvalidInput
 from lukasa.model.frozen import dataclass
-from lukasa.ports.embedder import EmbeddingModel, Vector
+from lukasa.ports import EmbeddingModel, Vector
 from lukasa.surfaces.offload import Wait
 
 WHOLE = ("$",)
@@ -67,7 +67,7 @@ def _is_async(embed: Any) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class IndexEmbedder:
-    """Implements `lukasa.ports.embedder.Embedder` for one call, which knows how to wait for an async function."""
+    """Implements `lukasa.ports.Embedder` for one call, which knows how to wait for an async function."""
 
     index: Index
     wait: Wait

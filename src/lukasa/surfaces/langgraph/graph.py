@@ -34,13 +34,13 @@ from lukasa.model.conversation import Conversation
 from lukasa.model.errors import ChatError, StoreError
 from lukasa.model.frozen import dataclass
 from lukasa.model.ids import new_id
-from lukasa.ports.chat import Chat, Message, Tool, ToolCall
-from lukasa.ports.threads import CHECKPOINTS, lock_name
+from lukasa.ports import CHECKPOINTS, Chat, Message, Tool, ToolCall, lock_name
 from lukasa.read.context import Context, halves
-from lukasa.service import inputs, session
-from lukasa.service.distilling import Distil, Turn, by_rules
-from lukasa.service.refining import Refine
-from lukasa.service.session import Persisted
+from lukasa.service import inputs
+from lukasa.service.sessions import session
+from lukasa.service.sessions.distill import Distil, Turn, by_rules
+from lukasa.service.sessions.refine import Refine
+from lukasa.service.sessions.session import Persisted
 from lukasa.service.workspace import Workspace
 from lukasa.surfaces.langgraph.nodes import context_node, last_said, listed, text_of
 from lukasa.surfaces.langgraph.tools import Toolbox

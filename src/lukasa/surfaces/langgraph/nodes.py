@@ -9,9 +9,9 @@ from langchain_core.messages import BaseMessage, HumanMessage, RemoveMessage, Sy
 from langgraph.graph.message import REMOVE_ALL_MESSAGES
 
 from lukasa.read.context import Context
-from lukasa.service import session
-from lukasa.service.distilling import Distil, Turn, by_rules
-from lukasa.service.refining import Refine
+from lukasa.service.sessions import session
+from lukasa.service.sessions.distill import Distil, Turn, by_rules
+from lukasa.service.sessions.refine import Refine
 from lukasa.service.workspace import Workspace
 
 CONTEXT_ID = "lukasa-context"

@@ -27,11 +27,12 @@ from lukasa.app import DEFAULT_WORKSPACE, Lukasa
 from lukasa.model import item as model
 from lukasa.model.errors import InvalidInput
 from lukasa.model.item import ItemFilter, Place
-from lukasa.ports.embedder import Embedder
-from lukasa.ports.items import FoundItem
-from lukasa.service import backfilling, items
-from lukasa.service.items import ItemSearch, Pattern, PutItem
+from lukasa.ports import Embedder
+from lukasa.service.entries import items
+from lukasa.service.entries.items import ItemSearch, Pattern, PutItem
+from lukasa.service.upkeep import backfill as backfilling
 from lukasa.service.workspace import Workspace
+from lukasa.storage.port import FoundItem
 from lukasa.surfaces.langgraph.embedding import WHOLE, Index, IndexEmbedder, checked_fields, texts_of
 from lukasa.surfaces.langgraph.sweeping import Sweeper
 from lukasa.surfaces.offload import Wait, offload, wait_apart, wait_on

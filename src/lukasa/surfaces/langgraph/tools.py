@@ -14,9 +14,9 @@ from langchain_core.tools import BaseTool, StructuredTool
 from lukasa.model.errors import InvalidInput, LukasaError
 from lukasa.model.frozen import dataclass
 from lukasa.model.values import SHARED, Kind, Lifetime
-from lukasa.ports.chat import Tool, ToolCall
+from lukasa.ports import Tool, ToolCall
 from lukasa.read.rank import Hit
-from lukasa.service import session
+from lukasa.service.sessions import session
 from lukasa.service.workspace import Workspace
 
 LIMIT = 15

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 
 from lukasa.model.errors import Forbidden, InvalidInput, LukasaError, NotFound
 from lukasa.model.text import escape_controls
-from lukasa.service.access import Access, Pass
+from lukasa.service.admin.access import Access, Pass
 from lukasa.surfaces.api.table import BY_NAME
 from lukasa.surfaces.api.verb import Given, Told, Verb, perform, prepare
 from lukasa.surfaces.offload import offload

@@ -9,7 +9,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.types import ASGIApp
 
 from lukasa.model.errors import Unauthenticated
-from lukasa.service.access import Access, Pass
+from lukasa.service.admin.access import Access, Pass
 from lukasa.surfaces.mcp.desk import Asked, Desk
 from lukasa.surfaces.mcp.mount import PASS
 from lukasa.surfaces.mcp.server import build

@@ -16,7 +16,7 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from lukasa.model.errors import LukasaError, Unauthenticated
-from lukasa.service.access import Access
+from lukasa.service.admin.access import Access
 from lukasa.surfaces.http.passes import Doorkeeper
 from lukasa.surfaces.http.problems import Problem, problem
 from lukasa.surfaces.offload import offload

@@ -9,7 +9,7 @@ import mcp_types as types
 
 from lukasa.model.errors import InvalidInput, NotFound
 from lukasa.model.grant import Capability
-from lukasa.service.access import Pass
+from lukasa.service.admin.access import Pass
 from lukasa.surfaces.api.shapes import ContextOut
 from lukasa.surfaces.mcp.desk import WORKSPACE, Desk
 

@@ -13,7 +13,7 @@ import mcp_types as types
 
 from lukasa.model.errors import NotFound
 from lukasa.model.grant import Capability
-from lukasa.service.access import Pass
+from lukasa.service.admin.access import Pass
 from lukasa.surfaces.api.shapes import ContextOut, NamedListOut, NamedOut
 from lukasa.surfaces.mcp.desk import WORKSPACE, Desk
 

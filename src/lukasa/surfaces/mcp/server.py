@@ -14,7 +14,7 @@ from mcp.server import Server
 from mcp.shared.exceptions import MCPError
 
 from lukasa import __version__
-from lukasa.service.access import Pass
+from lukasa.service.admin.access import Pass
 from lukasa.surfaces.api.table import BY_NAME
 from lukasa.surfaces.mcp import asking, prompts, resources, tools
 from lukasa.surfaces.mcp.desk import Asked, Desk, Refusal

@@ -1,1 +1,0 @@
-"""Hygiene: deciding what may be removed for good. Pure functions of values."""

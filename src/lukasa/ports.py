@@ -1,0 +1,277 @@
+"""Ports: the protocols of everything outside that the engine uses, but for its store: clock, models, files, spans."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+
+from lukasa.model.conversation import Conversation
+from lukasa.model.frozen import dataclass
+from lukasa.model.transcript import Role
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+
+class Clock(Protocol):
+    def now(self) -> datetime: ...
+
+
+class SystemClock:
+    """The machine's wall clock, in UTC."""
+
+    def now(self) -> datetime:
+        return datetime.now(UTC)
+
+
+Vector: TypeAlias = "NDArray[np.float32]"
+
+
+@dataclass(frozen=True, slots=True)
+class EmbeddingModel:
+    """Identity of a model. Vectors of two different identities are never compared.
+
+    `floor` is the cosine that unrelated texts reach under this model: below it, nearness says nothing.
+    """
+
+    name: str
+    dimensions: int
+    digest: str = ""
+    floor: float = field(default=0.0, compare=False)
+
+    @property
+    def key(self) -> str:
+        return f"{self.name}/{self.dimensions}/{self.digest[:16]}"
+
+
+class Embedder(Protocol):
+    """Turns text into L2-normalised float32 vectors; a dot product is then the cosine."""
+
+    @property
+    def model(self) -> EmbeddingModel: ...
+
+    def embed_memories(self, texts: Sequence[str]) -> Vector:
+        """One row a text, in order; shape (len(texts), dimensions)."""
+        ...
+
+    def embed_query(self, text: str) -> Vector:
+        """One vector of shape (dimensions,)."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """What a model may call: a name every provider accepts, when to call it, and its arguments as JSON Schema."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call as the model made it. `fault` says why its arguments could not be read; they are then empty."""
+
+    id: str
+    name: str
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    fault: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message. Of several system messages at the start, all but the last are the same from turn to turn."""
+
+    role: Literal["system", "user", "assistant", "tool"]
+    content: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens as the provider counted them; zero where it does not say."""
+
+    prompt: int = 0
+    completion: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    text: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    usage: Usage = Usage()
+
+
+class Chat(Protocol):
+    """One reply to a conversation. Raises ChatError, of which ChatUnavailable may be tried again later."""
+
+    @property
+    def name(self) -> str: ...
+
+    def reply(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[Tool] = (),
+        *,
+        timeout: float = 60.0,
+        on_text: Callable[[str], None] | None = None,
+    ) -> Reply:
+        """The whole exchange ends within `timeout` seconds. `on_text` is given the text as it arrives."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """A commit of the curated file: the version it says it is of, or None for somebody else's, and the text in it."""
+
+    id: str
+    version: int | None
+    body: str
+
+
+class CuratedFile(Protocol):
+    """MEMORY.md in a folder of its own, under git. The file can be had without git; commits cannot."""
+
+    @property
+    def path(self) -> Path: ...
+    def locked(self) -> AbstractContextManager[None]:
+        """One process at a time writes the file or commits."""
+        ...
+
+    def read(self) -> str | None:
+        """The text as it lies there, without its closing line break; None if there is no file."""
+        ...
+
+    def write(self, body: str, *, instead_of: str | None) -> bool:
+        """Put the text there whole, unless the file is no longer what was read: then nothing happens, and False."""
+        ...
+
+    def commits(self) -> Iterator[Committed]:
+        """The newest first. GitMissing if there is no git, GitError if it cannot."""
+        ...
+
+    def commit(self, body: str, *, version: int, message: str, author: str, at: datetime) -> str:
+        """One commit with this text, whatever lies in the folder now; its id. Makes the repository if there is none."""
+        ...
+
+
+class LogFile(Protocol):
+    """Lines that are added and never changed, by any number of processes at once."""
+
+    @property
+    def path(self) -> Path: ...
+    def append(self, line: str) -> None:
+        """On disk as a line of its own when this returns, also after a line that was cut off."""
+        ...
+
+    def lines(self) -> Iterator[bytes]:
+        """Oldest first, without line breaks. A last line without one is still being written, or was cut off."""
+        ...
+
+
+class DecisionFolder(Protocol):
+    """A folder of markdown files, and the highest number that any of them ever had."""
+
+    @property
+    def path(self) -> Path: ...
+    def locked(self) -> AbstractContextManager[None]:
+        """One process at a time changes the folder."""
+        ...
+
+    def names(self) -> list[str]: ...
+    def read(self, name: str) -> str: ...
+    def create(self, name: str, text: str) -> None:
+        """A file that was not there. Conflict if it is."""
+        ...
+
+    def replace(self, name: str, text: str) -> None: ...
+    def highest(self) -> int:
+        """The mark that `reserve` left; 0 if there is none."""
+        ...
+
+    def reserve(self, number: int) -> None:
+        """Remember on disk that the number is taken, before a file has it."""
+        ...
+
+
+CHECKPOINTS = "checkpoints.db"
+
+
+def lock_name(conversation: Conversation) -> str:
+    """The file that a process locks while it leads a conversation."""
+    return f"chat-{conversation.ref_code}.lock"
+
+
+class Threads(Protocol):
+    """A thread is a conversation's id."""
+
+    def kept(self, thread: str) -> int:
+        """How many rows there are of a thread."""
+        ...
+
+    def led(self, conversation: Conversation) -> bool:
+        """Whether a living process leads this conversation now."""
+        ...
+
+    def purge(self, thread: str) -> None:
+        """Remove a thread's rows, and their words from the file."""
+        ...
+
+
+Span = Callable[[str, Mapping[str, Any]], AbstractContextManager[None]]
+
+
+def no_span(name: str, about: Mapping[str, Any]) -> AbstractContextManager[None]:
+    return nullcontext()
+
+
+Aside = Literal["", "harness", "sidechain", "summary", "system", "thinking", "tool-call", "tool-result", "other"]
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """One thing that a record holds. `aside` says what it is if it was not said: a tool's output, a summary …
+
+    `id` is the same whenever the file is read again. `failed` marks the output of a tool that did not do its work.
+    """
+
+    id: str
+    role: Role
+    text: str
+    at: datetime | None = None
+    aside: Aside = ""
+    failed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Recording:
+    """A session as its file tells it. Without an id of its own, a session is known by the ids of its pieces.
+
+    `broken` are the lines that could not be read.
+    """
+
+    format: str
+    session: str
+    title: str
+    started_at: datetime | None
+    pieces: tuple[Piece, ...]
+    broken: tuple[int, ...] = ()
+
+
+class TranscriptReader(Protocol):
+    def read(self, path: str, *, tail: int | None = None) -> Recording:
+        """The session in a file, or with `tail` what the last so many bytes hold of it.
+
+        Raises InvalidInput for a file that cannot be read or is none of the formats; a broken line is only reported.
+        """
+        ...
+
+    def walk(self, folder: str, patterns: Collection[str]) -> list[str]:
+        """The files of a folder and those below it that fit a pattern, the one changed last as the last."""
+        ...

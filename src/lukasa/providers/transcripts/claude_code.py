@@ -1,0 +1,84 @@
+"""Claude Code's own record of a session: one JSON object a line, a content block or a whole message in each.
+
+{"type": "user" | "assistant", "message": {"role", "content": text | blocks}, "uuid", "sessionId", "timestamp"}
+{"type": "summary", "summary", "leafUuid"}      {"type": "system", "subtype", "content"}
+everything else (snapshots, queues, titles) is about the session, and no part of it
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from lukasa.model.transcript import Role
+from lukasa.ports import Aside
+from lukasa.providers.transcripts.gathering import Gathering, brief, label, moment, texts
+
+NAME = "claude-code"
+_SPOKEN = ("user", "assistant")
+_ABOUT = ("summary", "system", "file-history-snapshot", "queue-operation", "progress", "attachment", "last-prompt",
+          "custom-title", "ai-title", "agent-name", "permission-mode", "pr-link")  # fmt: skip
+# Records that nobody said, by the mark they carry.
+_MARKS: dict[str, Aside] = {
+    "isSidechain": "sidechain",
+    "isCompactSummary": "summary",
+    "isMeta": "harness",
+    "isApiErrorMessage": "harness",
+}
+
+
+def fits(record: Mapping[str, Any]) -> bool:
+    kind = record.get("type")
+    if kind in _SPOKEN:
+        return isinstance(record.get("message"), Mapping) and ("uuid" in record or "sessionId" in record)
+    return kind in _ABOUT
+
+
+def add(into: Gathering, record: Mapping[str, Any]) -> bool:
+    """Gather what a record holds; False if it is not what it should be."""
+    kind = record.get("type")
+    _identify(into, record)
+    if kind == "summary":
+        into.title = into.title or label(record, "summary")
+        return True
+    if kind not in _SPOKEN:
+        if kind == "system":
+            into.add("system", texts(record.get("content")), id=label(record, "uuid"), aside="system")
+        return isinstance(kind, str)
+    message = record.get("message")
+    if not isinstance(message, Mapping):
+        return False
+    role: Role = "user" if kind == "user" else "assistant"
+    aside: Aside = next((aside for mark, aside in _MARKS.items() if record.get(mark)), "")
+    id, at = label(record, "uuid"), moment(record.get("timestamp"))
+    content = message.get("content")
+    if said := texts(content, ("text",)):
+        into.add(role, said, id=id, at=at, aside=aside)
+    for part in content if isinstance(content, list) else ():
+        if isinstance(part, Mapping):
+            _block(into, part, id, at)
+    return True
+
+
+def _identify(into: Gathering, record: Mapping[str, Any]) -> None:
+    """The session is named by its records. A subagent's file names its parent, so it needs its own name beside it."""
+    if not into.session and (session := label(record, "sessionId", "session_id")):
+        agent = label(record, "agentId") if record.get("isSidechain") else ""
+        into.session = f"{session}:{agent}" if agent else session
+
+
+def _block(into: Gathering, part: Mapping[str, Any], id: str, at: datetime | None) -> None:
+    kind = str(part.get("type", ""))
+    if kind == "text":
+        return
+    if kind in ("thinking", "redacted_thinking"):
+        into.add("assistant", "", id=id, at=at, aside="thinking")
+    elif kind.endswith("tool_result"):
+        failed = part.get("is_error") is True
+        name = label(part, "tool_use_id") or id
+        into.add("tool", brief(part.get("content")), id=name, at=at, aside="tool-result", failed=failed)
+    elif kind.endswith("tool_use"):
+        into.add("assistant", "", id=id, at=at, aside="tool-call")
+    else:
+        into.add("user", "", id=id, at=at, aside="other")

@@ -1,0 +1,112 @@
+"""What the readers of all formats share: where pieces are gathered, and how times, texts and ids are made of them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+from lukasa.model.transcript import Role
+from lukasa.ports import Aside, Piece, Recording
+
+MOST_TEXT = 200_000  # characters of one message
+MOST_OUTPUT = 2000  # characters of what a tool said: it is only looked at if it is short
+MOST_PIECES = 200_000
+MOST_LABEL = 150
+
+
+@dataclass(slots=True)
+class Gathering:
+    """A recording in the making."""
+
+    format: str = ""
+    session: str = ""
+    title: str = ""
+    started_at: datetime | None = None
+    pieces: list[Piece] = field(default_factory=list)
+    broken: list[int] = field(default_factory=list)
+    _chain: str = ""
+
+    def add(
+        self,
+        role: Role,
+        text: str,
+        *,
+        id: str = "",
+        at: datetime | None = None,
+        aside: Aside = "",
+        failed: bool = False,
+    ) -> None:
+        """Gather a piece. Without an id it gets one that depends on everything before it, as a line of a log does."""
+        if len(self.pieces) >= MOST_PIECES:
+            return
+        said = harmless(text[:MOST_TEXT])
+        if not id:
+            self._chain = id = _digest(self._chain, role, said)
+        if self.started_at is None:
+            self.started_at = at
+        self.pieces.append(Piece(id[:MOST_LABEL], role, said, at, aside, failed))
+
+    def recording(self) -> Recording:
+        title = self.title or next((p.text for p in self.pieces if p.role == "user" and not p.aside), "")
+        return Recording(
+            self.format,
+            harmless(self.session)[:MOST_LABEL],
+            " ".join(title.split())[:MOST_LABEL],
+            self.started_at,
+            tuple(self.pieces),
+            tuple(self.broken),
+        )
+
+
+def harmless(text: str) -> str:
+    """Text that can be stored: what JSON allows and Unicode does not is replaced."""
+    return text.replace("\x00", " ").encode("utf-8", "replace").decode("utf-8")
+
+
+def texts(content: object, kinds: tuple[str, ...] = ("text", "input_text", "output_text")) -> str:
+    """The text of a message: itself, or that of its parts."""
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        return ""
+    found = (part.get("text") if isinstance(part, Mapping) and part.get("type") in kinds else part for part in content)
+    return "\n".join(part for part in found if isinstance(part, str))
+
+
+def brief(value: object) -> str:
+    """A few words of what a tool was given or gave."""
+    if isinstance(value, str):
+        return value[:MOST_OUTPUT]
+    if text := texts(value):
+        return text[:MOST_OUTPUT]
+    try:
+        return json.dumps(value, ensure_ascii=False)[:MOST_OUTPUT]
+    except (ValueError, RecursionError):
+        return ""
+
+
+def label(record: Mapping[str, Any], *keys: str) -> str:
+    """The first of these fields that holds a name."""
+    found = (record.get(key) for key in keys)
+    return next((str(value)[:MOST_LABEL] for value in found if isinstance(value, str | int) and value), "")
+
+
+def moment(value: object) -> datetime | None:
+    """A time as formats write it: ISO 8601, or seconds or milliseconds since 1970. Nothing if it is none."""
+    try:
+        if isinstance(value, str):
+            found = datetime.fromisoformat(value)
+            return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+        if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
+            return datetime.fromtimestamp(value / 1000 if value > 1e11 else value, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+    return None
+
+
+def _digest(*parts: str) -> str:
+    return hashlib.sha256("\x1f".join(parts).encode("utf-8", "replace")).hexdigest()[:24]

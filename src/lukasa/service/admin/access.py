@@ -1,0 +1,328 @@
+"""Access: grants for other clients, the passes that tokens turn into, and the one way with a pass into a workspace.
+
+A pass is the owner's or a grant's. It is made by a surface from a credential and from nothing else: no argument of a
+verb can say who is asking. A grant acts as its agent, never as the author, whatever it may do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from lukasa.model.conversation import WorkspaceInfo
+from lukasa.model.errors import Forbidden, InvalidInput, InvalidScope, NotFound, Unauthenticated
+from lukasa.model.events import Actor
+from lukasa.model.frozen import dataclass
+from lukasa.model.grant import OWNERS_ALONE, Capability, Grant, Reach, grant_id, matches, new_token, token_digest
+from lukasa.model.ids import new_id
+from lukasa.model.values import SHARED, Origin, Trust
+from lukasa.ports import Clock, Span, no_span
+from lukasa.service import inputs
+from lukasa.service.instrument import Stage, verb
+from lukasa.service.workspace import Workspace
+from lukasa.storage.operations import SaveGrant, Transaction
+from lukasa.storage.port import Store
+
+WORKER = "lukasa"  # in whose name background work is done
+_NOBODY = "0" * 64
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """An authenticated caller: the owner (`grant` None), or whoever holds a grant.
+
+    With `only`, it is a program that acts as the owner, who has kept the other capabilities back from it.
+    """
+
+    surface: str
+    transport: str
+    grant: Grant | None = None
+    only: tuple[Capability, ...] | None = None
+
+    @property
+    def is_owner(self) -> bool:
+        return self.grant is None
+
+    @property
+    def holder(self) -> str:
+        """A stable name for what must not be shared between callers, such as their keys."""
+        return "owner" if self.grant is None else self.grant.id
+
+    def allows(self, *any_of: Capability) -> bool:
+        held = self.only if self.grant is None else self.grant.capabilities
+        return held is None or any(one in held for one in any_of)
+
+    def require(self, *any_of: Capability) -> None:
+        if not self.allows(*any_of):
+            named = " or ".join(repr(str(one)) for one in any_of)
+            asked = "a grant that does, as with `lukasa grant create`"
+            if self.grant is None:
+                asked = "it: they start this program, and say with --can what it may do as they"
+            raise Forbidden(f"this pass does not include {named}", fix=f"ask the owner for {asked}")
+
+    def require_owner(self, what: str) -> None:
+        if self.grant is not None:
+            raise Forbidden(
+                f"only the owner can {what}", fix="use the command line or the page that `lukasa serve` opens"
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Issued:
+    """A new grant with its token, which is shown this once and kept nowhere."""
+
+    grant: Grant
+    token: str
+
+
+class Workspaces(Protocol):
+    """What access needs of an account's memory."""
+
+    def workspaces(self) -> list[WorkspaceInfo]: ...
+    def existing(self, name: str) -> Workspace: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    memory: Workspaces
+    account: Store
+    clock: Clock
+    origin: Origin
+    span: Span = no_span
+    stage: Stage | None = None  # the verb that is under way
+
+    @property
+    def now(self) -> datetime:
+        return self.clock.now()
+
+    @property
+    def home(self) -> Store:
+        """Where verbs report what they did."""
+        return self.account
+
+    def staged(self, stage: Stage) -> Access:
+        return replace(self, stage=stage)
+
+    # Grants
+
+    @verb("grant", "create")
+    def create(
+        self,
+        name: str,
+        *,
+        workspaces: Sequence[str],
+        can: Iterable[Capability | str] = (Capability.READ, Capability.WRITE),
+        tiers: Sequence[str] = (),
+        channels: Sequence[str] = (),
+        conversations: Sequence[str] = (),
+        agent: str | None = None,
+        trust: Trust = Trust.AGENT,
+        expires: timedelta | datetime | None = None,
+    ) -> Issued:
+        """Let another client in. The answer has its token, this once."""
+        id = new_id()
+        token = new_token(id)
+        who = agent if agent is not None else name
+        reach = (workspaces, tiers, channels, conversations)
+        made = self._made(name, who, can, reach, trust=trust, expires=expires)
+        grant = replace(made, id=id, digest=token_digest(token))
+        self._apply(SaveGrant(grant, 0))
+        return Issued(grant, token)
+
+    def lend(
+        self,
+        agent: str,
+        *,
+        workspaces: Sequence[str],
+        can: Iterable[Capability | str],
+        tiers: Sequence[str] = (),
+        channels: Sequence[str] = (),
+        conversations: Sequence[str] = (),
+        surface: str,
+        transport: str,
+    ) -> Pass:
+        """A pass for a program that the owner starts on this machine: an agent's, without a token, kept nowhere."""
+        return Pass(surface, transport, self._made(agent, agent, can, (workspaces, tiers, channels, conversations)))
+
+    def grants(self) -> list[Grant]:
+        return self.account.grants()
+
+    def get(self, id_or_name: str) -> Grant:
+        """A grant by id, or by name if one alone that is still live has it."""
+        found = self.account.grant(id_or_name)
+        if found is not None:
+            return found
+        now = self.clock.now()
+        named = [grant for grant in self.account.grants() if grant.name == id_or_name]
+        live = [grant for grant in named if grant.live(now)] or named
+        if len(live) > 1:
+            raise InvalidInput(
+                f"there are {len(live)} grants {id_or_name[:60]!r}", fix="name the one you mean by its id"
+            )
+        if not live:
+            raise NotFound(f"no grant {id_or_name[:60]!r}", fix="`lukasa grant list` shows them")
+        return live[0]
+
+    @verb("grant", "revoke")
+    def revoke(self, id_or_name: str) -> Grant:
+        """End a grant: from the next request on, its token opens nothing. Ending it twice is ending it."""
+        grant = self.get(id_or_name)
+        if grant.revoked_at is not None:
+            return grant
+        ended = replace(grant, revoked_at=self.clock.now(), version=grant.version + 1)
+        self._apply(SaveGrant(ended, grant.version))
+        return ended
+
+    # Passes
+
+    def owner(self, surface: str, transport: str, *, can: Iterable[Capability | str] | None = None) -> Pass:
+        """The owner's pass, for all or for what it `can`. Only where other means tell that it is the owner."""
+        return Pass(surface, transport, only=None if can is None else _chosen(can))
+
+    def admit(self, token: str, *, surface: str, transport: str) -> Pass:
+        """The pass of a token. Whatever is wrong with it, the answer is the same."""
+        id = grant_id(token)
+        grant = None if id is None else self.account.grant(id)
+        genuine = matches(token, grant.digest if grant is not None else _NOBODY)
+        if grant is None or not genuine or not grant.live(self.clock.now()):
+            raise Unauthenticated("no valid token", fix="ask the owner for one, as with `lukasa grant create`")
+        return Pass(surface, transport, grant)
+
+    def enter(self, given: Pass, workspace: str) -> Workspace:
+        """A workspace as this pass may hold it. One that is not for it answers as if it were not there."""
+        for info in self.visible(given):
+            if workspace in (info.name, info.id):
+                return self._held(given, self.memory.existing(info.name))
+        raise NotFound(f"no workspace {workspace[:60]!r}", fix="ask which workspaces this pass is for")
+
+    def visible(self, given: Pass) -> list[WorkspaceInfo]:
+        return [info for info in self.memory.workspaces() if given.grant is None or info.id in given.grant.workspaces]
+
+    def through(self, given: Pass) -> Access:
+        """The same, writing its events as the surface of this pass."""
+        given.require_owner("manage grants")
+        return replace(self, origin=Origin(self.origin.principal, given.surface, given.transport, self.origin.trust))
+
+    def overseen(self, given: Pass, workspace: Workspace, capability: Capability) -> Workspace:
+        """A workspace without a grant's limits, for what is about all of it: jobs, numbers, the log.
+
+        Only the capability that a verb is for opens it, and events still name who asked.
+        """
+        given.require(capability)
+        whole = replace(workspace.room, agent=None, reach=None, keys={})
+        return Workspace(replace(whole, origin=replace(whole.origin, trust=Trust.AUTHOR)))
+
+    # How
+
+    def _held(self, given: Pass, workspace: Workspace) -> Workspace:
+        room, grant = workspace.room, given.grant
+        if grant is None:
+            mine = Origin(self.origin.principal, given.surface, given.transport, Trust.AUTHOR)
+            return Workspace(replace(room, origin=mine))
+        theirs = Origin(grant.principal, given.surface, given.transport, min(grant.trust, Trust.AGENT))
+        return Workspace(replace(room, origin=theirs, agent=grant.agent, reach=grant.reach))
+
+    def _made(
+        self,
+        name: str,
+        agent: str,
+        can: Iterable[Capability | str],
+        where: tuple[Sequence[str], Sequence[str], Sequence[str], Sequence[str]],
+        *,
+        trust: Trust = Trust.AGENT,
+        expires: timedelta | datetime | None = None,
+    ) -> Grant:
+        """A grant that nobody has a token of yet. `where` is workspaces, tiers, channels, conversations."""
+        workspaces, tiers, channels, conversations = where
+        label = inputs.label(name, "a grant's name")
+        places = [self._place(place) for place in inputs.several(workspaces, "workspaces")]
+        if not places:
+            raise InvalidInput("a grant is for at least one workspace", fix="name it")
+        if trust not in (Trust.AGENT, Trust.UNTRUSTED):
+            raise InvalidInput("a grant's trust is agent or untrusted", fix="the author's own surfaces need no grant")
+        now, who = self.clock.now(), self._agent(agent)
+        return Grant(
+            id=new_id(),
+            name=label,
+            principal=who,
+            agent=who,
+            workspaces=tuple(dict.fromkeys(place.id for place in places)),
+            capabilities=_capabilities(can),
+            reach=_reach(places, tiers, channels, conversations),
+            trust=trust,
+            created_at=now,
+            digest=_NOBODY,
+            expires_at=_expiry(expires, now),
+        )
+
+    def _place(self, name: str) -> Workspace:
+        known = next((info for info in self.memory.workspaces() if name in (info.name, info.id)), None)
+        return self.memory.existing(known.name if known is not None else name)
+
+    def _agent(self, name: str) -> str:
+        if inputs.label(name, "agent") in (SHARED, WORKER, self.origin.principal):
+            raise InvalidInput(
+                f"an agent cannot be called {name!r}, which stands for another", fix="give it its own name"
+            )
+        return name
+
+    def _apply(self, operation: SaveGrant) -> None:
+        told = self.stage.with_it(self, (operation,)) if self.stage is not None else ()
+        actor = Actor(self.origin.principal, self.origin.surface, self.origin.transport)
+        self.account.apply(Transaction(actor, self.now, (operation, *told)))
+        if self.stage is not None:
+            self.stage.told = True
+
+
+def _capabilities(given: Iterable[Capability | str]) -> tuple[Capability, ...]:
+    asked = _chosen(given)
+    if kept := OWNERS_ALONE.intersection(asked):
+        raise InvalidInput(f"{sorted(kept)[0]!s} is the owner's and cannot be granted", fix="leave it out")
+    return asked
+
+
+def _chosen(given: Iterable[Capability | str]) -> tuple[Capability, ...]:
+    asked = {inputs.choice(one, Capability, "capability") for one in inputs.several(given, "can")}
+    if not asked:
+        raise InvalidInput("a pass that can do nothing is no pass", fix=f"choose among: {', '.join(Capability)}")
+    return tuple(one for one in Capability if one in asked)
+
+
+def _reach(
+    places: Sequence[Workspace], tiers: Sequence[str], channels: Sequence[str], conversations: Sequence[str]
+) -> Reach:
+    known = {tier.name for place in places for tier in place.spec.tiers}
+    for tier in inputs.several(tiers, "tiers"):
+        if tier not in known:
+            raise InvalidScope(f"no tier {str(tier)[:60]!r} there", fix=f"use: {', '.join(sorted(known))}")
+    rooms = [
+        _somewhere([c.id for p in places for c in p.channels() if name in (c.name, c.id)], "channel", name)
+        for name in inputs.several(channels, "channels")
+    ]
+    talks = [
+        _somewhere(
+            [c.id for p in places for c in p.conversations(archived=True) if ref in (c.ref_code, c.id)],
+            "conversation",
+            ref,
+        )
+        for ref in inputs.several(conversations, "conversations")
+    ]
+    flat = [tuple(dict.fromkeys(id for ids in found for id in ids)) for found in (rooms, talks)]
+    return Reach(tuple(dict.fromkeys(tiers)), *flat)
+
+
+def _somewhere(ids: list[str], what: str, name: str) -> list[str]:
+    if not ids:
+        raise NotFound(f"no {what} {str(name)[:60]!r} there", fix=f"`lukasa {what} list` shows them")
+    return ids
+
+
+def _expiry(expires: timedelta | datetime | None, now: datetime) -> datetime | None:
+    if expires is None:
+        return None
+    at = now + expires if isinstance(expires, timedelta) else inputs.moment(expires, "expires")
+    if at <= now:
+        raise InvalidInput("it would be over before it began", fix="choose a time to come, such as 30d")
+    return at

@@ -1,0 +1,107 @@
+"""Statistics: what is remembered, what happened to it, how the work went and what it cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+
+from lukasa.model.frozen import dataclass
+from lukasa.model.job import JobState
+from lukasa.model.telemetry import DayTally, Point, PointQuery, Spending, Tally, days_together, together
+from lukasa.read.decay import awaits_disposition
+from lukasa.service.call import Room
+from lukasa.service.upkeep.scope import places, weighed
+from lukasa.storage.port import Share
+from lukasa.upkeep.weighed import Weighed
+
+FADING = 5
+_WRITE = (
+    "memory",
+    "file",
+    "review",
+    "curated",
+)  # verbs that end in entries; what jobs count of themselves is beside it
+_OUTCOMES = (
+    "stored",
+    "merged",
+    "held",
+    "discarded",
+    "updated",
+    "superseded",
+    "invalidated",
+    "archived",
+    "forgotten",
+    "restored",
+    "accepted",
+    "undone",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Stats:
+    """`entries` counts all there are, each share also those added `since`; `events` and `work` are of the time since.
+
+    `outcomes` is what became of all that was written since, by any way: stored, merged, held, discarded, and so on.
+    `fading` are the least relevant of what is still found, and `awaiting` how many wait for a disposition.
+    """
+
+    since: datetime
+    entries: tuple[Share, ...]
+    events: Mapping[str, int]
+    outcomes: Mapping[str, int]
+    fading: tuple[Weighed, ...]
+    awaiting: int
+    jobs: Mapping[JobState, int]
+    work: tuple[Tally, ...]
+    spending: tuple[Spending, ...]
+
+    def total(self, **alike: str) -> int:
+        """Entries that are alike in what is named, as in `total(state="active", tier="workspace")`."""
+        return sum(s.count for s in self.entries if all(str(getattr(s, k)) == v for k, v in alike.items()))
+
+    @property
+    def added(self) -> int:
+        return sum(share.added for share in self.entries)
+
+
+def work(room: Room, query: PointQuery) -> list[Tally]:
+    """Reports of this workspace, and of the account's own memory, which lies in another database."""
+    return together(room.local.tally(query), room.account.tally(query))
+
+
+def days(room: Room, query: PointQuery) -> list[DayTally]:
+    return days_together(room.local.tally_days(query), room.account.tally_days(query))
+
+
+def reports(room: Room, query: PointQuery, limit: int) -> list[Point]:
+    """Single reports of both, the newest first."""
+    room.require_author("see reports")
+    found = [*room.local.points(query, limit=limit), *room.account.points(query, limit=limit)]
+    return sorted(found, key=lambda point: point.at, reverse=True)[:limit]
+
+
+def outcomes(tallies: Iterable[Tally]) -> dict[str, int]:
+    told = [t.sums for t in tallies if t.component in _WRITE]
+    found = {name: sum(int(sums.get(name, 0)) for sums in told) for name in _OUTCOMES}
+    return {name: count for name, count in found.items() if count}
+
+
+def stats(room: Room, since: datetime) -> Stats:
+    room.require_author("see statistics")
+    tiers = {tier.name for tier in room.spec.tiers if tier.home == "account"}
+    shares = [*room.local.shares(since), *(s for s in room.account.shares(since) if s.tier in tiers)]
+    found = [w for place in places(room) for w in weighed(room, place)]
+    decays = {(t, k): b.decay for (t, k), b in room.spec.behaviours.items()}
+    awaiting = sum(awaits_disposition(decays[w.entry.scope.tier, w.entry.kind], w.relevance) for w in found)
+    done = work(room, PointQuery(since=since))
+    return Stats(
+        since=since,
+        entries=tuple(sorted(shares, key=lambda s: -s.count)),
+        events=room.local.event_counts(since),
+        outcomes=outcomes(done),
+        fading=tuple(sorted(found, key=lambda w: (w.relevance, w.entry.confirmed_at, w.id))[:FADING]),
+        awaiting=awaiting,
+        jobs=room.local.queue_depth(),
+        work=tuple(done),
+        spending=tuple(room.local.spent(f"{since:%Y-%m-%d}")),
+    )

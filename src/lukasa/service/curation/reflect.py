@@ -1,0 +1,136 @@
+"""Reflection: what was remembered since the last one becomes proposals for the curated document, each once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lukasa.curated import reflecting as pure
+from lukasa.curated.document import NAME
+from lukasa.curated.reflecting import Change, Reflection
+from lukasa.model.amendment import Amendment
+from lukasa.model.entry import Entry
+from lukasa.model.events import EventDraft
+from lukasa.model.ids import new_id
+from lukasa.model.job import JobDraft
+from lukasa.model.text import content_key
+from lukasa.model.values import SHARED, State
+from lukasa.service.call import Room
+from lukasa.service.curation import publish
+from lukasa.service.curation.publish import EVERY
+from lukasa.service.instrument import verb
+from lukasa.service.jobs.model_calls import ask
+from lukasa.service.jobs.task import Task
+from lukasa.spec.prompts import prompt
+from lukasa.storage.operations import Enqueue, Operation, Record, SaveAmendment
+
+MOST_READ = 200  # observations in one reflection
+PAGE = 5000
+COMPLETED = "reflection.completed"
+_SAID = frozenset({"entry.put", "entry.merged", "entry.updated", "entry.accepted", "entry.restored", "entry.undone"})
+
+
+def marker(room: Room) -> int:
+    """The event that the last reflection read up to."""
+    told = room.local.events(subject=NAME, action=COMPLETED, limit=EVERY)
+    return int(told[-1].detail["until"]) if told else 0
+
+
+def draft(room: Room) -> JobDraft:
+    """A reflection on everything up to now."""
+    head, _ = room.local.head()
+    return JobDraft("reflect", f"reflect:to:{head}", {"after": marker(room), "until": head})
+
+
+@verb("job", "ask")
+def ask_for(room: Room) -> str:
+    """Ask for such a reflection; the answer is the key of its job."""
+    asked = draft(room)
+    room.apply(room.local, Enqueue(asked))
+    return asked.key
+
+
+def reflect(room: Room, task: Task) -> dict[str, Any]:
+    """O3: observations since the last reflection, the page, and how much to keep, in; proposals out."""
+    read = task.once("read", lambda: _read(room))
+    entries = [e for id, e in task.store.entries(read["ids"]).items()]
+    entries.sort(key=lambda e: read["ids"].index(e.id))
+    reflection = _reflected(room, task, entries) if entries else Reflection((), ())
+    if not task.journaled("proposed"):
+        _propose(room, task, read, entries, reflection)
+    return dict(task.output("proposed"))
+
+
+def _read(room: Room) -> dict[str, Any]:
+    """The ids of what is to be read, and up to which event."""
+    after = until = marker(room)
+    ids: dict[str, None] = {}
+    more = False
+    while events := room.local.events(after=until, limit=PAGE):
+        for event in events:
+            if len(ids) >= MOST_READ:
+                more = True
+                break
+            until = event.seq
+            if event.action in _SAID:
+                ids[event.subject] = None
+        if more:
+            break
+    found = room.local.entries(ids)
+    readable = [id for id in ids if id in found and _readable(room, found[id])]
+    return {"after": after, "until": until, "more": more, "ids": readable}
+
+
+def _readable(room: Room, entry: Entry) -> bool:
+    """Shared memory that lasts and holds. Private entries, files and what waits for review are not for the page."""
+    lasts = room.spec.tier(entry.scope.tier).persistent
+    return (
+        lasts
+        and entry.state is State.ACTIVE
+        and entry.owner == SHARED
+        and entry.path is None
+        and entry.holds_at(room.now)
+        and entry.source != "curated"
+    )
+
+
+def _reflected(room: Room, task: Task, entries: list[Entry]) -> Reflection:
+    body = publish.body(room)
+    if task.chat is None:
+        return pure.by_rules(entries, body)
+    ids = [entry.id for entry in entries]
+    categories = ", ".join(concept.id for concept in room.taxonomy.concepts)
+    asked = prompt("reflector", room.prompts, categories=categories)
+    changes = ask(
+        task, "reflected", asked, pure.briefing(entries, body), lambda data: pure.read_answer(data, ids, room.taxonomy)
+    )
+    used = {id for change in changes for id in change.sources}
+    return Reflection(changes, tuple(id for id in ids if id not in used))
+
+
+def _propose(room: Room, task: Task, read: dict[str, Any], entries: list[Entry], reflection: Reflection) -> None:
+    """Proposals, the mark, triage and the report, in one commit."""
+    known = {content_key(a.change) for a in room.local.amendments(limit=EVERY)}
+    new: dict[str, Change] = {}
+    for change in reflection.changes:
+        key = content_key(change.change)
+        if key not in known:
+            new.setdefault(key, change)
+    now = room.now
+    made = [Amendment(new_id(), c.section, c.change, c.confidence, c.sources, now, now) for c in new.values()]
+    before, after = sum(len(e.content) for e in entries), sum(len(a.change) for a in made)
+    counts = {
+        "observations": len(entries),
+        "proposals": len(made),
+        "known": len(reflection.changes) - len(made),
+        "left": len(reflection.left),
+        "kept_percent": round(100 * after / before) if before else 0,
+    }
+    detail = {**counts, "after": read["after"], "until": read["until"], "left": list(reflection.left)}
+    operations: list[Operation] = [SaveAmendment(amendment, 0) for amendment in made]
+    operations.append(Record(EventDraft(COMPLETED, NAME, detail)))
+    if made:
+        operations.append(Enqueue(JobDraft("triage", f"triage:{made[-1].id}")))
+    if read["more"]:
+        rest = {"after": read["until"], "until": task.store.head()[0]}
+        operations.append(Enqueue(JobDraft("reflect", f"reflect:from:{read['until']}", rest)))
+    task.commit("proposed", counts, *operations, task.point("reflect.completed", metadata=counts))

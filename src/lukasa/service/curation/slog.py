@@ -1,0 +1,67 @@
+"""The structured log of a workspace: what was done and why, kept in a file beside memory."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from pathlib import Path
+
+from lukasa.curated import slog
+from lukasa.curated.slog import LogEntry, LogPage, LogQuery
+from lukasa.model.errors import Refused
+from lukasa.model.frozen import dataclass
+from lukasa.ports import LogFile
+from lukasa.service import inputs
+from lukasa.service.call import Room
+from lukasa.service.instrument import verb
+
+MOST_LISTED = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Slog:
+    """The log as its users hold it. Agents may write; nobody may change what was written."""
+
+    room: Room
+
+    @property
+    def path(self) -> Path:
+        return self._file.path
+
+    @property
+    def _file(self) -> LogFile:
+        if self.room.log_file is None:
+            raise Refused("a memory without files has no log", fix="open it in a folder")
+        return self.room.log_file
+
+    @verb("log", "write")
+    def write(self, action: str, tool: str, detail: str, *, reason: str = "") -> LogEntry:
+        """Add an entry; it is on disk when this returns."""
+        self.room.require_agent("write the log")
+        line = slog.compose(self.room.now, action, tool, detail, reason)
+        self._file.append(line)
+        entry = slog.read(0, f"{line}\n".encode())
+        assert entry is not None
+        return entry
+
+    def query(
+        self,
+        *,
+        action: str | None = None,
+        tool: str | None = None,
+        since: datetime | str | None = None,
+        until: datetime | str | None = None,
+        grep: str | None = None,
+        before: int | None = None,
+        limit: int = 20,
+    ) -> LogPage:
+        """The newest entries for which every condition holds, newest first."""
+        asked = LogQuery(
+            action,
+            tool,
+            inputs.moment(since, "since") if since is not None else None,
+            inputs.moment(until, "until") if until is not None else None,
+            grep,
+            before,
+            inputs.limit(limit, MOST_LISTED),
+        )
+        return slog.select(self._file.lines(), asked)

@@ -1,0 +1,221 @@
+"""Items for graphs: write, read, search, list and sweep. What is given is kept as it is; every change is an event."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
+from datetime import datetime
+from typing import Any, Literal
+
+from lukasa.model.errors import Conflict, EmbedderError, InvalidQuery, NotFound
+from lukasa.model.frozen import dataclass
+from lukasa.model.item import Item, ItemFilter, Place, checked_namespace, lifetime, value_text, whole_text
+from lukasa.model.text import terms
+from lukasa.ports import Embedder
+from lukasa.service.call import Room
+from lukasa.service.instrument import verb
+from lukasa.storage.operations import DropItem, ItemIndex, ItemVector, Operation, SaveItem
+from lukasa.storage.port import FoundItem, ItemQuery
+
+_SWEEP = 500
+
+
+@dataclass(frozen=True, slots=True)
+class PutItem:
+    """A value for a place; None empties it.
+
+    `texts` are what a search is to find it by, each with its field; `indexer` says who makes their vectors.
+    """
+
+    place: Place
+    value: Mapping[str, Any] | None
+    ttl: float | None = None
+    texts: tuple[tuple[str, str], ...] = ()
+    indexer: str = ""
+
+    @property
+    def index(self) -> ItemIndex:
+        whole = whole_text(self.value or {})
+        return ItemIndex(tuple((f, None if text == whole else text) for f, text in self.texts), self.indexer)
+
+
+@dataclass(frozen=True, slots=True)
+class ItemSearch:
+    prefix: tuple[str, ...]
+    query: str | None = None
+    filter: ItemFilter = field(default_factory=ItemFilter)
+    limit: int = 10
+    offset: int = 0
+    omit_expired: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """How a namespace must begin or end; `*` stands for any one label."""
+
+    end: Literal["prefix", "suffix"]
+    path: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        if self.end not in ("prefix", "suffix"):
+            raise InvalidQuery(f"unknown match type {str(self.end)[:60]!r}", fix="use 'prefix' or 'suffix'")
+        object.__setattr__(self, "path", checked_namespace(self.path))
+
+    def fits(self, namespace: tuple[str, ...]) -> bool:
+        size = len(self.path)
+        part = namespace[:size] if self.end == "prefix" else namespace[max(len(namespace) - size, 0) :]
+        return len(part) == size and all(asked in ("*", label) for asked, label in zip(self.path, part, strict=True))
+
+    @property
+    def plain_prefix(self) -> tuple[str, ...]:
+        """The labels that every namespace of this pattern begins with."""
+        known = self.path if self.end == "prefix" else ()
+        return known[: known.index("*")] if "*" in known else known
+
+
+# Writing
+
+
+@verb("item", "write")
+def write(room: Room, puts: Sequence[PutItem], embedder: Embedder | None) -> None:
+    """Apply all of it in one transaction. Of several values for one place the last counts."""
+    last = {put.place: put for put in puts}
+    vectors = _vectors([put for put in last.values() if put.value is not None], embedder)
+    now = room.now
+    saves = [
+        SaveItem(_new(put, now), vectors.get(place, ()), put.index)
+        for place, put in last.items()
+        if put.value is not None
+    ]
+    emptied = [place for place, put in last.items() if put.value is None]
+    while True:
+        present = room.local.items(emptied) if emptied else {}
+        operations: list[Operation] = [*saves, *(DropItem(place, "deleted") for place in present)]
+        if not operations:
+            return
+        try:
+            room.apply(room.local, *operations)
+        except NotFound:
+            continue  # another process emptied one of these places since we looked
+        return
+
+
+def _new(put: PutItem, now: datetime) -> Item:
+    span = lifetime(put.ttl)
+    expires_at = None if span is None else now + span
+    return Item(put.place, dict(put.value or {}), now, now, expires_at, put.ttl)
+
+
+def _vectors(puts: Sequence[PutItem], embedder: Embedder | None) -> dict[Place, tuple[ItemVector, ...]]:
+    """One vector a field. If the embedder fails, the values are still kept, and their vectors come with a backfill."""
+    for put in puts:
+        value_text(put.value or {})  # a value that cannot be stored is said before anything is paid for
+        lifetime(put.ttl)
+    texts = list(dict.fromkeys(text for put in puts for _, text in put.texts))
+    if embedder is None or not texts:
+        return {}
+    try:
+        known = dict(zip(texts, embedder.embed_memories(texts), strict=True))
+    except EmbedderError:
+        return {}
+    model = embedder.model
+    return {put.place: tuple(ItemVector(f, model, known[t]) for f, t in dict(put.texts).items()) for put in puts}
+
+
+@verb("item", "sweep")
+def sweep(room: Room) -> int:
+    """Remove what has expired; the answer is how many."""
+    swept = 0
+    while True:
+        now = room.now
+        places = room.local.expired_items(now, _SWEEP)
+        if not places:
+            return swept
+        try:
+            room.apply(room.local, *(DropItem(place, "expired", expired_by=now) for place in places))
+        except (NotFound, Conflict):
+            continue  # one of them was removed or renewed since we looked
+        swept += len(places)
+
+
+# Reading
+
+
+def read(room: Room, places: Iterable[Place], *, omit_expired: bool = False) -> dict[Place, Item]:
+    now = room.now
+    found = room.local.items(places)
+    return {place: item for place, item in found.items() if not (omit_expired and item.expired(now))}
+
+
+def renew(room: Room, items: Iterable[Item]) -> None:
+    """Start the time to live of items anew, as reading them does."""
+    places = list(dict.fromkeys(item.place for item in items if item.ttl is not None))
+    if places:
+        room.local.touch_items(places, room.now)
+
+
+def search(room: Room, asked: ItemSearch, embedder: Embedder | None) -> list[FoundItem]:
+    """Without a query the last changed first; with one the best first, and after them what cannot be compared."""
+    _check_page(asked.limit, asked.offset)
+    alive_at = room.now if asked.omit_expired else None
+    plain = ItemQuery(checked_namespace(asked.prefix), asked.filter, alive_at)
+    if not asked.query:
+        return room.local.find_items(plain, limit=asked.limit, offset=asked.offset)
+    try:
+        near = (embedder.model, embedder.embed_query(asked.query)) if embedder is not None else None
+    except EmbedderError:
+        near = None
+    if near is None:
+        ranked = _by_words([found.item for found in room.local.find_items(plain)], asked.query)
+        return ranked[asked.offset : asked.offset + asked.limit]
+    query = ItemQuery(plain.prefix, plain.filter, alive_at, near)
+    return room.local.find_items(query, limit=asked.limit, offset=asked.offset)
+
+
+def _check_page(limit: int, offset: int) -> None:
+    for name, number in (("limit", limit), ("offset", offset)):
+        if isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < 2**62:
+            raise InvalidQuery(f"unusable {name} {str(number)[:60]}", fix="use a whole number from 0")
+
+
+def _by_words(items: Sequence[Item], query: str) -> list[FoundItem]:
+    """Scores without an embedder: the share of the query's words that an item has, the rarer ones counting more."""
+    asked = set(terms(query))
+    held = [asked & set(terms(" ".join(_strings(item.value)))) for item in items]
+    counts = Counter(term for shared in held for term in shared)
+    weights = {term: math.log(1 + len(items) / (counts[term] + 0.5)) for term in asked}
+    whole = sum(weights.values())
+    scored = [
+        FoundItem(item, sum(weights[t] for t in shared) / whole if shared else None)
+        for item, shared in zip(items, held, strict=True)
+    ]
+    return sorted(scored, key=lambda found: -(found.score or 0.0))
+
+
+def _strings(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping | list):
+        for part in value.values() if isinstance(value, Mapping) else value:
+            yield from _strings(part)
+
+
+def namespaces(
+    room: Room,
+    patterns: Sequence[Pattern] = (),
+    *,
+    max_depth: int | None = None,
+    limit: int = 100,
+    offset: int = 0,
+    omit_expired: bool = False,
+) -> list[tuple[str, ...]]:
+    """Those that fit all patterns, cut off at a depth, each once, in order."""
+    _check_page(limit, offset)
+    if max_depth is not None:
+        _check_page(max_depth, 0)
+    known = max((pattern.plain_prefix for pattern in patterns), key=len, default=())
+    held = room.local.item_namespaces(known, alive_at=room.now if omit_expired else None)
+    fitting = {namespace[:max_depth] for namespace in held if all(pattern.fits(namespace) for pattern in patterns)}
+    return sorted(fitting)[offset : offset + limit]

@@ -1,0 +1,372 @@
+"""Put, update, forget, restore: from a caller's words to one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import field
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from lukasa.curated.document import NAME as CURATED
+from lukasa.model.conversation import Status
+from lukasa.model.entry import Entry, GateVerdict, Scope, SourceLink
+from lukasa.model.errors import (
+    EmbedderError,
+    InvalidInput,
+    InvalidTransition,
+    MirrorsCanonical,
+    NotFound,
+    Refused,
+)
+from lukasa.model.events import EventDraft
+from lukasa.model.frozen import dataclass
+from lukasa.model.ids import new_id, parse_id
+from lukasa.model.job import JobDraft
+from lukasa.model.talk import speaker, speaks
+from lukasa.model.text import terms
+from lukasa.model.transcript import Quote
+from lukasa.model.values import SHARED, Curator, Gate, Kind, Lifetime, Visibility
+from lukasa.ports import EmbeddingModel
+from lukasa.service import inputs
+from lukasa.service.call import Room
+from lukasa.service.instrument import verb
+from lukasa.service.retry import deciding_anew
+from lukasa.storage.operations import Embedding, Enqueue, Operation, Record, Verdict
+from lukasa.storage.port import Near, Newcomer, Selection, Store, Vicinity
+from lukasa.write.batch import Batch
+from lukasa.write.draft import Canonical, Draft, Proposal, Setting, run
+from lukasa.write.plan import Plan, plan
+from lukasa.write.screen import SCREEN
+from lukasa.write.settle import DOUBT_COSINE, SETTLE, ambiguous
+
+NEIGHBOURS = 24
+BEGINNING = 4  # terms of a statement that mostly name what it is about
+NAMED_ENTRIES = "named entries"  # as a spec's non-mirror list calls them; other names are collections of documents
+
+
+@dataclass(frozen=True, slots=True)
+class Memo:
+    """One thing to remember, as a caller gives it. Only `content` is needed.
+
+    With a `path` it is a file: kept verbatim, also if it is empty or says what another entry says. With an `id` of
+    the caller's, which must be new, the same memo is never stored twice. A `category` counts where words leave doubt.
+    """
+
+    content: str
+    kind: Kind | str | None = None
+    importance: float = 0.5
+    lifetime: Lifetime | str | None = None
+    tags: Sequence[str] = ()
+    owner: str = SHARED
+    source: str = ""
+    curator: Curator | str | None = None
+    links: Sequence[SourceLink | str] = ()
+    derived_from: Sequence[str] = ()
+    valid_at: datetime | str | None = None
+    supersedes: str | None = None
+    gate: GateVerdict | None = None
+    category: str = ""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+    evidence: Sequence[Quote] = ()
+    path: str | None = None
+    id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What became of a write, and in the ledger why.
+
+    `outcome`: stored, held, merged, replaced or discarded for a put; updated, forgotten, restored or accepted for a
+    change. `replaces` are the ids of what the statement retired, `reopened` those of what its end brought back.
+    """
+
+    outcome: str
+    id: str
+    entry: Entry | None
+    ledger: tuple[Verdict, ...]
+    replaces: tuple[str, ...] = ()
+    reopened: tuple[str, ...] = ()
+
+    @property
+    def reason(self) -> str:
+        """The verdict that decided: the last one that did not just let the write pass. Empty if no step ran."""
+        passing = {"pass", "unchanged", "new", "add", "none", "allow", "ambiguous"}
+        deciding = [v for v in self.ledger if v.outcome not in passing and v.step != "categorise"]
+        return (deciding or list(self.ledger))[-1].reason if self.ledger else ""
+
+
+_OPEN = GateVerdict(Gate.ALLOW, 1.0, "")
+Also = Callable[[list[Written]], Sequence[Operation]]
+
+
+@verb("memory", "put")
+def put_many(room: Room, tier: str, memos: Sequence[Memo], *, also: Also | None = None) -> list[Written]:
+    """Write a batch into one tier, in one transaction; each memo sees those before it.
+
+    `also` is told what will become of them, and names what must be committed with it: a journal, a job.
+    """
+    if not memos:
+        return []
+    store = room.store(tier)
+    place = _place(room, tier)
+    proposals = [_propose(room, place, memo) for memo in memos]
+    _check_conversation(room, tier)
+    setting = Setting(room.spec, room.taxonomy, room.now, canonical(room))
+    drafts = [screened(room, store, proposal, setting) for proposal in proposals]
+    embeddings = _embed(room, drafts)
+
+    def attempt() -> list[Written]:
+        plans, settled, doubts = _settle(room, store, drafts, embeddings, setting)
+        written = [_written(p, d) for p, d in zip(plans, settled, strict=True)]
+        with_it = [*(also(written) if also else ()), *(doubts if store is room.local else ())]
+        room.apply(store, *(operation for p in plans for operation in p.operations), *with_it)
+        if doubts and store is not room.local:  # jobs live in the workspace: if this fails, the rules' word stands
+            room.apply(room.local, *doubts)
+        return written
+
+    return deciding_anew(attempt)
+
+
+def _written(p: Plan, draft: Draft) -> Written:
+    return Written(p.outcome, p.entry.id if p.entry else draft.proposal.id, p.entry, draft.ledger, p.replaces)
+
+
+class _Place(NamedTuple):
+    """What is the same for all that is put into one tier of one room."""
+
+    scope: Scope
+    lifetime: Lifetime
+    home: str
+
+
+def _place(room: Room, tier: str) -> _Place:
+    definition = room.spec.tier(tier)
+    lasting = definition.persistent or room.keys.get("conversation") is None
+    if definition.persistent is False and "conversation" in {key.name for key in definition.anchor}:
+        lasting = False
+    return _Place(room.scope(tier), Lifetime.LONG_TERM if lasting else Lifetime.CONVERSATION, definition.home)
+
+
+def _propose(room: Room, place: _Place, memo: Memo) -> Proposal:
+    sources = [room.entry(id)[1] for id in inputs.several(memo.derived_from, "derived_from")]
+    links = inputs.several(memo.links, "links")
+    if links and place.home == "account":
+        raise InvalidInput("an account entry cannot link to a workspace's documents", fix="put it in the workspace")
+    owner = inputs.label(memo.owner, "owner")
+    if not room.is_author and owner not in room.owners:
+        raise InvalidInput(
+            f"{room.origin.principal!r} cannot write for {owner!r}",
+            fix="leave the owner out, or use the agent's own name",
+        )
+    content = checked_content(room, memo.content, memo.path)
+    kind = inputs.choice(memo.kind, Kind, "kind") if memo.kind is not None else None
+    return Proposal(
+        id=new_id() if memo.id is None else parse_id(memo.id),
+        scope=place.scope,
+        content=content,
+        curator=_curator(room, memo),
+        source=inputs.label(memo.source or _speaker(memo, content, kind) or room.agent or "user", "source"),
+        origin=room.origin.capped(*(entry.trust for entry in sources)) if sources else room.origin,
+        owner=owner,
+        importance=inputs.importance(memo.importance),
+        kind=kind,
+        lifetime=inputs.choice(memo.lifetime, Lifetime, "lifetime") if memo.lifetime is not None else place.lifetime,
+        tags=inputs.tags(memo.tags),
+        conversation=room.keys.get("conversation"),
+        links=tuple(_link(room, link) for link in links),
+        derived_from=tuple(entry.id for entry in sources),
+        derived_trust=tuple(entry.trust for entry in sources),
+        valid_at=inputs.moment(memo.valid_at, "valid_at") if memo.valid_at is not None else None,
+        supersedes=room.entry(parse_id(memo.supersedes, "supersedes"))[1].id if memo.supersedes is not None else None,
+        gate=memo.gate,
+        category=memo.category,
+        metadata=inputs.metadata(memo.metadata),
+        evidence=tuple(memo.evidence),
+        path=inputs.path(memo.path) if memo.path is not None else None,
+    )
+
+
+def _speaker(memo: Memo, content: str, kind: Kind | None) -> str | None:
+    """Who says a line of a talk, where nobody says whose it is and the line itself does."""
+    if memo.path is not None or (name := speaker(content)) is None:
+        return None
+    return name if kind is Kind.EPISODIC or speaks(content) else None
+
+
+def checked_content(room: Room, value: object, path: str | None) -> str:
+    """The text of an entry; only a file may be blank."""
+    check = inputs.text if path is None else inputs.verbatim
+    return check(value, "content", room.spec.reference_only.max_chars)
+
+
+def _curator(room: Room, memo: Memo) -> Curator:
+    """Who curates follows from who is acting; only an author may mark what they write as an import."""
+    if memo.curator is None:
+        return room.curator
+    asked = inputs.choice(memo.curator, Curator, "curator")
+    if asked is not room.curator and not (asked is Curator.IMPORT and room.curator is Curator.AUTHOR):
+        raise Refused(f"{room.origin.principal!r} writes as {room.curator}, not as {asked}", fix="leave curator out")
+    return asked
+
+
+def _link(room: Room, link: SourceLink | str) -> SourceLink:
+    """A link pins the version that was read; a bare id pins the present one."""
+    source = inputs.label(link if isinstance(link, str) else link.source, "document id")
+    document = room.local.documents([source]).get(source)
+    if document is None or document.removed:
+        raise NotFound(f"no document {source[:60]!r} to link to", fix="add it first, as with `lukasa document add`")
+    return SourceLink(source, document.version) if isinstance(link, str) else link
+
+
+def _check_conversation(room: Room, tier: str) -> None:
+    if "conversation" not in {key.name for key in room.spec.tier(tier).anchor}:
+        return
+    conversation = room.local.conversation(room.keys.get("conversation", ""))
+    if conversation is not None and conversation.status is not Status.ACTIVE:
+        raise InvalidTransition(
+            f"conversation {conversation.ref_code} is {conversation.status} and takes no more entries",
+            fix="start a new one, as with `lukasa conversation start`",
+        )
+
+
+def canonical(room: Room) -> tuple[Canonical, ...]:
+    wanted = set(room.spec.reference_only.non_mirror)
+    found: list[Canonical] = []
+    if NAMED_ENTRIES in wanted:
+        for store in (room.local, room.account):
+            # The curated page is made from entries: they cannot be copies of it.
+            found.extend(Canonical(n.name, NAMED_ENTRIES, n.body) for n in store.named() if n.name != CURATED)
+    documents = room.local.documents().values() if wanted - {NAMED_ENTRIES} else ()
+    found.extend(Canonical(d.id, d.collection, d.body) for d in documents if d.collection in wanted and not d.removed)
+    return tuple(found)
+
+
+def screened(room: Room, store: Store, proposal: Proposal, setting: Setting) -> Draft:
+    trust = min((proposal.origin.trust, *proposal.derived_trust))
+    typology = room.spec.tier(proposal.scope.tier).typology
+    kind = proposal.kind or (Kind.SEMANTIC if Kind.SEMANTIC in typology else typology[0])
+    start = Draft(proposal, proposal.content, kind, trust, proposal.gate or _OPEN)
+    try:
+        return run(SCREEN, start, setting)
+    except MirrorsCanonical as refusal:
+        detail = {"tier": proposal.scope.tier, "cause": "repeats a canonical body", "mirrors": refusal.mirrors}
+        room.refuse(store, refusal, Record(EventDraft("entry.refused", proposal.id, detail)))
+        raise
+
+
+def _embed(room: Room, drafts: Sequence[Draft]) -> list[Embedding | None]:
+    """Vectors for what will be stored. If the embedder fails, the text is kept and its vector comes later."""
+    wanted = [i for i, draft in enumerate(drafts) if not draft.settled]
+    out: list[Embedding | None] = [None] * len(drafts)
+    if room.embedder is None or not wanted:
+        return out
+    try:
+        vectors = room.embedder.embed_memories([drafts[i].content for i in wanted])
+    except EmbedderError:
+        return out
+    for i, vector in zip(wanted, vectors, strict=True):
+        out[i] = Embedding(room.embedder.model, vector)
+    return out
+
+
+def _settle(
+    room: Room, store: Store, drafts: Sequence[Draft], embeddings: Sequence[Embedding | None], setting: Setting
+) -> tuple[list[Plan], list[Draft], list[Enqueue]]:
+    """Fold over the batch: every draft is compared with the store as the drafts before it will have left it.
+
+    Also: what a language model should look at later, where there is one and the rules leave doubt.
+    """
+    secret, actor = store.secret(), str(room.actor)
+    doubted = room.chat is not None
+    around = _around(store, drafts, embeddings, DOUBT_COSINE if doubted else None)
+    floor = min([setting.behaviour(draft).write.dedup_cosine for draft in drafts])
+    batch = Batch(drafts, embeddings, min(floor, DOUBT_COSINE) if doubted else floor, whole=doubted)
+    plans: list[Plan] = []
+    settled: list[Draft] = []
+    doubts: list[Enqueue] = []
+    for place, (draft, embedding, near) in enumerate(zip(drafts, embeddings, around, strict=True)):
+        if not draft.settled:
+            wide = near if room.chat is None else _wider(store, draft, near)
+            around_it = batch.view(place, wide)
+            with_near = setting.among(around_it) if around_it else setting
+            draft = run(SETTLE, draft, with_near)
+            if room.chat is not None:
+                doubts.extend(_doubt(draft, with_near))
+        planned = plan(draft, setting, actor=actor, embedding=embedding, secret=secret)
+        batch.add(place, planned)
+        plans.append(planned)
+        settled.append(draft)
+    return plans, settled, doubts
+
+
+def _doubt(draft: Draft, setting: Setting) -> list[Enqueue]:
+    """W4: a job that asks a model, committed with the write and never waited for by it."""
+    others = ambiguous(draft, setting)
+    if not others:
+        return []
+    new = draft.proposal
+    payload = {"entry": new.id, "version": 1, "tier": new.scope.tier, "against": [[e.id, e.version] for e in others]}
+    return [Enqueue(JobDraft("resolve", f"resolve:{new.id}:1", payload))]
+
+
+def neighbours(store: Store, draft: Draft, embedding: Embedding | None) -> list[Near]:
+    """The entries of the same scope and owner that a new one may repeat or contradict; a file does neither."""
+    return _around(store, [draft], [embedding], None)[0]
+
+
+def _around(
+    store: Store, drafts: Sequence[Draft], embeddings: Sequence[Embedding | None], floor: float | None
+) -> list[list[Near]]:
+    """The neighbours of each draft, asked for all at once, and what a draft says that it replaces. With a floor, also
+    those that are near by vector alone, for somebody to look at who sees more than words."""
+    found: list[list[Near]] = [[] for _ in drafts]
+    for (scope, owner, model), places in _by_room(drafts, embeddings).items():
+        vicinity = Vicinity(scope, owner, model, floor, NEIGHBOURS)
+        vectors = [None if (e := embeddings[place]) is None else e.vector for place in places]
+        newcomers = [Newcomer(drafts[place].content, v) for place, v in zip(places, vectors, strict=True)]
+        for place, near in zip(places, store.near(vicinity, newcomers), strict=True):
+            found[place] = near
+    named = [p.supersedes for draft in drafts if (p := draft.proposal).supersedes is not None]
+    if named:
+        _add_named(drafts, found, store.entries(named))
+    return found
+
+
+def _by_room(
+    drafts: Sequence[Draft], embeddings: Sequence[Embedding | None]
+) -> dict[tuple[Scope, str, EmbeddingModel | None], list[int]]:
+    rooms: dict[tuple[Scope, str, EmbeddingModel | None], list[int]] = {}
+    for place, (draft, embedding) in enumerate(zip(drafts, embeddings, strict=True)):
+        if not draft.settled and draft.proposal.path is None:
+            key = (draft.proposal.scope, draft.proposal.owner, embedding.model if embedding is not None else None)
+            rooms.setdefault(key, []).append(place)
+    return rooms
+
+
+def _add_named(drafts: Sequence[Draft], found: Sequence[list[Near]], entries: Mapping[str, Entry]) -> None:
+    for draft, near in zip(drafts, found, strict=True):
+        p = draft.proposal
+        if p.supersedes is None or draft.settled:
+            continue
+        if p.supersedes not in entries:
+            raise NotFound(
+                f"no entry {p.supersedes} to supersede in this tier",
+                fix="`lukasa list` shows the ids of active entries",
+            )
+        entry = entries[p.supersedes]
+        if entry.scope == p.scope and all(n.entry.id != entry.id for n in near):
+            near.append(Near(entry, None))
+
+
+def _wider(store: Store, draft: Draft, near: Sequence[Near]) -> list[Near]:
+    """With those that share many words: what the rules cannot compare, a model may."""
+    p = draft.proposal
+    if p.path is not None:
+        return list(near)
+    selection = Selection((p.scope,), frozenset({Visibility.OPEN}), (p.owner,))
+    asked = tuple(dict.fromkeys(terms(draft.content)))[:16]
+    # A statement with another value shares its beginning, and may share less of the rest than many others do.
+    matches = [store.keyword(selection, sought, NEIGHBOURS) for sought in dict.fromkeys((asked, asked[:BEGINNING]))]
+    known = {n.entry.id for n in near}
+    more = store.entries(dict.fromkeys(id for match in matches for id in match.ids if id not in known))
+    return [*near, *(Near(entry, None) for entry in more.values())]

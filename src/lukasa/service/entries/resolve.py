@@ -1,0 +1,137 @@
+"""Contradictions that rules cannot see, looked at by a language model after the write: ADD, UPDATE, DELETE or NOOP.
+
+Its decision holds for the versions it was asked about, is recorded with its reason, and can be undone. What is less
+trusted never overrules what is more: it is held for a person instead.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from lukasa.model.entry import Entry, GateVerdict
+from lukasa.model.errors import ChatMalformed, InvalidInput
+from lukasa.model.frozen import dataclass
+from lukasa.model.values import Gate, State
+from lukasa.service.call import Room
+from lukasa.service.jobs.model_calls import ask
+from lukasa.service.jobs.task import Task
+from lukasa.service.upkeep.scope import COMPLETED, Upkeep
+from lukasa.spec.prompts import prompt
+from lukasa.storage.operations import SaveEntry, Verdict
+from lukasa.storage.port import Store
+from lukasa.write.draft import Setting
+from lukasa.write.plan import retire
+
+DECISIONS = ("add", "update", "delete", "noop")
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """What a model says of one older statement."""
+
+    place: int
+    decision: str
+    reason: str
+
+
+def resolve(room: Room, task: Task) -> dict[str, Any]:
+    """W4. Without a model the rules' word stands."""
+    if task.journaled(COMPLETED):
+        return dict(task.output(COMPLETED))
+    up = Upkeep(room, task)
+    store = room.store(task.job.payload["tier"])
+    new, old = _present(store, task.job.payload)
+    if new is None or not old:
+        up.drop("resolved", [task.job.payload["entry"]], "it has changed since, and so has the question")
+    elif task.chat is not None:
+        _decide(up, task, store, new, old)
+    return up.finish()
+
+
+def _present(store: Store, payload: Mapping[str, Any]) -> tuple[Entry | None, list[Entry]]:
+    """The statements, if they are still as they were when the question arose."""
+    versions = {payload["entry"]: payload["version"], **dict(payload["against"])}
+    found = store.entries(versions)
+    same = {id: e for id, e in found.items() if e.version == versions[id] and e.state is State.ACTIVE}
+    return same.get(payload["entry"]), [same[id] for id, _ in payload["against"] if id in same]
+
+
+def _decide(up: Upkeep, task: Task, store: Store, new: Entry, old: Sequence[Entry]) -> None:
+    room = up.room
+    try:
+        asked = prompt("resolve", room.prompts)
+        rulings = ask(task, "ask", asked, _question(new, old), lambda data: _rulings(data, len(old)))
+    except ChatMalformed as error:
+        up.drop("resolved", [new.id], error.message)
+        return
+    name = task.chat.name if task.chat else ""
+    for ruling in rulings:
+        other = old[ruling.place]
+        if ruling.decision == "add":
+            continue
+        now, rest = _present(store, {**task.job.payload, "against": [[other.id, other.version]]})
+        if now is None or not rest:
+            up.drop("resolved", [new.id, other.id], "one of them has changed while the model was asked")
+            continue
+        saves = _saves(room, now, other, ruling, f"{ruling.reason} (decided by {name})")
+        up.commit(store, _COUNTS[ruling.decision], saves, main=saves[-1].entry.id)
+
+
+_COUNTS = {"update": "updated", "delete": "deleted", "noop": "merged"}
+
+
+def _question(new: Entry, old: Sequence[Entry]) -> str:
+    olds = [{"number": n, "said": f"{e.confirmed_at:%Y-%m-%d}", "text": e.content} for n, e in enumerate(old, 1)]
+    given = {"new": {"said": f"{new.confirmed_at:%Y-%m-%d}", "text": new.content}, "older": olds}
+    return json.dumps(given, ensure_ascii=False)
+
+
+def _rulings(data: Mapping[str, Any], size: int) -> list[Ruling]:
+    listed = data.get("decisions")
+    if not isinstance(listed, list):
+        raise InvalidInput('"decisions" must be a list')
+    out: dict[int, Ruling] = {}
+    for item in listed:
+        number = item.get("number") if isinstance(item, Mapping) else None
+        decision = item.get("decision") if isinstance(item, Mapping) else None
+        if not isinstance(number, int) or isinstance(number, bool) or not 1 <= number <= size:
+            raise InvalidInput(f'each decision needs a "number" from 1 to {size}')
+        if decision not in DECISIONS:
+            raise InvalidInput(f'each "decision" must be one of: {", ".join(DECISIONS)}')
+        reason = item.get("reason")
+        told = " ".join(reason.split())[:200] if isinstance(reason, str) and reason.strip() else "no reason was given"
+        out[number] = Ruling(number - 1, str(decision), told)
+    return list(out.values())
+
+
+def _saves(room: Room, new: Entry, old: Entry, ruling: Ruling, cause: str) -> list[SaveEntry]:
+    verdict = Verdict("resolve", ruling.decision, cause, {"targets": [old.id]})
+    if ruling.decision == "noop":
+        # A trusted restatement is not swallowed by a less trusted copy.
+        kept, copy = (new, old) if new.trust > old.trust else (old, new)
+        return [_gives_way(room, copy, kept, cause), _confirmed(room, kept, copy, cause)]
+    if new.trust < old.trust:
+        return [_held(room, new, cause, verdict)]
+    setting = Setting(room.spec, room.taxonomy, room.now)
+    return [replace(retire(old, new, setting, cause, str(room.actor)), ledger=(verdict,))]
+
+
+def _held(room: Room, new: Entry, cause: str, verdict: Verdict) -> SaveEntry:
+    why = f"{cause}, but comes from a less trusted origin: held for a person to decide"
+    gate = GateVerdict(Gate.HOLD, 1.0, why)
+    moved = new.moved(State.HELD, at=room.now, cause=why, actor=str(room.actor), gate=gate, version=new.version + 1)
+    return SaveEntry(moved, new.version, "entry.held", why, (verdict,))
+
+
+def _gives_way(room: Room, new: Entry, old: Entry, cause: str) -> SaveEntry:
+    moved = new.moved(State.SUPERSEDED, at=room.now, cause=cause, actor=str(room.actor), superseded_by=old.id)
+    return SaveEntry(replace(moved, version=new.version + 1), new.version, "entry.superseded", cause)
+
+
+def _confirmed(room: Room, old: Entry, new: Entry, cause: str) -> SaveEntry:
+    count, at = old.merged_count + new.merged_count, max(old.confirmed_at, new.confirmed_at)
+    said = replace(old, merged_count=count, confirmed_at=at, updated_at=room.now, version=old.version + 1)
+    return SaveEntry(said, old.version, "entry.merged", cause)

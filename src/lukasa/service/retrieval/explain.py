@@ -1,0 +1,111 @@
+"""Why: one entry followed through every stage of a read."""
+
+from __future__ import annotations
+
+from lukasa.model.entry import Entry
+from lukasa.model.values import VISIBILITY, Visibility
+from lukasa.read.rank import Hit
+from lukasa.read.signals import Signal
+from lukasa.service.call import Room
+from lukasa.service.retrieval.find import as_it_was
+from lukasa.service.retrieval.read import Question, Search, search
+from lukasa.storage.operations import Verdict
+
+
+def why(room: Room, question: Question, id: str) -> list[Verdict]:
+    """Trace one entry through every stage of a read: why it was, or was not, among the hits."""
+    with room.local.snapshot(), room.account.snapshot():
+        return _trail(room, question, id)
+
+
+def _trail(room: Room, question: Question, id: str) -> list[Verdict]:
+    _, entry = room.entry(id)
+    found = search(room, question)
+    trail = [_where(room, entry, found.question), _admitted(room, entry, found.question)]
+    if any(v.outcome == "out" for v in trail):
+        return trail
+    trail.extend(_signal_verdict(room, entry, signal, found) for signal in found.signals)
+    trail.extend(Verdict("note", "degraded", note) for note in found.notes)
+    if entry.id not in found.ranked.ids:
+        trail.append(Verdict("fuse", "out", "no signal found it, so it was never a candidate"))
+        return trail
+    place = found.ranked.ids.index(entry.id)
+    hit = found.ranked[place]
+    trail.append(_ranked(hit, place + 1, len(found.ranked)))
+    trail.append(_fate(hit, found))
+    return trail
+
+
+def _where(room: Room, entry: Entry, question: Question) -> Verdict:
+    tiers = room.reachable(question.tiers)
+    here = any(room.scope(t.name) == entry.scope for t in tiers)
+    if here:
+        return Verdict("scope", "in", f"it is in the {entry.scope.tier} tier, which was searched")
+    searched = ", ".join(t.name for t in tiers)
+    return Verdict("scope", "out", f"it is in another {entry.scope.tier} scope; searched here: {searched}")
+
+
+def _admitted(room: Room, entry: Entry, question: Question) -> Verdict:
+    if entry.owner not in room.owners:
+        return Verdict("owner", "out", f"it belongs to {entry.owner!r} alone")
+    if question.as_of is not None:
+        ok = as_it_was(room, entry, question.as_of) is not None
+        return Verdict("time", "in" if ok else "out", f"{'' if ok else 'not '}in force at {question.as_of.isoformat()}")
+    seen = VISIBILITY[entry.state]
+    if seen is Visibility.HELD and not question.held:
+        reason = entry.gate.reason if entry.gate else ""
+        return Verdict("state", "out", f"it is held ({reason or 'by the gate'}); ask for held entries to see it")
+    if seen is Visibility.HISTORY and not question.history:
+        cause = entry.transition.cause if entry.transition else "unknown cause"
+        return Verdict("state", "out", f"it is {entry.state} ({cause}); only a history read shows it")
+    if seen is Visibility.OPEN and not entry.holds_at(room.now):
+        span = f"from {entry.valid_at or 'ever'} until {entry.invalid_at or 'further notice'}"
+        return Verdict("time", "out", f"it does not hold now, but {span}; read as of then to see it")
+    if not question.filters.admits(entry):
+        return Verdict("filter", "out", "it does not meet the filters asked for")
+    return Verdict("state", "in", f"it is {entry.state}")
+
+
+def _signal_verdict(room: Room, entry: Entry, signal: Signal, found: Search) -> Verdict:
+    if entry.id in signal.scores:
+        place = signal.ranks()[entry.id]
+        data = {"rank": place, "of": len(signal.scores), "score": round(signal.scores[entry.id], 4)}
+        return Verdict(signal.name, "found", f"place {place} of {len(signal.scores)}", data)
+    if signal.name == "keyword":
+        return Verdict("keyword", "missed", f"none of its words is among the asked ones ({', '.join(found.terms)})")
+    if signal.name == "vector":
+        return Verdict("vector", "missed", _vector_miss(room, entry))
+    return Verdict(signal.name, "missed", _MISSED.get(signal.name, "it says nothing of this entry"))
+
+
+_MISSED = {
+    "structured": "no tag, category, kind or source of it is named in the question",
+    "speaker": "the question does not name who said it",
+    "time": "the question names no time, or another one",
+    "answer": "the question asks for no time or number, or it holds none, or is too long for that to say anything",
+    "context": "nothing beside it matches, or it does not depend on what is beside it",
+}
+
+
+def _vector_miss(room: Room, entry: Entry) -> str:
+    if room.embedder is None:
+        return "there is no embedding model"
+    if entry.id not in room.store(entry.scope.tier).vectors([entry.id], room.embedder.model):
+        return "it has no vector of the present model yet; run `lukasa embed`"
+    return "its meaning is not near enough to the question's, or others are nearer"
+
+
+def _ranked(hit: Hit, place: int, total: int) -> Verdict:
+    s = hit.score
+    factors = f"match {s.match.value:.3f} × prior {s.prior:.3f} × tier {s.tier_weight:g} = {s.final:.4f}"
+    reason = f"place {place} of {total}: {factors}"
+    data = {"importance": s.importance, "decay": s.decay, "frequency": s.frequency, "relevance": s.relevance}
+    return Verdict("rank", f"place {place}", reason, {k: round(v, 4) for k, v in data.items()})
+
+
+def _fate(hit: Hit, found: Search) -> Verdict:
+    if hit.id in found.dropped:
+        return found.dropped[hit.id]
+    if hit in found.kept:
+        return Verdict("profile", "returned", f"among the {found.limit} that {found.question.profile!r} returns")
+    return Verdict("profile", "cut", f"beyond the {found.limit} that {found.question.profile!r} returns; ask for more")

@@ -1,0 +1,283 @@
+"""Observe: from what was said in a session to what is remembered of it, in journaled steps.
+
+    take in      a file that was only noted so far: its messages are kept, and a job of their own follows
+    look         a model, chunk by chunk, its answer journaled; or the rules, where there is none
+    store        gate → categorise → dedup → resolve, as every write goes; committed with its place in the journal
+    finish       how far the transcript is, what came of it, and by what
+
+What fails is tried again by the worker. Until then the transcript says what is wrong, its words are kept and can be
+searched, and nothing is taken for observed that was not.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from lukasa.model.entry import GateVerdict
+from lukasa.model.errors import LostClaim, LukasaError, MirrorsCanonical, NotFound
+from lukasa.model.events import EventDraft
+from lukasa.model.frozen import dataclass
+from lukasa.model.ids import derived_id
+from lukasa.model.job import JobState
+from lukasa.model.transcript import Progress, Quote, Transcript, Utterance
+from lukasa.model.values import Gate, Kind, Trust
+from lukasa.observe import answers, rules
+from lukasa.observe.answers import Answer, Segment
+from lukasa.observe.observation import Observation
+from lukasa.service.call import Room
+from lukasa.service.entries.put import Memo, Written, put_many
+from lukasa.service.jobs.model_calls import ask
+from lukasa.service.jobs.task import NotNow, Task
+from lukasa.service.retry import deciding_anew
+from lukasa.service.sessions import transcripts
+from lukasa.spec.prompts import prompt
+from lukasa.spec.types import WriteMode
+from lukasa.storage.operations import Operation, Record, SaveTranscript
+
+OBSERVER = "observer"
+NARRATIVE = "session-narrative"
+NARRATIVE_IMPORTANCE = 0.3
+MOST_DETAIL = 300
+_COUNTED = {"stored": "allowed", "replaced": "allowed", "held": "held", "discarded": "discarded", "merged": "deduped"}
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """What goes into one tier with one trust, in one commit."""
+
+    step: str
+    tier: str
+    trust: Trust
+    memos: tuple[Memo, ...]
+
+
+def observe(room: Room, task: Task) -> dict[str, Any]:
+    """The handler of "observe" jobs."""
+    payload = task.job.payload
+    try:
+        here = room.at(**{str(k): str(v) for k, v in dict(payload.get("keys") or {}).items()})
+        if "path" in payload and not task.journaled("taken"):
+            taken = transcripts.take_in(here, str(payload["path"]), into=str(payload["transcript"]), task=task)
+            return {"transcript": taken.transcript.id, "messages": taken.new}
+        return _observe(here, task) if "path" not in payload else dict(task.output("taken"))
+    except LostClaim:
+        raise
+    except NotNow as later:
+        _say(room, task, Progress.PENDING, f"waits: {later.reason}")
+        raise
+    except LukasaError as error:
+        over = task.job.attempts >= task.job.max_attempts
+        again = "" if over else "; it will be tried again"
+        _say(room, task, Progress.FAILED if over else Progress.PENDING, f"{error.code}: {error.message}{again}")
+        raise
+
+
+def _observe(room: Room, task: Task) -> dict[str, Any]:
+    payload = task.job.payload
+    found = room.local.transcript(str(payload["transcript"]))
+    if found is None:
+        raise NotFound("the transcript of this job is gone", fix="cancel the job")
+    start, end = int(payload["start"]), int(payload["end"])
+    said = room.local.utterances(found.id, start=start, limit=end - start)
+    by_rules = task.chat is None or bool(payload.get("rules"))
+    counts: Counter[str] = Counter(observations_extracted=0, allowed=0, held=0, discarded=0, deduped=0, malformed=0)
+    for number, portion in enumerate(answers.chunks(said)):
+        answer = _by_rules(task, number, portion) if by_rules else _by_model(room, task, number, portion)
+        counts["observations_extracted"] += len(answer.facts)
+        counts["malformed"] += len(answer.faults)
+        for batch in _batches(room, task, found, number, answer):
+            counts.update(_COUNTED[outcome] for outcome in _store(room, task, batch))
+    how = "rules" if by_rules or task.chat is None else f"model {task.chat.name}"
+    return _finish(room, task, found.id, how, {**counts, "messages": len(said)})
+
+
+# Look
+
+
+def _by_rules(task: Task, number: int, said: Sequence[Utterance]) -> Answer:
+    listed = task.once(f"rules:{number}", lambda: [o.plain() for o in rules.observe(said)])
+    return Answer((Segment("", "", tuple(Observation.of(data) for data in listed)),))
+
+
+def _by_model(room: Room, task: Task, number: int, said: Sequence[Utterance]) -> Answer:
+    categories = [concept.id for concept in room.taxonomy.concepts]
+    asked = prompt("observer", room.prompts, categories=", ".join(categories))
+    step = f"ask:{number}"
+    answer = ask(task, step, asked, answers.shown(said), lambda data: answers.read(data, said, categories))
+    if answer.faults and not task.journaled(f"faults:{number}"):
+        points = (
+            task.point("observe.malformed", success=False, level="error", metadata={"step": step, "fault": fault})
+            for fault in answer.faults
+        )
+        task.commit(f"faults:{number}", len(answer.faults), *points)
+    return answer
+
+
+# Store
+
+
+def _batches(room: Room, task: Task, found: Transcript, number: int, answer: Answer) -> list[_Batch]:
+    """What to write, by tier and trust. Only what the user said is the agent's word; all else is nobody's."""
+    default = room.durable_tier()
+    reachable = {tier.name for tier in room.reachable() if tier.persistent}
+    sorted_out: dict[tuple[str, Trust], list[Memo]] = {}
+    for segment in answer.segments:
+        for fact in segment.facts:
+            reach = fact.asked.reach if fact.asked is not None else ""
+            tier = reach if reach in reachable else default
+            trust = Trust.AGENT if fact.role == "user" else Trust.UNTRUSTED
+            sorted_out.setdefault((tier, trust), []).append(_memo(fact, found))
+        if segment.narrative and _keeps_narratives(room, default) and _kept(segment):
+            sorted_out.setdefault((default, Trust.UNTRUSTED), []).append(_narrative(segment, found))
+    batches = []
+    for (tier, trust), memos in sorted_out.items():
+        step = f"store:{number}:{tier}:{trust.name.lower()}"
+        if room.store(tier) is not task.store:
+            # Another database cannot be part of the journal's commit: there a repeat must find itself.
+            memos = [replace(m, id=derived_id(task.job.key, step, str(n))) for n, m in enumerate(memos)]
+        batches.append(_Batch(step, tier, trust, tuple(memos)))
+    return batches
+
+
+def _memo(fact: Observation, found: Transcript) -> Memo:
+    evidence = (Quote(found.id, fact.message, fact.start, fact.end),) if fact.end > fact.start else ()
+    return Memo(
+        fact.text,
+        importance=fact.importance,
+        lifetime=fact.asked.lifetime if fact.asked is not None else None,
+        source=OBSERVER,
+        gate=GateVerdict(fact.gate, fact.confidence, fact.reason),
+        category=fact.category,
+        evidence=evidence,
+    )
+
+
+def _keeps_narratives(room: Room, tier: str) -> bool:
+    """Whether the spec wants to know what happened: the tier holds episodes, and all of it is written as observed."""
+    kinds = room.spec.tier(tier).typology
+    return Kind.EPISODIC in kinds and all(room.spec.behaviour(tier, k).write.mode is WriteMode.AUTO for k in kinds)
+
+
+def _kept(segment: Segment) -> bool:
+    return any(fact.gate is not Gate.DISCARD for fact in segment.facts)
+
+
+def _narrative(segment: Segment, found: Transcript) -> Memo:
+    when = f"{found.started_at:%Y-%m-%d}: " if found.started_at else ""
+    quotes = [Quote(found.id, fact.message, fact.start, fact.end) for fact in segment.facts if fact.end > fact.start]
+    return Memo(
+        f"{when}{segment.narrative}",
+        kind=Kind.EPISODIC,
+        importance=NARRATIVE_IMPORTANCE,
+        tags=(NARRATIVE,),
+        source=OBSERVER,
+        evidence=tuple(quotes),
+    )
+
+
+def _store(room: Room, task: Task, batch: _Batch) -> list[str]:
+    """Write a batch once, and say what became of each. One that repeats a canonical body does not stop the others."""
+    if not task.journaled(batch.step):
+        actor = room.acting(agent=OBSERVER, trust=batch.trust)
+        try:
+            _put(actor, task, batch)
+        except MirrorsCanonical:
+            outcomes = [_alone(actor, task, batch, number) for number in range(len(batch.memos))]
+            task.commit(batch.step, outcomes)
+    return [str(outcome) for outcome in task.output(batch.step)]
+
+
+def _alone(actor: Room, task: Task, batch: _Batch, number: int) -> str:
+    single = replace(batch, step=f"{batch.step}:{number}", memos=batch.memos[number : number + 1])
+    if not task.journaled(single.step):
+        try:
+            _put(actor, task, single)
+        except MirrorsCanonical:
+            task.commit(single.step, ["discarded"])  # the refusal has its own event
+    return str(task.output(single.step)[0])
+
+
+def _put(actor: Room, task: Task, batch: _Batch) -> None:
+    if actor.store(batch.tier) is task.store:
+        put_many(actor, batch.tier, batch.memos, also=lambda written: [task.entry(batch.step, _outcomes(written))])
+        task.refresh()
+        return
+    there = actor.store(batch.tier).entries([memo.id for memo in batch.memos if memo.id is not None])
+    missing = [memo for memo in batch.memos if memo.id not in there]
+    written = put_many(actor, batch.tier, missing)
+    task.commit(batch.step, [*_outcomes(written), *("stored" for _ in there)])
+
+
+def _outcomes(written: Sequence[Written]) -> list[str]:
+    return [w.outcome for w in written]
+
+
+# Finish
+
+
+def _finish(room: Room, task: Task, id: str, how: str, counts: Mapping[str, int]) -> dict[str, Any]:
+    """The transcript moves on, and what accumulated is told, in one commit."""
+
+    def finish() -> None:
+        now = _current(room, id)
+        observed = _reached(room, now, task.job.payload)
+        done = observed >= now.kept
+        after = replace(
+            now,
+            observed=observed,
+            progress=Progress.OBSERVED if done else Progress.PENDING,
+            how=how,
+            detail="" if done else now.detail,
+            updated_at=room.now,
+        )
+        told = EventDraft("transcript.observed", id, {"how": how, **counts})
+        point = task.point("observe.completed", metadata={"transcript": id, "how": how, **counts})
+        task.commit("done", {**counts, "how": how}, SaveTranscript(after, now.version), Record(told), point)
+
+    if not task.journaled("done"):
+        deciding_anew(finish)
+    return dict(task.output("done"))
+
+
+def _reached(room: Room, transcript: Transcript, payload: Mapping[str, Any]) -> int:
+    """How many messages are observed without a gap, now that these are; a later part may have been done before."""
+    start, end = int(payload["start"]), int(payload["end"])
+    if start > transcript.observed:
+        return transcript.observed
+    reached = max(transcript.observed, end)
+    if reached < transcript.kept:
+        done = room.local.jobs(states=[JobState.DONE], kind=transcripts.KIND, limit=1000)
+        mine = (job.payload for job in done if job.payload.get("transcript") == transcript.id)
+        spans = {int(payload["start"]): int(payload["end"]) for payload in mine if "start" in payload}
+        while reached in spans:
+            reached = max(spans[reached], reached + 1)
+    return reached
+
+
+def _current(room: Room, id: str) -> Transcript:
+    found = room.local.transcript(id)
+    if found is None:
+        raise NotFound("the transcript of this job is gone", fix="cancel the job")
+    return found
+
+
+def _say(room: Room, task: Task, progress: Progress, detail: str) -> None:
+    """What the transcript says while it is not observed; and, if something failed, a report of it."""
+    id = str(task.job.payload.get("transcript", ""))
+
+    def say() -> None:
+        now = room.local.transcript(id)
+        operations: list[Operation] = []
+        if now is not None and (now.detail, now.progress) != (detail[:MOST_DETAIL], progress):
+            after = replace(now, progress=progress, detail=detail[:MOST_DETAIL], updated_at=room.now)
+            operations.append(SaveTranscript(after, now.version))
+        if progress is Progress.FAILED or not detail.startswith("waits"):
+            about = {"transcript": id, "reason": detail[:MOST_DETAIL]}
+            operations.append(task.point("observe.failed", success=False, level="error", metadata=about))
+        if operations:
+            room.apply(room.local, *operations)
+
+    deciding_anew(say)

@@ -1,0 +1,277 @@
+"""A session's life: Orient → Work → Persist.
+
+    begin     start or take up a conversation, and mark it as being led
+    orient    compose the context, and count what it shows as retrieved, once
+    record    keep each thing said as a raw note, before anybody answers it
+    recall    read while working, without counting twice what the context has shown
+    persist   write what Work missed, then the summary for the channel, then end the conversation
+
+Persist comes before anything is cleared. If it fails, an error event says so, everything raw stays, and it can be run
+again: nothing is written twice. A session that died is found by its mark, and persisted by `resume_pending`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from lukasa.model.conversation import SUMMARY_TAG, Conversation, Status
+from lukasa.model.entry import Entry
+from lukasa.model.errors import InvalidInput, InvalidTransition, LukasaError, StoreError
+from lukasa.model.events import EventDraft
+from lukasa.model.frozen import dataclass
+from lukasa.model.ids import new_id
+from lukasa.model.late import late
+from lukasa.model.statements import says_the_same
+from lukasa.model.text import content_key, terms
+from lukasa.model.values import SHARED, VISIBILITY, Kind, Lifetime, Visibility
+from lukasa.service import inputs
+from lukasa.service.entries.put import Memo, Written
+from lukasa.service.sessions.conversations import Ended
+from lukasa.service.sessions.distill import Distil, Distilled, Fact, Turn, by_rules
+from lukasa.service.workspace import Workspace
+from lukasa.spec.types import Tier
+from lukasa.storage.operations import Record
+from lukasa.storage.port import Filters, Selection
+
+if TYPE_CHECKING:
+    from lukasa.read.context import Context
+    from lukasa.service.retrieval import read
+    from lukasa.service.retrieval.read import Recall
+    from lukasa.service.sessions.refine import Refine
+else:
+    read = late("lukasa.service.retrieval.read")
+
+SOURCE = "persist"
+SUMMARY = SUMMARY_TAG
+RESERVED = "session:"
+_MARK, _TURN = "session:open", "session:turn:"
+_SHOWN, _CUT = 5, 120
+
+
+@dataclass(frozen=True, slots=True)
+class Persisted:
+    """What the end of a session wrote: facts that were missed, the summary, and what ended with the conversation."""
+
+    conversation: Conversation
+    facts: tuple[Written, ...]
+    summary: Entry | None
+    ended: Ended
+
+
+# Orient and Work
+
+
+def begin(world: Workspace, conversation: str | None = None) -> Workspace:
+    """The workspace bound to a new conversation or to an open one; it is marked until `leave` or `persist`."""
+    found = open_conversation(world, conversation)
+    here = world.at(conversation=found.id)
+    here.write_note(found.id, _MARK, {"agent": world.room.agent, "since": world.room.now.isoformat()})
+    return here
+
+
+def open_conversation(world: Workspace, conversation: str | None = None) -> Conversation:
+    """A conversation that is open, or a new one in the channel at hand."""
+    found = world.conversation(conversation) if conversation else world.start(world.room.keys.get("channel"))
+    if found.status is not Status.ACTIVE:
+        raise InvalidTransition(f"conversation {found.ref_code} is {found.status}", fix="start a new conversation")
+    return found
+
+
+def leave(world: Workspace) -> None:
+    """Stop without an end: the conversation stays open, to be taken up again."""
+    world.clear_notes(current(world).id, _MARK)
+
+
+def current(world: Workspace) -> Conversation:
+    """The conversation that this workspace is bound to."""
+    key = world.room.keys.get("conversation")
+    if key is None:
+        raise InvalidInput("no conversation is bound", fix="begin one, or bind it with `at(conversation=…)`")
+    return world.conversation(key)
+
+
+def orient(
+    world: Workspace,
+    query: str = "",
+    *,
+    tiers: Sequence[str] | None = None,
+    budget: int | None = None,
+    refine: Refine | None = None,
+) -> Context:
+    """The context for a turn. What it shows counts as retrieved once, after a refinement gate has had its say."""
+    asked = query[: inputs.MAX_QUERY]
+    context = world.context(asked, tiers=tiers, budget=budget, count=False)
+    if refine is not None:
+        context = refine(asked, context)
+    if context.hits:
+        read.counted(world.room, list(context.hits.values()), world.room.now)
+    return context
+
+
+def recall(
+    world: Workspace, query: str, *, tier: str | None = None, limit: int | None = None, seen: Collection[str] = ()
+) -> Recall:
+    """A read in the course of a turn. What the turn has seen already is returned, and not counted again."""
+    found = world.read(query, tier=tier, limit=limit, count=False)
+    new = [hit for hit in found.hits if hit.id not in seen]
+    fresh = {hit.id: hit for hit in read.counted(world.room, new, world.room.now)} if new else {}
+    return replace(found, hits=tuple(fresh.get(hit.id, hit) for hit in found.hits))
+
+
+def record(world: Workspace, turn: Turn) -> None:
+    """Keep something said, word for word, until Persist has seen it. The same message is kept once."""
+    said = turns(world)
+    if turn.id and any(other.id == turn.id for other in said):
+        return
+    key = f"{_TURN}{len(said) + 1:06}"
+    value = {"role": turn.role, "text": turn.text, "id": turn.id or new_id(), "at": world.room.now.isoformat()}
+    world.write_note(current(world).id, key, value)
+
+
+def turns(world: Workspace) -> list[Turn]:
+    """What was said so far and is kept raw, in order."""
+    notes = [note for note in world.notes(current(world).id) if note.key.startswith(_TURN)]
+    ordered = sorted(notes, key=lambda note: note.key)
+    return [
+        Turn(n.value["role"], n.value["text"], datetime.fromisoformat(n.value["at"]), n.value["id"]) for n in ordered
+    ]
+
+
+# Persist
+
+
+def persist(world: Workspace, said: Sequence[Turn] | None = None, *, distil: Distil = by_rules) -> Persisted:
+    """Write what Work missed and the summary, then end the conversation. Raises what failed, and then ends nothing."""
+    conversation = current(world)
+    heard = tuple(turns(world) if said is None else said)
+    try:
+        distilled = distil(heard) if heard else Distilled(())
+        facts = tuple(_write_facts(world, conversation, distilled.facts))
+        summary = _write_summary(world, conversation, heard, distilled.summary) if heard else None
+    except Exception as error:
+        _record_failure(world, conversation, error)
+        raise
+    ended = world.end(conversation.id)
+    world.clear_notes(conversation.id, _MARK)
+    return Persisted(ended.conversation, facts, summary, ended)
+
+
+def resume_pending(
+    world: Workspace,
+    *,
+    alive: Callable[[Conversation], bool] = lambda conversation: False,
+    distil: Distil = by_rules,
+) -> list[Persisted]:
+    """Persist conversations whose session died. One that fails again stays as it is, with its error event."""
+    done = []
+    for conversation in world.conversations():
+        here = world.at(conversation=conversation.id)
+        mark = next((note.value for note in here.notes(conversation.id) if note.key == _MARK), None)
+        if mark is None or alive(conversation):
+            continue
+        agent = mark.get("agent")
+        with suppress(LukasaError):
+            done.append(persist(here.acting(agent=agent) if agent else here, distil=distil))
+    return done
+
+
+def durable_tier(world: Workspace) -> str:
+    return world.room.durable_tier()
+
+
+def _summary_tier(world: Workspace) -> str:
+    """The narrowest tier that outlives the conversation: what carries it into the next one."""
+    lasting: list[Tier] = [tier for tier in world.room.reachable() if tier.persistent]
+    return lasting[0].name if lasting else durable_tier(world)
+
+
+def _write_facts(world: Workspace, conversation: Conversation, facts: Sequence[Fact]) -> Iterator[Written]:
+    reachable = {tier.name for tier in world.room.reachable()}
+    by_tier: dict[str, list[Fact]] = {}
+    for fact in facts:
+        if not _known(world, conversation, fact.text):
+            tier = fact.tier if fact.tier in reachable else durable_tier(world)
+            by_tier.setdefault(tier, []).append(fact)
+    for tier, missed in by_tier.items():
+        yield from world.put_many(tier, [_memo(world, fact) for fact in missed])
+
+
+def _memo(world: Workspace, fact: Fact) -> Memo:
+    owner = world.room.agent if fact.private and world.room.agent else SHARED
+    return Memo(fact.text, importance=fact.importance, lifetime=fact.lifetime, owner=owner, source=SOURCE)
+
+
+def _known(world: Workspace, conversation: Conversation, text: str) -> bool:
+    """Whether this is remembered, or was and the session itself retired it: that must not come back by the end."""
+    found = world.read(text, limit=10, held=True, history=True, count=False, rewrite=False)
+    return any(
+        _says(hit.entry.content, text)
+        and (VISIBILITY[hit.entry.state] is not Visibility.HISTORY or hit.entry.updated_at >= conversation.started_at)
+        for hit in found.hits
+        if SUMMARY not in hit.entry.tags
+    )
+
+
+def _says(stored: str, text: str) -> bool:
+    same = content_key(stored) == content_key(text) or says_the_same(text, stored)
+    return same or set(terms(text)) <= set(terms(stored))
+
+
+def _write_summary(world: Workspace, conversation: Conversation, said: Sequence[Turn], text: str) -> Entry | None:
+    """One summary a conversation: a second pass finds it, and changes it only if there is more to say."""
+    tier = _summary_tier(world)
+    content = _summary(world, conversation, said, text)
+    before = next(iter(_written(world, tier, conversation, Filters(tags=frozenset({SUMMARY})))), None)
+    if before is not None:
+        return before if before.content == content else world.update(before.id, content=content).entry
+    return world.put(tier, content, kind=Kind.EPISODIC, importance=0.4, tags=[SUMMARY], source=SOURCE).entry
+
+
+def _summary(world: Workspace, conversation: Conversation, said: Sequence[Turn], text: str) -> str:
+    exchanges = sum(turn.role == "user" for turn in said)
+    head = f"{conversation.started_at:%Y-%m-%d}, conversation {conversation.ref_code}, {_number(exchanges, 'exchange')}"
+    if text:
+        return f"{head}: {text}"
+    kept = [entry.content for entry in _kept(world, conversation)]
+    asked = [turn.text for turn in said if turn.role == "user" and turn.text.rstrip().endswith("?")]
+    parts = [f"Remembered: {_list(kept)}." if kept else "Nothing was remembered."]
+    parts += [f"Asked: {_list(asked)}."] if asked else []
+    return f"{head}. {' '.join(parts)}"
+
+
+def _kept(world: Workspace, conversation: Conversation) -> list[Entry]:
+    """What the conversation wrote that outlives it and everybody in the channel may see, oldest first."""
+    lasting = Filters(lifetimes=frozenset({Lifetime.LONG_TERM, Lifetime.SHORT_TERM}))
+    found = [e for tier in world.room.reachable() for e in _written(world, tier.name, conversation, lasting)]
+    shown = [e for e in found if SUMMARY not in e.tags and VISIBILITY[e.state] is Visibility.OPEN]
+    return sorted(shown, key=lambda e: (e.created_at, e.id))
+
+
+def _written(world: Workspace, tier: str, conversation: Conversation, filters: Filters) -> list[Entry]:
+    """Shared entries of a tier that came from this conversation, whatever has become of them since."""
+    wanted = replace(filters, conversations=frozenset({conversation.id}))
+    selection = Selection((world.room.scope(tier),), frozenset(Visibility), filters=wanted)
+    return world.room.store(tier).find(selection, limit=100)
+
+
+def _list(texts: Sequence[str]) -> str:
+    flat = [" ".join(text.split()).rstrip(".") for text in texts[:_SHOWN]]
+    shown = "; ".join(f"“{text if len(text) <= _CUT else text[: _CUT - 1] + '…'}”" for text in flat)
+    return f"{shown} and {len(texts) - _SHOWN} more" if len(texts) > _SHOWN else shown
+
+
+def _number(count: int, what: str) -> str:
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
+def _record_failure(world: Workspace, conversation: Conversation, error: Exception) -> None:
+    """Say in the log that Persist failed. If the log cannot be written either, the error itself is what is told."""
+    code = error.code if isinstance(error, LukasaError) else type(error).__name__
+    message = error.message if isinstance(error, LukasaError) else ""
+    draft = EventDraft("session.persist_failed", conversation.id, {"error": code, "message": message[:200]})
+    with suppress(StoreError):
+        world.room.apply(world.room.local, Record(draft))

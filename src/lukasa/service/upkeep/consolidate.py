@@ -1,0 +1,241 @@
+"""Consolidation: many become few. It rewrites and never accretes: what went into an entry is retired by it.
+
+    score → promote → prune → by the spec's style: compound, merge or supersession → cap
+
+Every group is one commit with its journal, so that a run can stop anywhere and a tier is coherent at every moment. A
+language model, where there is one, is asked between commits, and its answer holds for the versions it was asked about.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from lukasa.model.conversation import SUMMARY_TAG
+from lukasa.model.entry import Entry, Scope
+from lukasa.model.errors import ChatMalformed
+from lukasa.model.ids import derived_id
+from lukasa.model.values import Kind, State, Trust
+from lukasa.service.call import Room
+from lukasa.service.jobs.model_calls import ask
+from lukasa.service.jobs.task import Task
+from lukasa.service.upkeep.merge import merge, settle
+from lukasa.service.upkeep.promote import crossed, embedded, promote, proposed, scope_above
+from lukasa.service.upkeep.scope import (
+    COMPLETED,
+    Place,
+    Tell,
+    Upkeep,
+    active,
+    open_conversations,
+    places,
+    silent,
+    vectors,
+    weighed,
+    without,
+)
+from lukasa.spec.prompts import prompt
+from lukasa.spec.types import Consolidation
+from lukasa.storage.operations import SaveEntry
+from lukasa.storage.port import Filters, Selection
+from lukasa.upkeep.likeness import related
+from lukasa.upkeep.moves import capped, pruned
+from lukasa.upkeep.weighed import Weighed, support
+from lukasa.upkeep.writing import MOST_CHARS, SOURCE, Text, answer, digest, episodes, question
+from lukasa.write.draft import Setting
+from lukasa.write.plan import plan
+
+if TYPE_CHECKING:
+    from lukasa.ports import Vector
+
+OPERATOR = "operator"
+MOST_GROUPS = 50  # that a model is asked about in one run of a scope and kind; the rest is for the next
+
+
+def consolidate(
+    room: Room, task: Task | None, *, tell: Tell = silent, tiers: list[str] | None = None
+) -> dict[str, Any]:
+    """O5, O6, W8. Without a task nothing is changed: the answer says what would be, as far as rules can tell."""
+    if task is not None and task.journaled(COMPLETED):
+        return dict(task.output(COMPLETED))
+    payload = {"trigger": OPERATOR, "tiers": tiers} if task is None else task.job.payload
+    up = Upkeep(room, task, tell)
+    for place in places(room, payload.get("tiers")):
+        _Scope(up, place, payload).run()
+    return up.finish()
+
+
+class _Scope:
+    """The consolidation of one scope."""
+
+    def __init__(self, up: Upkeep, place: Place, payload: Mapping[str, Any]) -> None:
+        self.up = up
+        self.room = up.room
+        self.place = place
+        self.trigger = str(payload.get("trigger") or OPERATOR)
+        self.conversation: str | None = payload.get("conversation")
+        self.near: dict[str, Vector] = {}
+        self.summarised: bool | None = None  # a scope has one conversation at most
+
+    def run(self) -> None:
+        wanted = [kind for kind in Kind if self._rule(kind).style != "none" and self._fires(self._rule(kind))]
+        if not wanted:
+            return
+        found = weighed(self.room, self.place, conversation=self.conversation)
+        if not found:
+            return
+        self.up.say(f"{self.place.tier}: {len(found):,} entries")
+        self.near = vectors(self.room, self.place, found)
+        left = [w for w in found if w.entry.kind not in wanted]
+        for kind in wanted:
+            left += self._kind(kind, [w for w in found if w.entry.kind is kind])
+        caps = [self._rule(kind).cap for kind in wanted if self._rule(kind).cap]
+        if caps and self.conversation is None:
+            self.up.move(self.place.store, "pruned", capped([w for w in left if w.entry.kind in wanted], min(caps)))
+
+    def _rule(self, kind: Kind) -> Consolidation:
+        return self.room.spec.behaviour(self.place.tier, kind).consolidation
+
+    def _fires(self, rule: Consolidation) -> bool:
+        return self.trigger == OPERATOR or self.trigger in rule.triggers
+
+    def _kind(self, kind: Kind, found: list[Weighed]) -> list[Weighed]:
+        rule, store = self._rule(kind), self.place.store
+        left = promote(self.up, self.place, found, self.near, kind)
+        # What was promoted just now is in use: it is neither pruned nor merged in the same run.
+        moves = pruned(left, rule)
+        left = without(left, self.up.move(store, "pruned", moves)) if moves else left
+        stale = [w for w in left if w.entry.state is State.STALE]
+        fresh = active(left)
+        match rule.style:
+            case "compound":
+                fresh = self._compound(fresh)
+            case "merge":
+                fresh = self._merge(fresh, rule)
+            case "supersession":
+                fresh = merge(self.up, self.place, settle(self.up, self.place, fresh, self.near), self.near, rule)
+        return fresh + stale
+
+    # Styles
+
+    def _merge(self, found: list[Weighed], rule: Consolidation) -> list[Weighed]:
+        left = merge(self.up, self.place, found, self.near, rule)
+        if not self.up.asks:
+            return left
+        groups = [group for group in related(left, self.near, support) if len(group) > 1]
+        return without(left, self._rewrite(groups, "merge"))
+
+    def _compound(self, found: list[Weighed]) -> list[Weighed]:
+        transient = not self.room.spec.tier(self.place.tier).persistent
+        if self.trigger == "session_close" and not transient:
+            return found
+        notes = [w for w in found if SUMMARY_TAG not in w.entry.tags and not self._summarised(w.entry)]
+        ripe_only = not transient and self.trigger != OPERATOR
+        groups = episodes(notes, open_conversations(self.room), self.room.now.date(), ripe_only=ripe_only)
+        return without(found, self._rewrite(groups, "compound"))
+
+    def _summarised(self, entry: Entry) -> bool:
+        """Whether the end of its conversation has left a summary: then there is nothing more to carry on."""
+        conversation = entry.scope.value("conversation")
+        if conversation is None:
+            return False
+        if self.summarised is None:
+            wanted = Filters(tags=frozenset({SUMMARY_TAG}), conversations=frozenset({conversation}))
+            scopes = tuple(count.scope for count in self.room.local.census())
+            found = self.room.local.find(Selection(scopes, owners=None, filters=wanted), limit=1)
+            self.summarised = bool(found)
+        return self.summarised
+
+    # One entry out of several
+
+    def _rewrite(self, groups: Sequence[Sequence[Weighed]], style: str) -> set[str]:
+        """Write each group as one entry; the answer is the ids that went into one."""
+        up, gone = self.up, set[str]()
+        chosen = groups[:MOST_GROUPS]
+        for number, group in enumerate(chosen, 1):
+            name = f"{style}:{derived_id(*(w.id for w in group))}"
+            if up.task is not None and up.task.journaled(name):
+                continue
+            text = self._text(group, name)
+            if text is not None:
+                gone |= self._replace([group[place] for place in text.sources], text.content, name)
+            elif up.task is not None and not up.task.journaled(name):
+                up.task.commit(name, {"counts": {}})  # the model found nothing to make of them
+            up.say(f"{self.place.tier}: {style} {number} of {len(chosen)}")
+        return gone
+
+    def _text(self, group: Sequence[Weighed], name: str) -> Text | None:
+        task = self.up.task
+        if task is None or task.chat is None:
+            return digest(group, self._label(group[0].entry))
+        most = min(MOST_CHARS, self.room.spec.reference_only.max_chars)
+        versions = ",".join(f"{w.id}@{w.entry.version}" for w in group)
+        step = f"ask:{derived_id(versions)}"
+        asked = prompt("consolidate", self.room.prompts, most=str(most))
+        try:
+            return ask(task, step, asked, question(group), lambda data: answer(data, group, most))
+        except ChatMalformed as error:
+            self.up.drop("consolidated", [w.id for w in group], error.message, step=name)
+            return None
+
+    def _label(self, entry: Entry) -> str:
+        key = entry.conversation or entry.scope.value("conversation")
+        conversation = self.room.local.conversation(key) if key else None
+        return f"conversation {conversation.ref_code}" if conversation else ""
+
+    def _replace(self, group: Sequence[Weighed], content: str, name: str) -> set[str]:
+        """The new entry in, its sources forgotten, in one commit; nothing at all if one of them has changed."""
+        up, sources = self.up, [w.entry for w in group]
+        ids = [e.id for e in sources]
+        if self._changed(sources):
+            up.drop("consolidated", ids, "an entry has changed since this was decided", step=name)
+            return set()
+        save = self._entry(sources, content)
+        if save is None:
+            return set()
+        cause = f"consolidated into {save.entry.id}"
+        gone = [self._forgotten(e, save.entry.id, cause) for e in sources]
+        done = up.commit(self.place.store, "consolidated", [*gone, save], main=save.entry.id, step=name)
+        return set(ids) if done else set()
+
+    def _changed(self, sources: Sequence[Entry]) -> bool:
+        now = self.place.store.entries([e.id for e in sources])
+        return any(e.id not in now or now[e.id].version != e.version for e in sources)
+
+    def _entry(self, sources: Sequence[Entry], content: str) -> SaveEntry | None:
+        room, best = self.room, max(sources, key=lambda e: (e.importance, e.confirmed_at))
+        ids = [f"{e.id}@{e.version}" for e in sources]
+        scope = self._target(best)
+        base = proposed(
+            room, replace(best, content=content), sources, scope, derived_id("consolidated", *ids), best.kind
+        )
+        shared = {e.conversation for e in sources}
+        conversation = shared.pop() if len(shared) == 1 else None
+        # Word for word it is as trusted as its sources; in a model's words, no more than a model.
+        origin = base.origin.capped(Trust.AGENT) if self.up.asks else base.origin
+        proposal = base._replace(source=SOURCE, conversation=conversation, valid_at=None, origin=origin)
+        draft = crossed(self.up, [e.id for e in sources], proposal, best.kind)
+        if draft is None:
+            return None
+        setting = Setting(room.spec, room.taxonomy, room.now)
+        secret = self.place.store.secret()
+        planned = plan(
+            draft, setting, actor=str(room.actor), embedding=embedded(room, "", draft.content), secret=secret
+        )
+        (save,) = (op for op in planned.operations if isinstance(op, SaveEntry))
+        cause = f"{len(sources)} entries became one"
+        return replace(save, action="entry.consolidated", cause=cause)
+
+    def _target(self, entry: Entry) -> Scope:
+        """Where the new entry goes: a transient tier compounds into the broader one that the spec names."""
+        tier = self.room.spec.tier(self.place.tier)
+        to = self.room.spec.behaviour(tier.name, entry.kind).promotion.to
+        if tier.persistent or not to or self.room.store(to) is not self.place.store:
+            return entry.scope
+        return scope_above(self.room, entry, to) or entry.scope
+
+    def _forgotten(self, entry: Entry, by: str, cause: str) -> SaveEntry:
+        at, actor = self.room.now, str(self.room.actor)
+        moved = entry.moved(State.FORGOTTEN, at=at, cause=cause, actor=actor, superseded_by=by)
+        return SaveEntry(replace(moved, version=entry.version + 1), entry.version, "entry.forgotten", cause)

@@ -1,0 +1,192 @@
+"""Promotion: short-term becomes long-term, episodes that many saw become a fact, a fact that outlived its sources'
+versions rises to a broader tier. What crosses a boundary goes through the spec's gates there, and trust only falls."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from lukasa.model.entry import Entry, GateVerdict, Scope
+from lukasa.model.errors import Conflict, EmbedderError, InvalidScope, MirrorsCanonical
+from lukasa.model.ids import derived_id
+from lukasa.model.values import Curator, Gate, Kind, Lifetime, State
+from lukasa.service.call import ACCOUNT, Room
+from lukasa.service.entries.put import canonical, neighbours
+from lukasa.service.upkeep.scope import Place, Upkeep, active, without
+from lukasa.storage.operations import Embedding, SaveEntry, Verdict
+from lukasa.upkeep.likeness import copies
+from lukasa.upkeep.promotion import Rise, rises
+from lukasa.upkeep.weighed import Weighed, support
+from lukasa.write.draft import Draft, Proposal, Setting, run
+from lukasa.write.plan import MOST_EVIDENCE, plan
+from lukasa.write.screen import categorise, guard, sanitise
+from lukasa.write.settle import SETTLE
+
+if TYPE_CHECKING:
+    from lukasa.ports import Vector
+
+CROSSING = (sanitise, guard, categorise)
+ACTION = "entry.promoted"
+
+
+def promote(
+    up: Upkeep, place: Place, found: Sequence[Weighed], near: Mapping[str, Vector], kind: Kind
+) -> list[Weighed]:
+    """Promote what has earned it; the answer is what is left as it was."""
+    behaviour = up.room.spec.behaviour(place.tier, kind)
+    if not behaviour.promotion.to:
+        return list(found)
+    mine = active(found)
+    groups = [[w] for w in mine]
+    if behaviour.promotion.min_observations:
+        stars = copies(mine, near, behaviour.write.dedup_cosine, support)
+        grouped = {w.id for star in stars for w in (star.kept, *star.copies)}
+        groups = [[star.kept, *star.copies] for star in stars] + [[w] for w in mine if w.id not in grouped]
+    wanted = {link.source for w in mine for link in w.entry.links}
+    documents = up.room.local.documents(wanted) if wanted else {}
+    gone: set[str] = set()
+    for rise in rises(groups, behaviour.promotion, documents):
+        if _within(up, place, rise) if rise.within else _across(up, place, rise):
+            gone |= {rise.weighed.id, *(w.id for w in rise.with_it)}
+    return without(found, gone)
+
+
+def _within(up: Upkeep, place: Place, rise: Rise) -> bool:
+    """In place: the entry itself changes, and copies that bore it out give way to it."""
+    entry, kind, now = rise.weighed.entry, rise.rule.kind or rise.weighed.entry.kind, up.room.now
+    sources = [entry, *(w.entry for w in rise.with_it)]
+    proposal = proposed(up.room, entry, sources, entry.scope, entry.id, kind)
+    draft = crossed(up, [e.id for e in sources], proposal, kind)
+    if draft is None:
+        return False
+    changed = replace(
+        entry,
+        content=draft.content,
+        kind=kind,
+        lifetime=Lifetime.LONG_TERM,
+        trust=draft.trust,
+        valid_at=entry.valid_at or (entry.created_at if kind is Kind.SEMANTIC else None),
+        evidence=proposal.evidence,
+        updated_at=now,
+        version=entry.version + 1,
+    )
+    ledger = (*draft.ledger, Verdict("promote", str(kind), rise.cause))
+    save = SaveEntry(
+        changed, entry.version, ACTION, rise.cause, ledger, embedded(up.room, entry.content, changed.content)
+    )
+    gone = [_gives_way(up.room, w.entry, entry.id, rise.cause) for w in rise.with_it]
+    return up.commit(place.store, "promoted", [*gone, save], main=entry.id)
+
+
+def _across(up: Upkeep, place: Place, rise: Rise) -> bool:
+    """Into another tier: written there under an id that is always the same, and the original gives way to it."""
+    room, entry = up.room, rise.weighed.entry
+    target = scope_above(room, entry, rise.rule.to)
+    sources = [entry, *(w.entry for w in rise.with_it)]
+    ids = [e.id for e in sources]
+    if target is None:
+        up.drop("promoted", ids, f"its place in the {rise.rule.to} tier is not known")
+        return False
+    kind = rise.rule.kind or entry.kind
+    proposal = proposed(
+        room, entry, sources, target, derived_id("promoted", entry.id, str(entry.version), target.tier), kind
+    )
+    draft = crossed(up, ids, proposal, kind)
+    if draft is None:
+        return False
+    return write_above(up, place, draft.noting("promote", target.tier, rise.cause), sources, rise.cause)
+
+
+def write_above(up: Upkeep, place: Place, draft: Draft, sources: Sequence[Entry], cause: str) -> bool:
+    """Store a draft in its own tier and retire what it stands for; it may turn out to be known there already."""
+    room, store = up.room, up.room.store(draft.proposal.scope.tier)
+    embedding = embedded(room, "", draft.content)
+    setting = Setting(room.spec, room.taxonomy, room.now)
+    going = {e.id for e in sources}
+    near = tuple(n for n in neighbours(store, draft, embedding) if n.entry.id not in going)
+    settled = run(SETTLE, draft, setting.among(near))
+    planned = plan(settled, setting, actor=str(room.actor), embedding=embedding, secret=store.secret())
+    above = planned.entry
+    if above is None or above.state is not State.ACTIVE:
+        up.drop("promoted", sorted(going), settled.gate.reason or "it would not be active there")
+        return False
+    gone = [_gives_way(room, e, above.id, cause) for e in sources]
+    written = [op for op in planned.operations if isinstance(op, SaveEntry)]
+    if store is place.store:
+        return up.commit(store, "promoted", [*gone, *written], main=above.id)
+    if up.task is not None:
+        try:
+            room.apply(store, *written)
+        except Conflict:
+            if above.id not in store.entries([above.id]):
+                up.drop("promoted", sorted(going), f"the {above.scope.tier} tier has changed meanwhile")
+                return False
+    return up.commit(place.store, "promoted", gone)
+
+
+def proposed(room: Room, entry: Entry, sources: Sequence[Entry], scope: Scope, id: str, kind: Kind) -> Proposal:
+    trust = min(e.trust for e in sources)
+    return Proposal(
+        id=id,
+        scope=scope,
+        content=entry.content,
+        curator=Curator.AGENT,
+        source=entry.source,
+        origin=room.origin.capped(trust),
+        owner=entry.owner,
+        importance=max(e.importance for e in sources),
+        kind=kind,
+        lifetime=Lifetime.LONG_TERM,
+        tags=tuple(dict.fromkeys(tag for e in sources for tag in e.tags)),
+        conversation=entry.conversation,
+        links=entry.links if room.spec.tier(scope.tier).home == "workspace" else (),
+        derived_from=tuple(e.id for e in sources),
+        derived_trust=(trust,),
+        valid_at=entry.valid_at,
+        metadata=entry.metadata,
+        evidence=tuple(dict.fromkeys(quote for e in sources for quote in e.evidence))[:MOST_EVIDENCE],
+    )
+
+
+def crossed(up: Upkeep, ids: Sequence[str], proposal: Proposal, kind: Kind) -> Draft | None:
+    """What is left of a text once it has gone through the gates of where it goes; None, told, if it may not."""
+    room = up.room
+    setting = Setting(room.spec, room.taxonomy, room.now, canonical(room))
+    start = Draft(proposal, proposal.content, kind, proposal.origin.trust, GateVerdict(Gate.ALLOW, 1.0, ""))
+    try:
+        draft = run(CROSSING, start, setting)
+    except MirrorsCanonical as refusal:
+        up.drop("promoted", ids, refusal.message)
+        return None
+    if draft.gate.verdict is not Gate.ALLOW:
+        up.drop("promoted", ids, draft.gate.reason)
+        return None
+    return draft
+
+
+def scope_above(room: Room, entry: Entry, tier: str) -> Scope | None:
+    """The scope of a broader tier that an entry's own lies in; None if one of its keys is not known."""
+    values: dict[str, str | None] = {"account": ACCOUNT, "workspace": room.info.id, **dict(entry.scope.anchor)}
+    conversation = room.local.conversation(entry.conversation or values.get("conversation") or "")
+    if conversation is not None:
+        values.setdefault("channel", conversation.channel)
+    try:
+        known = {key: value for key, value in values.items() if value is not None}
+        return replace(room, keys=known).scope(tier)
+    except InvalidScope:
+        return None
+
+
+def _gives_way(room: Room, entry: Entry, to: str, cause: str) -> SaveEntry:
+    moved = entry.moved(State.SUPERSEDED, at=room.now, cause=cause, actor=str(room.actor), superseded_by=to)
+    return SaveEntry(replace(moved, version=entry.version + 1), entry.version, "entry.superseded", cause)
+
+
+def embedded(room: Room, before: str, after: str) -> Embedding | None:
+    if room.embedder is None or before == after:
+        return None
+    try:
+        return Embedding(room.embedder.model, room.embedder.embed_memories([after])[0])
+    except EmbedderError:
+        return None

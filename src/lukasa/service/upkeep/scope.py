@@ -1,0 +1,242 @@
+"""What every kind of upkeep does: look at a scope, weigh what is there, and carry out what was decided.
+
+Decisions carry the version they were made about. If an entry has changed in the meantime, the newer change stands, and
+the decision is dropped with an event and a report. What a step changed is in its journal, which is what `undo` of a
+job goes by.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from lukasa.model.conversation import Status
+from lukasa.model.entry import Access, Entry, Scope
+from lukasa.model.errors import Conflict, NotFound
+from lukasa.model.events import EventDraft
+from lukasa.model.frozen import dataclass
+from lukasa.model.values import State, Visibility
+from lukasa.read.decay import decay_factor, frequency, relevance
+from lukasa.service.call import Room
+from lukasa.service.jobs.task import Task
+from lukasa.storage.operations import Operation, Record, SaveEntry
+from lukasa.storage.port import Filters, Selection, Store
+from lukasa.upkeep.moves import Move
+from lukasa.upkeep.weighed import Weighed
+
+if TYPE_CHECKING:
+    from lukasa.ports import Vector
+
+PAGE = 1000
+BATCH = 100
+DROPPED = "decision.dropped"
+COMPLETED = "completed"
+
+Tell = Callable[[str], None]
+
+
+def silent(_: str) -> None:
+    """Nobody is watching."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A scope of a tier, and the store that holds it."""
+
+    store: Store
+    scope: Scope
+
+    @property
+    def tier(self) -> str:
+        return self.scope.tier
+
+
+def places(room: Room, tiers: Collection[str] | None = None) -> list[Place]:
+    """Every scope of this workspace and of the account, of the tiers asked for: upkeep is bound to no conversation."""
+    known = {tier.name: tier for tier in room.spec.tiers if tiers is None or tier.name in tiers}
+    found = []
+    for store in (room.local, room.account):
+        for count in store.census():
+            tier = known.get(count.scope.tier)
+            if tier is None or room.store(tier.name) is not store:
+                continue
+            if count.scope.value("workspace") in (None, room.info.id) and _anchored(count.scope, tier.anchor):
+                found.append(Place(store, count.scope))
+    return found
+
+
+def _anchored(scope: Scope, anchor: Iterable[Any]) -> bool:
+    """Whether a scope is one of this spec's: another workspace's may give the account's tiers other keys."""
+    return [key for key, _ in scope.anchor] == [key.name for key in anchor]
+
+
+def weighed(room: Room, place: Place, *, conversation: str | None = None) -> list[Weighed]:
+    """What is in force in a scope, of every owner, files left out, with its relevance now."""
+    now = room.now
+    out: list[Weighed] = []
+    for page in _pages(place):
+        mine = [e for e in page if e.holds_at(now) and (conversation is None or _of(e, conversation))]
+        access = place.store.access([e.id for e in mine])
+        out.extend(weigh(room, place.store, e, access.get(e.id), now) for e in mine)
+    return out
+
+
+def weigh(room: Room, store: Store, entry: Entry, access: Access | None, now: datetime) -> Weighed:
+    decay = room.spec.behaviour(entry.scope.tier, entry.kind).decay
+    factor = decay_factor(decay, entry, access, now, _closed(store, entry))
+    return Weighed(entry, relevance(entry.importance, factor, frequency(access)), access.count if access else 0)
+
+
+def _closed(store: Store, entry: Entry) -> datetime | None:
+    key = entry.scope.value("conversation")
+    conversation = store.conversation(key) if key else None
+    return conversation.ended_at if conversation else None
+
+
+def _of(entry: Entry, conversation: str) -> bool:
+    return conversation in (entry.conversation, entry.scope.value("conversation"))
+
+
+def _pages(place: Place) -> Iterator[list[Entry]]:
+    selection = Selection((place.scope,), frozenset({Visibility.OPEN}), None, Filters(filed=False))
+    after = None
+    while page := place.store.find(selection, limit=PAGE, after=after):
+        yield page
+        if len(page) < PAGE:
+            return
+        after = page[-1].id
+
+
+def vectors(room: Room, place: Place, found: Sequence[Weighed]) -> dict[str, Vector]:
+    """The vectors of the present model, for those that have one."""
+    if room.embedder is None:
+        return {}
+    out: dict[str, Vector] = {}
+    for start in range(0, len(found), PAGE):
+        out |= place.store.vectors([w.id for w in found[start : start + PAGE]], room.embedder.model)
+    return out
+
+
+def open_conversations(room: Room) -> set[str]:
+    return {c.id for c in room.local.conversations() if c.status is Status.ACTIVE}
+
+
+class Upkeep:
+    """One run: carries out decisions step by step, journals what they changed, and counts.
+
+    Without a task it only counts: that is a dry run.
+    """
+
+    def __init__(self, room: Room, task: Task | None, tell: Tell = silent) -> None:
+        self.room = room
+        self.task = task
+        self._tell = tell
+        self._counts: Counter[str] = Counter()
+        self._steps = 0
+        if task is not None:
+            kept = task.store.steps(task.job.id).values()
+            self._steps = len(kept)
+            for output in kept:  # what earlier attempts at this job have done
+                self._counts.update(output.get("counts", {}) if isinstance(output, dict) else {})
+
+    @property
+    def counts(self) -> dict[str, int]:
+        return {what: n for what, n in sorted(self._counts.items()) if n}
+
+    @property
+    def asks(self) -> bool:
+        """Whether there is a language model to ask; otherwise rules decide."""
+        return self.task is not None and self.task.chat is not None
+
+    def say(self, text: str) -> None:
+        self._tell(text)
+
+    def move(self, store: Store, what: str, moves: Sequence[Move]) -> set[str]:
+        """Move entries to other states; the answer is the ids of those that went."""
+        gone: set[str] = set()
+        for start in range(0, len(moves), BATCH):
+            batch = moves[start : start + BATCH]
+            if self.commit(store, what, [self._save(move) for move in batch], count=len(batch), told=False):
+                gone |= {move.entry.id for move in batch}
+            else:  # one of them has changed: the others go alone
+                gone |= {m.entry.id for m in batch if self.commit(store, what, [self._save(m)])}
+            if len(moves) > BATCH:
+                self.say(f"{what}: {min(start + BATCH, len(moves)):,} of {len(moves):,}")
+        return gone
+
+    def _save(self, move: Move) -> SaveEntry:
+        entry = move.entry
+        moved = entry.moved(move.state, at=self.room.now, cause=move.cause, actor=str(self.room.actor))
+        return SaveEntry(replace(moved, version=entry.version + 1), entry.version, move.action, move.cause)
+
+    def commit(
+        self,
+        store: Store,
+        what: str,
+        saves: Sequence[SaveEntry],
+        *,
+        main: str | None = None,
+        count: int = 1,
+        told: bool = True,
+        step: str | None = None,
+    ) -> bool:
+        """Apply a group of changes and its journal in one commit; false if something had changed by then.
+
+        `main` is the one whose undoing undoes all of them. `told`: whether a decision that was dropped is told of.
+        """
+        if self.task is None:
+            self._counts[what] += count
+            return True
+        changed = [[s.entry.id, s.expect + 1] for s in saves if main in (None, s.entry.id)]
+        output = {"changed": changed, "counts": {what: count}}
+        try:
+            self._apply(store, self._name(what, step), output, saves)
+        except (Conflict, NotFound) as error:
+            if told:
+                self.drop(what, [s.entry.id for s in saves], error.message, step=step)
+            return False
+        self._counts[what] += count
+        return True
+
+    def drop(self, what: str, ids: Sequence[str], reason: str, *, step: str | None = None) -> None:
+        """A decision that is not carried out, with its reason, in the log and in telemetry."""
+        self._counts["dropped"] += 1
+        if self.task is None:
+            return
+        told = {"what": what, "cause": reason, "entries": list(ids)}
+        event = Record(EventDraft(DROPPED, self.task.job.id, told))
+        point = self.task.point(DROPPED, success=False, level="warn", metadata={"what": what, "reason": reason})
+        self.task.commit(self._name(what, step), {"dropped": told, "counts": {"dropped": 1}}, event, point)
+
+    def finish(self, **more: int) -> dict[str, Any]:
+        """The end of the run, told with its counts."""
+        result = {**self.counts, **more}
+        if self.task is not None:
+            point = self.task.point(f"{self.task.job.kind}.completed", metadata=result)
+            self.task.commit(COMPLETED, result, point)
+        return result
+
+    def _name(self, what: str, step: str | None) -> str:
+        self._steps += 1
+        return step or f"{what}:{self._steps}"
+
+    def _apply(self, store: Store, step: str, output: dict[str, Any], operations: Sequence[Operation]) -> None:
+        task = self.task
+        if task is None:
+            return
+        if store is task.store:
+            task.commit(step, output, *operations)
+            return
+        self.room.apply(store, *operations)  # another file: the versions they expect keep a repetition from doubling
+        task.commit(step, output)
+
+
+def without(found: Iterable[Weighed], gone: Collection[str]) -> list[Weighed]:
+    return [w for w in found if w.id not in gone]
+
+
+def active(found: Iterable[Weighed]) -> list[Weighed]:
+    return [w for w in found if w.entry.state is State.ACTIVE]

@@ -1,0 +1,125 @@
+"""The items of the store in dictionaries. Values are kept as text, so that nobody else holds a reference to them."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from datetime import datetime
+from itertools import islice
+from typing import TypeAlias
+
+from lukasa.model.arrays import np
+from lukasa.model.errors import Conflict
+from lukasa.model.frozen import dataclass
+from lukasa.model.item import Item, Place, item_id, lifetime, path_text, value_text
+from lukasa.ports import EmbeddingModel, Vector
+from lukasa.storage import rules
+from lukasa.storage.operations import DropItem, Embedding, ItemIndex, SaveItem, SaveItemVectors
+from lukasa.storage.port import FoundItem, ItemQuery, UnembeddedItem
+
+
+@dataclass(frozen=True, slots=True)
+class KeptItem:
+    text: str
+    salt: bytes
+    created_at: datetime
+    updated_at: datetime
+    expires_at: datetime | None
+    ttl: float | None
+    vectors: tuple[tuple[EmbeddingModel, Vector], ...]
+    index: ItemIndex
+
+    def at(self, place: Place) -> Item:
+        times = (self.created_at, self.updated_at, self.expires_at)
+        return Item(place, json.loads(self.text), *times, self.ttl, item_id(self.salt, place))
+
+
+Items: TypeAlias = dict[Place, KeptItem]
+
+
+def save(items: Items, operation: SaveItem) -> None:
+    item = operation.item
+    for text in (path_text(item.place.namespace), item.place.key, value_text(item.value)):
+        text.encode("utf-8")
+    before = items.get(item.place)
+    vectors = tuple((v.model, rules.checked_vector(Embedding(v.model, v.vector))) for v in operation.vectors)
+    items[item.place] = KeptItem(
+        value_text(item.value),
+        before.salt if before else secrets.token_bytes(16),
+        before.created_at if before else item.created_at,
+        item.updated_at,
+        item.expires_at,
+        item.ttl,
+        vectors,
+        operation.index,
+    )
+
+
+def embed(items: Items, operation: SaveItemVectors) -> None:
+    """Vectors of a value that has since changed or gone describe nothing here, and are let go."""
+    vectors = tuple((v.model, rules.checked_vector(Embedding(v.model, v.vector))) for v in operation.vectors)
+    kept = items.get(operation.place)
+    if kept is None or (kept.text, kept.index) != (value_text(operation.value), operation.index):
+        return
+    known = {model for model, _ in kept.vectors}
+    new = tuple((model, vector) for model, vector in vectors if model not in known)
+    items[operation.place] = replace(kept, vectors=(*kept.vectors, *new))
+
+
+def unembedded(items: Items, model: EmbeddingModel, indexer: str, limit: int) -> list[UnembeddedItem]:
+    wanting = (
+        UnembeddedItem(place, json.loads(kept.text), kept.index)
+        for place, kept in items.items()
+        if kept.index.texts and kept.index.by == indexer and model not in {of for of, _ in kept.vectors}
+    )
+    return list(islice(wanting, limit))
+
+
+def check_drop(items: Items, operation: DropItem) -> None:
+    kept = items.get(operation.place)
+    if kept is None:
+        raise rules.missing("item", operation.place.key)
+    if operation.expired_by is not None and not kept.at(operation.place).expired(operation.expired_by):
+        raise Conflict(f"item {operation.place.key} has not expired", fix="look again")
+
+
+def touched(items: Items, places: Iterable[Place], at: datetime) -> Items:
+    span = {place: lifetime(items[place].ttl) for place in places if place in items}
+    renewed = {place: replace(items[place], expires_at=at + left) for place, left in span.items() if left is not None}
+    return items | renewed
+
+
+def find(items: Items, query: ItemQuery, limit: int | None, offset: int) -> list[FoundItem]:
+    depth = len(query.prefix)
+    below = [place for place in items if place.namespace[:depth] == query.prefix]
+    below.reverse()
+    below.sort(key=lambda place: items[place].updated_at, reverse=True)
+    scores = {place: _score(items[place], query) for place in below}
+    below.sort(key=lambda place: (scores[place] is None, -(scores[place] or 0.0)))
+    found = [FoundItem(items[place].at(place), scores[place]) for place in below]
+    admitted = [f for f in found if query.admits(f.item)]
+    return admitted[offset : None if limit is None else offset + limit]
+
+
+def _score(kept: KeptItem, query: ItemQuery) -> float | None:
+    if query.near is None:
+        return None
+    model, asked = query.near
+    return max((_cosine(vector, asked) for of, vector in kept.vectors if of == model), default=None)
+
+
+def _cosine(a: Vector, b: Vector) -> float:
+    norms = float(np.linalg.norm(a)) * float(np.linalg.norm(b))
+    return min(1.0, max(-1.0, float(np.dot(a, b)) / norms)) if norms else 0.0
+
+
+def namespaces(items: Items, prefix: tuple[str, ...], alive_at: datetime | None) -> list[tuple[str, ...]]:
+    held = {p.namespace for p, kept in items.items() if alive_at is None or not kept.at(p).expired(alive_at)}
+    return sorted(namespace for namespace in held if namespace[: len(prefix)] == prefix)
+
+
+def expired(items: Mapping[Place, KeptItem], at: datetime, limit: int) -> list[Place]:
+    over = [(kept.expires_at, place) for place, kept in items.items() if kept.expires_at and kept.expires_at <= at]
+    return [place for _, place in sorted(over, key=lambda pair: pair[0])[:limit]]

@@ -1,0 +1,518 @@
+"""Operations: the values that describe every change of a store, and the event that each of them leaves in the log."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field
+from datetime import datetime
+from functools import lru_cache
+from typing import Any, Literal
+
+from lukasa.model.amendment import Amendment
+from lukasa.model.answer import Answer
+from lukasa.model.conversation import Channel, Conversation, Note, Status, WorkspaceInfo
+from lukasa.model.entry import Document, Entry, NamedEntry
+from lukasa.model.events import SCRUBBED, Actor, EventDraft, Redacted, Spelled, canonical_json
+from lukasa.model.frozen import dataclass
+from lukasa.model.grant import Grant
+from lukasa.model.item import Item, Place, item_id, value_text
+from lukasa.model.job import JobDraft
+from lukasa.model.scrub import Extent
+from lukasa.model.telemetry import Level, Point, Spending
+from lukasa.model.text import commitment
+from lukasa.model.transcript import Transcript, Utterance
+from lukasa.model.values import Trust
+from lukasa.ports import EmbeddingModel, Vector
+
+
+@dataclass(frozen=True, slots=True)
+class ItemVector:
+    """What one field of an item means. `field` is the path that the text was found by."""
+
+    field: str
+    model: EmbeddingModel
+    vector: Vector
+
+
+@dataclass(frozen=True, slots=True)
+class ItemIndex:
+    """What an item is to be found by, kept with it: each field with its text, None for the whole value.
+
+    `by` is empty if the workspace's embedder makes the vectors, and otherwise says who does.
+    """
+
+    texts: tuple[tuple[str, str | None], ...] = ()
+    by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SaveItem:
+    """Insert an item, or replace the one in its place, which keeps its time of creation and loses its vectors."""
+
+    item: Item
+    vectors: tuple[ItemVector, ...] = ()
+    index: ItemIndex = ItemIndex()
+
+
+@dataclass(frozen=True, slots=True)
+class SaveItemVectors:
+    """Add vectors of a model to an item that has none of it; ignored if its value or its index has moved on."""
+
+    place: Place
+    value: dict[str, Any]
+    index: ItemIndex
+    vectors: tuple[ItemVector, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DropItem:
+    """Remove an item for good. With `expired_by`, only one that has expired by then; otherwise a Conflict."""
+
+    place: Place
+    cause: str
+    expired_by: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Enqueue:
+    """Ask for work. If there is a job of that key already, in whatever state, nothing happens."""
+
+    draft: JobDraft
+
+
+@dataclass(frozen=True, slots=True)
+class JournalStep:
+    """Keep what a step gave, under a claim. LostClaim if somebody else has taken the job since."""
+
+    job: str
+    claim: int
+    name: str
+    output: Any
+
+
+@dataclass(frozen=True, slots=True)
+class FinishJob:
+    job: str
+    claim: int
+    result: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class FailJob:
+    """This attempt failed: try again at `run_after`, or with None never."""
+
+    job: str
+    claim: int
+    error: str
+    run_after: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class PostponeJob:
+    """Put a job back as if this attempt had not begun: the worker stops, a breaker is open, the budget is spent."""
+
+    job: str
+    claim: int
+    until: datetime
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReviveJob:
+    """A dead or cancelled job is queued again, with all its attempts before it and the journal it had."""
+
+    job: str
+
+
+@dataclass(frozen=True, slots=True)
+class CancelJob:
+    """A job that is not finished is given up; whoever holds it can write no more."""
+
+    job: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetJobs:
+    """Remove finished jobs and their journals, last touched before a time. Dead ones stay: they wait for a person."""
+
+    before: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class SaveTranscript:
+    """Insert (`expect` 0) or replace the version `expect`. Its key is unique."""
+
+    transcript: Transcript
+    expect: int
+
+
+@dataclass(frozen=True, slots=True)
+class KeepUtterances:
+    """Add messages to a transcript that is here. A place that is taken is a Conflict."""
+
+    transcript: str
+    utterances: tuple[Utterance, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SaveAmendment:
+    amendment: Amendment
+    expect: int
+
+
+@dataclass(frozen=True, slots=True)
+class Emit:
+    """Telemetry. It is no event: the log says what changed, this says how the work went."""
+
+    point: Point
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetPoints:
+    """Remove reports from before a time; of one level alone, if one is named."""
+
+    before: datetime
+    level: Level | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Spend:
+    """Add to what a model has cost on a day."""
+
+    spending: Spending
+
+
+PipelineOperation = (
+    Enqueue
+    | JournalStep
+    | FinishJob
+    | FailJob
+    | PostponeJob
+    | ReviveJob
+    | CancelJob
+    | ForgetJobs
+    | SaveTranscript
+    | KeepUtterances
+    | SaveAmendment
+    | Emit
+    | ForgetPoints
+    | Spend
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SaveGrant:
+    """Insert (`expect` 0) or replace the version `expect`. A different current version is a Conflict."""
+
+    grant: Grant
+    expect: int
+
+
+@dataclass(frozen=True, slots=True)
+class SaveAnswer:
+    """Take a key (status 0), or keep its answer. A key that another request has, or that is taken, is a Conflict.
+
+    A key that was taken before `stale` and never answered may be taken again: whoever had it is gone.
+    """
+
+    answer: Answer
+    stale: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DropAnswer:
+    """Give a key back that was taken: nothing came of the request."""
+
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class ForgetAnswers:
+    before: datetime
+
+
+AccessOperation = SaveGrant | SaveAnswer | DropAnswer | ForgetAnswers
+
+
+def grant_detail(grant: Grant) -> dict[str, Any]:
+    """What the log says of a grant."""
+    return {
+        "name": grant.name,
+        "agent": grant.agent,
+        "workspaces": list(grant.workspaces),
+        "capabilities": [str(c) for c in grant.capabilities],
+    }
+
+
+def grant_text(grant: Grant) -> str:
+    """All of a grant in one spelling: what the log commits to, so that a row cannot be widened behind its back."""
+    times = [t.isoformat() if t else None for t in (grant.created_at, grant.expires_at, grant.revoked_at)]
+    reach = [list(grant.reach.tiers), list(grant.reach.channels), list(grant.reach.conversations)]
+    who = [grant.id, grant.principal, grant.trust.name, grant.digest]
+    return canonical_json([who, grant_detail(grant), reach, times])
+
+
+@dataclass(frozen=True, slots=True)
+class Scrub:
+    """Remove everything in an extent: rows, versions, vectors, index, links; and empty the events about it.
+
+    `expect` is the manifest's digest: if what is there is anything else, a Conflict. `about` goes into the event,
+    which the store completes with the events it has emptied.
+    """
+
+    extent: Extent
+    expect: str
+    about: Mapping[str, Any] = field(default_factory=dict)
+    redacted: Redacted = Redacted()
+
+    def draft(self) -> EventDraft:
+        scope = self.extent.scope
+        subject = scope.tier if scope is not None else self.extent.conversation or ""
+        detail = {"mode": str(self.extent.mode), "scope": self.extent.plain(), "digest": self.expect}
+        return EventDraft(SCRUBBED, subject, {**self.about, **detail, "redacted": self.redacted.plain()})
+
+
+@dataclass(frozen=True, slots=True)
+class Embedding:
+    model: EmbeddingModel
+    vector: Vector
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What one step of a path decided, and why. Reasons name ids and numbers, never the content itself."""
+
+    step: str
+    outcome: str
+    reason: str
+    data: Mapping[str, Any] = field(default_factory=dict)
+
+    def plain(self) -> dict[str, Any]:
+        return {"step": self.step, "outcome": self.outcome, "reason": self.reason, **self.data}
+
+    def spelled(self) -> str | None:
+        """The canonical JSON of that, if there is nothing in it that reading back might change."""
+        if not self.data:
+            return _plain_step(self.outcome, self.reason, self.step)
+        flat = all(type(key) is str and type(value) in _FLAT for key, value in self.data.items())
+        return canonical_json(self.plain()) if flat else None
+
+
+_FLAT = (str, int, float, bool)
+
+
+@lru_cache(maxsize=1024)
+def _plain_step(outcome: str, reason: str, step: str) -> str:
+    return canonical_json({"outcome": outcome, "reason": reason, "step": step})
+
+
+@dataclass(frozen=True, slots=True)
+class SaveEntry:
+    """Insert (`expect` 0) or replace the version `expect`. A different current version is a Conflict."""
+
+    entry: Entry
+    expect: int
+    action: str
+    cause: str
+    ledger: tuple[Verdict, ...] = ()
+    embedding: Embedding | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DropEntry:
+    """Remove a row for good: only what a transient scope leaves behind, and never what an action rests on."""
+
+    id: str
+    expect: int
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
+class SaveEmbedding:
+    """Attach a vector to the version of the text that it was computed from; ignored if the text has moved on."""
+
+    id: str
+    version: int
+    embedding: Embedding
+
+
+@dataclass(frozen=True, slots=True)
+class SaveNamed:
+    entry: NamedEntry
+    expect: int
+
+
+@dataclass(frozen=True, slots=True)
+class SaveDocument:
+    document: Document
+    expect: int
+
+
+@dataclass(frozen=True, slots=True)
+class SaveChannel:
+    channel: Channel
+
+
+@dataclass(frozen=True, slots=True)
+class SaveConversation:
+    """`expect` is the status it must have now; None inserts it."""
+
+    conversation: Conversation
+    expect: Status | None
+
+
+@dataclass(frozen=True, slots=True)
+class SaveNote:
+    """Write a note. With `onto`, only in place of what was read: that note, or nothing (None); else a Conflict."""
+
+    note: Note
+    onto: Note | Literal["anything"] | None = "anything"
+
+
+@dataclass(frozen=True, slots=True)
+class DropNotes:
+    conversation: str
+    key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LinkAction:
+    """Record that an action rests on these entries; from now on none of them can be dropped."""
+
+    action: str
+    description: str
+    entries: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SaveWorkspace:
+    """Register a workspace (`expect` None) or mark it ready (`expect` its present readiness)."""
+
+    info: WorkspaceInfo
+    expect: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """An event without a row: a discarded write, a refused one, an operator's note."""
+
+    draft: EventDraft
+
+
+Operation = (
+    SaveEntry
+    | DropEntry
+    | SaveEmbedding
+    | SaveNamed
+    | SaveDocument
+    | SaveChannel
+    | SaveConversation
+    | SaveNote
+    | DropNotes
+    | LinkAction
+    | SaveWorkspace
+    | SaveItem
+    | SaveItemVectors
+    | DropItem
+    | Record
+    | AccessOperation
+    | Scrub
+    | PipelineOperation
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Transaction:
+    actor: Actor
+    at: datetime
+    operations: tuple[Operation, ...]
+
+
+def describe(operation: Operation, salt: bytes) -> EventDraft | None:
+    """The event of an operation; None for vectors, jobs, telemetry and answers, which change no memory.
+
+    Content never enters the log: a salted commitment does, so that the log can outlive an erasure.
+    """
+    match operation:
+        case SaveEntry(entry, expect, action, cause, ledger):
+            return EventDraft(action, entry.id, _entry_detail(entry, expect, cause, ledger, salt))
+        case DropEntry(id, expect, cause):
+            return EventDraft("entry.dropped", id, {"version": expect, "cause": cause})
+        case SaveNamed(named, expect):
+            detail = {"tier": named.tier, "version": expect + 1, "commitment": commitment(salt, named.body)}
+            return EventDraft("named.edited" if expect else "named.created", named.name, detail)
+        case SaveDocument(document, expect):
+            action = "document.removed" if document.removed else "document.saved"
+            detail = {"version": expect + 1, "commitment": commitment(salt, document.body)}
+            return EventDraft(action, document.id, detail)
+        case SaveChannel(channel):
+            return EventDraft("channel.created", channel.id, {"name": channel.name})
+        case SaveConversation(conversation, expect_status):
+            action = f"conversation.{conversation.status}" if expect_status else "conversation.started"
+            return EventDraft(action, conversation.id, {"channel": conversation.channel})
+        case SaveNote(note):
+            return EventDraft("note.written", note.conversation, {"key": note.key})
+        case DropNotes(conversation_id, key):
+            return EventDraft("note.cleared", conversation_id, {"key": key})
+        case LinkAction(action, description, entries):
+            return EventDraft("action.linked", action, {"description": description, "entries": list(entries)})
+        case SaveWorkspace(info, expect_ready):
+            action = "workspace.created" if expect_ready is None else "workspace.updated"
+            return EventDraft(action, info.id, {"name": info.name, "preset": info.preset, "ready": info.ready})
+        case SaveItem(item):
+            detail = {"commitment": commitment(salt, value_text(item.value))}
+            return EventDraft("item.saved", item_id(salt, item.place), detail)
+        case DropItem(place, cause):
+            return EventDraft("item.dropped", item_id(salt, place), {"cause": cause})
+        case SaveTranscript(transcript, expect):
+            detail = {"format": transcript.format, "kept": transcript.kept, "observed": transcript.observed}
+            detail |= {"progress": str(transcript.progress), "how": transcript.how, "version": expect + 1}
+            return EventDraft("transcript.updated" if expect else "transcript.kept", transcript.id, detail)
+        case KeepUtterances(id, utterances):
+            said = canonical_json([[u.id, u.role, u.text] for u in utterances])
+            return EventDraft(
+                "transcript.said", id, {"messages": len(utterances), "commitment": commitment(salt, said)}
+            )
+        case SaveAmendment(amendment, expect):
+            detail = {"section": amendment.section, "decided_by": amendment.decided_by, "reason": amendment.reason}
+            detail |= {"version": expect + 1, "commitment": commitment(salt, amendment.line or amendment.change)}
+            return EventDraft(f"amendment.{amendment.state}", amendment.id, detail)
+        case SaveGrant(grant, expect):
+            action = "grant.created" if not expect else "grant.revoked" if grant.revoked_at else "grant.changed"
+            detail = {**grant_detail(grant), "version": expect + 1, "commitment": commitment(salt, grant_text(grant))}
+            return EventDraft(action, grant.id, detail)
+        case Record(draft):
+            return draft
+        case Scrub():
+            return operation.draft()
+        case _:  # vectors, jobs, telemetry, answers
+            return None
+
+
+def _entry_detail(entry: Entry, expect: int, cause: str, ledger: tuple[Verdict, ...], salt: bytes) -> Mapping[str, Any]:
+    """Spelled at once if all steps are: half of it is the same for most entries, and spelled already."""
+    tier, version, by, trust = entry.scope.tier, expect + 1, entry.superseded_by, _TRUSTS[entry.trust]
+    proof = commitment(salt, entry.content)
+    steps = [step for verdict in ledger if (step := verdict.spelled()) is not None]
+    if len(steps) == len(ledger):
+        return Spelled(
+            f'{{"cause":{canonical_json(cause)},"commitment":"{proof}","kind":"{entry.kind}",'
+            f'"ledger":[{",".join(steps)}],"state":"{entry.state}",'
+            f'"superseded_by":{"null" if by is None else canonical_json(by)},'
+            f'"tier":{canonical_json(tier)},"trust":"{trust}","version":{version}}}'
+        )
+    return {
+        "tier": tier,
+        "version": version,
+        "state": str(entry.state),
+        "kind": str(entry.kind),
+        "trust": trust,
+        "cause": cause,
+        "superseded_by": by,
+        "commitment": proof,
+        "ledger": [verdict.plain() for verdict in ledger],
+    }
+
+
+_TRUSTS = {trust: trust.name.lower() for trust in Trust}

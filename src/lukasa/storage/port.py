@@ -1,0 +1,526 @@
+"""The store port: one narrow waist for writing, and the questions that reading asks.
+
+A store is one database: an account's or a workspace's. `apply` takes a list of operations and commits them, their
+index changes and one sealed event for each in a single transaction, or raises and leaves nothing. There is no other
+way to write, but for `touch` (read statistics), `touch_items` (their timers), claims of jobs, `rebuild` (derived
+state) and `sweep` (the files), none of which changes memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import field
+from datetime import date, datetime
+from typing import Any, NamedTuple, Protocol
+
+from lukasa.model.amendment import Amendment, AmendmentState
+from lukasa.model.answer import Answer
+from lukasa.model.candidate import Card, Use
+from lukasa.model.conversation import Channel, Conversation, Note, WorkspaceInfo
+from lukasa.model.entry import Access, Document, Entry, NamedEntry, Scope, Version
+from lukasa.model.events import Event
+from lukasa.model.frozen import dataclass
+from lukasa.model.grant import Grant
+from lukasa.model.item import Item, ItemFilter, Place, whole_text
+from lukasa.model.job import Job, JobState
+from lukasa.model.scrub import Extent, Holdings
+from lukasa.model.telemetry import DayTally, Point, PointQuery, Spending, Tally
+from lukasa.model.text import content_key, path_key, terms
+from lukasa.model.transcript import Progress, Transcript, Utterance
+from lukasa.model.values import SHARED, Curator, Kind, Lifetime, State, Visibility
+from lukasa.ports import EmbeddingModel, Vector
+from lukasa.storage.operations import (
+    ItemIndex,
+    Transaction,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class UnembeddedItem:
+    place: Place
+    value: dict[str, Any]
+    index: ItemIndex
+
+    @property
+    def texts(self) -> list[tuple[str, str]]:
+        whole = whole_text(self.value)
+        return [(field, whole if text is None else text) for field, text in self.index.texts]
+
+
+@dataclass(frozen=True, slots=True)
+class ItemQuery:
+    """All items of a namespace and of those below it that pass a filter; `alive_at` leaves expired ones out.
+
+    With `near`, those with a vector of that model come first, by the best cosine of any of their fields.
+    """
+
+    prefix: tuple[str, ...]
+    filter: ItemFilter = field(default_factory=ItemFilter)
+    alive_at: datetime | None = None
+    near: tuple[EmbeddingModel, Vector] | None = None
+
+    def admits(self, item: Item) -> bool:
+        return (self.alive_at is None or not item.expired(self.alive_at)) and self.filter.admits(item.value)
+
+
+@dataclass(frozen=True, slots=True)
+class FoundItem:
+    """Higher scores are better; None is the answer to no question, or of an item that has nothing to compare."""
+
+    item: Item
+    score: float | None = None
+
+
+class ItemStore(Protocol):
+    def items(self, places: Iterable[Place]) -> dict[Place, Item]: ...
+    def find_items(self, query: ItemQuery, *, limit: int | None = None, offset: int = 0) -> list[FoundItem]:
+        """Best first where something is asked for, then the last changed first. Filters come before the limit."""
+        ...
+
+    def item_namespaces(
+        self, prefix: tuple[str, ...] = (), *, alive_at: datetime | None = None
+    ) -> list[tuple[str, ...]]:
+        """The namespaces that hold an item, at or below a namespace, in order."""
+        ...
+
+    def expired_items(self, at: datetime, limit: int) -> list[Place]: ...
+    def unembedded_items(self, model: EmbeddingModel, indexer: str, limit: int) -> list[UnembeddedItem]:
+        """Items of an index without a vector of this model, oldest first."""
+        ...
+
+    def touch_items(self, places: Sequence[Place], at: datetime) -> None:
+        """Start the time to live of these items anew. Changes no value, and so leaves no event."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """A message found by its words, and the transcript it is in."""
+
+    transcript: str
+    utterance: Utterance
+
+
+class PipelineStore(Protocol):
+    # Jobs
+    def claim_job(
+        self, worker: str, *, now: datetime, lease_until: datetime, kinds: Collection[str] | None = None
+    ) -> Job | None:
+        """Take the job that has waited longest: queued and due, or running with a lease that has run out.
+
+        Its claim and its attempts rise by one. A job whose last attempt ended with its lease is dead instead,
+        and has its report.
+        """
+        ...
+
+    def renew_lease(self, job: str, claim: int, lease_until: datetime) -> bool:
+        """Whether the claim still holds; then its lease lasts until that time."""
+        ...
+
+    def jobs(
+        self, *, states: Collection[JobState] | None = None, kind: str | None = None, limit: int = 100
+    ) -> list[Job]:
+        """The last touched first."""
+        ...
+
+    def job(self, id_or_key: str) -> Job | None: ...
+    def steps(self, job: str) -> dict[str, Any]:
+        """What each journaled step gave, in the order they were kept."""
+        ...
+
+    def queue_depth(self) -> dict[JobState, int]: ...
+    def next_run(self, kinds: Collection[str] | None = None) -> datetime | None:
+        """When the next job of these kinds is due, or the next lease of one runs out."""
+        ...
+
+    # Transcripts
+    def transcripts(
+        self, *, progress: Progress | None = None, limit: int = 100, after: str | None = None
+    ) -> list[Transcript]:
+        """The last taken in first; `after` is the last id of the page before."""
+        ...
+
+    def transcript(self, id_or_key: str) -> Transcript | None: ...
+    def utterances(self, transcript: str, *, start: int = 0, limit: int | None = None) -> list[Utterance]: ...
+    def utterance(self, transcript: str, message: str) -> Utterance | None: ...
+    def find_utterances(self, terms: Sequence[str], limit: int) -> list[Said]:
+        """Messages with any of these terms, the best match first."""
+        ...
+
+    # Amendments
+    def amendments(
+        self,
+        ids: Iterable[str] | None = None,
+        *,
+        states: Collection[AmendmentState] | None = None,
+        limit: int = 1000,
+    ) -> list[Amendment]:
+        """The oldest first."""
+        ...
+
+    # Telemetry
+    def report(self, point: Point) -> None:
+        """Telemetry of what changes nothing, which touches no file by itself: a store may keep it in the process
+        until something is written, or until it is asked for reports, is closed, or has many of them. Of level debug
+        only the newest are kept, `MOST_DEBUG` or somewhat more."""
+        ...
+
+    def points(self, query: PointQuery, *, limit: int = 100) -> list[Point]:
+        """The newest first."""
+        ...
+
+    def tally(self, query: PointQuery) -> list[Tally]: ...
+    def tally_days(self, query: PointQuery) -> list[DayTally]:
+        """Days that have points, the oldest first."""
+        ...
+
+    def spent(self, since_day: str) -> list[Spending]: ...
+
+
+class AccessStore(Protocol):
+    def grants(self) -> list[Grant]:
+        """All of them, also those that are over; the oldest first."""
+        ...
+
+    def grant(self, id: str) -> Grant | None: ...
+    def answer(self, key: str) -> Answer | None: ...
+
+
+class ScrubStore(Protocol):
+    def holdings(self, extent: Extent) -> Holdings:
+        """Everything that a scrub of this extent would take now."""
+        ...
+
+    def unswept(self) -> list[str]:
+        """Conversations that were purged, and of which a chat may still keep something outside this store."""
+        ...
+
+    def swept(self, conversation: str) -> None:
+        """Nothing outside is left of it."""
+        ...
+
+    def sweep(self) -> bool:
+        """Take the words of what was scrubbed out of the files themselves; False if others were in the way.
+
+        For after a scrub's commit; whoever opens the store next does it if that was cut short.
+        """
+        ...
+
+
+def index_terms(entry: Entry) -> list[str]:
+    """What the keyword index holds for an entry: its words, then its tags' and its path's."""
+    return terms(entry.content) + [t for tag in entry.tags for t in terms(tag)] + terms(entry.path or "")
+
+
+def twin_key(entry: Entry) -> str:
+    """What a scope may hold only once for each owner: a text, or for a file its path."""
+    return content_key(entry.content) if entry.path is None else path_key(entry.path)
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """Structured conditions, all of which must hold; empty ones do not filter."""
+
+    kinds: frozenset[Kind] = frozenset()
+    categories: frozenset[str] = frozenset()
+    tags: frozenset[str] = frozenset()
+    sources: frozenset[str] = frozenset()
+    curators: frozenset[Curator] = frozenset()
+    states: frozenset[State] = frozenset()
+    lifetimes: frozenset[Lifetime] = frozenset()
+    conversations: frozenset[str] = frozenset()
+    since: datetime | None = None
+    until: datetime | None = None
+    min_importance: float | None = None
+    filed: bool | None = None  # only files, or only what is none
+
+    def __bool__(self) -> bool:
+        return self is not NO_FILTERS and self != NO_FILTERS
+
+    def admits(self, entry: Entry) -> bool:
+        """The meaning of a filter, as every store must implement it. Tags: all of them; times: of creation."""
+        return (
+            (not self.kinds or entry.kind in self.kinds)
+            and (not self.categories or (entry.category is not None and entry.category.name in self.categories))
+            and self.tags <= set(entry.tags)
+            and (not self.sources or entry.source in self.sources)
+            and (not self.curators or entry.curator in self.curators)
+            and (not self.states or entry.state in self.states)
+            and (not self.lifetimes or entry.lifetime in self.lifetimes)
+            and (not self.conversations or entry.conversation in self.conversations)
+            and (self.since is None or entry.created_at >= self.since)
+            and (self.until is None or entry.created_at < self.until)
+            and (self.min_importance is None or entry.importance >= self.min_importance)
+            and (self.filed is None or self.filed is (entry.path is not None))
+        )
+
+
+NO_FILTERS = Filters()
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The rows that a question may see: whole scopes, by visibility, of these owners. Nothing else can match.
+
+    `owners` None means every owner: for the person the memory belongs to, never for an agent.
+    """
+
+    scopes: tuple[Scope, ...]
+    visibilities: frozenset[Visibility] = frozenset({Visibility.OPEN})
+    owners: tuple[str, ...] | None = (SHARED,)
+    filters: Filters = NO_FILTERS
+
+
+class TermRow(NamedTuple):
+    """How often each asked term is in one entry, in the order asked, and how long the entry is in terms."""
+
+    id: str
+    counts: tuple[int, ...]
+    length: int
+
+
+@dataclass(frozen=True, slots=True)
+class KeywordMatches:
+    """Raw counts for scoring: collection size, total terms, document frequency by term; and of the best entries their
+    cards, their lengths, and for each term how often it is in each of them."""
+
+    size: int
+    total_terms: int
+    frequencies: tuple[int, ...]
+    cards: Sequence[Card] = ()
+    lengths: Sequence[int] = ()
+    counts: Sequence[Sequence[int]] = ()
+
+    @property
+    def ids(self) -> list[str]:
+        return [card.id for card in self.cards]
+
+    @property
+    def rows(self) -> tuple[TermRow, ...]:
+        """The same, entry by entry."""
+        return tuple(map(TermRow, self.ids, zip(*self.counts, strict=True), self.lengths))
+
+
+class Neighbour(NamedTuple):
+    card: Card
+    cosine: float
+
+    @property
+    def id(self) -> str:
+        return self.card.id
+
+
+class Near(NamedTuple):
+    """An entry of the same scope and owner that is close to a new text; cosine None if only words matched."""
+
+    entry: Entry
+    cosine: float | None
+
+
+class Newcomer(NamedTuple):
+    """A text that is about to be stored, and its vector, if it has one."""
+
+    content: str
+    vector: Vector | None
+
+
+@dataclass(frozen=True, slots=True)
+class Vicinity:
+    """Where newcomers are going, and how near others count by vector alone, whatever their words; None if none do."""
+
+    scope: Scope
+    owner: str
+    model: EmbeddingModel | None
+    floor: float | None
+    limit: int  # of those near by vector, and of those by each sort of words
+
+
+@dataclass(frozen=True, slots=True)
+class Unembedded:
+    id: str
+    version: int
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something wrong with a store. `derived` findings can be repaired by `rebuild`."""
+
+    what: str
+    subject: str
+    detail: str
+    derived: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Census:
+    """Counts of one scope by state."""
+
+    scope: Scope
+    states: Mapping[State, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Arrivals:
+    """How many entries were first written on one day (UTC) in one tier, whatever became of them."""
+
+    day: date
+    tier: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Share:
+    """Entries that are alike in all of this: how many, and how many of them were written since the time asked for."""
+
+    tier: str
+    state: State
+    kind: Kind
+    category: str
+    source: str
+    count: int
+    added: int
+
+
+class Store(ItemStore, PipelineStore, AccessStore, ScrubStore, Protocol):
+    """One database. All methods may be called from any thread; values returned are frozen."""
+
+    # Writing
+    def apply(self, transaction: Transaction) -> None:
+        """Commit all operations, their index changes and their events; or raise and leave nothing.
+
+        Conflict: an expected version, status or uniqueness does not hold. Refused: an action rests on a dropped
+        entry. NotFound: an operation names something that is not here. StoreError: the database cannot.
+        """
+        ...
+
+    def touch(self, ids: Sequence[str], at: datetime) -> Mapping[str, Access]:
+        """Count one retrieval of each entry, atomically, and return the counts after it."""
+        ...
+
+    # Entries
+    def snapshot(self) -> AbstractContextManager[object]:
+        """While it is open, this thread's reads are all of one moment; there is no writing inside it."""
+        ...
+
+    def entries(self, ids: Iterable[str]) -> dict[str, Entry]: ...
+    def cards(self, ids: Iterable[str], filters: Filters = NO_FILTERS) -> dict[str, Card]:
+        """What ranking needs to know of those that are there and that the filters admit."""
+        ...
+
+    def texts(self, ids: Iterable[str]) -> dict[str, str]: ...
+    def empty(self, selection: Selection) -> bool:
+        """Whether its rooms hold nothing at this moment, whatever its filters admit."""
+        ...
+
+    def find(self, selection: Selection, *, limit: int = 100, after: str | None = None) -> list[Entry]:
+        """Entries of a selection, newest first; `after` is the last id of the page before."""
+        ...
+
+    def twin(self, scope: Scope, owner: str, key: str) -> Entry | None:
+        """The active or held entry of that scope and owner with that `twin_key`, if any."""
+        ...
+
+    def replaced_by(self, id: str) -> list[Entry]:
+        """Entries whose `superseded_by` is this id, in whatever state, oldest first."""
+        ...
+
+    def versions(self, id: str) -> list[Version]: ...
+    def access(self, ids: Iterable[str]) -> dict[str, Access]: ...
+    def uses(self, ids: Iterable[str]) -> dict[str, Use]:
+        """The same as `access`, for looking at hundreds."""
+        ...
+
+    def linked(self, ids: Iterable[str]) -> dict[str, tuple[str, ...]]:
+        """Actions resting on each of these entries; entries without any are absent."""
+        ...
+
+    def census(self) -> list[Census]: ...
+    def arrivals(self) -> list[Arrivals]:
+        """By day and tier, the oldest first."""
+        ...
+
+    def shares(self, since: datetime) -> list[Share]:
+        """All entries counted by tier, state, kind, category (empty for none) and source, the most first."""
+        ...
+
+    # Finding
+    def keyword(self, selection: Selection, terms: Sequence[str], limit: int) -> KeywordMatches: ...
+    def nearest(
+        self, selection: Selection, model: EmbeddingModel, vector: Vector, limit: int, *, exact: bool = False
+    ) -> list[Neighbour]:
+        """Best cosines first, among vectors of exactly this model. The cosines are exact; in a large room somebody near
+        may be missed, unless every vector is looked at, as `exact` asks."""
+        ...
+
+    def near(self, vicinity: Vicinity, newcomers: Sequence[Newcomer]) -> list[list[Near]]:
+        """For each text, what it may repeat or contradict, all as of one moment.
+
+        First its twin, active or held. Then, where both have a vector, those that hold all of its
+        `statements.telling` terms, and those that reach the floor; the nearest first. Then those of its
+        `statements.subject` and those of its `statements.role`, the newest first. But for the twin, only what is open
+        to a reader.
+        """
+        ...
+
+    def beside(self, ids: Iterable[str], reach: int) -> dict[str, dict[str, int]]:
+        """The entries written just before and after each of these, in its room and its conversation: up to `reach`
+        each way, by id, with how many steps after it each was written (negative: before it).
+
+        The order is that of writing. A store looks a few rows around each entry and no further, so that what was
+        written in between elsewhere may hide a neighbour; ids without any are absent.
+        """
+        ...
+
+    def vectors(self, ids: Iterable[str], model: EmbeddingModel) -> dict[str, Vector]:
+        """As they were given, to the bit."""
+        ...
+
+    def directions(self, ids: Iterable[str], model: EmbeddingModel) -> dict[str, Vector]:
+        """The same at length one, to compare entries with each other."""
+        ...
+
+    def unembedded(self, model: EmbeddingModel, limit: int) -> list[Unembedded]:
+        """Entries without a vector of this model, oldest first; history is left out."""
+        ...
+
+    # Standing content, conversations, registry
+    def named(self, name: str | None = None) -> list[NamedEntry]: ...
+    def named_versions(self, name: str) -> list[NamedEntry]: ...
+    def documents(self, ids: Iterable[str] | None = None) -> dict[str, Document]: ...
+    def channels(self) -> list[Channel]: ...
+    def conversations(self, *, archived: bool = False, channel: str | None = None) -> list[Conversation]: ...
+    def conversation(self, id_or_ref: str) -> Conversation | None: ...
+    def notes(self, conversation: str) -> list[Note]: ...
+    def workspaces(self) -> list[WorkspaceInfo]: ...
+
+    # Log and health
+    def events(
+        self, *, after: int = 0, limit: int = 1000, subject: str | None = None, action: str | None = None
+    ) -> list[Event]: ...
+    def event_counts(self, since: datetime) -> dict[str, int]:
+        """How many events there were of each action since then."""
+        ...
+
+    def event_stream(self) -> Iterator[Event]:
+        """Every event in order, without holding a lock or the whole log in memory."""
+        ...
+
+    def head(self) -> tuple[int, str]:
+        """Sequence number and digest of the last event."""
+        ...
+
+    def secret(self) -> bytes:
+        """A random key of this database, for commitments to text that is not kept."""
+        ...
+
+    def check(self) -> list[Finding]:
+        """Everything that can be verified: file, hashes, indexes against rows, the chain."""
+        ...
+
+    def rebuild(self) -> None:
+        """Recreate all derived state (keyword index, partitions) from the rows."""
+        ...
+
+    def close(self) -> None: ...

@@ -1,0 +1,283 @@
+"""Connections: one pair for each thread of each process, opened on demand, and the transactions on them."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+import weakref
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from typing import TYPE_CHECKING
+
+import apsw
+
+from lukasa.model.errors import StoreError
+from lukasa.model.late import late
+from lukasa.storage.sqlite import scrub_sql, sql
+from lukasa.storage.sqlite.ahead import Ahead
+from lukasa.storage.sqlite.errors import busy, full, translated
+from lukasa.storage.sqlite.files import Reserve
+from lukasa.storage.sqlite.known import Handle
+from lukasa.storage.sqlite.opening import RESERVE, Opening, missing
+from lukasa.storage.sqlite.query import all_rows
+from lukasa.storage.sqlite.uses import Uses
+from lukasa.storage.sqlite.waiting import Waiting
+
+if TYPE_CHECKING:
+    import ctypes
+    import random
+    from pathlib import Path
+else:
+    ctypes = late("ctypes")
+    random = late("random")
+
+PATIENCE = 5.0  # seconds for those who still read what is being removed
+
+
+class _Pair:
+    """The two handles of one thread. Dropped with the thread, which closes them."""
+
+    def __init__(self, opening: Opening) -> None:
+        self.memory = opening.connect(opening.memory)
+        self.within = nullcontext(self.memory)  # what a view inside another is
+        self.file = identity(opening.memory)
+        _settle(self.memory, sql.SET_MAIN)
+        log = opening.memory.with_name(f"{opening.memory.name}-wal")
+        self.ahead = Ahead(self.memory, log if opening.vfs is None else None)
+        self.access = opening.connect(opening.access)
+        _settle(self.access, sql.SET_ACCESS)
+
+    def close(self) -> None:
+        for db in (self.memory, self.access):
+            db.set_busy_timeout(0)
+            with suppress(apsw.Error):  # somebody else is reading: they will write the log back
+                all_rows(db, sql.CHECKPOINT)
+            db.close()
+
+
+def identity(memory: Path) -> tuple[int, int]:
+    """Which file is at the path now."""
+    try:
+        status = os.stat(memory)
+    except FileNotFoundError:
+        raise missing(memory) from None
+    return status.st_dev, status.st_ino
+
+
+def _settle(db: apsw.Connection, settings: tuple[str, ...]) -> None:
+    for setting in (sql.USE_WAL, *settings):
+        all_rows(db, setting)
+
+
+class _Local(threading.local):
+    pair: _Pair | None = None
+
+
+class Connections:
+    """The handles of a store, by thread. A fork's child starts anew and leaves its parent's alone."""
+
+    def __init__(self, opening: Opening) -> None:
+        self._opening = opening
+        # Kept, since an opening puts its paths together each time it is asked, and every read would ask.
+        self._memory, self._access = opening.memory, opening.access
+        self._reserve = Reserve(opening.folder / RESERVE)
+        self._reserve.fill()
+        self._closed = False
+        self._renew()
+        _LIVE.add(self)
+
+    def _renew(self) -> None:
+        self.waiting, self.uses = Waiting(), Uses()  # a fork's child leaves its parent's to the parent
+        self._lock = threading.Lock()
+        self._local = _Local()
+        self._pairs: weakref.WeakSet[_Pair] = weakref.WeakSet()
+
+    def after_fork(self) -> None:
+        """In the child: the parent's handles are neither used nor closed here.
+
+        Closing one would run SQLite's clean-up on locks that belong to the parent, so they are kept alive past
+        the end of the interpreter.
+        """
+        for pair in list(self._pairs):
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(pair.memory))
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(pair.access))
+        self._renew()
+
+    def _pair(self) -> _Pair:
+        pair = self._local.pair
+        if self._closed:
+            raise StoreError(f"{self._opening.folder} is closed", fix="open the store again")
+        if pair is None:
+            identity(self._memory)
+            with translated(self._opening.memory):
+                pair = self._local.pair = _Pair(self._opening)
+            with self._lock:
+                self._pairs.add(pair)
+        return pair
+
+    def reading(self) -> AbstractContextManager[apsw.Connection]:
+        """One consistent view of memory, without any lock that others wait for; inside another, it is that one."""
+        pair = self._pair()
+        return pair.within if pair.memory.reads else self._view(pair.memory)
+
+    @contextmanager
+    def asking(self) -> Iterator[apsw.Connection]:
+        """For a single statement, which sees one state of memory without anybody saying so."""
+        with translated(self._memory):
+            yield self._pair().memory
+
+    @contextmanager
+    def _view(self, db: Handle) -> Iterator[apsw.Connection]:
+        with translated(self._memory):
+            db.execute(sql.BEGIN_READ)
+            db.reads, db.looked = True, False
+            try:
+                yield db
+            finally:
+                db.reads = False
+                self._end(db)
+
+    @contextmanager
+    def writing(self, patience: float | None = None) -> Iterator[apsw.Connection]:
+        """One transaction that holds the write lock from its start; committed on leaving, or undone.
+
+        `patience` is how many seconds to wait for the lock, where that is not the store's own busy timeout.
+        """
+        path, pair = self._memory, self._pair()
+        db = pair.memory
+        if identity(path) != pair.file:
+            # SQLite would go on writing to the file it has open, and acknowledge what nobody will ever read.
+            raise StoreError(f"{path} was replaced by another file", fix="close the store and open it again")
+        with translated(path):
+            self._begin(db, patience)
+            try:
+                pair.ahead.grow()
+                yield db
+                db.execute(sql.COMMIT)
+                pair.ahead.shorten(db)
+            except BaseException as error:
+                self._end(db)
+                if isinstance(error, apsw.FullError):
+                    self._make_room(db)
+                    raise full(path) from error
+                raise
+        self._reserve.fill()
+
+    def _begin(self, db: apsw.Connection, patience: float | None) -> None:
+        if patience is None:
+            self._lock_for_writing(db, self._opening.busy_timeout)
+            return
+        db.set_busy_timeout(round(patience * 1000))
+        try:
+            self._lock_for_writing(db, patience)
+        finally:
+            db.set_busy_timeout(round(self._opening.busy_timeout * 1000))
+
+    def _lock_for_writing(self, db: apsw.Connection, patience: float) -> None:
+        """Wait with SQLite's own handler, and beyond it where SQLite answers busy without asking the handler."""
+        deadline = time.monotonic() + patience
+        while True:
+            try:
+                db.execute(sql.BEGIN_WRITE)
+            except apsw.BusyError:
+                if time.monotonic() >= deadline:
+                    raise busy(self._opening.memory) from None
+                time.sleep(random.uniform(0.002, 0.03))
+            else:
+                return
+
+    def _end(self, db: apsw.Connection) -> None:
+        """Undo what is open. After a full disk or an I/O error SQLite has already done so itself."""
+        try:
+            if db.in_transaction:
+                db.execute(sql.ROLLBACK)
+        except apsw.Error:
+            self._local.pair = None  # a handle that cannot even roll back is not used again
+
+    def _make_room(self, db: apsw.Connection) -> None:
+        self._reserve.release()
+        with suppress(apsw.Error):
+            all_rows(db, sql.CHECKPOINT)
+
+    def rewrite(self) -> bool:
+        """Write both files anew with what is in them now, and empty their logs: what was removed is in neither then.
+
+        False if somebody else reads an older state, which the log must keep for them; and all is as it was.
+        """
+        db, counts = self._pair().memory, self._pair().access
+        with self.writing() as writer:
+            writer.execute(sql.TIDY_INDEX)
+            writer.execute(scrub_sql.OPTIMISE_UTTERANCES)
+        with self.counting():
+            counted = self.uses.ids(counts)
+            with self.reading():
+                present = {id for (id,) in all_rows(db, sql.PRESENT, (json.dumps(counted),))}
+            self.uses.forget(counts, [id for id in counted if id not in present])
+        with translated(self._opening.memory):
+            all_rows(db, scrub_sql.TEMPORARY_FILES)  # as large as the database, and not for the memory
+            try:
+                db.execute(scrub_sql.VACUUM)
+            finally:
+                all_rows(db, scrub_sql.TEMPORARY_MEMORY)
+            emptied = [self._emptied(handle) for handle in (db, counts)]
+        if all(emptied):
+            with self.writing() as writer:
+                writer.execute(scrub_sql.SWEPT, ("",))
+        return all(emptied)
+
+    def _emptied(self, db: apsw.Connection) -> bool:
+        db.set_busy_timeout(round(min(PATIENCE, self._opening.busy_timeout) * 1000))
+        try:
+            ((blocked, _, _),) = all_rows(db, sql.CHECKPOINT)
+            return not blocked
+        except apsw.BusyError:
+            return False
+        finally:
+            db.set_busy_timeout(round(self._opening.busy_timeout * 1000))
+
+    @contextmanager
+    def counting(self) -> Iterator[Handle]:
+        """The read statistics, each statement a transaction of its own: never waits for a writer of memory."""
+        db = self._pair().access
+        with translated(self._access):
+            yield db
+
+    @contextmanager
+    def hurried(self, patience: float) -> Iterator[Handle]:
+        """The same for whoever can come back: waits so many seconds for others who write there."""
+        with self.counting() as db:
+            db.set_busy_timeout(round(patience * 1000))
+            try:
+                yield db
+            finally:
+                db.set_busy_timeout(round(self._opening.busy_timeout * 1000))
+
+    def close(self) -> None:
+        """Write the log back where nobody else is reading, and close every handle of this process."""
+        with self._lock:
+            pairs = list(self._pairs)
+            if self._closed:
+                return
+            self._closed = True
+            for pair in pairs:
+                pair.close()
+            self._pairs.clear()
+            self._local = _Local()
+
+
+_LIVE: weakref.WeakSet[Connections] = weakref.WeakSet()
+
+
+def _before_fork() -> None:
+    if _LIVE:
+        ctypes.pythonapi  # noqa: B018 - loaded here, for in the child another thread's half of an import would hang it
+
+
+def _after_fork() -> None:
+    for connections in list(_LIVE):
+        connections.after_fork()
+
+
+os.register_at_fork(before=_before_fork, after_in_child=_after_fork)

@@ -1,0 +1,198 @@
+"""Items: their writes and their reads. Namespaces are found by equality, filters are applied to decoded values."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from itertools import islice
+from os import urandom
+from typing import Any
+
+import apsw
+
+from lukasa.model.arrays import np
+from lukasa.model.errors import Conflict
+from lukasa.model.item import Item, ItemFilter, Place, item_id, path_text, value_text
+from lukasa.model.moments import micros, micros_or_none, moment, moment_or_none
+from lukasa.model.text import content_hash
+from lukasa.ports import EmbeddingModel, Vector
+from lukasa.storage import rules
+from lukasa.storage.operations import DropItem, Embedding, ItemIndex, ItemVector, SaveItem, SaveItemVectors
+from lukasa.storage.port import FoundItem, ItemQuery, UnembeddedItem
+from lukasa.storage.sqlite import sql
+from lukasa.storage.sqlite.numbers import model_id
+from lukasa.storage.sqlite.packed import across
+from lukasa.storage.sqlite.query import Row, all_rows, one_row, one_value
+from lukasa.storage.sqlite.rows import json_list, vector_checksum
+from lukasa.storage.sqlite.vectors import VectorCache, Where
+
+_PAGE = 200
+
+
+def namespace_of(path: str) -> tuple[str, ...]:
+    return tuple(json.loads(path))
+
+
+def prefixes(namespace: tuple[str, ...]) -> list[str]:
+    """Every beginning of a namespace, from the empty one to itself."""
+    return [path_text(namespace[:depth]) for depth in range(len(namespace) + 1)]
+
+
+# Writes
+
+
+def save(db: apsw.Connection, operation: SaveItem) -> bytes:
+    """The answer is the salt for the item's event."""
+    item = operation.item
+    text = value_text(item.value)
+    times = (micros(item.created_at), micros(item.updated_at), micros_or_none(item.expires_at))
+    ttl = None if item.ttl is None else float(item.ttl)
+    space = _space_id(db, item.place.namespace)
+    sealed = (content_hash(text), urandom(16), text)
+    row = (space, item.place.key, *times, ttl, *sealed, _texts(operation.index), operation.index.by)
+    ((rowid, salt),) = all_rows(db, sql.SAVE_ITEM, row)
+    _take_vectors(db, rowid, space)
+    for vector in operation.vectors:
+        _add_vector(db, (rowid, space), vector, content_hash(text))
+    return bytes(salt)
+
+
+def _texts(index: ItemIndex) -> str:
+    return json.dumps(index.texts, ensure_ascii=False, separators=(",", ":"))
+
+
+def embed(db: apsw.Connection, operation: SaveItemVectors) -> None:
+    """Vectors of a value that has since changed or gone describe nothing here, and are let go."""
+    for vector in operation.vectors:
+        rules.checked_vector(Embedding(vector.model, vector.vector))
+    place, index, value_hash = operation.place, operation.index, content_hash(value_text(operation.value))
+    meant = (path_text(place.namespace), place.key, value_hash, _texts(index), index.by)
+    row = one_row(db, sql.ITEM_AS_INDEXED, meant)
+    if row is None:
+        return
+    rowid, space = row
+    models = {vector.model: model_id(db, vector.model) for vector in operation.vectors}
+    missing = {m for m, id in models.items() if not one_value(db, sql.HAS_ITEM_VECTOR, (rowid, id))}
+    for vector in operation.vectors:
+        if vector.model in missing:
+            _add_vector(db, (rowid, space), vector, value_hash)
+
+
+def _space_id(db: apsw.Connection, namespace: tuple[str, ...]) -> int:
+    path = path_text(namespace)
+    found = one_value(db, sql.SPACE_ID, (path,))
+    if found is not None:
+        return int(found)
+    ((space,),) = all_rows(db, sql.NEW_SPACE, (path,))
+    for prefix in prefixes(namespace):
+        db.execute(sql.NEW_PREFIX, (prefix, space))
+    return int(space)
+
+
+def _take_vectors(db: apsw.Connection, rowid: int, space: int) -> None:
+    if all_rows(db, sql.TAKE_ITEM_VECTORS, (rowid,)):
+        db.execute(sql.ITEM_VECTORS_REMOVED, (space,))
+
+
+def _add_vector(db: apsw.Connection, where: tuple[int, int], given: ItemVector, value_hash: str) -> None:
+    blob = rules.checked_vector(Embedding(given.model, given.vector)).tobytes()
+    checksum = vector_checksum(value_hash, blob)
+    db.execute(sql.NEW_ITEM_VECTOR, (*where, model_id(db, given.model), given.field, checksum, blob))
+
+
+def drop(db: apsw.Connection, operation: DropItem) -> bytes:
+    place = operation.place
+    row = one_row(db, sql.ITEM_PLACE, (path_text(place.namespace), place.key))
+    if row is None:
+        raise rules.missing("item", place.key)
+    rowid, space, salt, expires_at = row
+    by = operation.expired_by
+    if by is not None and (expires_at is None or expires_at > micros(by)):
+        raise Conflict(f"item {place.key} has not expired", fix="look again")
+    _take_vectors(db, rowid, space)
+    db.execute(sql.DROP_ITEM, (rowid,))
+    db.execute(sql.DROP_SPACE, {"space": space})
+    return bytes(salt)
+
+
+def touch(db: apsw.Connection, places: Sequence[Place], at: datetime) -> None:
+    for place in places:
+        db.execute(sql.TOUCH_ITEM, {"at": micros(at), "key": place.key, "path": path_text(place.namespace)})
+
+
+# Reads
+
+
+def items(db: apsw.Connection, places: Iterable[Place]) -> dict[Place, Item]:
+    rows = {place: one_row(db, sql.ITEM, (path_text(place.namespace), place.key)) for place in places}
+    return {place: _item(row, json.loads(row[3])) for place, row in rows.items() if row is not None}
+
+
+def _item(row: Row, value: dict[str, Any]) -> Item:
+    _, path, key, _, created_at, updated_at, expires_at, ttl, salt = row
+    place = Place(namespace_of(path), key)
+    times = (moment(created_at), moment(updated_at), moment_or_none(expires_at))
+    return Item(place, value, *times, ttl, item_id(salt, place))
+
+
+def find(db: apsw.Connection, cache: VectorCache, query: ItemQuery, limit: int | None, offset: int) -> list[FoundItem]:
+    """Rows in order first, by index alone; then values, page by page, until enough of them pass the filter."""
+    admitted = _admitted(db, _order(db, cache, query), query.filter)
+    return list(islice(admitted, offset, None if limit is None else offset + limit))
+
+
+def _order(db: apsw.Connection, cache: VectorCache, query: ItemQuery) -> list[tuple[int, float | None]]:
+    bindings = {"prefix": path_text(query.prefix), "alive_at": micros_or_none(query.alive_at)}
+    newest = [rowid for (rowid,) in all_rows(db, sql.ITEM_ROWS, bindings)]
+    if query.near is None:
+        return [(rowid, None) for rowid in newest]
+    scores = _scores(db, cache, path_text(query.prefix), *query.near)
+    scored = sorted((rowid for rowid in newest if rowid in scores), key=lambda rowid: -scores[rowid])
+    return [(rowid, scores[rowid]) for rowid in scored] + [(rowid, None) for rowid in newest if rowid not in scores]
+
+
+def _scores(
+    db: apsw.Connection, cache: VectorCache, prefix: str, model: EmbeddingModel, vector: Vector
+) -> dict[int, float]:
+    """The best cosine of each item that has a vector of the model."""
+    found = one_value(db, sql.MODEL_ID, (model.name, model.dimensions, model.digest))
+    query = np.asarray(vector, dtype=np.float32)
+    query = query / (np.linalg.norm(query) or 1.0)
+    best: dict[int, float] = {}
+    for space, removals in all_rows(db, sql.SPACES_BELOW, (prefix,)) if found is not None else ():
+        rows = cache.shelf(db, Where(space, int(found), model.dimensions, removals, 0)).rows
+        cosines = np.clip(across(query, rows.columns), -1.0, 1.0)
+        order = np.argsort(cosines)  # ascending, so that of several for an item the best is the last
+        best.update(zip(rows.entries[order].tolist(), cosines[order].tolist(), strict=True))
+    return best
+
+
+def _admitted(
+    db: apsw.Connection, order: Sequence[tuple[int, float | None]], condition: ItemFilter
+) -> Iterator[FoundItem]:
+    for start in range(0, len(order), _PAGE):
+        page = order[start : start + _PAGE]
+        rows = {row[0]: row for row in all_rows(db, sql.ITEMS_BY_ROW, (json_list(rowid for rowid, _ in page),))}
+        for rowid, score in page:
+            value = json.loads(rows[rowid][3])
+            if condition.admits(value):  # before the rest is decoded: most of a large namespace may not pass
+                yield FoundItem(_item(rows[rowid], value), score)
+
+
+def unembedded(db: apsw.Connection, model: EmbeddingModel, indexer: str, limit: int) -> list[UnembeddedItem]:
+    found = one_value(db, sql.MODEL_ID, (model.name, model.dimensions, model.digest))
+    out = []
+    for path, key, value, texts in all_rows(db, sql.UNEMBEDDED_ITEMS, (indexer, found, limit)):
+        index = ItemIndex(tuple((field, text) for field, text in json.loads(texts)), indexer)
+        out.append(UnembeddedItem(Place(namespace_of(path), key), json.loads(value), index))
+    return out
+
+
+def namespaces(db: apsw.Connection, prefix: tuple[str, ...], alive_at: datetime | None) -> list[tuple[str, ...]]:
+    bindings = {"prefix": path_text(prefix), "alive_at": micros_or_none(alive_at)}
+    return sorted(namespace_of(path) for (path,) in all_rows(db, sql.SPACES, bindings))
+
+
+def expired(db: apsw.Connection, at: datetime, limit: int) -> list[Place]:
+    return [Place(namespace_of(path), key) for path, key in all_rows(db, sql.EXPIRED, (micros(at), limit))]

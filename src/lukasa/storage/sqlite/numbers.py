@@ -1,0 +1,73 @@
+"""The numbers that stand for scopes, partitions and models in rows, looked up once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import apsw
+
+from lukasa.model.entry import Entry, Scope
+from lukasa.model.values import VISIBILITY, Visibility
+from lukasa.ports import EmbeddingModel
+from lukasa.storage.sqlite import sql
+from lukasa.storage.sqlite.known import LIMIT, lasting_numbers
+from lukasa.storage.sqlite.query import all_rows, one_value
+from lukasa.storage.sqlite.rows import anchor_text
+
+
+def scope_id(db: apsw.Connection, scope: Scope) -> int:
+    return _id(db, sql.SCOPE_ID, sql.NEW_SCOPE, (scope.tier, anchor_text(scope)))
+
+
+def partition_id(db: apsw.Connection, scope: int, entry: Entry) -> int:
+    key = (scope, str(VISIBILITY[entry.state]), entry.owner)
+    return _id(db, sql.PARTITION_ID, sql.NEW_PARTITION, key)
+
+
+def model_id(db: apsw.Connection, model: EmbeddingModel) -> int:
+    return _id(db, sql.MODEL_ID, sql.NEW_MODEL, (model.name, model.dimensions, model.digest))
+
+
+def _id(db: apsw.Connection, find: str, insert: str, key: Sequence[Any]) -> int:
+    found = one_value(db, find, key)
+    return int(found if found is not None else all_rows(db, insert, key)[0][0])
+
+
+class Numbers:
+    """Of one write transaction, with those that were committed before. What this one makes may be undone: it is
+    remembered beyond it only once somebody says that it is committed. A batch mostly goes to one room."""
+
+    def __init__(self, db: apsw.Connection) -> None:
+        self._db = db
+        self._lasting = lasting_numbers(db)
+        self._found: dict[Any, Any] = {}
+        self._last: tuple[Scope, str, Visibility, tuple[int, int]] | None = None
+
+    def room(self, entry: Entry) -> tuple[int, int]:
+        """Of an entry's scope and partition."""
+        visibility, last = VISIBILITY[entry.state], self._last
+        if last is not None and last[0] is entry.scope and last[1] == entry.owner and last[2] is visibility:
+            return last[3]
+        place = (entry.scope, entry.owner, visibility)
+        found: tuple[int, int] | None = self._known(place)
+        if found is None:
+            scope = scope_id(self._db, entry.scope)
+            found = self._found[place] = (scope, partition_id(self._db, scope, entry))
+        self._last = (*place, found)
+        return found
+
+    def model(self, model: EmbeddingModel) -> int:
+        found: int | None = self._known(model)
+        if found is None:
+            found = self._found[model] = model_id(self._db, model)
+        return found
+
+    def _known(self, key: object) -> Any:
+        return self._lasting.get(key) or self._found.get(key)
+
+    def committed(self) -> None:
+        """These numbers hold from now on. Rows of rooms and models are never removed, and their numbers not reused."""
+        if len(self._lasting) > LIMIT:
+            self._lasting.clear()
+        self._lasting.update(self._found)

@@ -1,0 +1,244 @@
+"""Opening a store's files: make, migrate, or refuse. A file that is refused is not changed by a byte."""
+
+from __future__ import annotations
+
+import hashlib
+import stat
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from functools import cache
+from os import urandom
+from pathlib import Path
+from typing import Literal
+from urllib.parse import quote
+
+import apsw
+
+from lukasa.model.errors import StoreError, StoreForeign, StoreMissing, StoreNewer
+from lukasa.model.frozen import dataclass
+from lukasa.model.text import TOKENIZER_VERSION
+from lukasa.storage.sqlite import files, sql
+from lukasa.storage.sqlite.errors import damaged, translated
+from lukasa.storage.sqlite.known import Handle, Known
+from lukasa.storage.sqlite.query import all_rows, one_value
+
+Role = Literal["account", "workspace"]
+Filler = Callable[[apsw.Connection], None]
+
+MEMORY, ACCESS, LOCK, RESERVE = "memory.db", "access.db", "memory.lock", "reserve"
+MEMORY_ID, ACCESS_ID = 1298035053, 1298035041
+OLDEST_LIBRARY = (3, 51, 3)
+SMALLEST_PAGE = 512
+_MIGRATIONS = Path(__file__).parent / "migrations"
+
+
+@dataclass(frozen=True, slots=True)
+class Migration:
+    number: int
+    name: str
+    text: str
+
+    @property
+    def checksum(self) -> str:
+        return hashlib.sha256(self.text.encode("utf-8")).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Opening:
+    """How to open: which folder, as what, through which VFS, and how long to wait for others."""
+
+    folder: Path
+    role: Role
+    create: bool
+    vfs: str | None
+    busy_timeout: float
+    migrations: Sequence[Migration]
+
+    @property
+    def memory(self) -> Path:
+        return self.folder / MEMORY
+
+    @property
+    def access(self) -> Path:
+        return self.folder / ACCESS
+
+    def connect(self, path: Path) -> Handle:
+        """An open handle without settings; never one to a file that is not there."""
+        db = Handle(str(path), flags=apsw.SQLITE_OPEN_READWRITE, vfs=self.vfs)
+        db.known, db.reads, db.looked = Known(), False, False
+        db.numbers, db.missing, db.standing, db.rarities = {}, {}, {}, {}
+        db.set_busy_timeout(round(self.busy_timeout * 1000))
+        # SQLite would look at the value of each LIMIT, and plan a statement anew whenever one is bound, which mostly
+        # takes longer than to answer it.
+        db.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)
+        return db
+
+    def peek(self, path: Path) -> apsw.Connection:
+        """The main file alone, read-only, without locks or side files: looking must not leave a trace."""
+        flags = apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+        return apsw.Connection(f"file:{quote(str(path))}?immutable=1", flags=flags, vfs=self.vfs)
+
+
+@cache
+def migrations() -> tuple[Migration, ...]:
+    """The numbered files of this package, in order."""
+    found = sorted(f for f in (entry.name for entry in _MIGRATIONS.iterdir()) if f.endswith(".sqlite.sql"))
+    return tuple(
+        Migration(int(f[:4]), f[5:].removesuffix(".sqlite.sql"), (_MIGRATIONS / f).read_text("utf-8")) for f in found
+    )
+
+
+def require_library() -> None:
+    version = tuple(int(part) for part in apsw.sqlite_lib_version().split("."))
+    if version < OLDEST_LIBRARY:
+        raise StoreError(
+            f"SQLite {apsw.sqlite_lib_version()} can corrupt a database in WAL mode",
+            fix="upgrade apsw to 3.51.3 or later",
+        )
+
+
+def open_files(opening: Opening) -> None:
+    """Leave both files present, ours, and at our version; or raise with everything as it was."""
+    require_library()
+    if opening.create:
+        files.make_folder(opening.folder)
+    elif not opening.memory.exists():
+        raise missing(opening.memory)
+    with files.locked(opening.folder / LOCK, opening.busy_timeout), translated(opening.memory):
+        if opening.memory.exists():
+            _inspect(opening)
+            _migrate_existing(opening)
+        elif opening.create:
+            _build_memory(opening)
+        else:
+            raise missing(opening.memory)
+        _open_access(opening)
+
+
+def missing(memory: Path) -> StoreMissing:
+    return StoreMissing(f"{memory} is gone", fix="restore it from a backup; an empty one is never put in its place")
+
+
+def _inspect(opening: Opening) -> None:
+    path = opening.memory
+    size = _file_size(path)
+    db = opening.peek(path)
+    try:
+        _refuse_others(opening, db)
+        expected = one_value(db, sql.PAGE_COUNT) * one_value(db, sql.PAGE_SIZE)
+        if size < expected and not _has_log(path):
+            raise damaged(path, f"incomplete: {size} of {expected} bytes")
+    except apsw.CorruptError as error:
+        # A checkpoint that was cut short, or runs now, leaves the main file torn and the log whole.
+        # Only if there is no log does a torn file speak for itself.
+        if not _has_log(path):
+            raise damaged(path, f"incomplete or damaged ({error})") from error
+    finally:
+        db.close()
+
+
+def _file_size(path: Path) -> int:
+    """By name only: opening and closing a database's file by hand would drop this process's locks on it."""
+    status = path.stat()
+    if not stat.S_ISREG(status.st_mode):
+        raise damaged(path, "not a file")
+    if status.st_size < SMALLEST_PAGE:
+        raise damaged(path, f"{status.st_size} bytes are no database")
+    return status.st_size
+
+
+def _has_log(path: Path) -> bool:
+    return path.with_name(path.name + "-wal").exists()
+
+
+def _refuse_others(opening: Opening, db: apsw.Connection) -> None:
+    path, known = opening.memory, {m.number: m for m in opening.migrations}
+    if one_value(db, sql.APPLICATION_ID) != MEMORY_ID:
+        raise StoreForeign(f"{path} is not a Lukasa database", fix="choose another folder")
+    newest = max(known)
+    version = one_value(db, sql.USER_VERSION)
+    if version > newest:
+        raise StoreNewer(f"{path} has schema {version}, this Lukasa knows {newest}", fix="upgrade Lukasa")
+    if (role := one_value(db, sql.ROLE)) != opening.role:
+        raise StoreForeign(f"{path} is {role} memory, not {opening.role} memory", fix="open it as what it is")
+    for number, checksum in all_rows(db, sql.APPLIED):
+        if number in known and known[number].checksum != checksum:
+            raise damaged(path, f"migration {number} is not the one this Lukasa knows")
+
+
+def _migrate_existing(opening: Opening) -> None:
+    db = opening.connect(opening.memory)
+    try:
+        # Closing the last connection writes the log back: not into a file that is then refused.
+        db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1)
+        _refuse_others(opening, db)
+        db.config(apsw.SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 0)
+        if one_value(db, sql.USER_VERSION) < opening.migrations[-1].number:
+            _migrate(db, opening.migrations)
+    finally:
+        db.close()
+
+
+def _build_memory(opening: Opening) -> None:
+    def fill(db: apsw.Connection) -> None:
+        _migrate(db, opening.migrations)
+        now = datetime.now(UTC).isoformat()
+        db.execute(sql.NEW_META, (opening.role, urandom(32), TOKENIZER_VERSION, now))
+
+    _build(opening, opening.memory, fill)
+
+
+def _open_access(opening: Opening) -> None:
+    """Read statistics are not memory: absent, they start again; but a damaged file is refused like any."""
+    path = opening.access
+    if not path.exists():
+        _build(opening, path, lambda db: _run(db, sql.ACCESS_SCHEMA))
+        return
+    _file_size(path)
+    db = opening.peek(path)
+    try:
+        if one_value(db, sql.APPLICATION_ID) != ACCESS_ID:
+            raise StoreForeign(f"{path} is not Lukasa's", fix="move it away; it only counts reads")
+    finally:
+        db.close()
+
+
+def _build(opening: Opening, path: Path, fill: Filler) -> None:
+    temporary = path.with_name(path.name + ".new")
+    files.discard(temporary)
+    files.new_private_file(temporary)
+    try:
+        db = opening.connect(temporary)
+        try:
+            for setting in sql.SET_BUILD:
+                all_rows(db, setting)
+            fill(db)
+            all_rows(db, sql.USE_WAL)
+        finally:
+            db.close()
+        files.put_in_place(temporary, path)
+    except BaseException:
+        files.discard(temporary)
+        raise
+
+
+def _migrate(db: apsw.Connection, known: Sequence[Migration]) -> None:
+    done = one_value(db, sql.USER_VERSION)
+    for migration in known:
+        if migration.number > done:
+            db.execute(sql.BEGIN_WRITE)
+            try:
+                _run(db, migration.text)
+                now = datetime.now(UTC).isoformat()
+                db.execute(sql.MIGRATED, (migration.number, migration.name, migration.checksum, now))
+                db.execute(sql.COMMIT)
+            except BaseException:
+                if db.in_transaction:
+                    db.execute(sql.ROLLBACK)
+                raise
+
+
+def _run(db: apsw.Connection, text: str) -> None:
+    """Statement by statement: apsw runs the next one only when the last one's rows are read."""
+    for _ in all_rows(db, text):
+        pass

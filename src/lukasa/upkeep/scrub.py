@@ -1,0 +1,135 @@
+"""From what somebody asks to be scrubbed to the one extent that it means, or a refusal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from lukasa.model.entry import Scope
+from lukasa.model.errors import Conflict, InvalidInput, InvalidScope
+from lukasa.model.frozen import dataclass
+from lukasa.model.scrub import Extent, Holdings, Mode, manifest_digest
+from lukasa.spec.types import Tier
+
+ACCOUNT = "account"
+TIER_MODES = (Mode.FULL, Mode.KEEP_NAMED)
+
+
+def one(value: object, what: str) -> str:
+    """The one thing that is meant, by its name. Nothing, blanks and patterns mean too much, and are refused."""
+    if not isinstance(value, str) or not value.strip() or set(value) & set("*%?"):
+        raise InvalidScope(f"{what} must be named, exactly one", fix="there is no way to scrub everything at once")
+    return value
+
+
+def tier_mode(value: object) -> Mode:
+    for mode in TIER_MODES:
+        if value in (mode, str(mode)):
+            return mode
+    raise InvalidInput(f"no such mode: {str(value)[:60]!r}", fix=f"use one of: {', '.join(TIER_MODES)}")
+
+
+def of_tier(tier: Tier, scope: Scope, mode: Mode, workspace: str) -> Extent:
+    """A tier's scope. If that is the whole of the tier here, its named entries and refused writes belong to it."""
+    whole = all(key.name in ("account", "workspace") for key in tier.anchor)
+    at_home = tier.home == "workspace"
+    conversation = scope.value("conversation")
+    place = workspace if at_home else ACCOUNT
+    return Extent(place, mode, scope, conversation, whole=whole, copies=whole and at_home)
+
+
+def of_thread(conversation: str, workspace: str) -> Extent:
+    return Extent(workspace, Mode.PURGE_THREAD, conversation=conversation)
+
+
+SAMPLE = 20
+SHORTEST = 12
+
+# Each thing that can go, in the order in which it is told.
+_KINDS = (
+    ("entries", "entries, of every state and owner"),
+    ("versions", "former and present texts of entries"),
+    ("vectors", "vectors"),
+    ("named", "named entries"),
+    ("named_versions", "texts of named entries"),
+    ("notes", "working notes of the conversation"),
+    ("checkpoints", "checkpoints and writes of the chat's thread"),
+    ("transcripts", "transcripts of sessions"),
+    ("utterances", "messages of transcripts"),
+    ("amendments", "proposals for the curated page"),
+    ("jobs", "jobs that are over or half done, with their journals"),
+    ("answers", "answers kept for requests that are sent again"),
+    ("points", "telemetry reports whose words are emptied"),
+    ("events", "events that are emptied; their place, time, actor and action stay"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One kind of thing: how many of it go, and what it is."""
+
+    kind: str
+    count: int
+    what: str
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """What a scrub would remove now. Nothing has been removed."""
+
+    scope: Mapping[str, Any]
+    mode: Mode
+    lines: tuple[Line, ...]
+    sample: tuple[str, ...]
+    warnings: tuple[str, ...]
+    digest: str
+
+    @property
+    def counts(self) -> dict[str, int]:
+        return {line.kind: line.count for line in self.lines}
+
+    def summary(self) -> dict[str, Any]:
+        """What the log keeps of it: numbers and ids, never a text."""
+        return {"counts": self.counts, "sample": list(self.sample)}
+
+
+def manifest(extent: Extent, holdings: Holdings, *, checkpoints: int = 0, visible: Sequence[str] = ()) -> Manifest:
+    """`visible` are the entries whose ids may be shown, a sample of them is."""
+    counts = {kind: len(getattr(holdings, kind)) for kind in ("entries", "named", "notes", "transcripts", "amendments")}
+    counts |= {**holdings.counts, "checkpoints": checkpoints}
+    lines = tuple(Line(kind, counts[kind], what) for kind, what in _KINDS if counts.get(kind))
+    return Manifest(
+        extent.plain(),
+        extent.mode,
+        lines,
+        tuple(sorted(visible)[:SAMPLE]),
+        tuple(_warnings(extent, holdings)),
+        manifest_digest(extent, holdings),
+    )
+
+
+def _warnings(extent: Extent, holdings: Holdings) -> list[str]:
+    told = []
+    if linked := holdings.counts.get("linked"):
+        told.append(f"an action rests on {linked} of these entries, and will rest on nothing")
+    if running := holdings.counts.get("running"):
+        told.append(f"{running} jobs are running: while they are, this scrub is refused")
+    if extent.place == "account":
+        told.append("the account is shared: every workspace loses this")
+    if extent.mode is Mode.FULL and holdings.named:
+        told.append("named entries that the spec provides come back with its texts")
+    return told
+
+
+def confirmed(shown: Manifest, typed: object) -> None:
+    """Raise unless `typed` repeats the digest of this manifest, or its beginning."""
+    given = typed.strip().lower() if isinstance(typed, str) else ""
+    if len(given) < SHORTEST:
+        raise InvalidInput(
+            "a scrub needs the digest of its plan", fix=f"plan it, and repeat at least {SHORTEST} characters of it"
+        )
+    if not shown.digest.startswith(given):
+        raise Conflict(
+            "the digest is not that of what would be scrubbed now",
+            fix="plan again, look at it, and confirm that; nothing was removed",
+        )
