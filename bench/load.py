@@ -9,8 +9,10 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, replace
 from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from bench.made import DIMENSIONS, Table, questions, texts
 from lukasa import Lukasa, Workspace
@@ -43,8 +45,7 @@ class FreeEmbedder:
         return vector
 
 
-@dataclass(frozen=True)
-class Filled:
+class Filled(Struct, frozen=True):
     """What a folder holds: so many entries over so many scopes, and questions about them."""
 
     entries: int
@@ -54,9 +55,9 @@ class Filled:
 
     def handles(self, world: Workspace) -> list[Workspace]:
         """A handle for each scope: workspaces of their own, over one store."""
-        info = world.room.info
+        info = world.ctx.info
         return [
-            world if not n else Workspace(replace(world.room, info=replace(info, id=f"{world.id}-{n}")))
+            world if not n else Workspace(replace(world.ctx, info=replace(info, id=f"{world.id}-{n}")))
             for n in range(self.scopes)
         ]
 
@@ -71,7 +72,7 @@ def fill_with(folder: Path, given: Sequence[str], asked: list[str], embedder: Em
     with Lukasa.open(folder / "store", embedder=embedder) as memory:
         started = time.process_time()
         for transaction in _transactions(filled.handles(memory.workspace("bench")), given, embedder):
-            memory.workspace("bench").room.local.apply(transaction)
+            memory.workspace("bench").ctx.local.apply(transaction)
         spent = time.process_time() - started
     (folder / "filled.json").write_text(json.dumps(asdict(replace(filled, per_second=len(given) / spent))))
 
@@ -81,11 +82,11 @@ def filled(folder: Path) -> Filled:
 
 
 def _transactions(handles: Sequence[Workspace], given: Sequence[str], embedder: Embedder) -> Iterator[Transaction]:
-    room = handles[0].room
-    places = [handle.room.scope("workspace") for handle in handles]
+    ctx = handles[0].ctx
+    places = [handle.ctx.scope("workspace") for handle in handles]
     origin = Origin("bench", "library", "in-process", Trust.AUTHOR)
     for at in range(0, len(given), BATCH):
-        batch, now = given[at : at + BATCH], room.now
+        batch, now = given[at : at + BATCH], ctx.now
         operations = [
             SaveEntry(
                 Entry(
@@ -111,4 +112,4 @@ def _transactions(handles: Sequence[Workspace], given: Sequence[str], embedder: 
             )
             for i, (text, vector) in enumerate(zip(batch, embedder.embed_memories(batch), strict=True))
         ]
-        yield Transaction(room.actor, now, tuple(operations))
+        yield Transaction(ctx.actor, now, tuple(operations))

@@ -51,12 +51,12 @@ def vectors(folders: list[Path], inner: Embedder, kept: Path | None) -> tuple[Fl
     return unit(np.concatenate(texts)), unit(np.stack(asked))
 
 
-def found(room: Packed, queries: Floats, limit: int) -> float:
+def found(ctx: Packed, queries: Floats, limit: int) -> float:
     """Of so many nearest, the share that a search finds; what is as near as the last of them counts as one of them."""
-    vectors = room.floats(slice(None))
+    vectors = ctx.floats(slice(None))
     exact = np.concatenate([np.sort(some @ vectors.T, axis=1)[:, -limit] for some in np.array_split(queries, 64)])
     shares = [
-        np.count_nonzero(room.near(query, limit, None).cosines >= last - 1e-6) / limit
+        np.count_nonzero(ctx.near(query, limit, None).cosines >= last - 1e-6) / limit
         for query, last in zip(queries, exact, strict=True)
     ]
     return float(np.mean(shares))
@@ -66,8 +66,8 @@ def report(texts: Floats, queries: Floats) -> str:
     numbers = np.arange(len(texts), dtype=np.int64)
     lines = []
     for name, sizes in FORMS.items():
-        room = packed.imaged(packed.paired(numbers, numbers, texts), sizes)
-        lines.append([name, *(f"{found(room, queries, limit):.3f}" for limit in LOOKED_FOR)])
+        ctx = packed.imaged(packed.paired(numbers, numbers, texts), sizes)
+        lines.append([name, *(f"{found(ctx, queries, limit):.3f}" for limit in LOOKED_FOR)])
     return grid(["", *(f"of the {limit} nearest" for limit in LOOKED_FOR)], lines)
 
 
@@ -86,7 +86,7 @@ def main() -> None:
     packed._AHEAD = packed._FEWEST = 0  # in rooms so large as these forms are meant for, shares decide and not these
     packed._PART, packed._PROBED = options.part, options.probed
     about = (
-        f"`make bench-nearest`. {len(texts):,} texts of the quality sets in one room, {len(queries):,} questions, the "
+        f"`make bench-nearest`. {len(texts):,} texts of the quality sets in one ctx, {len(queries):,} questions, the "
         "default embedder; each form as it is for a room of the size it is meant for. The first look keeps one row in "
         f"{options.part}; of all lists {options.probed:.0%} are looked into."
     )

@@ -169,9 +169,9 @@ def nearness(hit: Hit, floor: float) -> float:
 def cases() -> list[Case]:
     with tempfile.TemporaryDirectory() as folder, Lukasa.open(folder) as memory:
         world = memory.workspace()
-        if world.room.embedder is None:
+        if world.ctx.embedder is None:
             raise SystemExit("no embedding model; `lukasa model pull` fetches it")
-        floor = world.room.embedder.model.floor
+        floor = world.ctx.embedder.model.floor
         for fact in FACTS.values():
             world.put("workspace", fact)
         asked = [*ANSWERED.items(), *((question, "") for question in UNANSWERED)]

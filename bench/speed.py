@@ -35,12 +35,12 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from itertools import cycle
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from bench import latency
 from bench.gauge import bandwidth, disk, resident, timed
@@ -83,9 +83,9 @@ class Timed:
 def shares(handles: Sequence[Workspace], asked: Sequence[str]) -> dict[str, float]:
     """CPU milliseconds of a read by what the store was asked; `rank and rest` is what happens outside of it."""
     spent: dict[str, float] = defaultdict(float)
-    room = handles[0].room
-    local, account = Timed(room.local, spent), Timed(room.account, spent)
-    watched = [Workspace(replace(handle.room, local=local, account=account)) for handle in handles]
+    ctx = handles[0].ctx
+    local, account = Timed(ctx.local, spent), Timed(ctx.account, spent)
+    watched = [Workspace(replace(handle.ctx, local=local, account=account)) for handle in handles]
     started = time.process_time()
     for n, question in enumerate(asked):
         watched[n % len(watched)].read(question)
@@ -106,9 +106,9 @@ def recall(folder: Path, reads: int) -> float:
         cosines = queries @ embedder.embed_memories(given[at : at + 50_000]).T
         best = np.sort(np.hstack([best, cosines]), axis=1)[:, -NEAREST:]
     with Lukasa.open(folder / "store", embedder=embedder) as memory:
-        room = memory.workspace("bench").room
-        selection = Selection((room.scope("workspace"),), frozenset({Visibility.OPEN}), room.owners)
-        found = [room.local.nearest(selection, embedder.model, query, NEAREST) for query in queries]
+        ctx = memory.workspace("bench").ctx
+        selection = Selection((ctx.scope("workspace"),), frozenset({Visibility.OPEN}), ctx.owners)
+        found = [ctx.local.nearest(selection, embedder.model, query, NEAREST) for query in queries]
     hits = [
         float(sum(n.cosine >= exact[0] - 1e-5 for n in near)) / NEAREST for near, exact in zip(found, best, strict=True)
     ]

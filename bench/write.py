@@ -123,8 +123,8 @@ def score(said: Sequence[Row], world: Workspace) -> Score:
 
 
 def _entries(world: Workspace) -> list[Entry]:
-    selection = Selection((world.room.scope("workspace"),), frozenset(Visibility))
-    return world.room.local.find(selection, limit=10_000)
+    selection = Selection((world.ctx.scope("workspace"),), frozenset(Visibility))
+    return world.ctx.local.find(selection, limit=10_000)
 
 
 def _judge(row: Row, mine: Sequence[Entry], message: str, entries: Sequence[Entry], found: Score) -> None:

@@ -6,18 +6,19 @@ import getpass
 import os
 import threading
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import field, replace
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from lukasa.model.conversation import Channel, WorkspaceInfo
 from lukasa.model.entry import NamedEntry
 from lukasa.model.errors import Conflict, InvalidInput, NotFound, StoreError, StoreMissing
 from lukasa.model.events import Actor
-from lukasa.model.frozen import dataclass
 from lukasa.model.ids import new_id
 from lukasa.model.late import late
 from lukasa.model.values import Origin, Trust
@@ -29,7 +30,7 @@ from lukasa.providers.embed.cached import ModelStatus, default_cache, status
 from lukasa.providers.files.log import AppendedLines
 from lukasa.providers.telemetry import spans_of_verbs
 from lukasa.service import inputs
-from lukasa.service.call import Room
+from lukasa.service.call import CallContext
 from lukasa.service.jobs.allowance import Budget
 from lukasa.service.workspace import Workspace
 from lukasa.spec.load import parse_spec, preset_text
@@ -55,8 +56,7 @@ MOST_THREADS = 32
 CURATED = "curated"
 
 
-@dataclass(frozen=True, slots=True)
-class Settings:
+class Settings(Struct, frozen=True):
     """Where memory lives and what enhances it. Every field has a default that needs no network."""
 
     data: Path
@@ -216,7 +216,7 @@ class Lukasa:
 
     def folder(self, workspace: Workspace) -> Path | None:
         """Where a workspace's files are; None if it is kept in this process alone."""
-        return self._folder(workspace.room.info, workspace.spec)
+        return self._folder(workspace.ctx.info, workspace.spec)
 
     def _folder(self, info: WorkspaceInfo, spec: MemorySpec) -> Path | None:
         if self._in_memory or spec.backend.store == "memory":
@@ -258,13 +258,13 @@ class Lukasa:
             return None
         return self.chat
 
-    def _open_room(self, info: WorkspaceInfo) -> Room:
+    def _open_room(self, info: WorkspaceInfo) -> CallContext:
         spec = _parsed(info.spec_toml, info.name)
         return self._room(self._ready(info, spec), spec)
 
-    def _room(self, info: WorkspaceInfo, spec: MemorySpec) -> Room:
+    def _room(self, info: WorkspaceInfo, spec: MemorySpec) -> CallContext:
         folder = self._folder(info, spec)
-        return Room(
+        return CallContext(
             spec=spec,
             info=info,
             local=self._stores[info.id],

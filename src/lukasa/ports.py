@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
+from msgspec import Struct, field
+
 from lukasa.model.conversation import Conversation
-from lukasa.model.frozen import dataclass
 from lukasa.model.transcript import Role
 
 if TYPE_CHECKING:
@@ -32,8 +32,7 @@ class SystemClock:
 Vector: TypeAlias = "NDArray[np.float32]"
 
 
-@dataclass(frozen=True, slots=True)
-class EmbeddingModel:
+class EmbeddingModel(Struct, frozen=True, eq=False):
     """Identity of a model. Vectors of two different identities are never compared.
 
     `floor` is the cosine that unrelated texts reach under this model: below it, nearness says nothing.
@@ -42,7 +41,20 @@ class EmbeddingModel:
     name: str
     dimensions: int
     digest: str = ""
-    floor: float = field(default=0.0, compare=False)
+    floor: float = 0.0
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, EmbeddingModel) and self._identity == other._identity
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return hash(self._identity)
+
+    @property
+    def _identity(self) -> tuple[str, int, str]:
+        return self.name, self.dimensions, self.digest
 
     @property
     def key(self) -> str:
@@ -64,8 +76,7 @@ class Embedder(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Tool:
+class Tool(Struct, frozen=True):
     """What a model may call: a name every provider accepts, when to call it, and its arguments as JSON Schema."""
 
     name: str
@@ -73,8 +84,7 @@ class Tool:
     parameters: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class ToolCall:
+class ToolCall(Struct, frozen=True):
     """A call as the model made it. `fault` says why its arguments could not be read; they are then empty."""
 
     id: str
@@ -83,8 +93,7 @@ class ToolCall:
     fault: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Message:
+class Message(Struct, frozen=True):
     """One message. Of several system messages at the start, all but the last are the same from turn to turn."""
 
     role: Literal["system", "user", "assistant", "tool"]
@@ -93,16 +102,14 @@ class Message:
     tool_call_id: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Usage:
+class Usage(Struct, frozen=True):
     """Tokens as the provider counted them; zero where it does not say."""
 
     prompt: int = 0
     completion: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+class Reply(Struct, frozen=True):
     text: str
     tool_calls: tuple[ToolCall, ...] = ()
     usage: Usage = Usage()
@@ -126,8 +133,7 @@ class Chat(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Committed:
+class Committed(Struct, frozen=True):
     """A commit of the curated file: the version it says it is of, or None for somebody else's, and the text in it."""
 
     id: str
@@ -234,8 +240,7 @@ def no_span(name: str, about: Mapping[str, Any]) -> AbstractContextManager[None]
 Aside = Literal["", "harness", "sidechain", "summary", "system", "thinking", "tool-call", "tool-result", "other"]
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
+class Piece(Struct, frozen=True):
     """One thing that a record holds. `aside` says what it is if it was not said: a tool's output, a summary …
 
     `id` is the same whenever the file is read again. `failed` marks the output of a tool that did not do its work.
@@ -249,8 +254,7 @@ class Piece:
     failed: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Recording:
+class Recording(Struct, frozen=True):
     """A session as its file tells it. Without an id of its own, a session is known by the ids of its pieces.
 
     `broken` are the lines that could not be read.

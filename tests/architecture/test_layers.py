@@ -12,23 +12,22 @@ import pytest
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src" / "lukasa"
 
-# Each room, and the rooms it may look into. Siblings (write, read, pipeline, observe, curated, upkeep, hygiene) never
-# see one another.
+# Each package, and the packages it may import. Siblings (write, read, observe, curated, upkeep) never import one another.
 ALLOWED = {
     "model": set(),
     "spec": {"model"},
     "ports": {"model", "spec"},
-    "write": {"model", "spec", "ports"},
-    "read": {"model", "spec", "ports"},
-    "pipeline": {"model", "spec", "ports"},
-    "observe": {"model", "spec", "ports"},
-    "curated": {"model", "spec", "ports"},
-    "upkeep": {"model", "spec", "ports"},
-    "hygiene": {"model", "spec", "ports"},
-    "service": {"model", "spec", "ports", "write", "read", "pipeline", "observe", "curated", "upkeep", "hygiene"},
-    "adapters": {"model", "ports"},
-    "app": {"model", "spec", "ports", "service", "pipeline", "adapters"},
-    "surfaces": {"model", "spec", "ports", "service", "app", "read", "write", "curated", "hygiene", ""},
+    "index": {"model", "ports"},
+    "storage": {"model", "ports", "index"},
+    "write": {"model", "spec", "ports", "storage"},
+    "read": {"model", "spec", "ports", "storage", "index"},
+    "observe": {"model", "spec", "ports", "storage"},
+    "curated": {"model", "spec", "ports", "storage"},
+    "upkeep": {"model", "spec", "ports", "storage"},
+    "service": {"model", "spec", "ports", "storage", "write", "read", "observe", "curated", "upkeep"},
+    "providers": {"model", "ports"},
+    "app": {"model", "spec", "ports", "storage", "service", "providers"},
+    "surfaces": {"model", "spec", "ports", "storage", "service", "app", "read", "write", "curated", "upkeep", ""},
     "": {"app", "model", "service", "read"},
     "langgraph": {"surfaces"},
     "anthropic": {"surfaces"},

@@ -8,7 +8,7 @@ from lukasa import Lukasa, Trust
 from lukasa.model.amendment import Amendment, AmendmentState
 from lukasa.model.ids import new_id
 from lukasa.model.job import JobDraft
-from lukasa.model.telemetry import Point, Spending
+from lukasa.model.telemetry import Spending, TelemetryEvent
 from lukasa.model.transcript import Quote, Transcript, Utterance
 from lukasa.service.entries.put import Memo
 from lukasa.storage.operations import (
@@ -29,10 +29,10 @@ def furnish(memory: Lukasa, workspace: str, texts: list[str]) -> list[str]:
     """Fill a workspace with these texts, in every field that will take them; returns the views that show them."""
     main, now = memory.workspace(workspace), datetime.now(UTC)
     short = [text for text in texts if len(text) <= 60 and text.isprintable()]
-    store = main.room.local
+    store = main.ctx.local
 
     def apply(*operations: Operation) -> None:
-        main.room.apply(store, *operations)
+        main.ctx.apply(store, *operations)
 
     session = new_id()
     apply(
@@ -65,7 +65,7 @@ def furnish(memory: Lukasa, workspace: str, texts: list[str]) -> list[str]:
     for text in short:
         apply(
             SaveAmendment(Amendment(new_id(), text, text, 0.5, (), now, now, AmendmentState.REVIEW, reason=text), 0),
-            Emit(Point(now - timedelta(days=len(text) % 5), "error", text, text, text, False, 5.0, {text: 1})),
+            Emit(TelemetryEvent(now - timedelta(days=len(text) % 5), "error", text, text, text, False, 5.0, {text: 1})),
             Enqueue(JobDraft(text, f"key {text}", {text: text}, max_attempts=1)),
             Spend(Spending(f"{now:%Y-%m-%d}", text, 1, 2, 3, 0.5)),
         )

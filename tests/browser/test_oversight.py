@@ -11,7 +11,7 @@ from lukasa import Trust
 from lukasa.model.amendment import Amendment, AmendmentState
 from lukasa.model.ids import new_id
 from lukasa.model.job import JobDraft
-from lukasa.model.telemetry import Point
+from lukasa.model.telemetry import TelemetryEvent
 from lukasa.model.transcript import Quote, Transcript, Utterance
 from lukasa.service.entries.put import Memo
 from lukasa.storage.operations import Emit, Enqueue, KeepUtterances, SaveAmendment, SaveTranscript
@@ -25,7 +25,7 @@ def waiting(house: House, content: str) -> str:
     main, now, transcript = house.main, datetime.now(UTC), new_id()
     session = Transcript(transcript, transcript, "plain", "Planning", now, now, kept=1)
     said = KeepUtterances(transcript, (Utterance("m1", "user", WORDS, 0, now),))
-    main.room.apply(main.room.local, SaveTranscript(session, 0), said)
+    main.ctx.apply(main.ctx.local, SaveTranscript(session, 0), said)
     memo = Memo(content, kind="procedural", evidence=(Quote(transcript, "m1", 12, 35),))
     (written,) = main.acting(trust=Trust.UNTRUSTED).put_many("workspace", [memo])
     assert written.outcome == "held"
@@ -61,14 +61,14 @@ def test_a_proposal_is_decided_in_the_inbox(house: House, visit: Visit) -> None:
     source = main.put("workspace", "make ship deploys to production").id
     change = "Deploy with make ship"
     proposal = Amendment(id, "operations", change, 0.7, (source,), now, now, AmendmentState.REVIEW, reason="unsure")
-    main.room.apply(main.room.local, SaveAmendment(proposal, 0))
+    main.ctx.apply(main.ctx.local, SaveAmendment(proposal, 0))
     visit.go("inbox")
     card = visit.page.locator("li.card", has_text=change)
     expect(card).to_contain_text("make ship deploys to production")
     expect(card).to_contain_text("unsure")
     card.get_by_role("button", name="Reject").click()
     expect(card).to_have_count(0)
-    (decided,) = main.room.local.amendments([id])
+    (decided,) = main.ctx.local.amendments([id])
     assert decided.state is AmendmentState.REJECTED
 
 
@@ -83,8 +83,8 @@ def test_jobs_are_run_cancelled_and_tried_again(house: House, visit: Visit) -> N
     expect(card).to_contain_text("cancelled")
     card.get_by_role("button", name="Try again").click()
     expect(card).to_contain_text("queued")
-    store = house.main.room.local
-    house.main.room.apply(store, Enqueue(JobDraft("backfill", "backfill:x")))
+    store = house.main.ctx.local
+    house.main.ctx.apply(store, Enqueue(JobDraft("backfill", "backfill:x")))
     visit.page.get_by_label("State").select_option("done")
     visit.says("None is done.")
 
@@ -105,8 +105,11 @@ def test_the_log_is_live(house: House, visit: Visit) -> None:
 def test_telemetry_is_counted_and_plotted(house: House, visit: Visit) -> None:
     """U5, T2: how many, how long, how many failed."""
     main, now = house.main, datetime.now(UTC)
-    points = [Point(now, "info", "worker", "observe", "observe.completed", n > 0, 25.0, {"facts": 2}) for n in range(3)]
-    main.room.apply(main.room.local, *map(Emit, points))
+    points = [
+        TelemetryEvent(now, "info", "worker", "observe", "observe.completed", n > 0, 25.0, {"facts": 2})
+        for n in range(3)
+    ]
+    main.ctx.apply(main.ctx.local, *map(Emit, points))
     visit.go("telemetry")
     expect(
         visit.page.get_by_role("img", name=re.compile(r"\d+ steps in 1 days, [1-9]\d* of them failed"))
@@ -121,8 +124,8 @@ def test_telemetry_is_counted_and_plotted(house: House, visit: Visit) -> None:
 
 def test_a_scrub_needs_its_plan_and_its_digest(house: House, visit: Visit) -> None:
     """U5, H1: the manifest first; nothing can be pressed until the digest was typed, and then it is gone for good."""
-    room = house.memory.workspace("shredder")
-    gone = room.put("workspace", "A secret for the shredder").id
+    ctx = house.memory.workspace("shredder")
+    gone = ctx.put("workspace", "A secret for the shredder").id
     visit.go("scrub", "shredder")
     visit.press("Show what would go")
     visit.says("entries, of every state and owner")
@@ -134,21 +137,21 @@ def test_a_scrub_needs_its_plan_and_its_digest(house: House, visit: Visit) -> No
     typed.fill(visit.page.locator("code.digest").inner_text())
     remove.click()
     visit.says("Removed.")
-    assert gone not in room.room.local.entries([gone])
+    assert gone not in ctx.ctx.local.entries([gone])
 
 
 def test_a_plan_that_no_longer_holds_removes_nothing(house: House) -> None:
     """U5, H1: memory changed between the plan and the confirmation."""
-    room = house.memory.workspace("moving")
-    room.put("workspace", "The first of two")
+    ctx = house.memory.workspace("moving")
+    ctx.put("workspace", "The first of two")
     with visiting(house, calm=False) as visit:
         visit.go("scrub", "moving")
         visit.press("Show what would go")
         visit.page.get_by_label("Digest").fill(visit.page.locator("code.digest").inner_text())
-        room.put("workspace", "The second came in between")
+        ctx.put("workspace", "The second came in between")
         visit.press("Remove for good")
         expect(visit.page.get_by_role("alert")).to_be_visible()
-    assert len(room.entries("workspace")) == 2
+    assert len(ctx.entries("workspace")) == 2
 
 
 def test_a_grant_is_made_shown_once_and_revoked(house: House, visit: Visit) -> None:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from lukasa.model.amendment import Amendment, AmendmentState
 from lukasa.model.errors import Conflict, InvalidInput, NotFound
-from lukasa.model.telemetry import DayTally, Level, Point, PointQuery, Spending
+from lukasa.model.telemetry import DayTally, Level, Spending, TelemetryEvent, TelemetryQuery
 from lukasa.model.text import terms
 from lukasa.model.transcript import Progress, Quote, Transcript, Utterance
-from lukasa.storage.operations import Emit, ForgetPoints, KeepUtterances, SaveAmendment, SaveTranscript, Spend
+from lukasa.storage.operations import Emit, ForgetTelemetry, KeepUtterances, SaveAmendment, SaveTranscript, Spend
 from lukasa.storage.port import Store
 from tests.helpers.stores import NOW, commit, entry, later, put
 
@@ -78,22 +78,22 @@ def test_amendments_move_by_version(store: Store) -> None:
 
 def test_points_stand_by_their_time_however_late_they_are_written(store: Store) -> None:
     """T1: what a process reported is written when it next writes, and others have written since."""
-    now, before, first = (Point(later(n), "debug", "library", "memory", f"step{n}", True) for n in (5, 3, 1))
+    now, before, first = (TelemetryEvent(later(n), "debug", "library", "memory", f"step{n}", True) for n in (5, 3, 1))
     for point in (first, now, before):
         commit(store, Emit(point))
-    assert store.points(PointQuery()) == [now, before, first]
-    assert store.points(PointQuery(), limit=2) == [now, before]
-    assert store.points(PointQuery(since=later(2), until=later(4))) == [before]
+    assert store.points(TelemetryQuery()) == [now, before, first]
+    assert store.points(TelemetryQuery(), limit=2) == [now, before]
+    assert store.points(TelemetryQuery(since=later(2), until=later(4))) == [before]
 
 
 def test_points_are_counted_by_day(store: Store) -> None:
     """T2, U5: a day being one of UTC."""
     late = datetime(2026, 3, 1, 23, 59, tzinfo=UTC)
     for at, ok in ((late, True), (late, False), (late + timedelta(minutes=2), True)):
-        commit(store, Emit(Point(at, "info", "worker", "observe", "observe.completed", ok)))
+        commit(store, Emit(TelemetryEvent(at, "info", "worker", "observe", "observe.completed", ok)))
     days = [DayTally("2026-03-01", 2, 1), DayTally("2026-03-02", 1, 0)]
-    assert store.tally_days(PointQuery()) == days
-    assert store.tally_days(PointQuery(since=late + timedelta(minutes=1))) == days[1:]
+    assert store.tally_days(TelemetryQuery()) == days
+    assert store.tally_days(TelemetryQuery(since=late + timedelta(minutes=1))) == days[1:]
 
 
 def test_points_are_found_and_added_up(store: Store) -> None:
@@ -101,15 +101,17 @@ def test_points_are_found_and_added_up(store: Store) -> None:
     for n, ok in ((2, True), (5, False)):
         level: Level = "info" if ok else "error"
         meta = {"discarded": n, "who": "rules"}
-        commit(store, Emit(Point(later(n), level, "worker", "observe", "observe.completed", ok, 10.0 * n, meta)))
-    commit(store, Emit(Point(later(9), "info", "worker", "reflect", "reflect.completed", True, 1.0)))
-    assert [p.duration_ms for p in store.points(PointQuery(component="observe"))] == [50.0, 20.0]
-    assert [p.action for p in store.points(PointQuery(success=False))] == ["observe.completed"]
-    assert store.points(PointQuery(since=later(3), until=later(9), level="error"))[0].metadata == {
+        commit(
+            store, Emit(TelemetryEvent(later(n), level, "worker", "observe", "observe.completed", ok, 10.0 * n, meta))
+        )
+    commit(store, Emit(TelemetryEvent(later(9), "info", "worker", "reflect", "reflect.completed", True, 1.0)))
+    assert [p.duration_ms for p in store.points(TelemetryQuery(component="observe"))] == [50.0, 20.0]
+    assert [p.action for p in store.points(TelemetryQuery(success=False))] == ["observe.completed"]
+    assert store.points(TelemetryQuery(since=later(3), until=later(9), level="error"))[0].metadata == {
         "discarded": 5,
         "who": "rules",
     }
-    first, second = store.tally(PointQuery())
+    first, second = store.tally(TelemetryQuery())
     assert (first.action, first.count, first.failures, first.mean_ms, first.max_ms) == (
         "observe.completed",
         2,
@@ -118,8 +120,8 @@ def test_points_are_found_and_added_up(store: Store) -> None:
         50.0,
     )
     assert (dict(first.sums), dict(second.sums)) == ({"discarded": 7}, {})
-    commit(store, ForgetPoints(later(5)))
-    assert len(store.points(PointQuery())) == 2
+    commit(store, ForgetTelemetry(later(5)))
+    assert len(store.points(TelemetryQuery())) == 2
 
 
 def test_spending_adds_up_by_day_and_model(store: Store) -> None:
@@ -136,21 +138,21 @@ def test_spending_adds_up_by_day_and_model(store: Store) -> None:
 def test_what_is_reported_is_found(store: Store) -> None:
     """T1: a report of what changes nothing is there for whoever asks, once, and is no event."""
     head = store.head()
-    read = Point(NOW, "debug", "cli", "memory", "read", True, 2.0, {"hits": 3})
+    read = TelemetryEvent(NOW, "debug", "cli", "memory", "read", True, 2.0, {"hits": 3})
     store.report(read)
-    assert store.points(PointQuery()) == [read]
+    assert store.points(TelemetryQuery()) == [read]
     store.report(replace(read, at=later(1)))
     commit(store, Emit(replace(read, at=later(2), action="context")))
-    assert [tally.count for tally in store.tally(PointQuery())] == [1, 2]
-    assert store.tally_days(PointQuery()) == [DayTally(f"{NOW:%Y-%m-%d}", 3, 0)]
+    assert [tally.count for tally in store.tally(TelemetryQuery())] == [1, 2]
+    assert store.tally_days(TelemetryQuery()) == [DayTally(f"{NOW:%Y-%m-%d}", 3, 0)]
     assert store.head() == head
 
 
 def test_reports_of_one_level_are_forgotten(store: Store) -> None:
     """T1: what reads report is many, and is kept for a shorter time than the rest."""
     for level in ("debug", "info"):
-        store.report(Point(NOW, level, "cli", "memory", "read", True))
-    commit(store, ForgetPoints(later(1), "debug"))
-    assert [point.level for point in store.points(PointQuery())] == ["info"]
-    commit(store, ForgetPoints(later(1)))
-    assert store.points(PointQuery()) == []
+        store.report(TelemetryEvent(NOW, level, "cli", "memory", "read", True))
+    commit(store, ForgetTelemetry(later(1), "debug"))
+    assert [point.level for point in store.points(TelemetryQuery())] == ["info"]
+    commit(store, ForgetTelemetry(later(1)))
+    assert store.points(TelemetryQuery()) == []

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from lukasa.model.entry import Access, Category, GateVerdict, SourceLink, Transition
 from lukasa.model.errors import Conflict, InvalidInput, NotFound, Refused

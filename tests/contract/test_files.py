@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from lukasa.model.errors import Conflict
 from lukasa.model.text import content_key, path_key

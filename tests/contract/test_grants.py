@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from lukasa.model.answer import Answer
 from lukasa.model.errors import Conflict, NotFound
@@ -34,7 +34,7 @@ def grant(name: str = "claude", **changes: object) -> Grant:
         digest=token_digest(SECRET),
         expires_at=later(60),
     )
-    return replace(made, **changes)  # type: ignore[arg-type]
+    return replace(made, **changes)
 
 
 def test_grants_are_kept_whole(store: Store) -> None:

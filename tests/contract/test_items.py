@@ -2,36 +2,36 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from lukasa.model.errors import Conflict, InvalidInput, NotFound
-from lukasa.model.item import Item, ItemFilter, Place
+from lukasa.model.item import Item, ItemAddress, ItemFilter
 from lukasa.storage.memory.store import MemoryStore
 from lukasa.storage.operations import DropItem, ItemIndex, ItemVector, SaveItem, SaveItemVectors
 from lukasa.storage.port import ItemQuery, Store
 from tests.helpers.stores import MODEL, NOW, OTHER_MODEL, commit, later, unit
 
-ADA = Place(("users", "ada"), "prefs")
+ADA = ItemAddress(("users", "ada"), "prefs")
 
 
-def item(place: Place = ADA, value: dict[str, Any] | None = None, **changes: Any) -> Item:
+def item(place: ItemAddress = ADA, value: dict[str, Any] | None = None, **changes: Any) -> Item:
     return replace(Item(place, {"theme": "dark"} if value is None else value, NOW, NOW), **changes)
 
 
-def at(*labels: str, key: str = "k") -> Place:
-    return Place(labels, key)
+def at(*labels: str, key: str = "k") -> ItemAddress:
+    return ItemAddress(labels, key)
 
 
 def keys(store: Store, query: ItemQuery, **page: int) -> list[str]:
     return [found.item.place.key for found in store.find_items(query, **page)]
 
 
-def expiring(place: Place, minutes: float) -> SaveItem:
+def expiring(place: ItemAddress, minutes: float) -> SaveItem:
     return SaveItem(item(place, expires_at=later(minutes * 60), ttl=minutes))
 
 
@@ -42,7 +42,7 @@ def test_an_item_comes_back_as_it_went_in(store: Store) -> None:
     found = store.items([ADA])[ADA]
     assert replace(found, id="") == item(value=value, expires_at=later(60), ttl=1.0)
     assert list(found.value) == list(value)
-    assert store.items([at("users", "ada"), Place(("users",), "prefs")]) == {}
+    assert store.items([at("users", "ada"), ItemAddress(("users",), "prefs")]) == {}
 
 
 def test_nobody_else_holds_a_stored_value(store: Store) -> None:
@@ -200,10 +200,10 @@ def test_namespaces_never_mix(store: Store, spaces: list[tuple[str, ...]], prefi
     """Items, T11: whatever labels are called, a prefix finds exactly what begins with its labels."""
     model = MemoryStore()
     for known in store.item_namespaces():
-        commit(store, DropItem(Place(known, "k"), "deleted"))
+        commit(store, DropItem(ItemAddress(known, "k"), "deleted"))
     for space in dict.fromkeys(spaces):
-        commit(store, SaveItem(item(Place(space, "k"))))
-        commit(model, SaveItem(item(Place(space, "k"))))
+        commit(store, SaveItem(item(ItemAddress(space, "k"))))
+        commit(model, SaveItem(item(ItemAddress(space, "k"))))
     expected = sorted({space for space in spaces if space[: len(prefix)] == prefix})
     assert store.item_namespaces(prefix) == model.item_namespaces(prefix) == expected
     assert sorted(found.item.place.namespace for found in store.find_items(ItemQuery(prefix))) == expected

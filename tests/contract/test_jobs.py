@@ -8,7 +8,7 @@ import pytest
 
 from lukasa.model.errors import Conflict, InvalidTransition, LostClaim, NotFound
 from lukasa.model.job import Job, JobDraft, JobState
-from lukasa.model.telemetry import PointQuery
+from lukasa.model.telemetry import TelemetryQuery
 from lukasa.storage.operations import (
     CancelJob,
     Enqueue,
@@ -110,7 +110,7 @@ def test_crashes_count_as_attempts(store: Store) -> None:
     (dead,) = store.jobs(states=[JobState.DEAD])
     assert dead.attempts == 2
     assert "attempt 2 of 2" in dead.error
-    (told,) = store.points(PointQuery(action="job.dead"))
+    (told,) = store.points(TelemetryQuery(action="job.dead"))
     assert (told.component, told.level, told.success, told.metadata["job"]) == ("observe", "error", False, dead.id)
 
 

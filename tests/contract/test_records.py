@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from lukasa.model.conversation import Note, Status, WorkspaceInfo
 from lukasa.model.entry import Document

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from lukasa.model.amendment import Amendment
 from lukasa.model.answer import Answer
@@ -14,7 +13,7 @@ from lukasa.model.errors import Conflict, LukasaError, Refused
 from lukasa.model.events import SCRUBBED, EventDraft, chain_faults
 from lukasa.model.job import JobDraft
 from lukasa.model.scrub import Extent, Mode, manifest_digest
-from lukasa.model.telemetry import Point, PointQuery
+from lukasa.model.telemetry import TelemetryEvent, TelemetryQuery
 from lukasa.model.transcript import Transcript, Utterance
 from lukasa.model.values import Lifetime, State, Visibility
 from lukasa.storage.operations import (
@@ -133,7 +132,9 @@ def test_copies_of_a_workspace_go_with_it(store: Store) -> None:
             commit(store, JournalStep(job.id, job.claim, "read", "a green lantern"))
             if key == "over":
                 commit(store, FinishJob(job.id, job.claim))
-    report = Point(NOW, "info", "lukasa", "observe", "read", True, metadata={"error": "no green lantern", "n": 1})
+    report = TelemetryEvent(
+        NOW, "info", "lukasa", "observe", "read", True, metadata={"error": "no green lantern", "n": 1}
+    )
     commit(store, Emit(report), Emit(replace(report, metadata={"n": 2, "kind": "fact"})))
     with pytest.raises(Refused):
         scrub(store, FULL)  # half is running
@@ -149,7 +150,7 @@ def test_copies_of_a_workspace_go_with_it(store: Store) -> None:
     assert store.find_utterances(["lantern"], 5) == []
     assert [job.key for job in store.jobs()] == ["waiting"]
     assert store.steps(half.id) == {}
-    assert [point.metadata for point in store.points(PointQuery())] == [{"n": 2, "kind": "fact"}, {}]
+    assert [point.metadata for point in store.points(TelemetryQuery())] == [{"n": 2, "kind": "fact"}, {}]
 
 
 def test_answers_that_clients_got_are_not_kept(store: Store) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 from threading import Thread
 
@@ -11,8 +10,9 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from lukasa.model.candidate import Use, card_of
+from lukasa.model.candidate import Use, candidate_of
 from lukasa.model.entry import DISPOSITION, EXEMPT, Category, Entry, Scope
 from lukasa.model.errors import InvalidInput
 from lukasa.model.ids import new_id
@@ -279,7 +279,7 @@ def test_a_line_is_found_among_many_long_texts_that_hold_its_words(store: Store)
     replies = [entry("cat dog " + " ".join(f"word{n}x{m}" for m in range(60)) + " cat") for n in range(12)]
     line = entry("cat dog ate")
     commit(store, *(put(e) for e in [line, *replies]))
-    assert store.keyword(OPEN, ["cat", "dog"], 3).cards[0].id == line.id
+    assert store.keyword(OPEN, ["cat", "dog"], 3).candidates[0].id == line.id
 
 
 @pytest.mark.parametrize(
@@ -500,10 +500,10 @@ def test_a_card_says_of_an_entry_what_ranking_asks(store: Store) -> None:
     commit(store, move(stored(store, made[0]), State.STALE))
     ids = [e.id for e in made]
     found = store.entries(ids)
-    assert store.cards([*ids, new_id()]) == {id: card_of(e) for id, e in found.items()}
-    assert list(store.cards(ids, Filters(kinds=frozenset({Kind.EPISODIC})))) == [made[3].id]
-    assert store.cards(ids, Filters(filed=True)) == {made[n].id: card_of(found[made[n].id]) for n in (1, 5)}
-    assert [id for id, card in store.cards(ids).items() if card.said] == [made[3].id, made[4].id]
+    assert store.candidates([*ids, new_id()]) == {id: candidate_of(e) for id, e in found.items()}
+    assert list(store.candidates(ids, Filters(kinds=frozenset({Kind.EPISODIC})))) == [made[3].id]
+    assert store.candidates(ids, Filters(filed=True)) == {made[n].id: candidate_of(found[made[n].id]) for n in (1, 5)}
+    assert [id for id, candidate in store.candidates(ids).items() if candidate.said] == [made[3].id, made[4].id]
     assert store.texts([*ids, new_id()]) == {e.id: e.content for e in made}
     store.touch(ids[:2], later(9))
     store.touch(ids[:1], later(10))
@@ -516,14 +516,14 @@ def test_a_snapshot_is_one_moment(store: Store) -> None:
     commit(store, put(e))
     writer = Thread(target=lambda: commit(store, change(stored(store, e), content="after, and longer")))
     with store.snapshot():
-        seen = (store.cards([e.id]), store.entries([e.id]))
+        seen = (store.candidates([e.id]), store.entries([e.id]))
         writer.start()
-        assert (store.cards([e.id]), store.entries([e.id])) == seen
+        assert (store.candidates([e.id]), store.entries([e.id])) == seen
         with store.snapshot():
             assert store.texts([e.id]) == {e.id: "before"}
     writer.join()
     assert store.texts([e.id]) == {e.id: "after, and longer"}
-    assert store.cards([e.id])[e.id].chars == len("after, and longer")
+    assert store.candidates([e.id])[e.id].chars == len("after, and longer")
 
 
 def test_directions_have_length_one(store: Store) -> None:

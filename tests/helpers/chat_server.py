@@ -52,11 +52,13 @@ import struct
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import pairwise
 from types import TracebackType
 from typing import Any, Literal, Self
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from lukasa.ports import Message, Reply, ToolCall, Usage
 
@@ -69,8 +71,7 @@ PATIENCE = 30.0  # seconds a held request waits at most
 # --- what was asked, what is said ----------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Asked:
+class Asked(Struct, frozen=True):
     """One request as it arrived: on the wire (`path`, `headers`, `body`), and in the port's words."""
 
     style: Style
@@ -115,8 +116,7 @@ class Asked:
         return tuple(found)
 
 
-@dataclass(frozen=True)
-class SaidCall:
+class SaidCall(Struct, frozen=True):
     """A tool call with its arguments as the very text that goes over the wire."""
 
     id: str
@@ -124,8 +124,7 @@ class SaidCall:
     arguments: str
 
 
-@dataclass(frozen=True)
-class Said:
+class Said(Struct, frozen=True):
     """What the model says, as raw as it goes out."""
 
     text: str = ""
@@ -137,8 +136,7 @@ class Said:
 Model = Callable[[Asked], Reply | Said]
 
 
-@dataclass(frozen=True)
-class Rule:
+class Rule(Struct, frozen=True):
     """Answer the user's last message, if it contains `words`, with a text, calls, or both."""
 
     words: str
@@ -175,8 +173,7 @@ def follow(*rules: Rule, otherwise: str = "ok") -> Model:
 # --- faults --------------------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True)
-class Fault:
+class Fault(Struct, frozen=True):
     """What goes wrong with one request; the functions below make them."""
 
     status: int = 200

@@ -17,15 +17,15 @@ from lukasa.storage.operations import SaveAmendment
 
 def propose(world: Workspace, change: str, **fields: Any) -> str:
     """A proposal as reflection leaves it."""
-    now = world.room.now
+    now = world.ctx.now
     given: dict[str, Any] = {"section": "operations", "confidence": 0.6, "sources": (), **fields}
     amendment = Amendment(id=new_id(), change=change, created_at=now, updated_at=now, **given)
-    world.room.apply(world.room.local, SaveAmendment(amendment, 0))
+    world.ctx.apply(world.ctx.local, SaveAmendment(amendment, 0))
     return amendment.id
 
 
 def proposal(world: Workspace, id: str) -> Amendment:
-    return world.room.local.amendments([id])[0]
+    return world.ctx.local.amendments([id])[0]
 
 
 def promote(world: Workspace, *changes: str) -> list[str]:
@@ -39,7 +39,7 @@ def promote(world: Workspace, *changes: str) -> list[str]:
 def work(world: Workspace, chat: Chat | None = None) -> list[Run]:
     """Run every job that is due."""
     done: list[Run] = []
-    while (run := run_next(world.room, chat=chat)) is not None:
+    while (run := run_next(world.ctx, chat=chat)) is not None:
         assert run.outcome == "done", run
         done.append(run)
     return done

@@ -15,7 +15,7 @@ from mcp.client.stdio import StdioServerParameters
 
 from lukasa import Lukasa
 from lukasa.model.grant import OWNERS_ALONE, Capability
-from lukasa.service.admin.access import Pass
+from lukasa.service.admin.access import Credential
 from lukasa.surfaces.api.table import BY_NAME
 from lukasa.surfaces.mcp import tools
 from lukasa.surfaces.mcp.desk import Desk
@@ -36,12 +36,12 @@ def wait(work: Callable[[], Awaitable[T]]) -> T:
     return anyio.run(bounded)
 
 
-def lent(memory: Lukasa, *can: str, workspaces: tuple[str, ...] = ("novel",), agent: str = "claude") -> Pass:
+def lent(memory: Lukasa, *can: str, workspaces: tuple[str, ...] = ("novel",), agent: str = "claude") -> Credential:
     chosen = can or EVERYTHING
     return memory.access.lend(agent, workspaces=workspaces, can=chosen, surface="mcp", transport="stdio")
 
 
-def beside(memory: Lukasa, given: Pass | None = None, home: str | None = "novel", **how: Any) -> Client:
+def beside(memory: Lukasa, given: Credential | None = None, home: str | None = "novel", **how: Any) -> Client:
     """A client of a server in this process that holds this pass: by default an agent's with everything granted."""
     held = given or lent(memory)
     return Client(build(Desk(memory.access, lambda ctx: held, home)), **how)

@@ -93,7 +93,7 @@ class Running:
 
     def heads(self) -> dict[str, tuple[int, str]]:
         """Where every log stands: what no refused request may change."""
-        found = {info.name: self.memory.existing(info.name).room.local.head() for info in self.memory.workspaces()}
+        found = {info.name: self.memory.existing(info.name).ctx.local.head() for info in self.memory.workspaces()}
         return {**found, "(account)": self.memory.account.head()}
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import numpy as np
+from msgspec.structs import replace
 
 from lukasa.model.conversation import Channel, Conversation
 from lukasa.model.entry import Entry, NamedEntry, Scope

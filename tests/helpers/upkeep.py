@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec.structs import replace
 
 from lukasa import Entry, Workspace
 from lukasa.model.job import Job, JobState
@@ -16,7 +18,7 @@ from lukasa.service.upkeep import request
 
 def run(world: Workspace, kind: str, *, tiers: Sequence[str] | None = None, chat: Chat | None = None) -> Job:
     """Ask for a run and have it done; it must not fail."""
-    job = request.work(world.room, request.ask(world.room, kind, tiers), chat=chat)
+    job = request.work(world.ctx, request.ask(world.ctx, kind, tiers), chat=chat)
     assert job.state is JobState.DONE, job.error
     return job
 

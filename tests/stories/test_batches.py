@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from msgspec.structs import replace
 
 from lukasa import Lukasa, Memo, Trust, Workspace
 from lukasa.service.entries.put import Written
@@ -65,7 +65,7 @@ def fresh(folder: Path, *, embedded: bool, store: str, preset: str) -> Workspace
     embedder: Any = FakeEmbedder(256) if embedded else "none"
     world = Lukasa.open(folder, embedder=embedder, clock=FixedClock()).workspace("novel", preset=preset)
     if store == "memory":
-        world = Workspace(replace(world.room, local=MemoryStore(), account=MemoryStore()))
+        world = Workspace(replace(world.ctx, local=MemoryStore(), account=MemoryStore()))
     if preset == "anchored":
         world = world.at(org_id="lorne", domain_id="harbour")
     for text in STANDING:

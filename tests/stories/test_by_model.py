@@ -13,7 +13,7 @@ import pytest
 from lukasa import Lukasa, State, Trust, Workspace
 from lukasa.model.errors import ChatUnavailable
 from lukasa.model.job import JobState
-from lukasa.model.telemetry import PointQuery
+from lukasa.model.telemetry import TelemetryQuery
 from lukasa.ports import Message, Reply, Tool, Usage
 from lukasa.service.jobs.handlers import run_next
 from lukasa.spec import preset_text
@@ -101,7 +101,7 @@ def test_a_model_decides(world: Workspace, model: Model, decision: str, states: 
     """W4: ADD, UPDATE, DELETE or NOOP, each recorded with its reason, and undone in one step."""
     old, new = stated(world)
     model.answer = ruled(decision)
-    run_next(world.room, chat=model)
+    run_next(world.ctx, chat=model)
     assert (world.get(old).state, world.get(new).state) == states
     changed = old if states[0] is not State.ACTIVE else new
     if decision != "add":
@@ -115,7 +115,7 @@ def test_what_is_less_trusted_is_held(world: Workspace, model: Model) -> None:
     old = world.put("workspace", OLD, kind="semantic").id
     new = world.acting(agent="helper").put("workspace", NEW, kind="semantic").id
     model.answer = ruled("update")
-    run_next(world.room, chat=model)
+    run_next(world.ctx, chat=model)
     assert (world.get(old).state, world.get(new).state) == (State.ACTIVE, State.HELD)
 
 
@@ -124,9 +124,9 @@ def test_a_newer_edit_wins_over_the_decision(world: Workspace, model: Model) -> 
     old, _ = stated(world)
     model.answer = ruled("update")
     model.meanwhile = lambda: world.update(old, importance=0.9)
-    run_next(world.room, chat=model)
+    run_next(world.ctx, chat=model)
     assert (world.get(old).state, world.get(old).importance) == (State.ACTIVE, 0.9)
-    assert "changed while" in world.room.local.events(action="decision.dropped")[0].detail["cause"]
+    assert "changed while" in world.ctx.local.events(action="decision.dropped")[0].detail["cause"]
 
 
 # Reading
@@ -140,8 +140,8 @@ def test_a_question_is_rewritten(world: Workspace, model: Model) -> None:
     assert (found.asked, [hit.id for hit in found]) == ("boat pier", [id])
     assert "asked as: boat pier" in found.notes
     assert model.timeouts == [2.0]
-    assert [(s.calls, s.prompt) for s in world.room.local.spent("2000-01-01")] == [(1, 7)]
-    assert len(world.room.local.points(PointQuery(component="rewrite"))) == 1
+    assert [(s.calls, s.prompt) for s in world.ctx.local.spent("2000-01-01")] == [(1, 7)]
+    assert len(world.ctx.local.points(TelemetryQuery(component="rewrite"))) == 1
 
 
 @pytest.mark.parametrize("answer", [ChatUnavailable("too slow"), {}, {"query": ""}, {"query": 7}, {"query": "x" * 900}])

@@ -268,8 +268,8 @@ def test_a_question_in_other_words(memory: Lukasa, world: Workspace) -> None:
     world.put("workspace", "The villain is called Malachar")
     with agent(memory, world) as talk:
         reply = talk.turn("What is the antagonist called?").reply
-    assert ("Malachar" in reply) is (world.room.embedder is not None)
-    assert ("no information" in reply) is (world.room.embedder is None)
+    assert ("Malachar" in reply) is (world.ctx.embedder is not None)
+    assert ("no information" in reply) is (world.ctx.embedder is None)
 
 
 # State and files

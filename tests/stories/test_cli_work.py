@@ -20,8 +20,8 @@ def shell(tmp_path: Path) -> Shell:
 
 def ask_for(shell: Shell, *kinds: str) -> None:
     with Lukasa.open(shell.data, embedder="none") as memory:
-        room = memory.workspace().room
-        room.apply(room.local, *(Enqueue(JobDraft(kind, f"{kind}:1", {"n": 1})) for kind in kinds))
+        ctx = memory.workspace().ctx
+        ctx.apply(ctx.local, *(Enqueue(JobDraft(kind, f"{kind}:1", {"n": 1})) for kind in kinds))
 
 
 def test_nothing_to_do_is_said(shell: Shell) -> None:

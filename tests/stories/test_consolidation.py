@@ -12,7 +12,7 @@ import pytest
 from lukasa import Entry, Kind, Lukasa, Memo, State, Trust, Workspace
 from lukasa.model.errors import ChatUnavailable
 from lukasa.model.job import JobState
-from lukasa.model.telemetry import PointQuery
+from lukasa.model.telemetry import TelemetryQuery
 from lukasa.service.jobs.handlers import run_next
 from lukasa.service.upkeep import request
 from tests.fakes import FakeEmbedder
@@ -102,13 +102,13 @@ def test_a_run_is_taken_up_where_it_stopped(world: Workspace, clock: FixedClock)
     clock.time += timedelta(days=1)
     second = notes(world, [f"{text} again, in the snow" for text in NOTES])
     clock.time += timedelta(days=1)
-    job = request.ask(world.room, "consolidate")
+    job = request.ask(world.ctx, "consolidate")
     chat = Consolidator(say=_dies_at(2))
-    run_next(world.room, chat=chat)
+    run_next(world.ctx, chat=chat)
     assert {world.get(id).state for id in first} == {State.FORGOTTEN}
     assert {world.get(id).state for id in second} == {State.ACTIVE}
     clock.time += timedelta(hours=1)
-    done = request.work(world.room, job, chat=chat)
+    done = request.work(world.ctx, job, chat=chat)
     assert (done.state, done.result) == (JobState.DONE, {"consolidated": 2})
     assert len(consolidated(world)) == 2
 
@@ -149,9 +149,9 @@ def test_what_a_model_invents_is_not_stored(world: Workspace, clock: FixedClock)
     chat = Consolidator(say=lambda given: "The lantern was sold to Malachar for 40 crowns")
     assert run(world, "consolidate", chat=chat).result == {"dropped": 1}
     assert {world.get(id).state for id in ids} == {State.ACTIVE}
-    (event,) = world.room.local.events(action="decision.dropped")
+    (event,) = world.ctx.local.events(action="decision.dropped")
     assert "malachar" in event.detail["cause"]
-    assert len(world.room.local.points(PointQuery(action="decision.dropped"))) == 1
+    assert len(world.ctx.local.points(TelemetryQuery(action="decision.dropped"))) == 1
 
 
 def test_a_slow_model_never_clobbers(embedded: Lukasa, clock: FixedClock, tmp_path: Path) -> None:
@@ -160,8 +160,8 @@ def test_a_slow_model_never_clobbers(embedded: Lukasa, clock: FixedClock, tmp_pa
     groups = [notes(world, [f"Day {day}: {text}" for text in NOTES]) for day in _days(clock, 4)]
     gate = threading.Event()
     chat = Consolidator(gate=gate)
-    job = request.ask(world.room, "consolidate")
-    worker = threading.Thread(target=run_next, args=(world.room,), kwargs={"chat": chat})
+    job = request.ask(world.ctx, "consolidate")
+    worker = threading.Thread(target=run_next, args=(world.ctx,), kwargs={"chat": chat})
     worker.start()
     assert chat.asked.wait(60)
 
@@ -182,10 +182,10 @@ def test_a_slow_model_never_clobbers(embedded: Lukasa, clock: FixedClock, tmp_pa
     assert {id: world.get(id) for id in edits} == edits  # no newer change was lost, and what was deleted stays so
     assert {world.get(id).state for id in deleted} == {State.FORGOTTEN}
     assert all(world.get(id).state is State.ACTIVE for id in added)
-    result = world.room.local.job(job.id)
+    result = world.ctx.local.job(job.id)
     assert result is not None
     assert (result.state, result.result) == (JobState.DONE, {"consolidated": 1, "dropped": 3})
-    dropped = world.room.local.events(action="decision.dropped")
+    dropped = world.ctx.local.events(action="decision.dropped")
     assert len(dropped) == 3
     assert all(event.detail["cause"] for event in dropped)
     (entry,) = consolidated(world)

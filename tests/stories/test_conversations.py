@@ -147,7 +147,7 @@ def test_notes_are_json_by_key(world: Workspace) -> None:
 def test_notes_are_never_memory(world: Workspace) -> None:
     """M7: the scratchpad is not searched and is no fifth tier."""
     here = world.at(conversation=world.start().id)
-    here.write_note(here.room.keys["conversation"], "villain", "The villain is called Malachar")
+    here.write_note(here.ctx.keys["conversation"], "villain", "The villain is called Malachar")
     assert len(here.read("villain Malachar")) == 0
     assert "Malachar" not in str(here.context("villain"))
 
@@ -229,7 +229,7 @@ def test_the_store_itself_refuses_to_drop_linked_entries(world: Workspace) -> No
     id = world.at(conversation=started.id).put("conversation", "The user approved the deletion").id
     world.link_action("deploy-7", [id])
     with pytest.raises(Refused):
-        world.room.apply(world.room.local, DropEntry(id, 1, "test"))
+        world.ctx.apply(world.ctx.local, DropEntry(id, 1, "test"))
     assert world.get(id).version == 1
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 import signal
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from lukasa import Lukasa, Workspace
 from lukasa.app import open_curated_file
@@ -144,19 +144,19 @@ def test_a_crash_before_the_commit_heals(memory: Lukasa, watcher: Workspace, fol
     """K1, T20: killed after the file was written, after the commit, before the journal: one commit in the end."""
     promote(watcher, "Deploys go through the gate.")
 
-    class DiesBefore(GitFile):
+    class DiesBefore(GitFile, frozen=True):
         def commit(self, *args: object, **kwargs: object) -> str:
             os.kill(os.getpid(), signal.SIGKILL)
             return ""
 
-    class DiesAfter(GitFile):
+    class DiesAfter(GitFile, frozen=True):
         def commit(self, *args: object, **kwargs: object) -> str:
             super().commit(*args, **kwargs)  # type: ignore[arg-type]
             os.kill(os.getpid(), signal.SIGKILL)
             return ""
 
     for kind in (DiesBefore, DiesAfter):
-        child = fork(lambda kind=kind: sync(replace(watcher.room, curated_file=kind(folder))))  # type: ignore[misc]
+        child = fork(lambda kind=kind: sync(replace(watcher.ctx, curated_file=kind(folder))))  # type: ignore[misc]
         assert finish(child) == -signal.SIGKILL
         assert (folder / "MEMORY.md").read_text() == watcher.curated.text + "\n"
     assert subjects(folder) == ["Promote: Deploys go through the gate."]
@@ -227,12 +227,12 @@ def test_a_promotion_can_be_taken_back(watcher: Workspace, folder: Path) -> None
 def test_without_git_the_file_is_there(watcher: Workspace, folder: Path) -> None:
     """K1: no git is said plainly; the file is written, and commits come once there is one."""
     promote(watcher, "Deploys go through the gate.")
-    without = Workspace(replace(watcher.room, curated_file=GitFile(folder, program="no-such-git")))
+    without = Workspace(replace(watcher.ctx, curated_file=GitFile(folder, program="no-such-git")))
     synced = without.curated.export()
     assert (synced.committed, synced.trouble) == (0, "there is no git on this machine")
     assert (folder / "MEMORY.md").read_text() == watcher.curated.text + "\n"
     with pytest.raises(GitMissing):
-        without.room.curated_file.commit("x", version=1, message="m", author="a", at=watcher.room.now)  # type: ignore[union-attr]
+        without.ctx.curated_file.commit("x", version=1, message="m", author="a", at=watcher.ctx.now)  # type: ignore[union-attr]
     (folder / "MEMORY.md").write_text(watcher.curated.text + "\n- (2026-11-15) Mine.\n")
     assert without.curated.export().taken_in
     assert watcher.curated.export().committed == 2

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from lukasa.model.job import JobState
-from lukasa.model.telemetry import PointQuery
+from lukasa.model.telemetry import TelemetryQuery
 from lukasa.ports import SystemClock
 from lukasa.service.jobs.task import Task
 from tests.helpers.processes import TORTURE, Tripwire, finish, fork, kill, until
@@ -174,7 +174,7 @@ def test_a_zombie_writes_nothing(tmp_path: Path) -> None:
     os.write(go_in, b".")
     assert finish(pid) == 0
     assert (bench.stored(), bench.calls(), bench.job("a").claim) == (ONE, ONE, 2)
-    assert [p.level for p in bench.store.points(PointQuery(action="job.lost"))] == ["warn"]
+    assert [p.level for p in bench.store.points(TelemetryQuery(action="job.lost"))] == ["warn"]
     assert bench.store.check() == []
 
 

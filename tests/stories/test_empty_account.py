@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from lukasa import Workspace
 
@@ -22,8 +23,8 @@ class Watched:
 def test_an_empty_account_is_looked_at_and_not_searched(world: Workspace) -> None:
     """R3, C1: until something is in it; from then on it is searched like any other place."""
     world.put("workspace", "the lantern hangs at the pier of Veyra")
-    account = Watched(world.room.account)
-    here = Workspace(replace(world.room, account=account))
+    account = Watched(world.ctx.account)
+    here = Workspace(replace(world.ctx, account=account))
     assert [hit.content for hit in here.read("where is the lantern?")] == ["the lantern hangs at the pier of Veyra"]
     assert account.asked == ["empty"]
     here.put("account", "the lantern was a present from Malachar")

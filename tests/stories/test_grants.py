@@ -18,14 +18,14 @@ from lukasa.model.errors import (
     Unauthenticated,
 )
 from lukasa.model.grant import Capability
-from lukasa.service.admin.access import Issued, Pass
+from lukasa.service.admin.access import Credential, Issued
 from lukasa.surfaces.api.table import BY_NAME
 from lukasa.surfaces.api.verb import perform
 from tests.helpers.cli import Shell
 from tests.helpers.making import FixedClock
 
 
-def admit(memory: Lukasa, issued: Issued) -> Pass:
+def admit(memory: Lukasa, issued: Issued) -> Credential:
     return memory.access.admit(issued.token, surface="http", transport="loopback")
 
 

@@ -7,12 +7,13 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from lukasa import Lukasa, Workspace
 from lukasa.model.echo import CLOSE, OPEN, marked, unmarked

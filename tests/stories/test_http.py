@@ -121,15 +121,15 @@ def test_what_failed_may_be_tried_again_under_its_key(client: Client) -> None:
 
 def test_a_key_in_use_is_said_and_a_dead_one_taken_over(house: Running, client: Client, clock: FixedClock) -> None:
     """U4: while one request is under way its twin is asked to wait; if its process died, the twin goes on."""
-    room = house.memory.existing("novel").room
+    ctx = house.memory.existing("novel").ctx
     token = client.headers["authorization"].removeprefix("Bearer ")
     given = house.memory.access.admit(token, surface="http", transport="http")
     body = {"content": "The miller owes the crown two sacks"}
     asked = client.post(ENTRIES, body, idempotency_key="probe")
-    digest = room.local.answer(key_of(given, "POST", ENTRIES, "probe"))
+    digest = ctx.local.answer(key_of(given, "POST", ENTRIES, "probe"))
     assert digest is not None
     taken = Kept(key_of(given, "POST", ENTRIES, "stuck"), digest.request, clock.time)
-    room.apply(room.local, SaveAnswer(taken))
+    ctx.apply(ctx.local, SaveAnswer(taken))
     waits = client.post(ENTRIES, body, idempotency_key="stuck")
     assert (waits.status, waits.json["type"]) == (409, "in-progress")
     clock.time += timedelta(minutes=2)
@@ -155,15 +155,15 @@ def test_a_grant_is_made_without_a_key(house: Running) -> None:
 
 def test_answers_go_after_a_day(house: Running, client: Client, clock: FixedClock) -> None:
     """U4: what was answered yesterday is kept for nobody: it goes with the next tidying."""
-    room = house.memory.existing("novel").room
+    ctx = house.memory.existing("novel").ctx
     client.post(ENTRIES, {"content": "The ropewalk burned"}, idempotency_key="yesterday")
     token = client.headers["authorization"].removeprefix("Bearer ")
     key = key_of(house.memory.access.admit(token, surface="http", transport="http"), "POST", ENTRIES, "yesterday")
-    assert room.local.answer(key) is not None
+    assert ctx.local.answer(key) is not None
     clock.time += timedelta(days=1, seconds=1)
-    room.apply(room.local, Enqueue(JobDraft("tidy", "tidy:test")))
+    ctx.apply(ctx.local, Enqueue(JobDraft("tidy", "tidy:test")))
     house.memory.worker(chat="none").drain()
-    assert room.local.answer(key) is None
+    assert ctx.local.answer(key) is None
 
 
 # Input

@@ -98,19 +98,19 @@ class Things(dict[str, str]):
         return doubted.put("workspace", f"Always light the lamp of {self['fresh']}", kind="procedural").id
 
     def _session(self) -> str:
-        moment = self._world.room.now
+        moment = self._world.ctx.now
         taken = Transcript(new_id(), self["fresh"], "plain", "A talk", moment, moment, kept=2)
         said = tuple(Utterance(f"m{n}", "user", f"Sentence {n}", n) for n in range(2))
-        self._world.room.apply(self._world.room.local, SaveTranscript(taken, 0), KeepUtterances(taken.id, said))
+        self._world.ctx.apply(self._world.ctx.local, SaveTranscript(taken, 0), KeepUtterances(taken.id, said))
         return taken.id
 
     def _queued(self) -> str:
-        room = self._world.room
-        room.apply(room.local, Enqueue(JobDraft("matrix", self["fresh"])))
+        ctx = self._world.ctx
+        ctx.apply(ctx.local, Enqueue(JobDraft("matrix", self["fresh"])))
         return self._world.job(self["fresh"]).id
 
     def _over(self) -> str:
-        self._world.room.apply(self._world.room.local, CancelJob(self["queued"], "for the test"))
+        self._world.ctx.apply(self._world.ctx.local, CancelJob(self["queued"], "for the test"))
         return self["queued"]
 
     def _grant(self) -> str:

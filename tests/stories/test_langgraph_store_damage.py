@@ -8,7 +8,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from lukasa.model.item import Item, Place
+from lukasa.model.item import Item, ItemAddress
 from lukasa.storage.operations import ItemVector, SaveItem
 from lukasa.storage.port import ItemQuery
 from lukasa.storage.sqlite import SqliteStore
@@ -19,7 +19,7 @@ from tests.helpers.stores import MODEL, NOW, commit, unit
 def store(tmp_path: Path) -> Iterator[SqliteStore]:
     made = SqliteStore(tmp_path / "store", role="workspace", create=True)
     for key in ("one", "two"):
-        item = Item(Place(("a", "b"), key), {"text": f"number {key}"}, NOW, NOW)
+        item = Item(ItemAddress(("a", "b"), key), {"text": f"number {key}"}, NOW, NOW)
         commit(made, SaveItem(item, (ItemVector("$", MODEL, unit(1, 0, 0, 0)),)))
     yield made
     made.close()

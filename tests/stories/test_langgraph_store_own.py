@@ -23,14 +23,14 @@ from tests.helpers.processes import until
 
 
 @pytest.fixture
-def room(tmp_path: Path, clock: FixedClock) -> Iterator[Workspace]:
+def ctx(tmp_path: Path, clock: FixedClock) -> Iterator[Workspace]:
     with Lukasa.open(tmp_path / "data", embedder="none", clock=clock) as memory:
         yield memory.workspace()
 
 
 @pytest.fixture(params=["sync", "async"])
-def store(request: pytest.FixtureRequest, room: Workspace) -> Face:
-    return Face(LukasaStore(room), loops=request.param == "async")
+def store(request: pytest.FixtureRequest, ctx: Workspace) -> Face:
+    return Face(LukasaStore(ctx), loops=request.param == "async")
 
 
 def wait(clock: FixedClock, minutes: float) -> None:
@@ -119,9 +119,9 @@ def test_what_is_not_json_is_an_error(store: Face, value: Any) -> None:
 # Expiry
 
 
-def test_items_expire_and_are_swept(room: Workspace, clock: FixedClock) -> None:
+def test_items_expire_and_are_swept(ctx: Workspace, clock: FixedClock) -> None:
     """LangGraph: a time to live in minutes, by default or for one put; a sweep says how many it removed."""
-    store = LukasaStore(room, ttl={"default_ttl": 10, "refresh_on_read": False})
+    store = LukasaStore(ctx, ttl={"default_ttl": 10, "refresh_on_read": False})
     store.put(("t",), "default", {"v": 1})
     store.put(("t",), "short", {"v": 1}, ttl=0.5)
     store.put(("t",), "ever", {"v": 1}, ttl=None)
@@ -131,13 +131,13 @@ def test_items_expire_and_are_swept(room: Workspace, clock: FixedClock) -> None:
     wait(clock, 9.5)
     assert store.sweep_ttl() == 1
     assert [item.key for item in store.search(("t",))] == ["ever"]
-    assert [e.detail for e in room.events(action="item.dropped")] == [{"cause": "expired"}] * 2
+    assert [e.detail for e in ctx.events(action="item.dropped")] == [{"cause": "expired"}] * 2
 
 
-def test_expired_items_are_there_until_swept_unless_omitted(room: Workspace, clock: FixedClock) -> None:
+def test_expired_items_are_there_until_swept_unless_omitted(ctx: Workspace, clock: FixedClock) -> None:
     """LangGraph: `omit_expired` hides them from get, search and listings before a sweep."""
-    plain = LukasaStore(room, ttl={"refresh_on_read": False})
-    strict = LukasaStore(room, ttl={"omit_expired": True, "refresh_on_read": False})
+    plain = LukasaStore(ctx, ttl={"refresh_on_read": False})
+    strict = LukasaStore(ctx, ttl={"omit_expired": True, "refresh_on_read": False})
     plain.put(("t",), "k", {"text": "word"}, ttl=1)
     wait(clock, 1)
     assert plain.get(("t",), "k") is not None
@@ -161,9 +161,9 @@ def test_reading_renews(store: Face, clock: FixedClock, read: str) -> None:
         wait(clock, -1.5)
 
 
-def test_the_configuration_can_turn_renewal_off(room: Workspace, clock: FixedClock) -> None:
+def test_the_configuration_can_turn_renewal_off(ctx: Workspace, clock: FixedClock) -> None:
     """LangGraph: `refresh_on_read`, and one call can still ask for it."""
-    store = LukasaStore(room, ttl={"refresh_on_read": False})
+    store = LukasaStore(ctx, ttl={"refresh_on_read": False})
     store.put(("t",), "k", {"v": 1}, ttl=2)
     wait(clock, 1.5)
     store.get(("t",), "k", refresh_ttl=True)
@@ -173,9 +173,9 @@ def test_the_configuration_can_turn_renewal_off(room: Workspace, clock: FixedClo
     assert store.sweep_ttl() == 1
 
 
-def test_putting_again_decides_the_time_anew(room: Workspace, clock: FixedClock) -> None:
+def test_putting_again_decides_the_time_anew(ctx: Workspace, clock: FixedClock) -> None:
     """LangGraph: a put without a time to live takes it away."""
-    store = LukasaStore(room)
+    store = LukasaStore(ctx)
     store.put(("t",), "k", {"v": 1}, ttl=1)
     store.put(("t",), "k", {"v": 1})
     wait(clock, 9)
@@ -185,9 +185,9 @@ def test_putting_again_decides_the_time_anew(room: Workspace, clock: FixedClock)
             store.put(("t",), "bad", {"v": 1}, ttl=bad)  # type: ignore[arg-type]
 
 
-def test_a_sweeper_sweeps_until_stopped(room: Workspace, clock: FixedClock) -> None:
+def test_a_sweeper_sweeps_until_stopped(ctx: Workspace, clock: FixedClock) -> None:
     """LangGraph: started and stopped as its stores on disk are."""
-    store = LukasaStore(room, ttl={"default_ttl": 1})
+    store = LukasaStore(ctx, ttl={"default_ttl": 1})
     store.put(("t",), "k", {"v": 1})
     wait(clock, 2)
     done = store.start_ttl_sweeper(0.0001)
@@ -217,9 +217,9 @@ class Counting(Embeddings):
 
 @pytest.mark.parametrize("function", [embed, aembed, Counting()], ids=["function", "async function", "Embeddings"])
 @pytest.mark.parametrize("how", ["sync", "async", "sync in a loop"])
-def test_any_kind_of_embedding(room: Workspace, function: Any, how: str) -> None:
+def test_any_kind_of_embedding(ctx: Workspace, function: Any, how: str) -> None:
     """LangGraph: functions, async functions and objects, called from anywhere."""
-    store = LukasaStore(room, index=index(embed=function))
+    store = LukasaStore(ctx, index=index(embed=function))
     ops = [PutOp(("d",), "car", {"text": "red car"}), PutOp(("d",), "dog", {"text": "a dog barks"})]
 
     async def in_a_loop() -> Any:
@@ -235,7 +235,7 @@ def test_any_kind_of_embedding(room: Workspace, function: Any, how: str) -> None
     assert [item.key for item in found] == ["car"]
 
 
-def test_an_async_function_runs_where_its_clients_live(room: Workspace) -> None:
+def test_an_async_function_runs_where_its_clients_live(ctx: Workspace) -> None:
     """LangGraph: on the loop of the call, since connections belong to a loop."""
     seen: list[object] = []
 
@@ -244,7 +244,7 @@ def test_an_async_function_runs_where_its_clients_live(room: Workspace) -> None:
         return embed(texts)
 
     async def main() -> None:
-        store = LukasaStore(room, index=index(embed=here))
+        store = LukasaStore(ctx, index=index(embed=here))
         await store.aput(("d",), "k", {"text": "x"})
         await store.asearch(("d",), query="x")
         assert seen == [asyncio.get_running_loop()] * 2
@@ -252,16 +252,16 @@ def test_an_async_function_runs_where_its_clients_live(room: Workspace) -> None:
     asyncio.run(main())
 
 
-def test_the_whole_value_can_be_asked_for_in_one_call(room: Workspace) -> None:
+def test_the_whole_value_can_be_asked_for_in_one_call(ctx: Workspace) -> None:
     """LangGraph: `$` means the same in a call as in the configuration."""
-    store = LukasaStore(room, index=index(fields=["nowhere"]))
+    store = LukasaStore(ctx, index=index(fields=["nowhere"]))
     store.put(("d",), "k", {"a": "x"}, index=["$"])
     assert store.search(("d",), query='{"a": "x"}')[0].score == pytest.approx(1.0, abs=1e-4)
 
 
-def test_wrong_dimensions_are_an_error_and_nothing_is_written(room: Workspace) -> None:
+def test_wrong_dimensions_are_an_error_and_nothing_is_written(ctx: Workspace) -> None:
     """LangGraph: `dims` is checked, and a failing function leaves no item behind."""
-    store = LukasaStore(room, index=index(dims=3))
+    store = LukasaStore(ctx, index=index(dims=3))
     with pytest.raises(ValueError, match="3 numbers"):
         store.put(("d",), "k", {"text": "x"})
 
@@ -269,7 +269,7 @@ def test_wrong_dimensions_are_an_error_and_nothing_is_written(room: Workspace) -
         raise ConnectionError("no network")
 
     with pytest.raises(ConnectionError):
-        LukasaStore(room, index=index(embed=broken)).put(("d",), "k", {"text": "x"})
+        LukasaStore(ctx, index=index(embed=broken)).put(("d",), "k", {"text": "x"})
     assert store.search(()) == []
 
 
@@ -278,12 +278,12 @@ def test_wrong_dimensions_are_an_error_and_nothing_is_written(room: Workspace) -
     [{"dims": 0}, {"embed": None}, {"fields": "text"}, {"fields": [1]}, {"text_fields": ["text"]}],
     ids=repr,
 )
-def test_a_wrong_index_is_an_error(room: Workspace, wrong: dict[str, Any]) -> None:
+def test_a_wrong_index_is_an_error(ctx: Workspace, wrong: dict[str, Any]) -> None:
     """LangGraph: a setting that would be ignored is refused."""
     with pytest.raises(ValueError, match=r"dims|embedding function|fields|unknown"):
-        LukasaStore(room, index=index(**wrong))
+        LukasaStore(ctx, index=index(**wrong))
     with pytest.raises(ValueError, match="unknown ttl"):
-        LukasaStore(room, ttl={"default": 5})  # type: ignore[arg-type]
+        LukasaStore(ctx, ttl={"default": 5})  # type: ignore[arg-type]
 
 
 def test_without_an_index_lukasas_own_embedder_serves(tmp_path: Path) -> None:
@@ -314,18 +314,18 @@ def test_words_are_the_last_resort(store: Face) -> None:
 # A store among the rest of memory
 
 
-def test_items_are_kept_as_given_and_logged(room: Workspace) -> None:
+def test_items_are_kept_as_given_and_logged(ctx: Workspace) -> None:
     """LangGraph: nothing is judged, merged or mixed with memories; every change is an event, and the store is sound."""
-    store = LukasaStore(room)
+    store = LukasaStore(ctx)
     for key in ("one", "two"):
         store.put(("a",), key, {"text": "The sky is blue"})
     store.put(("a",), "one", {"text": ""})
     store.delete(("a",), "two")
     assert store.search(("a",))[0].value == {"text": ""}
-    assert len(room.events(action="item.saved")) == 3
-    assert len(room.events(action="item.dropped")) == 1
-    assert room.read("sky").hits == ()
-    assert room.check() == []
+    assert len(ctx.events(action="item.saved")) == 3
+    assert len(ctx.events(action="item.dropped")) == 1
+    assert ctx.read("sky").hits == ()
+    assert ctx.check() == []
 
 
 def test_workspaces_are_apart(tmp_path: Path) -> None:
@@ -354,7 +354,7 @@ class State(TypedDict):
 
 
 @pytest.mark.parametrize("how", ["sync", "async"])
-def test_a_graph_uses_it(room: Workspace, how: str) -> None:
+def test_a_graph_uses_it(ctx: Workspace, how: str) -> None:
     """LangGraph: compiled into a graph, its nodes remember across threads."""
 
     def greet(state: State) -> dict[str, str]:
@@ -367,7 +367,7 @@ def test_a_graph_uses_it(room: Workspace, how: str) -> None:
     builder.add_node("greet", greet)
     builder.add_edge(START, "greet")
     builder.add_edge("greet", END)
-    graph = builder.compile(store=LukasaStore(room))
+    graph = builder.compile(store=LukasaStore(ctx))
 
     def visit(user: str) -> str:
         given: Any = {"user": user, "greeting": ""}

@@ -14,7 +14,7 @@ import pytest
 from lukasa import Lukasa, Workspace
 from lukasa.model.errors import ChatRefused, ChatUnavailable
 from lukasa.model.job import JobState
-from lukasa.model.telemetry import PointQuery
+from lukasa.model.telemetry import TelemetryQuery
 from lukasa.ports import Message
 from lukasa.providers.chat import chat_status, open_chat
 from lukasa.providers.chat.local import LocalChat, packaged
@@ -97,15 +97,15 @@ def test_a_session_is_observed_by_it(world: Workspace, tmp_path: Path, model: Lo
     job = world.job(taken.job)
     assert (job.state, job.error) == (JobState.DONE, "")
     assert world.transcript(taken.transcript.id).how.startswith("model")
-    (answered,) = world.room.local.points(PointQuery(action="model.answered"))
+    (answered,) = world.ctx.local.points(TelemetryQuery(action="model.answered"))
     assert answered.metadata["model"] == model.name
     assert answered.metadata["prompt_tokens"] > 500
-    (spent,) = world.room.local.spent(f"{datetime.min:%Y-%m-%d}".zfill(10))
+    (spent,) = world.ctx.local.spent(f"{datetime.min:%Y-%m-%d}".zfill(10))
     assert (spent.model, spent.calls >= 1, spent.prompt > 500, spent.completion > 0) == (model.name, True, True, True)
 
 
 def work(world: Workspace, model: LocalChat) -> None:
-    while handlers.run_next(world.room, chat=model, handlers={"observe": handlers.HANDLERS["observe"]}) is not None:
+    while handlers.run_next(world.ctx, chat=model, handlers={"observe": handlers.HANDLERS["observe"]}) is not None:
         pass
 
 
@@ -113,4 +113,4 @@ def test_a_question_is_rewritten_or_left_as_it_is(world: Workspace) -> None:
     """R5: two seconds are little for it; without an answer the question stands, and a note says so."""
     notes: list[str] = []
     asked = "Hello there, when does the harbour freeze over in winter?"
-    assert rewritten(world.room, asked, notes) == asked or notes
+    assert rewritten(world.ctx, asked, notes) == asked or notes

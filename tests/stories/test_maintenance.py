@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from lukasa import Lifetime, Lukasa, Memo, State, Workspace
 from lukasa.model.ids import new_id
-from lukasa.model.telemetry import PointQuery
+from lukasa.model.telemetry import TelemetryQuery
 from lukasa.spec import preset_text
 from lukasa.storage.operations import Embedding, SaveEntry
 from tests.fakes import FakeEmbedder
@@ -69,9 +69,9 @@ def test_twice_is_as_once(memory: Lukasa, clock: FixedClock, kind: str) -> None:
             world.put("workspace", f"Note {number} tells of lantern {number * 7} in the attic", kind="episodic")
         clock.time += timedelta(days=91)
         run(world, kind)
-        head = world.room.local.head()
+        head = world.ctx.local.head()
         again = run(world, kind)
-        assert world.room.local.head() == head
+        assert world.ctx.local.head() == head
         assert {k: v for k, v in again.result.items() if not k.startswith("entries_")} == {}
 
 
@@ -90,7 +90,7 @@ def test_statistics_are_emitted(observer: Workspace) -> None:
     """O7, T1: a run tells how much there is, as telemetry."""
     observer.put("workspace", "The lantern stands in the attic")
     run(observer, "maintain")
-    (point,) = observer.room.local.points(PointQuery(action="maintain.completed"))
+    (point,) = observer.ctx.local.points(TelemetryQuery(action="maintain.completed"))
     assert point.metadata["entries_open"] == 1
 
 
@@ -110,11 +110,11 @@ def test_copies_are_superseded(embedded: Lukasa, clock: FixedClock) -> None:
 
 def _copied(world: Workspace, id: str, text: str) -> str:
     """A second entry beside the first, as an import of another store leaves it."""
-    room = world.room
-    assert room.embedder is not None
+    ctx = world.ctx
+    assert ctx.embedder is not None
     other = replace(world.get(id), id=new_id(), content=text, importance=0.5)
-    vector = Embedding(room.embedder.model, room.embedder.embed_memories([text])[0])
-    room.apply(room.local, SaveEntry(other, 0, "entry.put", "imported", embedding=vector))
+    vector = Embedding(ctx.embedder.model, ctx.embedder.embed_memories([text])[0])
+    ctx.apply(ctx.local, SaveEntry(other, 0, "entry.put", "imported", embedding=vector))
     return other.id
 
 

@@ -194,7 +194,7 @@ def test_of_a_long_hit_an_agent_reads_the_part_that_answers(memory: Lukasa, worl
 )
 def test_what_a_pass_does_not_include_is_neither_offered_nor_done(memory: Lukasa, can: Sequence[str]) -> None:
     """X4, U3: a tool that the pass may not use is not listed, is refused if called, and changes nothing."""
-    before = memory.workspace("novel").room.local.head()
+    before = memory.workspace("novel").ctx.local.head()
     names = {tool.name for tool in offered(memory, *can)}
     assert names == {v.name for v in VERBS if v.tool and not v.owner_only and set(can) & set(v.capabilities)}
 
@@ -206,7 +206,7 @@ def test_what_a_pass_does_not_include_is_neither_offered_nor_done(memory: Lukasa
                 assert "does not include" in said or "not offered" in said or "only the owner" in said
 
     with_client(memory, work, *can)
-    assert memory.workspace("novel").room.local.head() == before
+    assert memory.workspace("novel").ctx.local.head() == before
 
 
 @pytest.mark.parametrize("can", [None, ("read",), ("scrub_full",), ("read", "scrub_plan", "scrub_purge_thread")])
@@ -214,7 +214,7 @@ def test_what_an_owner_kept_back_is_neither_offered_nor_done(memory: Lukasa, can
     """X4, H3: a program that acts as the owner is offered what is the owner's too, as far as it was let."""
     held = set(Capability) if can is None else set(can)
     names = {verb.name for verb in VERBS if verb.tool and held & set(verb.capabilities)}
-    before = memory.workspace("novel").room.local.head()
+    before = memory.workspace("novel").ctx.local.head()
 
     async def work(client: Client) -> None:
         assert {tool.name for tool in (await client.list_tools()).tools} == names
@@ -224,7 +224,7 @@ def test_what_an_owner_kept_back_is_neither_offered_nor_done(memory: Lukasa, can
                 assert "does not include" in said or "not offered" in said
 
     session(lambda: beside(memory, memory.access.owner("mcp", "stdio", can=can)), work)
-    assert memory.workspace("novel").room.local.head() == before
+    assert memory.workspace("novel").ctx.local.head() == before
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,11 @@ import pytest
 from lukasa import Lukasa, Workspace
 from lukasa.model.errors import InvalidInput, NotFound, Refused
 from lukasa.model.job import JobState
-from lukasa.model.telemetry import PointQuery
+from lukasa.model.telemetry import TelemetryQuery
 from lukasa.model.transcript import Progress
 from lukasa.model.values import State, Trust
 from lukasa.ports import Chat
-from lukasa.service.call import Room
+from lukasa.service.call import CallContext
 from lukasa.service.jobs import handlers
 from lukasa.service.jobs.task import Task
 from lukasa.service.jobs.worker import Run
@@ -42,7 +42,7 @@ def world(tmp_path: Path, clock: FixedClock) -> Iterator[Workspace]:
 def work(world: Workspace, chat: Chat | None = None) -> list[Run]:
     """Do what is due."""
     runs = []
-    while (run := handlers.run_next(world.room, chat=chat, handlers={"observe": observe.observe})) is not None:
+    while (run := handlers.run_next(world.ctx, chat=chat, handlers={"observe": observe.observe})) is not None:
         runs.append(run)
     return runs
 
@@ -52,7 +52,7 @@ def contents(world: Workspace, **more: Any) -> set[str]:
 
 
 def points(world: Workspace, action: str) -> list[Mapping[str, Any]]:
-    return [point.metadata for point in world.room.local.points(PointQuery(action=action))]
+    return [point.metadata for point in world.ctx.local.points(TelemetryQuery(action=action))]
 
 
 # Taken in
@@ -66,7 +66,7 @@ def test_what_was_said_is_findable_before_it_is_observed(world: Workspace, tmp_p
     (found,) = world.search_transcripts("ferry database")
     assert found.utterance.text == TALK[0][1]
     assert contents(world) == set()
-    assert world.room.local.job(taken.job) is not None
+    assert world.ctx.local.job(taken.job) is not None
     (told,) = points(world, "transcript.taken")
     assert (told["messages"], told["stripped_tool_call"], told["stripped_sidechain"]) == (3, 1, 1)
 
@@ -79,7 +79,7 @@ def test_a_session_becomes_memory_with_its_quotes(world: Workspace, tmp_path: Pa
     assert contents(world) == {TALK[0][1], TALK[2][1]}
     for entry in world.entries("workspace"):
         (quote,) = entry.evidence
-        said = world.room.local.utterance(quote.transcript, quote.message)
+        said = world.ctx.local.utterance(quote.transcript, quote.message)
         assert said is not None
         assert said.text[quote.start : quote.end] == entry.content
         assert (entry.source, entry.trust, entry.origin.principal) == ("observer", Trust.AGENT, "observer")
@@ -99,11 +99,11 @@ def test_the_same_sessions_twice_change_nothing(world: Workspace, tmp_path: Path
     work(world)
     assert all(t.progress is Progress.OBSERVED for t in world.transcripts())
     assert len(world.transcripts()) == 20
-    before = (world.room.local.head(), contents(world, everything=True), len(world.room.local.jobs(limit=1000)))
+    before = (world.ctx.local.head(), contents(world, everything=True), len(world.ctx.local.jobs(limit=1000)))
     for file in files:
         assert world.observe(file).new == 0
     assert work(world) == []
-    assert before == (world.room.local.head(), contents(world, everything=True), len(world.room.local.jobs(limit=1000)))
+    assert before == (world.ctx.local.head(), contents(world, everything=True), len(world.ctx.local.jobs(limit=1000)))
     assert len(contents(world)) == len({text.casefold() for text in contents(world)}) >= len(sessions.TALKS)
 
 
@@ -305,11 +305,11 @@ def test_a_crash_between_answer_and_memory_repeats_nothing(world: Workspace, tmp
     class Stopped(Exception):
         pass
 
-    def handler(room: Any, task: Any) -> dict[str, Any]:
-        done = observe.observe(room, task)
+    def handler(ctx: Any, task: Any) -> dict[str, Any]:
+        done = observe.observe(ctx, task)
         raise Stopped(str(done))  # everything is written, and the worker dies before it can say so
 
-    assert handlers.run_next(world.room, chat=chat, handlers={"observe": handler}) is not None
+    assert handlers.run_next(world.ctx, chat=chat, handlers={"observe": handler}) is not None
     head = [e.action for e in world.events()]
     clock.time = clock.time.replace(year=clock.time.year + 1)
     (run,) = work(world, chat)
@@ -324,9 +324,9 @@ def test_a_crash_between_answer_and_memory_repeats_nothing(world: Workspace, tmp
 def test_a_noted_file_is_read_by_the_job(world: Workspace, tmp_path: Path) -> None:
     """O1: a hook has no time to read it; the job does, into the same transcript."""
     path = sessions.claude(tmp_path / "s.jsonl", TALK, "abc")
-    noted = transcripts.note(world.room, "abc", str(path), path.stat().st_size)
-    assert transcripts.note(world.room, "abc", str(path), path.stat().st_size).id == noted.id
-    assert len(world.room.local.jobs()) == 1
+    noted = transcripts.note(world.ctx, "abc", str(path), path.stat().st_size)
+    assert transcripts.note(world.ctx, "abc", str(path), path.stat().st_size).id == noted.id
+    assert len(world.ctx.local.jobs()) == 1
     assert [run.outcome for run in work(world)] == ["done", "done"]
     (now,) = world.transcripts()
     assert (now.id, now.progress, now.kept) == (noted.id, Progress.OBSERVED, 3)
@@ -339,7 +339,7 @@ def test_a_noted_file_that_is_gone_is_a_failure_with_a_reason(
 ) -> None:
     """O1, T05, T06: tried again, then dead; the transcript says why. If the file comes back, it is read."""
     path = tmp_path / "s.jsonl"
-    noted = transcripts.note(world.room, "abc", str(path), 99)
+    noted = transcripts.note(world.ctx, "abc", str(path), 99)
     for _ in range(5):
         (run,) = work(world)
         assert run.outcome in ("failed", "dead")
@@ -348,7 +348,7 @@ def test_a_noted_file_that_is_gone_is_a_failure_with_a_reason(
     assert now.progress is Progress.FAILED
     assert "cannot be read" in now.detail
     assert points(world, "observe.failed")
-    assert world.room.local.queue_depth().get(JobState.DEAD) == 1
+    assert world.ctx.local.queue_depth().get(JobState.DEAD) == 1
     sessions.claude(path, TALK, "abc")
     assert world.observe(path).new == 3
     work(world)
@@ -368,10 +368,10 @@ def test_what_is_for_all_projects_goes_to_the_account_once(world: Workspace, tmp
     """O2, T20: the account is another database; a repeat finds itself there."""
     world.observe(sessions.claude(tmp_path / "s.jsonl", [("user", "remember for all my projects that I use metres")]))
 
-    def cut(room: Room, task: Task) -> dict[str, Any]:
-        return observe.observe(room, Cut(task.job, task.store, task.clock, task.actor))
+    def cut(ctx: CallContext, task: Task) -> dict[str, Any]:
+        return observe.observe(ctx, Cut(task.job, task.store, task.clock, task.actor))
 
-    run = handlers.run_next(world.room, handlers={"observe": cut})
+    run = handlers.run_next(world.ctx, handlers={"observe": cut})
     assert run is not None
     assert run.outcome == "failed"
     assert [e.content for e in world.entries("account")] == ["I use metres"]

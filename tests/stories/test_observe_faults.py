@@ -12,7 +12,7 @@ import pytest
 
 from lukasa import Lukasa, Workspace
 from lukasa.model.job import JobState
-from lukasa.model.telemetry import PointQuery
+from lukasa.model.telemetry import TelemetryQuery
 from lukasa.model.transcript import Progress
 from lukasa.ports import Chat, Message, Reply, Tool
 from lukasa.providers.chat import open_chat
@@ -146,7 +146,7 @@ def model(server: ChatServer) -> Any:
 
 
 def attempt(world: Workspace, chat: Any) -> Run:
-    run = handlers.run_next(world.room, chat=chat, handlers={"observe": observe.observe})
+    run = handlers.run_next(world.ctx, chat=chat, handlers={"observe": observe.observe})
     assert run is not None
     return run
 
@@ -170,9 +170,9 @@ def test_a_fault_loses_nothing(
     assert now.detail.startswith("chat-")
     assert len(world.search_transcripts("ferry")) == 1
     assert world.entries("workspace", everything=True) == []
-    failed = world.room.local.points(PointQuery(action="observe.failed"))
+    failed = world.ctx.local.points(TelemetryQuery(action="observe.failed"))
     assert len(failed) == 1
-    assert not world.room.local.points(PointQuery(action="observe.completed"))
+    assert not world.ctx.local.points(TelemetryQuery(action="observe.completed"))
 
     server.always(None)
     server.release.set()
@@ -218,7 +218,7 @@ def test_a_provider_that_stays_down_is_told_and_rules_remain(
     now = world.transcript(key)
     assert now.progress is Progress.FAILED
     assert now.detail.startswith("chat-unavailable")
-    assert world.room.local.queue_depth().get(JobState.DEAD) == 1
+    assert world.ctx.local.queue_depth().get(JobState.DEAD) == 1
     world.observe_by_rules(key)
     assert attempt(world, model(server)).outcome == "done"
     now = world.transcript(key)

@@ -15,8 +15,8 @@ from lukasa import Lukasa, Workspace
 from lukasa.model.entry import GateVerdict
 from lukasa.model.errors import LukasaError, MirrorsCanonical, StoreError
 from lukasa.model.grant import Capability
-from lukasa.model.item import Place
-from lukasa.model.telemetry import Point, PointQuery
+from lukasa.model.item import ItemAddress
+from lukasa.model.telemetry import TelemetryEvent, TelemetryQuery
 from lukasa.model.values import Gate, Trust
 from lukasa.service.curation import reflect
 from lukasa.service.entries import files, items
@@ -31,14 +31,14 @@ DOUBT = GateVerdict(Gate.HOLD, 0.5, "hearsay")
 FACT = "The villain of the novel is called Malachar"
 
 
-def told(world: Workspace) -> list[Point]:
+def told(world: Workspace) -> list[TelemetryEvent]:
     """All reports, the oldest first."""
-    stores = (world.room.local, world.room.account)
-    return [point for store in stores for point in reversed(store.points(PointQuery(), limit=1000))]
+    stores = (world.ctx.local, world.ctx.account)
+    return [point for store in stores for point in reversed(store.points(TelemetryQuery(), limit=1000))]
 
 
-def last(world: Workspace) -> Point:
-    return world.room.local.points(PointQuery(), limit=1)[0]
+def last(world: Workspace) -> TelemetryEvent:
+    return world.ctx.local.points(TelemetryQuery(), limit=1)[0]
 
 
 class Case:
@@ -60,7 +60,7 @@ def ended(world: Workspace) -> str:
 
 
 def dead(world: Workspace) -> str:
-    return request.ask(world.room, "maintain").id
+    return request.ask(world.ctx, "maintain").id
 
 
 def cancelled(world: Workspace) -> str:
@@ -127,33 +127,33 @@ CASES: dict[str, Case] = {
 }
 ELSEWHERE: dict[str, Case] = {
     "conversation join": Case(
-        lambda w, _: conversations.join(w.room, NOBODY, "abc123"),
-        lambda w, _: conversations.join(w.room, NOBODY[::-1], "abc124", "nowhere"),
+        lambda w, _: conversations.join(w.ctx, NOBODY, "abc123"),
+        lambda w, _: conversations.join(w.ctx, NOBODY[::-1], "abc124", "nowhere"),
     ),
     "note change": Case(
-        lambda w, _: conversations.change_note(w.room, w.start().id, "key", lambda _: 1),
-        lambda w, _: conversations.change_note(w.room, "nobody", "key", lambda _: 1),
+        lambda w, _: conversations.change_note(w.ctx, w.start().id, "key", lambda _: 1),
+        lambda w, _: conversations.change_note(w.ctx, "nobody", "key", lambda _: 1),
     ),
     "file create": Case(
-        lambda w, _: files.create(w.room, "workspace", "plot.md", FACT),
-        lambda w, _: files.create(w.room, "workspace", "../plot.md", FACT),
+        lambda w, _: files.create(w.ctx, "workspace", "plot.md", FACT),
+        lambda w, _: files.create(w.ctx, "workspace", "../plot.md", FACT),
     ),
     "file rewrite": Case(
         lambda w, _: (
-            files.create(w.room, "workspace", "plot.md", FACT),
-            files.rewrite(w.room, "workspace", "plot.md", str.upper),
+            files.create(w.ctx, "workspace", "plot.md", FACT),
+            files.rewrite(w.ctx, "workspace", "plot.md", str.upper),
         ),
-        lambda w, _: files.rewrite(w.room, "workspace", "none.md", str.upper),
+        lambda w, _: files.rewrite(w.ctx, "workspace", "none.md", str.upper),
     ),
     "item write": Case(
-        lambda w, _: items.write(w.room, [items.PutItem(Place(("a",), "k"), {"v": 1})], None),
-        lambda w, _: items.write(w.room, [items.PutItem(Place(("a",), "k"), {"v": 1}, ttl=-1)], None),
+        lambda w, _: items.write(w.ctx, [items.PutItem(ItemAddress(("a",), "k"), {"v": 1})], None),
+        lambda w, _: items.write(w.ctx, [items.PutItem(ItemAddress(("a",), "k"), {"v": 1}, ttl=-1)], None),
     ),
-    "item sweep": Case(lambda w, _: items.sweep(w.room), lambda w, _: None),
-    "job ask": Case(lambda w, _: reflect.ask_for(w.room), lambda w, _: request.ask(w.room, "sing")),
+    "item sweep": Case(lambda w, _: items.sweep(w.ctx), lambda w, _: None),
+    "job ask": Case(lambda w, _: reflect.ask_for(w.ctx), lambda w, _: request.ask(w.ctx, "sing")),
     "observe note": Case(
-        lambda w, f: transcripts.note(w.room, "s1", str(session(f)), 1),
-        lambda w, _: transcripts.note(w.room, "", "", 1),
+        lambda w, f: transcripts.note(w.ctx, "s1", str(session(f)), 1),
+        lambda w, _: transcripts.note(w.ctx, "", "", 1),
     ),
     "curated rebuild": Case(
         lambda w, _: w.curated.rebuild("## Plot\n\n- 2026-11-15: The villain is called Malachar\n"),
@@ -227,7 +227,7 @@ def test_grants_report_to_the_account(memory: Lukasa) -> None:
     memory.access.revoke("reader")
     with pytest.raises(LukasaError):
         memory.access.revoke("nobody")
-    points = memory.account.points(PointQuery(component="grant"))
+    points = memory.account.points(TelemetryQuery(component="grant"))
     assert [(p.action, p.success) for p in reversed(points)] == [("create", True), ("revoke", True), ("revoke", False)]
 
 
@@ -254,7 +254,7 @@ def test_a_report_is_committed_with_what_it_reports(world: Workspace) -> None:
     world.edit_named("PLOT", "Act one")
     with pytest.raises(LukasaError):
         world.edit_named("PLOT", "Act two", expect=7)
-    told_of = world.room.local.points(PointQuery(component="page", action="edit"))
+    told_of = world.ctx.local.points(TelemetryQuery(component="page", action="edit"))
     assert [point.success for point in told_of] == [False, True]
     assert told_of[1].metadata == {"pages": 1}
 
@@ -266,26 +266,26 @@ def test_a_copy_of_a_canonical_body_is_refused_once(memory: Lukasa) -> None:
     world.save_document("ravens", page)
     with pytest.raises(MirrorsCanonical):
         world.put("persistent", page)
-    (point,) = world.room.local.points(PointQuery(component="memory", action="put"))
+    (point,) = world.ctx.local.points(TelemetryQuery(component="memory", action="put"))
     assert (point.level, point.metadata["error"]) == ("error", "mirrors-canonical")
-    assert len(world.room.local.events(action="entry.refused")) == 1
+    assert len(world.ctx.local.events(action="entry.refused")) == 1
 
 
 def test_reads_report_without_writing(world: Workspace) -> None:
     """T1: how many were looked at and returned, by which signals; nothing is written for it by itself."""
     world.put("workspace", FACT)
-    head = world.room.local.head()
+    head = world.ctx.local.head()
     world.read("Who is the villain?")
     world.context("villain", budget=500)
     with pytest.raises(LukasaError):
         world.read("villain", profile="nonsense")
-    refused, context, read = world.room.local.points(PointQuery(), limit=3)
+    refused, context, read = world.ctx.local.points(TelemetryQuery(), limit=3)
     assert (read.action, read.level, read.metadata["hits"], read.metadata["profile"]) == ("read", "debug", 1, "lean")
     assert "keyword" in read.metadata["signals"]
     assert read.metadata["candidates"] >= 1
     assert (context.action, context.metadata["budget"]) == ("context", 500)
     assert (refused.level, refused.metadata["error"]) == ("error", "invalid-query")
-    assert world.room.local.head() == head
+    assert world.ctx.local.head() == head
 
 
 def test_a_process_that_only_reads_leaves_its_reports(tmp_path: Path) -> None:
@@ -301,7 +301,7 @@ for _ in range(3):
 """
     subprocess.run([sys.executable, "-c", script], check=True)
     with Lukasa.open(folder, embedder="none") as memory:
-        reads = memory.workspace("novel").room.local.points(PointQuery(action="read"))
+        reads = memory.workspace("novel").ctx.local.points(TelemetryQuery(action="read"))
     assert len(reads) == 3
 
 
@@ -317,6 +317,6 @@ def test_stats_answer_how_many_and_how_long(world: Workspace, clock: FixedClock)
 
 def test_a_closed_store_is_told_of_when_it_is_open_again(world: Workspace) -> None:
     """T1: a store that fails cannot take the report; it does not hide the error either."""
-    world.room.local.close()
+    world.ctx.local.close()
     with pytest.raises(StoreError):
         world.put("workspace", FACT)

@@ -8,12 +8,12 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import apsw
 import pytest
+from msgspec.structs import replace
 
 from lukasa.model.errors import Conflict, StoreBusy, StoreError
 from lukasa.model.values import State

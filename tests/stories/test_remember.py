@@ -317,7 +317,7 @@ def test_origin_is_stamped_and_kept(world: Workspace) -> None:
 def test_trust_cannot_be_claimed(world: Workspace) -> None:
     """B2, T45: acting for somebody else never raises trust, and curator cannot be made up."""
     page = world.acting(principal="web", trust=Trust.UNTRUSTED).acting(agent="helper", trust=Trust.AUTHOR)
-    assert page.room.origin.trust is Trust.UNTRUSTED
+    assert page.ctx.origin.trust is Trust.UNTRUSTED
     with pytest.raises(Refused):
         page.put("workspace", "The harbour has three lighthouses", curator="author")
 
@@ -425,12 +425,12 @@ def test_bad_input_is_refused_and_nothing_written(
     world: Workspace, error: type[LukasaError], arguments: dict[str, object]
 ) -> None:
     """W9, M2, T37: a typed error that says what to change; no entry and no event."""
-    head = world.room.local.head()
+    head = world.ctx.local.head()
     given = {"tier": "workspace", "content": MALACHAR, **arguments}
     with pytest.raises(error) as refusal:
         world.put(**given)  # type: ignore[arg-type]
     assert refusal.value.fix
-    assert world.room.local.head() == head
+    assert world.ctx.local.head() == head
 
 
 @pytest.mark.parametrize(

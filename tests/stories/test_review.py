@@ -24,10 +24,10 @@ DOUBT = GateVerdict(Gate.HOLD, 0.5, "may be of use")
 
 def observed(world: Workspace, text: str, said: str) -> str:
     """A fact that an observer was not sure of, with the message that says it."""
-    now = world.room.now
+    now = world.ctx.now
     transcript = Transcript(new_id(), new_id(), "plain", "t", now, now, kept=1)
     said_by = Utterance("m1", "user", said, 0, now)
-    world.room.apply(world.room.local, SaveTranscript(transcript, 0), KeepUtterances(transcript.id, (said_by,)))
+    world.ctx.apply(world.ctx.local, SaveTranscript(transcript, 0), KeepUtterances(transcript.id, (said_by,)))
     at = said.index(text.split()[0])
     quote = Quote(transcript.id, "m1", at, len(said))
     return world.put_many("workspace", [Memo(text, gate=DOUBT, evidence=[quote])])[0].id

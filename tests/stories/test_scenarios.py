@@ -211,5 +211,5 @@ def test_12_isolation_is_the_stores(memory: Lukasa, world: Workspace, other: Wor
     reply = say(memory, other, "Where is the world map?")
     assert reply == "I have no information about that: nothing I have noted here matches."
     assert [hit.id for hit in other.read("world map", history=True, held=True)] == []
-    assert other.room.local.entries([stored.id]) == {}
+    assert other.ctx.local.entries([stored.id]) == {}
     assert "Maps" in say(memory, world, "Where is the world map?")

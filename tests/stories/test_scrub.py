@@ -134,7 +134,7 @@ def test_a_page_that_is_in_a_file_is_not_removed_to_come_back(memory: Lukasa) ->
     """H1: files are not a scrub's to remove; the curated page goes when its file has, and stays with keep_named."""
     world = memory.workspace("desk", preset="observer")
     world.edit_named("MEMORY", f"- the {CANARY} sleeps", tier="workspace")
-    file = world.room.curated_file
+    file = world.ctx.curated_file
     assert file is not None
     with file.locked():
         file.write(f"- the {CANARY} sleeps", instead_of=None)

@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from lukasa import Lukasa
 from lukasa.model.errors import Conflict, Forbidden, LukasaError, NotFound
 from lukasa.model.grant import Capability
-from lukasa.service.admin.access import Pass
+from lukasa.service.admin.access import Credential
 from lukasa.surfaces.api.scrubbing import ManifestOut, ScrubbedOut
 from lukasa.surfaces.api.table import BY_NAME
 from lukasa.surfaces.api.verb import perform
@@ -26,12 +26,12 @@ def memory(tmp_path: Path) -> Lukasa:
     return opened
 
 
-def call(memory: Lukasa, given: Pass, verb: str, workspace: str = "novel", **fields: Any) -> Any:
+def call(memory: Lukasa, given: Credential, verb: str, workspace: str = "novel", **fields: Any) -> Any:
     asked = BY_NAME[verb].input.model_validate(fields)
     return perform(BY_NAME[verb], memory.access, given, workspace, asked)
 
 
-def granted(memory: Lukasa, *can: Capability, **how: Any) -> Pass:
+def granted(memory: Lukasa, *can: Capability, **how: Any) -> Credential:
     issued = memory.access.create("helper", workspaces=["novel"], can=can, **how)
     return memory.access.admit(issued.token, surface="http", transport="loopback")
 

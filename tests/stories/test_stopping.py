@@ -16,7 +16,7 @@ import pytest
 from lukasa import Lukasa
 from lukasa.model.job import JobDraft, JobState
 from lukasa.ports import SystemClock
-from lukasa.service.call import Room
+from lukasa.service.call import CallContext
 from lukasa.service.jobs import handlers
 from lukasa.service.jobs.task import Task
 from lukasa.service.jobs.worker import Crew
@@ -36,7 +36,7 @@ class Pipes:
         self._begun = os.pipe()
         self._end = os.pipe()
 
-    def work(self, room: Room, task: Task) -> dict[str, Any]:
+    def work(self, ctx: CallContext, task: Task) -> dict[str, Any]:
         os.write(self._begun[1], b".")
         os.read(self._end[0], 1)
         return {"stored": 1}
@@ -61,13 +61,13 @@ def pipes() -> Iterator[Pipes]:
 
 def ask_for(data: Path, kind: str, count: int) -> None:
     with Lukasa.open(data, embedder="none") as memory:
-        room = memory.workspace().room
-        room.apply(room.local, *(Enqueue(JobDraft(kind, f"{kind}:{n}")) for n in range(count)))
+        ctx = memory.workspace().ctx
+        ctx.apply(ctx.local, *(Enqueue(JobDraft(kind, f"{kind}:{n}")) for n in range(count)))
 
 
 def jobs(data: Path) -> dict[JobState, int]:
     with Lukasa.open(data, embedder="none") as memory:
-        return memory.workspace().room.local.queue_depth()
+        return memory.workspace().ctx.local.queue_depth()
 
 
 def worker_process(data: Path, pipes: Pipes) -> int:

@@ -68,7 +68,7 @@ def test_evidence_is_quoted_from_its_transcript(world: Workspace, clock: FixedCl
     now = clock.now()
     transcript = Transcript("t1", "k1", "plain", "Planning the book", now, now, progress=Progress.PENDING, kept=1)
     message = Utterance("m1", "user", "Well, the villain is called Malachar, I think.", 0, now)
-    world.room.apply(world.room.local, SaveTranscript(transcript, 0), KeepUtterances("t1", (message,)))
+    world.ctx.apply(world.ctx.local, SaveTranscript(transcript, 0), KeepUtterances("t1", (message,)))
     quotes = (Quote("t1", "m1", 6, 36), Quote("t1", "gone", 0, 4))
     (written,) = world.put_many("workspace", [Memo("The villain is called Malachar", evidence=quotes)])
     said = world.evidence(written.id)

@@ -13,9 +13,9 @@ import pytest
 from lukasa import Lukasa, Workspace
 from lukasa.model.errors import InvalidInput, InvalidTransition, NotFound, Refused
 from lukasa.model.job import JobDraft, JobState
-from lukasa.model.telemetry import PointQuery
+from lukasa.model.telemetry import TelemetryQuery
 from lukasa.model.values import Trust
-from lukasa.service.call import Room
+from lukasa.service.call import CallContext
 from lukasa.service.jobs import handlers as chores
 from lukasa.service.jobs import handlers as working
 from lukasa.service.jobs.task import Task
@@ -28,20 +28,20 @@ from tests.helpers.making import FixedClock
 
 QUEUE_DEPTH = Triggers().queue_depth
 IDLE = timedelta(minutes=Triggers().idle_minutes)
-Work = Callable[[Room, Task], dict[str, Any]]
+Work = Callable[[CallContext, Task], dict[str, Any]]
 
 
-def noted(room: Room, task: Task) -> dict[str, Any]:
+def noted(ctx: CallContext, task: Task) -> dict[str, Any]:
     return {"trigger": task.job.payload.get("trigger", "")}
 
 
 def worker(world: Workspace, **handlers: Work) -> Worker:
-    here = working.station(world.room, handlers)
-    return Worker(lambda: [here], clock=world.room.clock)
+    here = working.station(world.ctx, handlers)
+    return Worker(lambda: [here], clock=world.ctx.clock)
 
 
 def ask_for(world: Workspace, kind: str = "nothing", key: str = "k") -> None:
-    world.room.apply(world.room.local, Enqueue(JobDraft(kind, key)))
+    world.ctx.apply(world.ctx.local, Enqueue(JobDraft(kind, key)))
 
 
 # Triggers
@@ -92,10 +92,10 @@ def test_an_idle_memory_is_consolidated_once(memory: Lukasa, clock: FixedClock) 
     world = memory.workspace("novel", preset="tiered")
     world.put("workspace", "The villain is called Malachar")
 
-    def consolidate(room: Room, task: Task) -> dict[str, Any]:
-        found = room.local.events(action="entry.put")[0].subject
-        Workspace(room).update(found, importance=0.9)
-        return noted(room, task)
+    def consolidate(ctx: CallContext, task: Task) -> dict[str, Any]:
+        found = ctx.local.events(action="entry.put")[0].subject
+        Workspace(ctx).update(found, importance=0.9)
+        return noted(ctx, task)
 
     w = worker(world, consolidate=consolidate)
     assert w.drain() == []
@@ -132,7 +132,7 @@ def test_missing_vectors_come_by_themselves(tmp_path: Path, clock: FixedClock) -
         assert filled(memory) == [{"embedded": 10}]
         clock.time += timedelta(minutes=30)
         assert filled(memory) == []
-        (told, _) = memory.workspace("novel").room.local.points(PointQuery(action="backfill.completed"))
+        (told, _) = memory.workspace("novel").ctx.local.points(TelemetryQuery(action="backfill.completed"))
         assert told.metadata["embedded"] == 10
 
 
@@ -147,7 +147,7 @@ def test_old_records_are_let_go(memory: Lukasa, clock: FixedClock) -> None:
     ask_for(world, "works", "done")
     ask_for(world, "fails", "dead")
 
-    def fails(room: Room, task: Task) -> dict[str, Any]:
+    def fails(ctx: CallContext, task: Task) -> dict[str, Any]:
         raise InvalidInput("never")
 
     for _ in range(5):
@@ -157,7 +157,7 @@ def test_old_records_are_let_go(memory: Lukasa, clock: FixedClock) -> None:
     (run,) = worker(world, tidy=chores.tidy).drain()
     assert run.job.kind == "tidy"
     assert {job.key: job.state for job in world.jobs() if job.kind != "tidy"} == {"dead": JobState.DEAD}
-    told = {point.action for point in world.room.local.points(PointQuery())}
+    told = {point.action for point in world.ctx.local.points(TelemetryQuery())}
     assert told == {"tidy.completed", "job.done"}
 
 
@@ -221,7 +221,7 @@ def test_a_dead_job_is_tried_again(world: Workspace, clock: FixedClock) -> None:
     """T06: visible with its error; retried by the author with all attempts before it, and the log says so."""
     faults: list[Exception] = [InvalidInput("not yet")] * 5
 
-    def work(room: Room, task: Task) -> dict[str, Any]:
+    def work(ctx: CallContext, task: Task) -> dict[str, Any]:
         if faults:
             raise faults.pop()
         return {"n": 1}
@@ -257,7 +257,7 @@ def test_a_job_is_given_up(world: Workspace) -> None:
 def test_a_jobs_journal_can_be_read(world: Workspace) -> None:
     """O2: what each step gave, in order."""
 
-    def work(room: Room, task: Task) -> dict[str, Any]:
+    def work(ctx: CallContext, task: Task) -> dict[str, Any]:
         for step in ("second", "first"):
             task.once(step, partial(dict, named=step))
         return {}

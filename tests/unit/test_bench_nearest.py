@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
+from msgspec.structs import replace
 
 from bench.nearest import FORMS, found, report, unit
 from lukasa.storage.sqlite import packed
@@ -27,7 +26,7 @@ def test_each_form_has_its_line() -> None:
     lines = report(texts, texts[:70]).splitlines()
     assert [line.split("|")[1].strip() for line in lines[2:]] == list(FORMS)
     forms = [packed.imaged(packed.paired(n := np.arange(900), n, texts), sizes) for sizes in FORMS.values()]
-    assert [(len(room.images.first.columns), room.images.lists is not None) for room in forms if room.images] == [
+    assert [(len(ctx.images.first.columns), ctx.images.lists is not None) for ctx in forms if ctx.images] == [
         (packed._FIRST, False),
         (packed._FIRST, True),
     ]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from lukasa.model.entry import Access, Entry
 from lukasa.model.values import Kind, State
@@ -21,7 +21,7 @@ NOW = datetime(2026, 11, 15, tzinfo=UTC)
 
 def aged(hours: float, **changes: object) -> Entry:
     made = NOW - timedelta(hours=hours)
-    return replace(make_entry(at=made), **changes)  # type: ignore[arg-type]
+    return replace(make_entry(at=made), **changes)
 
 
 @pytest.mark.parametrize(("hours", "left"), [(24, 0.886), (168, 0.431), (720, 0.027)])

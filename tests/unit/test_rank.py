@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
-from lukasa.model.candidate import Card, Use, card_of
+from lukasa.model.candidate import Candidate, Use, candidate_of
 from lukasa.model.entry import Document, Entry, Scope, SourceLink
 from lukasa.model.moments import micros
 from lukasa.model.values import Kind
@@ -42,16 +42,16 @@ def matched(**values: float) -> Matches:
 
 def rank(entries: Mapping[str, Entry], matches: Matches, given: Ranking) -> Ranked:
     """Ranked by their cards, and read from where they are when somebody looks."""
-    cards = {id: card_of(entry) for id, entry in entries.items()}
-    return rank_cards(matches.best_first(), cards, matches, given, lambda ids: {id: entries[id] for id in ids})
+    candidates = {id: candidate_of(entry) for id, entry in entries.items()}
+    return rank_cards(matches.best_first(), candidates, matches, given, lambda ids: {id: entries[id] for id in ids})
 
 
-def named(*ids: str) -> list[Card]:
-    return [card_of(replace(make_entry(), id=id)) for id in ids]
+def named(*ids: str) -> list[Candidate]:
+    return [candidate_of(replace(make_entry(), id=id)) for id in ids]
 
 
-def cards_of(*entries: Entry) -> list[Card]:
-    return [card_of(entry) for entry in entries]
+def cards_of(*entries: Entry) -> list[Candidate]:
+    return [candidate_of(entry) for entry in entries]
 
 
 def texts_of(*entries: Entry) -> dict[str, str]:
@@ -220,7 +220,7 @@ def test_profiles_are_in_their_ranges(
 
 def document(**changes: object) -> Document:
     base = Document("page", "Page", "text", "author", "current", 0.9, "canonical", 2, NOW)
-    return replace(base, **changes)  # type: ignore[arg-type]
+    return replace(base, **changes)
 
 
 @pytest.mark.parametrize(
@@ -278,22 +278,22 @@ def test_what_was_recorded_at_the_time_that_is_named() -> None:
     may = Span(NOW - timedelta(days=190), NOW - timedelta(days=160), ("May",))
     then, now = episode("then", minutes=-170 * 24 * 60), episode("now")
     about = episode("about", "The May release is out")
-    cards, texts = cards_of(then, now, about), texts_of(then, now, about)
-    assert set(time(cards, may, texts).scores) == {"then", "about"}
-    assert time(cards, None, texts).scores == {}
+    candidates, texts = cards_of(then, now, about), texts_of(then, now, about)
+    assert set(time(candidates, may, texts).scores) == {"then", "about"}
+    assert time(candidates, None, texts).scores == {}
 
 
 def test_what_holds_the_kind_of_answer() -> None:
     """R1: a short text with a time answers "when"; a long one says nothing by holding one."""
     short, without = episode("short"), episode("without", "Yes, of course!")
     long = episode("long", "last Tuesday " * 100)
-    cards, texts = cards_of(short, without, long), texts_of(short, without, long)
-    assert set(answer(cards, wanted_answer("When was it?"), texts).scores) == {"short"}
+    candidates, texts = cards_of(short, without, long), texts_of(short, without, long)
+    assert set(answer(candidates, wanted_answer("When was it?"), texts).scores) == {"short"}
 
 
 def test_an_episode_borrows_from_the_matches_beside_it() -> None:
     """R1: what came after a match borrows more than what came before it; both less than the match has."""
-    entries = {e.id: card_of(e) for e in (episode("before"), episode("match"), episode("after"))}
+    entries = {e.id: candidate_of(e) for e in (episode("before"), episode("match"), episode("after"))}
     lent = context({"match": 2.0}, {"match": {"before": -1, "after": 1}}, entries).scores
     assert 2.0 > lent["after"] > lent["before"] > 0
 
@@ -309,7 +309,7 @@ def test_an_episode_borrows_from_the_matches_beside_it() -> None:
 )
 def test_what_stands_by_itself_borrows_nothing(other: Entry) -> None:
     """R1: a fact, a long text, a file, or what was written at another time depends on nothing beside it."""
-    entries = {"match": card_of(episode("match")), "other": card_of(other)}
+    entries = {"match": candidate_of(episode("match")), "other": candidate_of(other)}
     assert context({"match": 2.0}, {"match": {"other": 1}}, entries).scores == {}
 
 
@@ -317,26 +317,26 @@ def test_what_stands_by_itself_borrows_nothing(other: Entry) -> None:
 def test_a_line_of_a_talk_is_one_whatever_it_is_kept_as(kind: Kind) -> None:
     """R1: who puts turns without saying what they are finds them as well; what is worded as a fact lends nothing."""
     asks, answers = (replace(episode(id), kind=kind) for id in ("asks", "answers"))
-    cards = {e.id: card_of(e) for e in (asks, answers)}
-    assert lenders({"asks": 2.0}, cards) == ["asks"]
-    assert set(context({"asks": 2.0}, {"asks": {"answers": 1}}, cards).scores) == {"answers"}
+    candidates = {e.id: candidate_of(e) for e in (asks, answers)}
+    assert lenders({"asks": 2.0}, candidates) == ["asks"]
+    assert set(context({"asks": 2.0}, {"asks": {"answers": 1}}, candidates).scores) == {"answers"}
     fact = replace(episode("fact", "Ada lives in Rome"), kind=kind)
-    assert lenders({"fact": 2.0}, {"fact": card_of(fact)}) == []
+    assert lenders({"fact": 2.0}, {"fact": candidate_of(fact)}) == []
     filed = replace(asks, path="notes/a.md")
-    assert lenders({"asks": 2.0}, {"asks": card_of(filed)}) == []
+    assert lenders({"asks": 2.0}, {"asks": candidate_of(filed)}) == []
 
 
 def test_an_answer_in_a_conversation_may_be_worded_as_a_fact() -> None:
     """R1: beside a question of the same conversation, "Down in Lisbon, years ago" is its answer."""
     other = replace(episode("other", "Down in Lisbon, years ago"), kind=Kind.SEMANTIC, conversation="c")
-    cards = {"match": card_of(replace(episode("match"), conversation="c")), "other": card_of(other)}
-    assert context({"match": 2.0}, {"match": {"other": 1}}, cards).scores == {"other": 1.0}
+    candidates = {"match": candidate_of(replace(episode("match"), conversation="c")), "other": candidate_of(other)}
+    assert context({"match": 2.0}, {"match": {"other": 1}}, candidates).scores == {"other": 1.0}
 
 
 def test_a_conversation_is_one_occasion_however_long() -> None:
     """R1: neighbours of one conversation belong together though hours lie between them."""
     entries = {
-        id: card_of(replace(episode(id, minutes=m), conversation="c")) for id, m in (("match", 0), ("other", 300))
+        id: candidate_of(replace(episode(id, minutes=m), conversation="c")) for id, m in (("match", 0), ("other", 300))
     }
     assert context({"match": 2.0}, {"match": {"other": 1}}, entries).scores
 
@@ -344,8 +344,8 @@ def test_a_conversation_is_one_occasion_however_long() -> None:
 def test_only_matching_episodes_lend() -> None:
     """R1: the strongest come first; facts and what does not match lend nothing."""
     entries = {"weak": episode("weak"), "strong": episode("strong"), "fact": make_entry(), "none": episode("none")}
-    cards = {id: card_of(entry) for id, entry in entries.items()}
-    assert lenders({"weak": 0.5, "strong": 2.0, "fact": 3.0, "none": 0.0}, cards) == ["strong", "weak"]
+    candidates = {id: candidate_of(entry) for id, entry in entries.items()}
+    assert lenders({"weak": 0.5, "strong": 2.0, "fact": 3.0, "none": 0.0}, candidates) == ["strong", "weak"]
 
 
 @pytest.mark.parametrize("preset", ["default", "workspace"])

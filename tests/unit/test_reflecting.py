@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from lukasa.curated.reflecting import LONGEST, briefing, by_rules, confidence, read_answer
 from lukasa.model.entry import Category, GateVerdict

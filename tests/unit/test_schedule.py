@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from msgspec.structs import replace
 
 from lukasa.model.job import JobDraft
 from lukasa.service.jobs.schedule import FIRST_DELAY, Facts, due, portion, triggers, window
@@ -82,8 +82,8 @@ def test_a_schedule_begins_with_the_workspace() -> None:
 def test_an_event_fires_at_its_threshold(trigger: str, below: dict[str, object], at: dict[str, object]) -> None:
     """O5: queue depth, revision queue, idle; only where the spec names the trigger."""
     spec = spec_with(trigger)
-    assert consolidations(spec, NOW, replace(OLD, **below)) == []  # type: ignore[arg-type]
-    fired = replace(OLD, head=900, marks={trigger: 7}, **at)  # type: ignore[arg-type]
+    assert consolidations(spec, NOW, replace(OLD, **below)) == []
+    fired = replace(OLD, head=900, marks={trigger: 7}, **at)
     (draft,) = consolidations(spec, NOW, fired)
     assert (draft.key, draft.payload) == (
         f"consolidate:{trigger}:7",
@@ -131,7 +131,7 @@ def test_reflection_follows_observations() -> None:
     """O3, O5: when enough have come together, or when nothing more comes for a while."""
 
     def reflections(**facts: object) -> list[str]:
-        known = replace(OLD, changed_at=NOW, head=50, **facts)  # type: ignore[arg-type]
+        known = replace(OLD, changed_at=NOW, head=50, **facts)
         return [draft.key for draft in due(OBSERVER, NOW, known) if draft.kind == "reflect"]
 
     assert reflections(unreflected=USUAL.reflect_at - 1) == []

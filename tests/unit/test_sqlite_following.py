@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import apsw
 import pytest
+from msgspec.structs import replace
 
 from lukasa.model.entry import Entry, Scope
 from lukasa.model.events import EventDraft
@@ -54,13 +54,13 @@ def statements(store: SqliteStore, work: Callable[[], object]) -> list[str]:
 
 
 def told(matches: KeywordMatches) -> object:
-    return matches.size, matches.total_terms, matches.frequencies, list(matches.cards), matches.rows
+    return matches.size, matches.total_terms, matches.frequencies, list(matches.candidates), matches.rows
 
 
 def answers(store: SqliteStore, alive: list[Entry]) -> object:
     ids = [e.id for e in alive]
     found = [told(store.keyword(room, WORDS, 50)) for room in ROOMS]
-    return found, store.cards(ids), store.texts(ids), store.beside(ids[:5], 2)
+    return found, store.candidates(ids), store.texts(ids), store.beside(ids[:5], 2)
 
 
 @pytest.mark.parametrize("budget", [2500, 6])

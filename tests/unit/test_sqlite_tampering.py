@@ -205,7 +205,7 @@ def test_a_changed_tokenizer_rebuilds_the_index(tmp_path: Path, store: SqliteSto
     tamper(tmp_path, "UPDATE entries SET marks = 0")
     again = SqliteStore(tmp_path / "store", role="workspace", create=False)
     assert again.check() == []
-    assert again.cards([asked.id])[asked.id].said
+    assert again.candidates([asked.id])[asked.id].said
     assert again.keyword(OPEN, ["cat"], 99).rows
     again.close()
 

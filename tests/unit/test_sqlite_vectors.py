@@ -5,13 +5,13 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import apsw
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from lukasa.model.entry import Entry, Scope
 from lukasa.model.values import State

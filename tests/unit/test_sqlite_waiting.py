@@ -10,11 +10,11 @@ import apsw
 import pytest
 
 from lukasa.model.errors import Conflict
-from lukasa.model.telemetry import Point, PointQuery
+from lukasa.model.telemetry import TelemetryEvent, TelemetryQuery
 from lukasa.storage.sqlite import SqliteStore, telemetry, waiting
 from tests.helpers.stores import commit, entry, put
 
-READ = Point(datetime(2026, 11, 15, tzinfo=UTC), "debug", "cli", "memory", "read", True, 1.0, {"hits": 1})
+READ = TelemetryEvent(datetime(2026, 11, 15, tzinfo=UTC), "debug", "cli", "memory", "read", True, 1.0, {"hits": 1})
 
 
 @pytest.fixture
@@ -67,9 +67,9 @@ def test_a_reader_waits_for_no_writer(store: SqliteStore, tmp_path: Path) -> Non
     other = locked(tmp_path)
     for _ in range(waiting.MOST + 5):
         store.report(READ)
-    assert store.points(PointQuery()) == []
+    assert store.points(TelemetryQuery()) == []
     other.execute("ROLLBACK")
-    (overflow,) = store.points(PointQuery(component="telemetry"))
+    (overflow,) = store.points(TelemetryQuery(component="telemetry"))
     assert (overflow.level, overflow.metadata) == ("warn", {"lost": 5})
     assert on_disk(tmp_path) == waiting.MOST + 1
 

@@ -11,7 +11,7 @@ import pytest
 
 from lukasa.model.errors import ChatMalformed, ChatUnavailable, InvalidInput, LostClaim
 from lukasa.model.job import JobDraft
-from lukasa.model.telemetry import PointQuery
+from lukasa.model.telemetry import TelemetryQuery
 from lukasa.ports import Message, Reply, SystemClock, Tool, Usage
 from lukasa.service.jobs.model_calls import ask, json_object
 from lukasa.service.jobs.task import Task
@@ -82,7 +82,7 @@ def test_an_answer_is_paid_for_once() -> None:
     assert len(chat.asked) == 1
     (spent,) = t.store.spent("2000-01-01")
     assert (spent.calls, spent.prompt, spent.completion) == (1, 10, 3)
-    (point,) = t.store.points(PointQuery(action="model.answered"))
+    (point,) = t.store.points(TelemetryQuery(action="model.answered"))
     assert (point.component, point.metadata["step"], point.success) == ("observe", "s", True)
 
 
@@ -94,7 +94,7 @@ def test_a_bad_answer_is_sent_back_once() -> None:
     t = task(Scripted(['{"n": "four"}', '{"n": null}']))
     with pytest.raises(ChatMalformed, match="n must be a number"):
         ask(t, "s", "Count.", "xxxx", count)
-    assert [p.metadata["error"] for p in t.store.points(PointQuery(success=False))] == ["chat-malformed"]
+    assert [p.metadata["error"] for p in t.store.points(TelemetryQuery(success=False))] == ["chat-malformed"]
     assert not t.journaled("s")
 
 
@@ -103,7 +103,7 @@ def test_an_unavailable_model_is_told() -> None:
     t = task(Scripted([ChatUnavailable("too slow")]))
     with pytest.raises(ChatUnavailable):
         ask(t, "s", "Count.", "xxxx", count)
-    assert [p.level for p in t.store.points(PointQuery(action="model.failed"))] == ["error"]
+    assert [p.level for p in t.store.points(TelemetryQuery(action="model.failed"))] == ["error"]
 
 
 @pytest.mark.parametrize(

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from lukasa.curated.document import lines
 from lukasa.curated.triaging import Facts, read_verdicts, rule, unfaithful

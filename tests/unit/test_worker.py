@@ -11,7 +11,7 @@ import pytest
 from lukasa.model.errors import ChatUnavailable, InvalidInput, StoreBusy
 from lukasa.model.events import Actor
 from lukasa.model.job import Job, JobDraft, JobState
-from lukasa.model.telemetry import PointQuery
+from lukasa.model.telemetry import TelemetryQuery
 from lukasa.service.jobs.task import Handler, NotNow, Task
 from lukasa.service.jobs.worker import Run, Station, Trouble, Worker
 from lukasa.storage.memory.store import MemoryStore
@@ -59,7 +59,7 @@ def test_a_job_is_done_and_its_result_kept() -> None:
     (run,) = shop.worker.drain()
     assert (run.outcome, run.result, shop.told) == ("done", {"n": 1}, [run])
     assert (shop.job().state, shop.job().result, shop.job().attempts) == (JobState.DONE, {"n": 1}, 1)
-    (point,) = shop.store.points(PointQuery(action="job.done"))
+    (point,) = shop.store.points(TelemetryQuery(action="job.done"))
     assert (point.component, point.success, point.metadata["job"]) == ("work", True, run.job.id)
     assert shop.worker.drain() == []
 
@@ -75,7 +75,7 @@ def test_a_failure_is_tried_again_later_each_time_and_not_for_ever() -> None:
         shop.later(hours=2)
     assert waits == [15, 30, 60, None]
     assert (shop.job().state, shop.job().error) == (JobState.DEAD, "invalid-input: n must be a number")
-    assert [p.level for p in shop.store.points(PointQuery(action="job.dead"))] == ["error"]
+    assert [p.level for p in shop.store.points(TelemetryQuery(action="job.dead"))] == ["error"]
     assert shop.worker.drain() == []
 
 
@@ -95,7 +95,7 @@ def test_a_foreign_error_is_named_without_its_words() -> None:
     shop.ask("k")
     shop.worker.drain()
     assert shop.job().error.startswith("unexpected ValueError in work, line ")
-    assert "Malachar" not in str(shop.store.points(PointQuery()))
+    assert "Malachar" not in str(shop.store.points(TelemetryQuery()))
 
 
 def test_not_now_costs_no_attempt() -> None:
@@ -124,7 +124,7 @@ def test_a_lost_job_is_dropped_with_a_report() -> None:
     shop.ask("k")
     (run,) = shop.worker.drain()
     assert (run.outcome, shop.job().state, shop.job().result) == ("lost", JobState.CANCELLED, {})
-    assert [p.level for p in shop.store.points(PointQuery(action="job.lost"))] == ["warn"]
+    assert [p.level for p in shop.store.points(TelemetryQuery(action="job.lost"))] == ["warn"]
 
 
 def test_a_kind_without_a_handler_waits() -> None:

@@ -19,8 +19,9 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 
+from msgspec import Struct
+
 from lukasa.model.errors import InvalidDecision, InvalidInput
-from lukasa.model.frozen import dataclass
 
 STATUSES = ("proposed", "accepted", "shipped", "superseded", "deprecated", "rejected")
 KEYS = ("status", "date", "deciders", "tags", "supersedes", "superseded-by")
@@ -32,8 +33,7 @@ _WORD = re.compile(r"[^\s,\[\]#:\"'{}]+(?: [^\s,\[\]#:\"'{}]+)*")
 MOST_TITLE = 120
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Struct, frozen=True):
     number: int
     title: str
     status: str
@@ -45,8 +45,7 @@ class Decision:
     superseded_by: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(Struct, frozen=True):
     file: str
     what: str
     fix: str

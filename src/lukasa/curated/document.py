@@ -16,7 +16,8 @@ from collections import Counter
 from collections.abc import Sequence
 from datetime import date
 
-from lukasa.model.frozen import dataclass
+from msgspec import Struct
+
 from lukasa.model.statements import contradicts, says_the_same
 from lukasa.model.text import content_key, fold
 from lukasa.spec.taxonomy import Taxonomy
@@ -28,8 +29,7 @@ _LINE = re.compile(r"- \((\d{4}-\d{2}-\d{2})\) (\S.*?)(?: \(×(\d{1,6})\))?")
 _HEADING = re.compile(r"## +(\S.*?) *#* *")
 
 
-@dataclass(frozen=True, slots=True)
-class Dated:
+class Dated(Struct, frozen=True):
     """A dated line: `place` is its line on the page, from 0; `count` how often it was stated."""
 
     section: str
@@ -157,8 +157,7 @@ def _added(before: str, after: str) -> list[Dated]:
 # Promoting
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
+class Edit(Struct, frozen=True):
     """A page after a promotion: what stands there now, and what it was merged with or took the place of."""
 
     body: str

@@ -7,10 +7,11 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from msgspec import Struct
+
 from lukasa.curated import document
 from lukasa.model.entry import Entry
 from lukasa.model.errors import InvalidInput
-from lukasa.model.frozen import dataclass
 from lukasa.model.text import content_key
 from lukasa.model.values import Kind
 from lukasa.spec.taxonomy import Taxonomy
@@ -21,8 +22,7 @@ MOST_PROPOSALS = 50
 UNSORTED = "other"
 
 
-@dataclass(frozen=True, slots=True)
-class Change:
+class Change(Struct, frozen=True):
     """A line proposed for the page: its category, how sure we are, and the entries it rests on."""
 
     section: str
@@ -31,8 +31,7 @@ class Change:
     sources: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Reflection:
+class Reflection(Struct, frozen=True):
     """What is proposed, and the ids of what was read and not proposed."""
 
     changes: tuple[Change, ...]

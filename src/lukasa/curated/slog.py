@@ -8,8 +8,9 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Any
 
+from msgspec import Struct
+
 from lukasa.model.errors import InvalidInput
-from lukasa.model.frozen import dataclass
 from lukasa.model.text import fold
 
 FIELDS = ("timestamp", "action", "tool", "detail", "reason")
@@ -18,8 +19,7 @@ _ACTION = re.compile(r"[a-z][a-z0-9-]{0,39}")
 _TOOL = re.compile(r"[^\s\x00-\x1f\x7f]{1,80}")
 
 
-@dataclass(frozen=True, slots=True)
-class LogEntry:
+class LogEntry(Struct, frozen=True):
     """`number` is its line in the file, which never changes; 0 for one that was not read from there."""
 
     number: int
@@ -30,8 +30,7 @@ class LogEntry:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class LogQuery:
+class LogQuery(Struct, frozen=True):
     """Conditions that must all hold. `before` is a number: the page before it."""
 
     action: str | None = None
@@ -43,8 +42,7 @@ class LogQuery:
     limit: int = 20
 
 
-@dataclass(frozen=True, slots=True)
-class LogPage:
+class LogPage(Struct, frozen=True):
     """Entries, newest first; whether there are older ones that match; and the lines that hold no entry."""
 
     entries: tuple[LogEntry, ...]

@@ -6,12 +6,13 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
+from msgspec import Struct
+
 from lukasa.curated import document
 from lukasa.curated.document import Dated
 from lukasa.curated.reflecting import MOST_CHANGE
 from lukasa.model.amendment import Amendment
 from lukasa.model.errors import InvalidInput
-from lukasa.model.frozen import dataclass
 from lukasa.model.statements import says_the_same, statement
 from lukasa.model.text import has_hidden_characters, terms
 from lukasa.spec.types import Triage
@@ -23,8 +24,7 @@ MOST_REASON = 300
 Outcome = Literal["promote", "merge", "reject", "review", "judge"]
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(Struct, frozen=True):
     """What the rules are told of a proposal beside its text.
 
     `signals` are durable ones in it, such as a path; `restricted` and `untrusted` are about the entries it rests on,
@@ -40,8 +40,7 @@ class Facts:
     near: tuple[Dated, ...] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Ruling:
+class Ruling(Struct, frozen=True):
     """What a rule decides, and why. `judge` leaves it to the next tier."""
 
     outcome: Outcome
@@ -112,8 +111,7 @@ def _alike(one: str, other: str) -> bool:
 # The second tier
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
+class Judged(Struct, frozen=True):
     decision: Literal["promote", "reject", "review"]
     text: str
     reason: str

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from enum import StrEnum
 
-from lukasa.model.frozen import dataclass
+from msgspec import Struct
 
 
 class AmendmentState(StrEnum):
@@ -19,8 +19,7 @@ class AmendmentState(StrEnum):
 OPEN_AMENDMENTS = frozenset({AmendmentState.PENDING, AmendmentState.REVIEW})
 
 
-@dataclass(frozen=True, slots=True)
-class Amendment:
+class Amendment(Struct, frozen=True):
     """`section` is a category of the taxonomy, `change` the line proposed, `sources` the entries it rests on.
 
     `decided_by` names the tier of triage or the person; `reason` says why; `line` is the text that stands in the

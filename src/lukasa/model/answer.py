@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from lukasa.model.frozen import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """What a request was answered. Until it is, `status` is 0: somebody is at it, or died at it."""
 
     key: str

@@ -18,7 +18,7 @@ class Use(NamedTuple):
     at: int
 
 
-class Card(NamedTuple):
+class Candidate(NamedTuple):
     """An entry without its text. Times are in microseconds since 1970."""
 
     id: str
@@ -58,8 +58,8 @@ def is_said(entry: Entry) -> bool:
     return entry.path is None and (entry.kind is Kind.EPISODIC or speaks(entry.content))
 
 
-def card_of(entry: Entry) -> Card:
-    return Card(
+def candidate_of(entry: Entry) -> Candidate:
+    return Candidate(
         entry.id,
         entry.scope,
         entry.kind,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from lukasa.model.errors import InvalidTransition
-from lukasa.model.frozen import dataclass
 
 SUMMARY_TAG = "conversation-summary"  # of the entry that carries a conversation on when it has ended
 
@@ -19,8 +20,7 @@ class Status(StrEnum):
     ARCHIVED = "archived"
 
 
-@dataclass(frozen=True, slots=True)
-class Channel:
+class Channel(Struct, frozen=True):
     """A topical room in a workspace; every workspace has one that is the default."""
 
     id: str
@@ -31,8 +31,7 @@ class Channel:
     created_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class Conversation:
+class Conversation(Struct, frozen=True):
     """One session with an agent. Active → Idle → Archived, or Active → Archived at once; never back."""
 
     id: str
@@ -58,8 +57,7 @@ class Conversation:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
+class Note(Struct, frozen=True):
     """A scratchpad value: the agent's working state inside one conversation, not memory."""
 
     conversation: str
@@ -69,8 +67,7 @@ class Note:
     updated_at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class WorkspaceInfo:
+class WorkspaceInfo(Struct, frozen=True):
     """A workspace as the account knows it. `ready` once its database exists: from then on its absence is an error."""
 
     id: str

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import field, replace
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from lukasa.model.frozen import dataclass
+from msgspec import Struct, field
+from msgspec.structs import replace
+
 from lukasa.model.transcript import Quote
 from lukasa.model.values import SHARED, Authority, Curator, Gate, Kind, Lifetime, Origin, State, Trust
 
@@ -27,8 +28,7 @@ class Scope(NamedTuple):
         return dict(self.anchor).get(key)
 
 
-@dataclass(frozen=True, slots=True)
-class SourceLink:
+class SourceLink(Struct, frozen=True):
     """A reference to corpus content. It pins what was read; the source's axes are looked up, never copied."""
 
     source: str
@@ -36,22 +36,19 @@ class SourceLink:
     locator: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Category:
+class Category(Struct, frozen=True):
     name: str
     confidence: float
     taxonomy: str
 
 
-@dataclass(frozen=True, slots=True)
-class GateVerdict:
+class GateVerdict(Struct, frozen=True):
     verdict: Gate
     confidence: float
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Transition:
+class Transition(Struct, frozen=True):
     """The last change of state: when, why, by whom."""
 
     at: datetime
@@ -59,8 +56,7 @@ class Transition:
     actor: str
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     id: str
     scope: Scope
     content: str
@@ -117,16 +113,14 @@ class Entry:
         return Authority.ACT if self.trust is Trust.AUTHOR else Authority.INFORM
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
+class Access(Struct, frozen=True):
     """How often an entry was retrieved, and when last. Kept beside entries: reading is not a change of memory."""
 
     count: int
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class Version:
+class Version(Struct, frozen=True):
     """One past or present form of an entry."""
 
     entry: Entry
@@ -136,8 +130,7 @@ class Version:
     at: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class NamedEntry:
+class NamedEntry(Struct, frozen=True):
     """A standing page of the author's, always loaded whole: VOICE, SOUL and whatever they add."""
 
     name: str
@@ -148,8 +141,7 @@ class NamedEntry:
     version: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(Struct, frozen=True):
     """Canonical content that memory may point at but not copy, with its standing in the world."""
 
     id: str

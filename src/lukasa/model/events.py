@@ -5,18 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from lukasa.model.frozen import dataclass
+from msgspec import Struct
+from msgspec.structs import replace
 
 GENESIS = "0" * 64
 SCRUBBED = "scrub.executed"
 
 
-@dataclass(frozen=True, slots=True)
-class Actor:
+class Actor(Struct, frozen=True):
     """On whose behalf a transaction runs, as the event log names them."""
 
     principal: str
@@ -27,8 +26,7 @@ class Actor:
         return f"{self.principal}@{self.surface}"
 
 
-@dataclass(frozen=True, slots=True)
-class EventDraft:
+class EventDraft(Struct, frozen=True):
     """What happened, before the store gives it a place in the chain."""
 
     action: str
@@ -36,8 +34,7 @@ class EventDraft:
     detail: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
-class Event:
+class Event(Struct, frozen=True):
     seq: int
     at: datetime
     actor: Actor
@@ -142,8 +139,7 @@ _quoted: Callable[[str], str] = json.encoder.encode_basestring
 # Redaction: a scrub may empty events. Their place, time, actor and action stay, and so do their seals.
 
 
-@dataclass(frozen=True, slots=True)
-class Redacted:
+class Redacted(Struct, frozen=True):
     """Which events a scrub emptied, as ranges of numbers, and a digest over all that is left of them."""
 
     ranges: tuple[tuple[int, int], ...] = ()

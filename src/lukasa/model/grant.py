@@ -9,7 +9,8 @@ from datetime import datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from lukasa.model.frozen import dataclass
+from msgspec import Struct
+
 from lukasa.model.late import late
 from lukasa.model.values import Trust
 
@@ -47,8 +48,7 @@ OWNERS_ALONE = frozenset({Capability.NAMED_WRITE, Capability.GRANTS})
 FOR_GOOD = frozenset({Capability.SCRUB_FULL, Capability.SCRUB_KEEP_NAMED, Capability.SCRUB_PURGE_THREAD})
 
 
-@dataclass(frozen=True, slots=True)
-class Reach:
+class Reach(Struct, frozen=True):
     """How far a grant sees into a workspace. The owner's handles have none, and see all of it.
 
     Without `tiers`, those that live in the workspace itself; the account's are only open where they are named. What
@@ -63,8 +63,7 @@ class Reach:
         return tier in self.tiers if self.tiers else home == "workspace"
 
 
-@dataclass(frozen=True, slots=True)
-class Grant:
+class Grant(Struct, frozen=True):
     id: str
     name: str
     principal: str  # in whose name events are written

@@ -12,17 +12,18 @@ from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
+from msgspec import Struct
+from msgspec.structs import force_setattr
+
 from lukasa.model.errors import InvalidInput, InvalidQuery
 from lukasa.model.events import canonical_json
-from lukasa.model.frozen import dataclass
 from lukasa.model.text import commitment
 
 _MAX_DEPTH = 100
 _MAX_TTL = 100 * 365 * 24 * 60.0
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class ItemAddress(Struct, frozen=True):
     """Where an item is. Namespaces are compared label by label, each by equality; no character is special."""
 
     namespace: tuple[str, ...]
@@ -31,17 +32,16 @@ class Place:
     def __post_init__(self) -> None:
         if not isinstance(self.key, str):
             raise InvalidInput("the key of an item must be text", fix="use a string")
-        object.__setattr__(self, "namespace", checked_namespace(self.namespace))
+        force_setattr(self, "namespace", checked_namespace(self.namespace))
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(Struct, frozen=True):
     """A value with its times. `ttl` is in minutes, and `expires_at` the moment from which it has expired.
 
     `id` is what the event log calls it: a store fills it in, and a place that was emptied gets a new one.
     """
 
-    place: Place
+    place: ItemAddress
     value: dict[str, Any]
     created_at: datetime
     updated_at: datetime
@@ -93,7 +93,7 @@ def _check_json(value: Any, depth: int) -> None:
             _check_json(part, depth + 1)
 
 
-def item_id(salt: bytes, place: Place) -> str:
+def item_id(salt: bytes, place: ItemAddress) -> str:
     """The item's name in the log. Salted, so that neither namespace nor key can be guessed from a log that is left."""
     return "item-" + commitment(salt, canonical_json([list(place.namespace), place.key]))[:32]
 
@@ -112,8 +112,7 @@ def lifetime(ttl: float | None) -> timedelta | None:
 _KEY = re.compile(r"[\w.-]+")
 
 
-@dataclass(frozen=True, slots=True)
-class ItemFilter:
+class ItemFilter(Struct, frozen=True):
     """Conditions on a value, all of which must hold. A dotted key leads into the value, unless it is a key itself."""
 
     conditions: tuple[tuple[str, Any], ...] = ()

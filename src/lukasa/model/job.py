@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from lukasa.model.frozen import dataclass
+from msgspec import Struct, field
 
 
 class JobState(StrEnum):
@@ -22,8 +21,7 @@ FINISHED = frozenset({JobState.DONE, JobState.DEAD, JobState.CANCELLED})
 MAX_ATTEMPTS = 5
 
 
-@dataclass(frozen=True, slots=True)
-class JobDraft:
+class JobDraft(Struct, frozen=True):
     """Work to be done once for its key, however often it is asked for. The payload is plain JSON."""
 
     kind: str
@@ -33,8 +31,7 @@ class JobDraft:
     max_attempts: int = MAX_ATTEMPTS
 
 
-@dataclass(frozen=True, slots=True)
-class Job:
+class Job(Struct, frozen=True):
     """`claim` is the fencing number: each time somebody takes the job it rises, and older holders can write no more.
 
     `attempts` counts every start, also those that ended with the worker's death.

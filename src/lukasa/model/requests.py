@@ -7,16 +7,16 @@ a session in case nobody acted on it.
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
-from lukasa.model.frozen import dataclass
+from msgspec import Struct
+from msgspec.structs import replace
+
 from lukasa.model.values import Lifetime
 
 LOW, HIGH = 0.1, 0.9
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(Struct, frozen=True):
     """Something to keep, in the person's own words. `reach` names a tier, or is empty where they did not say."""
 
     content: str

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator
-from dataclasses import field
 from enum import StrEnum
 from typing import Any
 
+from msgspec import Struct, field
+
 from lukasa.model.entry import Scope
 from lukasa.model.events import canonical_json
-from lukasa.model.frozen import dataclass
 
 Versioned = tuple[tuple[str, int], ...]
 
@@ -21,8 +21,7 @@ class Mode(StrEnum):
     PURGE_THREAD = "purge_thread"  # one conversation, with its events and what a chat keeps of it
 
 
-@dataclass(frozen=True, slots=True)
-class Extent:
+class Extent(Struct, frozen=True):
     """What a scrub reaches, in one store: exactly one scope, or exactly one conversation. There is no pattern.
 
     `place` is the workspace, or the account. `whole` says that the scope is its tier's only one in this store.
@@ -52,8 +51,7 @@ class Extent:
         return {"place": self.place, **tier, **anchor}
 
 
-@dataclass(frozen=True, slots=True)
-class Holdings:
+class Holdings(Struct, frozen=True):
     """What is in an extent now. Each thing that memory holds is listed with its version; the rest is counted."""
 
     entries: Versioned = ()

@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from functools import cache, lru_cache
 
-from lukasa.model.frozen import dataclass
+from msgspec import Struct
+
 from lukasa.model.text import fold, terms, words
 
 _WORD = re.compile(r"[^\W_]+(?:[.:/@_-][^\W_]+)*")
@@ -78,8 +79,7 @@ def _singular(word: str) -> str:
 _RELATIONS = _COPULAS | {_singular(verb[0]) for verb in _ONE_VALUED}
 
 
-@dataclass(frozen=True, slots=True)
-class Statement:
+class Statement(Struct, frozen=True):
     """A sentence as words, folded, with the ones that carry names or numbers marked."""
 
     words: tuple[str, ...]

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import field
 from datetime import datetime
 from typing import Any, Literal
 
-from lukasa.model.frozen import dataclass
+from msgspec import Struct, field
 
 Level = Literal["debug", "info", "warn", "error"]
 MOST_DEBUG = 50_000  # points of that level, which reads have, are kept of a database
 
 
-@dataclass(frozen=True, slots=True)
-class Point:
+class TelemetryEvent(Struct, frozen=True):
     """One report. `metadata` holds counts and names, never the text of a memory."""
 
     at: datetime
@@ -27,8 +25,7 @@ class Point:
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class PointQuery:
+class TelemetryQuery(Struct, frozen=True):
     """Conditions that must all hold; what is left out does not filter."""
 
     since: datetime | None = None
@@ -39,8 +36,7 @@ class PointQuery:
     success: bool | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Tally:
+class Tally(Struct, frozen=True):
     """All points of one action: how many, how many failed, how long they took, and the sums of their numbers."""
 
     component: str
@@ -52,8 +48,7 @@ class Tally:
     sums: Mapping[str, float] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class DayTally:
+class DayTally(Struct, frozen=True):
     """All points of one day (UTC, as YYYY-MM-DD): how many, and how many failed."""
 
     day: str
@@ -85,8 +80,7 @@ def days_together(*tallies: Iterable[DayTally]) -> list[DayTally]:
     return [found[day] for day in sorted(found)]
 
 
-@dataclass(frozen=True, slots=True)
-class Spending:
+class Spending(Struct, frozen=True):
     """What calls to one model took on one day (UTC, as YYYY-MM-DD). Cost is zero where no price is set."""
 
     day: str

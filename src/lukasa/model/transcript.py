@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Literal
 
-from lukasa.model.frozen import dataclass
+from msgspec import Struct
 
 Role = Literal["user", "assistant", "system", "tool"]
 
@@ -17,8 +17,7 @@ class Progress(StrEnum):
     FAILED = "failed"  # kept word for word; `detail` says what went wrong
 
 
-@dataclass(frozen=True, slots=True)
-class Utterance:
+class Utterance(Struct, frozen=True):
     """One message of a session, cleaned of what was never said by its role. `place` counts from 0."""
 
     id: str
@@ -28,8 +27,7 @@ class Utterance:
     at: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Transcript:
+class Transcript(Struct, frozen=True):
     """A session as it was taken in. `key` is the same whenever the same session is taken in again.
 
     `kept` utterances are stored, of which the first `observed` have been turned into memory; `how` says by what.
@@ -50,8 +48,7 @@ class Transcript:
     version: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class Quote:
+class Quote(Struct, frozen=True):
     """Where a fact was said: a message of a transcript, and the span of its text."""
 
     transcript: str

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import IntEnum, StrEnum
 
-from lukasa.model.frozen import dataclass
+from msgspec import Struct
 
 
 class Kind(StrEnum):
@@ -84,8 +84,7 @@ class Authority(StrEnum):
     ACT = "act"
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(Struct, frozen=True):
     """Who wrote, through which surface. Stamped by the surface itself and never changed afterwards."""
 
     principal: str

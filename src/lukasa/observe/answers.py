@@ -9,11 +9,12 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from lukasa.model.errors import InvalidInput
-from lukasa.model.frozen import dataclass
 from lukasa.model.transcript import Utterance
 from lukasa.model.values import Gate
 from lukasa.observe.observation import IMPORTANCE, Observation
@@ -26,15 +27,13 @@ MOST_NARRATIVE = 1500
 SUREST = 0.99  # a model is never as sure as a rule, so that rules can overrule it
 
 
-@dataclass(frozen=True, slots=True)
-class Segment:
+class Segment(Struct, frozen=True):
     topic: str
     narrative: str
     facts: tuple[Observation, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """What could be read of a model's answer; `faults` says of each piece that could not be, why."""
 
     segments: tuple[Segment, ...]

@@ -15,8 +15,9 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 
+from msgspec import Struct
+
 from lukasa.model.echo import unharnessed, unmarked
-from lukasa.model.frozen import dataclass
 from lukasa.model.transcript import Utterance
 from lukasa.ports import Piece
 
@@ -29,8 +30,7 @@ _LONG_LINE = re.compile(r"^[^\n]{2000,}$", re.MULTILINE)
 _FENCE = re.compile(r"^[ \t]{0,3}(```|~~~)[^\n]*\n(?:.*\n)*?[ \t]{0,3}\1[ \t]*$", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class Cleaned:
+class Cleaned(Struct, frozen=True):
     """What was said, in order, and how often what was taken out."""
 
     utterances: tuple[Utterance, ...]

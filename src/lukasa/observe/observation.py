@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any, Literal
 
-from lukasa.model.frozen import dataclass
+from msgspec import Struct, convert, to_builtins
+
 from lukasa.model.requests import Request
 from lukasa.model.transcript import Role
-from lukasa.model.values import Gate, Lifetime
+from lukasa.model.values import Gate
 
 Priority = Literal["high", "medium", "low"]
 IMPORTANCE: dict[Priority, float] = {"high": 0.8, "medium": 0.5, "low": 0.3}
 
 
-@dataclass(frozen=True, slots=True)
-class Observation:
+class Observation(Struct, frozen=True):
     """`start` and `end` are the span of the message that says it; empty if the words could not be found there."""
 
     text: str
@@ -38,13 +37,10 @@ class Observation:
         return IMPORTANCE[self.priority]
 
     def plain(self) -> dict[str, Any]:
-        """As JSON, for a journal."""
-        return asdict(self)
+        """Return it as JSON data, for a journal."""
+        data: dict[str, Any] = to_builtins(self)
+        return data
 
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> Observation:
-        asked = data.get("asked")
-        if asked is not None:
-            lifetime = asked.get("lifetime")
-            asked = Request(**{**asked, "lifetime": Lifetime(lifetime) if lifetime else None})
-        return cls(**{**data, "gate": Gate(data["gate"]), "asked": asked})
+        return convert(data, cls)

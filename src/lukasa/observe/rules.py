@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from lukasa.model.frozen import dataclass
+from msgspec import Struct
+
 from lukasa.model.requests import Request, forgetting, request, sentence
 from lukasa.model.transcript import Utterance
 from lukasa.model.values import Gate, Lifetime
@@ -74,8 +75,7 @@ _ATTRIBUTE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class _Rule:
+class _Rule(Struct, frozen=True):
     sort: str
     priority: Priority
     category: str

@@ -15,13 +15,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from lukasa.model.echo import PREAMBLE
 from lukasa.model.entry import Entry, NamedEntry
 from lukasa.model.errors import InvalidInput
-from lukasa.model.frozen import dataclass
 from lukasa.model.text import estimate_tokens, has_hidden_characters
 from lukasa.model.values import Kind
 from lukasa.read.excerpt import excerpt
@@ -40,16 +41,14 @@ SHORTEST = 200  # characters of one that are worth showing
 _PAIR = re.compile(r'(\w+)=("(?:[^"\\]|\\.)*"|\S+)')
 
 
-@dataclass(frozen=True, slots=True)
-class Pinned:
+class Pinned(Struct, frozen=True):
     name: str
     tier: str
     edited: str
     body: str
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(Struct, frozen=True):
     """One candidate as the agent sees it. Dates, not ages: the same memory gives the same bytes tomorrow."""
 
     id: str
@@ -64,21 +63,18 @@ class Item:
     part: str = ""  # of a longer text: "2101-2700/7012" are these characters of so many
 
 
-@dataclass(frozen=True, slots=True)
-class Slice:
+class Slice(Struct, frozen=True):
     tier: str
     items: tuple[Item, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Evicted:
+class Evicted(Struct, frozen=True):
     id: str
     tier: str
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
+class Document(Struct, frozen=True):
     """What is rendered. Two equal documents are the same bytes."""
 
     workspace: str
@@ -87,8 +83,7 @@ class Document:
     recalled: tuple[Slice, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(Struct, frozen=True):
     """The document with its cost and what did not fit. `str(context)` is the text for the prompt."""
 
     document: Document

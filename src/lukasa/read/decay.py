@@ -7,7 +7,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import NamedTuple
 
-from lukasa.model.candidate import Card, Use, card_of
+from lukasa.model.candidate import Candidate, Use, candidate_of
 from lukasa.model.entry import Access, Entry
 from lukasa.model.moments import HOUR, micros, micros_or_none
 from lukasa.model.values import State
@@ -23,20 +23,20 @@ class Fading(NamedTuple):
     at_close: bool = False  # nothing fades before the conversation has ended
     stale: float = 1.0
 
-    def of(self, card: Card, use: Use | None, now: int, closed_at: int | None) -> float:
+    def of(self, candidate: Candidate, use: Use | None, now: int, closed_at: int | None) -> float:
         """What is left of an entry, in (0, 1]. A clock set back must not make a memory stronger than it was."""
-        if card.exempt:
+        if candidate.exempt:
             return 1.0
         left, hourly = 1.0, self.hourly
         if hourly != 1.0 and not (self.at_close and closed_at is None):
-            since = card.confirmed_at + self.window
+            since = candidate.confirmed_at + self.window
             if use is not None and use.at > since and self.by_reading:
                 since = use.at
             if closed_at is not None and self.at_close and closed_at > since:
                 since = closed_at
             if now > since:
                 left = hourly ** ((now - since) / HOUR) or 1e-300  # what underflows must still be told from nothing
-        return left * self.stale if card.state is State.STALE else left
+        return left * self.stale if candidate.state is State.STALE else left
 
 
 @lru_cache(maxsize=256)
@@ -64,7 +64,7 @@ def decay_factor(
 ) -> float:
     """What time has left of an entry, in (0, 1]."""
     use = Use(access.count, micros(access.at)) if access else None
-    return fading(decay).of(card_of(entry), use, micros(now), micros_or_none(closed_at))
+    return fading(decay).of(candidate_of(entry), use, micros(now), micros_or_none(closed_at))
 
 
 def frequency(access: Access | None) -> float:

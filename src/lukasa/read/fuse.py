@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import NamedTuple
 
-from lukasa.model.frozen import dataclass
+from msgspec import Struct
+
 from lukasa.read.signals import Signal
 from lukasa.spec.types import Retrieval
 
 FEWEST = 20  # candidates that a standard score is taken over, at least
 
 
-@dataclass(frozen=True, slots=True)
-class Contribution:
+class Contribution(Struct, frozen=True):
     """What one signal said of one entry, and how much of the match is its doing."""
 
     signal: str

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
 from datetime import datetime
 from typing import NamedTuple, overload
 
+from msgspec import Struct, field
+
 from lukasa.model.arrays import np
-from lukasa.model.candidate import Card, Use
+from lukasa.model.candidate import Candidate, Use
 from lukasa.model.entry import Access, Document, Entry, Scope
-from lukasa.model.frozen import dataclass
 from lukasa.model.moments import micros, moment
 from lukasa.model.statements import says_the_same
 from lukasa.model.text import content_key
@@ -40,8 +40,7 @@ class Score(NamedTuple):
     tier_weight: float
 
 
-@dataclass(frozen=True, slots=True)
-class Provenance:
+class Provenance(Struct, frozen=True):
     """A corpus source as it stands now, seen through an entry's link."""
 
     source: str
@@ -75,8 +74,7 @@ class Hit(NamedTuple):
         return self.entry.authority
 
 
-@dataclass(frozen=True, slots=True)
-class Ranking:
+class Ranking(Struct, frozen=True):
     """What ranking is given beside the matches."""
 
     spec: MemorySpec
@@ -95,46 +93,48 @@ class _Weighing:
         self._closed = {id: micros(at) for id, at in given.closed.items()}
         self._shared: dict[tuple[int, int], tuple[Fading, float, int | None]] = {}  # by the very scope and kind
 
-    def _alike(self, card: Card) -> tuple[Fading, float, int | None]:
+    def _alike(self, candidate: Candidate) -> tuple[Fading, float, int | None]:
         """How it fades, the weight of its tier, and when its conversation ended."""
-        alike = (id(card.scope), id(card.kind))
+        alike = (id(candidate.scope), id(candidate.kind))
         found = self._shared.get(alike)
         if found is None:
-            spec, tier = self._given.spec, card.scope.tier
-            ended = self._closed.get(card.scope.value("conversation") or "") if self._closed else None
-            fades = fading(spec.behaviours[tier, card.kind].decay)
+            spec, tier = self._given.spec, candidate.scope.tier
+            ended = self._closed.get(candidate.scope.value("conversation") or "") if self._closed else None
+            fades = fading(spec.behaviours[tier, candidate.kind].decay)
             found = self._shared[alike] = fades, spec.retrieval.tier_weights.get(tier, 1.0), ended
         return found
 
-    def score(self, card: Card, match: Match) -> Score:
-        use = self._given.uses.get(card.id)
-        fades, tier_weight, ended = self._alike(card)
-        factor = fades.of(card, use, self._now, ended)
+    def score(self, candidate: Candidate, match: Match) -> Score:
+        use = self._given.uses.get(candidate.id)
+        fades, tier_weight, ended = self._alike(candidate)
+        factor = fades.of(candidate, use, self._now, ended)
         frequency = often(use.reads) if use else 1.0
-        value = relevance(card.importance, factor, frequency)
+        value = relevance(candidate.importance, factor, frequency)
         prior = (1 - self._weight) + self._weight * value
         final = match.value * prior * tier_weight
-        return Score(final, match, card.importance, factor, frequency, value, prior, tier_weight)
+        return Score(final, match, candidate.importance, factor, frequency, value, prior, tier_weight)
 
-    def finals(self, ids: Sequence[str], cards: Mapping[str, Card], matches: Matches) -> list[tuple[float, int, str]]:
+    def finals(
+        self, ids: Sequence[str], candidates: Mapping[str, Candidate], matches: Matches
+    ) -> list[tuple[float, int, str]]:
         """The final score of each, with its age and id."""
         uses, now, weight, low = self._given.uses, self._now, self._weight, 1 - self._weight
         found = []
         scope: Scope | None = None
         of_kinds: dict[Kind, tuple[Fading, float, int | None]] = {}
         for id, match in zip(ids, matches.values_of(ids), strict=True):
-            card = cards[id]
-            if card.scope is not scope:  # mostly it is that of the one before
-                scope, of_kinds = card.scope, {}
-            alike = of_kinds.get(card.kind)
+            candidate = candidates[id]
+            if candidate.scope is not scope:  # mostly it is that of the one before
+                scope, of_kinds = candidate.scope, {}
+            alike = of_kinds.get(candidate.kind)
             if alike is None:
-                alike = of_kinds[card.kind] = self._alike(card)
+                alike = of_kinds[candidate.kind] = self._alike(candidate)
             fades, tier_weight, ended = alike
             use = uses.get(id)
-            value = card.importance * fades.of(card, use, now, ended)
+            value = candidate.importance * fades.of(candidate, use, now, ended)
             if use is not None:
                 value *= often(use.reads)
-            found.append((match * (low + weight * value) * tier_weight, card.created_at, id))
+            found.append((match * (low + weight * value) * tier_weight, candidate.created_at, id))
         return found
 
 
@@ -148,14 +148,20 @@ class Ranked(Sequence[Hit]):
     def __init__(
         self,
         ids: Sequence[str],
-        cards: Mapping[str, Card],
+        candidates: Mapping[str, Candidate],
         matches: Matches,
         weighing: _Weighing,
         uses: Mapping[str, Use],
         fetch: Fetch,
     ) -> None:
         self.ids = ids
-        self._cards, self._matches, self._weighing, self._uses, self._fetch = cards, matches, weighing, uses, fetch
+        self._candidates, self._matches, self._weighing, self._uses, self._fetch = (
+            candidates,
+            matches,
+            weighing,
+            uses,
+            fetch,
+        )
         self._entries: dict[str, Entry] = {}
 
     def __len__(self) -> int:
@@ -183,25 +189,27 @@ class Ranked(Sequence[Hit]):
             self._entries.update(self._fetch(unread))
 
     def _hit(self, id: str) -> Hit:
-        found = self._weighing.score(self._cards[id], self._matches[id])
+        found = self._weighing.score(self._candidates[id], self._matches[id])
         use = self._uses.get(id)
         return Hit(self._entries[id], found, Access(use.reads, moment(use.at)) if use else None)
 
 
-def rank(order: Sequence[str], cards: Mapping[str, Card], matches: Matches, given: Ranking, fetch: Fetch) -> Ranked:
+def rank(
+    order: Sequence[str], candidates: Mapping[str, Candidate], matches: Matches, given: Ranking, fetch: Fetch
+) -> Ranked:
     """Best first; ties go to the newest. A tier that the spec ranks by recency is ordered by time alone.
 
     `order` is that of the matches. Only the first `reach` are weighed by their standing, which breaks ties and lifts
     nothing from far below; behind them it is the match that counts.
     """
     by_time, weighing = given.spec.retrieval.recency_tiers, _Weighing(given)
-    tier = next((card.scope.tier for card in cards.values()), None)
-    if tier in by_time and all(card.scope.tier == tier for card in cards.values()):
-        newest = sorted(((cards[id].created_at, id) for id in order), reverse=True)
-        return Ranked([id for _, id in newest], cards, matches, weighing, given.uses, fetch)
-    weighed = sorted(weighing.finals(order[: given.reach], cards, matches), reverse=True)
+    tier = next((candidate.scope.tier for candidate in candidates.values()), None)
+    if tier in by_time and all(candidate.scope.tier == tier for candidate in candidates.values()):
+        newest = sorted(((candidates[id].created_at, id) for id in order), reverse=True)
+        return Ranked([id for _, id in newest], candidates, matches, weighing, given.uses, fetch)
+    weighed = sorted(weighing.finals(order[: given.reach], candidates, matches), reverse=True)
     ids = [*[id for _, _, id in weighed], *order[given.reach :]]
-    return Ranked(ids, cards, matches, weighing, given.uses, fetch)
+    return Ranked(ids, candidates, matches, weighing, given.uses, fetch)
 
 
 def drop_repeats(

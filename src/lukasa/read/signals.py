@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from lukasa.model.candidate import Card
+from lukasa.model.candidate import Candidate
 from lukasa.model.moments import moment
 from lukasa.model.text import PASSAGE, terms
 from lukasa.read.asking import USER
@@ -81,28 +81,28 @@ def _bm25(m: KeywordMatches, weights: Sequence[float], average: float) -> Iterab
 
 def vector(neighbours: Sequence[Neighbour], floor: float, limit: int | None = None) -> Signal:
     """Cosines above what unrelated texts reach. If as many came as were asked for, more may be as near as the last."""
-    scores = {card.id: cosine for card, cosine in neighbours if cosine > floor}
+    scores = {candidate.id: cosine for candidate, cosine in neighbours if cosine > floor}
     cut = limit is not None and len(scores) >= limit
     return Signal("vector", scores, least=min(scores.values()) if cut else floor)
 
 
-def structured(cards: Iterable[Card], query_terms: Sequence[str], *, sources: bool = True) -> Signal:
+def structured(candidates: Iterable[Candidate], query_terms: Sequence[str], *, sources: bool = True) -> Signal:
     """How much of the question names an entry's tags, category or kind, and its source unless that is heard already."""
     asked = frozenset(query_terms)
     named: dict[tuple[object, ...], float] = {}  # most candidates share their labels with others
     scores = {}
-    for card in cards if asked else ():
-        labels = (card.tags, card.kind, card.source if sources else "", card.category)
+    for candidate in candidates if asked else ():
+        labels = (candidate.tags, candidate.kind, candidate.source if sources else "", candidate.category)
         score = named.get(labels)
         if score is None:
-            score = named[labels] = len(asked & _labels(card, sources)) / len(asked)
+            score = named[labels] = len(asked & _labels(candidate, sources)) / len(asked)
         if score > 0:
-            scores[card.id] = score
+            scores[candidate.id] = score
     return Signal("structured", scores)
 
 
-def _labels(card: Card, sources: bool) -> set[str]:
-    labels = [*card.tags, card.kind, card.source if sources else "", card.category or ""]
+def _labels(candidate: Candidate, sources: bool) -> set[str]:
+    labels = [*candidate.tags, candidate.kind, candidate.source if sources else "", candidate.category or ""]
     return set().union(*map(_label_terms, labels))
 
 
@@ -111,33 +111,35 @@ def _label_terms(label: str) -> frozenset[str]:
     return frozenset(terms(label))
 
 
-def speaker(cards: Iterable[Card], named: Collection[str], oneself: bool) -> Signal:
+def speaker(candidates: Iterable[Candidate], named: Collection[str], oneself: bool) -> Signal:
     """What was said by somebody the question names. Who asks about themselves alone names themselves."""
     scores = {}
     if named or oneself:
-        for card in cards:
-            if card.source in named or (oneself and card.said and card.source == USER):
-                scores[card.id] = 1.0
+        for candidate in candidates:
+            if candidate.source in named or (oneself and candidate.said and candidate.source == USER):
+                scores[candidate.id] = 1.0
     return Signal("speaker", scores, own_scale=True)
 
 
-def time(cards: Iterable[Card], span: Span | None, texts: Mapping[str, str]) -> Signal:
+def time(candidates: Iterable[Candidate], span: Span | None, texts: Mapping[str, str]) -> Signal:
     """How near an entry is to the time that the question names: when it was recorded, or what it speaks of."""
     if span is None:
         return Signal("time", {}, own_scale=True)
     scores = {
-        card.id: 1.0 if span.named_in(texts[card.id]) else span.nearness(moment(card.valid_at or card.created_at))
-        for card in cards
-        if card.id in texts
+        candidate.id: 1.0
+        if span.named_in(texts[candidate.id])
+        else span.nearness(moment(candidate.valid_at or candidate.created_at))
+        for candidate in candidates
+        if candidate.id in texts
     }
     return Signal("time", {id: score for id, score in scores.items() if score > 0}, own_scale=True)
 
 
-def answer(cards: Iterable[Card], wanted: re.Pattern[str] | None, texts: Mapping[str, str]) -> Signal:
+def answer(candidates: Iterable[Candidate], wanted: re.Pattern[str] | None, texts: Mapping[str, str]) -> Signal:
     """Whether an entry holds what the question wants: a time, a number. A long text always does, so it says nothing."""
     scores = {}
     if wanted is not None:
-        scores = {c.id: leaning(c) for c in cards if leaning(c) and c.id in texts and _holds(wanted, texts[c.id])}
+        scores = {c.id: leaning(c) for c in candidates if leaning(c) and c.id in texts and _holds(wanted, texts[c.id])}
     return Signal("answer", scores, own_scale=True)
 
 
@@ -146,6 +148,6 @@ def _holds(wanted: re.Pattern[str], content: str) -> bool:
     return wanted.search(content) is not None
 
 
-def leaning(card: Card) -> float:
+def leaning(candidate: Candidate) -> float:
     """How far a text depends on what is around it: wholly if it is short, not at all if it is long."""
-    return min(1.0, max(0.0, (LONG - card.chars) / (LONG - SHORT)))
+    return min(1.0, max(0.0, (LONG - candidate.chars) / (LONG - SHORT)))

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from lukasa.model.candidate import Card
+from lukasa.model.candidate import Candidate
 from lukasa.model.moments import HOUR
 from lukasa.read.signals import SHORT, Signal, leaning
 
@@ -16,29 +16,33 @@ AFTER, BEFORE = 0.5, 0.3  # what is lent to an entry that came after the match, 
 TOGETHER = HOUR // 2  # where no conversation is named, what was written within this is of one occasion
 
 
-def lenders(strengths: Mapping[str, float], cards: Mapping[str, Card]) -> list[str]:
+def lenders(strengths: Mapping[str, float], candidates: Mapping[str, Candidate]) -> list[str]:
     """The candidates whose neighbours are worth looking at: matching lines of talks, the best first."""
     strong = [
         (-strength, id)
         for id, strength in strengths.items()
-        if strength > 0 and (card := cards.get(id)) is not None and card.said
+        if strength > 0 and (candidate := candidates.get(id)) is not None and candidate.said
     ]
     return [id for _, id in sorted(strong)[:LENDERS]]
 
 
 def context(
-    strengths: Mapping[str, float], beside: Mapping[str, Mapping[str, int]], cards: Mapping[str, Card]
+    strengths: Mapping[str, float], beside: Mapping[str, Mapping[str, int]], candidates: Mapping[str, Candidate]
 ) -> Signal:
     """What each entry borrows from the matches beside it. `beside` gives steps: positive, written after the match."""
     scores: dict[str, float] = {}
     for lender, others in beside.items():
-        card = cards.get(lender)
-        if card is None:
+        candidate = candidates.get(lender)
+        if candidate is None:
             continue
         after, before = AFTER * strengths[lender], BEFORE * strengths[lender]
-        talk, early, late = card.conversation is not None, card.created_at - TOGETHER, card.created_at + TOGETHER
+        talk, early, late = (
+            candidate.conversation is not None,
+            candidate.created_at - TOGETHER,
+            candidate.created_at + TOGETHER,
+        )
         for id, steps in others.items():
-            other = cards.get(id)
+            other = candidates.get(id)
             if other is None or other.filed:
                 continue
             if talk or (other.said and early <= other.created_at <= late):

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from functools import cache
 
-from lukasa.model.frozen import dataclass
+from msgspec import Struct
 
 MONTHS = "january february march april may june july august september october november december".split()
 WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
@@ -26,8 +26,7 @@ _DAY = timedelta(days=1)
 TOLD_LATE = timedelta(days=9)  # what happened is often told a week later ("last Saturday we …")
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(Struct, frozen=True):
     """From `start` until `end`, and what a text that names it as well would hold, as patterns."""
 
     start: datetime

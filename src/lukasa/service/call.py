@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import field, replace
 from datetime import datetime
 from operator import attrgetter
 from pathlib import Path
+
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from lukasa.model.conversation import WorkspaceInfo
 from lukasa.model.entry import Entry, Scope
 from lukasa.model.errors import InvalidInput, InvalidScope, LukasaError, NotFound, Refused
 from lukasa.model.events import Actor
-from lukasa.model.frozen import dataclass
 from lukasa.model.grant import Reach
 from lukasa.model.ids import parse_id
 from lukasa.model.values import SHARED, Curator, Origin, Trust
@@ -27,8 +28,7 @@ from lukasa.storage.port import Store
 ACCOUNT = "self"
 
 
-@dataclass(frozen=True, slots=True)
-class Room:
+class CallContext(Struct, frozen=True):
     spec: MemorySpec
     info: WorkspaceInfo
     local: Store
@@ -48,7 +48,7 @@ class Room:
     span: Span = no_span
     stage: Stage | None = None  # the verb that is under way
 
-    def at(self, **keys: str) -> Room:
+    def at(self, **keys: str) -> CallContext:
         """The same room with more of its anchor bound: a channel, a conversation, an organisation."""
         known = {key.name for key in self.spec.anchor} - {"account", "workspace"}
         for name, value in keys.items():
@@ -65,7 +65,9 @@ class Room:
                 raise NotFound(f"no {name} {value[:60]!r} in this workspace", fix="ask the owner to grant it")
         return replace(self, keys={**self.keys, **keys})
 
-    def acting(self, *, agent: str | None = None, principal: str | None = None, trust: Trust | None = None) -> Room:
+    def acting(
+        self, *, agent: str | None = None, principal: str | None = None, trust: Trust | None = None
+    ) -> CallContext:
         """The same room for another actor. Trust can be lowered here, never raised."""
         origin = self.origin
         if agent is not None:
@@ -191,9 +193,9 @@ class Room:
         """Where verbs report what they did."""
         return self.local
 
-    def staged(self, stage: Stage) -> Room:
+    def staged(self, stage: Stage) -> CallContext:
         """The same room while a verb is under way. As `replace`, in a third of the time: every read begins here."""
-        return Room(*(*_WITHOUT_STAGE(self), stage))
+        return CallContext(*(*_WITHOUT_STAGE(self), stage))
 
     def apply(self, store: Store, *operations: Operation) -> None:
         """Commit, and with it what the verb that is under way reports of itself."""
@@ -224,4 +226,4 @@ class Room:
         raise NotFound(f"no entry {key} in workspace {self.info.name!r}", fix="`lukasa list --all` shows the ids")
 
 
-_WITHOUT_STAGE = attrgetter(*(name for name in Room.__match_args__ if name != "stage"))
+_WITHOUT_STAGE = attrgetter(*(name for name in CallContext.__match_args__ if name != "stage"))

@@ -17,7 +17,7 @@ from functools import wraps
 from typing import Any, Protocol, TypeVar, cast
 
 from lukasa.model.errors import LukasaError
-from lukasa.model.telemetry import Level, Point
+from lukasa.model.telemetry import Level, TelemetryEvent
 from lukasa.model.values import Origin
 from lukasa.ports import Span
 from lukasa.storage.operations import (
@@ -58,10 +58,10 @@ class Stage:
         self.about: dict[str, Any] = {}
         self.began = time.perf_counter()
 
-    def report(self, teller: Teller, level: Level, **more: Any) -> Point:
+    def report(self, teller: Teller, level: Level, **more: Any) -> TelemetryEvent:
         took = (time.perf_counter() - self.began) * 1000
         source, about = teller.origin.surface, {**self.about, **more} if more else self.about
-        return Point(teller.now, level, source, self.component, self.action, level != "error", took, about)
+        return TelemetryEvent(teller.now, level, source, self.component, self.action, level != "error", took, about)
 
     def with_it(self, teller: Teller, operations: Iterable[Operation]) -> tuple[Emit, ...]:
         """What is to be committed with operations: a report of them, unless they bring their own."""
@@ -106,7 +106,7 @@ def verb(component: str, action: str, *, reads: bool = False) -> Callable[[Calle
     def marked(function: Called) -> Called:
         @wraps(function)
         def called(subject: Any, /, *args: Any, **kwargs: Any) -> Any:
-            teller: Teller = getattr(subject, "room", subject)
+            teller: Teller = getattr(subject, "ctx", subject)
             if teller.stage is not None:
                 return function(subject, *args, **kwargs)
             stage = Stage(component, action, reads=reads)

@@ -7,24 +7,25 @@ itself, so handles can be shared between threads and requests.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from lukasa.model.conversation import Channel, Conversation, Note
 from lukasa.model.entry import Access, Document, Entry, NamedEntry, SourceLink, Version
 from lukasa.model.errors import InvalidInput, InvalidQuery
 from lukasa.model.events import Event, chain_faults
-from lukasa.model.frozen import dataclass
 from lukasa.model.ids import parse_id
 from lukasa.model.job import Job, JobState
 from lukasa.model.late import late
 from lukasa.model.scrub import Mode
-from lukasa.model.telemetry import Point, PointQuery
+from lukasa.model.telemetry import TelemetryEvent, TelemetryQuery
 from lukasa.model.values import SHARED, VISIBILITY, Curator, Kind, Lifetime, Trust, Visibility
 from lukasa.service import inputs
-from lukasa.service.call import Room
+from lukasa.service.call import CallContext
 from lukasa.service.instrument import verb
 from lukasa.service.sessions import conversations as talking
 from lukasa.spec.types import MemorySpec
@@ -86,8 +87,7 @@ else:
     writing = late("lukasa.service.entries.put")
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(Struct, frozen=True):
     """Where an entry stands now, before any question: its relevance and the factors of it."""
 
     entry: Entry
@@ -98,23 +98,22 @@ class Standing:
     awaits_disposition: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Workspace:
-    room: Room
+class Workspace(Struct, frozen=True):
+    ctx: CallContext
 
     # Who and where
 
     @property
     def id(self) -> str:
-        return self.room.info.id
+        return self.ctx.info.id
 
     @property
     def name(self) -> str:
-        return self.room.info.name
+        return self.ctx.info.name
 
     @property
     def spec(self) -> MemorySpec:
-        return self.room.spec
+        return self.ctx.spec
 
     def at(self, **keys: str) -> Workspace:
         """The same workspace with more of its scope bound, as in `at(channel=…)` or `at(org_id=…, domain_id=…)`.
@@ -123,20 +122,20 @@ class Workspace:
         """
         bound = dict(keys)
         if "conversation" in keys:
-            found = talking.conversation(self.room, keys["conversation"])
+            found = talking.conversation(self.ctx, keys["conversation"])
             bound["conversation"] = found.id
             has_channel = any(k.name == "channel" for k in self.spec.anchor)
-            if "channel" not in keys and has_channel and self.room.takes_part("channel", found.channel):
+            if "channel" not in keys and has_channel and self.ctx.takes_part("channel", found.channel):
                 bound["channel"] = found.channel
         if "channel" in keys:
-            bound["channel"] = talking.channel(self.room, keys["channel"]).id
-        return Workspace(self.room.at(**bound))
+            bound["channel"] = talking.channel(self.ctx, keys["channel"]).id
+        return Workspace(self.ctx.at(**bound))
 
     def acting(
         self, *, agent: str | None = None, principal: str | None = None, trust: Trust | None = None
     ) -> Workspace:
         """The same workspace for an agent or another principal. Trust can only be lowered."""
-        return Workspace(self.room.acting(agent=agent, principal=principal, trust=trust))
+        return Workspace(self.ctx.acting(agent=agent, principal=principal, trust=trust))
 
     # Writing
 
@@ -175,13 +174,13 @@ class Workspace:
             supersedes=supersedes,
             metadata=metadata or {},
         )
-        return writing.put_many(self.room, tier, [memo])[0]
+        return writing.put_many(self.ctx, tier, [memo])[0]
 
     @verb("memory", "put")
     def put_many(self, tier: str, memos: Sequence[Memo | str]) -> list[Written]:
         """Remember a batch in one transaction: all of it, or none."""
         batch = inputs.several(memos, "memos")
-        return writing.put_many(self.room, tier, [writing.Memo(m) if isinstance(m, str) else m for m in batch])
+        return writing.put_many(self.ctx, tier, [writing.Memo(m) if isinstance(m, str) else m for m in batch])
 
     @verb("memory", "update")
     def update(self, id: str, *, expect: int | None = None, **patch: Any) -> Written:
@@ -189,7 +188,7 @@ class Workspace:
 
         With `expect`, only if it is still at that version; otherwise the change is applied to whatever it is now.
         """
-        return revise.update(self.room, id, patch, expect=expect)
+        return revise.update(self.ctx, id, patch, expect=expect)
 
     @verb("memory", "forget")
     def forget(self, id: str, reason: str = "forgotten on request") -> Written:
@@ -197,34 +196,34 @@ class Workspace:
 
         What it had corrected is in force again, unless something else speaks against that.
         """
-        return revise.forget(self.room, id, inputs.label(reason, "reason"))
+        return revise.forget(self.ctx, id, inputs.label(reason, "reason"))
 
     @verb("memory", "restore")
     def restore(self, id: str, reason: str = "restored on request") -> Written:
         """Bring an entry back from history; what contradicts it now is retired."""
-        return revise.restore(self.room, id, inputs.label(reason, "reason"))
+        return revise.restore(self.ctx, id, inputs.label(reason, "reason"))
 
     @verb("memory", "accept")
     def accept(self, id: str, reason: str = "accepted by the author") -> Written:
         """Let a held entry in. Only the author may."""
-        return revise.accept(self.room, id, inputs.label(reason, "reason"))
+        return revise.accept(self.ctx, id, inputs.label(reason, "reason"))
 
     @verb("memory", "undo")
     def undo(self, what: str | int, reason: str = "undone on request") -> Undone:
         """Take back the last change of an entry, the change of an event, or all that a job changed."""
-        return undoing.undo(self.room, what, inputs.label(reason, "reason"))
+        return undoing.undo(self.ctx, what, inputs.label(reason, "reason"))
 
     @verb("memory", "link")
     def link_action(self, action: str, entries: Sequence[str], description: str = "") -> None:
         """Record that an action rests on entries: from now on none of their rows can be removed."""
         label = inputs.label(action, "action")
-        found = [self.room.entry(id) for id in entries]
+        found = [self.ctx.entry(id) for id in entries]
         if not found:
             raise InvalidInput("an action must rest on at least one entry", fix="name the entries")
-        for store in (self.room.local, self.room.account):
+        for store in (self.ctx.local, self.ctx.account):
             ids = tuple(entry.id for home, entry in found if home is store)
             if ids:
-                self.room.apply(store, LinkAction(label, description[:2000], ids))
+                self.ctx.apply(store, LinkAction(label, description[:2000], ids))
 
     # Finding
 
@@ -250,13 +249,13 @@ class Workspace:
         """
         question = self._question(query, tier, profile, limit, held, history, as_of, conditions)
         asked = question if rewrite is None else replace(question, rewrite=rewrite)
-        return reading.read(self.room, asked, count=count)
+        return reading.read(self.ctx, asked, count=count)
 
     def why(self, query: str, id: str, *, tier: str | Sequence[str] | None = None, **options: Any) -> list[Verdict]:
         """Why an entry is, or is not, among the hits of a query: every stage with its reason."""
         given = {"profile": "auto", "limit": None, "held": False, "history": False, "as_of": None}
         taken = {key: options.pop(key, default) for key, default in given.items()}
-        return explain.why(self.room, self._question(query, tier, conditions=options, **taken), id)
+        return explain.why(self.ctx, self._question(query, tier, conditions=options, **taken), id)
 
     def _question(
         self,
@@ -298,10 +297,10 @@ class Workspace:
     ) -> Context:
         """The orientation document for a prompt: `str()` of it is the text, `.document` the same as data."""
         chosen = None if tiers is None else (tiers,) if isinstance(tiers, str) else tuple(tiers)
-        return orienting.context(self.room, query, tiers=chosen, budget=budget, profile=profile, count=count)
+        return orienting.context(self.ctx, query, tiers=chosen, budget=budget, profile=profile, count=count)
 
     def get(self, id: str) -> Entry:
-        return self.room.entry(id)[1]
+        return self.ctx.entry(id)[1]
 
     def entries(
         self,
@@ -314,29 +313,29 @@ class Workspace:
     ) -> list[Entry]:
         """Entries of one tier, newest first; `everything` adds what is held or history. Nothing is counted."""
         rooms = frozenset(Visibility) if everything or "state" in conditions else frozenset({Visibility.OPEN})
-        owners = None if self.room.is_author else self.room.owners
-        selection = Selection((self.room.scope(tier),), rooms, owners, self._filters(conditions))
+        owners = None if self.ctx.is_author else self.ctx.owners
+        selection = Selection((self.ctx.scope(tier),), rooms, owners, self._filters(conditions))
         page = parse_id(after, "after") if after is not None else None
-        return self.room.store(tier).find(selection, limit=inputs.limit(limit), after=page)
+        return self.ctx.store(tier).find(selection, limit=inputs.limit(limit), after=page)
 
     def standing(self, id: str) -> Standing:
         """An entry's present relevance with every factor of it."""
-        store, entry = self.room.entry(id)
+        store, entry = self.ctx.entry(id)
         access = store.access([entry.id]).get(entry.id)
         decay = self.spec.behaviour(entry.scope.tier, entry.kind).decay
         closed = None
         if entry.scope.value("conversation"):
             conversation = store.conversation(entry.scope.value("conversation") or "")
             closed = conversation.ended_at if conversation else None
-        factor = fading.decay_factor(decay, entry, access, self.room.now, closed)
+        factor = fading.decay_factor(decay, entry, access, self.ctx.now, closed)
         often = fading.frequency(access)
         value = fading.relevance(entry.importance, factor, often)
         return Standing(entry, access, factor, often, value, fading.awaits_disposition(decay, value))
 
     def stats(self, since: datetime | str = "7d") -> Stats:
         """What is remembered and what happened to it since a time, or for so long: 24h, 7d, 2w. The author's."""
-        moment = inputs.since(since, "since", self.room.now)
-        return counting.stats(self.room, moment)
+        moment = inputs.since(since, "since", self.ctx.now)
+        return counting.stats(self.ctx, moment)
 
     def reports(
         self,
@@ -346,15 +345,15 @@ class Workspace:
         action: str | None = None,
         failed: bool = False,
         limit: int = 100,
-    ) -> list[Point]:
+    ) -> list[TelemetryEvent]:
         """What single steps reported of themselves since a time, the newest first. The author's."""
-        moment = inputs.since(since, "since", self.room.now)
-        query = PointQuery(since=moment, component=component, action=action, success=False if failed else None)
-        return counting.reports(self.room, query, inputs.limit(limit))
+        moment = inputs.since(since, "since", self.ctx.now)
+        query = TelemetryQuery(since=moment, component=component, action=action, success=False if failed else None)
+        return counting.reports(self.ctx, query, inputs.limit(limit))
 
     def dispositions(self) -> list[Weighed]:
         """What has faded so far that somebody must decide about it, the most faded first. The author's."""
-        return disposing.waiting(self.room)
+        return disposing.waiting(self.ctx)
 
     @verb("memory", "dispose")
     def dispose(self, id: str, how: str, reason: str = "decided by the author") -> Written:
@@ -362,76 +361,76 @@ class Workspace:
         verbs = ("promote", "exempt", "archive")
         if how not in verbs:
             raise InvalidInput(f"{str(how)[:60]!r} is no disposition", fix=f"use one of: {', '.join(verbs)}")
-        done: Written = getattr(disposing, how)(self.room, id, inputs.label(reason, "reason"))
+        done: Written = getattr(disposing, how)(self.ctx, id, inputs.label(reason, "reason"))
         return done
 
     def history(self, id: str) -> list[Version]:
         """Every form an entry has had, oldest first."""
-        store, entry = self.room.entry(id)
+        store, entry = self.ctx.entry(id)
         return store.versions(entry.id)
 
     def ledger(self, id: str) -> list[Event]:
         """Every event about an id, also of a write that was discarded or refused: why it is as it is."""
         key = parse_id(id)
-        stores = (self.room.local, self.room.account)
+        stores = (self.ctx.local, self.ctx.account)
         if any(key in store.entries([key]) for store in stores):
-            self.room.entry(key)  # somebody else's private entry has no history here either
+            self.ctx.entry(key)  # somebody else's private entry has no history here either
         return [e for store in stores for e in store.events(subject=key)]
 
     def census(self) -> list[Census]:
         """Counts by scope and state, private entries included: this workspace's and the account's. The author's."""
-        self.room.require_author("count all entries")
-        return [*self.room.local.census(), *self.room.account.census()]
+        self.ctx.require_author("count all entries")
+        return [*self.ctx.local.census(), *self.ctx.account.census()]
 
     def survey(self) -> Survey:
         """The workspace at a glance: counts, growth, what fades, what waits. The author's."""
-        return overview.survey(self.room)
+        return overview.survey(self.ctx)
 
     def evidence(self, id: str) -> list[Said]:
         """The words that an entry rests on, as they were said."""
-        return overview.evidence(self.room, id)
+        return overview.evidence(self.ctx, id)
 
     # Review and curation
 
     def inbox(self, *, limit: int = 100) -> Inbox:
         """What waits for you: held entries and proposals, each with why and the words it came from."""
-        return review.inbox(self.room, inputs.limit(limit))
+        return review.inbox(self.ctx, inputs.limit(limit))
 
     @verb("review", "approve")
     def approve(self, id: str, *, text: str | None = None, reason: str = "approved by the author") -> Decided:
         """Let a held entry in, or put a proposal on the curated page; with `text`, in these words instead."""
-        return review.approve(self.room, id, text=text, reason=inputs.label(reason, "reason"))
+        return review.approve(self.ctx, id, text=text, reason=inputs.label(reason, "reason"))
 
     @verb("review", "reject")
     def reject(self, id: str, reason: str = "rejected by the author") -> Decided:
         """Set a held entry aside, or turn a proposal down; neither is lost."""
-        return review.reject(self.room, id, reason=inputs.label(reason, "reason"))
+        return review.reject(self.ctx, id, reason=inputs.label(reason, "reason"))
 
     @property
     def curated(self) -> Curated:
         """The curated document: its text, history and file."""
-        return document.Curated(self.room)
+        return document.Curated(self.ctx)
 
     # Standing content
 
     def named(self) -> list[NamedEntry]:
-        return pages.named(self.room)
+        return pages.named(self.ctx)
 
     def get_named(self, name: str) -> NamedEntry:
-        return pages.get_named(self.room, name)
+        return pages.get_named(self.ctx, name)
 
     @verb("page", "edit")
     def edit_named(self, name: str, body: str, *, tier: str | None = None, expect: int | None = None) -> NamedEntry:
-        return pages.edit_named(self.room, name, body, tier=tier, expect=expect)
+        return pages.edit_named(self.ctx, name, body, tier=tier, expect=expect)
 
     def named_history(self, name: str) -> list[NamedEntry]:
-        return pages.named_versions(self.room, name)
+        return pages.named_versions(self.ctx, name)
 
     def documents(self) -> list[Document]:
-        return pages.documents(self.room)
+        return pages.documents(self.ctx)
 
     def get_document(self, id: str) -> Document:
-        return pages.get_document(self.room, id)
+        return pages.get_document(self.ctx, id)
 
     @verb("document", "save")
     def save_document(
@@ -448,7 +447,7 @@ class Workspace:
     ) -> Document:
         """Add or revise canonical content, with its standing in the world."""
         return pages.save_document(
-            self.room,
+            self.ctx,
             id,
             body,
             title=title,
@@ -461,152 +460,152 @@ class Workspace:
 
     @verb("document", "remove")
     def remove_document(self, id: str) -> Document:
-        return pages.remove_document(self.room, id)
+        return pages.remove_document(self.ctx, id)
 
     # Conversations
 
     def channels(self) -> list[Channel]:
-        return talking.channels(self.room)
+        return talking.channels(self.ctx)
 
     @verb("channel", "create")
     def create_channel(self, name: str, description: str = "") -> Channel:
-        return talking.create_channel(self.room, name, description)
+        return talking.create_channel(self.ctx, name, description)
 
     @verb("conversation", "start")
     def start(self, channel: str | None = None) -> Conversation:
         """Start a conversation, in the default channel if none is named. `at(conversation=…)` then works in it."""
-        return talking.start(self.room, channel)
+        return talking.start(self.ctx, channel)
 
     def conversations(self, *, archived: bool = False, channel: str | None = None) -> list[Conversation]:
-        chosen = talking.channel(self.room, channel).id if channel is not None else None
-        return talking.conversations(self.room, archived=archived, channel=chosen)
+        chosen = talking.channel(self.ctx, channel).id if channel is not None else None
+        return talking.conversations(self.ctx, archived=archived, channel=chosen)
 
     def conversation(self, id_or_ref: str) -> Conversation:
-        return talking.conversation(self.room, id_or_ref)
+        return talking.conversation(self.ctx, id_or_ref)
 
     @verb("conversation", "idle")
     def idle(self, id_or_ref: str) -> Conversation:
-        return talking.idle(self.room, id_or_ref)
+        return talking.idle(self.ctx, id_or_ref)
 
     @verb("conversation", "archive")
     def archive(self, id_or_ref: str) -> Conversation:
-        return talking.archive(self.room, id_or_ref)
+        return talking.archive(self.ctx, id_or_ref)
 
     @verb("conversation", "end")
     def end(self, id_or_ref: str) -> Ended:
         """Idle a conversation and clear what lives only in it; the answer counts what was dropped and archived."""
-        return talking.end(self.room, id_or_ref)
+        return talking.end(self.ctx, id_or_ref)
 
     @verb("note", "write")
     def write_note(self, conversation: str, key: str, value: object) -> Note:
-        return talking.write_note(self.room, conversation, key, value)
+        return talking.write_note(self.ctx, conversation, key, value)
 
     def read_note(self, conversation: str, key: str) -> Note:
-        return talking.read_note(self.room, conversation, key)
+        return talking.read_note(self.ctx, conversation, key)
 
     def notes(self, conversation: str) -> list[Note]:
-        return self.room.local.notes(talking.conversation(self.room, conversation).id)
+        return self.ctx.local.notes(talking.conversation(self.ctx, conversation).id)
 
     @verb("note", "clear")
     def clear_notes(self, conversation: str, key: str | None = None) -> int:
-        return talking.clear_notes(self.room, conversation, key)
+        return talking.clear_notes(self.ctx, conversation, key)
 
     # Background work
 
     def jobs(self, *, state: JobState | str | None = None, kind: str | None = None, limit: int = 100) -> list[Job]:
         """The work that waits, runs, is done or died; the last touched first. The author's, like all about jobs."""
-        return queue.jobs(self.room, state=state, kind=kind, limit=limit)
+        return queue.jobs(self.ctx, state=state, kind=kind, limit=limit)
 
     def job(self, id_or_key: str) -> Job:
-        return queue.job(self.room, id_or_key)
+        return queue.job(self.ctx, id_or_key)
 
     def job_steps(self, id_or_key: str) -> dict[str, Any]:
         """The journal of a job: what each finished step gave, in order."""
-        return queue.steps(self.room, id_or_key)
+        return queue.steps(self.ctx, id_or_key)
 
     @verb("job", "retry")
     def retry_job(self, id_or_key: str) -> Job:
         """Queue a dead or cancelled job again, with the journal it had."""
-        return queue.retry(self.room, id_or_key)
+        return queue.retry(self.ctx, id_or_key)
 
     @verb("job", "cancel")
     def cancel_job(self, id_or_key: str, reason: str = "cancelled on request") -> Job:
         """Give a job up that is not finished."""
-        return queue.cancel(self.room, id_or_key, reason)
+        return queue.cancel(self.ctx, id_or_key, reason)
 
     # Removing for good
 
     def scrub_plan(self, tier: str, *, mode: Mode | str = Mode.FULL) -> Manifest:
         """What a scrub of this tier's scope would remove; `keep_named` spares the named entries. Removes nothing."""
-        return scrub.plan(self.room, tier, mode)
+        return scrub.plan(self.ctx, tier, mode)
 
     @verb("scrub", "execute")
     def scrub_execute(self, tier: str, *, confirm: str, mode: Mode | str = Mode.FULL) -> Scrubbed:
         """Remove all of it for good. `confirm` repeats the plan's digest. Only the author may; there is no undo."""
-        return scrub.execute(self.room, tier, confirm, mode)
+        return scrub.execute(self.ctx, tier, confirm, mode)
 
     def purge_plan(self, conversation: str) -> Manifest:
         """What a purge of one conversation would remove, its checkpoints and events included. Removes nothing."""
-        return scrub.plan_purge(self.room, conversation)
+        return scrub.plan_purge(self.ctx, conversation)
 
     @verb("scrub", "purge")
     def purge_execute(self, conversation: str, *, confirm: str) -> Scrubbed:
         """Remove all of a conversation for good, and archive it. Only the author may; there is no undo."""
-        return scrub.purge(self.room, conversation, confirm)
+        return scrub.purge(self.ctx, conversation, confirm)
 
     # Sessions that were recorded
 
     @verb("observe", "hand-in")
     def observe(self, path: str | Path) -> Taken:
         """Take in a session file: kept and findable at once, and queued to be observed. Again, it adds what is new."""
-        self.room.require_agent("take in transcripts")
-        return transcripts.take_in(self.room, str(path))
+        self.ctx.require_agent("take in transcripts")
+        return transcripts.take_in(self.ctx, str(path))
 
     @verb("observe", "again")
     def observe_by_rules(self, id_or_key: str) -> Transcript:
         """Have what is left of a transcript observed without a model, as after it has failed for good."""
-        return transcripts.again(self.room, id_or_key)
+        return transcripts.again(self.ctx, id_or_key)
 
     def transcripts(
         self, *, progress: Progress | str | None = None, limit: int = 100, after: str | None = None
     ) -> list[Transcript]:
         """Sessions that were taken in, the last first."""
-        return transcripts.transcripts(self.room, progress=progress, limit=limit, after=after)
+        return transcripts.transcripts(self.ctx, progress=progress, limit=limit, after=after)
 
     def transcript(self, id_or_key: str) -> Transcript:
-        return transcripts.transcript(self.room, id_or_key)
+        return transcripts.transcript(self.ctx, id_or_key)
 
     def said(self, id_or_key: str, *, start: int = 0, limit: int | None = None) -> list[Utterance]:
         """The messages of a transcript, in order."""
-        return transcripts.said(self.room, id_or_key, start=start, limit=limit)
+        return transcripts.said(self.ctx, id_or_key, start=start, limit=limit)
 
     def search_transcripts(self, words: str, limit: int = 20) -> list[Found]:
         """Messages with any of these words, the best match first, also of sessions that wait to be observed."""
-        return transcripts.search(self.room, words, limit)
+        return transcripts.search(self.ctx, words, limit)
 
     # Log and health
 
     @property
     def slog(self) -> Slog:
         """The structured log: what was done, with what and why, in a file that is only ever added to."""
-        return journaling.Slog(self.room)
+        return journaling.Slog(self.ctx)
 
     def events(self, *, after: int = 0, limit: int = 100, action: str | None = None) -> list[Event]:
-        self.room.require_author("read the event log")
-        return self.room.local.events(after=after, limit=inputs.limit(limit, 100_000), action=action)
+        self.ctx.require_author("read the event log")
+        return self.ctx.local.events(after=after, limit=inputs.limit(limit, 100_000), action=action)
 
     def verify(self) -> list[str]:
         """What is wrong with this workspace's event chain; empty when it verifies."""
-        return chain_faults(self.room.local.event_stream(), head=self.room.local.head())
+        return chain_faults(self.ctx.local.event_stream(), head=self.ctx.local.head())
 
     def check(self) -> list[Finding]:
-        return self.room.local.check()
+        return self.ctx.local.check()
 
     @verb("index", "rebuild")
     def rebuild(self) -> None:
-        self.room.local.rebuild()
+        self.ctx.local.rebuild()
 
     @verb("vectors", "backfill")
     def backfill(self, limit: int = 1000) -> int:
         """Embed entries and items that have no vector of the present model yet; returns how many got one."""
-        return backfilling.backfill(self.room, inputs.limit(limit, 1_000_000))
+        return backfilling.backfill(self.ctx, inputs.limit(limit, 1_000_000))

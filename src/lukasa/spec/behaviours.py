@@ -6,10 +6,11 @@ tier. A kind goes before a tier because behaviour follows the kind of memory fir
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
-from lukasa.model.frozen import dataclass
+from msgspec import Struct
+from msgspec.structs import replace
+
 from lukasa.model.values import Kind
 from lukasa.spec.decode import Problems, Table, nearest
 from lukasa.spec.primitives import read_primitive
@@ -21,8 +22,7 @@ KIND_NAMES = tuple(kind.value for kind in Kind)
 REASON_FIX = 'say why: reason = "what makes this agent different", or take the lines out to keep the default'
 
 
-@dataclass(frozen=True, slots=True)
-class Layer:
+class Layer(Struct, frozen=True):
     """One override table; an empty `tier` or no `kind` means all of them."""
 
     path: str
@@ -61,8 +61,7 @@ def _gathered(choices: list[Choice]) -> dict[tuple[str, Kind], Behaviour]:
     return {key: Behaviour(**found) for key, found in values.items()}
 
 
-@dataclass(frozen=True, slots=True)
-class _Cell:
+class _Cell(Struct, frozen=True):
     """One primitive for one kind in one tier."""
 
     tier: Tier

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import fields
 from typing import Any
+
+from msgspec.structs import fields
 
 from lukasa.model.values import Kind
 from lukasa.spec.decode import bare_or_quoted, literal

@@ -6,8 +6,9 @@ import tomllib
 from collections.abc import Mapping
 from typing import Any
 
+from msgspec import Struct
+
 from lukasa.model.errors import SpecError
-from lukasa.model.frozen import dataclass
 from lukasa.model.values import Kind
 from lukasa.spec.decode import nearest
 from lukasa.spec.dumping import dump
@@ -18,8 +19,7 @@ KEEP = "keep"
 UPKEEP = ("triggers", "triage")
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(Struct, frozen=True):
     """One stop of the walk: a question, and the primitives that answer it."""
 
     section: str
@@ -46,8 +46,7 @@ WALK = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(Struct, frozen=True):
     """Something to ask a person. Without `options` any text is an answer; the default is always a good one."""
 
     id: str

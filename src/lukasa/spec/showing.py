@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from lukasa.model.frozen import dataclass
+from msgspec import Struct
+
 from lukasa.model.values import Kind
 from lukasa.spec.dumping import values_of
 from lukasa.spec.questions import WALK, Step
@@ -15,8 +16,7 @@ UNIVERSAL = "universal default"
 EXEMPTION = "exemption"
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(Struct, frozen=True):
     """One value of a spec. Tier and kind are empty where a primitive does not depend on them."""
 
     primitive: str
@@ -27,8 +27,7 @@ class Row:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(Struct, frozen=True):
     """A value that two specs do not share; an empty side does not have it at all."""
 
     path: str

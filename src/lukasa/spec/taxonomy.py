@@ -6,15 +6,15 @@ import tomllib
 from functools import lru_cache
 from pathlib import Path
 
+from msgspec import Struct
+
 from lukasa.model.errors import SpecError
-from lukasa.model.frozen import dataclass
 from lukasa.spec.decode import Problems, Table
 
 _FOLDER = Path(__file__).parent / "taxonomies"
 
 
-@dataclass(frozen=True, slots=True)
-class Concept:
+class Concept(Struct, frozen=True):
     """A category: `alternates` are the words and phrases, in lower case, that point at it."""
 
     id: str
@@ -24,8 +24,7 @@ class Concept:
     broader: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Taxonomy:
+class Taxonomy(Struct, frozen=True):
     version: str
     title: str
     concepts: tuple[Concept, ...]

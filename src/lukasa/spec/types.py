@@ -8,12 +8,12 @@ and the audit posture, which is the same for everybody unless an exemption gives
 
 from __future__ import annotations
 
-from dataclasses import field
 from enum import StrEnum
 from typing import Literal
 
+from msgspec import Struct
+
 from lukasa.model.errors import InvalidScope
-from lukasa.model.frozen import dataclass
 from lukasa.model.values import Kind
 
 Primitive = Literal["lifecycle", "decay", "write", "promotion", "conflict", "consolidation", "injection"]
@@ -44,24 +44,21 @@ TRANSFORMS = ("strip_identifiers", "redact_secrets", "hedge_by_provenance", "aut
 AUDIT_RULES = ("keep-persistent", "keep-action-linked", "soft-supersession")
 
 
-@dataclass(frozen=True, slots=True)
-class AnchorKey:
+class AnchorKey(Struct, frozen=True):
     """A part of a scope. A write without a required key is refused; a nullable one may be left out."""
 
     name: str
     required: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Boundary:
+class Boundary(Struct, frozen=True):
     """What ends a tier: a lifecycle event, a change of scope, or an escalation to a broader anchor."""
 
     type: Literal["lifecycle", "scope", "escalation"]
     event: str
 
 
-@dataclass(frozen=True, slots=True)
-class Tier:
+class Tier(Struct, frozen=True):
     """One room of memory. Tiers are ordered from the narrowest to the broadest."""
 
     name: str
@@ -73,8 +70,7 @@ class Tier:
     description: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Backend:
+class Backend(Struct, frozen=True):
     """Where memory is kept, where agent checkpoints are, and which model makes the vectors."""
 
     store: Literal["sqlite", "memory"]
@@ -82,8 +78,7 @@ class Backend:
     embedder: str
 
 
-@dataclass(frozen=True, slots=True)
-class Retrieval:
+class Retrieval(Struct, frozen=True):
     """How memory is found: which signals, how they are fused, how much the prior (importance, decay) weighs."""
 
     signals: tuple[SignalName, ...]
@@ -105,8 +100,7 @@ class LifecyclePolicy(StrEnum):
     INDEFINITE = "indefinite"  # stays until explicitly invalidated
 
 
-@dataclass(frozen=True, slots=True)
-class Lifecycle:
+class Lifecycle(Struct, frozen=True):
     """What becomes of an entry in the end, and of the scratchpad when its conversation ends."""
 
     policy: LifecyclePolicy
@@ -123,8 +117,7 @@ class DecayModel(StrEnum):
     SCOPE_CLOSE = "scope_close"  # full while the scope is open, `rate` ** hours once it has closed
 
 
-@dataclass(frozen=True, slots=True)
-class Decay:
+class Decay(Struct, frozen=True):
     """How rank falls with time. Which figures count depends on the model."""
 
     model: DecayModel
@@ -141,8 +134,7 @@ class WriteMode(StrEnum):
     MIXED = "mixed"  # explicit for what the author states, auto-extraction above `confidence`
 
 
-@dataclass(frozen=True, slots=True)
-class WritePolicy:
+class WritePolicy(Struct, frozen=True):
     """When something is written, and what is too short or too similar to become a new entry."""
 
     mode: WriteMode
@@ -151,8 +143,7 @@ class WritePolicy:
     dedup_cosine: float = 0.85
 
 
-@dataclass(frozen=True, slots=True)
-class Promotion:
+class Promotion(Struct, frozen=True):
     """When an entry rises. `to` is the tier it rises to; empty means never.
 
     Relevance and accesses must exceed their minimum, observations and versions must reach it. The entry's own tier
@@ -173,15 +164,13 @@ class ConflictRule(StrEnum):
     SUPERSEDE = "supersede"  # the latest wins; the prior is archived
 
 
-@dataclass(frozen=True, slots=True)
-class Conflict:
+class Conflict(Struct, frozen=True):
     """What happens to an entry that a new one contradicts."""
 
     rule: ConflictRule
 
 
-@dataclass(frozen=True, slots=True)
-class Consolidation:
+class Consolidation(Struct, frozen=True):
     """How many become few. A zero switches a limit off; every limit moves an entry to a state, none removes it."""
 
     style: Literal["none", "compound", "merge", "supersession"]
@@ -193,8 +182,7 @@ class Consolidation:
     forget_after_days: float = 0.0  # stale and older than this: forgotten
 
 
-@dataclass(frozen=True, slots=True)
-class Injection:
+class Injection(Struct, frozen=True):
     """How a tier enters the prompt. Lower `priority` is evicted first."""
 
     mode: Literal["always", "on_demand"]
@@ -202,8 +190,7 @@ class Injection:
     priority: int
 
 
-@dataclass(frozen=True, slots=True)
-class Behaviour:
+class Behaviour(Struct, frozen=True):
     """The seven behavioural primitives as they hold for one kind of entry in one tier."""
 
     lifecycle: Lifecycle
@@ -223,8 +210,7 @@ class Provenance(StrEnum):
     DEVIATION = "deviation"
 
 
-@dataclass(frozen=True, slots=True)
-class Choice:
+class Choice(Struct, frozen=True):
     """One resolved behavioural value with its origin; `reason` is set for deviations."""
 
     tier: str
@@ -235,8 +221,7 @@ class Choice:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ReferenceOnly:
+class ReferenceOnly(Struct, frozen=True):
     """Canonical state that memory must not copy. `primary` refuses a copy, `backstop` holds and flags it."""
 
     non_mirror: tuple[str, ...]
@@ -245,8 +230,7 @@ class ReferenceOnly:
     max_chars: int
 
 
-@dataclass(frozen=True, slots=True)
-class SanitizationGate:
+class SanitizationGate(Struct, frozen=True):
     """Transforms applied when content enters `into`, in order. An empty `into` means every tier."""
 
     boundary: str
@@ -254,24 +238,21 @@ class SanitizationGate:
     transforms: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
+class Access(Struct, frozen=True):
     """Who reads a tier: agents in scope, and clients from outside."""
 
     agents: Literal["shared", "participants", "owner"]
     external: Literal["closed", "granted", "participants"]
 
 
-@dataclass(frozen=True, slots=True)
-class AuditExemption:
+class AuditExemption(Struct, frozen=True):
     """A rule of the audit posture that this memory goes without, and why."""
 
     rule: str
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class Profile:
+class Profile(Struct, frozen=True):
     """How much a read returns. `inject_cap` replaces the spec's cap for this profile; zero keeps it."""
 
     limit: int
@@ -279,8 +260,7 @@ class Profile:
     inject_cap: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Triggers:
+class Triggers(Struct, frozen=True):
     """When the events that a tier's `triggers` name fire, and when observations are reflected on."""
 
     queue_depth: int = 20  # new entries since the last run of this trigger
@@ -289,8 +269,7 @@ class Triggers:
     reflect_at: int = 10  # observations that no reflection has read
 
 
-@dataclass(frozen=True, slots=True)
-class Triage:
+class Triage(Struct, frozen=True):
     """What rules decide about a proposal by its confidence alone, how many a model judges at a time, and how often what
     still waits is taken up. Between the two confidences rules leave it to a model or a person."""
 
@@ -300,8 +279,7 @@ class Triage:
     every_minutes: int = 30
 
 
-@dataclass(frozen=True, slots=True)
-class NamedDefault:
+class NamedDefault(Struct, frozen=True):
     """A named entry that exists from the start, with the text it begins with."""
 
     name: str
@@ -309,8 +287,7 @@ class NamedDefault:
     body: str
 
 
-@dataclass(frozen=True, slots=True)
-class MemorySpec:
+class MemorySpec(Struct, frozen=True, eq=False):
     """One choice for each primitive: everything the engine needs to know about an agent's memory."""
 
     name: str
@@ -335,7 +312,16 @@ class MemorySpec:
     triggers: Triggers = Triggers()
     triage: Triage = Triage()
     curated: Literal["named", "git"] = "named"  # the curated document: a named entry, or a file under git
-    file: str = field(default="", compare=False)  # where it was read, which is no part of what it says
+    file: str = ""  # where it was read; not a part of what it says, so equality leaves it out
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, MemorySpec):
+            return NotImplemented
+        names = [name for name in self.__struct_fields__ if name != "file"]
+        return all(getattr(self, name) == getattr(other, name) for name in names)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
 
     def tier(self, name: str) -> Tier:
         for tier in self.tiers:

@@ -3,30 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from datetime import datetime
 from functools import lru_cache
 from typing import Any, Literal
+
+from msgspec import Struct, field
 
 from lukasa.model.amendment import Amendment
 from lukasa.model.answer import Answer
 from lukasa.model.conversation import Channel, Conversation, Note, Status, WorkspaceInfo
 from lukasa.model.entry import Document, Entry, NamedEntry
 from lukasa.model.events import SCRUBBED, Actor, EventDraft, Redacted, Spelled, canonical_json
-from lukasa.model.frozen import dataclass
 from lukasa.model.grant import Grant
-from lukasa.model.item import Item, Place, item_id, value_text
+from lukasa.model.item import Item, ItemAddress, item_id, value_text
 from lukasa.model.job import JobDraft
 from lukasa.model.scrub import Extent
-from lukasa.model.telemetry import Level, Point, Spending
+from lukasa.model.telemetry import Level, Spending, TelemetryEvent
 from lukasa.model.text import commitment
 from lukasa.model.transcript import Transcript, Utterance
 from lukasa.model.values import Trust
 from lukasa.ports import EmbeddingModel, Vector
 
 
-@dataclass(frozen=True, slots=True)
-class ItemVector:
+class ItemVector(Struct, frozen=True):
     """What one field of an item means. `field` is the path that the text was found by."""
 
     field: str
@@ -34,8 +33,7 @@ class ItemVector:
     vector: Vector
 
 
-@dataclass(frozen=True, slots=True)
-class ItemIndex:
+class ItemIndex(Struct, frozen=True):
     """What an item is to be found by, kept with it: each field with its text, None for the whole value.
 
     `by` is empty if the workspace's embedder makes the vectors, and otherwise says who does.
@@ -45,8 +43,7 @@ class ItemIndex:
     by: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class SaveItem:
+class SaveItem(Struct, frozen=True):
     """Insert an item, or replace the one in its place, which keeps its time of creation and loses its vectors."""
 
     item: Item
@@ -54,34 +51,30 @@ class SaveItem:
     index: ItemIndex = ItemIndex()
 
 
-@dataclass(frozen=True, slots=True)
-class SaveItemVectors:
+class SaveItemVectors(Struct, frozen=True):
     """Add vectors of a model to an item that has none of it; ignored if its value or its index has moved on."""
 
-    place: Place
+    place: ItemAddress
     value: dict[str, Any]
     index: ItemIndex
     vectors: tuple[ItemVector, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class DropItem:
+class DropItem(Struct, frozen=True):
     """Remove an item for good. With `expired_by`, only one that has expired by then; otherwise a Conflict."""
 
-    place: Place
+    place: ItemAddress
     cause: str
     expired_by: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Enqueue:
+class Enqueue(Struct, frozen=True):
     """Ask for work. If there is a job of that key already, in whatever state, nothing happens."""
 
     draft: JobDraft
 
 
-@dataclass(frozen=True, slots=True)
-class JournalStep:
+class JournalStep(Struct, frozen=True):
     """Keep what a step gave, under a claim. LostClaim if somebody else has taken the job since."""
 
     job: str
@@ -90,15 +83,13 @@ class JournalStep:
     output: Any
 
 
-@dataclass(frozen=True, slots=True)
-class FinishJob:
+class FinishJob(Struct, frozen=True):
     job: str
     claim: int
     result: dict[str, Any] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class FailJob:
+class FailJob(Struct, frozen=True):
     """This attempt failed: try again at `run_after`, or with None never."""
 
     job: str
@@ -107,8 +98,7 @@ class FailJob:
     run_after: datetime | None
 
 
-@dataclass(frozen=True, slots=True)
-class PostponeJob:
+class PostponeJob(Struct, frozen=True):
     """Put a job back as if this attempt had not begun: the worker stops, a breaker is open, the budget is spent."""
 
     job: str
@@ -117,67 +107,58 @@ class PostponeJob:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class ReviveJob:
+class ReviveJob(Struct, frozen=True):
     """A dead or cancelled job is queued again, with all its attempts before it and the journal it had."""
 
     job: str
 
 
-@dataclass(frozen=True, slots=True)
-class CancelJob:
+class CancelJob(Struct, frozen=True):
     """A job that is not finished is given up; whoever holds it can write no more."""
 
     job: str
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
-class ForgetJobs:
+class ForgetJobs(Struct, frozen=True):
     """Remove finished jobs and their journals, last touched before a time. Dead ones stay: they wait for a person."""
 
     before: datetime
 
 
-@dataclass(frozen=True, slots=True)
-class SaveTranscript:
+class SaveTranscript(Struct, frozen=True):
     """Insert (`expect` 0) or replace the version `expect`. Its key is unique."""
 
     transcript: Transcript
     expect: int
 
 
-@dataclass(frozen=True, slots=True)
-class KeepUtterances:
+class KeepUtterances(Struct, frozen=True):
     """Add messages to a transcript that is here. A place that is taken is a Conflict."""
 
     transcript: str
     utterances: tuple[Utterance, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class SaveAmendment:
+class SaveAmendment(Struct, frozen=True):
     amendment: Amendment
     expect: int
 
 
-@dataclass(frozen=True, slots=True)
-class Emit:
+class Emit(Struct, frozen=True):
     """Telemetry. It is no event: the log says what changed, this says how the work went."""
 
-    point: Point
+    point: TelemetryEvent
 
 
-@dataclass(frozen=True, slots=True)
-class ForgetPoints:
+class ForgetTelemetry(Struct, frozen=True):
     """Remove reports from before a time; of one level alone, if one is named."""
 
     before: datetime
     level: Level | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Spend:
+class Spend(Struct, frozen=True):
     """Add to what a model has cost on a day."""
 
     spending: Spending
@@ -196,21 +177,19 @@ PipelineOperation = (
     | KeepUtterances
     | SaveAmendment
     | Emit
-    | ForgetPoints
+    | ForgetTelemetry
     | Spend
 )
 
 
-@dataclass(frozen=True, slots=True)
-class SaveGrant:
+class SaveGrant(Struct, frozen=True):
     """Insert (`expect` 0) or replace the version `expect`. A different current version is a Conflict."""
 
     grant: Grant
     expect: int
 
 
-@dataclass(frozen=True, slots=True)
-class SaveAnswer:
+class SaveAnswer(Struct, frozen=True):
     """Take a key (status 0), or keep its answer. A key that another request has, or that is taken, is a Conflict.
 
     A key that was taken before `stale` and never answered may be taken again: whoever had it is gone.
@@ -220,15 +199,13 @@ class SaveAnswer:
     stale: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class DropAnswer:
+class DropAnswer(Struct, frozen=True):
     """Give a key back that was taken: nothing came of the request."""
 
     key: str
 
 
-@dataclass(frozen=True, slots=True)
-class ForgetAnswers:
+class ForgetAnswers(Struct, frozen=True):
     before: datetime
 
 
@@ -253,8 +230,7 @@ def grant_text(grant: Grant) -> str:
     return canonical_json([who, grant_detail(grant), reach, times])
 
 
-@dataclass(frozen=True, slots=True)
-class Scrub:
+class Scrub(Struct, frozen=True):
     """Remove everything in an extent: rows, versions, vectors, index, links; and empty the events about it.
 
     `expect` is the manifest's digest: if what is there is anything else, a Conflict. `about` goes into the event,
@@ -273,14 +249,12 @@ class Scrub:
         return EventDraft(SCRUBBED, subject, {**self.about, **detail, "redacted": self.redacted.plain()})
 
 
-@dataclass(frozen=True, slots=True)
-class Embedding:
+class Embedding(Struct, frozen=True):
     model: EmbeddingModel
     vector: Vector
 
 
-@dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(Struct, frozen=True):
     """What one step of a path decided, and why. Reasons name ids and numbers, never the content itself."""
 
     step: str
@@ -307,8 +281,7 @@ def _plain_step(outcome: str, reason: str, step: str) -> str:
     return canonical_json({"outcome": outcome, "reason": reason, "step": step})
 
 
-@dataclass(frozen=True, slots=True)
-class SaveEntry:
+class SaveEntry(Struct, frozen=True):
     """Insert (`expect` 0) or replace the version `expect`. A different current version is a Conflict."""
 
     entry: Entry
@@ -319,8 +292,7 @@ class SaveEntry:
     embedding: Embedding | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class DropEntry:
+class DropEntry(Struct, frozen=True):
     """Remove a row for good: only what a transient scope leaves behind, and never what an action rests on."""
 
     id: str
@@ -328,8 +300,7 @@ class DropEntry:
     cause: str
 
 
-@dataclass(frozen=True, slots=True)
-class SaveEmbedding:
+class SaveEmbedding(Struct, frozen=True):
     """Attach a vector to the version of the text that it was computed from; ignored if the text has moved on."""
 
     id: str
@@ -337,47 +308,40 @@ class SaveEmbedding:
     embedding: Embedding
 
 
-@dataclass(frozen=True, slots=True)
-class SaveNamed:
+class SaveNamed(Struct, frozen=True):
     entry: NamedEntry
     expect: int
 
 
-@dataclass(frozen=True, slots=True)
-class SaveDocument:
+class SaveDocument(Struct, frozen=True):
     document: Document
     expect: int
 
 
-@dataclass(frozen=True, slots=True)
-class SaveChannel:
+class SaveChannel(Struct, frozen=True):
     channel: Channel
 
 
-@dataclass(frozen=True, slots=True)
-class SaveConversation:
+class SaveConversation(Struct, frozen=True):
     """`expect` is the status it must have now; None inserts it."""
 
     conversation: Conversation
     expect: Status | None
 
 
-@dataclass(frozen=True, slots=True)
-class SaveNote:
+class SaveNote(Struct, frozen=True):
     """Write a note. With `onto`, only in place of what was read: that note, or nothing (None); else a Conflict."""
 
     note: Note
     onto: Note | Literal["anything"] | None = "anything"
 
 
-@dataclass(frozen=True, slots=True)
-class DropNotes:
+class DropNotes(Struct, frozen=True):
     conversation: str
     key: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class LinkAction:
+class LinkAction(Struct, frozen=True):
     """Record that an action rests on these entries; from now on none of them can be dropped."""
 
     action: str
@@ -385,16 +349,14 @@ class LinkAction:
     entries: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class SaveWorkspace:
+class SaveWorkspace(Struct, frozen=True):
     """Register a workspace (`expect` None) or mark it ready (`expect` its present readiness)."""
 
     info: WorkspaceInfo
     expect: bool | None
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(Struct, frozen=True):
     """An event without a row: a discarded write, a refused one, an operator's note."""
 
     draft: EventDraft
@@ -422,8 +384,7 @@ Operation = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Transaction:
+class Transaction(Struct, frozen=True):
     actor: Actor
     at: datetime
     operations: tuple[Operation, ...]

@@ -10,22 +10,22 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import field
 from datetime import date, datetime
 from typing import Any, NamedTuple, Protocol
 
+from msgspec import Struct, field
+
 from lukasa.model.amendment import Amendment, AmendmentState
 from lukasa.model.answer import Answer
-from lukasa.model.candidate import Card, Use
+from lukasa.model.candidate import Candidate, Use
 from lukasa.model.conversation import Channel, Conversation, Note, WorkspaceInfo
 from lukasa.model.entry import Access, Document, Entry, NamedEntry, Scope, Version
 from lukasa.model.events import Event
-from lukasa.model.frozen import dataclass
 from lukasa.model.grant import Grant
-from lukasa.model.item import Item, ItemFilter, Place, whole_text
+from lukasa.model.item import Item, ItemAddress, ItemFilter, whole_text
 from lukasa.model.job import Job, JobState
 from lukasa.model.scrub import Extent, Holdings
-from lukasa.model.telemetry import DayTally, Point, PointQuery, Spending, Tally
+from lukasa.model.telemetry import DayTally, Spending, Tally, TelemetryEvent, TelemetryQuery
 from lukasa.model.text import content_key, path_key, terms
 from lukasa.model.transcript import Progress, Transcript, Utterance
 from lukasa.model.values import SHARED, Curator, Kind, Lifetime, State, Visibility
@@ -36,9 +36,8 @@ from lukasa.storage.operations import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class UnembeddedItem:
-    place: Place
+class UnembeddedItem(Struct, frozen=True):
+    place: ItemAddress
     value: dict[str, Any]
     index: ItemIndex
 
@@ -48,8 +47,7 @@ class UnembeddedItem:
         return [(field, whole if text is None else text) for field, text in self.index.texts]
 
 
-@dataclass(frozen=True, slots=True)
-class ItemQuery:
+class ItemQuery(Struct, frozen=True):
     """All items of a namespace and of those below it that pass a filter; `alive_at` leaves expired ones out.
 
     With `near`, those with a vector of that model come first, by the best cosine of any of their fields.
@@ -64,8 +62,7 @@ class ItemQuery:
         return (self.alive_at is None or not item.expired(self.alive_at)) and self.filter.admits(item.value)
 
 
-@dataclass(frozen=True, slots=True)
-class FoundItem:
+class FoundItem(Struct, frozen=True):
     """Higher scores are better; None is the answer to no question, or of an item that has nothing to compare."""
 
     item: Item
@@ -73,7 +70,7 @@ class FoundItem:
 
 
 class ItemStore(Protocol):
-    def items(self, places: Iterable[Place]) -> dict[Place, Item]: ...
+    def items(self, places: Iterable[ItemAddress]) -> dict[ItemAddress, Item]: ...
     def find_items(self, query: ItemQuery, *, limit: int | None = None, offset: int = 0) -> list[FoundItem]:
         """Best first where something is asked for, then the last changed first. Filters come before the limit."""
         ...
@@ -84,18 +81,17 @@ class ItemStore(Protocol):
         """The namespaces that hold an item, at or below a namespace, in order."""
         ...
 
-    def expired_items(self, at: datetime, limit: int) -> list[Place]: ...
+    def expired_items(self, at: datetime, limit: int) -> list[ItemAddress]: ...
     def unembedded_items(self, model: EmbeddingModel, indexer: str, limit: int) -> list[UnembeddedItem]:
         """Items of an index without a vector of this model, oldest first."""
         ...
 
-    def touch_items(self, places: Sequence[Place], at: datetime) -> None:
+    def touch_items(self, places: Sequence[ItemAddress], at: datetime) -> None:
         """Start the time to live of these items anew. Changes no value, and so leaves no event."""
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
+class Said(Struct, frozen=True):
     """A message found by its words, and the transcript it is in."""
 
     transcript: str
@@ -160,18 +156,18 @@ class PipelineStore(Protocol):
         ...
 
     # Telemetry
-    def report(self, point: Point) -> None:
+    def report(self, point: TelemetryEvent) -> None:
         """Telemetry of what changes nothing, which touches no file by itself: a store may keep it in the process
         until something is written, or until it is asked for reports, is closed, or has many of them. Of level debug
         only the newest are kept, `MOST_DEBUG` or somewhat more."""
         ...
 
-    def points(self, query: PointQuery, *, limit: int = 100) -> list[Point]:
+    def points(self, query: TelemetryQuery, *, limit: int = 100) -> list[TelemetryEvent]:
         """The newest first."""
         ...
 
-    def tally(self, query: PointQuery) -> list[Tally]: ...
-    def tally_days(self, query: PointQuery) -> list[DayTally]:
+    def tally(self, query: TelemetryQuery) -> list[Tally]: ...
+    def tally_days(self, query: TelemetryQuery) -> list[DayTally]:
         """Days that have points, the oldest first."""
         ...
 
@@ -218,8 +214,7 @@ def twin_key(entry: Entry) -> str:
     return content_key(entry.content) if entry.path is None else path_key(entry.path)
 
 
-@dataclass(frozen=True, slots=True)
-class Filters:
+class Filters(Struct, frozen=True):
     """Structured conditions, all of which must hold; empty ones do not filter."""
 
     kinds: frozenset[Kind] = frozenset()
@@ -259,8 +254,7 @@ class Filters:
 NO_FILTERS = Filters()
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
+class Selection(Struct, frozen=True):
     """The rows that a question may see: whole scopes, by visibility, of these owners. Nothing else can match.
 
     `owners` None means every owner: for the person the memory belongs to, never for an agent.
@@ -280,21 +274,20 @@ class TermRow(NamedTuple):
     length: int
 
 
-@dataclass(frozen=True, slots=True)
-class KeywordMatches:
+class KeywordMatches(Struct, frozen=True):
     """Raw counts for scoring: collection size, total terms, document frequency by term; and of the best entries their
     cards, their lengths, and for each term how often it is in each of them."""
 
     size: int
     total_terms: int
     frequencies: tuple[int, ...]
-    cards: Sequence[Card] = ()
+    candidates: Sequence[Candidate] = ()
     lengths: Sequence[int] = ()
     counts: Sequence[Sequence[int]] = ()
 
     @property
     def ids(self) -> list[str]:
-        return [card.id for card in self.cards]
+        return [candidate.id for candidate in self.candidates]
 
     @property
     def rows(self) -> tuple[TermRow, ...]:
@@ -303,12 +296,12 @@ class KeywordMatches:
 
 
 class Neighbour(NamedTuple):
-    card: Card
+    candidate: Candidate
     cosine: float
 
     @property
     def id(self) -> str:
-        return self.card.id
+        return self.candidate.id
 
 
 class Near(NamedTuple):
@@ -325,8 +318,7 @@ class Newcomer(NamedTuple):
     vector: Vector | None
 
 
-@dataclass(frozen=True, slots=True)
-class Vicinity:
+class Vicinity(Struct, frozen=True):
     """Where newcomers are going, and how near others count by vector alone, whatever their words; None if none do."""
 
     scope: Scope
@@ -336,15 +328,13 @@ class Vicinity:
     limit: int  # of those near by vector, and of those by each sort of words
 
 
-@dataclass(frozen=True, slots=True)
-class Unembedded:
+class Unembedded(Struct, frozen=True):
     id: str
     version: int
     content: str
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(Struct, frozen=True):
     """Something wrong with a store. `derived` findings can be repaired by `rebuild`."""
 
     what: str
@@ -353,16 +343,14 @@ class Finding:
     derived: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Census:
+class Census(Struct, frozen=True):
     """Counts of one scope by state."""
 
     scope: Scope
     states: Mapping[State, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Arrivals:
+class Arrivals(Struct, frozen=True):
     """How many entries were first written on one day (UTC) in one tier, whatever became of them."""
 
     day: date
@@ -370,8 +358,7 @@ class Arrivals:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class Share:
+class Share(Struct, frozen=True):
     """Entries that are alike in all of this: how many, and how many of them were written since the time asked for."""
 
     tier: str
@@ -405,7 +392,7 @@ class Store(ItemStore, PipelineStore, AccessStore, ScrubStore, Protocol):
         ...
 
     def entries(self, ids: Iterable[str]) -> dict[str, Entry]: ...
-    def cards(self, ids: Iterable[str], filters: Filters = NO_FILTERS) -> dict[str, Card]:
+    def candidates(self, ids: Iterable[str], filters: Filters = NO_FILTERS) -> dict[str, Candidate]:
         """What ranking needs to know of those that are there and that the filters admit."""
         ...
 

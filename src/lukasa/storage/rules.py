@@ -7,9 +7,10 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from datetime import datetime
 from typing import Any, TypeVar
+
+from msgspec.structs import replace
 
 from lukasa.model.answer import Answer
 from lukasa.model.arrays import np
@@ -18,7 +19,7 @@ from lukasa.model.entry import Entry
 from lukasa.model.errors import Conflict, InvalidInput, InvalidTransition, LostClaim, NotFound, Refused
 from lukasa.model.events import Spelled, canonical_json
 from lukasa.model.job import FINISHED, JobState
-from lukasa.model.telemetry import Point
+from lukasa.model.telemetry import TelemetryEvent
 from lukasa.model.text import PASSAGE
 from lukasa.model.values import VISIBILITY, State
 from lukasa.ports import Vector
@@ -248,10 +249,10 @@ def check_revivable(job: str, state: JobState) -> None:
         raise InvalidTransition(f"job {job} is {state}; only a dead or cancelled one can be retried", fix="wait for it")
 
 
-def buried(at: datetime, job: str, kind: str, attempts: int, error: str) -> Point:
+def buried(at: datetime, job: str, kind: str, attempts: int, error: str) -> TelemetryEvent:
     """The report of a job whose last worker could give none itself."""
     about = {"job": job, "attempt": attempts, "error": error}
-    return Point(at, "error", "worker", kind, f"job.{JobState.DEAD}", False, 0.0, about)
+    return TelemetryEvent(at, "error", "worker", kind, f"job.{JobState.DEAD}", False, 0.0, about)
 
 
 def check_cancellable(job: str, state: JobState) -> None:

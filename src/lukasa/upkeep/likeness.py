@@ -10,8 +10,9 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from lukasa.model.arrays import np
-from lukasa.model.frozen import dataclass
 from lukasa.model.statements import contradicts, says_the_same
 from lukasa.model.text import content_key, terms
 from lukasa.upkeep.weighed import Weighed
@@ -29,8 +30,7 @@ Order = Callable[[Weighed], tuple[object, ...]]
 Pairs = Mapping[int, Sequence[int]]
 
 
-@dataclass(frozen=True, slots=True)
-class Copies:
+class Copies(Struct, frozen=True):
     """A statement that is kept, and those that add nothing to it."""
 
     kept: Weighed

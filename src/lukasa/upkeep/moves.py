@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+from msgspec import Struct
+
 from lukasa.model.entry import Entry
-from lukasa.model.frozen import dataclass
 from lukasa.model.values import State
 from lukasa.spec.types import Consolidation
 from lukasa.upkeep.weighed import Weighed
 
 
-@dataclass(frozen=True, slots=True)
-class Move:
+class Move(Struct, frozen=True):
     """An entry, as it was when this was decided, and where it should go."""
 
     entry: Entry

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 
+from msgspec import Struct
+
 from lukasa.model.entry import Document, Entry
-from lukasa.model.frozen import dataclass
 from lukasa.model.values import Kind, Lifetime
 from lukasa.spec.types import Promotion
 from lukasa.upkeep.weighed import Weighed
 
 
-@dataclass(frozen=True, slots=True)
-class Rise:
+class Rise(Struct, frozen=True):
     """An entry that rises, with the others that say the same and give way to it."""
 
     weighed: Weighed

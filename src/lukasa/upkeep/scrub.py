@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from msgspec import Struct
+
 from lukasa.model.entry import Scope
 from lukasa.model.errors import Conflict, InvalidInput, InvalidScope
-from lukasa.model.frozen import dataclass
 from lukasa.model.scrub import Extent, Holdings, Mode, manifest_digest
 from lukasa.spec.types import Tier
 
@@ -64,8 +65,7 @@ _KINDS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Line:
+class Line(Struct, frozen=True):
     """One kind of thing: how many of it go, and what it is."""
 
     kind: str
@@ -73,8 +73,7 @@ class Line:
     what: str
 
 
-@dataclass(frozen=True, slots=True)
-class Manifest:
+class Manifest(Struct, frozen=True):
     """What a scrub would remove now. Nothing has been removed."""
 
     scope: Mapping[str, Any]

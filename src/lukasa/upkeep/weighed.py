@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from msgspec import Struct
+
 from lukasa.model.entry import Entry
-from lukasa.model.frozen import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class Weighed:
+class Weighed(Struct, frozen=True):
     """An entry, its relevance now, and how often it was read."""
 
     entry: Entry

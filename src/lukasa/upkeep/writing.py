@@ -8,8 +8,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import date
 from typing import Any
 
+from msgspec import Struct
+
 from lukasa.model.errors import InvalidInput
-from lukasa.model.frozen import dataclass
 from lukasa.model.statements import says_the_same, statement
 from lukasa.model.text import content_key, fold, terms
 from lukasa.upkeep.weighed import Weighed
@@ -21,8 +22,7 @@ MOST_CHARS = 4000
 FADED = 0.25  # relevance; what is still in use keeps standing on its own
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(Struct, frozen=True):
     """A consolidated text and the places, counted from 0, of what went into it."""
 
     content: str

@@ -9,8 +9,9 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
+from msgspec import Struct
+
 from lukasa.model.entry import Category, Entry, GateVerdict, Scope, SourceLink
-from lukasa.model.frozen import dataclass
 from lukasa.model.transcript import Quote
 from lukasa.model.values import Curator, Gate, Kind, Lifetime, Origin, Trust
 from lukasa.spec.taxonomy import Taxonomy
@@ -46,8 +47,7 @@ class Proposal(NamedTuple):
     path: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Canonical:
+class Canonical(Struct, frozen=True):
     """A body that memory must not repeat, and the category of the spec's non-mirror list it belongs to."""
 
     id: str
@@ -63,8 +63,7 @@ class Action(StrEnum):
     DISCARD = "discard"
 
 
-@dataclass(frozen=True, slots=True)
-class Decision:
+class Decision(Struct, frozen=True):
     action: Action
     targets: tuple[Entry, ...] = ()
     reason: str = ""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import datetime
 from typing import Any, NamedTuple
+
+from msgspec.structs import replace
 
 from lukasa.model.entry import Entry
 from lukasa.model.events import EventDraft

@@ -22,12 +22,12 @@ Nothing is sent before a reply is asked for, and importing this loads no HTTP cl
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import field
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from msgspec import Struct
+
 from lukasa.model.errors import ChatRefused, InvalidInput
-from lukasa.model.frozen import dataclass
 from lukasa.ports import Chat
 from lukasa.providers.chat import anthropic, local, openai
 from lukasa.providers.chat.anthropic import AnthropicChat
@@ -41,8 +41,7 @@ __all__ = ["AnthropicChat", "ChatStatus", "LocalChat", "OpenAIChat", "chat_statu
 _ALLOWED = "none, auto, openai:<model>, anthropic:<model>, local, local:<file>"
 
 
-@dataclass(frozen=True, slots=True)
-class ChatStatus:
+class ChatStatus(Struct, frozen=True):
     """Whether the model a setting asks for can be had, and which host it would send to; if not, why, and what to do."""
 
     name: str
@@ -84,15 +83,18 @@ def chat_status(setting: str, env: Mapping[str, str]) -> ChatStatus:
         return ChatStatus(choice.name, False, error.message, error.fix)
 
 
-@dataclass(frozen=True, slots=True)
-class _Choice:
+class _Choice(Struct, frozen=True):
     """A setting and the environment, taken together."""
 
     kind: str
     model: str
     url: str
     insecure: bool
-    key: str = field(default="", repr=False)
+    key: str = ""
+
+    def __repr__(self) -> str:
+        """Leave the key out: a representation may end in a log."""
+        return f"_Choice({self.name!r}, {self.url!r})"
 
     @property
     def name(self) -> str:

@@ -6,15 +6,14 @@ import contextlib
 import ipaddress
 import re
 from collections.abc import Mapping
-from dataclasses import field
 from urllib.parse import urlsplit
 
+from msgspec import Struct, field
+
 from lukasa.model.errors import ChatRefused, InvalidInput
-from lukasa.model.frozen import dataclass
 
 
-@dataclass(frozen=True, slots=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """How hard to try. `size` is the most bytes of one answer."""
 
     attempts: int = 3
@@ -27,16 +26,19 @@ class Limits:
 DEFAULT_LIMITS = Limits()
 
 
-@dataclass(frozen=True, slots=True)
-class Endpoint:
+class Endpoint(Struct, frozen=True):
     """Where requests go and with what right. The key is in no representation of it."""
 
     url: str
-    key: str = field(default="", repr=False)
+    key: str = ""
     key_header: str = "Authorization"
     key_prefix: str = "Bearer "
     headers: Mapping[str, str] = field(default_factory=dict)
     limits: Limits = DEFAULT_LIMITS
+
+    def __repr__(self) -> str:
+        """Leave the key out: a representation may end in a log."""
+        return f"Endpoint({self.url!r})"
 
     def __post_init__(self) -> None:
         # A header that cannot be sent is quoted in the client's error, key and all; so it is never made.

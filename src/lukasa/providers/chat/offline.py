@@ -11,7 +11,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from lukasa.model.frozen import dataclass
+from msgspec import Struct
+
 from lukasa.model.requests import Request, forgetting, request
 from lukasa.model.text import fold, terms
 from lukasa.ports import Message, Reply, Tool, ToolCall
@@ -60,8 +61,7 @@ LOST = "I can note, recall and forget things for you. Say “remember that …�
 NOT_STORED = "I have not stored that. If it should be kept, say “remember that …”."
 
 
-@dataclass(frozen=True, slots=True)
-class _Step:
+class _Step(Struct, frozen=True):
     """A call that was made in this turn, and what came of it."""
 
     call: ToolCall

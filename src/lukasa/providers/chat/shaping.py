@@ -9,14 +9,13 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from lukasa.model.frozen import dataclass
+from msgspec import Struct
 
 _WORD = re.compile(r"`([a-z_]+)`")
 _LISTED = re.compile(r"^- `([a-z_]+)`", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
+class Bounds(Struct, frozen=True):
     """How long an answer may be: a small model, left alone, may not find an end."""
 
     text: int = 1000

@@ -19,9 +19,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec import Struct
+
 from lukasa.model.arrays import np
 from lukasa.model.errors import InvalidInput, ModelUnavailable
-from lukasa.model.frozen import dataclass
 from lukasa.model.late import late
 from lukasa.ports import Embedder, EmbeddingModel, Vector
 from lukasa.providers.embed import cached
@@ -36,8 +37,7 @@ _ALLOWED = "none, auto, default, folder:/path, fastembed:<model>"
 _RUNTIME_FIX = "pip install 'lukasa[embed]'"
 
 
-@dataclass(frozen=True, slots=True)
-class EmbedderStatus:
+class EmbedderStatus(Struct, frozen=True):
     """Whether the embedder a setting asks for can be had; if not, why, and what to do."""
 
     name: str

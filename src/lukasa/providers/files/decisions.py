@@ -7,8 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from msgspec import Struct
+
 from lukasa.model.errors import Conflict, InvalidDecision, NotFound
-from lukasa.model.frozen import dataclass
 from lukasa.providers.files.private import locked, os_errors, put_whole, sync_folder
 
 MARK = ".highest-number"
@@ -16,8 +17,7 @@ LOCK = ".lock"
 MOST_BYTES = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class DecisionFiles:
+class DecisionFiles(Struct, frozen=True):
     path: Path
 
     @contextmanager

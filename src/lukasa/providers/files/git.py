@@ -11,8 +11,9 @@ from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 
+from msgspec import Struct
+
 from lukasa.model.errors import GitError, GitMissing, InvalidContent
-from lukasa.model.frozen import dataclass
 from lukasa.ports import Committed
 from lukasa.providers.files.private import locked, make_folder, os_errors, put_whole
 
@@ -24,8 +25,7 @@ EMAIL = "lukasa@localhost.invalid"
 _SETTINGS = ("core.hooksPath=/dev/null", "core.autocrlf=false", "gc.auto=0", "core.fsync=committed")
 
 
-@dataclass(frozen=True, slots=True)
-class GitFile:
+class GitFile(Struct, frozen=True):
     folder: Path
     program: str = "git"
 

@@ -6,15 +6,15 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
+from msgspec import Struct
+
 from lukasa.model.errors import StoreFull
-from lukasa.model.frozen import dataclass
 from lukasa.providers.files.private import locked, os_errors
 
 MOST_LINE = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class AppendedLines:
+class AppendedLines(Struct, frozen=True):
     path: Path
 
     def append(self, line: str) -> None:

@@ -7,14 +7,15 @@ verb can say who is asking. A grant acts as its agent, never as the author, what
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Protocol
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from lukasa.model.conversation import WorkspaceInfo
 from lukasa.model.errors import Forbidden, InvalidInput, InvalidScope, NotFound, Unauthenticated
 from lukasa.model.events import Actor
-from lukasa.model.frozen import dataclass
 from lukasa.model.grant import OWNERS_ALONE, Capability, Grant, Reach, grant_id, matches, new_token, token_digest
 from lukasa.model.ids import new_id
 from lukasa.model.values import SHARED, Origin, Trust
@@ -29,8 +30,7 @@ WORKER = "lukasa"  # in whose name background work is done
 _NOBODY = "0" * 64
 
 
-@dataclass(frozen=True, slots=True)
-class Pass:
+class Credential(Struct, frozen=True):
     """An authenticated caller: the owner (`grant` None), or whoever holds a grant.
 
     With `only`, it is a program that acts as the owner, who has kept the other capabilities back from it.
@@ -69,8 +69,7 @@ class Pass:
             )
 
 
-@dataclass(frozen=True, slots=True)
-class Issued:
+class Issued(Struct, frozen=True):
     """A new grant with its token, which is shown this once and kept nowhere."""
 
     grant: Grant
@@ -84,8 +83,7 @@ class Workspaces(Protocol):
     def existing(self, name: str) -> Workspace: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Access:
+class Access(Struct, frozen=True):
     memory: Workspaces
     account: Store
     clock: Clock
@@ -142,9 +140,11 @@ class Access:
         conversations: Sequence[str] = (),
         surface: str,
         transport: str,
-    ) -> Pass:
+    ) -> Credential:
         """A pass for a program that the owner starts on this machine: an agent's, without a token, kept nowhere."""
-        return Pass(surface, transport, self._made(agent, agent, can, (workspaces, tiers, channels, conversations)))
+        return Credential(
+            surface, transport, self._made(agent, agent, can, (workspaces, tiers, channels, conversations))
+        )
 
     def grants(self) -> list[Grant]:
         return self.account.grants()
@@ -177,52 +177,52 @@ class Access:
 
     # Passes
 
-    def owner(self, surface: str, transport: str, *, can: Iterable[Capability | str] | None = None) -> Pass:
+    def owner(self, surface: str, transport: str, *, can: Iterable[Capability | str] | None = None) -> Credential:
         """The owner's pass, for all or for what it `can`. Only where other means tell that it is the owner."""
-        return Pass(surface, transport, only=None if can is None else _chosen(can))
+        return Credential(surface, transport, only=None if can is None else _chosen(can))
 
-    def admit(self, token: str, *, surface: str, transport: str) -> Pass:
+    def admit(self, token: str, *, surface: str, transport: str) -> Credential:
         """The pass of a token. Whatever is wrong with it, the answer is the same."""
         id = grant_id(token)
         grant = None if id is None else self.account.grant(id)
         genuine = matches(token, grant.digest if grant is not None else _NOBODY)
         if grant is None or not genuine or not grant.live(self.clock.now()):
             raise Unauthenticated("no valid token", fix="ask the owner for one, as with `lukasa grant create`")
-        return Pass(surface, transport, grant)
+        return Credential(surface, transport, grant)
 
-    def enter(self, given: Pass, workspace: str) -> Workspace:
+    def enter(self, given: Credential, workspace: str) -> Workspace:
         """A workspace as this pass may hold it. One that is not for it answers as if it were not there."""
         for info in self.visible(given):
             if workspace in (info.name, info.id):
                 return self._held(given, self.memory.existing(info.name))
         raise NotFound(f"no workspace {workspace[:60]!r}", fix="ask which workspaces this pass is for")
 
-    def visible(self, given: Pass) -> list[WorkspaceInfo]:
+    def visible(self, given: Credential) -> list[WorkspaceInfo]:
         return [info for info in self.memory.workspaces() if given.grant is None or info.id in given.grant.workspaces]
 
-    def through(self, given: Pass) -> Access:
+    def through(self, given: Credential) -> Access:
         """The same, writing its events as the surface of this pass."""
         given.require_owner("manage grants")
         return replace(self, origin=Origin(self.origin.principal, given.surface, given.transport, self.origin.trust))
 
-    def overseen(self, given: Pass, workspace: Workspace, capability: Capability) -> Workspace:
+    def overseen(self, given: Credential, workspace: Workspace, capability: Capability) -> Workspace:
         """A workspace without a grant's limits, for what is about all of it: jobs, numbers, the log.
 
         Only the capability that a verb is for opens it, and events still name who asked.
         """
         given.require(capability)
-        whole = replace(workspace.room, agent=None, reach=None, keys={})
+        whole = replace(workspace.ctx, agent=None, reach=None, keys={})
         return Workspace(replace(whole, origin=replace(whole.origin, trust=Trust.AUTHOR)))
 
     # How
 
-    def _held(self, given: Pass, workspace: Workspace) -> Workspace:
-        room, grant = workspace.room, given.grant
+    def _held(self, given: Credential, workspace: Workspace) -> Workspace:
+        ctx, grant = workspace.ctx, given.grant
         if grant is None:
             mine = Origin(self.origin.principal, given.surface, given.transport, Trust.AUTHOR)
-            return Workspace(replace(room, origin=mine))
+            return Workspace(replace(ctx, origin=mine))
         theirs = Origin(grant.principal, given.surface, given.transport, min(grant.trust, Trust.AGENT))
-        return Workspace(replace(room, origin=theirs, agent=grant.agent, reach=grant.reach))
+        return Workspace(replace(ctx, origin=theirs, agent=grant.agent, reach=grant.reach))
 
     def _made(
         self,

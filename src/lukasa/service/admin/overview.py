@@ -7,14 +7,15 @@ from collections.abc import Mapping, Sequence
 from datetime import date, timedelta
 from itertools import accumulate, groupby
 
+from msgspec import Struct
+
 from lukasa.model.amendment import AmendmentState
 from lukasa.model.entry import Entry
-from lukasa.model.frozen import dataclass
 from lukasa.model.job import JobState
 from lukasa.model.transcript import Quote
 from lukasa.model.values import State, Visibility
 from lukasa.read.decay import decay_factor, frequency, relevance
-from lukasa.service.call import Room
+from lukasa.service.call import CallContext
 from lukasa.spec.types import DecayModel, Tier
 from lukasa.storage.port import Arrivals, Selection, Store
 
@@ -24,8 +25,7 @@ AHEAD = timedelta(days=30)
 _STEADY = (DecayModel.NONE, DecayModel.EXEMPT)
 
 
-@dataclass(frozen=True, slots=True)
-class TierCount:
+class TierCount(Struct, frozen=True):
     """A tier, how many entries it has in each state, and the keys that must be chosen to look into it."""
 
     name: str
@@ -35,16 +35,14 @@ class TierCount:
     states: Mapping[State, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Day:
+class Day(Struct, frozen=True):
     """How many entries had been written by the end of a day, by tier."""
 
     day: date
     counts: Mapping[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Fading:
+class Fading(Struct, frozen=True):
     """An entry that time takes from: its relevance now, and in a month if nobody asks for it."""
 
     entry: Entry
@@ -52,16 +50,14 @@ class Fading:
     ahead: float
 
 
-@dataclass(frozen=True, slots=True)
-class Vectors:
+class Vectors(Struct, frozen=True):
     """Whether meaning can be searched. `waiting` entries have no vector of the model yet."""
 
     model: str
     waiting: int
 
 
-@dataclass(frozen=True, slots=True)
-class Survey:
+class Survey(Struct, frozen=True):
     tiers: tuple[TierCount, ...]
     growth: tuple[Day, ...]
     fading: tuple[Fading, ...]
@@ -72,22 +68,22 @@ class Survey:
     events: int
 
 
-def survey(room: Room) -> Survey:
+def survey(ctx: CallContext) -> Survey:
     """For the author, who sees all tiers and all owners."""
-    room.require_author("survey the workspace")
-    stores = (room.local, room.account)
-    states = {tier.name: Counter[State]() for tier in room.spec.tiers}
+    ctx.require_author("survey the workspace")
+    stores = (ctx.local, ctx.account)
+    states = {tier.name: Counter[State]() for tier in ctx.spec.tiers}
     for census in (one for store in stores for one in store.census()):
         states.setdefault(census.scope.tier, Counter()).update(census.states)
     return Survey(
-        tiers=tuple(_tier(tier, states[tier.name]) for tier in room.spec.tiers),
+        tiers=tuple(_tier(tier, states[tier.name]) for tier in ctx.spec.tiers),
         growth=growth([one for store in stores for one in store.arrivals() if one.tier in states]),
-        fading=_fading(room, stores),
+        fading=_fading(ctx, stores),
         held=sum(counts[State.HELD] for counts in states.values()),
-        proposals=len(room.local.amendments(states={AmendmentState.REVIEW})),
-        jobs=room.local.queue_depth(),
-        vectors=_vectors(room, stores),
-        events=room.local.head()[0],
+        proposals=len(ctx.local.amendments(states={AmendmentState.REVIEW})),
+        jobs=ctx.local.queue_depth(),
+        vectors=_vectors(ctx, stores),
+        events=ctx.local.head()[0],
     )
 
 
@@ -104,23 +100,23 @@ def growth(arrivals: Sequence[Arrivals]) -> tuple[Day, ...]:
     return tuple(Day(day, dict(total)) for (day, _), total in zip(days, totals, strict=True))
 
 
-def _fading(room: Room, stores: Sequence[Store]) -> tuple[Fading, ...]:
+def _fading(ctx: CallContext, stores: Sequence[Store]) -> tuple[Fading, ...]:
     """The least relevant among what decays: what would be stale or pruned first."""
-    found = [one for store in stores for one in _standing(room, store)]
+    found = [one for store in stores for one in _standing(ctx, store)]
     return tuple(sorted(found, key=lambda one: one.now)[:SHOWN])
 
 
-def _standing(room: Room, store: Store) -> list[Fading]:
-    known = {tier.name for tier in room.spec.tiers}
+def _standing(ctx: CallContext, store: Store) -> list[Fading]:
+    known = {tier.name for tier in ctx.spec.tiers}
     scopes = tuple(census.scope for census in store.census() if census.scope.tier in known)
     if not scopes:
         return []
     entries = store.find(Selection(scopes, frozenset({Visibility.OPEN}), None), limit=LOOKED_AT)
     reads = store.access([entry.id for entry in entries])
     ended = {c.id: c.ended_at for c in store.conversations(archived=True)}
-    now, found = room.now, []
+    now, found = ctx.now, []
     for entry in entries:
-        decay = room.spec.behaviour(entry.scope.tier, entry.kind).decay
+        decay = ctx.spec.behaviour(entry.scope.tier, entry.kind).decay
         if decay.model in _STEADY or entry.path is not None:
             continue
         access, closed = reads.get(entry.id), ended.get(entry.scope.value("conversation") or "")
@@ -132,18 +128,17 @@ def _standing(room: Room, store: Store) -> list[Fading]:
     return found
 
 
-def _vectors(room: Room, stores: Sequence[Store]) -> Vectors | None:
-    if room.embedder is None:
+def _vectors(ctx: CallContext, stores: Sequence[Store]) -> Vectors | None:
+    if ctx.embedder is None:
         return None
-    model = room.embedder.model
+    model = ctx.embedder.model
     return Vectors(model.name, sum(len(store.unembedded(model, LOOKED_AT)) for store in stores))
 
 
 # Evidence
 
 
-@dataclass(frozen=True, slots=True)
-class Said:
+class Said(Struct, frozen=True):
     """A quote as it was said; without text where the message is no longer kept."""
 
     quote: Quote
@@ -152,16 +147,16 @@ class Said:
     title: str = ""
 
 
-def evidence(room: Room, id: str) -> list[Said]:
+def evidence(ctx: CallContext, id: str) -> list[Said]:
     """The words that an entry rests on, from the transcripts they were said in."""
-    _, entry = room.entry(id)
-    return [_said(room, quote) for quote in entry.evidence]
+    _, entry = ctx.entry(id)
+    return [_said(ctx, quote) for quote in entry.evidence]
 
 
-def _said(room: Room, quote: Quote) -> Said:
-    message = room.local.utterance(quote.transcript, quote.message)
+def _said(ctx: CallContext, quote: Quote) -> Said:
+    message = ctx.local.utterance(quote.transcript, quote.message)
     if message is None:
         return Said(quote)
-    transcript = room.local.transcript(quote.transcript)
+    transcript = ctx.local.transcript(quote.transcript)
     text = message.text[quote.start : quote.end]
     return Said(quote, text, str(message.role), transcript.title if transcript else "")

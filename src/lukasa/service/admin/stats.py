@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
-from lukasa.model.frozen import dataclass
+from msgspec import Struct
+
 from lukasa.model.job import JobState
-from lukasa.model.telemetry import DayTally, Point, PointQuery, Spending, Tally, days_together, together
+from lukasa.model.telemetry import DayTally, Spending, Tally, TelemetryEvent, TelemetryQuery, days_together, together
 from lukasa.read.decay import awaits_disposition
-from lukasa.service.call import Room
+from lukasa.service.call import CallContext
 from lukasa.service.upkeep.scope import places, weighed
 from lukasa.storage.port import Share
 from lukasa.upkeep.weighed import Weighed
@@ -37,8 +38,7 @@ _OUTCOMES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Stats:
+class Stats(Struct, frozen=True):
     """`entries` counts all there are, each share also those added `since`; `events` and `work` are of the time since.
 
     `outcomes` is what became of all that was written since, by any way: stored, merged, held, discarded, and so on.
@@ -64,19 +64,19 @@ class Stats:
         return sum(share.added for share in self.entries)
 
 
-def work(room: Room, query: PointQuery) -> list[Tally]:
+def work(ctx: CallContext, query: TelemetryQuery) -> list[Tally]:
     """Reports of this workspace, and of the account's own memory, which lies in another database."""
-    return together(room.local.tally(query), room.account.tally(query))
+    return together(ctx.local.tally(query), ctx.account.tally(query))
 
 
-def days(room: Room, query: PointQuery) -> list[DayTally]:
-    return days_together(room.local.tally_days(query), room.account.tally_days(query))
+def days(ctx: CallContext, query: TelemetryQuery) -> list[DayTally]:
+    return days_together(ctx.local.tally_days(query), ctx.account.tally_days(query))
 
 
-def reports(room: Room, query: PointQuery, limit: int) -> list[Point]:
+def reports(ctx: CallContext, query: TelemetryQuery, limit: int) -> list[TelemetryEvent]:
     """Single reports of both, the newest first."""
-    room.require_author("see reports")
-    found = [*room.local.points(query, limit=limit), *room.account.points(query, limit=limit)]
+    ctx.require_author("see reports")
+    found = [*ctx.local.points(query, limit=limit), *ctx.account.points(query, limit=limit)]
     return sorted(found, key=lambda point: point.at, reverse=True)[:limit]
 
 
@@ -86,22 +86,22 @@ def outcomes(tallies: Iterable[Tally]) -> dict[str, int]:
     return {name: count for name, count in found.items() if count}
 
 
-def stats(room: Room, since: datetime) -> Stats:
-    room.require_author("see statistics")
-    tiers = {tier.name for tier in room.spec.tiers if tier.home == "account"}
-    shares = [*room.local.shares(since), *(s for s in room.account.shares(since) if s.tier in tiers)]
-    found = [w for place in places(room) for w in weighed(room, place)]
-    decays = {(t, k): b.decay for (t, k), b in room.spec.behaviours.items()}
+def stats(ctx: CallContext, since: datetime) -> Stats:
+    ctx.require_author("see statistics")
+    tiers = {tier.name for tier in ctx.spec.tiers if tier.home == "account"}
+    shares = [*ctx.local.shares(since), *(s for s in ctx.account.shares(since) if s.tier in tiers)]
+    found = [w for place in places(ctx) for w in weighed(ctx, place)]
+    decays = {(t, k): b.decay for (t, k), b in ctx.spec.behaviours.items()}
     awaiting = sum(awaits_disposition(decays[w.entry.scope.tier, w.entry.kind], w.relevance) for w in found)
-    done = work(room, PointQuery(since=since))
+    done = work(ctx, TelemetryQuery(since=since))
     return Stats(
         since=since,
         entries=tuple(sorted(shares, key=lambda s: -s.count)),
-        events=room.local.event_counts(since),
+        events=ctx.local.event_counts(since),
         outcomes=outcomes(done),
         fading=tuple(sorted(found, key=lambda w: (w.relevance, w.entry.confirmed_at, w.id))[:FADING]),
         awaiting=awaiting,
-        jobs=room.local.queue_depth(),
+        jobs=ctx.local.queue_depth(),
         work=tuple(done),
-        spending=tuple(room.local.spent(f"{since:%Y-%m-%d}")),
+        spending=tuple(ctx.local.spent(f"{since:%Y-%m-%d}")),
     )

@@ -5,18 +5,18 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from msgspec import Struct
+
 from lukasa.curated import adr
 from lukasa.curated.adr import Decision, Fault
 from lukasa.model.errors import Conflict, InvalidDecision, InvalidInput, NotFound
-from lukasa.model.frozen import dataclass
 from lukasa.ports import Clock, DecisionFolder
 from lukasa.service import inputs
 
 _WORD = re.compile(r"[\w.@-]+(?: [\w.@-]+)*")
 
 
-@dataclass(frozen=True, slots=True)
-class Decisions:
+class Decisions(Struct, frozen=True):
     """A folder of decision records as its users hold it. Numbers are given once, also after a record is deleted."""
 
     folder: DecisionFolder

@@ -14,7 +14,7 @@ from lukasa.model.ids import new_id
 from lukasa.model.job import JobDraft
 from lukasa.model.text import content_key
 from lukasa.model.values import SHARED, State
-from lukasa.service.call import Room
+from lukasa.service.call import CallContext
 from lukasa.service.curation import publish
 from lukasa.service.curation.publish import EVERY
 from lukasa.service.instrument import verb
@@ -29,43 +29,43 @@ COMPLETED = "reflection.completed"
 _SAID = frozenset({"entry.put", "entry.merged", "entry.updated", "entry.accepted", "entry.restored", "entry.undone"})
 
 
-def marker(room: Room) -> int:
+def marker(ctx: CallContext) -> int:
     """The event that the last reflection read up to."""
-    told = room.local.events(subject=NAME, action=COMPLETED, limit=EVERY)
+    told = ctx.local.events(subject=NAME, action=COMPLETED, limit=EVERY)
     return int(told[-1].detail["until"]) if told else 0
 
 
-def draft(room: Room) -> JobDraft:
+def draft(ctx: CallContext) -> JobDraft:
     """A reflection on everything up to now."""
-    head, _ = room.local.head()
-    return JobDraft("reflect", f"reflect:to:{head}", {"after": marker(room), "until": head})
+    head, _ = ctx.local.head()
+    return JobDraft("reflect", f"reflect:to:{head}", {"after": marker(ctx), "until": head})
 
 
 @verb("job", "ask")
-def ask_for(room: Room) -> str:
+def ask_for(ctx: CallContext) -> str:
     """Ask for such a reflection; the answer is the key of its job."""
-    asked = draft(room)
-    room.apply(room.local, Enqueue(asked))
+    asked = draft(ctx)
+    ctx.apply(ctx.local, Enqueue(asked))
     return asked.key
 
 
-def reflect(room: Room, task: Task) -> dict[str, Any]:
+def reflect(ctx: CallContext, task: Task) -> dict[str, Any]:
     """O3: observations since the last reflection, the page, and how much to keep, in; proposals out."""
-    read = task.once("read", lambda: _read(room))
+    read = task.once("read", lambda: _read(ctx))
     entries = [e for id, e in task.store.entries(read["ids"]).items()]
     entries.sort(key=lambda e: read["ids"].index(e.id))
-    reflection = _reflected(room, task, entries) if entries else Reflection((), ())
+    reflection = _reflected(ctx, task, entries) if entries else Reflection((), ())
     if not task.journaled("proposed"):
-        _propose(room, task, read, entries, reflection)
+        _propose(ctx, task, read, entries, reflection)
     return dict(task.output("proposed"))
 
 
-def _read(room: Room) -> dict[str, Any]:
+def _read(ctx: CallContext) -> dict[str, Any]:
     """The ids of what is to be read, and up to which event."""
-    after = until = marker(room)
+    after = until = marker(ctx)
     ids: dict[str, None] = {}
     more = False
-    while events := room.local.events(after=until, limit=PAGE):
+    while events := ctx.local.events(after=until, limit=PAGE):
         for event in events:
             if len(ids) >= MOST_READ:
                 more = True
@@ -75,47 +75,47 @@ def _read(room: Room) -> dict[str, Any]:
                 ids[event.subject] = None
         if more:
             break
-    found = room.local.entries(ids)
-    readable = [id for id in ids if id in found and _readable(room, found[id])]
+    found = ctx.local.entries(ids)
+    readable = [id for id in ids if id in found and _readable(ctx, found[id])]
     return {"after": after, "until": until, "more": more, "ids": readable}
 
 
-def _readable(room: Room, entry: Entry) -> bool:
+def _readable(ctx: CallContext, entry: Entry) -> bool:
     """Shared memory that lasts and holds. Private entries, files and what waits for review are not for the page."""
-    lasts = room.spec.tier(entry.scope.tier).persistent
+    lasts = ctx.spec.tier(entry.scope.tier).persistent
     return (
         lasts
         and entry.state is State.ACTIVE
         and entry.owner == SHARED
         and entry.path is None
-        and entry.holds_at(room.now)
+        and entry.holds_at(ctx.now)
         and entry.source != "curated"
     )
 
 
-def _reflected(room: Room, task: Task, entries: list[Entry]) -> Reflection:
-    body = publish.body(room)
+def _reflected(ctx: CallContext, task: Task, entries: list[Entry]) -> Reflection:
+    body = publish.body(ctx)
     if task.chat is None:
         return pure.by_rules(entries, body)
     ids = [entry.id for entry in entries]
-    categories = ", ".join(concept.id for concept in room.taxonomy.concepts)
-    asked = prompt("reflector", room.prompts, categories=categories)
+    categories = ", ".join(concept.id for concept in ctx.taxonomy.concepts)
+    asked = prompt("reflector", ctx.prompts, categories=categories)
     changes = ask(
-        task, "reflected", asked, pure.briefing(entries, body), lambda data: pure.read_answer(data, ids, room.taxonomy)
+        task, "reflected", asked, pure.briefing(entries, body), lambda data: pure.read_answer(data, ids, ctx.taxonomy)
     )
     used = {id for change in changes for id in change.sources}
     return Reflection(changes, tuple(id for id in ids if id not in used))
 
 
-def _propose(room: Room, task: Task, read: dict[str, Any], entries: list[Entry], reflection: Reflection) -> None:
+def _propose(ctx: CallContext, task: Task, read: dict[str, Any], entries: list[Entry], reflection: Reflection) -> None:
     """Proposals, the mark, triage and the report, in one commit."""
-    known = {content_key(a.change) for a in room.local.amendments(limit=EVERY)}
+    known = {content_key(a.change) for a in ctx.local.amendments(limit=EVERY)}
     new: dict[str, Change] = {}
     for change in reflection.changes:
         key = content_key(change.change)
         if key not in known:
             new.setdefault(key, change)
-    now = room.now
+    now = ctx.now
     made = [Amendment(new_id(), c.section, c.change, c.confidence, c.sources, now, now) for c in new.values()]
     before, after = sum(len(e.content) for e in entries), sum(len(a.change) for a in made)
     counts = {

@@ -7,17 +7,18 @@ taken back: a rejected entry by `restore`, after which it waits again, a rejecte
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from lukasa.model.amendment import OPEN_AMENDMENTS, Amendment, AmendmentState
 from lukasa.model.entry import Entry
 from lukasa.model.errors import InvalidTransition, NotFound
-from lukasa.model.frozen import dataclass
 from lukasa.model.ids import parse_id
 from lukasa.model.values import State, Visibility
 from lukasa.service import inputs
 from lukasa.service.admin.overview import Said, evidence
-from lukasa.service.call import Room
+from lukasa.service.call import CallContext
 from lukasa.service.curation import publish
 from lukasa.service.entries import revise
 from lukasa.service.retry import deciding_anew
@@ -27,15 +28,13 @@ from lukasa.storage.port import Selection, Store
 _DECIDED = (AmendmentState.PROMOTED, AmendmentState.MERGED)
 
 
-@dataclass(frozen=True, slots=True)
-class HeldEntry:
+class HeldEntry(Struct, frozen=True):
     entry: Entry
     why: str
     quotes: tuple[Said, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class OpenProposal:
+class OpenProposal(Struct, frozen=True):
     """A change proposed to the curated document, and the entries it rests on."""
 
     amendment: Amendment
@@ -44,8 +43,7 @@ class OpenProposal:
     quotes: tuple[Said, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Inbox:
+class Inbox(Struct, frozen=True):
     entries: tuple[HeldEntry, ...]
     proposals: tuple[OpenProposal, ...]
 
@@ -53,8 +51,7 @@ class Inbox:
         return len(self.entries) + len(self.proposals)
 
 
-@dataclass(frozen=True, slots=True)
-class Decided:
+class Decided(Struct, frozen=True):
     """What a person decided, and what became of it: an entry's state or a proposal's."""
 
     id: str
@@ -64,23 +61,23 @@ class Decided:
     replaces: tuple[str, ...] = ()
 
 
-def inbox(room: Room, limit: int) -> Inbox:
+def inbox(ctx: CallContext, limit: int) -> Inbox:
     """What waits, the oldest first: held entries of every scope and owner, and proposals that triage left to you."""
-    room.require_author("look into the review inbox")
-    held = [item for store in (room.local, room.account) for item in _held(room, store, limit)]
-    found = room.local.amendments(states={AmendmentState.REVIEW}, limit=limit)
+    ctx.require_author("look into the review inbox")
+    held = [item for store in (ctx.local, ctx.account) for item in _held(ctx, store, limit)]
+    found = ctx.local.amendments(states={AmendmentState.REVIEW}, limit=limit)
     return Inbox(
         tuple(sorted(held, key=lambda item: (item.entry.created_at, item.entry.id))[:limit]),
-        tuple(_proposal(room, amendment) for amendment in found),
+        tuple(_proposal(ctx, amendment) for amendment in found),
     )
 
 
-def _held(room: Room, store: Store, limit: int) -> Iterable[HeldEntry]:
+def _held(ctx: CallContext, store: Store, limit: int) -> Iterable[HeldEntry]:
     scopes = tuple(census.scope for census in store.census() if census.states.get(State.HELD))
     if not scopes:
         return
     for entry in store.find(Selection(scopes, frozenset({Visibility.HELD}), None), limit=limit):
-        yield HeldEntry(entry, _why(entry), tuple(evidence(room, entry.id)))
+        yield HeldEntry(entry, _why(entry), tuple(evidence(ctx, entry.id)))
 
 
 def _why(entry: Entry) -> str:
@@ -89,34 +86,34 @@ def _why(entry: Entry) -> str:
     return entry.transition.cause if entry.transition is not None else "it was held when it was written"
 
 
-def _proposal(room: Room, amendment: Amendment) -> OpenProposal:
-    entries = tuple(room.local.entries(amendment.sources).values())
-    said = tuple(quote for entry in entries for quote in evidence(room, entry.id))
+def _proposal(ctx: CallContext, amendment: Amendment) -> OpenProposal:
+    entries = tuple(ctx.local.entries(amendment.sources).values())
+    said = tuple(quote for entry in entries for quote in evidence(ctx, entry.id))
     return OpenProposal(amendment, amendment.reason, entries, said)
 
 
-def approve(room: Room, id: str, *, text: str | None, reason: str) -> Decided:
+def approve(ctx: CallContext, id: str, *, text: str | None, reason: str) -> Decided:
     """Let a held entry in, or put a proposal on the page; with `text`, in these words instead."""
-    room.require_author("approve what waits for review")
+    ctx.require_author("approve what waits for review")
     key = parse_id(id)
     if text is not None:
-        inputs.text(text, "text", room.spec.reference_only.max_chars)
-    if _amendment(room, key) is not None:
-        return deciding_anew(lambda: _promote(room, key, text, reason))
-    _waiting(room, key)
+        inputs.text(text, "text", ctx.spec.reference_only.max_chars)
+    if _amendment(ctx, key) is not None:
+        return deciding_anew(lambda: _promote(ctx, key, text, reason))
+    _waiting(ctx, key)
     if text is not None:
-        revise.update(room, key, {"content": text})
-    written = revise.accept(room, key, reason)
+        revise.update(ctx, key, {"content": text})
+    written = revise.accept(ctx, key, reason)
     return Decided(key, "accepted", entry=written.entry, replaces=written.replaces)
 
 
-def _amendment(room: Room, id: str) -> Amendment | None:
-    return next(iter(room.local.amendments([id])), None)
+def _amendment(ctx: CallContext, id: str) -> Amendment | None:
+    return next(iter(ctx.local.amendments([id])), None)
 
 
-def _waiting(room: Room, id: str) -> Entry:
+def _waiting(ctx: CallContext, id: str) -> Entry:
     try:
-        _, entry = room.entry(id)
+        _, entry = ctx.entry(id)
     except NotFound:
         raise NotFound(f"nothing with the id {id} waits for review", fix="`lukasa review` shows what does") from None
     if entry.state is not State.HELD:
@@ -124,18 +121,18 @@ def _waiting(room: Room, id: str) -> Entry:
     return entry
 
 
-def _promote(room: Room, id: str, text: str | None, reason: str) -> Decided:
-    publish.take_in(room)
-    amendment = _open(room, id, also=AmendmentState.REJECTED)
+def _promote(ctx: CallContext, id: str, text: str | None, reason: str) -> Decided:
+    publish.take_in(ctx)
+    amendment = _open(ctx, id, also=AmendmentState.REJECTED)
     decided, operations = publish.promotion(
-        room, amendment, text if text is not None else amendment.change, decided_by=str(room.actor), reason=reason
+        ctx, amendment, text if text is not None else amendment.change, decided_by=str(ctx.actor), reason=reason
     )
-    room.apply(room.local, *operations)
+    ctx.apply(ctx.local, *operations)
     return Decided(id, str(decided.state), amendment=replace(decided, version=amendment.version + 1))
 
 
-def _open(room: Room, id: str, also: AmendmentState | None = None) -> Amendment:
-    amendment = _amendment(room, id)
+def _open(ctx: CallContext, id: str, also: AmendmentState | None = None) -> Amendment:
+    amendment = _amendment(ctx, id)
     if amendment is None:
         raise NotFound(f"no proposal {id}", fix="`lukasa review` shows what waits")
     if amendment.state not in OPEN_AMENDMENTS and amendment.state is not also:
@@ -144,21 +141,21 @@ def _open(room: Room, id: str, also: AmendmentState | None = None) -> Amendment:
     return amendment
 
 
-def reject(room: Room, id: str, *, reason: str) -> Decided:
+def reject(ctx: CallContext, id: str, *, reason: str) -> Decided:
     """Set a held entry aside, or turn a proposal down. Both stay, and can be brought back."""
-    room.require_author("reject what waits for review")
+    ctx.require_author("reject what waits for review")
     key = parse_id(id)
-    if _amendment(room, key) is not None:
-        return deciding_anew(lambda: _turn_down(room, key, reason))
-    _waiting(room, key)
-    written = revise.forget(room, key, reason)
+    if _amendment(ctx, key) is not None:
+        return deciding_anew(lambda: _turn_down(ctx, key, reason))
+    _waiting(ctx, key)
+    written = revise.forget(ctx, key, reason)
     return Decided(key, "forgotten", entry=written.entry)
 
 
-def _turn_down(room: Room, id: str, reason: str) -> Decided:
-    amendment = _open(room, id)
+def _turn_down(ctx: CallContext, id: str, reason: str) -> Decided:
+    amendment = _open(ctx, id)
     decided = replace(
-        amendment, state=AmendmentState.REJECTED, decided_by=str(room.actor), reason=reason, updated_at=room.now
+        amendment, state=AmendmentState.REJECTED, decided_by=str(ctx.actor), reason=reason, updated_at=ctx.now
     )
-    room.apply(room.local, SaveAmendment(decided, amendment.version))
+    ctx.apply(ctx.local, SaveAmendment(decided, amendment.version))
     return Decided(id, "rejected", amendment=replace(decided, version=amendment.version + 1))

@@ -5,23 +5,23 @@ from __future__ import annotations
 from datetime import datetime
 from pathlib import Path
 
+from msgspec import Struct
+
 from lukasa.curated import slog
 from lukasa.curated.slog import LogEntry, LogPage, LogQuery
 from lukasa.model.errors import Refused
-from lukasa.model.frozen import dataclass
 from lukasa.ports import LogFile
 from lukasa.service import inputs
-from lukasa.service.call import Room
+from lukasa.service.call import CallContext
 from lukasa.service.instrument import verb
 
 MOST_LISTED = 1000
 
 
-@dataclass(frozen=True, slots=True)
-class Slog:
+class Slog(Struct, frozen=True):
     """The log as its users hold it. Agents may write; nobody may change what was written."""
 
-    room: Room
+    ctx: CallContext
 
     @property
     def path(self) -> Path:
@@ -29,15 +29,15 @@ class Slog:
 
     @property
     def _file(self) -> LogFile:
-        if self.room.log_file is None:
+        if self.ctx.log_file is None:
             raise Refused("a memory without files has no log", fix="open it in a folder")
-        return self.room.log_file
+        return self.ctx.log_file
 
     @verb("log", "write")
     def write(self, action: str, tool: str, detail: str, *, reason: str = "") -> LogEntry:
         """Add an entry; it is on disk when this returns."""
-        self.room.require_agent("write the log")
-        line = slog.compose(self.room.now, action, tool, detail, reason)
+        self.ctx.require_agent("write the log")
+        line = slog.compose(self.ctx.now, action, tool, detail, reason)
         self._file.append(line)
         entry = slog.read(0, f"{line}\n".encode())
         assert entry is not None

@@ -7,14 +7,15 @@ are trusted no more than the text is: an agent gets back what an agent wrote, ne
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from lukasa.model.entry import Entry
 from lukasa.model.errors import NotFound
 from lukasa.model.text import path_key
 from lukasa.model.values import SHARED, Kind, State, Visibility
 from lukasa.service import inputs
-from lukasa.service.call import Room
+from lukasa.service.call import CallContext
 from lukasa.service.entries import put, revise
 from lukasa.service.entries.put import Memo, Written
 from lukasa.service.instrument import verb
@@ -25,72 +26,72 @@ from lukasa.storage.port import Filters, Selection
 _ALL = 1_000_000
 
 
-def file(room: Room, tier: str, path: str) -> Entry | None:
+def file(ctx: CallContext, tier: str, path: str) -> Entry | None:
     """The file at a path, whether or not it may be shown."""
-    return room.store(tier).twin(room.scope(tier), SHARED, path_key(inputs.path(path)))
+    return ctx.store(tier).twin(ctx.scope(tier), SHARED, path_key(inputs.path(path)))
 
 
-def may_see(room: Room, entry: Entry) -> bool:
-    return entry.state is not State.HELD or entry.trust >= room.origin.trust
+def may_see(ctx: CallContext, entry: Entry) -> bool:
+    return entry.state is not State.HELD or entry.trust >= ctx.origin.trust
 
 
-def files(room: Room, tier: str) -> list[Entry]:
+def files(ctx: CallContext, tier: str) -> list[Entry]:
     """Every file of a tier that may be shown, by path."""
     rooms = frozenset({Visibility.OPEN, Visibility.HELD})
-    selection = Selection((room.scope(tier),), rooms, (SHARED,), Filters(filed=True))
-    found = room.store(tier).find(selection, limit=_ALL)
-    return sorted((entry for entry in found if may_see(room, entry)), key=lambda entry: entry.path or "")
+    selection = Selection((ctx.scope(tier),), rooms, (SHARED,), Filters(filed=True))
+    found = ctx.store(tier).find(selection, limit=_ALL)
+    return sorted((entry for entry in found if may_see(ctx, entry)), key=lambda entry: entry.path or "")
 
 
-def others(room: Room, tier: str, limit: int) -> list[Entry]:
+def others(ctx: CallContext, tier: str, limit: int) -> list[Entry]:
     """The newest entries of a tier that are no files."""
-    selection = Selection((room.scope(tier),), owners=room.owners, filters=Filters(filed=False))
-    return room.store(tier).find(selection, limit=limit)
+    selection = Selection((ctx.scope(tier),), owners=ctx.owners, filters=Filters(filed=False))
+    return ctx.store(tier).find(selection, limit=limit)
 
 
 @verb("file", "create")
-def create(room: Room, tier: str, path: str, text: str) -> Written:
+def create(ctx: CallContext, tier: str, path: str, text: str) -> Written:
     """A new file; if the path is taken, a Conflict."""
-    return put.put_many(room, tier, [Memo(text, kind=Kind.EPISODIC, path=path)])[0]
+    return put.put_many(ctx, tier, [Memo(text, kind=Kind.EPISODIC, path=path)])[0]
 
 
 @verb("file", "copy")
-def copy(room: Room, tier: str, moves: Sequence[tuple[Entry, str]]) -> None:
+def copy(ctx: CallContext, tier: str, moves: Sequence[tuple[Entry, str]]) -> None:
     """New files in another tier with the texts of these, and no more trust than theirs; all or none."""
-    put.put_many(room, tier, [Memo(e.content, kind=e.kind, path=path, derived_from=(e.id,)) for e, path in moves])
+    put.put_many(ctx, tier, [Memo(e.content, kind=e.kind, path=path, derived_from=(e.id,)) for e, path in moves])
 
 
 @verb("file", "rewrite")
-def rewrite(room: Room, tier: str, path: str, change: Callable[[str], str]) -> Written:
+def rewrite(ctx: CallContext, tier: str, path: str, change: Callable[[str], str]) -> Written:
     """Apply a change to a file as it is now; if somebody edits it meanwhile, to what they made of it."""
 
     def attempt() -> Written:
-        entry = file(room, tier, path)
-        if entry is None or not may_see(room, entry):
+        entry = file(ctx, tier, path)
+        if entry is None or not may_see(ctx, entry):
             raise NotFound(f"no file {path}", fix="list the files")
-        return revise.update(room, entry.id, {"content": change(entry.content)}, expect=entry.version)
+        return revise.update(ctx, entry.id, {"content": change(entry.content)}, expect=entry.version)
 
     return deciding_anew(attempt)
 
 
 @verb("file", "rename")
-def rename(room: Room, tier: str, moves: Sequence[tuple[Entry, str]]) -> None:
+def rename(ctx: CallContext, tier: str, moves: Sequence[tuple[Entry, str]]) -> None:
     """Give files new paths in their tier, all or none; each stays the entry that it is, with its history."""
     saves = []
     for entry, path in moves:
-        room.require_standing(entry, "rename")
-        trust = min(entry.trust, room.origin.trust)
-        renamed = replace(entry, path=inputs.path(path), trust=trust, updated_at=room.now, version=entry.version + 1)
+        ctx.require_standing(entry, "rename")
+        trust = min(entry.trust, ctx.origin.trust)
+        renamed = replace(entry, path=inputs.path(path), trust=trust, updated_at=ctx.now, version=entry.version + 1)
         saves.append(SaveEntry(renamed, entry.version, "entry.updated", "renamed"))
-    room.apply(room.store(tier), *saves)
+    ctx.apply(ctx.store(tier), *saves)
 
 
 @verb("file", "remove")
-def remove(room: Room, tier: str, entries: Sequence[Entry], cause: str) -> None:
+def remove(ctx: CallContext, tier: str, entries: Sequence[Entry], cause: str) -> None:
     """Forget files, all or none. Rows and history stay, and `restore` brings each of them back."""
     saves = []
     for entry in entries:
-        room.require_standing(entry, "forget")
-        gone = entry.moved(State.FORGOTTEN, at=room.now, cause=cause, actor=str(room.actor), version=entry.version + 1)
+        ctx.require_standing(entry, "forget")
+        gone = entry.moved(State.FORGOTTEN, at=ctx.now, cause=cause, actor=str(ctx.actor), version=entry.version + 1)
         saves.append(SaveEntry(gone, entry.version, "entry.forgotten", cause))
-    room.apply(room.store(tier), *saves)
+    ctx.apply(ctx.store(tier), *saves)

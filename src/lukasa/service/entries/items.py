@@ -5,16 +5,17 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import field
 from datetime import datetime
 from typing import Any, Literal
 
+from msgspec import Struct, field
+from msgspec.structs import force_setattr
+
 from lukasa.model.errors import Conflict, EmbedderError, InvalidQuery, NotFound
-from lukasa.model.frozen import dataclass
-from lukasa.model.item import Item, ItemFilter, Place, checked_namespace, lifetime, value_text, whole_text
+from lukasa.model.item import Item, ItemAddress, ItemFilter, checked_namespace, lifetime, value_text, whole_text
 from lukasa.model.text import terms
 from lukasa.ports import Embedder
-from lukasa.service.call import Room
+from lukasa.service.call import CallContext
 from lukasa.service.instrument import verb
 from lukasa.storage.operations import DropItem, ItemIndex, ItemVector, Operation, SaveItem
 from lukasa.storage.port import FoundItem, ItemQuery
@@ -22,14 +23,13 @@ from lukasa.storage.port import FoundItem, ItemQuery
 _SWEEP = 500
 
 
-@dataclass(frozen=True, slots=True)
-class PutItem:
+class PutItem(Struct, frozen=True):
     """A value for a place; None empties it.
 
     `texts` are what a search is to find it by, each with its field; `indexer` says who makes their vectors.
     """
 
-    place: Place
+    place: ItemAddress
     value: Mapping[str, Any] | None
     ttl: float | None = None
     texts: tuple[tuple[str, str], ...] = ()
@@ -41,8 +41,7 @@ class PutItem:
         return ItemIndex(tuple((f, None if text == whole else text) for f, text in self.texts), self.indexer)
 
 
-@dataclass(frozen=True, slots=True)
-class ItemSearch:
+class ItemSearch(Struct, frozen=True):
     prefix: tuple[str, ...]
     query: str | None = None
     filter: ItemFilter = field(default_factory=ItemFilter)
@@ -51,8 +50,7 @@ class ItemSearch:
     omit_expired: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Pattern:
+class Pattern(Struct, frozen=True):
     """How a namespace must begin or end; `*` stands for any one label."""
 
     end: Literal["prefix", "suffix"]
@@ -61,7 +59,7 @@ class Pattern:
     def __post_init__(self) -> None:
         if self.end not in ("prefix", "suffix"):
             raise InvalidQuery(f"unknown match type {str(self.end)[:60]!r}", fix="use 'prefix' or 'suffix'")
-        object.__setattr__(self, "path", checked_namespace(self.path))
+        force_setattr(self, "path", checked_namespace(self.path))
 
     def fits(self, namespace: tuple[str, ...]) -> bool:
         size = len(self.path)
@@ -79,11 +77,11 @@ class Pattern:
 
 
 @verb("item", "write")
-def write(room: Room, puts: Sequence[PutItem], embedder: Embedder | None) -> None:
+def write(ctx: CallContext, puts: Sequence[PutItem], embedder: Embedder | None) -> None:
     """Apply all of it in one transaction. Of several values for one place the last counts."""
     last = {put.place: put for put in puts}
     vectors = _vectors([put for put in last.values() if put.value is not None], embedder)
-    now = room.now
+    now = ctx.now
     saves = [
         SaveItem(_new(put, now), vectors.get(place, ()), put.index)
         for place, put in last.items()
@@ -91,12 +89,12 @@ def write(room: Room, puts: Sequence[PutItem], embedder: Embedder | None) -> Non
     ]
     emptied = [place for place, put in last.items() if put.value is None]
     while True:
-        present = room.local.items(emptied) if emptied else {}
+        present = ctx.local.items(emptied) if emptied else {}
         operations: list[Operation] = [*saves, *(DropItem(place, "deleted") for place in present)]
         if not operations:
             return
         try:
-            room.apply(room.local, *operations)
+            ctx.apply(ctx.local, *operations)
         except NotFound:
             continue  # another process emptied one of these places since we looked
         return
@@ -108,7 +106,7 @@ def _new(put: PutItem, now: datetime) -> Item:
     return Item(put.place, dict(put.value or {}), now, now, expires_at, put.ttl)
 
 
-def _vectors(puts: Sequence[PutItem], embedder: Embedder | None) -> dict[Place, tuple[ItemVector, ...]]:
+def _vectors(puts: Sequence[PutItem], embedder: Embedder | None) -> dict[ItemAddress, tuple[ItemVector, ...]]:
     """One vector a field. If the embedder fails, the values are still kept, and their vectors come with a backfill."""
     for put in puts:
         value_text(put.value or {})  # a value that cannot be stored is said before anything is paid for
@@ -125,16 +123,16 @@ def _vectors(puts: Sequence[PutItem], embedder: Embedder | None) -> dict[Place, 
 
 
 @verb("item", "sweep")
-def sweep(room: Room) -> int:
+def sweep(ctx: CallContext) -> int:
     """Remove what has expired; the answer is how many."""
     swept = 0
     while True:
-        now = room.now
-        places = room.local.expired_items(now, _SWEEP)
+        now = ctx.now
+        places = ctx.local.expired_items(now, _SWEEP)
         if not places:
             return swept
         try:
-            room.apply(room.local, *(DropItem(place, "expired", expired_by=now) for place in places))
+            ctx.apply(ctx.local, *(DropItem(place, "expired", expired_by=now) for place in places))
         except (NotFound, Conflict):
             continue  # one of them was removed or renewed since we looked
         swept += len(places)
@@ -143,35 +141,35 @@ def sweep(room: Room) -> int:
 # Reading
 
 
-def read(room: Room, places: Iterable[Place], *, omit_expired: bool = False) -> dict[Place, Item]:
-    now = room.now
-    found = room.local.items(places)
+def read(ctx: CallContext, places: Iterable[ItemAddress], *, omit_expired: bool = False) -> dict[ItemAddress, Item]:
+    now = ctx.now
+    found = ctx.local.items(places)
     return {place: item for place, item in found.items() if not (omit_expired and item.expired(now))}
 
 
-def renew(room: Room, items: Iterable[Item]) -> None:
+def renew(ctx: CallContext, items: Iterable[Item]) -> None:
     """Start the time to live of items anew, as reading them does."""
     places = list(dict.fromkeys(item.place for item in items if item.ttl is not None))
     if places:
-        room.local.touch_items(places, room.now)
+        ctx.local.touch_items(places, ctx.now)
 
 
-def search(room: Room, asked: ItemSearch, embedder: Embedder | None) -> list[FoundItem]:
+def search(ctx: CallContext, asked: ItemSearch, embedder: Embedder | None) -> list[FoundItem]:
     """Without a query the last changed first; with one the best first, and after them what cannot be compared."""
     _check_page(asked.limit, asked.offset)
-    alive_at = room.now if asked.omit_expired else None
+    alive_at = ctx.now if asked.omit_expired else None
     plain = ItemQuery(checked_namespace(asked.prefix), asked.filter, alive_at)
     if not asked.query:
-        return room.local.find_items(plain, limit=asked.limit, offset=asked.offset)
+        return ctx.local.find_items(plain, limit=asked.limit, offset=asked.offset)
     try:
         near = (embedder.model, embedder.embed_query(asked.query)) if embedder is not None else None
     except EmbedderError:
         near = None
     if near is None:
-        ranked = _by_words([found.item for found in room.local.find_items(plain)], asked.query)
+        ranked = _by_words([found.item for found in ctx.local.find_items(plain)], asked.query)
         return ranked[asked.offset : asked.offset + asked.limit]
     query = ItemQuery(plain.prefix, plain.filter, alive_at, near)
-    return room.local.find_items(query, limit=asked.limit, offset=asked.offset)
+    return ctx.local.find_items(query, limit=asked.limit, offset=asked.offset)
 
 
 def _check_page(limit: int, offset: int) -> None:
@@ -203,7 +201,7 @@ def _strings(value: Any) -> Iterator[str]:
 
 
 def namespaces(
-    room: Room,
+    ctx: CallContext,
     patterns: Sequence[Pattern] = (),
     *,
     max_depth: int | None = None,
@@ -216,6 +214,6 @@ def namespaces(
     if max_depth is not None:
         _check_page(max_depth, 0)
     known = max((pattern.plain_prefix for pattern in patterns), key=len, default=())
-    held = room.local.item_namespaces(known, alive_at=room.now if omit_expired else None)
+    held = ctx.local.item_namespaces(known, alive_at=ctx.now if omit_expired else None)
     fitting = {namespace[:max_depth] for namespace in held if all(pattern.fits(namespace) for pattern in patterns)}
     return sorted(fitting)[offset : offset + limit]

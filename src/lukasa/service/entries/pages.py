@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from lukasa.curated.document import NAME as CURATED
 from lukasa.model.entry import Document, NamedEntry
 from lukasa.model.errors import Conflict, InvalidScope, NotFound, ReadOnlyForAgents
 from lukasa.model.job import JobDraft
 from lukasa.service import inputs
-from lukasa.service.call import Room
+from lukasa.service.call import CallContext
 from lukasa.spec.types import Tier
 from lukasa.storage.operations import Enqueue, Operation, SaveDocument, SaveNamed
 from lukasa.storage.port import Store
@@ -19,70 +19,72 @@ DOCUMENT_LIMIT = 5_000_000
 _MOVING = {"channel", "conversation", "session"}  # scopes that come and go; a standing page belongs above them
 
 
-def named(room: Room) -> list[NamedEntry]:
-    found = (n for store in (room.account, room.local) for n in store.named())
-    return sorted((n for n in found if _opens(room, n)), key=lambda n: n.name)
+def named(ctx: CallContext) -> list[NamedEntry]:
+    found = (n for store in (ctx.account, ctx.local) for n in store.named())
+    return sorted((n for n in found if _opens(ctx, n)), key=lambda n: n.name)
 
 
-def _opens(room: Room, page: NamedEntry) -> bool:
-    return room.opens(page.tier)
+def _opens(ctx: CallContext, page: NamedEntry) -> bool:
+    return ctx.opens(page.tier)
 
 
-def get_named(room: Room, name: str) -> NamedEntry:
-    return _find(room, inputs.name(name))[1]
+def get_named(ctx: CallContext, name: str) -> NamedEntry:
+    return _find(ctx, inputs.name(name))[1]
 
 
-def _find(room: Room, name: str) -> tuple[Store, NamedEntry]:
-    for store in (room.local, room.account):
+def _find(ctx: CallContext, name: str) -> tuple[Store, NamedEntry]:
+    for store in (ctx.local, ctx.account):
         for found in store.named(name):
-            if _opens(room, found):
+            if _opens(ctx, found):
                 return store, found
     raise NotFound(f"no named entry {name!r}", fix="`lukasa named list` shows the names, `lukasa named edit` makes one")
 
 
-def named_versions(room: Room, name: str) -> list[NamedEntry]:
+def named_versions(ctx: CallContext, name: str) -> list[NamedEntry]:
     key = inputs.name(name)
-    store, _ = _find(room, key)
+    store, _ = _find(ctx, key)
     return store.named_versions(key)
 
 
-def edit_named(room: Room, name: str, body: str, *, tier: str | None = None, expect: int | None = None) -> NamedEntry:
+def edit_named(
+    ctx: CallContext, name: str, body: str, *, tier: str | None = None, expect: int | None = None
+) -> NamedEntry:
     """Write a named entry, creating it if it is new. Authors only; every former text is kept."""
-    if not room.is_author:
+    if not ctx.is_author:
         raise ReadOnlyForAgents(
-            f"{room.origin.principal!r} cannot write {name}: named entries are the author's",
+            f"{ctx.origin.principal!r} cannot write {name}: named entries are the author's",
             fix="ask the author to edit it",
         )
     key = inputs.name(name)
     inputs.page(body, "body", BODY_LIMIT)
-    before = next((n for n in named(room) if n.name == key), None)
-    home = _named_tier(room, tier, before)
+    before = next((n for n in named(ctx) if n.name == key), None)
+    home = _named_tier(ctx, tier, before)
     version = before.version if before else 0
     if expect is not None and expect != version:
         raise Conflict(f"{key} is at version {version}, not {expect}", fix="read it again, then edit")
-    entry = NamedEntry(key, home, body, room.now, str(room.actor), version + 1)
-    room.apply(room.store(home), SaveNamed(entry, version), *_written_out(room, entry))
+    entry = NamedEntry(key, home, body, ctx.now, str(ctx.actor), version + 1)
+    ctx.apply(ctx.store(home), SaveNamed(entry, version), *_written_out(ctx, entry))
     return entry
 
 
-def _written_out(room: Room, entry: NamedEntry) -> tuple[Operation, ...]:
+def _written_out(ctx: CallContext, entry: NamedEntry) -> tuple[Operation, ...]:
     """The curated page may have a file, which follows it."""
-    if entry.name != CURATED or room.curated_file is None or room.store(entry.tier) is not room.local:
+    if entry.name != CURATED or ctx.curated_file is None or ctx.store(entry.tier) is not ctx.local:
         return ()
     return (Enqueue(JobDraft("curate", f"curate:{entry.version}", {"version": entry.version})),)
 
 
-def lasting(room: Room) -> list[Tier]:
+def lasting(ctx: CallContext) -> list[Tier]:
     """The tiers that can hold standing pages, the narrowest first."""
-    return [t for t in room.spec.tiers if t.persistent and not _MOVING & {key.name for key in t.anchor}]
+    return [t for t in ctx.spec.tiers if t.persistent and not _MOVING & {key.name for key in t.anchor}]
 
 
-def _named_tier(room: Room, tier: str | None, before: NamedEntry | None) -> str:
+def _named_tier(ctx: CallContext, tier: str | None, before: NamedEntry | None) -> str:
     if before is not None:
         if tier not in (None, before.tier):
             raise InvalidScope(f"{before.name} is in the {before.tier} tier", fix="leave the tier out")
         return before.tier
-    homes = [t.name for t in lasting(room)]
+    homes = [t.name for t in lasting(ctx)]
     chosen = tier if tier is not None else homes[0]
     if chosen not in homes:
         raise InvalidScope(f"tier {chosen!r} cannot hold named entries", fix=f"use one of: {', '.join(homes)}")
@@ -90,7 +92,7 @@ def _named_tier(room: Room, tier: str | None, before: NamedEntry | None) -> str:
 
 
 def save_document(
-    room: Room,
+    ctx: CallContext,
     id: str,
     body: str,
     *,
@@ -102,10 +104,10 @@ def save_document(
     standing: str = "canonical",
 ) -> Document:
     """Add canonical content that entries may link to, or a new version of it."""
-    room.require_author("write documents")
+    ctx.require_author("write documents")
     key = inputs.label(id, "document id")
     text = inputs.text(body, "body", DOCUMENT_LIMIT)
-    before = room.local.documents([key]).get(key)
+    before = ctx.local.documents([key]).get(key)
     version = before.version if before else 0
     document = Document(
         id=key,
@@ -116,29 +118,29 @@ def save_document(
         weight=inputs.importance(weight, "weight"),
         standing=inputs.label(standing, "standing"),
         version=version + 1,
-        updated_at=room.now,
+        updated_at=ctx.now,
         collection=inputs.label(collection, "collection"),
     )
-    room.apply(room.local, SaveDocument(document, version))
+    ctx.apply(ctx.local, SaveDocument(document, version))
     return document
 
 
-def remove_document(room: Room, id: str) -> Document:
+def remove_document(ctx: CallContext, id: str) -> Document:
     """Take a document out of the corpus; links to it show that it vanished."""
-    room.require_author("remove documents")
-    before = get_document(room, id)
-    gone = replace(before, removed=True, body="", version=before.version + 1, updated_at=room.now)
-    room.apply(room.local, SaveDocument(gone, before.version))
+    ctx.require_author("remove documents")
+    before = get_document(ctx, id)
+    gone = replace(before, removed=True, body="", version=before.version + 1, updated_at=ctx.now)
+    ctx.apply(ctx.local, SaveDocument(gone, before.version))
     return gone
 
 
-def get_document(room: Room, id: str) -> Document:
+def get_document(ctx: CallContext, id: str) -> Document:
     key = inputs.label(id, "document id")
-    found = room.local.documents([key]).get(key)
+    found = ctx.local.documents([key]).get(key)
     if found is None or found.removed:
         raise NotFound(f"no document {key[:60]!r} in this workspace", fix="`lukasa document list` shows the ids")
     return found
 
 
-def documents(room: Room) -> list[Document]:
-    return sorted((d for d in room.local.documents().values() if not d.removed), key=lambda d: d.id)
+def documents(ctx: CallContext) -> list[Document]:
+    return sorted((d for d in ctx.local.documents().values() if not d.removed), key=lambda d: d.id)

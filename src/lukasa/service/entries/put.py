@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
 from datetime import datetime
 from typing import Any, NamedTuple
+
+from msgspec import Struct, field
 
 from lukasa.curated.document import NAME as CURATED
 from lukasa.model.conversation import Status
@@ -19,7 +20,6 @@ from lukasa.model.errors import (
     Refused,
 )
 from lukasa.model.events import EventDraft
-from lukasa.model.frozen import dataclass
 from lukasa.model.ids import new_id, parse_id
 from lukasa.model.job import JobDraft
 from lukasa.model.talk import speaker, speaks
@@ -28,7 +28,7 @@ from lukasa.model.transcript import Quote
 from lukasa.model.values import SHARED, Curator, Gate, Kind, Lifetime, Visibility
 from lukasa.ports import EmbeddingModel
 from lukasa.service import inputs
-from lukasa.service.call import Room
+from lukasa.service.call import CallContext
 from lukasa.service.instrument import verb
 from lukasa.service.retry import deciding_anew
 from lukasa.storage.operations import Embedding, Enqueue, Operation, Record, Verdict
@@ -44,8 +44,7 @@ BEGINNING = 4  # terms of a statement that mostly name what it is about
 NAMED_ENTRIES = "named entries"  # as a spec's non-mirror list calls them; other names are collections of documents
 
 
-@dataclass(frozen=True, slots=True)
-class Memo:
+class Memo(Struct, frozen=True):
     """One thing to remember, as a caller gives it. Only `content` is needed.
 
     With a `path` it is a file: kept verbatim, also if it is empty or says what another entry says. With an `id` of
@@ -72,8 +71,7 @@ class Memo:
     id: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Written:
+class Written(Struct, frozen=True):
     """What became of a write, and in the ledger why.
 
     `outcome`: stored, held, merged, replaced or discarded for a put; updated, forgotten, restored or accepted for a
@@ -100,28 +98,28 @@ Also = Callable[[list[Written]], Sequence[Operation]]
 
 
 @verb("memory", "put")
-def put_many(room: Room, tier: str, memos: Sequence[Memo], *, also: Also | None = None) -> list[Written]:
+def put_many(ctx: CallContext, tier: str, memos: Sequence[Memo], *, also: Also | None = None) -> list[Written]:
     """Write a batch into one tier, in one transaction; each memo sees those before it.
 
     `also` is told what will become of them, and names what must be committed with it: a journal, a job.
     """
     if not memos:
         return []
-    store = room.store(tier)
-    place = _place(room, tier)
-    proposals = [_propose(room, place, memo) for memo in memos]
-    _check_conversation(room, tier)
-    setting = Setting(room.spec, room.taxonomy, room.now, canonical(room))
-    drafts = [screened(room, store, proposal, setting) for proposal in proposals]
-    embeddings = _embed(room, drafts)
+    store = ctx.store(tier)
+    place = _place(ctx, tier)
+    proposals = [_propose(ctx, place, memo) for memo in memos]
+    _check_conversation(ctx, tier)
+    setting = Setting(ctx.spec, ctx.taxonomy, ctx.now, canonical(ctx))
+    drafts = [screened(ctx, store, proposal, setting) for proposal in proposals]
+    embeddings = _embed(ctx, drafts)
 
     def attempt() -> list[Written]:
-        plans, settled, doubts = _settle(room, store, drafts, embeddings, setting)
+        plans, settled, doubts = _settle(ctx, store, drafts, embeddings, setting)
         written = [_written(p, d) for p, d in zip(plans, settled, strict=True)]
-        with_it = [*(also(written) if also else ()), *(doubts if store is room.local else ())]
-        room.apply(store, *(operation for p in plans for operation in p.operations), *with_it)
-        if doubts and store is not room.local:  # jobs live in the workspace: if this fails, the rules' word stands
-            room.apply(room.local, *doubts)
+        with_it = [*(also(written) if also else ()), *(doubts if store is ctx.local else ())]
+        ctx.apply(store, *(operation for p in plans for operation in p.operations), *with_it)
+        if doubts and store is not ctx.local:  # jobs live in the workspace: if this fails, the rules' word stands
+            ctx.apply(ctx.local, *doubts)
         return written
 
     return deciding_anew(attempt)
@@ -139,45 +137,45 @@ class _Place(NamedTuple):
     home: str
 
 
-def _place(room: Room, tier: str) -> _Place:
-    definition = room.spec.tier(tier)
-    lasting = definition.persistent or room.keys.get("conversation") is None
+def _place(ctx: CallContext, tier: str) -> _Place:
+    definition = ctx.spec.tier(tier)
+    lasting = definition.persistent or ctx.keys.get("conversation") is None
     if definition.persistent is False and "conversation" in {key.name for key in definition.anchor}:
         lasting = False
-    return _Place(room.scope(tier), Lifetime.LONG_TERM if lasting else Lifetime.CONVERSATION, definition.home)
+    return _Place(ctx.scope(tier), Lifetime.LONG_TERM if lasting else Lifetime.CONVERSATION, definition.home)
 
 
-def _propose(room: Room, place: _Place, memo: Memo) -> Proposal:
-    sources = [room.entry(id)[1] for id in inputs.several(memo.derived_from, "derived_from")]
+def _propose(ctx: CallContext, place: _Place, memo: Memo) -> Proposal:
+    sources = [ctx.entry(id)[1] for id in inputs.several(memo.derived_from, "derived_from")]
     links = inputs.several(memo.links, "links")
     if links and place.home == "account":
         raise InvalidInput("an account entry cannot link to a workspace's documents", fix="put it in the workspace")
     owner = inputs.label(memo.owner, "owner")
-    if not room.is_author and owner not in room.owners:
+    if not ctx.is_author and owner not in ctx.owners:
         raise InvalidInput(
-            f"{room.origin.principal!r} cannot write for {owner!r}",
+            f"{ctx.origin.principal!r} cannot write for {owner!r}",
             fix="leave the owner out, or use the agent's own name",
         )
-    content = checked_content(room, memo.content, memo.path)
+    content = checked_content(ctx, memo.content, memo.path)
     kind = inputs.choice(memo.kind, Kind, "kind") if memo.kind is not None else None
     return Proposal(
         id=new_id() if memo.id is None else parse_id(memo.id),
         scope=place.scope,
         content=content,
-        curator=_curator(room, memo),
-        source=inputs.label(memo.source or _speaker(memo, content, kind) or room.agent or "user", "source"),
-        origin=room.origin.capped(*(entry.trust for entry in sources)) if sources else room.origin,
+        curator=_curator(ctx, memo),
+        source=inputs.label(memo.source or _speaker(memo, content, kind) or ctx.agent or "user", "source"),
+        origin=ctx.origin.capped(*(entry.trust for entry in sources)) if sources else ctx.origin,
         owner=owner,
         importance=inputs.importance(memo.importance),
         kind=kind,
         lifetime=inputs.choice(memo.lifetime, Lifetime, "lifetime") if memo.lifetime is not None else place.lifetime,
         tags=inputs.tags(memo.tags),
-        conversation=room.keys.get("conversation"),
-        links=tuple(_link(room, link) for link in links),
+        conversation=ctx.keys.get("conversation"),
+        links=tuple(_link(ctx, link) for link in links),
         derived_from=tuple(entry.id for entry in sources),
         derived_trust=tuple(entry.trust for entry in sources),
         valid_at=inputs.moment(memo.valid_at, "valid_at") if memo.valid_at is not None else None,
-        supersedes=room.entry(parse_id(memo.supersedes, "supersedes"))[1].id if memo.supersedes is not None else None,
+        supersedes=ctx.entry(parse_id(memo.supersedes, "supersedes"))[1].id if memo.supersedes is not None else None,
         gate=memo.gate,
         category=memo.category,
         metadata=inputs.metadata(memo.metadata),
@@ -193,35 +191,35 @@ def _speaker(memo: Memo, content: str, kind: Kind | None) -> str | None:
     return name if kind is Kind.EPISODIC or speaks(content) else None
 
 
-def checked_content(room: Room, value: object, path: str | None) -> str:
+def checked_content(ctx: CallContext, value: object, path: str | None) -> str:
     """The text of an entry; only a file may be blank."""
     check = inputs.text if path is None else inputs.verbatim
-    return check(value, "content", room.spec.reference_only.max_chars)
+    return check(value, "content", ctx.spec.reference_only.max_chars)
 
 
-def _curator(room: Room, memo: Memo) -> Curator:
+def _curator(ctx: CallContext, memo: Memo) -> Curator:
     """Who curates follows from who is acting; only an author may mark what they write as an import."""
     if memo.curator is None:
-        return room.curator
+        return ctx.curator
     asked = inputs.choice(memo.curator, Curator, "curator")
-    if asked is not room.curator and not (asked is Curator.IMPORT and room.curator is Curator.AUTHOR):
-        raise Refused(f"{room.origin.principal!r} writes as {room.curator}, not as {asked}", fix="leave curator out")
+    if asked is not ctx.curator and not (asked is Curator.IMPORT and ctx.curator is Curator.AUTHOR):
+        raise Refused(f"{ctx.origin.principal!r} writes as {ctx.curator}, not as {asked}", fix="leave curator out")
     return asked
 
 
-def _link(room: Room, link: SourceLink | str) -> SourceLink:
+def _link(ctx: CallContext, link: SourceLink | str) -> SourceLink:
     """A link pins the version that was read; a bare id pins the present one."""
     source = inputs.label(link if isinstance(link, str) else link.source, "document id")
-    document = room.local.documents([source]).get(source)
+    document = ctx.local.documents([source]).get(source)
     if document is None or document.removed:
         raise NotFound(f"no document {source[:60]!r} to link to", fix="add it first, as with `lukasa document add`")
     return SourceLink(source, document.version) if isinstance(link, str) else link
 
 
-def _check_conversation(room: Room, tier: str) -> None:
-    if "conversation" not in {key.name for key in room.spec.tier(tier).anchor}:
+def _check_conversation(ctx: CallContext, tier: str) -> None:
+    if "conversation" not in {key.name for key in ctx.spec.tier(tier).anchor}:
         return
-    conversation = room.local.conversation(room.keys.get("conversation", ""))
+    conversation = ctx.local.conversation(ctx.keys.get("conversation", ""))
     if conversation is not None and conversation.status is not Status.ACTIVE:
         raise InvalidTransition(
             f"conversation {conversation.ref_code} is {conversation.status} and takes no more entries",
@@ -229,55 +227,55 @@ def _check_conversation(room: Room, tier: str) -> None:
         )
 
 
-def canonical(room: Room) -> tuple[Canonical, ...]:
-    wanted = set(room.spec.reference_only.non_mirror)
+def canonical(ctx: CallContext) -> tuple[Canonical, ...]:
+    wanted = set(ctx.spec.reference_only.non_mirror)
     found: list[Canonical] = []
     if NAMED_ENTRIES in wanted:
-        for store in (room.local, room.account):
+        for store in (ctx.local, ctx.account):
             # The curated page is made from entries: they cannot be copies of it.
             found.extend(Canonical(n.name, NAMED_ENTRIES, n.body) for n in store.named() if n.name != CURATED)
-    documents = room.local.documents().values() if wanted - {NAMED_ENTRIES} else ()
+    documents = ctx.local.documents().values() if wanted - {NAMED_ENTRIES} else ()
     found.extend(Canonical(d.id, d.collection, d.body) for d in documents if d.collection in wanted and not d.removed)
     return tuple(found)
 
 
-def screened(room: Room, store: Store, proposal: Proposal, setting: Setting) -> Draft:
+def screened(ctx: CallContext, store: Store, proposal: Proposal, setting: Setting) -> Draft:
     trust = min((proposal.origin.trust, *proposal.derived_trust))
-    typology = room.spec.tier(proposal.scope.tier).typology
+    typology = ctx.spec.tier(proposal.scope.tier).typology
     kind = proposal.kind or (Kind.SEMANTIC if Kind.SEMANTIC in typology else typology[0])
     start = Draft(proposal, proposal.content, kind, trust, proposal.gate or _OPEN)
     try:
         return run(SCREEN, start, setting)
     except MirrorsCanonical as refusal:
         detail = {"tier": proposal.scope.tier, "cause": "repeats a canonical body", "mirrors": refusal.mirrors}
-        room.refuse(store, refusal, Record(EventDraft("entry.refused", proposal.id, detail)))
+        ctx.refuse(store, refusal, Record(EventDraft("entry.refused", proposal.id, detail)))
         raise
 
 
-def _embed(room: Room, drafts: Sequence[Draft]) -> list[Embedding | None]:
+def _embed(ctx: CallContext, drafts: Sequence[Draft]) -> list[Embedding | None]:
     """Vectors for what will be stored. If the embedder fails, the text is kept and its vector comes later."""
     wanted = [i for i, draft in enumerate(drafts) if not draft.settled]
     out: list[Embedding | None] = [None] * len(drafts)
-    if room.embedder is None or not wanted:
+    if ctx.embedder is None or not wanted:
         return out
     try:
-        vectors = room.embedder.embed_memories([drafts[i].content for i in wanted])
+        vectors = ctx.embedder.embed_memories([drafts[i].content for i in wanted])
     except EmbedderError:
         return out
     for i, vector in zip(wanted, vectors, strict=True):
-        out[i] = Embedding(room.embedder.model, vector)
+        out[i] = Embedding(ctx.embedder.model, vector)
     return out
 
 
 def _settle(
-    room: Room, store: Store, drafts: Sequence[Draft], embeddings: Sequence[Embedding | None], setting: Setting
+    ctx: CallContext, store: Store, drafts: Sequence[Draft], embeddings: Sequence[Embedding | None], setting: Setting
 ) -> tuple[list[Plan], list[Draft], list[Enqueue]]:
     """Fold over the batch: every draft is compared with the store as the drafts before it will have left it.
 
     Also: what a language model should look at later, where there is one and the rules leave doubt.
     """
-    secret, actor = store.secret(), str(room.actor)
-    doubted = room.chat is not None
+    secret, actor = store.secret(), str(ctx.actor)
+    doubted = ctx.chat is not None
     around = _around(store, drafts, embeddings, DOUBT_COSINE if doubted else None)
     floor = min([setting.behaviour(draft).write.dedup_cosine for draft in drafts])
     batch = Batch(drafts, embeddings, min(floor, DOUBT_COSINE) if doubted else floor, whole=doubted)
@@ -286,11 +284,11 @@ def _settle(
     doubts: list[Enqueue] = []
     for place, (draft, embedding, near) in enumerate(zip(drafts, embeddings, around, strict=True)):
         if not draft.settled:
-            wide = near if room.chat is None else _wider(store, draft, near)
+            wide = near if ctx.chat is None else _wider(store, draft, near)
             around_it = batch.view(place, wide)
             with_near = setting.among(around_it) if around_it else setting
             draft = run(SETTLE, draft, with_near)
-            if room.chat is not None:
+            if ctx.chat is not None:
                 doubts.extend(_doubt(draft, with_near))
         planned = plan(draft, setting, actor=actor, embedding=embedding, secret=secret)
         batch.add(place, planned)

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from lukasa.model.entry import Entry, GateVerdict
 from lukasa.model.errors import ChatMalformed, InvalidInput
-from lukasa.model.frozen import dataclass
 from lukasa.model.values import Gate, State
-from lukasa.service.call import Room
+from lukasa.service.call import CallContext
 from lukasa.service.jobs.model_calls import ask
 from lukasa.service.jobs.task import Task
 from lukasa.service.upkeep.scope import COMPLETED, Upkeep
@@ -28,8 +29,7 @@ from lukasa.write.plan import retire
 DECISIONS = ("add", "update", "delete", "noop")
 
 
-@dataclass(frozen=True, slots=True)
-class Ruling:
+class Ruling(Struct, frozen=True):
     """What a model says of one older statement."""
 
     place: int
@@ -37,12 +37,12 @@ class Ruling:
     reason: str
 
 
-def resolve(room: Room, task: Task) -> dict[str, Any]:
+def resolve(ctx: CallContext, task: Task) -> dict[str, Any]:
     """W4. Without a model the rules' word stands."""
     if task.journaled(COMPLETED):
         return dict(task.output(COMPLETED))
-    up = Upkeep(room, task)
-    store = room.store(task.job.payload["tier"])
+    up = Upkeep(ctx, task)
+    store = ctx.store(task.job.payload["tier"])
     new, old = _present(store, task.job.payload)
     if new is None or not old:
         up.drop("resolved", [task.job.payload["entry"]], "it has changed since, and so has the question")
@@ -60,9 +60,9 @@ def _present(store: Store, payload: Mapping[str, Any]) -> tuple[Entry | None, li
 
 
 def _decide(up: Upkeep, task: Task, store: Store, new: Entry, old: Sequence[Entry]) -> None:
-    room = up.room
+    ctx = up.ctx
     try:
-        asked = prompt("resolve", room.prompts)
+        asked = prompt("resolve", ctx.prompts)
         rulings = ask(task, "ask", asked, _question(new, old), lambda data: _rulings(data, len(old)))
     except ChatMalformed as error:
         up.drop("resolved", [new.id], error.message)
@@ -76,7 +76,7 @@ def _decide(up: Upkeep, task: Task, store: Store, new: Entry, old: Sequence[Entr
         if now is None or not rest:
             up.drop("resolved", [new.id, other.id], "one of them has changed while the model was asked")
             continue
-        saves = _saves(room, now, other, ruling, f"{ruling.reason} (decided by {name})")
+        saves = _saves(ctx, now, other, ruling, f"{ruling.reason} (decided by {name})")
         up.commit(store, _COUNTS[ruling.decision], saves, main=saves[-1].entry.id)
 
 
@@ -107,31 +107,31 @@ def _rulings(data: Mapping[str, Any], size: int) -> list[Ruling]:
     return list(out.values())
 
 
-def _saves(room: Room, new: Entry, old: Entry, ruling: Ruling, cause: str) -> list[SaveEntry]:
+def _saves(ctx: CallContext, new: Entry, old: Entry, ruling: Ruling, cause: str) -> list[SaveEntry]:
     verdict = Verdict("resolve", ruling.decision, cause, {"targets": [old.id]})
     if ruling.decision == "noop":
         # A trusted restatement is not swallowed by a less trusted copy.
         kept, copy = (new, old) if new.trust > old.trust else (old, new)
-        return [_gives_way(room, copy, kept, cause), _confirmed(room, kept, copy, cause)]
+        return [_gives_way(ctx, copy, kept, cause), _confirmed(ctx, kept, copy, cause)]
     if new.trust < old.trust:
-        return [_held(room, new, cause, verdict)]
-    setting = Setting(room.spec, room.taxonomy, room.now)
-    return [replace(retire(old, new, setting, cause, str(room.actor)), ledger=(verdict,))]
+        return [_held(ctx, new, cause, verdict)]
+    setting = Setting(ctx.spec, ctx.taxonomy, ctx.now)
+    return [replace(retire(old, new, setting, cause, str(ctx.actor)), ledger=(verdict,))]
 
 
-def _held(room: Room, new: Entry, cause: str, verdict: Verdict) -> SaveEntry:
+def _held(ctx: CallContext, new: Entry, cause: str, verdict: Verdict) -> SaveEntry:
     why = f"{cause}, but comes from a less trusted origin: held for a person to decide"
     gate = GateVerdict(Gate.HOLD, 1.0, why)
-    moved = new.moved(State.HELD, at=room.now, cause=why, actor=str(room.actor), gate=gate, version=new.version + 1)
+    moved = new.moved(State.HELD, at=ctx.now, cause=why, actor=str(ctx.actor), gate=gate, version=new.version + 1)
     return SaveEntry(moved, new.version, "entry.held", why, (verdict,))
 
 
-def _gives_way(room: Room, new: Entry, old: Entry, cause: str) -> SaveEntry:
-    moved = new.moved(State.SUPERSEDED, at=room.now, cause=cause, actor=str(room.actor), superseded_by=old.id)
+def _gives_way(ctx: CallContext, new: Entry, old: Entry, cause: str) -> SaveEntry:
+    moved = new.moved(State.SUPERSEDED, at=ctx.now, cause=cause, actor=str(ctx.actor), superseded_by=old.id)
     return SaveEntry(replace(moved, version=new.version + 1), new.version, "entry.superseded", cause)
 
 
-def _confirmed(room: Room, old: Entry, new: Entry, cause: str) -> SaveEntry:
+def _confirmed(ctx: CallContext, old: Entry, new: Entry, cause: str) -> SaveEntry:
     count, at = old.merged_count + new.merged_count, max(old.confirmed_at, new.confirmed_at)
-    said = replace(old, merged_count=count, confirmed_at=at, updated_at=room.now, version=old.version + 1)
+    said = replace(old, merged_count=count, confirmed_at=at, updated_at=ctx.now, version=old.version + 1)
     return SaveEntry(said, old.version, "entry.merged", cause)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from typing import Any, TypeVar
+
+from msgspec.structs import replace
 
 from lukasa.model.entry import Entry, GateVerdict
 from lukasa.model.errors import Conflict, EmbedderError, InvalidInput, InvalidTransition, Refused
 from lukasa.model.values import VISIBILITY, Gate, Kind, Lifetime, State, Trust, Visibility
 from lukasa.service import inputs
-from lukasa.service.call import Room
+from lukasa.service.call import CallContext
 from lukasa.service.entries.put import Written, canonical, checked_content, neighbours, screened
 from lukasa.service.entries.reopen import Reopened, corrected, redraft
 from lukasa.service.retry import deciding_anew
@@ -33,7 +34,7 @@ _READERS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def update(room: Room, id: str, patch: Mapping[str, Any], *, expect: int | None = None) -> Written:
+def update(ctx: CallContext, id: str, patch: Mapping[str, Any], *, expect: int | None = None) -> Written:
     """Change an entry. Its origin, scope and owner stay; its trust can only fall to that of the editor."""
     unknown = set(patch) - set(_READERS)
     if unknown or not patch:
@@ -43,20 +44,20 @@ def update(room: Room, id: str, patch: Mapping[str, Any], *, expect: int | None 
         )
 
     def attempt() -> Written:
-        store, entry = room.entry(id)
-        room.require_standing(entry, "update")
+        store, entry = ctx.entry(id)
+        ctx.require_standing(entry, "update")
         if VISIBILITY[entry.state] is Visibility.HISTORY:
             raise InvalidTransition(
                 f"entry {entry.id} is {entry.state} and cannot be changed", fix=f"`lukasa restore {entry.id}` first"
             )
         if expect is not None and entry.version != expect:
             raise _Stale(f"entry {entry.id} is at version {entry.version}, not {expect}", fix="read it again")
-        draft = _redrafted(room, store, entry, patch)
-        changed = _patched(room, entry, patch, draft)
-        embedding = _reembedded(room, entry, changed)
-        retired = outdated(room, store, changed, embedding) if says_otherwise(entry, changed) else ()
+        draft = _redrafted(ctx, store, entry, patch)
+        changed = _patched(ctx, entry, patch, draft)
+        embedding = _reembedded(ctx, entry, changed)
+        retired = outdated(ctx, store, changed, embedding) if says_otherwise(entry, changed) else ()
         save = SaveEntry(changed, entry.version, "entry.updated", "update", draft.ledger, embedding)
-        commit(room, store, changed, *retired, save)
+        commit(ctx, store, changed, *retired, save)
         return Written("updated", entry.id, changed, draft.ledger, tuple(op.entry.id for op in retired))
 
     return final(lambda: deciding_anew(attempt))
@@ -74,15 +75,15 @@ class _Stale(InvalidInput):
     """The caller's version is not the present one; looking again cannot help."""
 
 
-def _redrafted(room: Room, store: Store, entry: Entry, patch: Mapping[str, Any]) -> Draft:
+def _redrafted(ctx: CallContext, store: Store, entry: Entry, patch: Mapping[str, Any]) -> Draft:
     """The entry as it would be, put through the steps again: all of them for new text, policy for anything else."""
-    trust = min(entry.trust, room.origin.trust)
-    content = checked_content(room, patch["content"], entry.path) if "content" in patch else entry.content
+    trust = min(entry.trust, ctx.origin.trust)
+    content = checked_content(ctx, patch["content"], entry.path) if "content" in patch else entry.content
     kind = inputs.choice(patch["kind"], Kind, "kind") if "kind" in patch else entry.kind
-    proposal = redraft(room, replace(entry, content=content, kind=kind)).proposal
-    setting = Setting(room.spec, room.taxonomy, room.now, canonical(room))
+    proposal = redraft(ctx, replace(entry, content=content, kind=kind)).proposal
+    setting = Setting(ctx.spec, ctx.taxonomy, ctx.now, canonical(ctx))
     if "content" in patch:
-        draft = screened(room, store, proposal, setting)
+        draft = screened(ctx, store, proposal, setting)
     else:
         gate = GateVerdict(Gate.ALLOW, 1.0, "")
         draft = run((policy,), Draft(proposal, content, kind, trust, gate, entry.category), setting)
@@ -91,13 +92,13 @@ def _redrafted(room: Room, store: Store, entry: Entry, patch: Mapping[str, Any])
     return draft._replace(trust=trust)
 
 
-def _patched(room: Room, entry: Entry, patch: Mapping[str, Any], draft: Draft) -> Entry:
+def _patched(ctx: CallContext, entry: Entry, patch: Mapping[str, Any], draft: Draft) -> Entry:
     changes = {key: _READERS[key](value) for key, value in patch.items()}
     if "content" in patch:
         changes.update(content=draft.content, category=draft.category, gate=draft.gate)
-    changed = replace(entry, updated_at=room.now, trust=draft.trust, version=entry.version + 1, **changes)
+    changed = replace(entry, updated_at=ctx.now, trust=draft.trust, version=entry.version + 1, **changes)
     if draft.gate.verdict is Gate.HOLD and entry.state is State.ACTIVE:
-        return changed.moved(State.HELD, at=room.now, cause=draft.gate.reason, actor=str(room.actor), gate=draft.gate)
+        return changed.moved(State.HELD, at=ctx.now, cause=draft.gate.reason, actor=str(ctx.actor), gate=draft.gate)
     return changed
 
 
@@ -105,20 +106,20 @@ def says_otherwise(old: Entry, new: Entry) -> bool:
     return new.state is State.ACTIVE and (old.content, old.kind) != (new.content, new.kind)
 
 
-def _reembedded(room: Room, old: Entry, new: Entry) -> Embedding | None:
-    if room.embedder is None or old.content == new.content:
+def _reembedded(ctx: CallContext, old: Entry, new: Entry) -> Embedding | None:
+    if ctx.embedder is None or old.content == new.content:
         return None
     try:
-        return Embedding(room.embedder.model, room.embedder.embed_memories([new.content])[0])
+        return Embedding(ctx.embedder.model, ctx.embedder.embed_memories([new.content])[0])
     except EmbedderError:
         return None
 
 
-def outdated(room: Room, store: Store, entry: Entry, embedding: Embedding | None) -> tuple[SaveEntry, ...]:
+def outdated(ctx: CallContext, store: Store, entry: Entry, embedding: Embedding | None) -> tuple[SaveEntry, ...]:
     """What an entry contradicts once it says what it says now: retired with it, in the same transaction."""
-    draft = redraft(room, entry)
+    draft = redraft(ctx, entry)
     near = tuple(n for n in neighbours(store, draft, embedding) if n.entry.id != entry.id)
-    setting = Setting(room.spec, room.taxonomy, room.now, neighbours=near)
+    setting = Setting(ctx.spec, ctx.taxonomy, ctx.now, neighbours=near)
     draft = resolve(draft, setting)
     if draft.gate.verdict is Gate.HOLD:
         raise Refused(
@@ -127,14 +128,14 @@ def outdated(room: Room, store: Store, entry: Entry, embedding: Embedding | None
         )
     if draft.decision.action is not Action.UPDATE:
         return ()
-    actor = str(room.actor)
+    actor = str(ctx.actor)
     return tuple(retire(target, entry, setting, draft.decision.reason, actor) for target in draft.decision.targets)
 
 
-def commit(room: Room, store: Store, entry: Entry, *operations: SaveEntry) -> None:
+def commit(ctx: CallContext, store: Store, entry: Entry, *operations: SaveEntry) -> None:
     """Apply a revision; if another entry has taken the text that this one would hold, say which."""
     try:
-        room.apply(store, *operations)
+        ctx.apply(store, *operations)
     except Conflict as conflict:
         twin = store.twin(entry.scope, entry.owner, twin_key(entry))
         if twin is not None and twin.id != entry.id and entry.state in (State.ACTIVE, State.HELD):
@@ -148,56 +149,56 @@ class _Taken(InvalidInput):
     """Another entry holds the same text; looking again cannot help."""
 
 
-def forget(room: Room, id: str, cause: str) -> Written:
+def forget(ctx: CallContext, id: str, cause: str) -> Written:
     """Take an entry out of memory; its row stays, and what it had corrected is open again."""
-    return _move(room, id, State.FORGOTTEN, "entry.forgotten", cause)
+    return _move(ctx, id, State.FORGOTTEN, "entry.forgotten", cause)
 
 
-def restore(room: Room, id: str, cause: str) -> Written:
+def restore(ctx: CallContext, id: str, cause: str) -> Written:
     """Bring an entry back from history; what contradicts it now is retired in its stead."""
-    _, entry = room.entry(id)
+    _, entry = ctx.entry(id)
     if entry.state is State.HELD:
         raise InvalidTransition(f"entry {entry.id} is held, not gone", fix=f"`lukasa accept {entry.id}` lets it in")
-    store, _ = room.entry(id)
+    store, _ = ctx.entry(id)
     before = next((v.entry.state for v in reversed(store.versions(entry.id)) if v.entry.state is not entry.state), None)
     # What was held when it went is held again: bringing something back is not the same as letting it in.
-    return _move(room, id, State.HELD if before is State.HELD else State.ACTIVE, "entry.restored", cause)
+    return _move(ctx, id, State.HELD if before is State.HELD else State.ACTIVE, "entry.restored", cause)
 
 
-def accept(room: Room, id: str, cause: str) -> Written:
+def accept(ctx: CallContext, id: str, cause: str) -> Written:
     """Let a held entry in. Only its author may; untrusted text becomes evidence that the owner let in, no more."""
-    room.require_author("accept held entries")
-    _, entry = room.entry(id)
+    ctx.require_author("accept held entries")
+    _, entry = ctx.entry(id)
     if entry.state is not State.HELD:
         raise InvalidTransition(f"entry {entry.id} is {entry.state}, not held", fix="only held entries wait for this")
-    return _move(room, id, State.ACTIVE, "entry.accepted", cause, trust=max(entry.trust, Trust.IMPORTED))
+    return _move(ctx, id, State.ACTIVE, "entry.accepted", cause, trust=max(entry.trust, Trust.IMPORTED))
 
 
 _VERBS = {"entry.forgotten": "forget", "entry.restored": "restore", "entry.accepted": "accept"}
 
 
-def _move(room: Room, id: str, state: State, action: str, cause: str, **changes: Any) -> Written:
+def _move(ctx: CallContext, id: str, state: State, action: str, cause: str, **changes: Any) -> Written:
     def attempt() -> Written:
-        store, entry = room.entry(id)
-        room.require_standing(entry, _VERBS[action])
+        store, entry = ctx.entry(id)
+        ctx.require_standing(entry, _VERBS[action])
         if entry.state is state:
             raise InvalidTransition(f"entry {entry.id} is already {state}", fix="nothing to do")
         back = {"superseded_by": None, "invalid_at": None} if state is State.ACTIVE else {}
         moved = entry.moved(
-            state, at=room.now, cause=cause, actor=str(room.actor), version=entry.version + 1, **back, **changes
+            state, at=ctx.now, cause=cause, actor=str(ctx.actor), version=entry.version + 1, **back, **changes
         )
-        retired = outdated(room, store, moved, None) if state is State.ACTIVE else ()
-        reopened = _corrected(room, entry) if state is State.FORGOTTEN else Reopened()
+        retired = outdated(ctx, store, moved, None) if state is State.ACTIVE else ()
+        reopened = _corrected(ctx, entry) if state is State.FORGOTTEN else Reopened()
         save = SaveEntry(moved, entry.version, action, cause)
-        commit(room, store, moved, *retired, save, *reopened.of(store))
+        commit(ctx, store, moved, *retired, save, *reopened.of(store))
         replaces = tuple(op.entry.id for op in retired)
         return Written(action.removeprefix("entry."), moved.id, moved, (), replaces, reopened.ids)
 
     return final(lambda: deciding_anew(attempt))
 
 
-def _corrected(room: Room, entry: Entry) -> Reopened:
+def _corrected(ctx: CallContext, entry: Entry) -> Reopened:
     """What comes back with the end of a statement; one that was no longer in force had nothing to hold down."""
     if VISIBILITY[entry.state] is not Visibility.OPEN:
         return Reopened()
-    return corrected(room, entry, f"entry {entry.id}, which had replaced it, was forgotten")
+    return corrected(ctx, entry, f"entry {entry.id}, which had replaced it, was forgotten")

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from lukasa.model.entry import Entry, Version
 from lukasa.model.errors import Conflict, InvalidInput, InvalidTransition, LukasaError, NotFound
 from lukasa.model.events import Event
-from lukasa.model.frozen import dataclass
 from lukasa.model.ids import parse_id
 from lukasa.model.job import Job
 from lukasa.model.values import VISIBILITY, State, Visibility
-from lukasa.service.call import Room
+from lukasa.service.call import CallContext
 from lukasa.service.entries import pages as standing
 from lukasa.service.entries.reopen import Kept, Reopened, as_before, reopen, retired_with
 from lukasa.service.entries.revise import commit, final, outdated, says_otherwise
@@ -23,8 +24,7 @@ from lukasa.storage.port import Store
 ACTION = "entry.undone"
 
 
-@dataclass(frozen=True, slots=True)
-class Undone:
+class Undone(Struct, frozen=True):
     """What was taken back: entries as they are now. `kept` is what was left alone, each with its reason."""
 
     entries: tuple[Entry, ...] = ()
@@ -37,98 +37,98 @@ class Undone:
         return tuple(entry.id for entry in self.entries)
 
 
-def undo(room: Room, what: str | int, cause: str) -> Undone:
+def undo(ctx: CallContext, what: str | int, cause: str) -> Undone:
     """Take back the last change of an entry, the change an event tells of, or all that a job changed."""
     if isinstance(what, bool) or not isinstance(what, str | int):
         raise InvalidInput(f"{what!r} is neither an id nor an event's number", fix="give an entry's id")
     if isinstance(what, int):
-        return _event(room, what, cause)
+        return _event(ctx, what, cause)
     key = parse_id(what)
     try:
-        room.entry(key)
+        ctx.entry(key)
     except NotFound:
-        job = room.local.job(key)
+        job = ctx.local.job(key)
         if job is None:
             raise
-        return _job(room, job, cause)
-    return _entry(room, key, cause)
+        return _job(ctx, job, cause)
+    return _entry(ctx, key, cause)
 
 
-def _entry(room: Room, id: str, cause: str, expect: int | None = None) -> Undone:
+def _entry(ctx: CallContext, id: str, cause: str, expect: int | None = None) -> Undone:
     def attempt() -> Undone:
-        store, entry = room.entry(id)
+        store, entry = ctx.entry(id)
         if expect is not None and entry.version != expect:
             raise InvalidTransition(
                 f"entry {entry.id} has changed since, and is at version {entry.version}",
                 fix=f"`lukasa undo {entry.id}` takes back its last change first",
             )
         versions = store.versions(entry.id)
-        changed = _reversed(room, entry, versions, cause)
-        back = _reopened(room, versions, changed, cause)
-        replaced = _replaced(room, store, entry, changed, back)
+        changed = _reversed(ctx, entry, versions, cause)
+        back = _reopened(ctx, versions, changed, cause)
+        replaced = _replaced(ctx, store, entry, changed, back)
         verdict = Verdict("undo", "undone", f"takes back {versions[-1].action} of version {entry.version}")
         save = SaveEntry(changed, entry.version, ACTION, cause, (verdict,))
-        commit(room, store, changed, *replaced, save, *back.of(store))
-        other = room.account if store is room.local else room.local
+        commit(ctx, store, changed, *replaced, save, *back.of(store))
+        other = ctx.account if store is ctx.local else ctx.local
         if back.of(other):
-            room.apply(other, *back.of(other))
+            ctx.apply(other, *back.of(other))
         entries = (changed, *(save.entry for _, save in back.saves))
         return Undone(entries, back.kept, tuple(op.entry.id for op in replaced))
 
     return final(lambda: deciding_anew(attempt))
 
 
-def _reversed(room: Room, entry: Entry, versions: list[Version], cause: str) -> Entry:
+def _reversed(ctx: CallContext, entry: Entry, versions: list[Version], cause: str) -> Entry:
     """The entry without its last change. Its creation is taken back by forgetting it: the row stays."""
-    room.require_standing(entry, "undo a change of")
+    ctx.require_standing(entry, "undo a change of")
     if len(versions) == 1:
-        moved = entry.moved(State.FORGOTTEN, at=room.now, cause=cause, actor=str(room.actor))
+        moved = entry.moved(State.FORGOTTEN, at=ctx.now, cause=cause, actor=str(ctx.actor))
         return replace(moved, version=entry.version + 1)
     before = versions[-2].entry
-    room.require_standing(before, "undo a change of")
+    ctx.require_standing(before, "undo a change of")
     if VISIBILITY[entry.state] is Visibility.HELD and VISIBILITY[before.state] is not Visibility.HELD:
-        room.require_author("let in what is held")
-    return as_before(before, entry, room, cause)
+        ctx.require_author("let in what is held")
+    return as_before(before, entry, ctx, cause)
 
 
-def _reopened(room: Room, versions: list[Version], changed: Entry, cause: str) -> Reopened:
-    retired = retired_with(room, versions[-1], since=len(versions) == 1)
+def _reopened(ctx: CallContext, versions: list[Version], changed: Entry, cause: str) -> Reopened:
+    retired = retired_with(ctx, versions[-1], since=len(versions) == 1)
     staying = changed if changed.state is State.ACTIVE else None
-    return reopen(room, retired, changed, staying, cause)
+    return reopen(ctx, retired, changed, staying, cause)
 
 
-def _replaced(room: Room, store: Store, entry: Entry, changed: Entry, back: Reopened) -> tuple[SaveEntry, ...]:
+def _replaced(ctx: CallContext, store: Store, entry: Entry, changed: Entry, back: Reopened) -> tuple[SaveEntry, ...]:
     if not says_otherwise(entry, changed):
         return ()
-    return tuple(op for op in outdated(room, store, changed, None) if op.entry.id not in back.ids)
+    return tuple(op for op in outdated(ctx, store, changed, None) if op.entry.id not in back.ids)
 
 
-def _event(room: Room, seq: int, cause: str) -> Undone:
-    room.require_author("undo by an event's number")
-    event = next(iter(room.local.events(after=seq - 1, limit=1)), None)
+def _event(ctx: CallContext, seq: int, cause: str) -> Undone:
+    ctx.require_author("undo by an event's number")
+    event = next(iter(ctx.local.events(after=seq - 1, limit=1)), None)
     if event is None or event.seq != seq:
         raise NotFound(f"no event {seq} in this workspace", fix="`lukasa events list` shows the numbers")
     if event.action == "named.edited":
-        return _named(room, event)
-    if not event.action.startswith("entry.") or not room.local.entries([event.subject]):
+        return _named(ctx, event)
+    if not event.action.startswith("entry.") or not ctx.local.entries([event.subject]):
         raise InvalidTransition(f"event {seq} ({event.action}) left nothing to take back", fix="choose another event")
-    return _entry(room, event.subject, cause, expect=event.detail["version"])
+    return _entry(ctx, event.subject, cause, expect=event.detail["version"])
 
 
-def _named(room: Room, event: Event) -> Undone:
+def _named(ctx: CallContext, event: Event) -> Undone:
     """The page as it was before that edit; later edits must be undone first."""
-    pages = room.local.named_versions(event.subject)
+    pages = ctx.local.named_versions(event.subject)
     version = event.detail["version"]
     if pages[-1].version != version:
         raise Conflict(f"{event.subject} was edited again since", fix="undo the later edits first")
-    standing.edit_named(room, event.subject, pages[-2].body, expect=version)
+    standing.edit_named(ctx, event.subject, pages[-2].body, expect=version)
     return Undone(named=event.subject)
 
 
-def _job(room: Room, job: Job, cause: str) -> Undone:
+def _job(ctx: CallContext, job: Job, cause: str) -> Undone:
     """Everything that a job changed and that nobody has changed since, the last first."""
-    room.require_author("undo what a job did")
-    changes = [change for output in room.local.steps(job.id).values() for change in _changes(output)]
+    ctx.require_author("undo what a job did")
+    changes = [change for output in ctx.local.steps(job.id).values() for change in _changes(output)]
     if not changes:
         raise InvalidTransition(f"job {job.id} ({job.kind}) changed no entry", fix="nothing to do")
     entries: dict[str, Entry] = {}
@@ -136,7 +136,7 @@ def _job(room: Room, job: Job, cause: str) -> Undone:
     replaced: list[str] = []
     for id, version in reversed(changes):
         try:
-            done = _entry(room, id, cause, expect=version)
+            done = _entry(ctx, id, cause, expect=version)
         except LukasaError as error:
             kept.append(Kept(id, error.message))
             continue

@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
 from datetime import datetime, timedelta
 
+from msgspec import Struct, field
+
 from lukasa.model.errors import ChatRefused, ChatUnavailable, InvalidInput, LukasaError
-from lukasa.model.frozen import dataclass
 from lukasa.model.telemetry import Spending
 from lukasa.ports import Chat, Clock, Usage
 from lukasa.service.jobs.task import Allowance, NotNow
@@ -118,16 +118,14 @@ class Breaker:
 MILLION = 1_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class Price:
+class Price(Struct, frozen=True):
     """What a million tokens cost, in whatever currency the budget is in."""
 
     prompt: float
     completion: float
 
 
-@dataclass(frozen=True, slots=True)
-class Budget:
+class Budget(Struct, frozen=True):
     """What background work may use in a day (UTC). None is no limit."""
 
     tokens: int | None = None

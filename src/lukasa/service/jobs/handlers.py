@@ -7,15 +7,16 @@ work is one line in `HANDLERS`; a kind that is not there is neither asked for no
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from typing import Any
 
+from msgspec.structs import replace
+
 from lukasa.model.events import Actor
 from lukasa.model.values import Origin, Trust
 from lukasa.ports import Chat
-from lukasa.service.call import Room
+from lukasa.service.call import CallContext
 from lukasa.service.curation import publish, reflect, triage
 from lukasa.service.entries import resolve
 from lukasa.service.jobs.task import Task
@@ -24,12 +25,12 @@ from lukasa.service.jobs.worker import Run, Station, Worker
 from lukasa.service.sessions import observe
 from lukasa.service.upkeep import backfill as backfilling
 from lukasa.service.upkeep import consolidate, maintain
-from lukasa.storage.operations import ForgetAnswers, ForgetJobs, ForgetPoints
+from lukasa.storage.operations import ForgetAnswers, ForgetJobs, ForgetTelemetry
 
 PRINCIPAL = "lukasa"
 SURFACE = "worker"
 
-Work = Callable[[Room, Task], dict[str, Any]]
+Work = Callable[[CallContext, Task], dict[str, Any]]
 
 BATCH = 50
 KEEP_JOBS = timedelta(days=30)  # longer than any schedule's window, so that a window is never worked on twice
@@ -38,20 +39,20 @@ KEEP_READS = timedelta(days=14)  # what reads report, which are many
 KEEP_ANSWERS = timedelta(days=1)
 
 
-def backfill(room: Room, task: Task) -> dict[str, Any]:
+def backfill(ctx: CallContext, task: Task) -> dict[str, Any]:
     """O8: vectors for a batch of entries that have none. They are derived, so that repeating it costs nothing."""
     if not task.journaled("embedded"):
-        counts = {"embedded": backfilling.backfill(room, BATCH)}
+        counts = {"embedded": backfilling.backfill(ctx, BATCH)}
         task.commit("embedded", counts, task.point("backfill.completed", metadata=counts))
     return dict(task.output("embedded"))
 
 
-def tidy(room: Room, task: Task) -> dict[str, Any]:
+def tidy(ctx: CallContext, task: Task) -> dict[str, Any]:
     """Finished jobs, answers and telemetry are kept for a while. Dead jobs stay until somebody decides."""
-    now = room.now
-    points = (ForgetPoints(now - KEEP_POINTS), ForgetPoints(now - KEEP_READS, "debug"))
+    now = ctx.now
+    points = (ForgetTelemetry(now - KEEP_POINTS), ForgetTelemetry(now - KEEP_READS, "debug"))
     if not task.journaled("tidied"):
-        room.apply(room.account, *points)
+        ctx.apply(ctx.account, *points)
     forget = (ForgetJobs(now - KEEP_JOBS), *points, ForgetAnswers(now - KEEP_ANSWERS))
     task.once("tidied", dict, *forget, task.point("tidy.completed"))
     return {}
@@ -70,27 +71,27 @@ HANDLERS: dict[str, Work] = {
 }
 
 
-def room_for(room: Room, kind: str) -> Room:
+def room_for(ctx: CallContext, kind: str) -> CallContext:
     """The room as a job of that kind has it: nothing bound, and the log says which work it was.
 
     It sees what the author sees, since maintenance is about all entries. What a job writes that it concluded itself,
     or was told by a model, it writes with `acting(trust=Trust.AGENT)` or less.
     """
-    return replace(room, origin=Origin(PRINCIPAL, SURFACE, kind, Trust.AUTHOR), agent=None, keys={}, stage=None)
+    return replace(ctx, origin=Origin(PRINCIPAL, SURFACE, kind, Trust.AUTHOR), agent=None, keys={}, stage=None)
 
 
-def station(room: Room, handlers: Mapping[str, Work] | None = None) -> Station:
+def station(ctx: CallContext, handlers: Mapping[str, Work] | None = None) -> Station:
     work = HANDLERS if handlers is None else handlers
     return Station(
-        workspace=room.info.name,
-        store=room.local,
-        handlers={kind: partial(handle, room_for(room, kind)) for kind, handle in work.items()},
+        workspace=ctx.info.name,
+        store=ctx.local,
+        handlers={kind: partial(handle, room_for(ctx, kind)) for kind, handle in work.items()},
         actor=lambda kind: Actor(PRINCIPAL, SURFACE, kind),
-        wanted=Triggers(room).wanted,
+        wanted=Triggers(ctx).wanted,
     )
 
 
-def run_next(room: Room, *, chat: Chat | None = None, handlers: Mapping[str, Work] | None = None) -> Run | None:
+def run_next(ctx: CallContext, *, chat: Chat | None = None, handlers: Mapping[str, Work] | None = None) -> Run | None:
     """Run the next job that is due in this workspace, if there is one."""
-    here = station(room, handlers)
-    return Worker(lambda: [here], clock=room.clock, chat=chat).step()
+    here = station(ctx, handlers)
+    return Worker(lambda: [here], clock=ctx.clock, chat=chat).step()

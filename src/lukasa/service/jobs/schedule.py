@@ -7,19 +7,18 @@ long stop there is one run for the latest window, not one for each that was miss
 
 from __future__ import annotations
 
-from dataclasses import field
 from datetime import datetime, timedelta
 from typing import Any
 
-from lukasa.model.frozen import dataclass
+from msgspec import Struct, field
+
 from lukasa.model.job import JobDraft
 from lukasa.spec.types import MemorySpec
 
 FIRST_DELAY = timedelta(seconds=60)  # O8: a worker that has just started leaves the machine to others
 
 
-@dataclass(frozen=True, slots=True)
-class Facts:
+class Facts(Struct, frozen=True):
     """What triggers ask about. `marks` is where in the log each trigger's last job looked up to; `started` is when
     the worker did, None for a single pass."""
 

@@ -15,7 +15,7 @@ from typing import Any
 from lukasa.model.errors import LukasaError
 from lukasa.model.events import Actor
 from lukasa.model.job import Job
-from lukasa.model.telemetry import Level, Point
+from lukasa.model.telemetry import Level, TelemetryEvent
 from lukasa.ports import Chat, Clock, Span, Usage, no_span
 from lukasa.storage.operations import Emit, JournalStep, Operation, Spend, Transaction
 from lukasa.storage.port import Store
@@ -117,7 +117,7 @@ class Task:
         """A report of this job as an operation, to be committed with what it reports."""
         about = {"job": self.job.id, "attempt": self.job.attempts, **(metadata or {})}
         now = self.clock.now()
-        return Emit(Point(now, level, SOURCE, self.job.kind, action, success, duration_ms, about))
+        return Emit(TelemetryEvent(now, level, SOURCE, self.job.kind, action, success, duration_ms, about))
 
     def tell(self, *points: Emit | Spend) -> None:
         """Reports that belong to no step: what failed, and what it cost."""

@@ -19,15 +19,15 @@ import threading
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
 from datetime import datetime, timedelta
 from functools import partial
 from types import TracebackType
 from typing import Any, Literal, Protocol
 
+from msgspec import Struct, field
+
 from lukasa.model.errors import ChatUnavailable, LostClaim, LukasaError, StoreError
 from lukasa.model.events import Actor
-from lukasa.model.frozen import dataclass
 from lukasa.model.job import Job, JobDraft
 from lukasa.model.telemetry import Level
 from lukasa.ports import Chat, Clock, Span, no_span
@@ -45,8 +45,7 @@ Outcome = Literal["done", "failed", "dead", "postponed", "lost"]
 Wanted = Callable[[datetime, datetime | None], Sequence[JobDraft]]
 
 
-@dataclass(frozen=True, slots=True)
-class Station:
+class Station(Struct, frozen=True):
     """A workspace as a worker sees it: its store, what can be done there, and what its triggers want done."""
 
     workspace: str
@@ -56,8 +55,7 @@ class Station:
     wanted: Wanted = lambda now, started: ()
 
 
-@dataclass(frozen=True, slots=True)
-class Run:
+class Run(Struct, frozen=True):
     """One attempt at a job and what became of it. `job` is as it was claimed."""
 
     workspace: str
@@ -69,8 +67,7 @@ class Run:
     next_run: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Trouble:
+class Trouble(Struct, frozen=True):
     """A workspace that could not be worked on for now; the others go on."""
 
     workspace: str

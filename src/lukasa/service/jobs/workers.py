@@ -9,7 +9,7 @@ from lukasa.model.conversation import WorkspaceInfo
 from lukasa.model.errors import InvalidInput, LukasaError
 from lukasa.model.telemetry import Spending
 from lukasa.ports import Chat, Clock, Span, no_span
-from lukasa.service.call import Room
+from lukasa.service.call import CallContext
 from lukasa.service.jobs import handlers
 from lukasa.service.jobs.allowance import Budget, Guard
 from lukasa.service.jobs.worker import Crew, Station, Tell, Trouble, Worker, said
@@ -23,14 +23,14 @@ class Stations:
     def __init__(
         self,
         workspaces: Callable[[], Sequence[WorkspaceInfo]],
-        room: Callable[[WorkspaceInfo], Room],
+        ctx: Callable[[WorkspaceInfo], CallContext],
         tell: Tell,
         kinds: Collection[str] | None = None,
     ) -> None:
         self._workspaces = workspaces
         known = handlers.HANDLERS
         self._handlers = known if kinds is None else {kind: work for kind, work in known.items() if kind in kinds}
-        self._room = room
+        self._room = ctx
         self._tell = tell
         self._known: dict[str, Station] = {}
         self._resting: dict[str, float] = {}
@@ -53,7 +53,7 @@ class Stations:
 def crew(
     threads: int,
     workspaces: Callable[[], Sequence[WorkspaceInfo]],
-    room: Callable[[WorkspaceInfo], Room],
+    ctx: Callable[[WorkspaceInfo], CallContext],
     *,
     chat: Chat | None,
     clock: Clock,
@@ -70,11 +70,11 @@ def crew(
             fix=f"set LUKASA_PRICES={chat.name}=PROMPT/COMPLETION, per million tokens, or LUKASA_BUDGET_TOKENS instead",
         )
     told = tell or (lambda what: None)
-    guard = Guard(clock, budget, Stations(workspaces, room, told).spent)
+    guard = Guard(clock, budget, Stations(workspaces, ctx, told).spent)
 
     def wanted() -> list[WorkspaceInfo]:
         return [info for info in workspaces() if workspace is None or info.id == workspace]
 
-    each = [Stations(wanted, room, told, kinds) for _ in range(threads)]
+    each = [Stations(wanted, ctx, told, kinds) for _ in range(threads)]
     seen = span or no_span
     return Crew([Worker(here, clock=clock, chat=chat, allowance=guard, tell=told, span=seen) for here in each])

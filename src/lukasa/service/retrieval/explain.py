@@ -6,25 +6,25 @@ from lukasa.model.entry import Entry
 from lukasa.model.values import VISIBILITY, Visibility
 from lukasa.read.rank import Hit
 from lukasa.read.signals import Signal
-from lukasa.service.call import Room
+from lukasa.service.call import CallContext
 from lukasa.service.retrieval.find import as_it_was
 from lukasa.service.retrieval.read import Question, Search, search
 from lukasa.storage.operations import Verdict
 
 
-def why(room: Room, question: Question, id: str) -> list[Verdict]:
+def why(ctx: CallContext, question: Question, id: str) -> list[Verdict]:
     """Trace one entry through every stage of a read: why it was, or was not, among the hits."""
-    with room.local.snapshot(), room.account.snapshot():
-        return _trail(room, question, id)
+    with ctx.local.snapshot(), ctx.account.snapshot():
+        return _trail(ctx, question, id)
 
 
-def _trail(room: Room, question: Question, id: str) -> list[Verdict]:
-    _, entry = room.entry(id)
-    found = search(room, question)
-    trail = [_where(room, entry, found.question), _admitted(room, entry, found.question)]
+def _trail(ctx: CallContext, question: Question, id: str) -> list[Verdict]:
+    _, entry = ctx.entry(id)
+    found = search(ctx, question)
+    trail = [_where(ctx, entry, found.question), _admitted(ctx, entry, found.question)]
     if any(v.outcome == "out" for v in trail):
         return trail
-    trail.extend(_signal_verdict(room, entry, signal, found) for signal in found.signals)
+    trail.extend(_signal_verdict(ctx, entry, signal, found) for signal in found.signals)
     trail.extend(Verdict("note", "degraded", note) for note in found.notes)
     if entry.id not in found.ranked.ids:
         trail.append(Verdict("fuse", "out", "no signal found it, so it was never a candidate"))
@@ -36,20 +36,20 @@ def _trail(room: Room, question: Question, id: str) -> list[Verdict]:
     return trail
 
 
-def _where(room: Room, entry: Entry, question: Question) -> Verdict:
-    tiers = room.reachable(question.tiers)
-    here = any(room.scope(t.name) == entry.scope for t in tiers)
+def _where(ctx: CallContext, entry: Entry, question: Question) -> Verdict:
+    tiers = ctx.reachable(question.tiers)
+    here = any(ctx.scope(t.name) == entry.scope for t in tiers)
     if here:
         return Verdict("scope", "in", f"it is in the {entry.scope.tier} tier, which was searched")
     searched = ", ".join(t.name for t in tiers)
     return Verdict("scope", "out", f"it is in another {entry.scope.tier} scope; searched here: {searched}")
 
 
-def _admitted(room: Room, entry: Entry, question: Question) -> Verdict:
-    if entry.owner not in room.owners:
+def _admitted(ctx: CallContext, entry: Entry, question: Question) -> Verdict:
+    if entry.owner not in ctx.owners:
         return Verdict("owner", "out", f"it belongs to {entry.owner!r} alone")
     if question.as_of is not None:
-        ok = as_it_was(room, entry, question.as_of) is not None
+        ok = as_it_was(ctx, entry, question.as_of) is not None
         return Verdict("time", "in" if ok else "out", f"{'' if ok else 'not '}in force at {question.as_of.isoformat()}")
     seen = VISIBILITY[entry.state]
     if seen is Visibility.HELD and not question.held:
@@ -58,7 +58,7 @@ def _admitted(room: Room, entry: Entry, question: Question) -> Verdict:
     if seen is Visibility.HISTORY and not question.history:
         cause = entry.transition.cause if entry.transition else "unknown cause"
         return Verdict("state", "out", f"it is {entry.state} ({cause}); only a history read shows it")
-    if seen is Visibility.OPEN and not entry.holds_at(room.now):
+    if seen is Visibility.OPEN and not entry.holds_at(ctx.now):
         span = f"from {entry.valid_at or 'ever'} until {entry.invalid_at or 'further notice'}"
         return Verdict("time", "out", f"it does not hold now, but {span}; read as of then to see it")
     if not question.filters.admits(entry):
@@ -66,7 +66,7 @@ def _admitted(room: Room, entry: Entry, question: Question) -> Verdict:
     return Verdict("state", "in", f"it is {entry.state}")
 
 
-def _signal_verdict(room: Room, entry: Entry, signal: Signal, found: Search) -> Verdict:
+def _signal_verdict(ctx: CallContext, entry: Entry, signal: Signal, found: Search) -> Verdict:
     if entry.id in signal.scores:
         place = signal.ranks()[entry.id]
         data = {"rank": place, "of": len(signal.scores), "score": round(signal.scores[entry.id], 4)}
@@ -74,7 +74,7 @@ def _signal_verdict(room: Room, entry: Entry, signal: Signal, found: Search) -> 
     if signal.name == "keyword":
         return Verdict("keyword", "missed", f"none of its words is among the asked ones ({', '.join(found.terms)})")
     if signal.name == "vector":
-        return Verdict("vector", "missed", _vector_miss(room, entry))
+        return Verdict("vector", "missed", _vector_miss(ctx, entry))
     return Verdict(signal.name, "missed", _MISSED.get(signal.name, "it says nothing of this entry"))
 
 
@@ -87,10 +87,10 @@ _MISSED = {
 }
 
 
-def _vector_miss(room: Room, entry: Entry) -> str:
-    if room.embedder is None:
+def _vector_miss(ctx: CallContext, entry: Entry) -> str:
+    if ctx.embedder is None:
         return "there is no embedding model"
-    if entry.id not in room.store(entry.scope.tier).vectors([entry.id], room.embedder.model):
+    if entry.id not in ctx.store(entry.scope.tier).vectors([entry.id], ctx.embedder.model):
         return "it has no vector of the present model yet; run `lukasa embed`"
     return "its meaning is not near enough to the question's, or others are nearer"
 

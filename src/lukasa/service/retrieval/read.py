@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
-from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from importlib import import_module
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from lukasa.model.candidate import Use
 from lukasa.model.entry import Access, Document, Entry
 from lukasa.model.errors import InvalidQuery
-from lukasa.model.frozen import dataclass
 from lukasa.model.values import Curator, Kind, State, Visibility
 from lukasa.ports import Vector
 from lukasa.read.asking import choose_profile, query_terms
@@ -21,7 +22,7 @@ from lukasa.read.fuse import fuse
 from lukasa.read.rank import EVERYONE, LEADERS, Hit, Ranked, Ranking, drop_repeats, provenance, rank
 from lukasa.read.signals import Signal
 from lukasa.service import inputs
-from lukasa.service.call import Room
+from lukasa.service.call import CallContext
 from lukasa.service.retrieval.find import Asked, Found, at_home, find
 from lukasa.spec.types import DecayModel, Profile, Tier
 from lukasa.storage.operations import Verdict
@@ -31,8 +32,7 @@ SHOWN = 600  # characters of a hit that are enough to see why it was found
 _BY_MODEL = "lukasa.service.retrieval.rewrite"  # loaded only where there is a model
 
 
-@dataclass(frozen=True, slots=True)
-class Question:
+class Question(Struct, frozen=True):
     """A read as asked for: where to look, what to admit, how much to return."""
 
     query: str
@@ -46,8 +46,7 @@ class Question:
     rewrite: bool | None = None  # by a model before searching; None: as the profile says
 
 
-@dataclass(frozen=True, slots=True)
-class Search:
+class Search(Struct, frozen=True):
     """Everything a read found out, before anything is counted or cut: what `why` looks into."""
 
     question: Question
@@ -66,8 +65,7 @@ class Search:
         return " ".join(signal.name for signal in self.signals if signal.scores)
 
 
-@dataclass(frozen=True, slots=True)
-class Recall:
+class Recall(Struct, frozen=True):
     """Hits, best first, with what a caller should know about how they were found."""
 
     query: str
@@ -114,66 +112,66 @@ def filters(
     )
 
 
-def read(room: Room, question: Question, *, count: bool = True) -> Recall:
+def read(ctx: CallContext, question: Question, *, count: bool = True) -> Recall:
     """Find, rank, and count one retrieval of each hit returned."""
     notes: list[str] = []
-    asked = _rewritten(room, question, notes)
-    with room.local.snapshot() if room.chat is None else nullcontext():  # which never waits for a model
-        found = search(room, asked)
+    asked = _rewritten(ctx, question, notes)
+    with ctx.local.snapshot() if ctx.chat is None else nullcontext():  # which never waits for a model
+        found = search(ctx, asked)
         hits = list(found.kept)
-        if room.chat is not None:
-            hits = import_module(_BY_MODEL).reranked(room, question.query, hits, notes)
+        if ctx.chat is not None:
+            hits = import_module(_BY_MODEL).reranked(ctx, question.query, hits, notes)
         if count and hits:
-            hits = counted(room, hits, room.now)
-        hits = with_provenance(room, hits)
-    room.note(hits=len(hits), candidates=found.looked_at, profile=found.question.profile, signals=found.named)
+            hits = counted(ctx, hits, ctx.now)
+        hits = with_provenance(ctx, hits)
+    ctx.note(hits=len(hits), candidates=found.looked_at, profile=found.question.profile, signals=found.named)
     return Recall(question.query, found.question.profile, tuple(hits), (*notes, *found.notes), asked.query)
 
 
-def _rewritten(room: Room, question: Question, notes: list[str]) -> Question:
+def _rewritten(ctx: CallContext, question: Question, notes: list[str]) -> Question:
     """The question as it is searched with: rewritten where the profile says so and there is a model to do it."""
-    if room.chat is None or question.rewrite is False:
+    if ctx.chat is None or question.rewrite is False:
         return question
-    checked = _checked(room, question)
-    if question.rewrite is None and not profile_of(room, checked.profile).rewrite:
+    checked = _checked(ctx, question)
+    if question.rewrite is None and not profile_of(ctx, checked.profile).rewrite:
         return question
-    return replace(checked, query=import_module(_BY_MODEL).rewritten(room, checked.query, notes))
+    return replace(checked, query=import_module(_BY_MODEL).rewritten(ctx, checked.query, notes))
 
 
-def search(room: Room, question: Question) -> Search:
-    question = _checked(room, question)
-    tiers = room.reachable(question.tiers)
+def search(ctx: CallContext, question: Question) -> Search:
+    question = _checked(ctx, question)
+    tiers = ctx.reachable(question.tiers)
     terms = query_terms(question.query)
-    places = _inhabited(selections(room, tiers, question))
-    limit = _limit(room, question)
+    places = _inhabited(selections(ctx, tiers, question))
+    limit = _limit(ctx, question)
     with ExitStack() as moment:
         for store, _ in places:
             moment.enter_context(store.snapshot())
-        found = find(room, Asked(question.query, terms, places, limit, question.as_of))
-        matches = fuse(found.signals, room.spec.retrieval, found.compared)
+        found = find(ctx, Asked(question.query, terms, places, limit, question.as_of))
+        matches = fuse(found.signals, ctx.spec.retrieval, found.compared)
         order = matches.best_first()
-        reach = _reach(room, question, limit)
+        reach = _reach(ctx, question, limit)
         uses = _uses(found, order[:reach])
-        given = Ranking(room.spec, question.as_of or room.now, uses, reach, _closed(room, tiers))
-        ranked = rank(order, found.cards, matches, given, partial(_entries, found))
-        kept, dropped = _unlike(room, found, ranked, limit)
+        given = Ranking(ctx.spec, question.as_of or ctx.now, uses, reach, _closed(ctx, tiers))
+        ranked = rank(order, found.candidates, matches, given, partial(_entries, found))
+        kept, dropped = _unlike(ctx, found, ranked, limit)
     said, notes = tuple(found.signals), tuple(found.notes)
-    return Search(question, limit, terms, said, ranked, tuple(kept), dropped, notes, len(found.cards))
+    return Search(question, limit, terms, said, ranked, tuple(kept), dropped, notes, len(found.candidates))
 
 
-def _reach(room: Room, question: Question, limit: int) -> int:
+def _reach(ctx: CallContext, question: Question, limit: int) -> int:
     """How many of the best matches are weighed by their standing. Where matches are all alike, or told by their ranks
     alone, standing may lift anything, and all are."""
-    if room.spec.retrieval.fusion != "zscore" or not question.query.strip():
+    if ctx.spec.retrieval.fusion != "zscore" or not question.query.strip():
         return EVERYONE
     return max(LEADERS, 4 * limit)
 
 
-def _unlike(room: Room, found: Found, ranked: Ranked, limit: int) -> tuple[list[Hit], dict[str, Verdict]]:
+def _unlike(ctx: CallContext, found: Found, ranked: Ranked, limit: int) -> tuple[list[Hit], dict[str, Verdict]]:
     """The best hits without repeats. Mostly there are none, and then no more than these need to be compared."""
     for reach in (limit, limit * 3):
-        vectors = _directions(room, found, ranked.ids[:reach])
-        kept, dropped = drop_repeats(ranked, vectors, room.spec.retrieval.dedup_cosine, limit)
+        vectors = _directions(ctx, found, ranked.ids[:reach])
+        kept, dropped = drop_repeats(ranked, vectors, ctx.spec.retrieval.dedup_cosine, limit)
         if not dropped:
             break
     return kept, dropped
@@ -187,10 +185,10 @@ def _entries(found: Found, ids: Sequence[str]) -> dict[str, Entry]:
     return entries
 
 
-def _checked(room: Room, question: Question) -> Question:
+def _checked(ctx: CallContext, question: Question) -> Question:
     query = inputs.query(question.query)
     profile = choose_profile(query) if question.profile == "auto" else question.profile
-    profile_of(room, profile)
+    profile_of(ctx, profile)
     if question.limit is not None:
         inputs.limit(question.limit)
     if (query, profile) == (question.query, question.profile) and question.as_of is None:
@@ -199,18 +197,18 @@ def _checked(room: Room, question: Question) -> Question:
     return replace(question, query=query, profile=profile, as_of=as_of)
 
 
-def profile_of(room: Room, name: str) -> Profile:
-    if name not in room.spec.profiles:
-        known = ", ".join(["auto", *room.spec.profiles])
+def profile_of(ctx: CallContext, name: str) -> Profile:
+    if name not in ctx.spec.profiles:
+        known = ", ".join(["auto", *ctx.spec.profiles])
         raise InvalidQuery(f"unknown profile {str(name)[:60]!r}", fix=f"use one of: {known}")
-    return room.spec.profiles[name]
+    return ctx.spec.profiles[name]
 
 
-def _limit(room: Room, question: Question) -> int:
-    return question.limit or room.spec.profiles[question.profile].limit
+def _limit(ctx: CallContext, question: Question) -> int:
+    return question.limit or ctx.spec.profiles[question.profile].limit
 
 
-def selections(room: Room, tiers: Sequence[Tier], question: Question) -> list[tuple[Store, Selection]]:
+def selections(ctx: CallContext, tiers: Sequence[Tier], question: Question) -> list[tuple[Store, Selection]]:
     """One selection for each database: the scopes of the asked tiers that live there."""
     rooms = {Visibility.OPEN}
     if question.held:
@@ -218,10 +216,10 @@ def selections(room: Room, tiers: Sequence[Tier], question: Question) -> list[tu
     if question.history or question.as_of is not None:
         rooms.add(Visibility.HISTORY)
     found = []
-    for store in (room.local, room.account):
-        scopes = tuple(room.scope(t.name) for t in tiers if room.store(t.name) is store)
+    for store in (ctx.local, ctx.account):
+        scopes = tuple(ctx.scope(t.name) for t in tiers if ctx.store(t.name) is store)
         if scopes:
-            found.append((store, Selection(scopes, frozenset(rooms), room.owners, question.filters)))
+            found.append((store, Selection(scopes, frozenset(rooms), ctx.owners, question.filters)))
     return found
 
 
@@ -237,39 +235,39 @@ def _uses(found: Found, ids: Sequence[str]) -> dict[str, Use]:
     return uses
 
 
-def _closed(room: Room, tiers: Sequence[Tier]) -> dict[str, datetime]:
+def _closed(ctx: CallContext, tiers: Sequence[Tier]) -> dict[str, datetime]:
     """When the conversation at hand ended, for tiers whose decay begins there."""
-    key = room.keys.get("conversation")
+    key = ctx.keys.get("conversation")
     if key is None or not any(
-        room.spec.behaviour(t.name, kind).decay.model is DecayModel.SCOPE_CLOSE for t in tiers for kind in Kind
+        ctx.spec.behaviour(t.name, kind).decay.model is DecayModel.SCOPE_CLOSE for t in tiers for kind in Kind
     ):
         return {}
-    conversation = room.local.conversation(key)
+    conversation = ctx.local.conversation(key)
     return {key: conversation.ended_at} if conversation and conversation.ended_at else {}
 
 
-def _directions(room: Room, found: Found, ids: Sequence[str]) -> dict[str, Vector]:
-    if room.embedder is None:
+def _directions(ctx: CallContext, found: Found, ids: Sequence[str]) -> dict[str, Vector]:
+    if ctx.embedder is None:
         return {}
     vectors: dict[str, Vector] = {}
     for store, here in at_home(found, ids):
-        vectors |= store.directions(here, room.embedder.model)
+        vectors |= store.directions(here, ctx.embedder.model)
     return vectors
 
 
-def counted(room: Room, hits: Sequence[Hit], now: datetime) -> list[Hit]:
+def counted(ctx: CallContext, hits: Sequence[Hit], now: datetime) -> list[Hit]:
     counts: dict[str, Access] = {}
-    homes = {tier: room.store(tier) for tier in {hit.entry.scope.tier for hit in hits}}
-    for store in (room.local, room.account):
+    homes = {tier: ctx.store(tier) for tier in {hit.entry.scope.tier for hit in hits}}
+    for store in (ctx.local, ctx.account):
         ids = [hit.id for hit in hits if homes[hit.entry.scope.tier] is store]
         if ids:
             counts.update(store.touch(ids, now))
     return [Hit(hit.entry, hit.score, counts.get(hit.id, hit.access), hit.provenance) for hit in hits]
 
 
-def with_provenance(room: Room, hits: Sequence[Hit]) -> list[Hit]:
+def with_provenance(ctx: CallContext, hits: Sequence[Hit]) -> list[Hit]:
     wanted = {link.source for hit in hits for link in hit.entry.links}
     if not wanted:
         return list(hits)
-    documents: dict[str, Document] = room.local.documents(wanted)
+    documents: dict[str, Document] = ctx.local.documents(wanted)
     return [hit._replace(provenance=provenance(hit.entry, documents)) for hit in hits]

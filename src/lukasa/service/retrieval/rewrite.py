@@ -9,14 +9,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from lukasa.model.errors import ChatError, InvalidInput
-from lukasa.model.telemetry import Point, Spending
+from lukasa.model.telemetry import Spending, TelemetryEvent
 from lukasa.model.text import STOP_WORDS, words
 from lukasa.model.values import Trust
 from lukasa.ports import Chat, Message, Reply
 from lukasa.read.asking import query_terms
 from lukasa.read.excerpt import excerpt
 from lukasa.read.rank import Hit
-from lukasa.service.call import Room
+from lukasa.service.call import CallContext
 from lukasa.service.jobs.model_calls import json_object
 from lukasa.spec.prompts import prompt
 from lukasa.storage.operations import Emit, Spend
@@ -27,11 +27,11 @@ MOST_RANKED, LONGEST_NOTE = 15, 500  # hits that a model is asked to order, and 
 FEWEST_WORDS = 2  # that mean something; less is a name or a key, and must be found as it stands
 
 
-def rewritten(room: Room, query: str, notes: list[str]) -> str:
+def rewritten(ctx: CallContext, query: str, notes: list[str]) -> str:
     """The question to search with."""
     if sum(word not in STOP_WORDS for word in words(query)) < FEWEST_WORDS:
         return query
-    said = _asked(room, "rewrite", {"question": query[:2000]}, notes, "the question was asked as it is")
+    said = _asked(ctx, "rewrite", {"question": query[:2000]}, notes, "the question was asked as it is")
     text = said.get("query") if said is not None else None
     if not isinstance(text, str) or not text.strip() or len(text) > LONGEST:
         return query
@@ -42,16 +42,16 @@ def rewritten(room: Room, query: str, notes: list[str]) -> str:
     return better
 
 
-def reranked(room: Room, query: str, hits: Sequence[Hit], notes: list[str]) -> list[Hit]:
+def reranked(ctx: CallContext, query: str, hits: Sequence[Hit], notes: list[str]) -> list[Hit]:
     """The hits in a model's order. What it does not name keeps its order behind the rest; nothing is added or lost."""
-    if room.spec.retrieval.rerank != "model" or len(hits) < 2 or not query.strip():
+    if ctx.spec.retrieval.rerank != "model" or len(hits) < 2 or not query.strip():
         return list(hits)
     top = hits[:MOST_RANKED]
     sought = query_terms(query)
     shown = [excerpt(hit.content, sought, LONGEST_NOTE).of(hit.content) for hit in top]
     listed = [{"number": number, "note": note} for number, note in enumerate(shown, 1)]
     given = {"question": query[:2000], "notes": listed}
-    said = _asked(room, "rerank", given, notes, "the order was not looked at")
+    said = _asked(ctx, "rerank", given, notes, "the order was not looked at")
     order = said.get("order") if said is not None else None
     numbers = order if isinstance(order, list) else []
     places = [n - 1 for n in numbers if isinstance(n, int) and not isinstance(n, bool) and 1 <= n <= len(top)]
@@ -59,22 +59,22 @@ def reranked(room: Room, query: str, hits: Sequence[Hit], notes: list[str]) -> l
     return [*first, *(hit for hit in hits if hit not in first)]
 
 
-def _tell(room: Room, chat: Chat, name: str, reply: Reply, took: float) -> None:
+def _tell(ctx: CallContext, chat: Chat, name: str, reply: Reply, took: float) -> None:
     """What it cost is counted like any other call."""
-    spent = Spending(f"{room.now:%Y-%m-%d}", chat.name, 1, reply.usage.prompt, reply.usage.completion)
-    point = Point(room.now, "info", "read", name, "model.answered", True, took, {"model": chat.name})
-    room.apply(room.local, Spend(spent), Emit(point))
+    spent = Spending(f"{ctx.now:%Y-%m-%d}", chat.name, 1, reply.usage.prompt, reply.usage.completion)
+    point = TelemetryEvent(ctx.now, "info", "read", name, "model.answered", True, took, {"model": chat.name})
+    ctx.apply(ctx.local, Spend(spent), Emit(point))
 
 
-def _asked(room: Room, name: str, given: dict[str, Any], notes: list[str], otherwise: str) -> Any:
+def _asked(ctx: CallContext, name: str, given: dict[str, Any], notes: list[str], otherwise: str) -> Any:
     try:
-        chat = room.chat() if room.chat is not None and room.origin.trust >= Trust.AGENT else None
+        chat = ctx.chat() if ctx.chat is not None and ctx.origin.trust >= Trust.AGENT else None
         if chat is None or chat.name == "offline":
             return None
-        asked = [Message("system", prompt(name, room.prompts)), Message("user", json.dumps(given, ensure_ascii=False))]
+        asked = [Message("system", prompt(name, ctx.prompts)), Message("user", json.dumps(given, ensure_ascii=False))]
         began = time.monotonic()
         reply = chat.reply(asked, timeout=TIMEOUT)
-        _tell(room, chat, name, reply, (time.monotonic() - began) * 1000)
+        _tell(ctx, chat, name, reply, (time.monotonic() - began) * 1000)
         return json_object(reply.text)
     except (ChatError, InvalidInput) as error:
         notes.append(f"{otherwise}: {error.message}")

@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
+from msgspec import Struct
+
 from lukasa.model.errors import ChatError, ChatMalformed, InvalidInput
-from lukasa.model.frozen import dataclass
 from lukasa.model.late import late
 from lukasa.model.statements import says_the_same
 from lukasa.model.values import Gate, Lifetime
@@ -32,8 +33,7 @@ FACT_CHARS = 2000
 IMPORTANCE = 0.5
 
 
-@dataclass(frozen=True, slots=True)
-class Turn:
+class Turn(Struct, frozen=True):
     """One thing that was said. `id` is the same if the same message is recorded twice."""
 
     role: Literal["user", "assistant"]
@@ -42,8 +42,7 @@ class Turn:
     id: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Fact:
+class Fact(Struct, frozen=True):
     """Something to remember; an empty tier means the one that facts go to."""
 
     text: str
@@ -53,8 +52,7 @@ class Fact:
     private: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Distilled:
+class Distilled(Struct, frozen=True):
     """Facts in the order they were said. Without a summary, a mechanical one is written."""
 
     facts: tuple[Fact, ...]

@@ -13,13 +13,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from lukasa.model.entry import GateVerdict
 from lukasa.model.errors import LostClaim, LukasaError, MirrorsCanonical, NotFound
 from lukasa.model.events import EventDraft
-from lukasa.model.frozen import dataclass
 from lukasa.model.ids import derived_id
 from lukasa.model.job import JobState
 from lukasa.model.transcript import Progress, Quote, Transcript, Utterance
@@ -27,7 +28,7 @@ from lukasa.model.values import Gate, Kind, Trust
 from lukasa.observe import answers, rules
 from lukasa.observe.answers import Answer, Segment
 from lukasa.observe.observation import Observation
-from lukasa.service.call import Room
+from lukasa.service.call import CallContext
 from lukasa.service.entries.put import Memo, Written, put_many
 from lukasa.service.jobs.model_calls import ask
 from lukasa.service.jobs.task import NotNow, Task
@@ -44,8 +45,7 @@ MOST_DETAIL = 300
 _COUNTED = {"stored": "allowed", "replaced": "allowed", "held": "held", "discarded": "discarded", "merged": "deduped"}
 
 
-@dataclass(frozen=True, slots=True)
-class _Batch:
+class _Batch(Struct, frozen=True):
     """What goes into one tier with one trust, in one commit."""
 
     step: str
@@ -54,11 +54,11 @@ class _Batch:
     memos: tuple[Memo, ...]
 
 
-def observe(room: Room, task: Task) -> dict[str, Any]:
+def observe(ctx: CallContext, task: Task) -> dict[str, Any]:
     """The handler of "observe" jobs."""
     payload = task.job.payload
     try:
-        here = room.at(**{str(k): str(v) for k, v in dict(payload.get("keys") or {}).items()})
+        here = ctx.at(**{str(k): str(v) for k, v in dict(payload.get("keys") or {}).items()})
         if "path" in payload and not task.journaled("taken"):
             taken = transcripts.take_in(here, str(payload["path"]), into=str(payload["transcript"]), task=task)
             return {"transcript": taken.transcript.id, "messages": taken.new}
@@ -66,32 +66,32 @@ def observe(room: Room, task: Task) -> dict[str, Any]:
     except LostClaim:
         raise
     except NotNow as later:
-        _say(room, task, Progress.PENDING, f"waits: {later.reason}")
+        _say(ctx, task, Progress.PENDING, f"waits: {later.reason}")
         raise
     except LukasaError as error:
         over = task.job.attempts >= task.job.max_attempts
         again = "" if over else "; it will be tried again"
-        _say(room, task, Progress.FAILED if over else Progress.PENDING, f"{error.code}: {error.message}{again}")
+        _say(ctx, task, Progress.FAILED if over else Progress.PENDING, f"{error.code}: {error.message}{again}")
         raise
 
 
-def _observe(room: Room, task: Task) -> dict[str, Any]:
+def _observe(ctx: CallContext, task: Task) -> dict[str, Any]:
     payload = task.job.payload
-    found = room.local.transcript(str(payload["transcript"]))
+    found = ctx.local.transcript(str(payload["transcript"]))
     if found is None:
         raise NotFound("the transcript of this job is gone", fix="cancel the job")
     start, end = int(payload["start"]), int(payload["end"])
-    said = room.local.utterances(found.id, start=start, limit=end - start)
+    said = ctx.local.utterances(found.id, start=start, limit=end - start)
     by_rules = task.chat is None or bool(payload.get("rules"))
     counts: Counter[str] = Counter(observations_extracted=0, allowed=0, held=0, discarded=0, deduped=0, malformed=0)
     for number, portion in enumerate(answers.chunks(said)):
-        answer = _by_rules(task, number, portion) if by_rules else _by_model(room, task, number, portion)
+        answer = _by_rules(task, number, portion) if by_rules else _by_model(ctx, task, number, portion)
         counts["observations_extracted"] += len(answer.facts)
         counts["malformed"] += len(answer.faults)
-        for batch in _batches(room, task, found, number, answer):
-            counts.update(_COUNTED[outcome] for outcome in _store(room, task, batch))
+        for batch in _batches(ctx, task, found, number, answer):
+            counts.update(_COUNTED[outcome] for outcome in _store(ctx, task, batch))
     how = "rules" if by_rules or task.chat is None else f"model {task.chat.name}"
-    return _finish(room, task, found.id, how, {**counts, "messages": len(said)})
+    return _finish(ctx, task, found.id, how, {**counts, "messages": len(said)})
 
 
 # Look
@@ -102,9 +102,9 @@ def _by_rules(task: Task, number: int, said: Sequence[Utterance]) -> Answer:
     return Answer((Segment("", "", tuple(Observation.of(data) for data in listed)),))
 
 
-def _by_model(room: Room, task: Task, number: int, said: Sequence[Utterance]) -> Answer:
-    categories = [concept.id for concept in room.taxonomy.concepts]
-    asked = prompt("observer", room.prompts, categories=", ".join(categories))
+def _by_model(ctx: CallContext, task: Task, number: int, said: Sequence[Utterance]) -> Answer:
+    categories = [concept.id for concept in ctx.taxonomy.concepts]
+    asked = prompt("observer", ctx.prompts, categories=", ".join(categories))
     step = f"ask:{number}"
     answer = ask(task, step, asked, answers.shown(said), lambda data: answers.read(data, said, categories))
     if answer.faults and not task.journaled(f"faults:{number}"):
@@ -119,10 +119,10 @@ def _by_model(room: Room, task: Task, number: int, said: Sequence[Utterance]) ->
 # Store
 
 
-def _batches(room: Room, task: Task, found: Transcript, number: int, answer: Answer) -> list[_Batch]:
+def _batches(ctx: CallContext, task: Task, found: Transcript, number: int, answer: Answer) -> list[_Batch]:
     """What to write, by tier and trust. Only what the user said is the agent's word; all else is nobody's."""
-    default = room.durable_tier()
-    reachable = {tier.name for tier in room.reachable() if tier.persistent}
+    default = ctx.durable_tier()
+    reachable = {tier.name for tier in ctx.reachable() if tier.persistent}
     sorted_out: dict[tuple[str, Trust], list[Memo]] = {}
     for segment in answer.segments:
         for fact in segment.facts:
@@ -130,12 +130,12 @@ def _batches(room: Room, task: Task, found: Transcript, number: int, answer: Ans
             tier = reach if reach in reachable else default
             trust = Trust.AGENT if fact.role == "user" else Trust.UNTRUSTED
             sorted_out.setdefault((tier, trust), []).append(_memo(fact, found))
-        if segment.narrative and _keeps_narratives(room, default) and _kept(segment):
+        if segment.narrative and _keeps_narratives(ctx, default) and _kept(segment):
             sorted_out.setdefault((default, Trust.UNTRUSTED), []).append(_narrative(segment, found))
     batches = []
     for (tier, trust), memos in sorted_out.items():
         step = f"store:{number}:{tier}:{trust.name.lower()}"
-        if room.store(tier) is not task.store:
+        if ctx.store(tier) is not task.store:
             # Another database cannot be part of the journal's commit: there a repeat must find itself.
             memos = [replace(m, id=derived_id(task.job.key, step, str(n))) for n, m in enumerate(memos)]
         batches.append(_Batch(step, tier, trust, tuple(memos)))
@@ -155,10 +155,10 @@ def _memo(fact: Observation, found: Transcript) -> Memo:
     )
 
 
-def _keeps_narratives(room: Room, tier: str) -> bool:
+def _keeps_narratives(ctx: CallContext, tier: str) -> bool:
     """Whether the spec wants to know what happened: the tier holds episodes, and all of it is written as observed."""
-    kinds = room.spec.tier(tier).typology
-    return Kind.EPISODIC in kinds and all(room.spec.behaviour(tier, k).write.mode is WriteMode.AUTO for k in kinds)
+    kinds = ctx.spec.tier(tier).typology
+    return Kind.EPISODIC in kinds and all(ctx.spec.behaviour(tier, k).write.mode is WriteMode.AUTO for k in kinds)
 
 
 def _kept(segment: Segment) -> bool:
@@ -178,10 +178,10 @@ def _narrative(segment: Segment, found: Transcript) -> Memo:
     )
 
 
-def _store(room: Room, task: Task, batch: _Batch) -> list[str]:
+def _store(ctx: CallContext, task: Task, batch: _Batch) -> list[str]:
     """Write a batch once, and say what became of each. One that repeats a canonical body does not stop the others."""
     if not task.journaled(batch.step):
-        actor = room.acting(agent=OBSERVER, trust=batch.trust)
+        actor = ctx.acting(agent=OBSERVER, trust=batch.trust)
         try:
             _put(actor, task, batch)
         except MirrorsCanonical:
@@ -190,7 +190,7 @@ def _store(room: Room, task: Task, batch: _Batch) -> list[str]:
     return [str(outcome) for outcome in task.output(batch.step)]
 
 
-def _alone(actor: Room, task: Task, batch: _Batch, number: int) -> str:
+def _alone(actor: CallContext, task: Task, batch: _Batch, number: int) -> str:
     single = replace(batch, step=f"{batch.step}:{number}", memos=batch.memos[number : number + 1])
     if not task.journaled(single.step):
         try:
@@ -200,7 +200,7 @@ def _alone(actor: Room, task: Task, batch: _Batch, number: int) -> str:
     return str(task.output(single.step)[0])
 
 
-def _put(actor: Room, task: Task, batch: _Batch) -> None:
+def _put(actor: CallContext, task: Task, batch: _Batch) -> None:
     if actor.store(batch.tier) is task.store:
         put_many(actor, batch.tier, batch.memos, also=lambda written: [task.entry(batch.step, _outcomes(written))])
         task.refresh()
@@ -218,12 +218,12 @@ def _outcomes(written: Sequence[Written]) -> list[str]:
 # Finish
 
 
-def _finish(room: Room, task: Task, id: str, how: str, counts: Mapping[str, int]) -> dict[str, Any]:
+def _finish(ctx: CallContext, task: Task, id: str, how: str, counts: Mapping[str, int]) -> dict[str, Any]:
     """The transcript moves on, and what accumulated is told, in one commit."""
 
     def finish() -> None:
-        now = _current(room, id)
-        observed = _reached(room, now, task.job.payload)
+        now = _current(ctx, id)
+        observed = _reached(ctx, now, task.job.payload)
         done = observed >= now.kept
         after = replace(
             now,
@@ -231,7 +231,7 @@ def _finish(room: Room, task: Task, id: str, how: str, counts: Mapping[str, int]
             progress=Progress.OBSERVED if done else Progress.PENDING,
             how=how,
             detail="" if done else now.detail,
-            updated_at=room.now,
+            updated_at=ctx.now,
         )
         told = EventDraft("transcript.observed", id, {"how": how, **counts})
         point = task.point("observe.completed", metadata={"transcript": id, "how": how, **counts})
@@ -242,14 +242,14 @@ def _finish(room: Room, task: Task, id: str, how: str, counts: Mapping[str, int]
     return dict(task.output("done"))
 
 
-def _reached(room: Room, transcript: Transcript, payload: Mapping[str, Any]) -> int:
+def _reached(ctx: CallContext, transcript: Transcript, payload: Mapping[str, Any]) -> int:
     """How many messages are observed without a gap, now that these are; a later part may have been done before."""
     start, end = int(payload["start"]), int(payload["end"])
     if start > transcript.observed:
         return transcript.observed
     reached = max(transcript.observed, end)
     if reached < transcript.kept:
-        done = room.local.jobs(states=[JobState.DONE], kind=transcripts.KIND, limit=1000)
+        done = ctx.local.jobs(states=[JobState.DONE], kind=transcripts.KIND, limit=1000)
         mine = (job.payload for job in done if job.payload.get("transcript") == transcript.id)
         spans = {int(payload["start"]): int(payload["end"]) for payload in mine if "start" in payload}
         while reached in spans:
@@ -257,27 +257,27 @@ def _reached(room: Room, transcript: Transcript, payload: Mapping[str, Any]) -> 
     return reached
 
 
-def _current(room: Room, id: str) -> Transcript:
-    found = room.local.transcript(id)
+def _current(ctx: CallContext, id: str) -> Transcript:
+    found = ctx.local.transcript(id)
     if found is None:
         raise NotFound("the transcript of this job is gone", fix="cancel the job")
     return found
 
 
-def _say(room: Room, task: Task, progress: Progress, detail: str) -> None:
+def _say(ctx: CallContext, task: Task, progress: Progress, detail: str) -> None:
     """What the transcript says while it is not observed; and, if something failed, a report of it."""
     id = str(task.job.payload.get("transcript", ""))
 
     def say() -> None:
-        now = room.local.transcript(id)
+        now = ctx.local.transcript(id)
         operations: list[Operation] = []
         if now is not None and (now.detail, now.progress) != (detail[:MOST_DETAIL], progress):
-            after = replace(now, progress=progress, detail=detail[:MOST_DETAIL], updated_at=room.now)
+            after = replace(now, progress=progress, detail=detail[:MOST_DETAIL], updated_at=ctx.now)
             operations.append(SaveTranscript(after, now.version))
         if progress is Progress.FAILED or not detail.startswith("waits"):
             about = {"transcript": id, "reason": detail[:MOST_DETAIL]}
             operations.append(task.point("observe.failed", success=False, level="error", metadata=about))
         if operations:
-            room.apply(room.local, *operations)
+            ctx.apply(ctx.local, *operations)
 
     deciding_anew(say)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from lukasa.model.errors import ChatError
 from lukasa.model.text import estimate_tokens

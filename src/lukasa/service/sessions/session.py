@@ -14,15 +14,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from lukasa.model.conversation import SUMMARY_TAG, Conversation, Status
 from lukasa.model.entry import Entry
 from lukasa.model.errors import InvalidInput, InvalidTransition, LukasaError, StoreError
 from lukasa.model.events import EventDraft
-from lukasa.model.frozen import dataclass
 from lukasa.model.ids import new_id
 from lukasa.model.late import late
 from lukasa.model.statements import says_the_same
@@ -52,8 +53,7 @@ _MARK, _TURN = "session:open", "session:turn:"
 _SHOWN, _CUT = 5, 120
 
 
-@dataclass(frozen=True, slots=True)
-class Persisted:
+class Persisted(Struct, frozen=True):
     """What the end of a session wrote: facts that were missed, the summary, and what ended with the conversation."""
 
     conversation: Conversation
@@ -69,13 +69,13 @@ def begin(world: Workspace, conversation: str | None = None) -> Workspace:
     """The workspace bound to a new conversation or to an open one; it is marked until `leave` or `persist`."""
     found = open_conversation(world, conversation)
     here = world.at(conversation=found.id)
-    here.write_note(found.id, _MARK, {"agent": world.room.agent, "since": world.room.now.isoformat()})
+    here.write_note(found.id, _MARK, {"agent": world.ctx.agent, "since": world.ctx.now.isoformat()})
     return here
 
 
 def open_conversation(world: Workspace, conversation: str | None = None) -> Conversation:
     """A conversation that is open, or a new one in the channel at hand."""
-    found = world.conversation(conversation) if conversation else world.start(world.room.keys.get("channel"))
+    found = world.conversation(conversation) if conversation else world.start(world.ctx.keys.get("channel"))
     if found.status is not Status.ACTIVE:
         raise InvalidTransition(f"conversation {found.ref_code} is {found.status}", fix="start a new conversation")
     return found
@@ -88,7 +88,7 @@ def leave(world: Workspace) -> None:
 
 def current(world: Workspace) -> Conversation:
     """The conversation that this workspace is bound to."""
-    key = world.room.keys.get("conversation")
+    key = world.ctx.keys.get("conversation")
     if key is None:
         raise InvalidInput("no conversation is bound", fix="begin one, or bind it with `at(conversation=…)`")
     return world.conversation(key)
@@ -108,7 +108,7 @@ def orient(
     if refine is not None:
         context = refine(asked, context)
     if context.hits:
-        read.counted(world.room, list(context.hits.values()), world.room.now)
+        read.counted(world.ctx, list(context.hits.values()), world.ctx.now)
     return context
 
 
@@ -118,7 +118,7 @@ def recall(
     """A read in the course of a turn. What the turn has seen already is returned, and not counted again."""
     found = world.read(query, tier=tier, limit=limit, count=False)
     new = [hit for hit in found.hits if hit.id not in seen]
-    fresh = {hit.id: hit for hit in read.counted(world.room, new, world.room.now)} if new else {}
+    fresh = {hit.id: hit for hit in read.counted(world.ctx, new, world.ctx.now)} if new else {}
     return replace(found, hits=tuple(fresh.get(hit.id, hit) for hit in found.hits))
 
 
@@ -128,7 +128,7 @@ def record(world: Workspace, turn: Turn) -> None:
     if turn.id and any(other.id == turn.id for other in said):
         return
     key = f"{_TURN}{len(said) + 1:06}"
-    value = {"role": turn.role, "text": turn.text, "id": turn.id or new_id(), "at": world.room.now.isoformat()}
+    value = {"role": turn.role, "text": turn.text, "id": turn.id or new_id(), "at": world.ctx.now.isoformat()}
     world.write_note(current(world).id, key, value)
 
 
@@ -180,17 +180,17 @@ def resume_pending(
 
 
 def durable_tier(world: Workspace) -> str:
-    return world.room.durable_tier()
+    return world.ctx.durable_tier()
 
 
 def _summary_tier(world: Workspace) -> str:
     """The narrowest tier that outlives the conversation: what carries it into the next one."""
-    lasting: list[Tier] = [tier for tier in world.room.reachable() if tier.persistent]
+    lasting: list[Tier] = [tier for tier in world.ctx.reachable() if tier.persistent]
     return lasting[0].name if lasting else durable_tier(world)
 
 
 def _write_facts(world: Workspace, conversation: Conversation, facts: Sequence[Fact]) -> Iterator[Written]:
-    reachable = {tier.name for tier in world.room.reachable()}
+    reachable = {tier.name for tier in world.ctx.reachable()}
     by_tier: dict[str, list[Fact]] = {}
     for fact in facts:
         if not _known(world, conversation, fact.text):
@@ -201,7 +201,7 @@ def _write_facts(world: Workspace, conversation: Conversation, facts: Sequence[F
 
 
 def _memo(world: Workspace, fact: Fact) -> Memo:
-    owner = world.room.agent if fact.private and world.room.agent else SHARED
+    owner = world.ctx.agent if fact.private and world.ctx.agent else SHARED
     return Memo(fact.text, importance=fact.importance, lifetime=fact.lifetime, owner=owner, source=SOURCE)
 
 
@@ -246,7 +246,7 @@ def _summary(world: Workspace, conversation: Conversation, said: Sequence[Turn],
 def _kept(world: Workspace, conversation: Conversation) -> list[Entry]:
     """What the conversation wrote that outlives it and everybody in the channel may see, oldest first."""
     lasting = Filters(lifetimes=frozenset({Lifetime.LONG_TERM, Lifetime.SHORT_TERM}))
-    found = [e for tier in world.room.reachable() for e in _written(world, tier.name, conversation, lasting)]
+    found = [e for tier in world.ctx.reachable() for e in _written(world, tier.name, conversation, lasting)]
     shown = [e for e in found if SUMMARY not in e.tags and VISIBILITY[e.state] is Visibility.OPEN]
     return sorted(shown, key=lambda e: (e.created_at, e.id))
 
@@ -254,8 +254,8 @@ def _kept(world: Workspace, conversation: Conversation) -> list[Entry]:
 def _written(world: Workspace, tier: str, conversation: Conversation, filters: Filters) -> list[Entry]:
     """Shared entries of a tier that came from this conversation, whatever has become of them since."""
     wanted = replace(filters, conversations=frozenset({conversation.id}))
-    selection = Selection((world.room.scope(tier),), frozenset(Visibility), filters=wanted)
-    return world.room.store(tier).find(selection, limit=100)
+    selection = Selection((world.ctx.scope(tier),), frozenset(Visibility), filters=wanted)
+    return world.ctx.store(tier).find(selection, limit=100)
 
 
 def _list(texts: Sequence[str]) -> str:
@@ -274,4 +274,4 @@ def _record_failure(world: Workspace, conversation: Conversation, error: Excepti
     message = error.message if isinstance(error, LukasaError) else ""
     draft = EventDraft("session.persist_failed", conversation.id, {"error": code, "message": message[:200]})
     with suppress(StoreError):
-        world.room.apply(world.room.local, Record(draft))
+        world.ctx.apply(world.ctx.local, Record(draft))

@@ -7,20 +7,21 @@ is observed; if nothing is new, nothing is written.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from lukasa.model.errors import InvalidInput, NotFound
-from lukasa.model.frozen import dataclass
 from lukasa.model.ids import new_id
 from lukasa.model.job import JobDraft
 from lukasa.model.late import late
-from lukasa.model.telemetry import Level, Point
+from lukasa.model.telemetry import Level, TelemetryEvent
 from lukasa.model.text import terms
 from lukasa.model.transcript import Progress, Transcript, Utterance
 from lukasa.ports import Piece, Recording
 from lukasa.service import inputs
-from lukasa.service.call import Room
+from lukasa.service.call import CallContext
 from lukasa.service.instrument import verb
 from lukasa.service.retry import deciding_anew
 from lukasa.storage.operations import Emit, Enqueue, KeepUtterances, Operation, SaveTranscript
@@ -39,8 +40,7 @@ NOTHING_SAID = "nothing was said in it"
 MOST_PATH = 4096
 
 
-@dataclass(frozen=True, slots=True)
-class Taken:
+class Taken(Struct, frozen=True):
     """What taking in a file did: how many messages are new, what was taken out of them, and the job that follows."""
 
     transcript: Transcript
@@ -53,21 +53,21 @@ class Taken:
 # Taking in
 
 
-def take_in(room: Room, path: str, *, into: str | None = None, task: Task | None = None) -> Taken:
+def take_in(ctx: CallContext, path: str, *, into: str | None = None, task: Task | None = None) -> Taken:
     """Keep what a session file says and ask for it to be observed, in one transaction.
 
     `into` is the id of the transcript it belongs to, if that is known already. A task gets its step journaled with it.
     """
-    if room.transcripts is None:
+    if ctx.transcripts is None:
         raise InvalidInput("nothing here can read session files", fix="open memory with `Lukasa.open`")
-    recording = room.transcripts().read(path)
-    return deciding_anew(lambda: _take_in(room, recording, into, task))
+    recording = ctx.transcripts().read(path)
+    return deciding_anew(lambda: _take_in(ctx, recording, into, task))
 
 
-def _take_in(room: Room, recording: Recording, into: str | None, task: Task | None) -> Taken:
-    known = room.local.transcript(into) if into is not None else find(room, recording)
-    cleaned = _news(room, recording, known)
-    now, new = room.now, len(cleaned.utterances)
+def _take_in(ctx: CallContext, recording: Recording, into: str | None, task: Task | None) -> Taken:
+    known = ctx.local.transcript(into) if into is not None else find(ctx, recording)
+    cleaned = _news(ctx, recording, known)
+    now, new = ctx.now, len(cleaned.utterances)
     broken = len(recording.broken)
     settled = known is not None and (known.kept > 0 or known.progress is Progress.OBSERVED)
     if known is not None and not new and settled:
@@ -85,33 +85,33 @@ def _take_in(room: Room, recording: Recording, into: str | None, task: Task | No
         progress=Progress.PENDING if new else Progress.OBSERVED,
         detail="" if new else NOTHING_SAID,
     )
-    job = _job(room, after, before.kept) if new else None
+    job = _job(ctx, after, before.kept) if new else None
     taken = Taken(after, new, cleaned.stripped, broken, job.key if job else "")
     operations: list[Operation] = [SaveTranscript(after, known.version if known else 0)]
     if job is not None:
         operations += [KeepUtterances(after.id, cleaned.utterances), Enqueue(job)]
-    operations.append(_told(room, taken))
+    operations.append(_told(ctx, taken))
     if task is None:
-        room.apply(room.local, *operations)
+        ctx.apply(ctx.local, *operations)
     else:
         task.commit("taken", _counts(taken), *operations)
     return taken
 
 
-def find(room: Room, recording: Recording) -> Transcript | None:
+def find(ctx: CallContext, recording: Recording) -> Transcript | None:
     """The transcript of a session that was taken in before."""
     if recording.session:
-        return room.local.transcript(f"{recording.format}:{recording.session}")
+        return ctx.local.transcript(f"{recording.format}:{recording.session}")
     # Each id depends on all that went before, so that a known one means a known beginning.
     for piece in reversed(_spoken(recording)):
-        found = room.local.transcript(f"{recording.format}:{piece.id}")
-        if found is not None and _continues(room, found, recording):
+        found = ctx.local.transcript(f"{recording.format}:{piece.id}")
+        if found is not None and _continues(ctx, found, recording):
             return found
     return None
 
 
-def _continues(room: Room, found: Transcript, recording: Recording) -> bool:
-    last = room.local.utterances(found.id, start=found.kept - 1) if found.kept else []
+def _continues(ctx: CallContext, found: Transcript, recording: Recording) -> bool:
+    last = ctx.local.utterances(found.id, start=found.kept - 1) if found.kept else []
     return not last or any(piece.id == last[-1].id for piece in recording.pieces)
 
 
@@ -126,73 +126,73 @@ def _spoken(recording: Recording) -> list[Piece]:
     return [piece for piece in recording.pieces if not piece.aside]
 
 
-def _news(room: Room, recording: Recording, known: Transcript | None) -> Cleaned:
+def _news(ctx: CallContext, recording: Recording, known: Transcript | None) -> Cleaned:
     """What is new in a recording, cleaned."""
     redact = TRANSFORMS["redact_secrets"]
     if known is None:
         return cleaning.clean(recording.pieces, redact)
-    ids = {u.id: u.place for u in room.local.utterances(known.id)}
+    ids = {u.id: u.place for u in ctx.local.utterances(known.id)}
     unseen: Sequence[Piece] = recording.pieces
     last = max((n for n, piece in enumerate(unseen) if ids.get(piece.id) == known.kept - 1), default=-1)
     unseen = [piece for piece in unseen[last + 1 :] if piece.id not in ids]
     return cleaning.clean(unseen, redact, place=known.kept)
 
 
-def _job(room: Room, transcript: Transcript, start: int, *, rules: bool = False) -> JobDraft:
+def _job(ctx: CallContext, transcript: Transcript, start: int, *, rules: bool = False) -> JobDraft:
     """The work that remains. Its key names the messages, so that they are observed once however often it is asked."""
-    payload = {"transcript": transcript.id, "start": start, "end": transcript.kept, "keys": _keys(room)}
+    payload = {"transcript": transcript.id, "start": start, "end": transcript.kept, "keys": _keys(ctx)}
     key = f"{KIND}:{transcript.id}:{start}-{transcript.kept}"
     return JobDraft(KIND, f"{key}:rules", {**payload, "rules": True}) if rules else JobDraft(KIND, key, payload)
 
 
-def _keys(room: Room) -> dict[str, str]:
+def _keys(ctx: CallContext) -> dict[str, str]:
     """The part of the scope that decides where facts go: a worker has nothing bound."""
-    lasting = {key.name for tier in room.reachable() if tier.persistent for key in tier.anchor}
-    return {name: value for name, value in room.keys.items() if name in lasting}
+    lasting = {key.name for tier in ctx.reachable() if tier.persistent for key in tier.anchor}
+    return {name: value for name, value in ctx.keys.items() if name in lasting}
 
 
 def _counts(taken: Taken) -> dict[str, int | str]:
     return {"transcript": taken.transcript.id, "messages": taken.new, "broken": taken.broken}
 
 
-def _told(room: Room, taken: Taken) -> Emit:
+def _told(ctx: CallContext, taken: Taken) -> Emit:
     stripped = {f"stripped_{name.replace('-', '_')}": count for name, count in taken.stripped.items()}
     about = {**_counts(taken), "format": taken.transcript.format, **stripped}
     level: Level = "warn" if taken.broken else "info"
-    return Emit(Point(room.now, level, room.origin.surface, KIND, "transcript.taken", True, 0.0, about))
+    return Emit(TelemetryEvent(ctx.now, level, ctx.origin.surface, KIND, "transcript.taken", True, 0.0, about))
 
 
 # Asking for it
 
 
 @verb("observe", "note")
-def note(room: Room, session: str, path: str, size: int, *, format: str = "claude-code") -> Transcript:
+def note(ctx: CallContext, session: str, path: str, size: int, *, format: str = "claude-code") -> Transcript:
     """Say that a session is to be observed, without reading its file: that is left to the job.
 
     If the file is gone by then, the transcript is marked as failed with that reason.
     """
-    return deciding_anew(lambda: _note(room, inputs.label(session, "session"), path[:MOST_PATH], size, format))
+    return deciding_anew(lambda: _note(ctx, inputs.label(session, "session"), path[:MOST_PATH], size, format))
 
 
-def _note(room: Room, session: str, path: str, size: int, format: str) -> Transcript:
-    key, now = f"{format}:{session}", room.now
-    known = room.local.transcript(key)
+def _note(ctx: CallContext, session: str, path: str, size: int, format: str) -> Transcript:
+    key, now = f"{format}:{session}", ctx.now
+    known = ctx.local.transcript(key)
     found = known or Transcript(new_id(), key, format, "", now, now, detail="waits to be read")
-    payload = {"transcript": found.id, "path": path, "size": size, "keys": _keys(room)}
+    payload = {"transcript": found.id, "path": path, "size": size, "keys": _keys(ctx)}
     draft = JobDraft(KIND, f"{KIND}:{found.id}:file-{size}", payload)
     if known is None:
-        room.apply(room.local, SaveTranscript(found, 0), Enqueue(draft))
-    elif room.local.job(draft.key) is None:
-        room.apply(room.local, Enqueue(draft))
+        ctx.apply(ctx.local, SaveTranscript(found, 0), Enqueue(draft))
+    elif ctx.local.job(draft.key) is None:
+        ctx.apply(ctx.local, Enqueue(draft))
     return found
 
 
-def again(room: Room, id_or_key: str) -> Transcript:
+def again(ctx: CallContext, id_or_key: str) -> Transcript:
     """Have what was not observed yet of a transcript observed by rules: a model is not needed for it."""
-    found = transcript(room, id_or_key)
+    found = transcript(ctx, id_or_key)
     if found.observed >= found.kept:
         return found
-    room.apply(room.local, Enqueue(_job(room, found, found.observed, rules=True)))
+    ctx.apply(ctx.local, Enqueue(_job(ctx, found, found.observed, rules=True)))
     return found
 
 
@@ -200,32 +200,32 @@ def again(room: Room, id_or_key: str) -> Transcript:
 
 
 def transcripts(
-    room: Room, *, progress: Progress | str | None = None, limit: int = 100, after: str | None = None
+    ctx: CallContext, *, progress: Progress | str | None = None, limit: int = 100, after: str | None = None
 ) -> list[Transcript]:
     """The last taken in first."""
-    room.require_agent("read transcripts")
+    ctx.require_agent("read transcripts")
     wanted = None if progress is None else inputs.choice(progress, Progress, "progress")
-    return room.local.transcripts(progress=wanted, limit=inputs.limit(limit, 10_000), after=after)
+    return ctx.local.transcripts(progress=wanted, limit=inputs.limit(limit, 10_000), after=after)
 
 
-def transcript(room: Room, id_or_key: str) -> Transcript:
-    room.require_agent("read transcripts")
+def transcript(ctx: CallContext, id_or_key: str) -> Transcript:
+    ctx.require_agent("read transcripts")
     wanted = inputs.label(id_or_key, "transcript")
-    found = room.local.transcript(wanted)
+    found = ctx.local.transcript(wanted)
     if found is None:
         raise NotFound(
-            f"no transcript {wanted[:60]!r} in workspace {room.info.name!r}", fix="`lukasa transcripts list` shows them"
+            f"no transcript {wanted[:60]!r} in workspace {ctx.info.name!r}", fix="`lukasa transcripts list` shows them"
         )
     return found
 
 
-def said(room: Room, id_or_key: str, *, start: int = 0, limit: int | None = None) -> list[Utterance]:
+def said(ctx: CallContext, id_or_key: str, *, start: int = 0, limit: int | None = None) -> list[Utterance]:
     """The messages of a transcript, in order."""
-    return room.local.utterances(transcript(room, id_or_key).id, start=start, limit=limit)
+    return ctx.local.utterances(transcript(ctx, id_or_key).id, start=start, limit=limit)
 
 
-def search(room: Room, words: str, limit: int = 20) -> list[Said]:
+def search(ctx: CallContext, words: str, limit: int = 20) -> list[Said]:
     """Messages with any of these words, the best match first; also of sessions that were not observed yet."""
-    room.require_agent("search transcripts")
+    ctx.require_agent("search transcripts")
     asked = tuple(dict.fromkeys(terms(inputs.query(words))))
-    return room.local.find_utterances(asked, inputs.limit(limit, 1000)) if asked else []
+    return ctx.local.find_utterances(asked, inputs.limit(limit, 1000)) if asked else []

@@ -7,43 +7,43 @@ there. A vector is kept only for the text that it was computed from, so an edit 
 from __future__ import annotations
 
 from lukasa.ports import Embedder
-from lukasa.service.call import Room
+from lukasa.service.call import CallContext
 from lukasa.storage.operations import Embedding, ItemVector, SaveEmbedding, SaveItemVectors
 from lukasa.storage.port import Store
 
 BATCH = 32
 
 
-def backfill(room: Room, limit: int) -> int:
+def backfill(ctx: CallContext, limit: int) -> int:
     """Embed up to so many entries and items; the answer is how many. Without an embedder there is nothing to do."""
-    if room.embedder is None:
+    if ctx.embedder is None:
         return 0
     done = 0
-    for store in (room.local, room.account):
-        done += entries(room, store, room.embedder, limit - done)
-    return done + items(room, room.embedder, limit - done)
+    for store in (ctx.local, ctx.account):
+        done += entries(ctx, store, ctx.embedder, limit - done)
+    return done + items(ctx, ctx.embedder, limit - done)
 
 
-def entries(room: Room, store: Store, embedder: Embedder, limit: int) -> int:
+def entries(ctx: CallContext, store: Store, embedder: Embedder, limit: int) -> int:
     done = 0
     while batch := store.unembedded(embedder.model, min(BATCH, limit - done)) if done < limit else []:
         vectors = embedder.embed_memories([each.content for each in batch])
         kept = (Embedding(embedder.model, vector) for vector in vectors)
-        room.apply(store, *(SaveEmbedding(e.id, e.version, v) for e, v in zip(batch, kept, strict=True)))
+        ctx.apply(store, *(SaveEmbedding(e.id, e.version, v) for e, v in zip(batch, kept, strict=True)))
         done += len(batch)
     return done
 
 
-def items(room: Room, embedder: Embedder, limit: int, *, indexer: str = "") -> int:
+def items(ctx: CallContext, embedder: Embedder, limit: int, *, indexer: str = "") -> int:
     """The items that are found by this embedder: an index's own, or the workspace's."""
     done, model = 0, embedder.model
-    while batch := room.local.unembedded_items(model, indexer, min(BATCH, limit - done)) if done < limit else []:
+    while batch := ctx.local.unembedded_items(model, indexer, min(BATCH, limit - done)) if done < limit else []:
         texts = list(dict.fromkeys(text for each in batch for _, text in each.texts))
         known = dict(zip(texts, embedder.embed_memories(texts), strict=True))
         operations = []
         for each in batch:
             vectors = tuple(ItemVector(field, model, known[text]) for field, text in each.texts)
             operations.append(SaveItemVectors(each.place, each.value, each.index, vectors))
-        room.apply(room.local, *operations)
+        ctx.apply(ctx.local, *operations)
         done += len(batch)
     return done

@@ -9,15 +9,16 @@ language model, where there is one, is asked between commits, and its answer hol
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
 
 from lukasa.model.conversation import SUMMARY_TAG
 from lukasa.model.entry import Entry, Scope
 from lukasa.model.errors import ChatMalformed
 from lukasa.model.ids import derived_id
 from lukasa.model.values import Kind, State, Trust
-from lukasa.service.call import Room
+from lukasa.service.call import CallContext
 from lukasa.service.jobs.model_calls import ask
 from lukasa.service.jobs.task import Task
 from lukasa.service.upkeep.merge import merge, settle
@@ -54,14 +55,14 @@ MOST_GROUPS = 50  # that a model is asked about in one run of a scope and kind; 
 
 
 def consolidate(
-    room: Room, task: Task | None, *, tell: Tell = silent, tiers: list[str] | None = None
+    ctx: CallContext, task: Task | None, *, tell: Tell = silent, tiers: list[str] | None = None
 ) -> dict[str, Any]:
     """O5, O6, W8. Without a task nothing is changed: the answer says what would be, as far as rules can tell."""
     if task is not None and task.journaled(COMPLETED):
         return dict(task.output(COMPLETED))
     payload = {"trigger": OPERATOR, "tiers": tiers} if task is None else task.job.payload
-    up = Upkeep(room, task, tell)
-    for place in places(room, payload.get("tiers")):
+    up = Upkeep(ctx, task, tell)
+    for place in places(ctx, payload.get("tiers")):
         _Scope(up, place, payload).run()
     return up.finish()
 
@@ -71,7 +72,7 @@ class _Scope:
 
     def __init__(self, up: Upkeep, place: Place, payload: Mapping[str, Any]) -> None:
         self.up = up
-        self.room = up.room
+        self.ctx = up.ctx
         self.place = place
         self.trigger = str(payload.get("trigger") or OPERATOR)
         self.conversation: str | None = payload.get("conversation")
@@ -82,11 +83,11 @@ class _Scope:
         wanted = [kind for kind in Kind if self._rule(kind).style != "none" and self._fires(self._rule(kind))]
         if not wanted:
             return
-        found = weighed(self.room, self.place, conversation=self.conversation)
+        found = weighed(self.ctx, self.place, conversation=self.conversation)
         if not found:
             return
         self.up.say(f"{self.place.tier}: {len(found):,} entries")
-        self.near = vectors(self.room, self.place, found)
+        self.near = vectors(self.ctx, self.place, found)
         left = [w for w in found if w.entry.kind not in wanted]
         for kind in wanted:
             left += self._kind(kind, [w for w in found if w.entry.kind is kind])
@@ -95,7 +96,7 @@ class _Scope:
             self.up.move(self.place.store, "pruned", capped([w for w in left if w.entry.kind in wanted], min(caps)))
 
     def _rule(self, kind: Kind) -> Consolidation:
-        return self.room.spec.behaviour(self.place.tier, kind).consolidation
+        return self.ctx.spec.behaviour(self.place.tier, kind).consolidation
 
     def _fires(self, rule: Consolidation) -> bool:
         return self.trigger == OPERATOR or self.trigger in rule.triggers
@@ -127,12 +128,12 @@ class _Scope:
         return without(left, self._rewrite(groups, "merge"))
 
     def _compound(self, found: list[Weighed]) -> list[Weighed]:
-        transient = not self.room.spec.tier(self.place.tier).persistent
+        transient = not self.ctx.spec.tier(self.place.tier).persistent
         if self.trigger == "session_close" and not transient:
             return found
         notes = [w for w in found if SUMMARY_TAG not in w.entry.tags and not self._summarised(w.entry)]
         ripe_only = not transient and self.trigger != OPERATOR
-        groups = episodes(notes, open_conversations(self.room), self.room.now.date(), ripe_only=ripe_only)
+        groups = episodes(notes, open_conversations(self.ctx), self.ctx.now.date(), ripe_only=ripe_only)
         return without(found, self._rewrite(groups, "compound"))
 
     def _summarised(self, entry: Entry) -> bool:
@@ -142,8 +143,8 @@ class _Scope:
             return False
         if self.summarised is None:
             wanted = Filters(tags=frozenset({SUMMARY_TAG}), conversations=frozenset({conversation}))
-            scopes = tuple(count.scope for count in self.room.local.census())
-            found = self.room.local.find(Selection(scopes, owners=None, filters=wanted), limit=1)
+            scopes = tuple(count.scope for count in self.ctx.local.census())
+            found = self.ctx.local.find(Selection(scopes, owners=None, filters=wanted), limit=1)
             self.summarised = bool(found)
         return self.summarised
 
@@ -169,10 +170,10 @@ class _Scope:
         task = self.up.task
         if task is None or task.chat is None:
             return digest(group, self._label(group[0].entry))
-        most = min(MOST_CHARS, self.room.spec.reference_only.max_chars)
+        most = min(MOST_CHARS, self.ctx.spec.reference_only.max_chars)
         versions = ",".join(f"{w.id}@{w.entry.version}" for w in group)
         step = f"ask:{derived_id(versions)}"
-        asked = prompt("consolidate", self.room.prompts, most=str(most))
+        asked = prompt("consolidate", self.ctx.prompts, most=str(most))
         try:
             return ask(task, step, asked, question(group), lambda data: answer(data, group, most))
         except ChatMalformed as error:
@@ -181,7 +182,7 @@ class _Scope:
 
     def _label(self, entry: Entry) -> str:
         key = entry.conversation or entry.scope.value("conversation")
-        conversation = self.room.local.conversation(key) if key else None
+        conversation = self.ctx.local.conversation(key) if key else None
         return f"conversation {conversation.ref_code}" if conversation else ""
 
     def _replace(self, group: Sequence[Weighed], content: str, name: str) -> set[str]:
@@ -204,11 +205,11 @@ class _Scope:
         return any(e.id not in now or now[e.id].version != e.version for e in sources)
 
     def _entry(self, sources: Sequence[Entry], content: str) -> SaveEntry | None:
-        room, best = self.room, max(sources, key=lambda e: (e.importance, e.confirmed_at))
+        ctx, best = self.ctx, max(sources, key=lambda e: (e.importance, e.confirmed_at))
         ids = [f"{e.id}@{e.version}" for e in sources]
         scope = self._target(best)
         base = proposed(
-            room, replace(best, content=content), sources, scope, derived_id("consolidated", *ids), best.kind
+            ctx, replace(best, content=content), sources, scope, derived_id("consolidated", *ids), best.kind
         )
         shared = {e.conversation for e in sources}
         conversation = shared.pop() if len(shared) == 1 else None
@@ -218,24 +219,22 @@ class _Scope:
         draft = crossed(self.up, [e.id for e in sources], proposal, best.kind)
         if draft is None:
             return None
-        setting = Setting(room.spec, room.taxonomy, room.now)
+        setting = Setting(ctx.spec, ctx.taxonomy, ctx.now)
         secret = self.place.store.secret()
-        planned = plan(
-            draft, setting, actor=str(room.actor), embedding=embedded(room, "", draft.content), secret=secret
-        )
+        planned = plan(draft, setting, actor=str(ctx.actor), embedding=embedded(ctx, "", draft.content), secret=secret)
         (save,) = (op for op in planned.operations if isinstance(op, SaveEntry))
         cause = f"{len(sources)} entries became one"
         return replace(save, action="entry.consolidated", cause=cause)
 
     def _target(self, entry: Entry) -> Scope:
         """Where the new entry goes: a transient tier compounds into the broader one that the spec names."""
-        tier = self.room.spec.tier(self.place.tier)
-        to = self.room.spec.behaviour(tier.name, entry.kind).promotion.to
-        if tier.persistent or not to or self.room.store(to) is not self.place.store:
+        tier = self.ctx.spec.tier(self.place.tier)
+        to = self.ctx.spec.behaviour(tier.name, entry.kind).promotion.to
+        if tier.persistent or not to or self.ctx.store(to) is not self.place.store:
             return entry.scope
-        return scope_above(self.room, entry, to) or entry.scope
+        return scope_above(self.ctx, entry, to) or entry.scope
 
     def _forgotten(self, entry: Entry, by: str, cause: str) -> SaveEntry:
-        at, actor = self.room.now, str(self.room.actor)
+        at, actor = self.ctx.now, str(self.ctx.actor)
         moved = entry.moved(State.FORGOTTEN, at=at, cause=cause, actor=actor, superseded_by=by)
         return SaveEntry(replace(moved, version=entry.version + 1), entry.version, "entry.forgotten", cause)

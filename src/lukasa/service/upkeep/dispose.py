@@ -8,14 +8,15 @@ archive    it has served its time
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from lukasa.model.entry import DISPOSITION, EXEMPT, Entry
 from lukasa.model.errors import InvalidTransition, Refused
 from lukasa.model.values import VISIBILITY, Gate, Kind, State, Visibility
 from lukasa.read.decay import awaits_disposition
-from lukasa.service.call import Room
+from lukasa.service.call import CallContext
 from lukasa.service.entries.put import Written, canonical
 from lukasa.service.entries.reopen import redraft
 from lukasa.service.entries.revise import commit, final, outdated
@@ -29,58 +30,58 @@ from lukasa.write.draft import Draft, Setting, run
 from lukasa.write.screen import guard, sanitise
 
 Waiting = Weighed
-Change = Callable[[Room, Store, Entry], tuple[Entry, tuple[SaveEntry, ...], tuple[Verdict, ...]]]
+Change = Callable[[CallContext, Store, Entry], tuple[Entry, tuple[SaveEntry, ...], tuple[Verdict, ...]]]
 
 
-def waiting(room: Room) -> list[Waiting]:
+def waiting(ctx: CallContext) -> list[Waiting]:
     """What waits for a decision in any scope of this workspace and of the account, the most faded first."""
-    room.require_author("see what waits for a disposition")
+    ctx.require_author("see what waits for a disposition")
     found: list[Weighed] = []
-    for place in places(room):
-        rules = {kind: room.spec.behaviour(place.tier, kind).decay for kind in Kind}
+    for place in places(ctx):
+        rules = {kind: ctx.spec.behaviour(place.tier, kind).decay for kind in Kind}
         if any(rule.model is DecayModel.FORCING for rule in rules.values()):
-            found += [w for w in weighed(room, place) if awaits_disposition(rules[w.entry.kind], w.relevance)]
+            found += [w for w in weighed(ctx, place) if awaits_disposition(rules[w.entry.kind], w.relevance)]
     return sorted(found, key=lambda w: (w.relevance, w.entry.confirmed_at, w.id))
 
 
-def promote(room: Room, id: str, cause: str) -> Written:
+def promote(ctx: CallContext, id: str, cause: str) -> Written:
     """It becomes a fact, through the gates of its tier; what it contradicts is retired."""
-    return _dispose(room, id, "promoted", cause, _promoted)
+    return _dispose(ctx, id, "promoted", cause, _promoted)
 
 
-def exempt(room: Room, id: str, cause: str) -> Written:
+def exempt(ctx: CallContext, id: str, cause: str) -> Written:
     """It stays as it is, and does not fade."""
-    return _dispose(room, id, "exempted", cause, _exempted)
+    return _dispose(ctx, id, "exempted", cause, _exempted)
 
 
-def archive(room: Room, id: str, cause: str) -> Written:
+def archive(ctx: CallContext, id: str, cause: str) -> Written:
     """It leaves reads for history."""
-    return _dispose(room, id, "archived", cause, lambda r, s, e: (_archived(r, e, cause), (), ()))
+    return _dispose(ctx, id, "archived", cause, lambda r, s, e: (_archived(r, e, cause), (), ()))
 
 
-def _dispose(room: Room, id: str, outcome: str, cause: str, change: Change) -> Written:
-    room.require_author("decide about a disposition")
+def _dispose(ctx: CallContext, id: str, outcome: str, cause: str, change: Change) -> Written:
+    ctx.require_author("decide about a disposition")
 
     def attempt() -> Written:
-        store, entry = room.entry(id)
-        decay = room.spec.behaviour(entry.scope.tier, entry.kind).decay
+        store, entry = ctx.entry(id)
+        decay = ctx.spec.behaviour(entry.scope.tier, entry.kind).decay
         if decay.model is not DecayModel.FORCING or VISIBILITY[entry.state] is not Visibility.OPEN:
             raise InvalidTransition(
                 f"entry {entry.id} is {entry.state} {entry.kind} memory, which waits for no disposition",
                 fix="`lukasa disposition list` shows what does",
             )
-        changed, retired, ledger = change(room, store, entry)
-        changed = replace(changed, updated_at=room.now, version=entry.version + 1)
-        commit(room, store, changed, *retired, SaveEntry(changed, entry.version, f"entry.{outcome}", cause, ledger))
+        changed, retired, ledger = change(ctx, store, entry)
+        changed = replace(changed, updated_at=ctx.now, version=entry.version + 1)
+        commit(ctx, store, changed, *retired, SaveEntry(changed, entry.version, f"entry.{outcome}", cause, ledger))
         return Written(outcome, entry.id, changed, ledger, tuple(op.entry.id for op in retired))
 
     return final(lambda: deciding_anew(attempt))
 
 
-def _promoted(room: Room, store: Store, entry: Entry) -> tuple[Entry, tuple[SaveEntry, ...], tuple[Verdict, ...]]:
-    kind = room.spec.behaviour(entry.scope.tier, entry.kind).promotion.kind or Kind.SEMANTIC
-    setting = Setting(room.spec, room.taxonomy, room.now, canonical(room))
-    draft: Draft = run((sanitise, guard), redraft(room, entry)._replace(kind=kind), setting)
+def _promoted(ctx: CallContext, store: Store, entry: Entry) -> tuple[Entry, tuple[SaveEntry, ...], tuple[Verdict, ...]]:
+    kind = ctx.spec.behaviour(entry.scope.tier, entry.kind).promotion.kind or Kind.SEMANTIC
+    setting = Setting(ctx.spec, ctx.taxonomy, ctx.now, canonical(ctx))
+    draft: Draft = run((sanitise, guard), redraft(ctx, entry)._replace(kind=kind), setting)
     if draft.gate.verdict is not Gate.ALLOW:
         raise Refused(f"it cannot be promoted: {draft.gate.reason}", fix="exempt or archive it instead")
     changed = replace(
@@ -89,15 +90,15 @@ def _promoted(room: Room, store: Store, entry: Entry) -> tuple[Entry, tuple[Save
         kind=kind,
         state=State.ACTIVE,
         valid_at=entry.valid_at or entry.created_at,
-        confirmed_at=room.now,
+        confirmed_at=ctx.now,
     )
-    return changed, outdated(room, store, changed, None), draft.ledger
+    return changed, outdated(ctx, store, changed, None), draft.ledger
 
 
-def _exempted(room: Room, store: Store, entry: Entry) -> tuple[Entry, tuple[SaveEntry, ...], tuple[Verdict, ...]]:
+def _exempted(ctx: CallContext, store: Store, entry: Entry) -> tuple[Entry, tuple[SaveEntry, ...], tuple[Verdict, ...]]:
     metadata: dict[str, Any] = {**entry.metadata, DISPOSITION: EXEMPT}
     return replace(entry, metadata=metadata), (), ()
 
 
-def _archived(room: Room, entry: Entry, cause: str) -> Entry:
-    return entry.moved(State.ARCHIVED, at=room.now, cause=cause, actor=str(room.actor))
+def _archived(ctx: CallContext, entry: Entry, cause: str) -> Entry:
+    return entry.moved(State.ARCHIVED, at=ctx.now, cause=cause, actor=str(ctx.actor))

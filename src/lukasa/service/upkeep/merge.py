@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from lukasa.model.entry import Entry
 from lukasa.model.values import State
-from lukasa.service.call import Room
+from lukasa.service.call import CallContext
 from lukasa.service.upkeep.scope import Place, Upkeep, without
 from lukasa.spec.types import Consolidation
 from lukasa.storage.operations import SaveEntry, Verdict
@@ -28,17 +29,17 @@ def merge(
     order = recency if rule.style == "supersession" else support
     gone: set[str] = set()
     for group in copies(found, near, rule.merge_cosine, order):
-        saves = _fold(up.room, group)
+        saves = _fold(up.ctx, group)
         if up.commit(place.store, "merged", saves, main=group.kept.id):
             gone |= {w.id for w in group.copies} | {group.kept.id}
     # The one that was kept has a new version: this run leaves it alone from here on.
     return without(found, gone)
 
 
-def _fold(room: Room, group: Copies) -> list[SaveEntry]:
-    kept, now = group.kept.entry, room.now
+def _fold(ctx: CallContext, group: Copies) -> list[SaveEntry]:
+    kept, now = group.kept.entry, ctx.now
     cause = f"says the same as {kept.id}"
-    gone = [_superseded(room, w.entry, kept, cause) for w in group.copies]
+    gone = [_superseded(ctx, w.entry, kept, cause) for w in group.copies]
     members = [kept, *(w.entry for w in group.copies)]
     evidence = tuple(dict.fromkeys(quote for e in members for quote in e.evidence))[:MOST_EVIDENCE]
     trusted = [e for e in members if e.trust >= kept.trust]  # a less trusted voice lends neither weight nor labels
@@ -58,17 +59,17 @@ def _fold(room: Room, group: Copies) -> list[SaveEntry]:
     return [*gone, SaveEntry(fuller, kept.version, "entry.merged", f"{len(gone)} copies folded in", ledger)]
 
 
-def _superseded(room: Room, entry: Entry, by: Entry, cause: str) -> SaveEntry:
-    moved = entry.moved(State.SUPERSEDED, at=room.now, cause=cause, actor=str(room.actor), superseded_by=by.id)
+def _superseded(ctx: CallContext, entry: Entry, by: Entry, cause: str) -> SaveEntry:
+    moved = entry.moved(State.SUPERSEDED, at=ctx.now, cause=cause, actor=str(ctx.actor), superseded_by=by.id)
     return SaveEntry(replace(moved, version=entry.version + 1), entry.version, "entry.superseded", cause)
 
 
 def settle(up: Upkeep, place: Place, found: Sequence[Weighed], near: Mapping[str, Vector]) -> list[Weighed]:
     """The latest of contradicting statements holds; what is less trusted never overrules what is more."""
-    setting = Setting(up.room.spec, up.room.taxonomy, up.room.now)
+    setting = Setting(up.ctx.spec, up.ctx.taxonomy, up.ctx.now)
     gone: set[str] = set()
     for old, new, why in outdated(found, near):
-        save = retire(old.entry, new.entry, setting, f"{why}; the later one holds", str(up.room.actor))
+        save = retire(old.entry, new.entry, setting, f"{why}; the later one holds", str(up.ctx.actor))
         if up.commit(place.store, "superseded", [save]):
             gone.add(old.id)
     return without(found, gone)

@@ -4,14 +4,15 @@ versions rises to a broader tier. What crosses a boundary goes through the spec'
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING
+
+from msgspec.structs import replace
 
 from lukasa.model.entry import Entry, GateVerdict, Scope
 from lukasa.model.errors import Conflict, EmbedderError, InvalidScope, MirrorsCanonical
 from lukasa.model.ids import derived_id
 from lukasa.model.values import Curator, Gate, Kind, Lifetime, State
-from lukasa.service.call import ACCOUNT, Room
+from lukasa.service.call import ACCOUNT, CallContext
 from lukasa.service.entries.put import canonical, neighbours
 from lukasa.service.upkeep.scope import Place, Upkeep, active, without
 from lukasa.storage.operations import Embedding, SaveEntry, Verdict
@@ -34,7 +35,7 @@ def promote(
     up: Upkeep, place: Place, found: Sequence[Weighed], near: Mapping[str, Vector], kind: Kind
 ) -> list[Weighed]:
     """Promote what has earned it; the answer is what is left as it was."""
-    behaviour = up.room.spec.behaviour(place.tier, kind)
+    behaviour = up.ctx.spec.behaviour(place.tier, kind)
     if not behaviour.promotion.to:
         return list(found)
     mine = active(found)
@@ -44,7 +45,7 @@ def promote(
         grouped = {w.id for star in stars for w in (star.kept, *star.copies)}
         groups = [[star.kept, *star.copies] for star in stars] + [[w] for w in mine if w.id not in grouped]
     wanted = {link.source for w in mine for link in w.entry.links}
-    documents = up.room.local.documents(wanted) if wanted else {}
+    documents = up.ctx.local.documents(wanted) if wanted else {}
     gone: set[str] = set()
     for rise in rises(groups, behaviour.promotion, documents):
         if _within(up, place, rise) if rise.within else _across(up, place, rise):
@@ -54,9 +55,9 @@ def promote(
 
 def _within(up: Upkeep, place: Place, rise: Rise) -> bool:
     """In place: the entry itself changes, and copies that bore it out give way to it."""
-    entry, kind, now = rise.weighed.entry, rise.rule.kind or rise.weighed.entry.kind, up.room.now
+    entry, kind, now = rise.weighed.entry, rise.rule.kind or rise.weighed.entry.kind, up.ctx.now
     sources = [entry, *(w.entry for w in rise.with_it)]
-    proposal = proposed(up.room, entry, sources, entry.scope, entry.id, kind)
+    proposal = proposed(up.ctx, entry, sources, entry.scope, entry.id, kind)
     draft = crossed(up, [e.id for e in sources], proposal, kind)
     if draft is None:
         return False
@@ -73,16 +74,16 @@ def _within(up: Upkeep, place: Place, rise: Rise) -> bool:
     )
     ledger = (*draft.ledger, Verdict("promote", str(kind), rise.cause))
     save = SaveEntry(
-        changed, entry.version, ACTION, rise.cause, ledger, embedded(up.room, entry.content, changed.content)
+        changed, entry.version, ACTION, rise.cause, ledger, embedded(up.ctx, entry.content, changed.content)
     )
-    gone = [_gives_way(up.room, w.entry, entry.id, rise.cause) for w in rise.with_it]
+    gone = [_gives_way(up.ctx, w.entry, entry.id, rise.cause) for w in rise.with_it]
     return up.commit(place.store, "promoted", [*gone, save], main=entry.id)
 
 
 def _across(up: Upkeep, place: Place, rise: Rise) -> bool:
     """Into another tier: written there under an id that is always the same, and the original gives way to it."""
-    room, entry = up.room, rise.weighed.entry
-    target = scope_above(room, entry, rise.rule.to)
+    ctx, entry = up.ctx, rise.weighed.entry
+    target = scope_above(ctx, entry, rise.rule.to)
     sources = [entry, *(w.entry for w in rise.with_it)]
     ids = [e.id for e in sources]
     if target is None:
@@ -90,7 +91,7 @@ def _across(up: Upkeep, place: Place, rise: Rise) -> bool:
         return False
     kind = rise.rule.kind or entry.kind
     proposal = proposed(
-        room, entry, sources, target, derived_id("promoted", entry.id, str(entry.version), target.tier), kind
+        ctx, entry, sources, target, derived_id("promoted", entry.id, str(entry.version), target.tier), kind
     )
     draft = crossed(up, ids, proposal, kind)
     if draft is None:
@@ -100,24 +101,24 @@ def _across(up: Upkeep, place: Place, rise: Rise) -> bool:
 
 def write_above(up: Upkeep, place: Place, draft: Draft, sources: Sequence[Entry], cause: str) -> bool:
     """Store a draft in its own tier and retire what it stands for; it may turn out to be known there already."""
-    room, store = up.room, up.room.store(draft.proposal.scope.tier)
-    embedding = embedded(room, "", draft.content)
-    setting = Setting(room.spec, room.taxonomy, room.now)
+    ctx, store = up.ctx, up.ctx.store(draft.proposal.scope.tier)
+    embedding = embedded(ctx, "", draft.content)
+    setting = Setting(ctx.spec, ctx.taxonomy, ctx.now)
     going = {e.id for e in sources}
     near = tuple(n for n in neighbours(store, draft, embedding) if n.entry.id not in going)
     settled = run(SETTLE, draft, setting.among(near))
-    planned = plan(settled, setting, actor=str(room.actor), embedding=embedding, secret=store.secret())
+    planned = plan(settled, setting, actor=str(ctx.actor), embedding=embedding, secret=store.secret())
     above = planned.entry
     if above is None or above.state is not State.ACTIVE:
         up.drop("promoted", sorted(going), settled.gate.reason or "it would not be active there")
         return False
-    gone = [_gives_way(room, e, above.id, cause) for e in sources]
+    gone = [_gives_way(ctx, e, above.id, cause) for e in sources]
     written = [op for op in planned.operations if isinstance(op, SaveEntry)]
     if store is place.store:
         return up.commit(store, "promoted", [*gone, *written], main=above.id)
     if up.task is not None:
         try:
-            room.apply(store, *written)
+            ctx.apply(store, *written)
         except Conflict:
             if above.id not in store.entries([above.id]):
                 up.drop("promoted", sorted(going), f"the {above.scope.tier} tier has changed meanwhile")
@@ -125,7 +126,7 @@ def write_above(up: Upkeep, place: Place, draft: Draft, sources: Sequence[Entry]
     return up.commit(place.store, "promoted", gone)
 
 
-def proposed(room: Room, entry: Entry, sources: Sequence[Entry], scope: Scope, id: str, kind: Kind) -> Proposal:
+def proposed(ctx: CallContext, entry: Entry, sources: Sequence[Entry], scope: Scope, id: str, kind: Kind) -> Proposal:
     trust = min(e.trust for e in sources)
     return Proposal(
         id=id,
@@ -133,14 +134,14 @@ def proposed(room: Room, entry: Entry, sources: Sequence[Entry], scope: Scope, i
         content=entry.content,
         curator=Curator.AGENT,
         source=entry.source,
-        origin=room.origin.capped(trust),
+        origin=ctx.origin.capped(trust),
         owner=entry.owner,
         importance=max(e.importance for e in sources),
         kind=kind,
         lifetime=Lifetime.LONG_TERM,
         tags=tuple(dict.fromkeys(tag for e in sources for tag in e.tags)),
         conversation=entry.conversation,
-        links=entry.links if room.spec.tier(scope.tier).home == "workspace" else (),
+        links=entry.links if ctx.spec.tier(scope.tier).home == "workspace" else (),
         derived_from=tuple(e.id for e in sources),
         derived_trust=(trust,),
         valid_at=entry.valid_at,
@@ -151,8 +152,8 @@ def proposed(room: Room, entry: Entry, sources: Sequence[Entry], scope: Scope, i
 
 def crossed(up: Upkeep, ids: Sequence[str], proposal: Proposal, kind: Kind) -> Draft | None:
     """What is left of a text once it has gone through the gates of where it goes; None, told, if it may not."""
-    room = up.room
-    setting = Setting(room.spec, room.taxonomy, room.now, canonical(room))
+    ctx = up.ctx
+    setting = Setting(ctx.spec, ctx.taxonomy, ctx.now, canonical(ctx))
     start = Draft(proposal, proposal.content, kind, proposal.origin.trust, GateVerdict(Gate.ALLOW, 1.0, ""))
     try:
         draft = run(CROSSING, start, setting)
@@ -165,28 +166,28 @@ def crossed(up: Upkeep, ids: Sequence[str], proposal: Proposal, kind: Kind) -> D
     return draft
 
 
-def scope_above(room: Room, entry: Entry, tier: str) -> Scope | None:
+def scope_above(ctx: CallContext, entry: Entry, tier: str) -> Scope | None:
     """The scope of a broader tier that an entry's own lies in; None if one of its keys is not known."""
-    values: dict[str, str | None] = {"account": ACCOUNT, "workspace": room.info.id, **dict(entry.scope.anchor)}
-    conversation = room.local.conversation(entry.conversation or values.get("conversation") or "")
+    values: dict[str, str | None] = {"account": ACCOUNT, "workspace": ctx.info.id, **dict(entry.scope.anchor)}
+    conversation = ctx.local.conversation(entry.conversation or values.get("conversation") or "")
     if conversation is not None:
         values.setdefault("channel", conversation.channel)
     try:
         known = {key: value for key, value in values.items() if value is not None}
-        return replace(room, keys=known).scope(tier)
+        return replace(ctx, keys=known).scope(tier)
     except InvalidScope:
         return None
 
 
-def _gives_way(room: Room, entry: Entry, to: str, cause: str) -> SaveEntry:
-    moved = entry.moved(State.SUPERSEDED, at=room.now, cause=cause, actor=str(room.actor), superseded_by=to)
+def _gives_way(ctx: CallContext, entry: Entry, to: str, cause: str) -> SaveEntry:
+    moved = entry.moved(State.SUPERSEDED, at=ctx.now, cause=cause, actor=str(ctx.actor), superseded_by=to)
     return SaveEntry(replace(moved, version=entry.version + 1), entry.version, "entry.superseded", cause)
 
 
-def embedded(room: Room, before: str, after: str) -> Embedding | None:
-    if room.embedder is None or before == after:
+def embedded(ctx: CallContext, before: str, after: str) -> Embedding | None:
+    if ctx.embedder is None or before == after:
         return None
     try:
-        return Embedding(room.embedder.model, room.embedder.embed_memories([after])[0])
+        return Embedding(ctx.embedder.model, ctx.embedder.embed_memories([after])[0])
     except EmbedderError:
         return None

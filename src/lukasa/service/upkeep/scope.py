@@ -9,18 +9,19 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from lukasa.model.conversation import Status
 from lukasa.model.entry import Access, Entry, Scope
 from lukasa.model.errors import Conflict, NotFound
 from lukasa.model.events import EventDraft
-from lukasa.model.frozen import dataclass
 from lukasa.model.values import State, Visibility
 from lukasa.read.decay import decay_factor, frequency, relevance
-from lukasa.service.call import Room
+from lukasa.service.call import CallContext
 from lukasa.service.jobs.task import Task
 from lukasa.storage.operations import Operation, Record, SaveEntry
 from lukasa.storage.port import Filters, Selection, Store
@@ -42,8 +43,7 @@ def silent(_: str) -> None:
     """Nobody is watching."""
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     """A scope of a tier, and the store that holds it."""
 
     store: Store
@@ -54,16 +54,16 @@ class Place:
         return self.scope.tier
 
 
-def places(room: Room, tiers: Collection[str] | None = None) -> list[Place]:
+def places(ctx: CallContext, tiers: Collection[str] | None = None) -> list[Place]:
     """Every scope of this workspace and of the account, of the tiers asked for: upkeep is bound to no conversation."""
-    known = {tier.name: tier for tier in room.spec.tiers if tiers is None or tier.name in tiers}
+    known = {tier.name: tier for tier in ctx.spec.tiers if tiers is None or tier.name in tiers}
     found = []
-    for store in (room.local, room.account):
+    for store in (ctx.local, ctx.account):
         for count in store.census():
             tier = known.get(count.scope.tier)
-            if tier is None or room.store(tier.name) is not store:
+            if tier is None or ctx.store(tier.name) is not store:
                 continue
-            if count.scope.value("workspace") in (None, room.info.id) and _anchored(count.scope, tier.anchor):
+            if count.scope.value("workspace") in (None, ctx.info.id) and _anchored(count.scope, tier.anchor):
                 found.append(Place(store, count.scope))
     return found
 
@@ -73,19 +73,19 @@ def _anchored(scope: Scope, anchor: Iterable[Any]) -> bool:
     return [key for key, _ in scope.anchor] == [key.name for key in anchor]
 
 
-def weighed(room: Room, place: Place, *, conversation: str | None = None) -> list[Weighed]:
+def weighed(ctx: CallContext, place: Place, *, conversation: str | None = None) -> list[Weighed]:
     """What is in force in a scope, of every owner, files left out, with its relevance now."""
-    now = room.now
+    now = ctx.now
     out: list[Weighed] = []
     for page in _pages(place):
         mine = [e for e in page if e.holds_at(now) and (conversation is None or _of(e, conversation))]
         access = place.store.access([e.id for e in mine])
-        out.extend(weigh(room, place.store, e, access.get(e.id), now) for e in mine)
+        out.extend(weigh(ctx, place.store, e, access.get(e.id), now) for e in mine)
     return out
 
 
-def weigh(room: Room, store: Store, entry: Entry, access: Access | None, now: datetime) -> Weighed:
-    decay = room.spec.behaviour(entry.scope.tier, entry.kind).decay
+def weigh(ctx: CallContext, store: Store, entry: Entry, access: Access | None, now: datetime) -> Weighed:
+    decay = ctx.spec.behaviour(entry.scope.tier, entry.kind).decay
     factor = decay_factor(decay, entry, access, now, _closed(store, entry))
     return Weighed(entry, relevance(entry.importance, factor, frequency(access)), access.count if access else 0)
 
@@ -110,18 +110,18 @@ def _pages(place: Place) -> Iterator[list[Entry]]:
         after = page[-1].id
 
 
-def vectors(room: Room, place: Place, found: Sequence[Weighed]) -> dict[str, Vector]:
+def vectors(ctx: CallContext, place: Place, found: Sequence[Weighed]) -> dict[str, Vector]:
     """The vectors of the present model, for those that have one."""
-    if room.embedder is None:
+    if ctx.embedder is None:
         return {}
     out: dict[str, Vector] = {}
     for start in range(0, len(found), PAGE):
-        out |= place.store.vectors([w.id for w in found[start : start + PAGE]], room.embedder.model)
+        out |= place.store.vectors([w.id for w in found[start : start + PAGE]], ctx.embedder.model)
     return out
 
 
-def open_conversations(room: Room) -> set[str]:
-    return {c.id for c in room.local.conversations() if c.status is Status.ACTIVE}
+def open_conversations(ctx: CallContext) -> set[str]:
+    return {c.id for c in ctx.local.conversations() if c.status is Status.ACTIVE}
 
 
 class Upkeep:
@@ -130,8 +130,8 @@ class Upkeep:
     Without a task it only counts: that is a dry run.
     """
 
-    def __init__(self, room: Room, task: Task | None, tell: Tell = silent) -> None:
-        self.room = room
+    def __init__(self, ctx: CallContext, task: Task | None, tell: Tell = silent) -> None:
+        self.ctx = ctx
         self.task = task
         self._tell = tell
         self._counts: Counter[str] = Counter()
@@ -169,7 +169,7 @@ class Upkeep:
 
     def _save(self, move: Move) -> SaveEntry:
         entry = move.entry
-        moved = entry.moved(move.state, at=self.room.now, cause=move.cause, actor=str(self.room.actor))
+        moved = entry.moved(move.state, at=self.ctx.now, cause=move.cause, actor=str(self.ctx.actor))
         return SaveEntry(replace(moved, version=entry.version + 1), entry.version, move.action, move.cause)
 
     def commit(
@@ -230,7 +230,7 @@ class Upkeep:
         if store is task.store:
             task.commit(step, output, *operations)
             return
-        self.room.apply(store, *operations)  # another file: the versions they expect keep a repetition from doubling
+        self.ctx.apply(store, *operations)  # another file: the versions they expect keep a repetition from doubling
         task.commit(step, output)
 
 

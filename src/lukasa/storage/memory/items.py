@@ -5,23 +5,23 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
 from datetime import datetime
 from itertools import islice
 from typing import TypeAlias
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from lukasa.model.arrays import np
 from lukasa.model.errors import Conflict
-from lukasa.model.frozen import dataclass
-from lukasa.model.item import Item, Place, item_id, lifetime, path_text, value_text
+from lukasa.model.item import Item, ItemAddress, item_id, lifetime, path_text, value_text
 from lukasa.ports import EmbeddingModel, Vector
 from lukasa.storage import rules
 from lukasa.storage.operations import DropItem, Embedding, ItemIndex, SaveItem, SaveItemVectors
 from lukasa.storage.port import FoundItem, ItemQuery, UnembeddedItem
 
 
-@dataclass(frozen=True, slots=True)
-class KeptItem:
+class KeptItem(Struct, frozen=True):
     text: str
     salt: bytes
     created_at: datetime
@@ -31,12 +31,12 @@ class KeptItem:
     vectors: tuple[tuple[EmbeddingModel, Vector], ...]
     index: ItemIndex
 
-    def at(self, place: Place) -> Item:
+    def at(self, place: ItemAddress) -> Item:
         times = (self.created_at, self.updated_at, self.expires_at)
         return Item(place, json.loads(self.text), *times, self.ttl, item_id(self.salt, place))
 
 
-Items: TypeAlias = dict[Place, KeptItem]
+Items: TypeAlias = dict[ItemAddress, KeptItem]
 
 
 def save(items: Items, operation: SaveItem) -> None:
@@ -85,7 +85,7 @@ def check_drop(items: Items, operation: DropItem) -> None:
         raise Conflict(f"item {operation.place.key} has not expired", fix="look again")
 
 
-def touched(items: Items, places: Iterable[Place], at: datetime) -> Items:
+def touched(items: Items, places: Iterable[ItemAddress], at: datetime) -> Items:
     span = {place: lifetime(items[place].ttl) for place in places if place in items}
     renewed = {place: replace(items[place], expires_at=at + left) for place, left in span.items() if left is not None}
     return items | renewed
@@ -120,6 +120,6 @@ def namespaces(items: Items, prefix: tuple[str, ...], alive_at: datetime | None)
     return sorted(namespace for namespace in held if namespace[: len(prefix)] == prefix)
 
 
-def expired(items: Mapping[Place, KeptItem], at: datetime, limit: int) -> list[Place]:
+def expired(items: Mapping[ItemAddress, KeptItem], at: datetime, limit: int) -> list[ItemAddress]:
     over = [(kept.expires_at, place) for place, kept in items.items() if kept.expires_at and kept.expires_at <= at]
     return [place for _, place in sorted(over, key=lambda pair: pair[0])[:limit]]

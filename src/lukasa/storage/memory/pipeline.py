@@ -6,15 +6,17 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
+
+from msgspec.structs import replace
 
 from lukasa.model.amendment import Amendment, AmendmentState
 from lukasa.model.errors import Conflict
 from lukasa.model.ids import new_id
 from lukasa.model.job import Job, JobDraft, JobState
-from lukasa.model.telemetry import MOST_DEBUG, DayTally, Point, PointQuery, Spending, Tally
+from lukasa.model.telemetry import MOST_DEBUG, DayTally, Spending, Tally, TelemetryEvent, TelemetryQuery
 from lukasa.model.text import terms as words
 from lukasa.model.transcript import Progress, Transcript, Utterance
 from lukasa.storage import rules
@@ -25,7 +27,7 @@ from lukasa.storage.operations import (
     FailJob,
     FinishJob,
     ForgetJobs,
-    ForgetPoints,
+    ForgetTelemetry,
     JournalStep,
     KeepUtterances,
     PipelineOperation,
@@ -48,7 +50,7 @@ class Background:
     transcripts: dict[str, Transcript] = field(default_factory=dict)
     utterances: dict[tuple[str, int], Utterance] = field(default_factory=dict)
     amendments: dict[str, Amendment] = field(default_factory=dict)
-    points: tuple[Point, ...] = ()
+    points: tuple[TelemetryEvent, ...] = ()
     spending: dict[tuple[str, str], Spending] = field(default_factory=dict)
 
     def __copy__(self) -> Background:
@@ -95,7 +97,7 @@ class Background:
             case Emit(point):
                 kept = replace(point, metadata=rules.plain_json(dict(point.metadata)))
                 self.points = (*self.points, kept)[-MOST_DEBUG:]
-            case ForgetPoints(before, level):
+            case ForgetTelemetry(before, level):
                 self.points = tuple(p for p in self.points if p.at >= before or level not in (None, p.level))
             case Spend(spending):
                 self._spend(spending)
@@ -275,19 +277,19 @@ class BackgroundReads(ABC):
         ]
         return found[:limit]
 
-    def points(self, query: PointQuery, *, limit: int = 100) -> list[Point]:
+    def points(self, query: TelemetryQuery, *, limit: int = 100) -> list[TelemetryEvent]:
         found = [point for point in reversed(self.background.points) if _admits(query, point)]
         return sorted(found, key=lambda point: point.at, reverse=True)[:limit]
 
-    def tally(self, query: PointQuery) -> list[Tally]:
-        groups: dict[tuple[str, str], list[Point]] = {}
+    def tally(self, query: TelemetryQuery) -> list[Tally]:
+        groups: dict[tuple[str, str], list[TelemetryEvent]] = {}
         for point in self.background.points:
             if _admits(query, point):
                 groups.setdefault((point.component, point.action), []).append(point)
         return [_tally(*name, groups[name]) for name in sorted(groups)]
 
-    def tally_days(self, query: PointQuery) -> list[DayTally]:
-        found: dict[str, list[Point]] = {}
+    def tally_days(self, query: TelemetryQuery) -> list[DayTally]:
+        found: dict[str, list[TelemetryEvent]] = {}
         for point in self.background.points:
             if _admits(query, point):
                 found.setdefault(f"{point.at.astimezone(UTC):%Y-%m-%d}", []).append(point)
@@ -298,7 +300,7 @@ class BackgroundReads(ABC):
         return [spending[place] for place in sorted(spending) if place[0] >= since_day]
 
 
-def _admits(query: PointQuery, point: Point) -> bool:
+def _admits(query: TelemetryQuery, point: TelemetryEvent) -> bool:
     return (
         (query.since is None or point.at >= query.since)
         and (query.until is None or point.at < query.until)
@@ -309,7 +311,7 @@ def _admits(query: PointQuery, point: Point) -> bool:
     )
 
 
-def _tally(component: str, action: str, points: Sequence[Point]) -> Tally:
+def _tally(component: str, action: str, points: Sequence[TelemetryEvent]) -> Tally:
     sums: dict[str, float] = {}
     for point in points:
         for key, value in point.metadata.items():

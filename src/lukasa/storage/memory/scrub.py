@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
+
+from msgspec.structs import replace
 
 from lukasa.model.conversation import Note
 from lukasa.model.entry import Entry, NamedEntry, Version

@@ -8,21 +8,23 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
+from msgspec.structs import replace
+
 from lukasa.model.arrays import np
-from lukasa.model.candidate import Card, Use, card_of
+from lukasa.model.candidate import Candidate, Use, candidate_of
 from lukasa.model.conversation import Channel, Conversation, Note, Status, WorkspaceInfo
 from lukasa.model.entry import Access, Document, Entry, NamedEntry, Scope, Version
 from lukasa.model.errors import Conflict
 from lukasa.model.events import GENESIS, Actor, Event, EventDraft, chain_faults, seal
-from lukasa.model.item import Item, Place
+from lukasa.model.item import Item, ItemAddress
 from lukasa.model.job import Job
 from lukasa.model.moments import micros
 from lukasa.model.scrub import Extent, Holdings
 from lukasa.model.statements import role, subject, telling
-from lukasa.model.telemetry import Point
+from lukasa.model.telemetry import TelemetryEvent
 from lukasa.model.text import content_key
 from lukasa.model.values import VISIBILITY, Kind, State, Visibility
 from lukasa.ports import EmbeddingModel, Vector
@@ -99,7 +101,7 @@ class _State:
     notes: dict[tuple[str, str], Note] = field(default_factory=dict)
     links: dict[str, tuple[str, ...]] = field(default_factory=dict)
     workspaces: dict[str, WorkspaceInfo] = field(default_factory=dict)
-    items: dict[Place, KeptItem] = field(default_factory=dict)
+    items: dict[ItemAddress, KeptItem] = field(default_factory=dict)
     background: Background = field(default_factory=Background)
     access_rows: Grants = field(default_factory=Grants)
     events: tuple[Event, ...] = ()
@@ -221,7 +223,7 @@ class MemoryStore(BackgroundReads, GrantReads):
         with self._lock:
             return self._state.background.renew(job, claim, lease_until)
 
-    def report(self, point: Point) -> None:
+    def report(self, point: TelemetryEvent) -> None:
         with self._lock:
             self._state.background.run(Emit(point), point.at)
 
@@ -238,9 +240,9 @@ class MemoryStore(BackgroundReads, GrantReads):
     def snapshot(self) -> AbstractContextManager[object]:
         return self._lock
 
-    def cards(self, ids: Iterable[str], filters: Filters = NO_FILTERS) -> dict[str, Card]:
+    def candidates(self, ids: Iterable[str], filters: Filters = NO_FILTERS) -> dict[str, Candidate]:
         found = self._state.entries
-        return {id: card_of(found[id]) for id in ids if id in found and filters.admits(found[id])}
+        return {id: candidate_of(found[id]) for id in ids if id in found and filters.admits(found[id])}
 
     def texts(self, ids: Iterable[str]) -> dict[str, str]:
         found = self._state.entries
@@ -332,15 +334,15 @@ class MemoryStore(BackgroundReads, GrantReads):
         if not some:
             return KeywordMatches(len(rows), total, frequencies)
         lengths, columns = [len(state.terms[id]) for id in some], [[counts[id][t] for id in some] for t in terms]
-        cards = [card_of(state.entries[id]) for id in some]
-        return KeywordMatches(len(rows), total, frequencies, cards, lengths, columns)
+        candidates = [candidate_of(state.entries[id]) for id in some]
+        return KeywordMatches(len(rows), total, frequencies, candidates, lengths, columns)
 
     def nearest(
         self, selection: Selection, model: EmbeddingModel, vector: Vector, limit: int, *, exact: bool = False
     ) -> list[Neighbour]:
         state = self._state
         found = [
-            Neighbour(card_of(e), _cosine(state.vectors[e.id, model], vector))
+            Neighbour(candidate_of(e), _cosine(state.vectors[e.id, model], vector))
             for e in reversed(self._selected(state, selection))
             if (e.id, model) in state.vectors and selection.filters.admits(e)
         ]
@@ -449,7 +451,7 @@ class MemoryStore(BackgroundReads, GrantReads):
 
     # Items
 
-    def items(self, places: Iterable[Place]) -> dict[Place, Item]:
+    def items(self, places: Iterable[ItemAddress]) -> dict[ItemAddress, Item]:
         items = self._state.items
         return {place: items[place].at(place) for place in places if place in items}
 
@@ -461,13 +463,13 @@ class MemoryStore(BackgroundReads, GrantReads):
     ) -> list[tuple[str, ...]]:
         return memory_items.namespaces(self._state.items, prefix, alive_at)
 
-    def expired_items(self, at: datetime, limit: int) -> list[Place]:
+    def expired_items(self, at: datetime, limit: int) -> list[ItemAddress]:
         return memory_items.expired(self._state.items, at, limit)
 
     def unembedded_items(self, model: EmbeddingModel, indexer: str, limit: int) -> list[UnembeddedItem]:
         return memory_items.unembedded(self._state.items, model, indexer, limit)
 
-    def touch_items(self, places: Sequence[Place], at: datetime) -> None:
+    def touch_items(self, places: Sequence[ItemAddress], at: datetime) -> None:
         with self._lock:
             self._state.items = memory_items.touched(self._state.items, places, at)
 

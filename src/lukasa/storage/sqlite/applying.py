@@ -24,7 +24,7 @@ from lukasa.storage.operations import (
     FinishJob,
     ForgetAnswers,
     ForgetJobs,
-    ForgetPoints,
+    ForgetTelemetry,
     JournalStep,
     KeepUtterances,
     LinkAction,
@@ -189,7 +189,7 @@ def _background(db: apsw.Connection, operation: PipelineOperation, at: datetime)
             transcripts.save_amendment(db, operation)
         case Emit(point):
             telemetry.emit(db, point)
-        case ForgetPoints(before, level):
+        case ForgetTelemetry(before, level):
             telemetry.forget(db, before, level)
         case Spend(spending):
             telemetry.spend(db, spending)

@@ -14,7 +14,7 @@ import apsw
 from lukasa.model.arrays import np
 from lukasa.model.entry import Entry
 from lukasa.model.events import Event, chain_faults
-from lukasa.model.item import Place, item_id
+from lukasa.model.item import ItemAddress, item_id
 from lukasa.model.text import TOKENIZER_VERSION, commitment, content_hash
 from lukasa.model.values import VISIBILITY
 from lukasa.storage.operations import grant_text
@@ -150,7 +150,7 @@ class _Check:
         """Every item is the one that the log last committed to, and none that it knows of is missing."""
         expected = dict(self.item_commitments)
         for path, key, value, value_hash, salt in stream(self.db, sql.ALL_ITEMS):
-            id = item_id(salt, Place(namespace_of(path), key))
+            id = item_id(salt, ItemAddress(namespace_of(path), key))
             if content_hash(value) != value_hash:
                 self.wrong("content", id, "the value is not the one that was written")
             if expected.pop(id, None) != commitment(salt, value):

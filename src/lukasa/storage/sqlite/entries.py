@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import field
 from typing import Any, NamedTuple
 
 import apsw
+from msgspec import Struct, field
 
 from lukasa.model.entry import Entry
-from lukasa.model.frozen import dataclass
 from lukasa.model.moments import micros
 from lukasa.storage import rules
 from lukasa.storage.operations import DropEntry, Embedding, LinkAction, SaveEmbedding, SaveEntry, Transaction
@@ -33,8 +32,7 @@ class _Place(NamedTuple):
     salt: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class EntryWriter:
+class EntryWriter(Struct, frozen=True):
     """Runs the operations on entries inside an open write transaction."""
 
     db: apsw.Connection

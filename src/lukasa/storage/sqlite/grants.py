@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 
 import apsw
+from msgspec.structs import replace
 
 from lukasa.model.answer import Answer
 from lukasa.model.grant import Capability, Grant, Reach

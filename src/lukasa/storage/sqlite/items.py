@@ -13,7 +13,7 @@ import apsw
 
 from lukasa.model.arrays import np
 from lukasa.model.errors import Conflict
-from lukasa.model.item import Item, ItemFilter, Place, item_id, path_text, value_text
+from lukasa.model.item import Item, ItemAddress, ItemFilter, item_id, path_text, value_text
 from lukasa.model.moments import micros, micros_or_none, moment, moment_or_none
 from lukasa.model.text import content_hash
 from lukasa.ports import EmbeddingModel, Vector
@@ -116,7 +116,7 @@ def drop(db: apsw.Connection, operation: DropItem) -> bytes:
     return bytes(salt)
 
 
-def touch(db: apsw.Connection, places: Sequence[Place], at: datetime) -> None:
+def touch(db: apsw.Connection, places: Sequence[ItemAddress], at: datetime) -> None:
     for place in places:
         db.execute(sql.TOUCH_ITEM, {"at": micros(at), "key": place.key, "path": path_text(place.namespace)})
 
@@ -124,14 +124,14 @@ def touch(db: apsw.Connection, places: Sequence[Place], at: datetime) -> None:
 # Reads
 
 
-def items(db: apsw.Connection, places: Iterable[Place]) -> dict[Place, Item]:
+def items(db: apsw.Connection, places: Iterable[ItemAddress]) -> dict[ItemAddress, Item]:
     rows = {place: one_row(db, sql.ITEM, (path_text(place.namespace), place.key)) for place in places}
     return {place: _item(row, json.loads(row[3])) for place, row in rows.items() if row is not None}
 
 
 def _item(row: Row, value: dict[str, Any]) -> Item:
     _, path, key, _, created_at, updated_at, expires_at, ttl, salt = row
-    place = Place(namespace_of(path), key)
+    place = ItemAddress(namespace_of(path), key)
     times = (moment(created_at), moment(updated_at), moment_or_none(expires_at))
     return Item(place, value, *times, ttl, item_id(salt, place))
 
@@ -185,7 +185,7 @@ def unembedded(db: apsw.Connection, model: EmbeddingModel, indexer: str, limit: 
     out = []
     for path, key, value, texts in all_rows(db, sql.UNEMBEDDED_ITEMS, (indexer, found, limit)):
         index = ItemIndex(tuple((field, text) for field, text in json.loads(texts)), indexer)
-        out.append(UnembeddedItem(Place(namespace_of(path), key), json.loads(value), index))
+        out.append(UnembeddedItem(ItemAddress(namespace_of(path), key), json.loads(value), index))
     return out
 
 
@@ -194,5 +194,5 @@ def namespaces(db: apsw.Connection, prefix: tuple[str, ...], alive_at: datetime 
     return sorted(namespace_of(path) for (path,) in all_rows(db, sql.SPACES, bindings))
 
 
-def expired(db: apsw.Connection, at: datetime, limit: int) -> list[Place]:
-    return [Place(namespace_of(path), key) for path, key in all_rows(db, sql.EXPIRED, (micros(at), limit))]
+def expired(db: apsw.Connection, at: datetime, limit: int) -> list[ItemAddress]:
+    return [ItemAddress(namespace_of(path), key) for path, key in all_rows(db, sql.EXPIRED, (micros(at), limit))]

@@ -13,9 +13,9 @@ from typing import Literal
 from urllib.parse import quote
 
 import apsw
+from msgspec import Struct
 
 from lukasa.model.errors import StoreError, StoreForeign, StoreMissing, StoreNewer
-from lukasa.model.frozen import dataclass
 from lukasa.model.text import TOKENIZER_VERSION
 from lukasa.storage.sqlite import files, sql
 from lukasa.storage.sqlite.errors import damaged, translated
@@ -32,8 +32,7 @@ SMALLEST_PAGE = 512
 _MIGRATIONS = Path(__file__).parent / "migrations"
 
 
-@dataclass(frozen=True, slots=True)
-class Migration:
+class Migration(Struct, frozen=True):
     number: int
     name: str
     text: str
@@ -43,8 +42,7 @@ class Migration:
         return hashlib.sha256(self.text.encode("utf-8")).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class Opening:
+class Opening(Struct, frozen=True):
     """How to open: which folder, as what, through which VFS, and how long to wait for others."""
 
     folder: Path

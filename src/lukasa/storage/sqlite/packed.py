@@ -12,11 +12,12 @@ from __future__ import annotations
 import math
 import threading
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
+from msgspec import Struct
+from msgspec.structs import replace
+
 from lukasa.model.arrays import np
-from lukasa.model.frozen import dataclass
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -175,8 +176,7 @@ def along(rows: _Bytes | _Pairs, query: Floats, chosen: Ints | None = None) -> F
     return out
 
 
-@dataclass(frozen=True, slots=True)
-class Lists:
+class Lists(Struct, frozen=True):
     """Rows from `starts[n]` up to `starts[n + 1]` have their middle in column n."""
 
     middles: Floats
@@ -189,8 +189,7 @@ class Lists:
         return list(zip(self.starts[nearest].tolist(), self.starts[nearest + 1].tolist(), strict=True))
 
 
-@dataclass(frozen=True, slots=True)
-class Doubled:
+class Doubled(Struct, frozen=True):
     """Two rows in the space of one: numbers small enough that products of two rows with a query, one of them times
     `_APART`, can be added up side by side in one number, and told from each other in the end.
 
@@ -232,8 +231,7 @@ def doubled(rows: Floats) -> Doubled:
     return Doubled(columns, rows.shape[1], grain, length)
 
 
-@dataclass(frozen=True, slots=True)
-class Images:
+class Images(Struct, frozen=True):
     """The vectors as seen along the axes in which they differ most: the most telling of these doubled, for all are
     compared by them; the others in rows, for those that are ahead then, each number a byte that counts so many `steps`
     of its axis."""
@@ -269,8 +267,7 @@ class Images:
         return found
 
 
-@dataclass(frozen=True, slots=True)
-class Packed:
+class Packed(Struct, frozen=True):
     """Vectors of one model in one partition, each number two bytes, or one if they are very many. Dead rows are no
     longer in the database."""
 

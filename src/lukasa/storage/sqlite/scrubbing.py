@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import NamedTuple
 
 import apsw
+from msgspec.structs import replace
 
 from lukasa.model.events import Event, redaction
 from lukasa.model.scrub import Extent, Holdings, Versioned, manifest_digest

@@ -10,7 +10,7 @@ from typing import NamedTuple, TypeAlias
 import apsw
 
 from lukasa.model.arrays import np
-from lukasa.model.candidate import Card
+from lukasa.model.candidate import Candidate
 from lukasa.model.entry import Entry, Scope
 from lukasa.ports import EmbeddingModel, Vector
 from lukasa.storage import rules
@@ -114,7 +114,7 @@ def _mark(db: apsw.Connection, id: str) -> tuple[int, int]:
 # What was matched
 
 
-_Matched: TypeAlias = "tuple[Card, str, int]"  # the card of a row, its terms, and how many these are
+_Matched: TypeAlias = "tuple[Candidate, str, int]"  # the card of a row, its terms, and how many these are
 
 
 def _matched(db: apsw.Connection, rowids: Sequence[int]) -> Mapping[int, _Matched]:
@@ -124,7 +124,9 @@ def _matched(db: apsw.Connection, rowids: Sequence[int]) -> Mapping[int, _Matche
     if not unknown:
         return answers
     rows = all_rows(db, sql.MATCHED, (json_list(unknown),))
-    fresh = {row[_ROWID]: (card, row[-2], row[-1]) for row, card in zip(rows, _cards(db, rows), strict=True)}
+    fresh = {
+        row[_ROWID]: (candidate, row[-2], row[-1]) for row, candidate in zip(rows, _candidates(db, rows), strict=True)
+    }
     if max([len(terms) for _, terms, _ in fresh.values()], default=0) <= _SHORT:
         answers.update(fresh)
         return answers
@@ -160,7 +162,7 @@ def keyword(db: apsw.Connection, selection: Selection, terms: Sequence[str], lim
             rowids = rules.by_length(rowids, list(used.values()), counts, [terms_in[n] for n in rowids], limit)
     known_rows = _matched(db, rowids)
     rows = [known_rows[rowid] for rowid in rowids]
-    found, lengths = [card for card, _, _ in rows], [length for _, _, length in rows]
+    found, lengths = [candidate for candidate, _, _ in rows], [length for _, _, length in rows]
     return KeywordMatches(size, total, frequencies, found, lengths, _counts(rowids, rows, terms, postings))
 
 
@@ -256,8 +258,10 @@ def _around(db: apsw.Connection, ids: Sequence[str], rows: int) -> dict[str, lis
     """Those of the same talk within so many rows, in their order, each with itself among them. Whoever asks for them
     asks for their cards next, so these are learned on the way."""
     found = all_rows(db, sql.BESIDE, {"numbers": json_list(numbers(db, ids).values()), "rows": rows})
-    cards = known(db).of("cards")
-    cards.update((card.id, card) for card in _cards(db, [row for row in found if row[0] not in cards]))
+    candidates = known(db).of("cards")
+    candidates.update(
+        (candidate.id, candidate) for candidate in _candidates(db, [row for row in found if row[0] not in candidates])
+    )
     order: dict[str, list[tuple[int, str]]] = {}
     for row in found:
         order.setdefault(row[-1], []).append((row[_ROWID], row[0]))
@@ -327,23 +331,23 @@ def stamps(db: apsw.Connection, ids: Iterable[str]) -> dict[str, tuple[int, int]
     return {id: answers[id] for id in asked if id in answers}
 
 
-def cards(db: apsw.Connection, ids: Sequence[str], filters: Filters) -> dict[str, Card]:
+def candidates(db: apsw.Connection, ids: Sequence[str], filters: Filters) -> dict[str, Candidate]:
     if filters:
         rows = all_rows(db, sql.CARDS_ADMITTED, filter_bindings(filters) | {"ids": json_list(ids)})
-        found = {card.id: card for card in _cards(db, rows)}
+        found = {candidate.id: candidate for candidate in _candidates(db, rows)}
         return {id: found[id] for id in ids if id in found}
-    answers: dict[str, Card] = known(db).of("cards")
+    answers: dict[str, Candidate] = known(db).of("cards")
     unknown = [id for id in ids if id not in answers]
     if unknown:
         rows = all_rows(db, sql.CARDS, {"ids": json_list(unknown)})
-        answers.update((card.id, card) for card in _cards(db, rows))
+        answers.update((candidate.id, candidate) for candidate in _candidates(db, rows))
     return {id: answers[id] for id in ids if id in answers}
 
 
 _ROWID = 16  # among the columns of a card
 
 
-def _cards(db: apsw.Connection, rows: Sequence[Row]) -> list[Card]:
+def _candidates(db: apsw.Connection, rows: Sequence[Row]) -> list[Candidate]:
     """Of rows that begin with the columns of a card. Which rows these are is remembered."""
     told = known(db)
     scopes: dict[int, Scope] = told.of("scopes")
@@ -357,7 +361,7 @@ def _cards(db: apsw.Connection, rows: Sequence[Row]) -> list[Card]:
         labels = () if tags == "[]" else tuple(json.loads(tags))
         marked = marks & FILED > 0, marks & EXEMPT > 0, marks & SAID > 0
         where = (id, scopes[partition], KINDS[kind], STATES[state], source, labels, category, conversation, importance)
-        found.append(made(Card, (*where, created, confirmed, valid, invalid, chars, *marked, version)))
+        found.append(made(Candidate, (*where, created, confirmed, valid, invalid, chars, *marked, version)))
     return found
 
 

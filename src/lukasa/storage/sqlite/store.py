@@ -12,18 +12,18 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from lukasa.model.amendment import Amendment, AmendmentState
 from lukasa.model.answer import Answer
-from lukasa.model.candidate import Card, Use
+from lukasa.model.candidate import Candidate, Use
 from lukasa.model.conversation import Channel, Conversation, Note, WorkspaceInfo
 from lukasa.model.entry import Access, Document, Entry, NamedEntry, Scope, Version
 from lukasa.model.errors import StoreError
 from lukasa.model.events import Event
 from lukasa.model.grant import Grant
-from lukasa.model.item import Item, Place
+from lukasa.model.item import Item, ItemAddress
 from lukasa.model.job import Job, JobState
 from lukasa.model.late import late
 from lukasa.model.moments import micros, moment
 from lukasa.model.scrub import Extent, Holdings
-from lukasa.model.telemetry import DayTally, Point, PointQuery, Spending, Tally
+from lukasa.model.telemetry import DayTally, Spending, Tally, TelemetryEvent, TelemetryQuery
 from lukasa.model.text import TOKENIZER_VERSION
 from lukasa.model.transcript import Progress, Transcript, Utterance
 from lukasa.model.values import Kind, State
@@ -134,7 +134,7 @@ class SqliteStore:
             self._cache.clear()
             self._decoded.clear()
 
-    def report(self, point: Point) -> None:
+    def report(self, point: TelemetryEvent) -> None:
         if self._connections.waiting.add(point):
             self._write_reports()
 
@@ -190,9 +190,9 @@ class SqliteStore:
     def snapshot(self) -> AbstractContextManager[object]:
         return self._connections.reading()
 
-    def cards(self, ids: Iterable[str], filters: Filters = NO_FILTERS) -> dict[str, Card]:
+    def candidates(self, ids: Iterable[str], filters: Filters = NO_FILTERS) -> dict[str, Candidate]:
         with self._connections.reading() as db:
-            return searching.cards(db, list(ids), filters)
+            return searching.candidates(db, list(ids), filters)
 
     def texts(self, ids: Iterable[str]) -> dict[str, str]:
         with self._connections.reading() as db:
@@ -334,7 +334,7 @@ class SqliteStore:
 
     # Items
 
-    def items(self, places: Iterable[Place]) -> dict[Place, Item]:
+    def items(self, places: Iterable[ItemAddress]) -> dict[ItemAddress, Item]:
         with rules.only_encodable(), self._connections.reading() as db:
             return item_rows.items(db, places)
 
@@ -348,7 +348,7 @@ class SqliteStore:
         with rules.only_encodable(), self._connections.reading() as db:
             return item_rows.namespaces(db, prefix, alive_at)
 
-    def expired_items(self, at: datetime, limit: int) -> list[Place]:
+    def expired_items(self, at: datetime, limit: int) -> list[ItemAddress]:
         with self._connections.reading() as db:
             return item_rows.expired(db, at, limit)
 
@@ -356,7 +356,7 @@ class SqliteStore:
         with self._connections.reading() as db:
             return item_rows.unembedded(db, model, indexer, limit)
 
-    def touch_items(self, places: Sequence[Place], at: datetime) -> None:
+    def touch_items(self, places: Sequence[ItemAddress], at: datetime) -> None:
         with rules.only_encodable(), self._connections.writing() as db:
             item_rows.touch(db, places, at)
 
@@ -428,17 +428,17 @@ class SqliteStore:
         with self._connections.reading() as db:
             return session_rows.amendments(db, ids, states, limit)
 
-    def points(self, query: PointQuery, *, limit: int = 100) -> list[Point]:
+    def points(self, query: TelemetryQuery, *, limit: int = 100) -> list[TelemetryEvent]:
         self._write_reports()
         with self._connections.reading() as db:
             return telemetry.points(db, query, limit)
 
-    def tally(self, query: PointQuery) -> list[Tally]:
+    def tally(self, query: TelemetryQuery) -> list[Tally]:
         self._write_reports()
         with self._connections.reading() as db:
             return telemetry.tally(db, query)
 
-    def tally_days(self, query: PointQuery) -> list[DayTally]:
+    def tally_days(self, query: TelemetryQuery) -> list[DayTally]:
         self._write_reports()
         with self._connections.reading() as db:
             return telemetry.tally_days(db, query)

@@ -9,17 +9,17 @@ from typing import Any
 import apsw
 
 from lukasa.model.moments import micros, micros_or_none, moment
-from lukasa.model.telemetry import MOST_DEBUG, DayTally, Level, Point, PointQuery, Spending, Tally
+from lukasa.model.telemetry import MOST_DEBUG, DayTally, Level, Spending, Tally, TelemetryEvent, TelemetryQuery
 from lukasa.storage import rules
 from lukasa.storage.sqlite import pipeline_sql as sql
 from lukasa.storage.sqlite.query import all_rows
 
 
-def emit(db: apsw.Connection, *points: Point) -> None:
+def emit(db: apsw.Connection, *points: TelemetryEvent) -> None:
     db.executemany(sql.NEW_POINT, [_row(point) for point in points])
 
 
-def _row(p: Point) -> tuple[Any, ...]:
+def _row(p: TelemetryEvent) -> tuple[Any, ...]:
     metadata = rules.plain_text(dict(p.metadata))
     return micros(p.at), p.level, p.source, p.component, p.action, int(p.success), float(p.duration_ms), metadata
 
@@ -37,15 +37,15 @@ def spend(db: apsw.Connection, s: Spending) -> None:
     db.execute(sql.SPEND, (s.day, s.model, s.calls, s.prompt, s.completion, float(s.cost)))
 
 
-def points(db: apsw.Connection, query: PointQuery, limit: int) -> list[Point]:
+def points(db: apsw.Connection, query: TelemetryQuery, limit: int) -> list[TelemetryEvent]:
     rows = all_rows(db, sql.POINTS, {**_bindings(query), "limit": limit})
     return [
-        Point(moment(at), level, source, component, action, bool(success), duration, json.loads(metadata))
+        TelemetryEvent(moment(at), level, source, component, action, bool(success), duration, json.loads(metadata))
         for at, level, source, component, action, success, duration, metadata in rows
     ]
 
 
-def tally(db: apsw.Connection, query: PointQuery) -> list[Tally]:
+def tally(db: apsw.Connection, query: TelemetryQuery) -> list[Tally]:
     sums: dict[tuple[str, str], dict[str, float]] = {}
     for component, action, key, total in all_rows(db, sql.TALLY_SUMS, _bindings(query)):
         sums.setdefault((component, action), {})[key] = total
@@ -55,7 +55,7 @@ def tally(db: apsw.Connection, query: PointQuery) -> list[Tally]:
     ]
 
 
-def tally_days(db: apsw.Connection, query: PointQuery) -> list[DayTally]:
+def tally_days(db: apsw.Connection, query: TelemetryQuery) -> list[DayTally]:
     return [DayTally(*row) for row in all_rows(db, sql.TALLY_DAYS, _bindings(query))]
 
 
@@ -63,7 +63,7 @@ def spent(db: apsw.Connection, since_day: str) -> list[Spending]:
     return [Spending(*row) for row in all_rows(db, sql.SPENT, (since_day,))]
 
 
-def _bindings(query: PointQuery) -> dict[str, Any]:
+def _bindings(query: TelemetryQuery) -> dict[str, Any]:
     return {
         "since": micros_or_none(query.since),
         "until": micros_or_none(query.until),

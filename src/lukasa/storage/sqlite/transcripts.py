@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import replace
 
 import apsw
+from msgspec.structs import replace
 
 from lukasa.model.amendment import Amendment, AmendmentState
 from lukasa.model.errors import Conflict

@@ -7,13 +7,13 @@ import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import apsw
+from msgspec import Struct
+from msgspec.structs import replace
 
 from lukasa.model.arrays import np
-from lukasa.model.frozen import dataclass
 from lukasa.storage.sqlite import packs, sql
 from lukasa.storage.sqlite.known import known
 from lukasa.storage.sqlite.packed import (
@@ -48,8 +48,7 @@ _PASSING = "in passing"  # what is known of a state: the room that was asked las
 _MORE = 4  # places more than asked that are compared again, so that bytes do not decide who is last
 
 
-@dataclass(frozen=True, slots=True)
-class Block:
+class Block(Struct, frozen=True):
     """Vectors as they are, by seq, a column for each; of length one, so a product is the cosine."""
 
     seqs: Ints
@@ -79,8 +78,7 @@ class Block:
         return Block(self.seqs[kept], self.entries[kept], self.columns[:, kept].copy())
 
 
-@dataclass(frozen=True, slots=True)
-class Shelf:
+class Shelf(Struct, frozen=True):
     """All vectors of one model in one partition: those that are packed, and those as they are."""
 
     removals: int

@@ -11,9 +11,10 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 
-from lukasa.model.telemetry import Point
+from msgspec.structs import replace
+
+from lukasa.model.telemetry import TelemetryEvent
 
 MANY = 1024  # writing them makes every reader look at the database anew
 LONG = 60.0  # seconds
@@ -23,13 +24,13 @@ PRUNED_EACH = 16  # times that many were written
 
 class Waiting:
     def __init__(self) -> None:
-        self._points: list[Point] = []
+        self._points: list[TelemetryEvent] = []
         self._lock = threading.Lock()
         self._since = 0.0
         self._lost = 0
         self._times = 0
 
-    def add(self, point: Point) -> bool:
+    def add(self, point: TelemetryEvent) -> bool:
         """Whether they should be written now."""
         with self._lock:
             now = time.monotonic()
@@ -43,7 +44,7 @@ class Waiting:
             return point.level != "error" and (len(self._points) % MANY == 0 or now - self._since > LONG)
 
     @contextmanager
-    def taken(self) -> Iterator[list[Point]]:
+    def taken(self) -> Iterator[list[TelemetryEvent]]:
         """All that wait, for whoever writes them; on failure they wait again."""
         if not self._points:  # as mostly: then there is nothing to lock for
             yield []
@@ -63,7 +64,7 @@ class Waiting:
         return self._times % PRUNED_EACH == 0
 
 
-def _telling(points: list[Point], lost: int) -> list[Point]:
+def _telling(points: list[TelemetryEvent], lost: int) -> list[TelemetryEvent]:
     """Nothing is dropped without a word: the last of those that were kept says how many were not."""
     if not lost:
         return points

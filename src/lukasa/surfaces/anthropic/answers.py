@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from lukasa.model.frozen import dataclass
+from msgspec import Struct
 
 MAX_LINES = 999_999
 _UNITS = "BKMG"
@@ -18,8 +18,7 @@ class Answer(Exception):
     """A command that cannot be done; the message is what the model is told."""
 
 
-@dataclass(frozen=True, slots=True)
-class Command:
+class Command(Struct, frozen=True):
     """The fields of a command, given as the tool_use input or as one of the SDK's command objects."""
 
     given: object
@@ -134,8 +133,7 @@ def _closed(text: str) -> str:
     return text if not text or text.endswith("\n") else f"{text}\n"
 
 
-@dataclass(frozen=True, slots=True)
-class Leaf:
+class Leaf(Struct, frozen=True):
     """A file in a listing: the names of its path, and its size in bytes."""
 
     names: tuple[str, ...]

@@ -13,8 +13,9 @@ import re
 from collections.abc import Sequence
 from enum import Enum, auto
 
+from msgspec import Struct
+
 from lukasa.model.errors import InvalidInput
-from lukasa.model.frozen import dataclass
 from lukasa.service import inputs
 from lukasa.spec.types import Tier
 from lukasa.surfaces.anthropic.answers import Answer, shown
@@ -33,8 +34,7 @@ class Area(Enum):
     UNBOUND = auto()  # of a tier that this handle does not reach
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(Struct, frozen=True):
     given: str
     names: tuple[str, ...]
     area: Area
@@ -46,8 +46,7 @@ class Place:
         return "/".join(self.names)
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+class Layout(Struct, frozen=True):
     """The tiers of a spec, and those of them that are bound."""
 
     tiers: tuple[str, ...]

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from lukasa.model.entry import Entry
 from lukasa.model.errors import Conflict, InvalidInput, LukasaError, NotFound
 from lukasa.model.values import VISIBILITY, State, Trust, Visibility
-from lukasa.service.call import Room
+from lukasa.service.call import CallContext
 from lukasa.service.entries import files
 from lukasa.service.entries.put import Written
 from lukasa.service.retry import deciding_anew
@@ -31,9 +32,9 @@ class MemoryTool:
     name = "memory"
 
     def __init__(self, world: Workspace) -> None:
-        room = world.acting(trust=Trust.AGENT).room
-        self._room: Room = replace(room, origin=replace(room.origin, surface=SURFACE))
-        self._layout = Layout.of(room.spec.tiers, room.reachable())
+        ctx = world.acting(trust=Trust.AGENT).ctx
+        self._room: CallContext = replace(ctx, origin=replace(ctx.origin, surface=SURFACE))
+        self._layout = Layout.of(ctx.spec.tiers, ctx.reachable())
         self._commands: dict[str, Callable[[Command], str]] = {
             "view": self._view,
             "create": self._create,

@@ -9,9 +9,9 @@ from pydantic import Field
 
 from lukasa.model.errors import InvalidInput, NotFound
 from lukasa.model.grant import Capability
-from lukasa.model.telemetry import PointQuery
+from lukasa.model.telemetry import TelemetryQuery
 from lukasa.service.admin import stats
-from lukasa.service.call import Room
+from lukasa.service.call import CallContext
 from lukasa.surfaces.api.verb import Call, Given, Told, Verb
 from lukasa.surfaces.web import charts
 from lukasa.surfaces.web.markdown import rendered
@@ -45,7 +45,7 @@ def _decay(call: Call, given: ChartIn) -> str:
     talk = entry.scope.value("conversation")
     closed = here.conversation(talk).ended_at if talk else None
     decay = here.spec.behaviour(entry.scope.tier, entry.kind).decay
-    return charts.decay_curve(entry, standing.access, decay, here.room.now, closed)
+    return charts.decay_curve(entry, standing.access, decay, here.ctx.now, closed)
 
 
 def _growth(call: Call, given: ChartIn) -> str:
@@ -67,12 +67,12 @@ def _durations(call: Call, given: ChartIn) -> str:
     return charts.durations(stats.work(_room(call), _since(call, given)))
 
 
-def _room(call: Call) -> Room:
-    return call.overseen(Capability.STATS).room
+def _room(call: Call) -> CallContext:
+    return call.overseen(Capability.STATS).ctx
 
 
-def _since(call: Call, given: ChartIn) -> PointQuery:
-    return PointQuery(since=call.workspace.room.now - timedelta(days=given.days))
+def _since(call: Call, given: ChartIn) -> TelemetryQuery:
+    return TelemetryQuery(since=call.workspace.ctx.now - timedelta(days=given.days))
 
 
 _CHARTS: dict[str, Callable[[Call, ChartIn], str]] = {

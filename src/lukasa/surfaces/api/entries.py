@@ -53,7 +53,7 @@ class MemoIn(Given):
 
 def _owner(call: Call, private: bool) -> str:
     """Private is private to whoever's pass it is; nobody can write into somebody else's."""
-    agent = call.workspace.room.agent
+    agent = call.workspace.ctx.agent
     if private and agent is None:
         raise InvalidInput("the owner sees all entries and has no private ones", fix="leave `private` out")
     return agent if private and agent is not None else SHARED

@@ -7,7 +7,7 @@ from datetime import datetime
 from pydantic import Field
 
 from lukasa.model.grant import Capability
-from lukasa.model.telemetry import PointQuery
+from lukasa.model.telemetry import TelemetryQuery
 from lukasa.service.admin import stats as counting
 from lukasa.surfaces.api.shapes import EntryOut, EventOut, EventsOut
 from lukasa.surfaces.api.verb import Call, Given, Told, Verb
@@ -91,9 +91,9 @@ def stats(call: Call, given: StatsIn) -> StatsOut:
     # Numbers were granted, and of what is within reach; which entries fade is not a number.
     found.fading = []
     # The account's reports tell of grants and of what other workspaces do.
-    here = whole.room.local.tally(PointQuery(since=found.since))
+    here = whole.ctx.local.tally(TelemetryQuery(since=found.since))
     found.work, found.outcomes = [TallyOut.of(tally) for tally in here], counting.outcomes(here)
-    found.entries = [share for share in found.entries if call.workspace.room.opens(share.tier)]
+    found.entries = [share for share in found.entries if call.workspace.ctx.opens(share.tier)]
     return found
 
 

@@ -10,12 +10,12 @@ import re
 from collections.abc import Callable
 from typing import Any, Literal, Self
 
+from msgspec import Struct
 from pydantic import BaseModel, ConfigDict
 
 from lukasa.model.errors import InvalidInput
-from lukasa.model.frozen import dataclass
 from lukasa.model.grant import Capability
-from lukasa.service.admin.access import Access, Pass
+from lukasa.service.admin.access import Access, Credential
 from lukasa.service.workspace import Workspace
 from lukasa.surfaces.cli.data import plain
 
@@ -47,12 +47,11 @@ class Nothing(Given):
     """No input."""
 
 
-@dataclass(frozen=True, slots=True)
-class Call:
+class Call(Struct, frozen=True):
     """One call of a verb: who asks, and the workspace as they may hold it."""
 
     access: Access
-    given: Pass
+    given: Credential
     entered: Workspace | None = None
 
     @property
@@ -72,8 +71,7 @@ class Call:
         return self.access.overseen(self.given, self.workspace, capability)
 
 
-@dataclass(frozen=True, slots=True)
-class Verb:
+class Verb(Struct, frozen=True):
     """One thing that a client can ask for. `path` stands under /v1; `{workspace}` in it is not an input.
 
     A verb with `version_of` changes one thing that has a version: its input has `expected_version`, which over HTTP
@@ -116,10 +114,10 @@ class Verb:
         """The same in words, for who reads about it."""
         return " or ".join(f"`{one}`" for one in self.capabilities)
 
-    def open_to(self, given: Pass) -> bool:
+    def open_to(self, given: Credential) -> bool:
         return given.allows(*self.capabilities) and (given.is_owner or not self.owner_only)
 
-    def require(self, given: Pass) -> None:
+    def require(self, given: Credential) -> None:
         """Refuse a pass that the verb is not open to."""
         given.require(*self.capabilities)
         if self.owner_only:
@@ -141,13 +139,13 @@ class Verb:
         return tuple(name for name in self.input.model_fields if name not in taken)
 
 
-def perform(verb: Verb, access: Access, given: Pass, workspace: str | None, input: Given) -> Told:
+def perform(verb: Verb, access: Access, given: Credential, workspace: str | None, input: Given) -> Told:
     """Check the pass, enter the workspace, run the verb. What a pass does not include is refused before anything."""
     call = prepare(verb, access, given, workspace)
     return verb.run(call, input)
 
 
-def prepare(verb: Verb, access: Access, given: Pass, workspace: str | None) -> Call:
+def prepare(verb: Verb, access: Access, given: Credential, workspace: str | None) -> Call:
     verb.require(given)
     entered = access.enter(given, workspace or "") if verb.in_workspace else None
     return Call(access, given, entered)

@@ -46,12 +46,12 @@ class RunIn(Given):
 
 def run(call: Call, given: RunIn) -> JobOut:
     """Ask for work; whichever worker is free does it."""
-    room = call.overseen(Capability.JOBS).room
+    ctx = call.overseen(Capability.JOBS).ctx
     if given.kind != "reflect":
-        return JobOut.of(request.ask(room, given.kind, given.tiers or None))
+        return JobOut.of(request.ask(ctx, given.kind, given.tiers or None))
     if given.tiers:
         raise InvalidInput("reflection is about the whole workspace", fix="leave the tiers out")
-    return JobOut.of(room.local.job(reflect.ask_for(room)))
+    return JobOut.of(ctx.local.job(reflect.ask_for(ctx)))
 
 
 class CancelIn(JobIn):

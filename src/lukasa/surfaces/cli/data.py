@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import fields, is_dataclass
 from datetime import datetime
 from enum import Enum, IntEnum
 from functools import singledispatch
 from os import PathLike, fspath
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import fields
 
 from lukasa.model.conversation import WorkspaceInfo
 from lukasa.model.entry import Entry, Scope
@@ -22,7 +24,7 @@ from lukasa.storage.operations import Verdict
 @singledispatch
 def plain(value: Any) -> Any:
     """JSON data for anything the API returns."""
-    if is_dataclass(value):
+    if isinstance(value, Struct):
         return _fields(value)
     if isinstance(value, IntEnum):
         return value.name.lower()

@@ -32,7 +32,7 @@ def events(ctx: click.Context) -> None:
 
 
 def _store(session: Session, account: bool) -> Store:
-    return session.memory.account if account else session.workspace().room.local
+    return session.memory.account if account else session.workspace().ctx.local
 
 
 @events.command("list", examples=("lukasa events list --limit 20", "lukasa events list --action entry.discarded"))

@@ -13,9 +13,9 @@ from typing import Any
 
 import click
 from click.core import ParameterSource
+from msgspec import Struct
 
 from lukasa.model.errors import InvalidInput
-from lukasa.model.frozen import dataclass
 from lukasa.surfaces.cli.options import Choices
 from lukasa.surfaces.cli.output import Line, dim, encode, good, line, warn, write
 from lukasa.surfaces.hooks import settings_file
@@ -26,8 +26,7 @@ Settings = dict[str, Any]
 _CARRIED = ("data", "workspace", "channel", "agent", "embedder")
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
+class Plan(Struct, frozen=True):
     """What to put into which file. `take` takes out what `put` puts in, and nothing else."""
 
     harness: str

@@ -16,16 +16,15 @@ from importlib import import_module
 from typing import Any
 
 import click
+from msgspec import Struct
 
 from lukasa import __version__
-from lukasa.model.frozen import dataclass
 from lukasa.surfaces.cli.options import Family, uncollected
 
 INTERRUPTED = 130
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(Struct, frozen=True):
     """Where a command is, and its help in a line, so that listing it needs no import."""
 
     module: str

@@ -12,7 +12,7 @@ import click
 from lukasa.app import DEFAULT_WORKSPACE, Lukasa
 from lukasa.model.errors import InvalidInput
 from lukasa.model.grant import FOR_GOOD, OWNERS_ALONE, Capability
-from lukasa.service.admin.access import Pass
+from lukasa.service.admin.access import Credential
 from lukasa.surfaces.cli.options import Verb
 from lukasa.surfaces.cli.session import Session, pass_session
 from lukasa.surfaces.hooks.place import project, workspace_name
@@ -64,7 +64,7 @@ def mcp(
         home = _home(session, memory, by_folder)
         given = _given(session, memory, home, role, _listed([can]) if can is not None else None, _listed(tiers))
 
-        def identify(ctx: object) -> Pass:
+        def identify(ctx: object) -> Credential:
             return given
 
     stdio.serve(server.build(desk.Desk(memory.access, identify, home)))
@@ -96,7 +96,9 @@ def _home(session: Session, memory: Lukasa, by_folder: bool) -> str:
     return session.workspace().name
 
 
-def _given(session: Session, memory: Lukasa, home: str, role: str, can: list[str] | None, tiers: Sequence[str]) -> Pass:
+def _given(
+    session: Session, memory: Lukasa, home: str, role: str, can: list[str] | None, tiers: Sequence[str]
+) -> Credential:
     choices = session.choices
     if role == "owner":
         if choices.agent or tiers:
@@ -115,7 +117,7 @@ def _given(session: Session, memory: Lukasa, home: str, role: str, can: list[str
     )
 
 
-def _by_token(memory: Lukasa, variable: str) -> Callable[[object], Pass]:
+def _by_token(memory: Lukasa, variable: str) -> Callable[[object], Credential]:
     """The grant of a token, asked for anew each time: it may have been revoked."""
     token = os.environ.get(variable, "")
     if not token:

@@ -78,7 +78,7 @@ def embed(session: Session) -> None:
     Needed once after `lukasa model pull`; from then on every write embeds itself. Can be interrupted and repeated.
     """
     workspace = session.workspace()
-    if workspace.room.embedder is None:
+    if workspace.ctx.embedder is None:
         usable = session.memory.embedder_status()
         reason = usable.reason or "this workspace's spec asks for none"
         raise ModelUnavailable(f"no embedding model: {reason}", fix=usable.fix or "`lukasa workspace show --spec`")
@@ -103,10 +103,10 @@ def _progress(workspace: Workspace, no_color: bool) -> Iterator[Callable[[int], 
 
 def _missing(workspace: Workspace) -> int | None:
     """How many vectors are missing; None for too many to count first."""
-    room = workspace.room
-    if room.embedder is None:
+    ctx = workspace.ctx
+    if ctx.embedder is None:
         return 0
-    model = room.embedder.model
-    found = sum(len(store.unembedded(model, COUNTED)) for store in (room.local, room.account))
-    found += len(room.local.unembedded_items(model, "", COUNTED))
+    model = ctx.embedder.model
+    found = sum(len(store.unembedded(model, COUNTED)) for store in (ctx.local, ctx.account))
+    found += len(ctx.local.unembedded_items(model, "", COUNTED))
     return found if found < COUNTED else None

@@ -67,9 +67,9 @@ def observe(session: Session, files: tuple[str, ...], queue_only: bool, rules: b
     changes nothing; a file that has grown adds what is new.
     """
     workspace, report = session.workspace(), Report()
-    workspace.room.durable_tier()  # a scope in which nothing can be kept is said before anything is taken in
+    workspace.ctx.durable_tier()  # a scope in which nothing can be kept is said before anything is taken in
     for file in files:
-        if rules and (known := workspace.room.local.transcript(file)) is not None:
+        if rules and (known := workspace.ctx.local.transcript(file)) is not None:
             workspace.observe_by_rules(known.id)
         else:
             report.add(workspace.observe(file))
@@ -94,11 +94,11 @@ def backfill(session: Session, folder: str, globs: tuple[str, ...], queue_only: 
     was taken in is known. A file that is no session is passed over, and named at the end.
     """
     workspace, report = session.workspace(), Report()
-    room = workspace.room
-    room.durable_tier()
-    if room.transcripts is None:
+    ctx = workspace.ctx
+    ctx.durable_tier()
+    if ctx.transcripts is None:
         raise InvalidInput("nothing here can read session files", fix="open memory from a folder")
-    found = room.transcripts().walk(folder, globs or PATTERNS)
+    found = ctx.transcripts().walk(folder, globs or PATTERNS)
     work = None if queue_only else _working(session, workspace, report, rules=rules)
     for file in _shown(session, found):
         try:

@@ -12,12 +12,12 @@ from collections.abc import Iterable, Iterator
 from importlib import import_module
 from typing import Any
 
-from lukasa.model.frozen import dataclass
+from msgspec import Struct
+
 from lukasa.model.text import escape_controls, has_hidden_characters
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(Struct, frozen=True):
     """A piece of a line. Styles: title, good, warn, bad, dim, or none."""
 
     text: str

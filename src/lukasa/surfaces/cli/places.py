@@ -62,7 +62,7 @@ def workspace_create(session: Session, name: str, preset: str | None, file: str 
         line(good("created "), made.name, dim(f"  spec {made.spec.name}, id {made.id}")),
         line(dim(f"  use it with `lukasa -w {made.name} …`")),
     ]
-    session.emit(plain(made.room.info), told)
+    session.emit(plain(made.ctx.info), told)
 
 
 @workspace.command("show", examples=("lukasa workspace show", "lukasa workspace show novel --spec"))
@@ -77,9 +77,9 @@ def workspace_show(session: Session, name: str | None, as_spec: bool) -> None:
     if name is not None:
         session.choices.workspace = name
     found = session.workspace()
-    text = found.room.info.spec_toml
+    text = found.ctx.info.spec_toml
     data = {
-        "workspace": plain(found.room.info),
+        "workspace": plain(found.ctx.info),
         "tiers": [{"name": t.name, "counts": counts(found.census(), t.name)} for t in found.spec.tiers],
         "channels": plain(found.channels()),
         "named": [entry.name for entry in found.named()],
@@ -100,7 +100,7 @@ def counts(census: Sequence[Census], tier: str) -> dict[str, int]:
 
 
 def _holdings(found: Workspace) -> Iterator[Line]:
-    info, census = found.room.info, found.census()
+    info, census = found.ctx.info, found.census()
     yield line(title(info.name), dim(f"  spec {info.preset}, created {when(info.created_at)}, id {info.id}"))
     for tier in reversed(found.spec.tiers):
         held = counts(census, tier.name)

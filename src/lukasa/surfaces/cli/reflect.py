@@ -29,7 +29,7 @@ def reflect(session: Session, rules: bool) -> None:
     """
     chat = session.memory.chat()
     model = None if rules or chat.name == OFFLINE else chat
-    done = reflect_now(session.workspace().room, chat=model, budget=session.memory.settings.budget)
+    done = reflect_now(session.workspace().ctx, chat=model, budget=session.memory.settings.budget)
     session.emit(plain(done), _lines(done))
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import click
 
-from lukasa.model.telemetry import Point
+from lukasa.model.telemetry import TelemetryEvent
 from lukasa.service.admin.stats import Stats
 from lukasa.surfaces.cli.data import plain
 from lukasa.surfaces.cli.lines import when
@@ -46,7 +46,7 @@ def reports(session: Session, since: str, component: str | None, action: str | N
     session.emit({"reports": plain(found)}, _reports(found))
 
 
-def _reports(found: Sequence[Point]) -> Iterator[Line]:
+def _reports(found: Sequence[TelemetryEvent]) -> Iterator[Line]:
     if not found:
         yield line("No such report.")
         return
@@ -58,7 +58,7 @@ def _reports(found: Sequence[Point]) -> Iterator[Line]:
     yield from table(heads, rows)
 
 
-def _counted(point: Point) -> str:
+def _counted(point: TelemetryEvent) -> str:
     return brief(", ".join(f"{name} {value}" for name, value in point.metadata.items()), 80)
 
 

@@ -81,7 +81,7 @@ def tour(session: Session, fresh: bool) -> None:
     second = world.start()
     later = world.at(conversation=second.ref_code)
     guide.step(f'Ask in a new one: "{QUESTION}"', *_ask(later, QUESTION))
-    if later.room.embedder is not None:
+    if later.ctx.embedder is not None:
         guide.step(f'Ask by meaning alone: "{BY_MEANING}"', *_ask(later, BY_MEANING))
     guide.step("What an agent would get, and why", *_context(later))
     for talk in (first, second):
@@ -103,15 +103,15 @@ def _forget(world: Workspace) -> tuple[Lines, Any]:
 
 def _welcome(session: Session, world: Workspace) -> tuple[Lines, Any]:
     embedder = session.memory.embedder_status()
-    found = "by words and by meaning" if world.room.embedder else "by words alone"
+    found = "by words and by meaning" if world.ctx.embedder else "by words alone"
     told = [
         line(f"{world.name}, with the spec {world.spec.name!r}, in {session.memory.settings.data}"),
         *(line(f"{page.name}: {brief(_first_line(page.body))}", dim(f"  {page.tier}")) for page in world.named()),
-        line(f"embedding model: {embedder.name if world.room.embedder else 'none'}; memory is found {found}"),
+        line(f"embedding model: {embedder.name if world.ctx.embedder else 'none'}; memory is found {found}"),
     ]
-    if world.room.embedder is None:
+    if world.ctx.embedder is None:
         told.append(line(dim(f"{embedder.reason}; {embedder.fix}")))
-    data = {"workspace": world.room.info, "named": [page.name for page in world.named()], "embedder": embedder}
+    data = {"workspace": world.ctx.info, "named": [page.name for page in world.named()], "embedder": embedder}
     return told, data
 
 

@@ -50,14 +50,14 @@ def maintain(session: Session, tiers: Sequence[str], dry_run: bool) -> None:
 
 
 def _upkeep(session: Session, kind: str, tiers: Sequence[str], dry_run: bool) -> None:
-    room = session.workspace().room
+    ctx = session.workspace().ctx
     if dry_run:
-        found = request.preview(room, kind, tiers)
+        found = request.preview(ctx, kind, tiers)
         session.emit({"dry_run": True, "result": found}, _counted(found, "would be "))
         return
-    job = request.ask(room, kind, tiers)
+    job = request.ask(ctx, kind, tiers)
     chat = session.memory.chat() if kind == "consolidate" else None
-    job = request.work(room, job, chat=None if chat is None or chat.name == "offline" else chat, tell=_progress)
+    job = request.work(ctx, job, chat=None if chat is None or chat.name == "offline" else chat, tell=_progress)
     session.emit({"dry_run": False, "job": plain(job), "result": plain(job.result)}, _done(job))
 
 

@@ -36,7 +36,7 @@ def session_end(talk: Talk, payload: Payload) -> Pushed:
     observed = readable and payload.event in _OBSERVED and _ask(talk, payload)
     if talk.conversation is None or payload.event in _GOES_ON:
         return Pushed(queued=observed)
-    if "conversation" in talk.world.room.keys:
+    if "conversation" in talk.world.ctx.keys:
         # A summary counts what was said, and shows what was asked; only the rules read the rest of it.
         said = transcript.turns(payload.transcript, questions=observed) if readable else ()
         persist(talk.world, said, distil=_left_to_the_observer if observed else by_rules)
@@ -55,8 +55,8 @@ def _left_to_the_observer(said: Sequence[Turn]) -> Distilled:
 def _ask(talk: Talk, payload: Payload) -> bool:
     """Have the transcript observed, once for each length it has had. Whether it was asked for."""
     if payload.session:
-        room = talk.world.room
-        note(room, payload.session[:MOST_SESSION], payload.transcript, os.stat(payload.transcript).st_size)
+        ctx = talk.world.ctx
+        note(ctx, payload.session[:MOST_SESSION], payload.transcript, os.stat(payload.transcript).st_size)
     return bool(payload.session)
 
 

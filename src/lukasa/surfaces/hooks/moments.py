@@ -34,7 +34,7 @@ def prompt(talk: Talk, payload: Payload) -> Pushed:
         return Pushed()
     found = talk.world.context(question)
     pushed = _push(talk, found.document)
-    counted(talk.world.room, [found.hits[id] for id in pushed.ids if id in found.hits], talk.world.room.now)
+    counted(talk.world.ctx, [found.hits[id] for id in pushed.ids if id in found.hits], talk.world.ctx.now)
     return pushed
 
 
@@ -49,7 +49,7 @@ def tool_failure(talk: Talk, payload: Payload) -> Pushed:
     tiers = [tier.name for tier in talk.world.spec.tiers][::-1]
     document = passages.recalled(talk.world.name, list(hits.values()), tiers, question)
     pushed = _push(talk, document)
-    counted(talk.world.room, [hits[id] for id in pushed.ids], talk.world.room.now)
+    counted(talk.world.ctx, [hits[id] for id in pushed.ids], talk.world.ctx.now)
     return pushed
 
 

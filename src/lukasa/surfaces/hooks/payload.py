@@ -17,8 +17,9 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from msgspec import Struct
+
 from lukasa.model.errors import InvalidInput
-from lukasa.model.frozen import dataclass
 
 MOST_BYTES = 64_000_000
 MOST_LABEL = 4096
@@ -26,8 +27,7 @@ QUESTION = 2000
 _FAILURES = ("error", "stderr", "message")
 
 
-@dataclass(frozen=True, slots=True)
-class Payload:
+class Payload(Struct, frozen=True):
     """One event of a harness. What it did not say is empty."""
 
     event: str = ""

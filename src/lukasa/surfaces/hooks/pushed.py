@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from lukasa.model.frozen import dataclass
+from msgspec import Struct
 
 
-@dataclass(frozen=True, slots=True)
-class Pushed:
+class Pushed(Struct, frozen=True):
     """What a hook has to say: the text to inject, empty if there is nothing new, and the entries in it.
 
     `queued` says that it left work for a worker to do.

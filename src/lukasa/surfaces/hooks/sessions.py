@@ -14,9 +14,10 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from msgspec import Struct
+
 from lukasa.model.conversation import Conversation, Status
 from lukasa.model.errors import InvalidTransition
-from lukasa.model.frozen import dataclass
 from lukasa.model.ids import BASE62, REF_CODE_LENGTH
 from lukasa.model.late import late
 from lukasa.service.sessions import conversations
@@ -35,8 +36,7 @@ MOST_RESTARTS = 100
 MOST_NOTED = 200
 
 
-@dataclass(frozen=True, slots=True)
-class Talk:
+class Talk(Struct, frozen=True):
     """A workspace with a session's conversation bound in it; without a session, the workspace alone."""
 
     world: Workspace
@@ -58,7 +58,7 @@ class Talk:
             marks = [mark for mark in passages.marks(chosen[-1]) if mark not in known]
             return [*known, *marks][-MOST_GIVEN:] if marks or anew else None
 
-        conversations.change_note(self.world.room, self.conversation.id, self._key, change)
+        conversations.change_note(self.world.ctx, self.conversation.id, self._key, change)
         return chosen[-1]
 
     def write(self, key: str, value: object) -> None:
@@ -109,9 +109,9 @@ def point(talk: Talk, payload: Payload, **more: str) -> bool:
 
 
 def _open(world: Workspace, session: str, channel: str | None) -> Conversation:
-    room = world.room
+    ctx = world.ctx
     for restart in range(MOST_RESTARTS):
-        found = conversations.join(room, *_names(room.info.id, session, restart), channel)
+        found = conversations.join(ctx, *_names(ctx.info.id, session, restart), channel)
         if found.status is not Status.ARCHIVED:
             return found
     raise InvalidTransition("every conversation of this session is archived", fix="start a new session in the harness")

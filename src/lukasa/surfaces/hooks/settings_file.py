@@ -16,16 +16,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from lukasa.model.errors import Conflict, InvalidInput, StoreError
-from lukasa.model.frozen import dataclass
 
 MOST_BYTES = 10_000_000
 _BOM = "\ufeff"
 _INDENT = re.compile(r"^([ \t]+)\S", re.MULTILINE)
 
 
-@dataclass(frozen=True, slots=True)
-class SettingsFile:
+class SettingsFile(Struct, frozen=True):
     """A file as it was read: its place, its bytes (none if it is not there) and what they say."""
 
     path: Path

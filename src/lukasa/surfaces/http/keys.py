@@ -12,8 +12,8 @@ from datetime import timedelta
 
 from lukasa.model.answer import Answer
 from lukasa.model.errors import Conflict
-from lukasa.service.admin.access import Pass
-from lukasa.service.call import Room
+from lukasa.service.admin.access import Credential
+from lukasa.service.call import CallContext
 from lukasa.service.jobs.handlers import KEEP_ANSWERS
 from lukasa.storage.operations import DropAnswer, ForgetAnswers, SaveAnswer
 from lukasa.surfaces.http.problems import Problem
@@ -28,22 +28,22 @@ def checked_key(key: str) -> str:
     return key
 
 
-def key_of(given: Pass, method: str, path: str, key: str) -> str:
+def key_of(given: Credential, method: str, path: str, key: str) -> str:
     """Keys belong to whoever sends them, and to one path."""
     return _digest("\n".join((given.holder, method, path, key)))
 
 
-def once(room: Room, key: str, request: str, work: Callable[[], tuple[int, str]]) -> tuple[int, str, bool]:
+def once(ctx: CallContext, key: str, request: str, work: Callable[[], tuple[int, str]]) -> tuple[int, str, bool]:
     """Status and body, and whether they were given before. `request` says all that was asked."""
-    asked, store, now = _digest(request), room.local, room.now
+    asked, store, now = _digest(request), ctx.local, ctx.now
     before = store.answer(key)
     if before is None or not before.status:
         try:
-            room.apply(store, ForgetAnswers(now - KEEP_ANSWERS), SaveAnswer(Answer(key, asked, now), now - ABANDONED))
+            ctx.apply(store, ForgetAnswers(now - KEEP_ANSWERS), SaveAnswer(Answer(key, asked, now), now - ABANDONED))
         except Conflict:
             before = store.answer(key)
         else:
-            return (*_answered(room, Answer(key, asked, now), work), False)
+            return (*_answered(ctx, Answer(key, asked, now), work), False)
     if before is None or (before.request == asked and not before.status):
         raise Problem(409, "in-progress", "a request with this key is being done", fix="ask again in a moment")
     if before.request != asked:
@@ -51,13 +51,13 @@ def once(room: Room, key: str, request: str, work: Callable[[], tuple[int, str]]
     return before.status, before.body, True
 
 
-def _answered(room: Room, taken: Answer, work: Callable[[], tuple[int, str]]) -> tuple[int, str]:
+def _answered(ctx: CallContext, taken: Answer, work: Callable[[], tuple[int, str]]) -> tuple[int, str]:
     try:
         status, body = work()
     except BaseException:
-        room.apply(room.local, DropAnswer(taken.key))
+        ctx.apply(ctx.local, DropAnswer(taken.key))
         raise
-    room.apply(room.local, SaveAnswer(Answer(taken.key, taken.request, taken.at, status, body)))
+    ctx.apply(ctx.local, SaveAnswer(Answer(taken.key, taken.request, taken.at, status, body)))
     return status, body
 
 

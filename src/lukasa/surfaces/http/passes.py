@@ -5,7 +5,7 @@ from __future__ import annotations
 from starlette.requests import Request
 
 from lukasa.model.errors import Unauthenticated
-from lukasa.service.admin.access import Access, Pass
+from lukasa.service.admin.access import Access, Credential
 from lukasa.surfaces.http.problems import Problem
 from lukasa.surfaces.http.sessions import Session, Sessions
 
@@ -20,7 +20,7 @@ class Doorkeeper:
         self.cookie = cookie
         self.secure = secure
 
-    def admit(self, request: Request, surface: str = "http") -> Pass:
+    def admit(self, request: Request, surface: str = "http") -> Credential:
         """The pass of a request; reads the database, so not for the event loop's own thread."""
         credentials = request.headers.getlist("authorization")
         if credentials:

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from lukasa.model.errors import Conflict
-from lukasa.service.admin.access import Pass
+from lukasa.service.admin.access import Credential
 from lukasa.surfaces.api.shapes import PageOut
 from lukasa.surfaces.api.verb import Given, Told, Verb, prepare
 from lukasa.surfaces.http import keys
@@ -28,7 +28,7 @@ class Asked:
     """All of a request that the answer may depend on."""
 
     verb: Verb
-    given: Pass
+    given: Credential
     workspace: str | None
     path: str
     input: Given
@@ -69,7 +69,7 @@ def _answer(doorkeeper: Doorkeeper, asked: Asked) -> Response:
         key = keys.key_of(asked.given, verb.method, asked.path, asked.key)
         request = asked.input.model_dump_json()
         status, body, again = keys.once(
-            call.workspace.room, key, request, lambda: (verb.status, verb.run(call, asked.input).model_dump_json())
+            call.workspace.ctx, key, request, lambda: (verb.status, verb.run(call, asked.input).model_dump_json())
         )
         told: Told = verb.output.model_validate_json(body)
         return _respond(asked, told, status, {"Idempotency-Replayed": "true"} if again else {}, body)

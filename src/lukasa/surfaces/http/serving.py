@@ -175,6 +175,6 @@ def warm(memory: Lukasa) -> None:
     """Load the embedding models of all workspaces, so that no first question waits for them."""
     for info in memory.workspaces():
         with contextlib.suppress(LukasaError):
-            embedder = memory.existing(info.name).room.embedder
+            embedder = memory.existing(info.name).ctx.embedder
             if embedder is not None:
                 embedder.embed_query("ready")

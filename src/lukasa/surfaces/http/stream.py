@@ -40,7 +40,7 @@ def _start(here: Workspace, request: Request) -> int:
     """From where a browser that reconnects left off, from where the caller says, else from now."""
     said = request.headers.get("last-event-id") or request.query_params.get("after")
     if said is None:
-        return here.room.local.head()[0]
+        return here.ctx.local.head()[0]
     if not said.isdigit() or len(said) > 15:
         raise Problem(422, "invalid-input", "after is not the number of an event", fix="leave it out for what comes")
     return int(said)

@@ -8,18 +8,17 @@ from typing import Any
 
 from langchain_core.embeddings import Embeddings
 from langgraph.store.base import IndexConfig, ensure_embeddings, get_text_at_path
+from msgspec import Struct
 
 from lukasa.model.arrays import np
 from lukasa.model.errors import InvalidInput
-from lukasa.model.frozen import dataclass
 from lukasa.ports import EmbeddingModel, Vector
 from lukasa.surfaces.offload import Wait
 
 WHOLE = ("$",)
 
 
-@dataclass(frozen=True, slots=True)
-class Index:
+class Index(Struct, frozen=True):
     """A checked index configuration. Unlike the dictionary it comes from, it knows every key it has."""
 
     model: EmbeddingModel
@@ -65,8 +64,7 @@ def _is_async(embed: Any) -> bool:
     return inspect.iscoroutinefunction(embed) or inspect.iscoroutinefunction(getattr(embed, "__call__", None))  # noqa: B004
 
 
-@dataclass(frozen=True, slots=True)
-class IndexEmbedder:
+class IndexEmbedder(Struct, frozen=True):
     """Implements `lukasa.ports.Embedder` for one call, which knows how to wait for an async function."""
 
     index: Index

@@ -29,10 +29,10 @@ from langgraph.config import get_stream_writer
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import add_messages
 from langgraph.graph.state import CompiledStateGraph
+from msgspec import Struct
 
 from lukasa.model.conversation import Conversation
 from lukasa.model.errors import ChatError, StoreError
-from lukasa.model.frozen import dataclass
 from lukasa.model.ids import new_id
 from lukasa.ports import CHECKPOINTS, Chat, Message, Tool, ToolCall, lock_name
 from lukasa.read.context import Context, halves
@@ -66,15 +66,13 @@ class State(TypedDict, total=False):
     ending: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Called:
+class Called(Struct, frozen=True):
     name: str
     arguments: Mapping[str, Any]
     result: str
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """What became of a turn. With an `error` the model gave no reply; the message is kept, and `retry` tries again."""
 
     message: str
@@ -83,8 +81,7 @@ class Answer:
     error: ChatError | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Making:
+class Making(Struct, frozen=True):
     """How an agent works: its planner, a gate over the context if any, and what looks through a session at its end."""
 
     chat: Chat

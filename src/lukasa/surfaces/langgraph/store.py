@@ -26,7 +26,7 @@ from langgraph.store.base import (
 from lukasa.app import DEFAULT_WORKSPACE, Lukasa
 from lukasa.model import item as model
 from lukasa.model.errors import InvalidInput
-from lukasa.model.item import ItemFilter, Place
+from lukasa.model.item import ItemAddress, ItemFilter
 from lukasa.ports import Embedder
 from lukasa.service.entries import items
 from lukasa.service.entries.items import ItemSearch, Pattern, PutItem
@@ -57,7 +57,7 @@ class LukasaStore(BaseStore):
             raise InvalidInput(f"unknown ttl setting {sorted(unknown)[0]!r}", fix=f"use {', '.join(_TTL_SETTINGS)}")
         self.workspace = workspace
         self.ttl_config = ttl
-        self._room = workspace.room
+        self._room = workspace.ctx
         self._index = Index.of(index) if index is not None else None
         self._fields = self._index.fields if self._index else WHOLE
         self._indexer = _OWN_INDEX if self._index else ""
@@ -118,7 +118,7 @@ class LukasaStore(BaseStore):
         return results
 
     def _put(self, op: PutOp) -> PutItem:
-        place = Place(op.namespace, op.key)
+        place = ItemAddress(op.namespace, op.key)
         if op.value is None:
             return PutItem(place, None)
         model.value_text(op.value)
@@ -138,7 +138,7 @@ class LukasaStore(BaseStore):
         raise InvalidInput(f"unknown operation {type(op).__name__}", fix="use Get, Put, Search or ListNamespaces")
 
     def _get(self, op: GetOp) -> Item | None:
-        place = Place(op.namespace, op.key)
+        place = ItemAddress(op.namespace, op.key)
         found = items.read(self._room, [place], omit_expired=self._omit_expired).get(place)
         if found is None:
             return None

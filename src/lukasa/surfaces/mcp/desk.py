@@ -9,15 +9,15 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from mcp.server import ServerRequestContext
+from msgspec import Struct
 from pydantic import ValidationError
 
 from lukasa.model.errors import Forbidden, InvalidInput, LukasaError, NotFound
 from lukasa.model.text import escape_controls
-from lukasa.service.admin.access import Access, Pass
+from lukasa.service.admin.access import Access, Credential
 from lukasa.surfaces.api.table import BY_NAME
 from lukasa.surfaces.api.verb import Given, Told, Verb, perform, prepare
 from lukasa.surfaces.offload import offload
@@ -32,39 +32,38 @@ class Refusal(Exception):
     """What the client is told instead of an answer: what is wrong, and what to do."""
 
 
-@dataclass(frozen=True, slots=True)
-class Desk:
+class Desk(Struct, frozen=True):
     """`identify` gives the pass of a request, from its credential alone. `home` is the workspace if none is named."""
 
     access: Access
-    identify: Callable[[Asked], Pass]
+    identify: Callable[[Asked], Credential]
     home: str | None = None
 
-    async def answer(self, ctx: Asked, work: Callable[[Pass], T]) -> T:
+    async def answer(self, ctx: Asked, work: Callable[[Credential], T]) -> T:
         """Work done in a thread with the pass of this request; whatever goes wrong is a Refusal."""
         return await offload(self._answered, ctx, work)
 
-    def _answered(self, ctx: Asked, work: Callable[[Pass], T]) -> T:
+    def _answered(self, ctx: Asked, work: Callable[[Credential], T]) -> T:
         try:
             return work(self.identify(ctx))
         except Exception as error:  # noqa: BLE001 - the surface's last handler: whatever it is, the client gets words
             raise Refusal(_words(error)) from None
 
-    def offers(self, given: Pass, verb: Verb) -> bool:
+    def offers(self, given: Credential, verb: Verb) -> bool:
         """Whether a verb is a tool for this pass."""
         return verb.tool and verb.open_to(given)
 
-    def perform(self, given: Pass, name: str, arguments: Mapping[str, Any]) -> Told:
+    def perform(self, given: Credential, name: str, arguments: Mapping[str, Any]) -> Told:
         verb, place, input = self._meant(given, name, arguments)
         return perform(verb, self.access, given, place, input)
 
-    def question(self, given: Pass, name: str, arguments: Mapping[str, Any]) -> str:
+    def question(self, given: Credential, name: str, arguments: Mapping[str, Any]) -> str:
         """What a person has to confirm before this call of a verb that asks."""
         verb, place, input = self._meant(given, name, arguments)
         asked = "" if verb.asks is None else verb.asks(prepare(verb, self.access, given, place), input)
         return "\n".join(escape_controls(line) for line in asked.split("\n"))
 
-    def _meant(self, given: Pass, name: str, arguments: Mapping[str, Any]) -> tuple[Verb, str | None, Given]:
+    def _meant(self, given: Credential, name: str, arguments: Mapping[str, Any]) -> tuple[Verb, str | None, Given]:
         """The verb, the workspace and the input of a call, for a pass that the verb is open to."""
         verb = BY_NAME.get(name)
         if verb is None:
@@ -79,7 +78,7 @@ class Desk:
         place = self.place(given, fields.pop(WORKSPACE, None)) if verb.in_workspace else None
         return verb, place, _read(verb, fields)
 
-    def place(self, given: Pass, named: object = None) -> str:
+    def place(self, given: Credential, named: object = None) -> str:
         """The workspace that is meant: the one named, else this server's own, else the only one there is."""
         if named is not None and not isinstance(named, str):
             raise InvalidInput("workspace: it must be text", fix="give a name or an id, or leave it out")

@@ -9,7 +9,7 @@ from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from starlette.types import ASGIApp
 
 from lukasa.model.errors import Unauthenticated
-from lukasa.service.admin.access import Access, Pass
+from lukasa.service.admin.access import Access, Credential
 from lukasa.surfaces.mcp.desk import Asked, Desk
 from lukasa.surfaces.mcp.mount import PASS
 from lukasa.surfaces.mcp.server import build
@@ -23,9 +23,9 @@ async def serving(access: Access) -> AsyncIterator[ASGIApp]:
         yield manager.handle_request
 
 
-def identify(ctx: Asked) -> Pass:
+def identify(ctx: Asked) -> Credential:
     """The pass that the door put into the scope of this very request."""
     given = None if ctx.request is None else ctx.request.scope.get(PASS)
-    if not isinstance(given, Pass):
+    if not isinstance(given, Credential):
         raise Unauthenticated("no pass", fix="send `Authorization: Bearer …` with a grant's token")
     return given

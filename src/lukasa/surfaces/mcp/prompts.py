@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 
 import mcp_types as types
+from msgspec import Struct
 
 from lukasa.model.errors import InvalidInput, NotFound
 from lukasa.model.grant import Capability
-from lukasa.service.admin.access import Pass
+from lukasa.service.admin.access import Credential
 from lukasa.surfaces.api.shapes import ContextOut
 from lukasa.surfaces.mcp.desk import WORKSPACE, Desk
 
@@ -33,16 +33,15 @@ you do not know.
 {context}"""
 
 
-@dataclass(frozen=True, slots=True)
-class Offer:
+class Offer(Struct, frozen=True):
     """A prompt, what a pass must include for it, and how its text is made."""
 
     prompt: types.Prompt
     needs: Capability
-    write: Callable[[Desk, Pass, Mapping[str, str]], str]
+    write: Callable[[Desk, Credential, Mapping[str, str]], str]
 
 
-def _remember(desk: Desk, given: Pass, arguments: Mapping[str, str]) -> str:
+def _remember(desk: Desk, given: Credential, arguments: Mapping[str, str]) -> str:
     focus, place = arguments.get("focus", "").strip(), arguments.get(WORKSPACE)
     added = [f"Look above all at: {focus}"] if focus else []
     if place:
@@ -50,7 +49,7 @@ def _remember(desk: Desk, given: Pass, arguments: Mapping[str, str]) -> str:
     return "\n\n".join([REMEMBER, *added])
 
 
-def _known(desk: Desk, given: Pass, arguments: Mapping[str, str]) -> str:
+def _known(desk: Desk, given: Credential, arguments: Mapping[str, str]) -> str:
     topic = arguments.get("topic", "").strip()
     if not topic:
         raise InvalidInput("topic: about what?", fix="give a topic")
@@ -83,11 +82,11 @@ OFFERS = {
 }
 
 
-def listed(given: Pass) -> list[types.Prompt]:
+def listed(given: Credential) -> list[types.Prompt]:
     return [offer.prompt for offer in OFFERS.values() if given.allows(offer.needs)]
 
 
-def written(desk: Desk, given: Pass, name: str, arguments: Mapping[str, str]) -> types.GetPromptResult:
+def written(desk: Desk, given: Credential, name: str, arguments: Mapping[str, str]) -> types.GetPromptResult:
     offer = OFFERS.get(name)
     if offer is None:
         raise NotFound(f"no prompt {name[:60]!r}", fix="list the prompts")

@@ -13,7 +13,7 @@ import mcp_types as types
 
 from lukasa.model.errors import NotFound
 from lukasa.model.grant import Capability
-from lukasa.service.admin.access import Pass
+from lukasa.service.admin.access import Credential
 from lukasa.surfaces.api.shapes import ContextOut, NamedListOut, NamedOut
 from lukasa.surfaces.mcp.desk import WORKSPACE, Desk
 
@@ -38,7 +38,7 @@ TEMPLATES = (
 )
 
 
-def listed(desk: Desk, given: Pass) -> list[types.Resource]:
+def listed(desk: Desk, given: Credential) -> list[types.Resource]:
     """The pages and the document of every workspace that the pass reads; nothing for one that does not read."""
     if not given.allows(Capability.READ):
         return []
@@ -46,7 +46,7 @@ def listed(desk: Desk, given: Pass) -> list[types.Resource]:
     return [resource for name in names for resource in _of(desk, given, name)]
 
 
-def _of(desk: Desk, given: Pass, workspace: str) -> list[types.Resource]:
+def _of(desk: Desk, given: Credential, workspace: str) -> list[types.Resource]:
     at = f"lukasa://{quote(workspace, safe='')}"
     found = desk.perform(given, "named_list", {WORKSPACE: workspace})
     pages = found.named if isinstance(found, NamedListOut) else []
@@ -70,7 +70,7 @@ def _of(desk: Desk, given: Pass, workspace: str) -> list[types.Resource]:
     ]
 
 
-def read(desk: Desk, given: Pass, uri: str) -> types.TextResourceContents:
+def read(desk: Desk, given: Credential, uri: str) -> types.TextResourceContents:
     match = _URI.fullmatch(uri)
     if match is None:
         raise NotFound(f"no resource {uri[:100]!r}", fix="list the resources")

@@ -14,7 +14,7 @@ from mcp.server import Server
 from mcp.shared.exceptions import MCPError
 
 from lukasa import __version__
-from lukasa.service.admin.access import Pass
+from lukasa.service.admin.access import Credential
 from lukasa.surfaces.api.table import BY_NAME
 from lukasa.surfaces.mcp import asking, prompts, resources, tools
 from lukasa.surfaces.mcp.desk import Asked, Desk, Refusal
@@ -80,7 +80,7 @@ def build(desk: Desk) -> Server[Any]:
     )
 
 
-async def _asked(desk: Desk, ctx: Asked, work: Callable[[Pass], T]) -> T:
+async def _asked(desk: Desk, ctx: Asked, work: Callable[[Credential], T]) -> T:
     """For requests that have no place for words in their answer: a refusal is an error of the protocol."""
     try:
         return await desk.answer(ctx, work)

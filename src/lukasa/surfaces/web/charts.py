@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from html import escape
 
+from msgspec import Struct
+
 from lukasa.model.entry import Access, Entry
-from lukasa.model.frozen import dataclass
 from lukasa.model.telemetry import Tally
 from lukasa.read.decay import decay_factor, frequency, last_seen, relevance
 from lukasa.spec.types import Decay, DecayModel
@@ -25,8 +26,7 @@ _SHORTEST, _LONGEST = timedelta(days=1), timedelta(days=5 * 365)
 _COLOURS = ("#1a5a82", "#7a4f00", "#1b6437", "#9c2029", "#565d65")
 
 
-@dataclass(frozen=True, slots=True)
-class Plane:
+class Plane(Struct, frozen=True):
     """Where values are in the drawing: x in [0, 1] from left to right, y in [0, top] from bottom to top."""
 
     top: float
