@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from lukasa.service.sessions.transcripts import Taken
     from lukasa.service.upkeep import backfill as backfilling
     from lukasa.service.upkeep import dispose as disposing
-    from lukasa.storage.port import Said as Found
+    from lukasa.storage.port import FoundUtterance
     from lukasa.upkeep.scrub import Manifest
     from lukasa.upkeep.weighed import Weighed
 else:

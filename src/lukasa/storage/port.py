@@ -91,7 +91,7 @@ class ItemStore(Protocol):
         ...
 
 
-class Said(Struct, frozen=True):
+class FoundUtterance(Struct, frozen=True):
     """A message found by its words, and the transcript it is in."""
 
     transcript: str
@@ -140,7 +140,7 @@ class PipelineStore(Protocol):
     def transcript(self, id_or_key: str) -> Transcript | None: ...
     def utterances(self, transcript: str, *, start: int = 0, limit: int | None = None) -> list[Utterance]: ...
     def utterance(self, transcript: str, message: str) -> Utterance | None: ...
-    def find_utterances(self, terms: Sequence[str], limit: int) -> list[Said]:
+    def find_utterances(self, terms: Sequence[str], limit: int) -> list[FoundUtterance]:
         """Messages with any of these terms, the best match first."""
         ...
 

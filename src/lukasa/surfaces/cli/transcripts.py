@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import click
 
 from lukasa.model.transcript import Progress, Transcript, Utterance
-from lukasa.storage.port import Said
+from lukasa.storage.port import FoundUtterance
 from lukasa.surfaces.cli.data import plain
 from lukasa.surfaces.cli.lines import when
 from lukasa.surfaces.cli.options import Family
@@ -84,7 +84,7 @@ def transcripts_search(session: Session, words: str, limit: int) -> None:
     session.emit({"messages": [{**plain(said), "key": names[said.transcript]} for said in found]}, _found(found, names))
 
 
-def _found(found: Sequence[Said], names: Mapping[str, str]) -> Iterator[Line]:
+def _found(found: Sequence[FoundUtterance], names: Mapping[str, str]) -> Iterator[Line]:
     if not found:
         yield line("Nothing was said about that in the sessions that were taken in.")
     for said in found:
