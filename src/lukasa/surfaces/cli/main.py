@@ -88,7 +88,7 @@ GROUPS: dict[str, dict[str, Entry]] = {
         "install": Entry("install", "install", "Let a harness use this memory by itself, or stop it."),
         "mcp": Entry("mcp", "mcp", "Serve this memory to an MCP client over stdin and stdout."),
         "hook": Entry("hook", "hook", "Answer a harness's events with what memory has for them."),
-        "tour": Entry("tour", "tour", "See it work: a guided tour in a workspace of its own."),
+        "tour": Entry("tour", "tour", "Show how memory works, in a throw-away memory."),
         "spec": Entry("spec", "spec", "Show, make, check and compare memory specs."),
         "model": Entry("model", "model", "See and fetch the embedding model."),
         "embed": Entry("model", "embed", "Compute the vectors that are still missing."),
