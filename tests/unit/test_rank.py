@@ -14,15 +14,13 @@ from msgspec.structs import replace
 
 from lukasa.model.candidate import Candidate, Use, candidate_of
 from lukasa.model.entry import Document, Entry, Scope, SourceLink
-from lukasa.model.moments import micros
+from lukasa.model.timestamps import micros
 from lukasa.model.values import Kind
-from lukasa.read.asking import wanted_answer
 from lukasa.read.fuse import Fusion, Matches, compared, fuse, strengths
+from lukasa.read.question import Span, wanted_answer
 from lukasa.read.rank import Ranked, Ranking, drop_repeats, provenance
 from lukasa.read.rank import rank as rank_cards
-from lukasa.read.signals import Signal, answer, keyword, speaker, structured, time, vector
-from lukasa.read.surroundings import context, lenders
-from lukasa.read.times import Span
+from lukasa.read.signals import Signal, answer, context, keyword, lenders, speaker, structured, time, vector
 from lukasa.spec import load_preset
 from lukasa.spec.types import MemorySpec
 from lukasa.storage.port import KeywordMatches, Neighbour

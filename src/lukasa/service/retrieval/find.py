@@ -16,15 +16,14 @@ from msgspec.structs import replace
 from lukasa.model.candidate import Candidate, candidate_of
 from lukasa.model.entry import Entry
 from lukasa.model.errors import EmbedderError
-from lukasa.model.moments import micros
 from lukasa.model.text import terms as terms_of
+from lukasa.model.timestamps import micros
 from lukasa.model.values import VISIBILITY, Visibility
 from lukasa.ports import Vector
-from lukasa.read import signals, surroundings
-from lukasa.read.asking import is_about_oneself, named_sources, wanted_answer, without_names
+from lukasa.read import signals
 from lukasa.read.fuse import Compared, compared, strengths
+from lukasa.read.question import Span, is_about_oneself, named_sources, span, wanted_answer, without_names
 from lukasa.read.signals import Signal
-from lukasa.read.times import Span, span
 from lukasa.service.call import CallContext
 from lukasa.storage.port import NO_FILTERS, Filters, Neighbour, Selection, Store
 
@@ -177,15 +176,15 @@ def _adjacent_turns(ctx: CallContext, lookup: Lookup, found: Findings) -> None:
     """Bring the turns before and after the strongest matches."""
     found.compared = compared(found.signals, ctx.spec.retrieval)
     found.strengths = strengths(found.signals, ctx.spec.retrieval, found.compared)
-    for store, ids in by_store(found, surroundings.lenders(found.strengths, found.candidates)):
-        near = store.beside(ids, surroundings.REACH)
+    for store, ids in by_store(found, signals.lenders(found.strengths, found.candidates)):
+        near = store.beside(ids, signals.REACH)
         others = list({id: None for steps in near.values() for id in steps if id not in found.candidates})
         _admit(ctx, lookup, found, store, store.candidates(others, lookup.filters).values() if others else ())
         found.adjacent |= near
 
 
 def _context(ctx: CallContext, lookup: Lookup, found: Findings) -> Signal:
-    return surroundings.context(found.strengths, found.adjacent, found.candidates)
+    return signals.context(found.strengths, found.adjacent, found.candidates)
 
 
 def _speaker(ctx: CallContext, lookup: Lookup, found: Findings) -> Signal:

@@ -16,9 +16,9 @@ from lukasa.model.entry import Access, Document, Entry
 from lukasa.model.errors import InvalidQuery
 from lukasa.model.values import Curator, Kind, State, Visibility
 from lukasa.ports import Vector
-from lukasa.read.asking import choose_profile, query_terms
 from lukasa.read.excerpt import Part, excerpt
 from lukasa.read.fuse import fuse
+from lukasa.read.question import choose_profile, query_terms
 from lukasa.read.rank import EVERYONE, LEADERS, Hit, Ranked, Ranking, drop_repeats, provenance, rank
 from lukasa.read.signals import Signal
 from lukasa.service import inputs
