@@ -26,7 +26,7 @@ from lukasa.service.retry import deciding_anew
 from lukasa.spec.prompts import prompt
 from lukasa.spec.types import WritePolicy
 from lukasa.storage.operations import Enqueue, Operation, SaveAmendment
-from lukasa.write.screen import is_artifact, signals, weight
+from lukasa.write.check import is_artifact, signals, weight
 
 MOST = 200  # proposals in one job; more of them are another's
 RULES = "rules"

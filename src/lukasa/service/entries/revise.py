@@ -17,10 +17,8 @@ from lukasa.service.entries.reopen import Reopened, corrected, redraft
 from lukasa.service.retry import deciding_anew
 from lukasa.storage.operations import Embedding, SaveEntry
 from lukasa.storage.port import Store, twin_key
-from lukasa.write.draft import Action, Draft, Setting, run
-from lukasa.write.plan import retire
-from lukasa.write.screen import policy
-from lukasa.write.settle import resolve
+from lukasa.write.check import policy
+from lukasa.write.plan import Action, Draft, Setting, resolve, retire, run
 
 T = TypeVar("T")
 _READERS: dict[str, Callable[[Any], Any]] = {

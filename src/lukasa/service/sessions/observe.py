@@ -25,9 +25,8 @@ from lukasa.model.ids import derived_id
 from lukasa.model.job import JobState
 from lukasa.model.transcript import Progress, Quote, Transcript, Utterance
 from lukasa.model.values import Gate, Kind, Trust
-from lukasa.observe import answers, rules
-from lukasa.observe.answers import Answer, Segment
-from lukasa.observe.observation import Observation
+from lukasa.observe import observation, rules
+from lukasa.observe.observation import Answer, Observation, Segment
 from lukasa.service.call import CallContext
 from lukasa.service.entries.put import Memo, Written, put_many
 from lukasa.service.jobs.model_calls import ask
@@ -84,7 +83,7 @@ def _observe(ctx: CallContext, task: Task) -> dict[str, Any]:
     said = ctx.local.utterances(found.id, start=start, limit=end - start)
     by_rules = task.chat is None or bool(payload.get("rules"))
     counts: Counter[str] = Counter(observations_extracted=0, allowed=0, held=0, discarded=0, deduped=0, malformed=0)
-    for number, portion in enumerate(answers.chunks(said)):
+    for number, portion in enumerate(observation.chunks(said)):
         answer = _by_rules(task, number, portion) if by_rules else _by_model(ctx, task, number, portion)
         counts["observations_extracted"] += len(answer.facts)
         counts["malformed"] += len(answer.faults)
@@ -106,7 +105,7 @@ def _by_model(ctx: CallContext, task: Task, number: int, said: Sequence[Utteranc
     categories = [concept.id for concept in ctx.taxonomy.concepts]
     asked = prompt("observer", ctx.prompts, categories=", ".join(categories))
     step = f"ask:{number}"
-    answer = ask(task, step, asked, answers.shown(said), lambda data: answers.read(data, said, categories))
+    answer = ask(task, step, asked, observation.shown(said), lambda data: observation.read(data, said, categories))
     if answer.faults and not task.journaled(f"faults:{number}"):
         points = (
             task.point("observe.malformed", success=False, level="error", metadata={"step": step, "fault": fault})

@@ -26,8 +26,8 @@ from lukasa.spec.types import DecayModel
 from lukasa.storage.operations import SaveEntry, Verdict
 from lukasa.storage.port import Store
 from lukasa.upkeep.weighed import Weighed
-from lukasa.write.draft import Draft, Setting, run
-from lukasa.write.screen import guard, sanitise
+from lukasa.write.check import guard, sanitise
+from lukasa.write.plan import Draft, Setting, run
 
 Waiting = Weighed
 Change = Callable[[CallContext, Store, Entry], tuple[Entry, tuple[SaveEntry, ...], tuple[Verdict, ...]]]
