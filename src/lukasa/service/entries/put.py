@@ -27,9 +27,8 @@ from lukasa.model.transcript import Quote
 from lukasa.model.values import SHARED, Curator, Gate, Kind, Lifetime, Visibility
 from lukasa.ports import EmbeddingModel
 from lukasa.service import inputs
-from lukasa.service.call import CallContext
+from lukasa.service.call import CallContext, retry_on_conflict
 from lukasa.service.instrument import verb
-from lukasa.service.retry import deciding_anew
 from lukasa.storage.operations import Embedding, Enqueue, Operation, Record, Verdict
 from lukasa.storage.port import Near, Newcomer, Selection, Store, Vicinity
 from lukasa.write.batch import Batch
@@ -119,7 +118,7 @@ def put_many(ctx: CallContext, tier: str, memos: Sequence[Memo], *, also: Also |
             ctx.apply(ctx.local, *doubts)
         return written
 
-    return deciding_anew(attempt)
+    return retry_on_conflict(attempt)
 
 
 def _written(p: Plan, draft: Draft) -> Written:

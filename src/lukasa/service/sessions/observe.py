@@ -27,11 +27,10 @@ from lukasa.model.transcript import Progress, Quote, Transcript, Utterance
 from lukasa.model.values import Gate, Kind, Trust
 from lukasa.observe import observation, rules
 from lukasa.observe.observation import Answer, Observation, Segment
-from lukasa.service.call import CallContext
+from lukasa.service.call import CallContext, retry_on_conflict
 from lukasa.service.entries.put import Memo, Written, put_many
 from lukasa.service.jobs.model_calls import ask
 from lukasa.service.jobs.task import NotNow, Task
-from lukasa.service.retry import deciding_anew
 from lukasa.service.sessions import transcripts
 from lukasa.spec.prompts import prompt
 from lukasa.spec.types import WriteMode
@@ -120,7 +119,7 @@ def _by_model(ctx: CallContext, task: Task, number: int, said: Sequence[Utteranc
 
 def _batches(ctx: CallContext, task: Task, found: Transcript, number: int, answer: Answer) -> list[_Batch]:
     """What to write, by tier and trust. Only what the user said is the agent's word; all else is nobody's."""
-    default = ctx.durable_tier()
+    default = ctx.default_tier()
     reachable = {tier.name for tier in ctx.reachable() if tier.persistent}
     sorted_out: dict[tuple[str, Trust], list[Memo]] = {}
     for segment in answer.segments:
@@ -237,7 +236,7 @@ def _finish(ctx: CallContext, task: Task, id: str, how: str, counts: Mapping[str
         task.commit("done", {**counts, "how": how}, SaveTranscript(after, now.version), Record(told), point)
 
     if not task.journaled("done"):
-        deciding_anew(finish)
+        retry_on_conflict(finish)
     return dict(task.output("done"))
 
 
@@ -279,4 +278,4 @@ def _say(ctx: CallContext, task: Task, progress: Progress, detail: str) -> None:
         if operations:
             ctx.apply(ctx.local, *operations)
 
-    deciding_anew(say)
+    retry_on_conflict(say)
