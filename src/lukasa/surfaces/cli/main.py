@@ -97,7 +97,7 @@ GROUPS: dict[str, dict[str, Entry]] = {
         "disposition": Entry("disposition", "disposition", "Decide about what has faded: promote, exempt or archive."),
         "stats": Entry("stats", "stats", "Count what is remembered, what happened to it, and how the work went."),
         "reports": Entry("stats", "reports", "List what single steps reported of themselves, the newest first."),
-        "doctor": Entry("health", "doctor", "Check the stores, and repair what can be derived."),
+        "doctor": Entry("health", "doctor", "Check the stores, and repair derived data."),
         "scrub": Entry("scrub", "scrub", "Remove a tier's contents or a conversation for good, in two steps."),
     },
 }
