@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar
 
 from msgspec import Struct
 
-from lukasa.model.moments import micros, micros_or_none, moment, moment_or_none
+from lukasa.model.timestamps import micros, micros_or_none, moment, moment_or_none
 from lukasa.storage import rules
 
 Value = TypeVar("Value")

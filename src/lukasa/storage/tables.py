@@ -351,9 +351,7 @@ SPENDING = Table(
 )
 SPENDING_SINCE = Query(SPENDING, "day >=", order="day model")
 
-ACTIONS = Table(
-    "actions", Action, (Column("id"), Column("description"), Column("at", TIME)), ("id",), numbered=False
-)
+ACTIONS = Table("actions", Action, (Column("id"), Column("description"), Column("at", TIME)), ("id",), numbered=False)
 
 PURGED = Table("unswept", Purged, (Column("conversation"),), ("conversation",), numbered=False)
 PURGED_CONVERSATIONS = Query(PURGED, "conversation <>", order="conversation")

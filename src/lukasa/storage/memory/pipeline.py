@@ -37,7 +37,7 @@ from lukasa.storage.operations import (
     SaveTranscript,
     Spend,
 )
-from lukasa.storage.port import Said
+from lukasa.storage.port import FoundUtterance
 
 
 @dataclass
@@ -253,10 +253,10 @@ class BackgroundReads(ABC):
     def utterance(self, transcript: str, message: str) -> Utterance | None:
         return next((u for u in self.utterances(transcript) if u.id == message), None)
 
-    def find_utterances(self, terms: Sequence[str], limit: int) -> list[Said]:
+    def find_utterances(self, terms: Sequence[str], limit: int) -> list[FoundUtterance]:
         asked = set(terms)
         scored = [
-            (len(asked & set(words(utterance.text))), Said(place[0], utterance))
+            (len(asked & set(words(utterance.text))), FoundUtterance(place[0], utterance))
             for place, utterance in reversed(self.background.utterances.items())
         ]
         found = sorted([pair for pair in scored if pair[0]], key=lambda pair: -pair[0])

@@ -37,12 +37,12 @@ from lukasa.storage.port import (
     Filters,
     Finding,
     FoundItem,
+    FoundUtterance,
     ItemQuery,
     KeywordMatches,
     Near,
     Neighbour,
     Newcomer,
-    Said,
     Selection,
     Share,
     Unembedded,
@@ -414,7 +414,7 @@ class SqliteStore:
         with self._connections.reading() as db:
             return session_rows.utterance(db, transcript, message)
 
-    def find_utterances(self, terms: Sequence[str], limit: int) -> list[Said]:
+    def find_utterances(self, terms: Sequence[str], limit: int) -> list[FoundUtterance]:
         with rules.only_encodable(), self._connections.reading() as db:
             return session_rows.find(db, terms, limit)
 

@@ -15,7 +15,7 @@ from lukasa.model.timestamps import micros, micros_or_none, moment, moment_or_no
 from lukasa.model.transcript import Progress, Transcript, Utterance
 from lukasa.storage import rules
 from lukasa.storage.operations import KeepUtterances, SaveAmendment, SaveTranscript
-from lukasa.storage.port import Said
+from lukasa.storage.port import FoundUtterance
 from lukasa.storage.sqlite import pipeline_sql as sql
 from lukasa.storage.sqlite.query import Row, all_rows, one_row, one_value
 from lukasa.storage.sqlite.rows import json_list, token, tokens
@@ -75,13 +75,13 @@ def utterance(db: apsw.Connection, transcript: str, message: str) -> Utterance |
     return None if row is None else _utterance(row)
 
 
-def find(db: apsw.Connection, asked: Sequence[str], limit: int) -> list[Said]:
+def find(db: apsw.Connection, asked: Sequence[str], limit: int) -> list[FoundUtterance]:
     used = rules.unique(asked)[: rules.MAX_TERMS]
     if not used:
         return []
     match = " OR ".join(f'"{token(_ROOM, term)}"' for term in used)
     rows = [one_row(db, sql.SAID, (rowid,)) for (rowid,) in all_rows(db, sql.FIND_UTTERANCES, (match, limit))]
-    return [Said(row[0], _utterance(row[1:])) for row in rows if row is not None]
+    return [FoundUtterance(row[0], _utterance(row[1:])) for row in rows if row is not None]
 
 
 def _utterance(row: Row) -> Utterance:
