@@ -11,7 +11,7 @@ import pytest
 
 from lukasa.model.errors import Conflict
 from lukasa.model.telemetry import TelemetryEvent, TelemetryQuery
-from lukasa.storage.sqlite import SqliteStore, telemetry, waiting
+from lukasa.storage.sqlite import SqliteStore, sqlite_rows, waiting
 from tests.helpers.stores import commit, entry, put
 
 READ = TelemetryEvent(datetime(2026, 11, 15, tzinfo=UTC), "debug", "cli", "memory", "read", True, 1.0, {"hits": 1})
@@ -89,7 +89,7 @@ def test_a_childs_reports_are_its_own(store: SqliteStore, tmp_path: Path) -> Non
 
 def test_reads_do_not_fill_the_disk(store: SqliteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """T1: of what reads report the newest are kept, also where no worker tidies up."""
-    monkeypatch.setattr(telemetry, "MOST_DEBUG", 300)
+    monkeypatch.setattr(sqlite_rows, "MOST_DEBUG", 300)
     for _ in range(waiting.MANY * waiting.PRUNED_EACH):
         store.report(READ)
     assert on_disk(tmp_path) == 300

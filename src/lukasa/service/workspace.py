@@ -579,7 +579,7 @@ class Workspace(Struct, frozen=True):
         """The messages of a transcript, in order."""
         return transcripts.said(self.ctx, id_or_key, start=start, limit=limit)
 
-    def search_transcripts(self, words: str, limit: int = 20) -> list[Found]:
+    def search_transcripts(self, words: str, limit: int = 20) -> list[FoundUtterance]:
         """Messages with any of these words, the best match first, also of sessions that wait to be observed."""
         return transcripts.search(self.ctx, words, limit)
 

@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
 from operator import attrgetter
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from msgspec import Struct
 
@@ -70,27 +70,28 @@ class Column(Struct, frozen=True):
 
 
 class Table(Generic[Value]):
-    """A table of values of one type, found by `key`. `numbered` tables have a column `place`: the order of insertion.
+    """A table of values of one type, found by `key`. The order of insertion is called `place` in queries.
 
-    `parts` names the types of those fields that columns lead into.
+    `parts` names the types of those fields that columns lead into. With `clock`, a column of time numbers the rows:
+    `place` is that time in microseconds, or the next free number if that is taken or past.
     """
 
     def __init__(
         self,
         name: str,
-        kind: Callable[..., Value],
+        kind: type[Value],
         columns: Sequence[Column],
         key: tuple[str, ...],
         *,
-        numbered: bool = True,
-        parts: Mapping[str, Callable[..., Any]] | None = None,
+        parts: Mapping[str, type[Any]] | None = None,
+        clock: str = "",
     ) -> None:
-        self.name, self.key, self.numbered = name, key, numbered
+        self.name, self.key, self.clock = name, key, clock
         self.columns = {column.name: column for column in columns}
         self.positions = {column: position for position, column in enumerate(self.columns)}
-        self._kind, self._parts = kind, dict(parts or {})
+        self.one = Query(self, *(f"{name} =" for name in key))
         self._stored = [(c.derive or attrgetter(c.path), None if c.derive else c.codec.store) for c in columns]
-        self._loaded = [(n, *_split(c.path), c.codec.load) for n, c in enumerate(columns) if c.derive is None]
+        self._plan = _plan(kind, "", columns, dict(parts or {}))
 
     def __repr__(self) -> str:
         return f"<table {self.name}>"
@@ -99,21 +100,38 @@ class Table(Generic[Value]):
         return tuple([get(value) if store is None else store(get(value)) for get, store in self._stored])
 
     def decode(self, row: Row) -> Value:
-        fields: dict[str, Any] = {part: {} for part in self._parts}
-        for position, part, field, load in self._loaded:
-            found = row[position] if load is None else load(row[position])
-            (fields[part] if part else fields)[field] = found
-        for part, kind in self._parts.items():
-            fields[part] = kind(**fields[part])
-        return self._kind(**fields)
+        made: Value = _made(self._plan, row)
+        return made
 
     def key_of(self, row: Row) -> Row:
         return tuple([row[self.positions[name]] for name in self.key])
 
 
-def _split(path: str) -> tuple[str, str]:
-    part, _, field = path.rpartition(".")
-    return part, field
+class _Plan(NamedTuple):
+    """How to make a value: its type, and for each of its fields in order a position and a loader, or another plan."""
+
+    kind: Any
+    fields: list[tuple[int, Callable[[Any], Any] | None, _Plan | None]]
+
+
+def _plan(kind: Any, prefix: str, columns: Sequence[Column], parts: Mapping[str, type[Any]]) -> _Plan:
+    held = {c.path: (n, c.codec.load) for n, c in enumerate(columns) if c.derive is None}
+    fields: list[tuple[int, Callable[[Any], Any] | None, _Plan | None]] = []
+    for name in kind.__struct_fields__:
+        path = prefix + name
+        part = parts.get(path)
+        fields.append((-1, None, _plan(part, f"{path}.", columns, parts)) if part else (*held[path], None))
+    return _Plan(kind, fields)
+
+
+def _made(plan: _Plan, row: Row) -> Any:
+    kind, fields = plan
+    return kind(
+        *[
+            _made(part, row) if part is not None else row[position] if load is None else load(row[position])
+            for position, load, part in fields
+        ]
+    )
 
 
 class Condition(Struct, frozen=True):
@@ -157,10 +175,16 @@ def _condition(text: str) -> Condition:
 
 
 class Dialect(Struct, frozen=True):
-    """The differences between engines. `mark` is the placeholder of a numbered value; `among` tests for one of a list."""
+    """The differences between engines, by default those of SQLite.
+
+    `mark` is the placeholder of a numbered value, `among` a test for one of a bound list, `greatest` the function
+    that gives the larger of two numbers, and `no_limit` the value that stands for all rows.
+    """
 
     mark: str = "?{number}"
     among: str = "{column} IN (SELECT value FROM json_each({mark}))"
+    greatest: str = "max"
+    no_limit: int | None = -1
 
     def select(self, query: Query[Any]) -> str:
         """The last two bound values are the key that a page begins behind (only if `paged`) and the limit."""
@@ -181,12 +205,21 @@ class Dialect(Struct, frozen=True):
     def count(self, query: Query[Any]) -> str:
         return f"SELECT count(*) FROM {query.table.name} {_where(self._clauses(query))}".rstrip()
 
+    def count_by(self, query: Query[Any], column: str) -> str:
+        parts = [f"SELECT {column}, count(*) FROM {query.table.name}", _where(self._clauses(query))]
+        return " ".join(part for part in parts if part) + f" GROUP BY {column} ORDER BY {column}"
+
     def delete(self, query: Query[Any]) -> str:
         return f"DELETE FROM {query.table.name} {_where(self._clauses(query))}".rstrip()
 
     def insert(self, table: Table[Any]) -> str:
-        marks = ", ".join(self.mark.format(number=number) for number in range(1, len(table.columns) + 1))
-        return f"INSERT INTO {table.name} ({', '.join(table.columns)}) VALUES ({marks})"
+        names = list(table.columns)
+        values = [self.mark.format(number=number) for number in range(1, len(names) + 1)]
+        if table.clock:
+            next_free = f"1 + coalesce((SELECT max(place) FROM {table.name}), 0)"
+            values = [f"{self.greatest}({values[table.positions[table.clock]]}, {next_free})", *values]
+            names = ["place", *names]
+        return f"INSERT INTO {table.name} ({', '.join(names)}) VALUES ({', '.join(values)})"
 
     def save(self, table: Table[Any]) -> str:
         """Insert, or replace all but the fixed columns of the row with that key."""

@@ -87,8 +87,8 @@ _NAMED = (
     Column("editor"),
     Column("version"),
 )
-NAMED = Table("named", NamedEntry, _NAMED, ("name",), numbered=False)
-NAMED_VERSIONS = Table("named_versions", NamedEntry, _NAMED, ("name", "version"), numbered=False)
+NAMED = Table("named", NamedEntry, _NAMED, ("name",))
+NAMED_VERSIONS = Table("named_versions", NamedEntry, _NAMED, ("name", "version"))
 ALL_NAMED = Query(NAMED, order="name")
 NAMED_OF_TIER = Query(NAMED, "tier =", order="name")
 NAMED_AMONG = Query(NAMED, "name in")
@@ -109,7 +109,7 @@ _DOCUMENT = (
     Column("removed", FLAG),
 )
 DOCUMENTS = Table("documents", Document, _DOCUMENT, ("id",))
-DOCUMENT_VERSIONS = Table("document_versions", Document, _DOCUMENT, ("id", "version"), numbered=False)
+DOCUMENT_VERSIONS = Table("document_versions", Document, _DOCUMENT, ("id", "version"))
 ALL_DOCUMENTS = Query(DOCUMENTS, order="place")
 DOCUMENTS_AMONG = Query(DOCUMENTS, "id in", order="place")
 
@@ -157,7 +157,6 @@ NOTES = Table(
         Column("updated_at", TIME),
     ),
     ("conversation", "key"),
-    numbered=False,
 )
 NOTES_OF = Query(NOTES, "conversation =", "key = optional", order="key")
 
@@ -207,7 +206,6 @@ ANSWERS = Table(
     Answer,
     (Column("key"), Column("request", fixed=True), Column("at", TIME), Column("status"), Column("body")),
     ("key",),
-    numbered=False,
 )
 ANSWERS_BEFORE = Query(ANSWERS, "at <")
 ANSWERED = Query(ANSWERS, "status <>")
@@ -299,6 +297,7 @@ JOBS = Table(
     ),
     ("id",),
 )
+ALL_JOBS = Query(JOBS)
 TOUCHED_JOBS = Query(JOBS, "state in optional", "kind = optional", order="-updated_at -place")
 JOBS_BY_KEY = Query(JOBS, "key =")
 JOBS_IN_STATE = Query(JOBS, "state =")
@@ -332,7 +331,9 @@ TELEMETRY = Table(
         Column("metadata", CANONICAL),
     ),
     (),
+    clock="at",
 )
+ALL_TELEMETRY = Query(TELEMETRY, order="place")
 TELEMETRY_BEFORE = Query(TELEMETRY, "at <", "level = optional")
 
 SPENDING = Table(
@@ -347,15 +348,13 @@ SPENDING = Table(
         Column("cost", REAL),
     ),
     ("day", "model"),
-    numbered=False,
 )
 SPENDING_SINCE = Query(SPENDING, "day >=", order="day model")
 
-ACTIONS = Table("actions", Action, (Column("id"), Column("description"), Column("at", TIME)), ("id",), numbered=False)
+ACTIONS = Table("actions", Action, (Column("id"), Column("description"), Column("at", TIME)), ("id",))
 
-PURGED = Table("unswept", Purged, (Column("conversation"),), ("conversation",), numbered=False)
+PURGED = Table("unswept", Purged, (Column("conversation"),), ("conversation",))
 PURGED_CONVERSATIONS = Query(PURGED, "conversation <>", order="conversation")
-PURGED_AMONG = Query(PURGED, "conversation in")
 
 EVENTS = Table(
     "events",
@@ -373,10 +372,10 @@ EVENTS = Table(
         Column("digest"),
     ),
     ("seq",),
-    numbered=False,
     parts={"actor": Actor},
 )
 EVENTS_AFTER = Query(EVENTS, "seq >", "action = optional", order="seq")
+EVENTS_SINCE = Query(EVENTS, "at >=")
 EVENTS_OF_SUBJECT = Query(EVENTS, "subject =", "seq >", "action = optional", order="seq")
 EVENTS_OF_SUBJECTS = Query(EVENTS, "subject in", order="seq")
 EVENTS_OF_ACTIONS = Query(EVENTS, "action in", order="seq")

@@ -15,7 +15,7 @@ import apsw
 
 from lukasa.model.errors import StoreError
 from lukasa.model.late import late
-from lukasa.storage.sqlite import scrub_sql, sql
+from lukasa.storage.sqlite import sql
 from lukasa.storage.sqlite.ahead import Ahead
 from lukasa.storage.sqlite.errors import busy, full, translated
 from lukasa.storage.sqlite.files import Reserve
@@ -209,22 +209,22 @@ class Connections:
         db, counts = self._pair().memory, self._pair().access
         with self.writing() as writer:
             writer.execute(sql.TIDY_INDEX)
-            writer.execute(scrub_sql.OPTIMISE_UTTERANCES)
+            writer.execute(sql.OPTIMISE_UTTERANCES)
         with self.counting():
             counted = self.uses.ids(counts)
             with self.reading():
                 present = {id for (id,) in all_rows(db, sql.PRESENT, (json.dumps(counted),))}
             self.uses.forget(counts, [id for id in counted if id not in present])
         with translated(self._opening.memory):
-            all_rows(db, scrub_sql.TEMPORARY_FILES)  # as large as the database, and not for the memory
+            all_rows(db, sql.TEMPORARY_FILES)  # as large as the database, and not for the memory
             try:
-                db.execute(scrub_sql.VACUUM)
+                db.execute(sql.VACUUM)
             finally:
-                all_rows(db, scrub_sql.TEMPORARY_MEMORY)
+                all_rows(db, sql.TEMPORARY_MEMORY)
             emptied = [self._emptied(handle) for handle in (db, counts)]
         if all(emptied):
             with self.writing() as writer:
-                writer.execute(scrub_sql.SWEPT, ("",))
+                writer.execute(sql.FILES_PURGED)
         return all(emptied)
 
     def _emptied(self, db: apsw.Connection) -> bool:

@@ -4,31 +4,25 @@ from __future__ import annotations
 
 import atexit
 import weakref
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from lukasa.model.amendment import Amendment, AmendmentState
-from lukasa.model.answer import Answer
 from lukasa.model.candidate import Candidate, Use
-from lukasa.model.conversation import Channel, Conversation, Note, WorkspaceInfo
 from lukasa.model.entry import Access, Document, Entry, NamedEntry, Scope, Version
 from lukasa.model.errors import StoreError
-from lukasa.model.events import Event
-from lukasa.model.grant import Grant
 from lukasa.model.item import Item, ItemAddress
-from lukasa.model.job import Job, JobState
 from lukasa.model.late import late
-from lukasa.model.scrub import Extent, Holdings
-from lukasa.model.telemetry import DayTally, Spending, Tally, TelemetryEvent, TelemetryQuery
+from lukasa.model.telemetry import DayTally, Tally, TelemetryEvent, TelemetryQuery
 from lukasa.model.text import TOKENIZER_VERSION
-from lukasa.model.timestamps import micros, moment
-from lukasa.model.transcript import Progress, Transcript, Utterance
+from lukasa.model.timestamps import micros, micros_or_none, moment
 from lukasa.model.values import Kind, State
 from lukasa.ports import EmbeddingModel, Vector
-from lukasa.storage import rules
+from lukasa.storage import rules, tables
+from lukasa.storage.commit import commit
+from lukasa.storage.entry_codec import anchor_text, entry_of, entry_of_snapshot, scope_of
 from lukasa.storage.operations import DropEntry, SaveEntry, Scrub, Transaction
 from lukasa.storage.port import (
     NO_FILTERS,
@@ -49,39 +43,34 @@ from lukasa.storage.port import (
     UnembeddedItem,
     Vicinity,
 )
-from lukasa.storage.sqlite import adding, applying, records, scrub_sql, searching, sql
+from lukasa.storage.reads import PlainReads
+from lukasa.storage.sqlite import entries, searching, sql, sqlite_rows
 from lukasa.storage.sqlite.connection import Connections
 from lukasa.storage.sqlite.decoded import EntryCache
 from lukasa.storage.sqlite.known import known as known_of
+from lukasa.storage.sqlite.known import standing
 from lukasa.storage.sqlite.opening import Migration, Opening, Role, migrations, open_files
 from lukasa.storage.sqlite.packed import USUAL, Sizes
 from lukasa.storage.sqlite.query import all_rows, one_row
-from lukasa.storage.sqlite.rows import anchor_text, entry_of, entry_of_snapshot, event_of, json_list, scope_of
+from lukasa.storage.sqlite.rows import json_list
+from lukasa.storage.sqlite.sqlite_rows import SqliteRows
 from lukasa.storage.sqlite.uses import View
 from lukasa.storage.sqlite.vectors import OF_ITEMS, VectorCache
 
 if TYPE_CHECKING:
-    from lukasa.storage.sqlite import batching, checking, scrubbing, telemetry
-    from lukasa.storage.sqlite import grants as grant_rows
-    from lukasa.storage.sqlite import items as item_rows
-    from lukasa.storage.sqlite import jobs as job_rows
-    from lukasa.storage.sqlite import transcripts as session_rows
+    from lukasa.storage.sqlite import batching, check, item_rows
 else:
     batching = late("lukasa.storage.sqlite.batching")
-    checking = late("lukasa.storage.sqlite.checking")
-    grant_rows = late("lukasa.storage.sqlite.grants")
-    item_rows = late("lukasa.storage.sqlite.items")
-    job_rows = late("lukasa.storage.sqlite.jobs")
-    scrubbing = late("lukasa.storage.sqlite.scrubbing")
-    session_rows = late("lukasa.storage.sqlite.transcripts")
-    telemetry = late("lukasa.storage.sqlite.telemetry")
+    check = late("lukasa.storage.sqlite.check")
+    item_rows = late("lukasa.storage.sqlite.item_rows")
 
-_PAGE = 1000
+_WORTH_KEEPING = 1 << 20  # characters of all pages or documents, up to which they stay in memory
 PARTING = 0.25  # seconds to wait for the lock with what was read and not yet reported, at the end
 Value = TypeVar("Value")
+Page = TypeVar("Page", NamedEntry, Document)
 
 
-class SqliteStore:
+class SqliteStore(PlainReads):
     """Implements `lukasa.storage.port.Store`. Safe to share between threads, and across a fork.
 
     With `create`, an absent database is made; without it, absence is an error. `close` is for when no call runs.
@@ -117,13 +106,25 @@ class SqliteStore:
 
     # Writing
 
+    @contextmanager
+    def _reading(self) -> Iterator[SqliteRows]:
+        with self._connections.reading() as db:
+            yield SqliteRows(db)
+
+    @contextmanager
+    def _writing(self, patience: float | None = None) -> Iterator[SqliteRows]:
+        with self._connections.writing(patience) as db:
+            rows = SqliteRows(db)
+            yield rows
+            rows.pack_vectors()
+        rows.numbers.committed()
+
     def apply(self, transaction: Transaction) -> None:
         waiting = self._connections.waiting
-        with rules.only_encodable(), waiting.taken() as points, self._connections.writing() as db:
+        with rules.only_encodable(), waiting.taken() as points, self._writing() as rows:
             if points:
-                telemetry.emit(db, *points)
-            numbers = applying.run(db, transaction, self._secret)
-        numbers.committed()
+                rows.insert(tables.TELEMETRY, points)
+            commit(rows, transaction, self._secret)
         self._added += sum([isinstance(op, SaveEntry) and not op.expect for op in transaction.operations])
         dropped = [op.id for op in transaction.operations if isinstance(op, DropEntry)]
         if dropped:
@@ -143,22 +144,10 @@ class SqliteStore:
         waiting = self._connections.waiting
         with suppress(StoreError), waiting.taken() as points:
             if points:
-                with self._connections.writing(patience) as db:
-                    telemetry.emit(db, *points)
+                with self._writing(patience) as rows:
+                    rows.insert(tables.TELEMETRY, points)
                     if waiting.prunes():
-                        telemetry.prune(db)
-
-    def holdings(self, extent: Extent) -> Holdings:
-        with self._connections.reading() as db:
-            return scrubbing.holdings(db, extent)
-
-    def unswept(self) -> list[str]:
-        with self._connections.reading() as db:
-            return [id for (id,) in all_rows(db, scrub_sql.UNSWEPT)]
-
-    def swept(self, conversation: str) -> None:
-        with self._connections.writing() as db:
-            db.execute(scrub_sql.SWEPT, (conversation,))
+                        rows.prune_debug()
 
     def sweep(self) -> bool:
         # The scrub stands whatever happens here: what is left undone is noted in the store, and done at its opening.
@@ -244,11 +233,8 @@ class SqliteStore:
             return self._connections.uses.of(counts, ids)
 
     def linked(self, ids: Iterable[str]) -> dict[str, tuple[str, ...]]:
-        found: dict[str, tuple[str, ...]] = {}
-        with self._connections.reading() as db:
-            for id, action in all_rows(db, sql.LINKED, (json_list(ids),)):
-                found[id] = (*found.get(id, ()), action)
-        return found
+        with self._reading() as rows:
+            return rows.linked_entries(list(ids))
 
     def census(self) -> list[Census]:
         counts: dict[Scope, dict[State, int]] = {}
@@ -298,39 +284,26 @@ class SqliteStore:
         with self._connections.reading() as db:
             return searching.unembedded(db, model, limit)
 
-    # Standing content, conversations, registry
+    # Pages and documents, which every put is compared with: those that are not much are kept
 
     def named(self, name: str | None = None) -> list[NamedEntry]:
-        with self._connections.asking() as db:
-            return records.named(db, name)
-
-    def named_versions(self, name: str) -> list[NamedEntry]:
-        with self._connections.reading() as db:
-            return records.named_versions(db, name)
+        return super().named(name) if name is not None else self._kept("named", super().named)
 
     def documents(self, ids: Iterable[str] | None = None) -> dict[str, Document]:
+        if ids is not None:
+            return super().documents(ids)
+        found = self._kept("documents", lambda: list(super(SqliteStore, self).documents().values()))
+        return {document.id: document for document in found}
+
+    def _kept(self, what: str, ask: Callable[[], list[Page]]) -> list[Page]:
         with self._connections.asking() as db:
-            return records.documents(db, ids)
-
-    def channels(self) -> list[Channel]:
-        with self._connections.reading() as db:
-            return records.channels(db)
-
-    def conversations(self, *, archived: bool = False, channel: str | None = None) -> list[Conversation]:
-        with self._connections.reading() as db:
-            return records.conversations(db, archived, channel)
-
-    def conversation(self, id_or_ref: str) -> Conversation | None:
-        with self._connections.reading() as db:
-            return records.conversation(db, id_or_ref)
-
-    def notes(self, conversation: str) -> list[Note]:
-        with self._connections.reading() as db:
-            return records.notes(db, conversation)
-
-    def workspaces(self) -> list[WorkspaceInfo]:
-        with self._connections.reading() as db:
-            return records.workspaces(db)
+            kept = standing(db)
+        found: list[Page] | None = kept.get(what)
+        if found is None:
+            found = ask()
+            if sum([len(one.body) for one in found]) <= _WORTH_KEEPING:
+                kept[what] = found
+        return list(found)
 
     # Items
 
@@ -360,142 +333,53 @@ class SqliteStore:
         with rules.only_encodable(), self._connections.writing() as db:
             item_rows.touch(db, places, at)
 
-    # Jobs
-
-    def claim_job(
-        self, worker: str, *, now: datetime, lease_until: datetime, kinds: Collection[str] | None = None
-    ) -> Job | None:
-        with self._connections.writing() as db:
-            return job_rows.claim(db, worker, now, lease_until, kinds)
-
-    def renew_lease(self, job: str, claim: int, lease_until: datetime) -> bool:
-        with self._connections.writing() as db:
-            return job_rows.renew(db, job, claim, lease_until)
-
-    def jobs(
-        self, *, states: Collection[JobState] | None = None, kind: str | None = None, limit: int = 100
-    ) -> list[Job]:
-        with self._connections.reading() as db:
-            return job_rows.jobs(db, states, kind, limit)
-
-    def job(self, id_or_key: str) -> Job | None:
-        with self._connections.reading() as db:
-            return job_rows.job(db, id_or_key)
-
-    def steps(self, job: str) -> dict[str, Any]:
-        with self._connections.reading() as db:
-            return job_rows.steps(db, job)
-
-    def queue_depth(self) -> dict[JobState, int]:
-        with self._connections.reading() as db:
-            return job_rows.depth(db)
-
-    def next_run(self, kinds: Collection[str] | None = None) -> datetime | None:
-        with self._connections.reading() as db:
-            return job_rows.next_run(db, kinds)
-
-    # Transcripts, amendments, telemetry
-
-    def transcripts(
-        self, *, progress: Progress | None = None, limit: int = 100, after: str | None = None
-    ) -> list[Transcript]:
-        with self._connections.reading() as db:
-            return session_rows.transcripts(db, progress, limit, after)
-
-    def transcript(self, id_or_key: str) -> Transcript | None:
-        with self._connections.reading() as db:
-            return session_rows.transcript(db, id_or_key)
-
-    def utterances(self, transcript: str, *, start: int = 0, limit: int | None = None) -> list[Utterance]:
-        with self._connections.reading() as db:
-            return session_rows.utterances(db, transcript, start, limit)
-
-    def utterance(self, transcript: str, message: str) -> Utterance | None:
-        with self._connections.reading() as db:
-            return session_rows.utterance(db, transcript, message)
+    # Messages and telemetry
 
     def find_utterances(self, terms: Sequence[str], limit: int) -> list[FoundUtterance]:
         with rules.only_encodable(), self._connections.reading() as db:
-            return session_rows.find(db, terms, limit)
-
-    def amendments(
-        self,
-        ids: Iterable[str] | None = None,
-        *,
-        states: Collection[AmendmentState] | None = None,
-        limit: int = 1000,
-    ) -> list[Amendment]:
-        with self._connections.reading() as db:
-            return session_rows.amendments(db, ids, states, limit)
+            return sqlite_rows.find_utterances(db, terms, limit)
 
     def points(self, query: TelemetryQuery, *, limit: int = 100) -> list[TelemetryEvent]:
-        self._write_reports()
-        with self._connections.reading() as db:
-            return telemetry.points(db, query, limit)
+        found = self._telemetry(sql.POINTS, query, limit=limit)
+        return [tables.TELEMETRY.decode(row) for row in found]
 
     def tally(self, query: TelemetryQuery) -> list[Tally]:
-        self._write_reports()
-        with self._connections.reading() as db:
-            return telemetry.tally(db, query)
+        sums: dict[tuple[str, str], dict[str, float]] = {}
+        for component, action, key, total in self._telemetry(sql.TALLY_SUMS, query):
+            sums.setdefault((component, action), {})[key] = total
+        return [
+            Tally(component, action, *figures, sums.get((component, action), {}))
+            for component, action, *figures in self._telemetry(sql.TALLY, query)
+        ]
 
     def tally_days(self, query: TelemetryQuery) -> list[DayTally]:
+        return [DayTally(*row) for row in self._telemetry(sql.TALLY_DAYS, query)]
+
+    def _telemetry(self, statement: str, query: TelemetryQuery, **more: int) -> list[tuple[Any, ...]]:
         self._write_reports()
+        bindings = {
+            "since": micros_or_none(query.since),
+            "until": micros_or_none(query.until),
+            "component": query.component,
+            "action": query.action,
+            "level": query.level,
+            "success": None if query.success is None else int(query.success),
+        }
         with self._connections.reading() as db:
-            return telemetry.tally_days(db, query)
+            return all_rows(db, statement, bindings | more)
 
-    def spent(self, since_day: str) -> list[Spending]:
-        with self._connections.reading() as db:
-            return telemetry.spent(db, since_day)
-
-    # Grants
-
-    def grants(self) -> list[Grant]:
-        with self._connections.reading() as db:
-            return grant_rows.grants(db)
-
-    def grant(self, id: str) -> Grant | None:
-        with self._connections.reading() as db:
-            return grant_rows.grant(db, id)
-
-    def answer(self, key: str) -> Answer | None:
-        with self._connections.reading() as db:
-            return grant_rows.answer(db, key)
-
-    # Log and health
-
-    def events(
-        self, *, after: int = 0, limit: int = 1000, subject: str | None = None, action: str | None = None
-    ) -> list[Event]:
-        bindings = {"after": after, "limit": limit, "subject": subject, "action": action}
-        statement = sql.EVENTS_OF if subject is None else sql.EVENTS_BY_SUBJECT
-        with self._connections.reading() as db:
-            return [event_of(row) for row in all_rows(db, statement, bindings)]
-
-    def event_counts(self, since: datetime) -> dict[str, int]:
-        with self._connections.reading() as db:
-            return dict(all_rows(db, sql.EVENT_COUNTS, (since.isoformat(),)))
-
-    def event_stream(self) -> Iterator[Event]:
-        after = 0
-        while page := self.events(after=after, limit=_PAGE):
-            yield from page
-            after = page[-1].seq
-
-    def head(self) -> tuple[int, str]:
-        with self._connections.reading() as db:
-            ((seq, digest),) = all_rows(db, sql.HEAD)
-        return seq, digest
+    # Health
 
     def secret(self) -> bytes:
         return self._secret
 
     def check(self) -> list[Finding]:
         with self._connections.reading() as db:
-            return checking.check(db)
+            return check.check(db)
 
     def rebuild(self) -> None:
         with self._connections.writing() as db:
-            checking.rebuild(db)
+            check.rebuild(db)
         self._cache.clear()
         self._item_cache.clear()
 
@@ -510,9 +394,9 @@ class SqliteStore:
 
     def _tidy(self) -> None:
         """Leave the index of words in order after having added much to it, if that can be done at once."""
-        if self._added >= adding.MANY:
+        if self._added >= entries.MANY:
             with suppress(StoreError), self._connections.writing(0.0) as db:
-                adding.tidy(db, self._added)
+                entries.tidy(db, self._added)
             self._added = 0
 
     def close(self) -> None:

@@ -1,0 +1,203 @@
+"""The questions of the port that plain tables answer, asked once for every backend."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import AbstractContextManager
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from lukasa.model.amendment import Amendment, AmendmentState
+from lukasa.model.answer import Answer
+from lukasa.model.conversation import Channel, Conversation, Note, Status, WorkspaceInfo
+from lukasa.model.entry import Document, NamedEntry
+from lukasa.model.events import Event
+from lukasa.model.grant import Grant
+from lukasa.model.job import Job, JobState
+from lukasa.model.late import late
+from lukasa.model.scrub import Extent, Holdings
+from lukasa.model.telemetry import Spending
+from lukasa.model.transcript import Progress, Transcript, Utterance
+from lukasa.storage import job_queue, tables
+from lukasa.storage.rows import Rows, get
+
+if TYPE_CHECKING:
+    from lukasa.storage import removal
+else:
+    removal = late("lukasa.storage.removal")
+
+_PAGE = 1000  # events that are read at a time
+
+
+class PlainReads(ABC):
+    """The part of a store that asks plain tables, and the few writes that are no operations."""
+
+    @abstractmethod
+    def _reading(self) -> AbstractContextManager[Rows]:
+        """Rows of one moment, for reading; inside another of the same thread, it is that moment."""
+
+    @abstractmethod
+    def _writing(self) -> AbstractContextManager[Rows]:
+        """Rows of one transaction, committed on leaving or undone; nobody else writes meanwhile."""
+
+    # Pages, documents, conversations, workspaces
+
+    def named(self, name: str | None = None) -> list[NamedEntry]:
+        with self._reading() as rows:
+            return rows.select(tables.ALL_NAMED) if name is None else rows.select(tables.NAMED.one, name)
+
+    def named_versions(self, name: str) -> list[NamedEntry]:
+        with self._reading() as rows:
+            return rows.select(tables.VERSIONS_OF_NAMED, name)
+
+    def documents(self, ids: Iterable[str] | None = None) -> dict[str, Document]:
+        with self._reading() as rows:
+            found = rows.select(tables.ALL_DOCUMENTS) if ids is None else rows.select(tables.DOCUMENTS_AMONG, ids)
+        return {document.id: document for document in found}
+
+    def channels(self) -> list[Channel]:
+        with self._reading() as rows:
+            return rows.select(tables.ALL_CHANNELS)
+
+    def conversations(self, *, archived: bool = False, channel: str | None = None) -> list[Conversation]:
+        with self._reading() as rows:
+            return rows.select(tables.NEWEST_CONVERSATIONS, None if archived else Status.ARCHIVED, channel)
+
+    def conversation(self, id_or_ref: str) -> Conversation | None:
+        with self._reading() as rows:
+            by_ref = rows.select(tables.CONVERSATIONS_BY_REF, id_or_ref, limit=1)
+            return get(rows, tables.CONVERSATIONS, id_or_ref) or (by_ref[0] if by_ref else None)
+
+    def notes(self, conversation: str) -> list[Note]:
+        with self._reading() as rows:
+            return rows.select(tables.NOTES_OF, conversation, None)
+
+    def workspaces(self) -> list[WorkspaceInfo]:
+        with self._reading() as rows:
+            return rows.select(tables.ALL_WORKSPACES)
+
+    # Jobs
+
+    def claim_job(
+        self, worker: str, *, now: datetime, lease_until: datetime, kinds: Collection[str] | None = None
+    ) -> Job | None:
+        with self._writing() as rows:
+            return job_queue.claim(rows, worker, now, lease_until, kinds)
+
+    def renew_lease(self, job: str, claim: int, lease_until: datetime) -> bool:
+        with self._writing() as rows:
+            return job_queue.renew(rows, job, claim, lease_until)
+
+    def jobs(
+        self, *, states: Collection[JobState] | None = None, kind: str | None = None, limit: int = 100
+    ) -> list[Job]:
+        with self._reading() as rows:
+            return rows.select(tables.TOUCHED_JOBS, states, kind, limit=limit)
+
+    def job(self, id_or_key: str) -> Job | None:
+        with self._reading() as rows:
+            by_key = rows.select(tables.JOBS_BY_KEY, id_or_key, limit=1)
+            return get(rows, tables.JOBS, id_or_key) or (by_key[0] if by_key else None)
+
+    def steps(self, job: str) -> dict[str, Any]:
+        with self._reading() as rows:
+            return {step.name: step.output for step in rows.select(tables.STEPS_OF, job)}
+
+    def queue_depth(self) -> dict[JobState, int]:
+        with self._reading() as rows:
+            found = rows.count_by(tables.ALL_JOBS, "state")
+        return {JobState(state): count for state, count in found.items()}
+
+    def next_run(self, kinds: Collection[str] | None = None) -> datetime | None:
+        with self._reading() as rows:
+            return job_queue.next_run(rows, kinds)
+
+    # Transcripts, amendments, spending
+
+    def transcripts(
+        self, *, progress: Progress | None = None, limit: int = 100, after: str | None = None
+    ) -> list[Transcript]:
+        with self._reading() as rows:
+            return rows.select(tables.NEWEST_TRANSCRIPTS, progress, limit=limit, after=after)
+
+    def transcript(self, id_or_key: str) -> Transcript | None:
+        with self._reading() as rows:
+            by_key = rows.select(tables.TRANSCRIPTS_BY_KEY, id_or_key, limit=1)
+            return get(rows, tables.TRANSCRIPTS, id_or_key) or (by_key[0] if by_key else None)
+
+    def utterances(self, transcript: str, *, start: int = 0, limit: int | None = None) -> list[Utterance]:
+        with self._reading() as rows:
+            found = rows.select(tables.UTTERANCES_FROM, transcript, start, limit=limit)
+        return [one.utterance for one in found]
+
+    def utterance(self, transcript: str, message: str) -> Utterance | None:
+        with self._reading() as rows:
+            found = rows.select(tables.UTTERANCES_NAMED, transcript, message, limit=1)
+        return found[0].utterance if found else None
+
+    def amendments(
+        self,
+        ids: Iterable[str] | None = None,
+        *,
+        states: Collection[AmendmentState] | None = None,
+        limit: int = 1000,
+    ) -> list[Amendment]:
+        with self._reading() as rows:
+            return rows.select(tables.OLDEST_AMENDMENTS, ids, states, limit=limit)
+
+    def spent(self, since_day: str) -> list[Spending]:
+        with self._reading() as rows:
+            return rows.select(tables.SPENDING_SINCE, since_day)
+
+    # Grants and answers
+
+    def grants(self) -> list[Grant]:
+        with self._reading() as rows:
+            return rows.select(tables.ALL_GRANTS)
+
+    def grant(self, id: str) -> Grant | None:
+        with self._reading() as rows:
+            return get(rows, tables.GRANTS, id)
+
+    def answer(self, key: str) -> Answer | None:
+        with self._reading() as rows:
+            return get(rows, tables.ANSWERS, key)
+
+    # Scrubbing
+
+    def holdings(self, extent: Extent) -> Holdings:
+        with self._reading() as rows:
+            return removal.holdings(rows, extent)
+
+    def unswept(self) -> list[str]:
+        with self._reading() as rows:
+            return [one.conversation for one in rows.select(tables.PURGED_CONVERSATIONS, "")]
+
+    def swept(self, conversation: str) -> None:
+        with self._writing() as rows:
+            rows.delete(tables.PURGED.one, conversation)
+
+    # The event log
+
+    def events(
+        self, *, after: int = 0, limit: int = 1000, subject: str | None = None, action: str | None = None
+    ) -> list[Event]:
+        with self._reading() as rows:
+            if subject is None:
+                return rows.select(tables.EVENTS_AFTER, after, action, limit=limit)
+            return rows.select(tables.EVENTS_OF_SUBJECT, subject, after, action, limit=limit)
+
+    def event_counts(self, since: datetime) -> dict[str, int]:
+        with self._reading() as rows:
+            return rows.count_by(tables.EVENTS_SINCE, "action", since)
+
+    def event_stream(self) -> Iterator[Event]:
+        after = 0
+        while page := self.events(after=after, limit=_PAGE):
+            yield from page
+            after = page[-1].seq
+
+    def head(self) -> tuple[int, str]:
+        with self._reading() as rows:
+            return rows.head()
