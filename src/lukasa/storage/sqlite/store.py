@@ -348,8 +348,8 @@ class SqliteStore(PlainReads):
         for component, action, key, total in self._telemetry(sql.TALLY_SUMS, query):
             sums.setdefault((component, action), {})[key] = total
         return [
-            Tally(component, action, *figures, sums.get((component, action), {}))
-            for component, action, *figures in self._telemetry(sql.TALLY, query)
+            Tally(component, action, count, failures, mean, most, sums.get((component, action), {}))
+            for component, action, count, failures, mean, most in self._telemetry(sql.TALLY, query)
         ]
 
     def tally_days(self, query: TelemetryQuery) -> list[DayTally]:
