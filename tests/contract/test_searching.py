@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from lukasa.index import bm25
 from lukasa.model.candidate import Use, candidate_of
 from lukasa.model.entry import DISPOSITION, EXEMPT, Category, Entry, Scope
 from lukasa.model.errors import InvalidInput
@@ -20,7 +21,6 @@ from lukasa.model.text import content_key
 from lukasa.model.text import terms as terms_of
 from lukasa.model.timestamps import micros
 from lukasa.model.values import SHARED, Curator, Kind, Lifetime, State, Visibility
-from lukasa.storage import rules
 from lukasa.storage.memory.store import MemoryStore
 from lukasa.storage.operations import DropEntry, Embedding, SaveEmbedding, SaveEntry
 from lukasa.storage.port import Filters, KeywordMatches, Selection, Store, index_terms
@@ -287,7 +287,7 @@ def test_a_line_is_found_among_many_long_texts_that_hold_its_words(store: Store)
 )
 def test_how_many_are_looked_at_is_bounded(limit: int, terms: int, looked_at: int) -> None:
     """R1: five times what is wanted where texts are longer than a passage, at most 400, and never fewer than wanted."""
-    assert rules.looked_at(limit, 10, 10 * terms) == looked_at
+    assert bm25.cut_size(limit, 10, 10 * terms) == looked_at
 
 
 def test_changed_text_is_found_by_its_new_words(store: Store) -> None:
@@ -477,7 +477,7 @@ def test_neighbours_are_looked_for_nearby(store: Store) -> None:
 
 def test_a_word_that_is_everywhere_is_bounded_and_counted_rightly(store: Store) -> None:
     """R1, R10: of a word that thousands of entries hold, the newest are looked at; how often each holds it is exact."""
-    many = rules.POSTING_BUDGET + 40
+    many = bm25.POSTING_BUDGET + 40
     commit(store, *(put(entry(f"harbour {'harbour ' * (n % 3)}{n}")) for n in range(many)))
     found = store.keyword(OPEN, ("harbour",), 20)
     assert found.frequencies == (many,)

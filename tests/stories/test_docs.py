@@ -15,13 +15,13 @@ from typing import NamedTuple
 import pytest
 
 from lukasa import Lukasa, Workspace
+from lukasa.index.bm25 import POSTING_BUDGET
 from lukasa.model import errors
 from lukasa.model.errors import LukasaError
 from lukasa.providers.embed.cached import ARCTIC
 from lukasa.read.fuse import Contribution
 from lukasa.read.rank import Hit, Provenance, Score
 from lukasa.spec import load_preset, preset_names
-from lukasa.storage.rules import POSTING_BUDGET
 from tests.architecture.test_layers import ALLOWED
 
 ROOT = Path(__file__).parents[2]

@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from lukasa.index.postings import token
 from lukasa.model.conversation import Note
 from lukasa.model.entry import Category, Document, Scope
 from lukasa.model.errors import Conflict, NotFound
@@ -32,7 +33,6 @@ from lukasa.storage.operations import (
 from lukasa.storage.port import Filters, Selection
 from lukasa.storage.sqlite import SqliteStore, grants, pipeline_sql, scrub_sql, sql
 from lukasa.storage.sqlite.opening import migrations
-from lukasa.storage.sqlite.rows import token
 from tests.helpers.processes import TORTURE
 from tests.helpers.stores import NOW, OPEN, channel, commit, conversation, entry, later, named, put, unit
 

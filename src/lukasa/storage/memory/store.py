@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 
 from msgspec.structs import replace
 
+from lukasa.index import bm25, lookup
 from lukasa.model.arrays import np
 from lukasa.model.candidate import Candidate, Use, candidate_of
 from lukasa.model.conversation import Channel, Conversation, Note, Status, WorkspaceInfo
@@ -318,19 +319,19 @@ class MemoryStore(BackgroundReads, GrantReads):
         counts = {e.id: Counter(state.terms[e.id]) for e in rows}
         total = sum(len(state.terms[e.id]) for e in rows)
         frequencies = tuple(sum(term in c for c in counts.values()) for term in terms)
-        weights = [rules.rarity(len(rows), frequency) for frequency in frequencies]
+        weights = [bm25.idf(len(rows), frequency) for frequency in frequencies]
         used = {
             term: weight
             for term, weight in zip(terms, weights, strict=True)
-            if term in set(rules.rarest(terms, frequencies))
+            if term in set(bm25.rarest(terms, frequencies))
         }
         admitted = [e.id for e in reversed(rows) if selection.filters.admits(e)]
-        strength = {id: sum(w * rules.saturated(counts[id][t]) for t, w in used.items()) for id in admitted}
-        many = rules.looked_at(limit, len(rows), total)
+        strength = {id: sum(w * bm25.saturated(counts[id][t]) for t, w in used.items()) for id in admitted}
+        many = bm25.cut_size(limit, len(rows), total)
         some = sorted((id for id in admitted if strength[id]), key=lambda id: -strength[id])[:many]
         if len(some) > limit:
             held = [[counts[id][t] for id in some] for t in used]
-            some = rules.by_length(some, list(used.values()), held, [len(state.terms[id]) for id in some], limit)
+            some = bm25.cut_by_length(some, list(used.values()), held, [len(state.terms[id]) for id in some], limit)
         if not some:
             return KeywordMatches(len(rows), total, frequencies)
         lengths, columns = [len(state.terms[id]) for id in some], [[counts[id][t] for id in some] for t in terms]
@@ -386,10 +387,10 @@ class MemoryStore(BackgroundReads, GrantReads):
         found = {}
         for id in ids:
             if id in places:
-                start = max(0, places[id] - rules.ROWS_BESIDE)
-                rows = order[start : places[id] + rules.ROWS_BESIDE + 1]
+                start = max(0, places[id] - lookup.ROWS_AROUND)
+                rows = order[start : places[id] + lookup.ROWS_AROUND + 1]
                 room = [n for n in rows if rules.side_by_side(state.entries[n], state.entries[id])]
-                found[id] = rules.steps(id, room, reach)
+                found[id] = lookup.steps(id, room, reach)
         return {id: others for id, others in found.items() if others}
 
     def vectors(self, ids: Iterable[str], model: EmbeddingModel) -> dict[str, Vector]:
