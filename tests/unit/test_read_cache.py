@@ -11,9 +11,9 @@ import pytest
 
 from lukasa.model.entry import Document, Scope
 from lukasa.model.errors import NotFound
+from lukasa.model.selection import Selection
 from lukasa.model.values import State, Visibility
 from lukasa.storage.operations import DropEntry, SaveDocument, SaveNamed
-from lukasa.storage.port import Selection
 from lukasa.storage.sqlite import SqliteStore
 from lukasa.storage.sqlite.records import _cached
 from lukasa.storage.sqlite.search import SqliteSearchRows
@@ -43,11 +43,11 @@ def test_what_another_process_writes_is_seen_by_the_next_read(tmp_path: Path, st
     assert store.entries([a.id])[a.id].importance == 0.5
     commit(other, change(stored(other, a), importance=0.9))
     assert store.entries([a.id])[a.id].importance == 0.9
-    assert set(store.beside([a.id], 2)[a.id]) == {b.id}
+    assert set(store.adjacent([a.id], 2)[a.id]) == {b.id}
     commit(other, DropEntry(b.id, 1, "gone"))
     assert found(store) == ({a.id}, {a.id})
     assert not store.entries([b.id])
-    assert not store.beside([a.id], 2)
+    assert not store.adjacent([a.id], 2)
     commit(other, move(stored(other, a), State.HELD))
     assert found(store) == (set(), set())
     other.close()

@@ -12,11 +12,12 @@ import pytest
 from msgspec.structs import replace
 
 from lukasa.index import bm25, cache
+from lukasa.index.keyword import KeywordMatches
 from lukasa.model.entry import Entry, Scope
 from lukasa.model.events import EventDraft
+from lukasa.model.selection import Selection
 from lukasa.model.values import State, Visibility
 from lukasa.storage.operations import DropEntry, Embedding, Record, SaveEmbedding
-from lukasa.storage.port import KeywordMatches, Selection
 from lukasa.storage.sqlite import SqliteStore, sql
 from tests.helpers.earlier import first_schema
 from tests.helpers.stores import MODEL, OPEN, WORK, change, commit, entry, move, put, stored, vector_of
@@ -60,7 +61,7 @@ def told(matches: KeywordMatches) -> object:
 def answers(store: SqliteStore, alive: list[Entry]) -> object:
     ids = [e.id for e in alive]
     found = [told(store.keyword(room, WORDS, 50)) for room in ROOMS]
-    return found, store.candidates(ids), store.texts(ids), store.beside(ids[:5], 2)
+    return found, store.candidates(ids), store.texts(ids), store.adjacent(ids[:5], 2)
 
 
 @pytest.mark.parametrize("budget", [2500, 6])

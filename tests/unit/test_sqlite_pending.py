@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from lukasa.index.neighbours import NeighbourQuery, NewText
+from lukasa.model.selection import Filters
 from lukasa.model.values import Kind, State
 from lukasa.ports import Vector
 from lukasa.storage.operations import DropEntry
-from lukasa.storage.port import Filters, Newcomer, Vicinity
 from lukasa.storage.sqlite import SqliteStore, sql
 from lukasa.storage.sqlite.pending import LONG, STEP
 from lukasa.storage.sqlite.query import all_rows, one_value
@@ -103,7 +104,9 @@ def test_a_repetition_of_what_is_not_fed_is_found(store: SqliteStore) -> None:
     """W3: two who say the same right after each other."""
     said = entry("The ferry leaves from the northern pier")
     commit(store, put(said, EAST))
-    (near,) = store.near(Vicinity(WORK, "shared", MODEL, None, 9), [Newcomer("The ferry leaves from a pier", EAST)])
+    (near,) = store.neighbours(
+        NeighbourQuery(WORK, "shared", MODEL, None, 9), [NewText("The ferry leaves from a pier", EAST)]
+    )
     assert [(n.entry.id, n.cosine) for n in near] == [(said.id, 1.0)]
 
 

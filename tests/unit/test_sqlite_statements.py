@@ -18,6 +18,7 @@ from lukasa.model.conversation import Note
 from lukasa.model.entry import Category, Document, Scope
 from lukasa.model.errors import Conflict, NotFound
 from lukasa.model.ids import new_id
+from lukasa.model.selection import Filters, Selection
 from lukasa.model.values import Kind, Visibility
 from lukasa.ports import EmbeddingModel
 from lukasa.storage.operations import (
@@ -30,7 +31,6 @@ from lukasa.storage.operations import (
     SaveNamed,
     SaveNote,
 )
-from lukasa.storage.port import Filters, Selection
 from lukasa.storage.sqlite import SqliteStore, grants, pipeline_sql, scrub_sql, sql
 from lukasa.storage.sqlite.opening import migrations
 from tests.helpers.processes import TORTURE

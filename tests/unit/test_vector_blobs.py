@@ -16,10 +16,10 @@ from lukasa.index.vectors import _OFTEN
 from lukasa.model.entry import Entry, Scope
 from lukasa.model.errors import Conflict
 from lukasa.model.scrub import Extent, Mode, manifest_digest
+from lukasa.model.selection import Selection
 from lukasa.model.values import State
 from lukasa.ports import Vector
 from lukasa.storage.operations import DropEntry, Embedding, SaveEmbedding, Scrub
-from lukasa.storage.port import Selection
 from lukasa.storage.sqlite import SqliteStore, sql
 from lukasa.storage.sqlite.query import all_rows
 from tests.helpers.earlier import first_schema
@@ -175,7 +175,7 @@ def test_rooms_that_are_asked_in_passing_do_not_mix(store: SqliteStore) -> None:
     with store.snapshot():
         both = Selection((*OPEN.scopes, *other.scopes))
         found = store.nearest(both, MODEL, vector_of("fact 3"), 4)
-        directions = store.directions([n.id for n in found], MODEL)
+        directions = store.unit_vectors([n.id for n in found], MODEL)
     assert {n.id for n in found[:2]} == {mine[3].id, theirs[3].id}
     for near in found:
         assert directions[near.id] @ vector_of("fact 3") == pytest.approx(near.cosine, abs=1e-4)
@@ -189,7 +189,7 @@ def test_stores_that_are_asked_in_passing_do_not_mix(tmp_path: Path, store: Sqli
     with store.snapshot(), other.snapshot():
         found = store.nearest(OPEN, MODEL, vector_of("fact 3"), 4)
         other.nearest(OPEN, MODEL, vector_of("fact 3"), 4)
-        for id, row in store.directions([n.id for n in found], MODEL).items():
+        for id, row in store.unit_vectors([n.id for n in found], MODEL).items():
             assert np.allclose(row, store.vectors([id], MODEL)[id], atol=1e-4)
     other.close()
 

@@ -15,11 +15,12 @@ from msgspec.structs import replace
 
 from lukasa.index import blobs, lookup
 from lukasa.index.ann import Sizes
+from lukasa.index.neighbours import NeighbourQuery, NewText
 from lukasa.model.entry import Entry, Scope
+from lukasa.model.selection import Filters, Selection
 from lukasa.model.values import State
 from lukasa.ports import EmbeddingModel, Vector
 from lukasa.storage.operations import DropEntry, Embedding, SaveEmbedding, SaveEntry
-from lukasa.storage.port import Filters, Newcomer, Selection, Vicinity
 from lukasa.storage.sqlite import SqliteStore
 from lukasa.storage.sqlite.search import SqliteSearchRows
 from tests.helpers.processes import finish, fork
@@ -287,13 +288,13 @@ def test_who_is_near_by_vector_alone_does_not_depend_on_how_a_room_is_kept(tmp_p
         filled(tmp_path / name, sizes, rows)
         for name, sizes in (("packed", SMALL), ("images", AS_THEY_ARE), ("plain", Sizes()))
     ]
-    newcomers = [Newcomer(f"nobody said {n}", row) for n, row in enumerate(sparse(40, like=rows[:40]))]
+    newcomers = [NewText(f"nobody said {n}", row) for n, row in enumerate(sparse(40, like=rows[:40]))]
     heard = []
     for store in stores:
-        store.near(Vicinity(OPEN.scopes[0], "shared", WIDE, 0.8, 12), newcomers)
+        store.neighbours(NeighbourQuery(OPEN.scopes[0], "shared", WIDE, 0.8, 12), newcomers)
         (gone, _), *_ = asked(store, rows[3], exact=True)
         commit(store, DropEntry(gone, 1, "gone"), put(entry("new"), rows[4], WIDE))
-        found = store.near(Vicinity(OPEN.scopes[0], "shared", WIDE, 0.8, 12), newcomers)
+        found = store.neighbours(NeighbourQuery(OPEN.scopes[0], "shared", WIDE, 0.8, 12), newcomers)
         heard.append([[(n.entry.content, Cosine(n.cosine or 0)) for n in those] for those in found])
         store.close()
     assert heard[0] == heard[1] == heard[2]
@@ -372,7 +373,7 @@ def test_vectors_that_a_search_has_read_are_not_read_again(tmp_path: Path) -> No
             known = {id: row in read for id, (_, row) in lookup.versions(SqliteSearchRows(db), near).items()}
         assert near
         assert all(known.values())
-        found = store.directions(near, WIDE)
+        found = store.unit_vectors(near, WIDE)
         for id, row in store.vectors(near, WIDE).items():
             assert np.allclose(found[id], row / np.linalg.norm(row), atol=1e-7)
     store.close()
@@ -387,7 +388,7 @@ def test_a_room_that_was_asked_in_passing_is_at_hand(store: SqliteStore) -> None
         near = [n.id for n in store.nearest(OPEN, MODEL, vector_of("fact 3"), 5)]
         assert not store._vectors._held
         db.trace_v2(apsw.SQLITE_TRACE_STMT, run.append)
-        found = store.directions(near, MODEL)
+        found = store.unit_vectors(near, MODEL)
         db.trace_v2(0, None)
         for id, row in store.vectors(near, MODEL).items():
             assert np.allclose(found[id], row / np.linalg.norm(row), atol=5e-5)
@@ -395,7 +396,7 @@ def test_a_room_that_was_asked_in_passing_is_at_hand(store: SqliteStore) -> None
     commit(store, SaveEmbedding(near[0], 1, Embedding(MODEL, vector_of("another"))))
     with store.snapshot():
         store.nearest(OPEN, MODEL, vector_of("fact 3"), 5)
-        (moved,) = store.directions(near[:1], MODEL).values()
+        (moved,) = store.unit_vectors(near[:1], MODEL).values()
     assert moved @ vector_of("another") == pytest.approx(np.linalg.norm(vector_of("another")), abs=1e-5)
 
 

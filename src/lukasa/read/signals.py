@@ -8,11 +8,12 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from lukasa.index import bm25
+from lukasa.index.keyword import KeywordMatches
+from lukasa.index.vectors import VectorMatch
 from lukasa.model.candidate import Candidate
 from lukasa.model.text import PASSAGE, terms
 from lukasa.model.timestamps import HOUR, moment
 from lukasa.read.question import USER, Span
-from lukasa.storage.port import KeywordMatches, Neighbour
 
 SHORT, LONG = 400, 800  # characters: up to the one a text leans on what is around it, from the other on it does not
 
@@ -66,7 +67,7 @@ def keyword(
     return Signal("keyword", {id: score for id, score in scores.items() if score > 0})
 
 
-def vector(neighbours: Sequence[Neighbour], floor: float, limit: int | None = None) -> Signal:
+def vector(neighbours: Sequence[VectorMatch], floor: float, limit: int | None = None) -> Signal:
     """Cosines above what unrelated texts reach. If as many came as were asked for, more may be as near as the last."""
     scores = {candidate.id: cosine for candidate, cosine in neighbours if cosine > floor}
     cut = limit is not None and len(scores) >= limit

@@ -16,10 +16,8 @@ from typing import Any, Protocol
 from msgspec import Struct, field
 
 from lukasa.index.keyword import KeywordMatches
-from lukasa.index.neighbours import Neighbour as Near
-from lukasa.index.neighbours import NeighbourQuery as Vicinity
-from lukasa.index.neighbours import NewText as Newcomer
-from lukasa.index.vectors import VectorMatch as Neighbour
+from lukasa.index.neighbours import Neighbour, NeighbourQuery, NewText
+from lukasa.index.vectors import VectorMatch
 from lukasa.model.amendment import Amendment, AmendmentState
 from lukasa.model.answer import Answer
 from lukasa.model.candidate import Candidate, Use
@@ -328,36 +326,36 @@ class Store(ItemStore, PipelineStore, AccessStore, ScrubStore, Protocol):
     def keyword(self, selection: Selection, terms: Sequence[str], limit: int) -> KeywordMatches: ...
     def nearest(
         self, selection: Selection, model: EmbeddingModel, vector: Vector, limit: int, *, exact: bool = False
-    ) -> list[Neighbour]:
-        """Best cosines first, among vectors of exactly this model. The cosines are exact; in a large room somebody near
-        may be missed, unless every vector is looked at, as `exact` asks."""
+    ) -> list[VectorMatch]:
+        """The best cosines first, among vectors of exactly this model. Cosines are exact. In a large partition the
+        search is approximate and may miss a match, unless `exact` asks to compare every vector."""
         ...
 
-    def near(self, vicinity: Vicinity, newcomers: Sequence[Newcomer]) -> list[list[Near]]:
-        """For each text, what it may repeat or contradict, all as of one moment.
+    def neighbours(self, query: NeighbourQuery, texts: Sequence[NewText]) -> list[list[Neighbour]]:
+        """For each new text, the entries that it may repeat or contradict, all of one snapshot.
 
-        First its twin, active or held. Then, where both have a vector, those that hold all of its
-        `statements.telling` terms, and those that reach the floor; the nearest first. Then those of its
-        `statements.subject` and those of its `statements.role`, the newest first. But for the twin, only what is open
-        to a reader.
+        First the entry with the same text, active or held. Then, if both have a vector, the entries that hold all of
+        its `statements.telling` terms and those that reach the floor; the nearest first. Then the entries with its
+        `statements.subject` and those with its `statements.role`, the newest first. All but the first are open to a
+        reader.
         """
         ...
 
-    def beside(self, ids: Iterable[str], reach: int) -> dict[str, dict[str, int]]:
-        """The entries written just before and after each of these, in its room and its conversation: up to `reach`
-        each way, by id, with how many steps after it each was written (negative: before it).
+    def adjacent(self, ids: Iterable[str], reach: int) -> dict[str, dict[str, int]]:
+        """The entries written just before and after each of these, in its partition and its conversation: up to
+        `reach` each way, by id, with how many steps after it each was written (negative: before it).
 
-        The order is that of writing. A store looks a few rows around each entry and no further, so that what was
-        written in between elsewhere may hide a neighbour; ids without any are absent.
+        A store looks at a few rows around each entry and no further, so entries written elsewhere in between may hide
+        a neighbour. Ids without any are absent.
         """
         ...
 
     def vectors(self, ids: Iterable[str], model: EmbeddingModel) -> dict[str, Vector]:
-        """As they were given, to the bit."""
+        """Vectors as they were given, to the bit."""
         ...
 
-    def directions(self, ids: Iterable[str], model: EmbeddingModel) -> dict[str, Vector]:
-        """The same at length one, to compare entries with each other."""
+    def unit_vectors(self, ids: Iterable[str], model: EmbeddingModel) -> dict[str, Vector]:
+        """The same vectors scaled to length one, to compare entries with each other."""
         ...
 
     def unembedded(self, model: EmbeddingModel, limit: int) -> list[Unembedded]:

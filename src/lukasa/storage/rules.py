@@ -18,11 +18,11 @@ from lukasa.model.entry import Entry
 from lukasa.model.errors import Conflict, InvalidInput, InvalidTransition, LostClaim, NotFound, Refused
 from lukasa.model.events import Spelled, canonical_json
 from lukasa.model.job import FINISHED, JobState
+from lukasa.model.selection import Selection
 from lukasa.model.telemetry import TelemetryEvent
 from lukasa.model.values import VISIBILITY, State
 from lukasa.ports import Vector
 from lukasa.storage.operations import Embedding, SaveNote
-from lukasa.storage.port import Selection
 
 TWIN_STATES = frozenset({State.ACTIVE, State.HELD})
 

@@ -14,12 +14,13 @@ from lukasa.index.neighbours import word_key
 from lukasa.model.candidate import chars, is_said
 from lukasa.model.entry import Category, Entry, GateVerdict, Scope, SourceLink, Transition
 from lukasa.model.events import Actor, Event, canonical_json
+from lukasa.model.selection import Filters
 from lukasa.model.statements import role, subject
 from lukasa.model.text import content_hash
 from lukasa.model.timestamps import micros, micros_or_none, moment, moment_or_none
 from lukasa.model.transcript import Quote
 from lukasa.model.values import Curator, Gate, Kind, Lifetime, Origin, State, Trust
-from lukasa.storage.port import Filters, index_terms, twin_key
+from lukasa.storage.port import index_terms, twin_key
 
 FILED, EXEMPT, SAID = 1, 2, 4  # the bits of a row's marks
 

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from lukasa.index import keyword, lookup
 from lukasa.index.ann import USUAL, Sizes
-from lukasa.index.vectors import VectorIndex
+from lukasa.index.keyword import KeywordMatches
+from lukasa.index.neighbours import Neighbour, NeighbourQuery, NewText
+from lukasa.index.vectors import VectorIndex, VectorMatch
 from lukasa.model.amendment import Amendment, AmendmentState
 from lukasa.model.answer import Answer
 from lukasa.model.candidate import Candidate, Use
@@ -25,6 +27,7 @@ from lukasa.model.item import Item, ItemAddress
 from lukasa.model.job import Job, JobState
 from lukasa.model.late import late
 from lukasa.model.scrub import Extent, Holdings
+from lukasa.model.selection import NO_FILTERS, Filters, Selection
 from lukasa.model.telemetry import DayTally, Spending, Tally, TelemetryEvent, TelemetryQuery
 from lukasa.model.text import TOKENIZER_VERSION
 from lukasa.model.timestamps import micros, moment
@@ -33,25 +36,7 @@ from lukasa.model.values import Kind, State
 from lukasa.ports import EmbeddingModel, Vector
 from lukasa.storage import rules
 from lukasa.storage.operations import DropEntry, SaveEntry, Scrub, Transaction
-from lukasa.storage.port import (
-    NO_FILTERS,
-    Arrivals,
-    Census,
-    Filters,
-    Finding,
-    FoundItem,
-    ItemQuery,
-    KeywordMatches,
-    Near,
-    Neighbour,
-    Newcomer,
-    Said,
-    Selection,
-    Share,
-    Unembedded,
-    UnembeddedItem,
-    Vicinity,
-)
+from lukasa.storage.port import Arrivals, Census, Finding, FoundItem, ItemQuery, Said, Share, Unembedded, UnembeddedItem
 from lukasa.storage.sqlite import adding, applying, records, scrub_sql, sql
 from lukasa.storage.sqlite.access_counts import View
 from lukasa.storage.sqlite.connection import Connections
@@ -61,14 +46,14 @@ from lukasa.storage.sqlite.rows import anchor_text, entry_of, entry_of_snapshot,
 from lukasa.storage.sqlite.search import SqliteSearchRows, find
 
 if TYPE_CHECKING:
-    from lukasa.index import neighbours
+    from lukasa.index import neighbours as neighbour_search
     from lukasa.storage.sqlite import checking, scrubbing, telemetry
     from lukasa.storage.sqlite import grants as grant_rows
     from lukasa.storage.sqlite import items as item_rows
     from lukasa.storage.sqlite import jobs as job_rows
     from lukasa.storage.sqlite import transcripts as session_rows
 else:
-    neighbours = late("lukasa.index.neighbours")
+    neighbour_search = late("lukasa.index.neighbours")
     checking = late("lukasa.storage.sqlite.checking")
     grant_rows = late("lukasa.storage.sqlite.grants")
     item_rows = late("lukasa.storage.sqlite.items")
@@ -282,20 +267,20 @@ class SqliteStore:
 
     def nearest(
         self, selection: Selection, model: EmbeddingModel, vector: Vector, limit: int, *, exact: bool = False
-    ) -> list[Neighbour]:
+    ) -> list[VectorMatch]:
         with self._connections.reading() as db:
             rows = SqliteSearchRows(db)
             return lookup.nearest(rows, self._vectors, selection, model, vector, limit, exact=exact)
 
-    def near(self, vicinity: Vicinity, newcomers: Sequence[Newcomer]) -> list[list[Near]]:
+    def neighbours(self, query: NeighbourQuery, texts: Sequence[NewText]) -> list[list[Neighbour]]:
         with rules.only_encodable(), self._connections.reading() as db:
-            return neighbours.neighbours(SqliteSearchRows(db), self._vectors, vicinity, newcomers)
+            return neighbour_search.neighbours(SqliteSearchRows(db), self._vectors, query, texts)
 
-    def beside(self, ids: Iterable[str], reach: int) -> dict[str, dict[str, int]]:
+    def adjacent(self, ids: Iterable[str], reach: int) -> dict[str, dict[str, int]]:
         with self._connections.reading() as db:
             return lookup.adjacent(SqliteSearchRows(db), ids, reach)
 
-    def directions(self, ids: Iterable[str], model: EmbeddingModel) -> dict[str, Vector]:
+    def unit_vectors(self, ids: Iterable[str], model: EmbeddingModel) -> dict[str, Vector]:
         with self._connections.reading() as db:
             return lookup.unit_vectors(SqliteSearchRows(db), self._vectors, list(ids), model)
 
