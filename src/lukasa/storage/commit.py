@@ -19,6 +19,7 @@ from lukasa.model.item import value_text
 from lukasa.model.late import late
 from lukasa.model.telemetry import Spending
 from lukasa.storage import job_queue, rules, tables
+from lukasa.storage.backend import EntryVersion, FieldVector, ModelVector, Rows, StoredEntry, StoredItem, get
 from lukasa.storage.operations import (
     CancelJob,
     DropAnswer,
@@ -60,7 +61,6 @@ from lukasa.storage.operations import (
     Transaction,
     describe,
 )
-from lukasa.storage.rows import EntryVersion, FieldVector, ModelVector, Rows, StoredEntry, StoredItem, get
 from lukasa.storage.tables import Action, SealedEvent
 
 if TYPE_CHECKING:

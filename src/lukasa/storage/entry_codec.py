@@ -8,6 +8,7 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Any
 
+from lukasa.index.neighbours import word_key
 from lukasa.model.candidate import chars, is_said
 from lukasa.model.entry import Category, Entry, GateVerdict, Scope, SourceLink, Transition
 from lukasa.model.events import canonical_json
@@ -44,14 +45,6 @@ def vector_checksum(text_hash: str, vector: bytes) -> str:
     return hashlib.sha256(text_hash.encode("ascii") + vector).hexdigest()
 
 
-@lru_cache(maxsize=8192)
-def handle(words: str) -> int | None:
-    """Words as a short number to look them up by; None for none. Where two share one, rules still tell them apart."""
-    if not words:
-        return None
-    return int.from_bytes(hashlib.blake2b(words.encode("utf-8"), digest_size=8).digest(), "big", signed=True)
-
-
 def entry_columns(entry: Entry) -> dict[str, Any]:
     """The columns that follow from the entry alone."""
     terms, created = index_terms(entry), micros(entry.created_at)
@@ -80,8 +73,8 @@ def entry_columns(entry: Entry) -> dict[str, Any]:
         "terms": " ".join(terms),
         "content_hash": content_hash(entry.content),
         "content_key": twin_key(entry),
-        "subject": handle(subject(entry.content)) if entry.path is None else None,
-        "role": handle(role(entry.content)) if entry.path is None else None,
+        "subject": word_key(subject(entry.content)) if entry.path is None else None,
+        "role": word_key(role(entry.content)) if entry.path is None else None,
         "content": entry.content,
         "rest": canonical_json(_rest(entry)),
     }

@@ -12,6 +12,7 @@ from lukasa.model.errors import Conflict
 from lukasa.model.ids import new_id
 from lukasa.model.job import FINISHED, Job, JobState
 from lukasa.storage import rules, tables
+from lukasa.storage.backend import Rows, get
 from lukasa.storage.operations import (
     CancelJob,
     Enqueue,
@@ -23,7 +24,6 @@ from lukasa.storage.operations import (
     ReviveJob,
     Transaction,
 )
-from lukasa.storage.rows import Rows, get
 from lukasa.storage.tables import Step
 
 

@@ -20,7 +20,7 @@ from lukasa.model.scrub import Extent, Holdings
 from lukasa.model.telemetry import Spending
 from lukasa.model.transcript import Progress, Transcript, Utterance
 from lukasa.storage import job_queue, tables
-from lukasa.storage.rows import Rows, get
+from lukasa.storage.backend import Rows, get
 
 if TYPE_CHECKING:
     from lukasa.storage import removal

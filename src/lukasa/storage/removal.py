@@ -11,8 +11,8 @@ from lukasa.model.job import JobState
 from lukasa.model.scrub import Extent, Holdings, manifest_digest
 from lukasa.model.timestamps import micros
 from lukasa.storage import job_queue, rules, tables
+from lukasa.storage.backend import Rows
 from lukasa.storage.operations import Scrub
-from lukasa.storage.rows import Rows
 from lukasa.storage.tables import Purged
 
 FILES = Purged("")  # says that the engine's files may still hold what was scrubbed

@@ -20,10 +20,10 @@ from lukasa.model.transcript import Utterance
 from lukasa.model.values import Lifetime
 from lukasa.ports import EmbeddingModel, Vector
 from lukasa.storage import rules, tables
+from lukasa.storage.backend import EntryVersion, FieldVector, ModelVector, StoredEntry, StoredItem, Traces
 from lukasa.storage.codec import Query, Row, Table
 from lukasa.storage.memory.memory_items import KeptItem
 from lukasa.storage.port import FoundUtterance, index_terms, twin_key
-from lukasa.storage.rows import EntryVersion, FieldVector, ModelVector, StoredEntry, StoredItem, Traces
 from lukasa.storage.tables import SealedEvent
 
 Value = TypeVar("Value")
@@ -57,7 +57,7 @@ class Contents:
 
 
 class MemoryRows:
-    """Implements `lukasa.storage.rows.Rows`."""
+    """Implements `lukasa.storage.backend.Rows`."""
 
     def __init__(self, state: Contents) -> None:
         self.state = state

@@ -16,13 +16,13 @@ import apsw
 from lukasa.model.errors import StoreError
 from lukasa.model.late import late
 from lukasa.storage.sqlite import sql
+from lukasa.storage.sqlite.access_counts import AccessCounts
 from lukasa.storage.sqlite.ahead import Ahead
 from lukasa.storage.sqlite.errors import busy, full, translated
 from lukasa.storage.sqlite.files import Reserve
-from lukasa.storage.sqlite.known import Handle
 from lukasa.storage.sqlite.opening import RESERVE, Opening, missing
 from lukasa.storage.sqlite.query import all_rows
-from lukasa.storage.sqlite.uses import Uses
+from lukasa.storage.sqlite.search import Handle
 from lukasa.storage.sqlite.waiting import Waiting
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class Connections:
         _LIVE.add(self)
 
     def _renew(self) -> None:
-        self.waiting, self.uses = Waiting(), Uses()  # a fork's child leaves its parent's to the parent
+        self.waiting, self.uses = Waiting(), AccessCounts()  # a fork's child leaves its parent's to the parent
         self._lock = threading.Lock()
         self._local = _Local()
         self._pairs: weakref.WeakSet[_Pair] = weakref.WeakSet()
@@ -117,22 +117,23 @@ class Connections:
                 self._pairs.add(pair)
         return pair
 
-    def reading(self) -> AbstractContextManager[apsw.Connection]:
+    def reading(self) -> AbstractContextManager[Handle]:
         """One consistent view of memory, without any lock that others wait for; inside another, it is that one."""
         pair = self._pair()
         return pair.within if pair.memory.reads else self._view(pair.memory)
 
     @contextmanager
-    def asking(self) -> Iterator[apsw.Connection]:
+    def asking(self) -> Iterator[Handle]:
         """For a single statement, which sees one state of memory without anybody saying so."""
         with translated(self._memory):
             yield self._pair().memory
 
     @contextmanager
-    def _view(self, db: Handle) -> Iterator[apsw.Connection]:
+    def _view(self, db: Handle) -> Iterator[Handle]:
         with translated(self._memory):
             db.execute(sql.BEGIN_READ)
-            db.reads, db.looked = True, False
+            db.reads = True
+            db.cache.begin()
             try:
                 yield db
             finally:
@@ -140,7 +141,7 @@ class Connections:
                 self._end(db)
 
     @contextmanager
-    def writing(self, patience: float | None = None) -> Iterator[apsw.Connection]:
+    def writing(self, patience: float | None = None) -> Iterator[Handle]:
         """One transaction that holds the write lock from its start; committed on leaving, or undone.
 
         `patience` is how many seconds to wait for the lock, where that is not the store's own busy timeout.

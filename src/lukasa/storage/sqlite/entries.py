@@ -12,15 +12,16 @@ from typing import Any, NamedTuple
 
 import apsw
 
+from lukasa.index.postings import tokens
+from lukasa.index.rows import VectorKey
 from lukasa.model.scrub import Extent, Versioned
 from lukasa.model.timestamps import micros
 from lukasa.storage import rules
+from lukasa.storage.backend import EntryVersion, ModelVector, StoredEntry, Traces
 from lukasa.storage.entry_codec import anchor_text, entry_columns, entry_of, snapshot, vector_checksum
-from lukasa.storage.rows import EntryVersion, ModelVector, StoredEntry, Traces
-from lukasa.storage.sqlite import packs, sql, unfed
+from lukasa.storage.sqlite import pending, sql, vector_blobs
 from lukasa.storage.sqlite.numbers import Numbers
-from lukasa.storage.sqlite.query import all_rows, one_row, one_value, rows_of_each
-from lukasa.storage.sqlite.rows import json_list, tokens
+from lukasa.storage.sqlite.query import all_rows, json_list, one_row, one_value, rows_of_each
 
 _FIRST_MARK, _BETWEEN_MARKS = 1_000, 1.25
 MANY, _SHARE = 500, 0.02  # entries that one process adds, and their share of all, from which on it leaves an order
@@ -41,11 +42,11 @@ class _Place(NamedTuple):
 
 
 class EntryRows:
-    """The part of `lukasa.storage.rows.Rows` that is about entries, over one connection."""
+    """The part of `lukasa.storage.backend.Rows` that is about entries, over one connection."""
 
     def __init__(self, db: apsw.Connection) -> None:
         self.db = db
-        self.grown: Counter[packs.Place] = Counter()  # where vectors were added, and how many
+        self.grown: Counter[VectorKey] = Counter()  # where vectors were added, and how many
 
     @cached_property
     def numbers(self) -> Numbers:
@@ -64,7 +65,7 @@ class EntryRows:
     # Adding: most of what one insert costs is asked and said for many together
 
     def add_entries(self, new: Sequence[EntryVersion]) -> None:
-        ((last, fed),) = all_rows(self.db, sql.LAST_ROW_EVER)
+        ((last, indexed),) = all_rows(self.db, sql.LAST_ROW_EVER)
         rows = [self._columns(version, last + n) for n, version in enumerate(new, 1)]
         try:
             self.db.executemany(sql.NEW_ENTRY, [_new_row(columns) for columns in rows])
@@ -73,7 +74,7 @@ class EntryRows:
                 self._refuse_twin(version, columns)
             raise
         self.db.executemany(sql.NEW_VERSION, [_history(*pair) for pair in zip(new, rows, strict=True)])
-        self._feed(rows, last, fed)
+        self._index_new(rows, last, indexed)
         vectors = [
             (columns["rowid"], *self._vector(columns["partition_id"], columns["content_hash"], version.vector))
             for version, columns in zip(new, rows, strict=True)
@@ -86,7 +87,7 @@ class EntryRows:
     def _columns(self, version: EntryVersion, rowid: int) -> dict[str, Any]:
         columns = entry_columns(version.entry)
         columns["rowid"] = rowid
-        columns["scope_id"], columns["partition_id"] = self.numbers.room(version.entry)
+        columns["scope_id"], columns["partition_id"] = self.numbers.partition(version.entry)
         columns["content_version"], columns["salt"] = version.content_version, version.salt
         return columns
 
@@ -96,12 +97,12 @@ class EntryRows:
             if one_value(self.db, sql.TWIN_ID, key) is not None:
                 raise rules.twin_conflict(version.entry)
 
-    def _feed(self, rows: Sequence[dict[str, Any]], before: int, fed: int) -> None:
+    def _index_new(self, rows: Sequence[dict[str, Any]], before: int, indexed: int) -> None:
         """Index the words of rows once enough of them or a long one are not indexed, and put an index in order that
         has grown much."""
         last = before + len(rows)
-        if last - fed >= unfed.STEP or max([columns["term_count"] for columns in rows]) > unfed.LONG:
-            unfed.feed(self.db, last)
+        if last - indexed >= pending.STEP or max([columns["term_count"] for columns in rows]) > pending.LONG:
+            pending.index_pending(self.db, last)
         if outgrown(before, last):
             self.db.execute(sql.TIDY_INDEX)
 
@@ -132,10 +133,10 @@ class EntryRows:
     def _index(self, before: _Place, columns: dict[str, Any]) -> None:
         partition, terms = columns["partition_id"], columns["terms"]
         if (before.partition, before.terms) != (partition, terms):
-            self.db.execute(sql.UNFEED, (before.rowid,))
+            self.db.execute(sql.UNINDEX_ROW, (before.rowid,))
             self.db.execute(sql.RESIZE, (-1, -before.term_count, before.partition))
-            if unfed.is_fed(self.db, before.rowid):
-                self.db.execute(sql.FEED, (before.rowid, tokens(partition, terms.split())))
+            if pending.is_indexed(self.db, before.rowid):
+                self.db.execute(sql.INDEX_ROW, (before.rowid, tokens(partition, terms.split())))
             self.db.execute(sql.RESIZE, (1, columns["term_count"], partition))
 
     def _carry_vectors(self, before: _Place, columns: dict[str, Any]) -> None:
@@ -166,7 +167,7 @@ class EntryRows:
         self.grown[partition, model] += 1
 
     def _vector_gone(self, partition: int, model: int, seq: int) -> None:
-        packs.without(self.db, partition, model, seq)
+        vector_blobs.remove(self.db, partition, model, seq)
         self.db.execute(sql.VECTORS_REMOVED, (1, partition))
 
     # Removing
@@ -178,7 +179,7 @@ class EntryRows:
             self._vector_gone(partition, model, seq)
         shrunk: dict[int, list[int]] = {}
         for rowid, partition, term_count in found:
-            self.db.execute(sql.UNFEED, (rowid,))
+            self.db.execute(sql.UNINDEX_ROW, (rowid,))
             counts = shrunk.setdefault(partition, [0, 0])
             counts[0] -= 1
             counts[1] -= term_count

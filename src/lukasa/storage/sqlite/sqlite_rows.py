@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import apsw
 
+from lukasa.index import bm25
+from lukasa.index.postings import token, tokens
 from lukasa.model.item import ItemAddress
 from lukasa.model.late import late
 from lukasa.model.telemetry import MOST_DEBUG
@@ -16,14 +18,12 @@ from lukasa.model.text import terms
 from lukasa.model.transcript import Utterance
 from lukasa.ports import EmbeddingModel
 from lukasa.storage import rules, tables
+from lukasa.storage.backend import FieldVector, StoredItem
 from lukasa.storage.codec import Dialect, Query, Table
 from lukasa.storage.port import FoundUtterance
-from lukasa.storage.rows import FieldVector, StoredItem
-from lukasa.storage.sqlite import packs, sql
+from lukasa.storage.sqlite import sql, vector_blobs
 from lukasa.storage.sqlite.entries import EntryRows
-from lukasa.storage.sqlite.known import forget_standing
 from lukasa.storage.sqlite.query import all_rows, one_value
-from lukasa.storage.sqlite.rows import token, tokens
 from lukasa.storage.tables import SealedEvent
 
 if TYPE_CHECKING:
@@ -35,12 +35,11 @@ Value = TypeVar("Value")
 DIALECT = Dialect()
 SELECT, COUNT, COUNT_BY = cache(DIALECT.select), cache(DIALECT.count), cache(DIALECT.count_by)
 INSERT, SAVE, DELETE = cache(DIALECT.insert), cache(DIALECT.save), cache(DIALECT.delete)
-_CACHED = (tables.NAMED, tables.DOCUMENTS)
 _PARTITION = 0  # the index of messages has one
 
 
 class SqliteRows(EntryRows):
-    """Implements `lukasa.storage.rows.Rows` over a connection inside a transaction."""
+    """Implements `lukasa.storage.backend.Rows` over a connection inside a transaction."""
 
     # Plain tables
 
@@ -64,13 +63,9 @@ class SqliteRows(EntryRows):
         self.db.executemany(INSERT(table), [table.encode(value) for value in values])
 
     def save(self, table: Table[Value], value: Value) -> None:
-        if table in _CACHED:
-            forget_standing(self.db)
         self.db.execute(SAVE(table), table.encode(value))
 
     def delete(self, query: Query[Any], *values: Any) -> int:
-        if query.table in _CACHED:
-            forget_standing(self.db)
         self.db.execute(DELETE(query), _bound(query, values))
         return self.db.changes()
 
@@ -141,9 +136,9 @@ class SqliteRows(EntryRows):
 
     # The end of a transaction
 
-    def pack_vectors(self) -> None:
-        """Put vectors that were added into packs, where enough of them are loose."""
-        packs.keep(self.db, self.grown)
+    def write_vector_blobs(self) -> None:
+        """Add vectors of this transaction to vector blobs, where enough of them are in none."""
+        vector_blobs.add(self.db, self.grown)
 
 
 def _bound(query: Query[Any], values: Sequence[Any]) -> list[Any]:
@@ -152,7 +147,7 @@ def _bound(query: Query[Any], values: Sequence[Any]) -> list[Any]:
 
 def find_utterances(db: apsw.Connection, asked: Sequence[str], limit: int) -> list[FoundUtterance]:
     """Messages with any of these terms, the best match first."""
-    used = rules.unique(asked)[: rules.MAX_TERMS]
+    used = rules.unique(asked)[: bm25.MAX_TERMS]
     match = " OR ".join(f'"{token(_PARTITION, term)}"' for term in used)
     found = [row for (row,) in all_rows(db, sql.FIND_UTTERANCES, (match, limit))] if used else []
     rows = {row[0]: row[1:] for row in all_rows(db, sql.UTTERANCES_BY_ROW, (json.dumps(found),))}
