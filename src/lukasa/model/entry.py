@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from lukasa.model.timestamps import moment
 from lukasa.model.transcript import Quote
 from lukasa.model.values import SHARED, Authority, Curator, Gate, Kind, Lifetime, Origin, State, Trust
 
@@ -114,10 +115,17 @@ class Entry(Struct, frozen=True):
 
 
 class Access(Struct, frozen=True):
-    """How often an entry was retrieved, and when last. Kept beside entries: reading is not a change of memory."""
+    """How often an entry was retrieved, and when last, in microseconds since 1970: a read compares hundreds of them.
+
+    Kept beside entries: reading is not a change of memory.
+    """
 
     count: int
-    at: datetime
+    micros: int
+
+    @property
+    def at(self) -> datetime:
+        return moment(self.micros)
 
 
 class Version(Struct, frozen=True):

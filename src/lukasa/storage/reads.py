@@ -170,11 +170,11 @@ class PlainReads(ABC):
         with self._reading() as rows:
             return removal.holdings(rows, extent)
 
-    def unswept(self) -> list[str]:
+    def purged_conversations(self) -> list[str]:
         with self._reading() as rows:
             return [one.conversation for one in rows.select(tables.PURGED_CONVERSATIONS, "")]
 
-    def swept(self, conversation: str) -> None:
+    def forget_purged(self, conversation: str) -> None:
         with self._writing() as rows:
             rows.delete(tables.PURGED.one, conversation)
 

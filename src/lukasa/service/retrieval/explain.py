@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from lukasa.model.entry import Entry
 from lukasa.model.values import VISIBILITY, Visibility
 from lukasa.read.rank import Hit
@@ -15,8 +17,8 @@ from lukasa.storage.operations import Verdict
 
 def why(ctx: CallContext, question: Question, id: str) -> list[Verdict]:
     """Trace one entry through every stage of a read: why it was, or was not, among the hits."""
-    with ctx.local.snapshot(), ctx.account.snapshot():
-        return _trail(ctx, question, id)
+    with ctx.local.snapshot() as local, ctx.account.snapshot() as account:
+        return _trail(replace(ctx, local=local, account=account), question, id)
 
 
 def _trail(ctx: CallContext, question: Question, id: str) -> list[Verdict]:

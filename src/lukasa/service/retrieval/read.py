@@ -11,7 +11,6 @@ from importlib import import_module
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lukasa.model.candidate import Use
 from lukasa.model.entry import Access, Document, Entry
 from lukasa.model.errors import InvalidQuery
 from lukasa.model.selection import NO_FILTERS, Filters, Selection
@@ -117,14 +116,15 @@ def read(ctx: CallContext, question: Question, *, count: bool = True) -> Recall:
     """Find, rank, and count one retrieval of each hit returned."""
     notes: list[str] = []
     asked = _rewritten(ctx, question, notes)
-    with ctx.local.snapshot() if ctx.chat is None else nullcontext():  # which never waits for a model
-        found = search(ctx, asked)
+    with ctx.local.snapshot() if ctx.chat is None else nullcontext(ctx.local) as local:  # never while a model answers
+        here = replace(ctx, local=local)
+        found = search(here, asked)
         hits = list(found.kept)
         if ctx.chat is not None:
             hits = import_module(_BY_MODEL).reranked(ctx, question.query, hits, notes)
         if count and hits:
             hits = counted(ctx, hits, ctx.now)
-        hits = with_provenance(ctx, hits)
+        hits = with_provenance(here, hits)
     ctx.note(hits=len(hits), candidates=found.looked_at, profile=found.question.profile, signals=found.named)
     return Recall(question.query, found.question.profile, tuple(hits), (*notes, *found.notes), asked.query)
 
@@ -146,14 +146,13 @@ def search(ctx: CallContext, question: Question) -> Search:
     places = _inhabited(selections(ctx, tiers, question))
     limit = _limit(ctx, question)
     with ExitStack() as moment:
-        for store, _ in places:
-            moment.enter_context(store.snapshot())
+        places = [(moment.enter_context(store.snapshot()), selection) for store, selection in places]
         found = find(ctx, Lookup(question.query, terms, places, limit, question.as_of))
         matches = fuse(found.signals, ctx.spec.retrieval, found.compared)
         order = matches.best_first()
         reach = _reach(ctx, question, limit)
-        uses = _uses(found, order[:reach])
-        given = Ranking(ctx.spec, question.as_of or ctx.now, uses, reach, _closed(ctx, tiers))
+        accesses = _accesses(found, order[:reach])
+        given = Ranking(ctx.spec, question.as_of or ctx.now, accesses, reach, _closed(ctx, tiers))
         ranked = rank(order, found.candidates, matches, given, partial(_entries, found))
         kept, dropped = _unlike(ctx, found, ranked, limit)
     said, notes = tuple(found.signals), tuple(found.notes)
@@ -226,14 +225,14 @@ def selections(ctx: CallContext, tiers: Sequence[Tier], question: Question) -> l
 
 def _inhabited(places: list[tuple[Store, Selection]]) -> list[tuple[Store, Selection]]:
     """Without those behind the first that hold nothing, as an account mostly does: one look is all they cost."""
-    return [place for n, place in enumerate(places) if not n or not place[0].empty(place[1])]
+    return [place for n, place in enumerate(places) if not n or place[0].size(place[1]) > 0]
 
 
-def _uses(found: Findings, ids: Sequence[str]) -> dict[str, Use]:
-    uses: dict[str, Use] = {}
+def _accesses(found: Findings, ids: Sequence[str]) -> dict[str, Access]:
+    accesses: dict[str, Access] = {}
     for store, here in by_store(found, ids):
-        uses |= store.uses(here)
-    return uses
+        accesses |= store.access(here)
+    return accesses
 
 
 def _closed(ctx: CallContext, tiers: Sequence[Tier]) -> dict[str, datetime]:

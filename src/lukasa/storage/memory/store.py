@@ -6,7 +6,7 @@ import secrets
 import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from datetime import UTC, datetime
 
 from msgspec.structs import replace
@@ -16,7 +16,7 @@ from lukasa.index.keyword import KeywordMatches
 from lukasa.index.neighbours import Neighbour, NeighbourQuery, NewText
 from lukasa.index.vectors import VectorMatch
 from lukasa.model.arrays import np
-from lukasa.model.candidate import Candidate, Use, candidate_of
+from lukasa.model.candidate import Candidate, candidate_of
 from lukasa.model.entry import Access, Entry, Scope, Version
 from lukasa.model.events import chain_faults
 from lukasa.model.item import Item, ItemAddress
@@ -41,6 +41,7 @@ from lukasa.storage.port import (
     FoundUtterance,
     ItemQuery,
     Share,
+    Store,
     Unembedded,
     UnembeddedItem,
 )
@@ -84,13 +85,15 @@ class MemoryStore(PlainReads):
             for id in rules.unique(ids):
                 if id in self._state.entries:
                     before = self._access.get(id)
-                    self._access[id] = Access(before.count + 1 if before else 1, at)
+                    self._access[id] = Access(before.count + 1 if before else 1, micros(at))
             return self.access(ids)
 
     # Entries
 
-    def snapshot(self) -> AbstractContextManager[object]:
-        return self._lock
+    @contextmanager
+    def snapshot(self) -> Iterator[Store]:
+        with self._lock:
+            yield self
 
     def candidates(self, ids: Iterable[str], filters: Filters = NO_FILTERS) -> dict[str, Candidate]:
         found = self._state.entries
@@ -104,8 +107,8 @@ class MemoryStore(PlainReads):
         found = self._state.entries
         return {id: _copy(found[id]) for id in ids if id in found}
 
-    def empty(self, selection: Selection) -> bool:
-        return not any(True for _ in self._selected(self._state, selection))
+    def size(self, selection: Selection) -> int:
+        return len(self._selected(self._state, selection))
 
     def find(self, selection: Selection, *, limit: int = 100, after: str | None = None) -> list[Entry]:
         state = self._state
@@ -135,9 +138,6 @@ class MemoryStore(PlainReads):
 
     def access(self, ids: Iterable[str]) -> dict[str, Access]:
         return {id: self._access[id] for id in ids if id in self._access}
-
-    def uses(self, ids: Iterable[str]) -> dict[str, Use]:
-        return {id: Use(found.count, micros(found.at)) for id, found in self.access(ids).items()}
 
     def linked(self, ids: Iterable[str]) -> dict[str, tuple[str, ...]]:
         links = self._state.links
@@ -326,9 +326,9 @@ class MemoryStore(PlainReads):
 
     # Health
 
-    def sweep(self) -> bool:
+    def purge_files(self) -> bool:
         """There is no file that could hold what is gone."""
-        self.swept(removal.FILES.conversation)
+        self.forget_purged(removal.FILES.conversation)
         return True
 
     def secret(self) -> bytes:

@@ -89,7 +89,7 @@ class Connections:
         _LIVE.add(self)
 
     def _renew(self) -> None:
-        self.waiting, self.uses = Waiting(), AccessCounts()  # a fork's child leaves its parent's to the parent
+        self.waiting, self.access_counts = Waiting(), AccessCounts()  # a fork's child leaves its parent's to the parent
         self._lock = threading.Lock()
         self._local = _Local()
         self._pairs: weakref.WeakSet[_Pair] = weakref.WeakSet()
@@ -212,10 +212,10 @@ class Connections:
             writer.execute(sql.TIDY_INDEX)
             writer.execute(sql.OPTIMISE_UTTERANCES)
         with self.counting():
-            counted = self.uses.ids(counts)
+            counted = self.access_counts.ids(counts)
             with self.reading():
                 present = {id for (id,) in all_rows(db, sql.PRESENT, (json.dumps(counted),))}
-            self.uses.forget(counts, [id for id in counted if id not in present])
+            self.access_counts.forget(counts, [id for id in counted if id not in present])
         with translated(self._opening.memory):
             all_rows(db, sql.TEMPORARY_FILES)  # as large as the database, and not for the memory
             try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -16,7 +16,7 @@ from lukasa.index.cache import Answers
 from lukasa.index.keyword import KeywordMatches
 from lukasa.index.neighbours import Neighbour, NeighbourQuery, NewText
 from lukasa.index.vectors import VectorIndex, VectorMatch
-from lukasa.model.candidate import Candidate, Use
+from lukasa.model.candidate import Candidate
 from lukasa.model.entry import Access, Document, Entry, NamedEntry, Scope, Version
 from lukasa.model.errors import StoreError
 from lukasa.model.item import Item, ItemAddress
@@ -39,6 +39,7 @@ from lukasa.storage.port import (
     FoundUtterance,
     ItemQuery,
     Share,
+    Store,
     Unembedded,
     UnembeddedItem,
 )
@@ -92,12 +93,12 @@ class SqliteStore(PlainReads):
         self._added = 0  # entries, since it was opened
         _LIVE.add(self)
         with self._connections.reading() as db:
-            ((secret, tokenizer, unswept),) = all_rows(db, sql.META)
+            ((secret, tokenizer, purges_files),) = all_rows(db, sql.META)
         self._secret: bytes = secret
         if tokenizer != TOKENIZER_VERSION:
             self.rebuild()
-        if unswept:
-            self.sweep()
+        if purges_files:
+            self.purge_files()
 
     # Writing
 
@@ -125,7 +126,7 @@ class SqliteStore(PlainReads):
         if dropped:
             # The transaction stands: statistics left behind belong to an id that is never used again.
             with suppress(StoreError), self._connections.counting() as counts:
-                self._connections.uses.forget(counts, dropped)
+                self._connections.access_counts.forget(counts, dropped)
         if any(isinstance(op, Scrub) for op in transaction.operations):
             self._vectors.clear()
             self._fixed.clear()
@@ -144,7 +145,7 @@ class SqliteStore(PlainReads):
                     if waiting.prunes():
                         rows.prune_debug()
 
-    def sweep(self) -> bool:
+    def purge_files(self) -> bool:
         # The scrub stands whatever happens here: what is left undone is noted in the store, and done at its opening.
         with suppress(StoreError):
             return self._connections.rewrite()
@@ -155,16 +156,16 @@ class SqliteStore(PlainReads):
             rows = SqliteSearchRows(db)
             present, view = lookup.versions(rows, ids), (id(db), rows.cache.number(rows))
             with self._connections.counting() as counts:
-                found, due = self._connections.uses.add(counts, present, micros(at), view)
+                found, due = self._connections.access_counts.add(counts, present, micros(at), view)
             if due:
-                self._write_uses(view=view)
-        return _by_request(ids, {id: Access(use.reads, at) for id, use in found.items()})
+                self._write_access(view=view)
+        return _by_request(ids, {id: Access(access.count, micros(at)) for id, access in found.items()})
 
-    def _write_uses(self, patience: float = 0.0, view: View | None = None) -> None:
+    def _write_access(self, patience: float = 0.0, view: View | None = None) -> None:
         """Write the reads that wait, if that can be done at once; else they wait on."""
-        if self._connections.uses:
+        if self._connections.access_counts:
             with suppress(StoreError), self._connections.hurried(patience) as counts:
-                self._connections.uses.write(counts, self._present, view)
+                self._connections.access_counts.write(counts, self._present, view)
 
     def _present(self, ids: Sequence[str]) -> Collection[str]:
         with self._connections.reading() as db:
@@ -172,8 +173,10 @@ class SqliteStore(PlainReads):
 
     # Entries
 
-    def snapshot(self) -> AbstractContextManager[object]:
-        return self._connections.reading()
+    @contextmanager
+    def snapshot(self) -> Iterator[Store]:
+        with self._connections.reading():
+            yield self
 
     def candidates(self, ids: Iterable[str], filters: Filters = NO_FILTERS) -> dict[str, Candidate]:
         with self._connections.reading() as db:
@@ -200,9 +203,9 @@ class SqliteStore(PlainReads):
                     cached[entry.id] = entry
         return _by_request(asked, found)
 
-    def empty(self, selection: Selection) -> bool:
+    def size(self, selection: Selection) -> int:
         with self._connections.asking() as db:
-            return not any(one.size for one in SqliteSearchRows(db).partitions(selection))
+            return sum([one.size for one in SqliteSearchRows(db).partitions(selection)])
 
     def find(self, selection: Selection, *, limit: int = 100, after: str | None = None) -> list[Entry]:
         with self._connections.reading() as db:
@@ -226,13 +229,8 @@ class SqliteStore(PlainReads):
         ]
 
     def access(self, ids: Iterable[str]) -> dict[str, Access]:
-        asked = list(ids)
-        found = self.uses(asked)
-        return {id: Access(found[id].reads, moment(found[id].at)) for id in dict.fromkeys(asked) if id in found}
-
-    def uses(self, ids: Iterable[str]) -> dict[str, Use]:
         with self._connections.counting() as counts:
-            return self._connections.uses.of(counts, ids)
+            return self._connections.access_counts.of(counts, ids)
 
     def linked(self, ids: Iterable[str]) -> dict[str, tuple[str, ...]]:
         with self._reading() as rows:
@@ -389,7 +387,7 @@ class SqliteStore(PlainReads):
 
     def part(self) -> None:
         """Write what still waits."""
-        self._write_uses(PARTING)
+        self._write_access(PARTING)
         self._write_reports(PARTING)
 
     def __del__(self) -> None:
