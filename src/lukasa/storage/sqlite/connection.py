@@ -17,13 +17,13 @@ from lukasa.model.errors import StoreError
 from lukasa.model.late import late
 from lukasa.storage.sqlite import sql
 from lukasa.storage.sqlite.access_counts import AccessCounts
-from lukasa.storage.sqlite.ahead import Ahead
 from lukasa.storage.sqlite.errors import busy, full, translated
 from lukasa.storage.sqlite.files import Reserve
 from lukasa.storage.sqlite.opening import RESERVE, Opening, missing
+from lukasa.storage.sqlite.preallocation import Preallocation
 from lukasa.storage.sqlite.query import all_rows
 from lukasa.storage.sqlite.search import Handle
-from lukasa.storage.sqlite.waiting import Waiting
+from lukasa.storage.sqlite.write_buffer import TelemetryBuffer
 
 if TYPE_CHECKING:
     import ctypes
@@ -45,7 +45,7 @@ class _Pair:
         self.file = identity(opening.memory)
         _settle(self.memory, sql.SET_MAIN)
         log = opening.memory.with_name(f"{opening.memory.name}-wal")
-        self.ahead = Ahead(self.memory, log if opening.vfs is None else None)
+        self.log = Preallocation(self.memory, log if opening.vfs is None else None)
         self.access = opening.connect(opening.access)
         _settle(self.access, sql.SET_ACCESS)
 
@@ -89,7 +89,8 @@ class Connections:
         _LIVE.add(self)
 
     def _renew(self) -> None:
-        self.waiting, self.access_counts = Waiting(), AccessCounts()  # a fork's child leaves its parent's to the parent
+        # A fork's child leaves the buffers of its parent to the parent.
+        self.telemetry, self.access_counts = TelemetryBuffer(), AccessCounts()
         self._lock = threading.Lock()
         self._local = _Local()
         self._pairs: weakref.WeakSet[_Pair] = weakref.WeakSet()
@@ -154,10 +155,10 @@ class Connections:
         with translated(path):
             self._begin(db, patience)
             try:
-                pair.ahead.grow()
+                pair.log.grow()
                 yield db
                 db.execute(sql.COMMIT)
-                pair.ahead.shorten(db)
+                pair.log.write_back(db)
             except BaseException as error:
                 self._end(db)
                 if isinstance(error, apsw.FullError):

@@ -116,10 +116,10 @@ class SqliteStore(PlainReads):
         rows.numbers.committed()
 
     def apply(self, transaction: Transaction) -> None:
-        waiting = self._connections.waiting
-        with rules.only_encodable(), waiting.taken() as points, self._writing() as rows:
-            if points:
-                rows.insert(tables.TELEMETRY, points)
+        buffer = self._connections.telemetry
+        with rules.only_encodable(), buffer.taken() as events, self._writing() as rows:
+            if events:
+                rows.insert(tables.TELEMETRY, events)
             commit(rows, transaction, self._secret)
         self._added += sum([isinstance(op, SaveEntry) and not op.expect for op in transaction.operations])
         dropped = [op.id for op in transaction.operations if isinstance(op, DropEntry)]
@@ -132,17 +132,17 @@ class SqliteStore(PlainReads):
             self._fixed.clear()
 
     def report(self, point: TelemetryEvent) -> None:
-        if self._connections.waiting.add(point):
-            self._write_reports()
+        if self._connections.telemetry.add(point):
+            self._write_telemetry()
 
-    def _write_reports(self, patience: float = 0.0) -> None:
-        """Write what waits, if that can be done at once: a reader waits for no writer."""
-        waiting = self._connections.waiting
-        with suppress(StoreError), waiting.taken() as points:
-            if points:
+    def _write_telemetry(self, patience: float = 0.0) -> None:
+        """Write the telemetry buffer, if that can be done at once: a reader waits for no writer."""
+        buffer = self._connections.telemetry
+        with suppress(StoreError), buffer.taken() as events:
+            if events:
                 with self._writing(patience) as rows:
-                    rows.insert(tables.TELEMETRY, points)
-                    if waiting.prunes():
+                    rows.insert(tables.TELEMETRY, events)
+                    if buffer.prunes():
                         rows.prune_debug()
 
     def purge_files(self) -> bool:
@@ -358,7 +358,7 @@ class SqliteStore(PlainReads):
         return [DayTally(*row) for row in self._telemetry(sql.TALLY_DAYS, query)]
 
     def _telemetry(self, statement: str, query: TelemetryQuery, **more: int) -> list[tuple[Any, ...]]:
-        self._write_reports()
+        self._write_telemetry()
         bindings = {
             "since": micros_or_none(query.since),
             "until": micros_or_none(query.until),
@@ -388,7 +388,7 @@ class SqliteStore(PlainReads):
     def part(self) -> None:
         """Write what still waits."""
         self._write_access(PARTING)
-        self._write_reports(PARTING)
+        self._write_telemetry(PARTING)
 
     def __del__(self) -> None:
         with suppress(Exception):  # it may never have been opened, or the interpreter may be at its end
