@@ -14,12 +14,13 @@ from lukasa.model.conversation import Channel, Conversation, Note, Status, Works
 from lukasa.model.entry import Document, NamedEntry
 from lukasa.model.events import Event
 from lukasa.model.grant import Grant
+from lukasa.model.item import Item, ItemAddress
 from lukasa.model.job import Job, JobState
 from lukasa.model.late import late
 from lukasa.model.scrub import Extent, Holdings
 from lukasa.model.telemetry import Spending
 from lukasa.model.transcript import Progress, Transcript, Utterance
-from lukasa.storage import job_queue, tables
+from lukasa.storage import job_queue, rules, tables
 from lukasa.storage.backend import Rows, get
 
 if TYPE_CHECKING:
@@ -76,6 +77,17 @@ class PlainReads(ABC):
     def workspaces(self) -> list[WorkspaceInfo]:
         with self._reading() as rows:
             return rows.select(tables.ALL_WORKSPACES)
+
+    # Links and items
+
+    def linked(self, ids: Iterable[str]) -> dict[str, tuple[str, ...]]:
+        with self._reading() as rows:
+            return rows.linked_entries(list(ids))
+
+    def items(self, places: Iterable[ItemAddress]) -> dict[ItemAddress, Item]:
+        with rules.only_encodable(), self._reading() as rows:
+            found = {place: rows.stored_item(place) for place in places}
+        return {place: stored.item for place, stored in found.items() if stored is not None}
 
     # Jobs
 

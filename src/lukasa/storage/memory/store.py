@@ -19,7 +19,7 @@ from lukasa.model.arrays import np
 from lukasa.model.candidate import Candidate, candidate_of
 from lukasa.model.entry import Access, Entry, Scope, Version
 from lukasa.model.events import chain_faults
-from lukasa.model.item import Item, ItemAddress
+from lukasa.model.item import ItemAddress
 from lukasa.model.selection import NO_FILTERS, Filters, Selection
 from lukasa.model.statements import role, subject, telling
 from lukasa.model.telemetry import MOST_DEBUG, DayTally, Tally, TelemetryEvent, TelemetryQuery
@@ -138,10 +138,6 @@ class MemoryStore(PlainReads):
 
     def access(self, ids: Iterable[str]) -> dict[str, Access]:
         return {id: self._access[id] for id in ids if id in self._access}
-
-    def linked(self, ids: Iterable[str]) -> dict[str, tuple[str, ...]]:
-        links = self._state.links
-        return {id: links[id] for id in ids if id in links}
 
     def census(self) -> list[Census]:
         counts: dict[Scope, Counter[State]] = {}
@@ -265,10 +261,6 @@ class MemoryStore(PlainReads):
         return [e for e in state.entries.values() if rules.sees(selection, e)]
 
     # Items
-
-    def items(self, places: Iterable[ItemAddress]) -> dict[ItemAddress, Item]:
-        items = self._state.items
-        return {place: items[place].at(place) for place in places if place in items}
 
     def find_items(self, query: ItemQuery, *, limit: int | None = None, offset: int = 0) -> list[FoundItem]:
         return memory_items.find(self._state.items, query, limit, offset)

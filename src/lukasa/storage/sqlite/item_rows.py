@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import islice
 from typing import Any
@@ -115,11 +115,6 @@ def touch(db: apsw.Connection, places: Sequence[ItemAddress], at: datetime) -> N
 
 
 # Reads
-
-
-def items(db: apsw.Connection, places: Iterable[ItemAddress]) -> dict[ItemAddress, Item]:
-    rows = {place: one_row(db, sql.ITEM, (path_text(place.namespace), place.key)) for place in places}
-    return {place: _item(row, json.loads(row[3])) for place, row in rows.items() if row is not None}
 
 
 def _item(row: Row, value: dict[str, Any]) -> Item:

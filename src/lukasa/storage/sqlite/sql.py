@@ -381,7 +381,6 @@ SELECT i.rowid, s.path, i.key, i.value, i.created_at, i.updated_at, i.expires_at
 FROM items AS i JOIN item_spaces AS s ON s.id = i.space
 """
 STORED_ITEM = _ITEM.replace("i.salt\n", "i.salt, i.texts, i.indexer\n") + "WHERE s.path = ? AND i.key = ?"
-ITEM = _ITEM + "WHERE s.path = ? AND i.key = ?"
 ITEMS_BY_ROW = _ITEM + "WHERE i.rowid IN (SELECT value FROM json_each(?))"
 ITEM_ROWS = """
 SELECT i.rowid FROM item_prefixes AS p JOIN items AS i ON i.space = p.space

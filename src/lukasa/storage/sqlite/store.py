@@ -19,7 +19,7 @@ from lukasa.index.vectors import VectorIndex, VectorMatch
 from lukasa.model.candidate import Candidate
 from lukasa.model.entry import Access, Document, Entry, NamedEntry, Scope, Version
 from lukasa.model.errors import StoreError
-from lukasa.model.item import Item, ItemAddress
+from lukasa.model.item import ItemAddress
 from lukasa.model.late import late
 from lukasa.model.selection import NO_FILTERS, Filters, Selection
 from lukasa.model.telemetry import DayTally, Tally, TelemetryEvent, TelemetryQuery
@@ -232,10 +232,6 @@ class SqliteStore(PlainReads):
         with self._connections.counting() as counts:
             return self._connections.access_counts.of(counts, ids)
 
-    def linked(self, ids: Iterable[str]) -> dict[str, tuple[str, ...]]:
-        with self._reading() as rows:
-            return rows.linked_entries(list(ids))
-
     def census(self) -> list[Census]:
         counts: dict[Scope, dict[State, int]] = {}
         with self._connections.reading() as db:
@@ -308,10 +304,6 @@ class SqliteStore(PlainReads):
         return list(found)
 
     # Items
-
-    def items(self, places: Iterable[ItemAddress]) -> dict[ItemAddress, Item]:
-        with rules.only_encodable(), self._connections.reading() as db:
-            return item_rows.items(db, places)
 
     def find_items(self, query: ItemQuery, *, limit: int | None = None, offset: int = 0) -> list[FoundItem]:
         with rules.only_encodable(), self._connections.reading() as db:
