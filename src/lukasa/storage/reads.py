@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import AbstractContextManager
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from lukasa.model.amendment import Amendment, AmendmentState
 from lukasa.model.answer import Answer
@@ -22,12 +22,14 @@ from lukasa.model.telemetry import Spending
 from lukasa.model.transcript import Progress, Transcript, Utterance
 from lukasa.storage import job_queue, rules, tables
 from lukasa.storage.backend import Rows, get
+from lukasa.storage.codec import Query
 
 if TYPE_CHECKING:
     from lukasa.storage import removal
 else:
     removal = late("lukasa.storage.removal")
 
+Value = TypeVar("Value")
 _PAGE = 1000  # events that are read at a time
 
 
@@ -67,8 +69,7 @@ class PlainReads(ABC):
 
     def conversation(self, id_or_ref: str) -> Conversation | None:
         with self._reading() as rows:
-            by_ref = rows.select(tables.CONVERSATIONS_BY_REF, id_or_ref, limit=1)
-            return get(rows, tables.CONVERSATIONS, id_or_ref) or (by_ref[0] if by_ref else None)
+            return _either(rows, tables.CONVERSATIONS_BY_REF, id_or_ref)
 
     def notes(self, conversation: str) -> list[Note]:
         with self._reading() as rows:
@@ -109,8 +110,7 @@ class PlainReads(ABC):
 
     def job(self, id_or_key: str) -> Job | None:
         with self._reading() as rows:
-            by_key = rows.select(tables.JOBS_BY_KEY, id_or_key, limit=1)
-            return get(rows, tables.JOBS, id_or_key) or (by_key[0] if by_key else None)
+            return _either(rows, tables.JOBS_BY_KEY, id_or_key)
 
     def steps(self, job: str) -> dict[str, Any]:
         with self._reading() as rows:
@@ -135,8 +135,7 @@ class PlainReads(ABC):
 
     def transcript(self, id_or_key: str) -> Transcript | None:
         with self._reading() as rows:
-            by_key = rows.select(tables.TRANSCRIPTS_BY_KEY, id_or_key, limit=1)
-            return get(rows, tables.TRANSCRIPTS, id_or_key) or (by_key[0] if by_key else None)
+            return _either(rows, tables.TRANSCRIPTS_BY_KEY, id_or_key)
 
     def utterances(self, transcript: str, *, start: int = 0, limit: int | None = None) -> list[Utterance]:
         with self._reading() as rows:
@@ -213,3 +212,9 @@ class PlainReads(ABC):
     def head(self) -> tuple[int, str]:
         with self._reading() as rows:
             return rows.head()
+
+
+def _either(rows: Rows, query: Query[Value], value: str) -> Value | None:
+    """The value whose id this is, or else the first that the query finds by it."""
+    found = rows.select(query.table.one, value, limit=1) or rows.select(query, value, limit=1)
+    return found[0] if found else None
