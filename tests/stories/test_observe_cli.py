@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lukasa.ports import Reply
-from lukasa.surfaces.hooks.place import workspace_name
+from lukasa.surfaces.hooks.harness import workspace_name
 from tests.helpers import chat_server, sessions
 from tests.helpers.chat_server import ChatServer
 from tests.helpers.cli import Shell

@@ -22,11 +22,11 @@ from lukasa.service.sessions import distill
 from lukasa.service.sessions import refine as refining
 from lukasa.service.sessions import session as sessions
 from lukasa.service.sessions.session import Persisted
-from lukasa.surfaces.cli.context import why_lines
 from lukasa.surfaces.cli.data import plain
-from lukasa.surfaces.cli.options import Verb
+from lukasa.surfaces.cli.invocation import MOST_INPUT, Invocation, pass_invocation
+from lukasa.surfaces.cli.options import CliCommand
 from lukasa.surfaces.cli.output import Line, Lines, block, brief, dim, encode, good, line, safe, title, write
-from lukasa.surfaces.cli.session import MOST_INPUT, Session, pass_session
+from lukasa.surfaces.cli.recall_commands import why_lines
 
 if TYPE_CHECKING:
     from lukasa.surfaces.langgraph.graph import Agent, Answer
@@ -45,7 +45,7 @@ COMMANDS = {
 
 
 @click.command(
-    cls=Verb,
+    cls=CliCommand,
     examples=(
         "lukasa chat",
         'lukasa chat "Remember that the villain is called Malachar"',
@@ -57,9 +57,9 @@ COMMANDS = {
 @click.option("--resume", metavar="REF", help="Go on with an open conversation; `last` is the latest one.")
 @click.option("--keep", is_flag=True, help="Leave the conversation open at the end of this call.")
 @click.option("--refine", is_flag=True, help="Let the model look over what memory selects; needs a model.")
-@pass_session
-def chat(session: Session, words: Sequence[str], resume: str | None, keep: bool, refine: bool) -> None:
-    """Talk with an agent that has this memory.
+@pass_invocation
+def chat(cli: Invocation, words: Sequence[str], resume: str | None, keep: bool, refine: bool) -> None:
+    """Talk with an agent that uses this memory.
 
     Without MESSAGE it asks for one after another; Ctrl-D ends, and /help lists what else can be typed. If stdin is not
     a terminal, every line of it is a message. The model is that of LUKASA_CHAT (auto, none, openai:NAME,
@@ -71,14 +71,14 @@ def chat(session: Session, words: Sequence[str], resume: str | None, keep: bool,
     """
     if util.find_spec("langgraph") is None or util.find_spec("langgraph.checkpoint.sqlite") is None:
         raise Refused("`lukasa chat` needs LangGraph, which is not installed", fix="pip install 'lukasa[langgraph]'")
-    if resume is not None and session.choices.conversation is not None:
+    if resume is not None and cli.choices.conversation is not None:
         raise click.UsageError("give --resume or --conversation, not both")
-    with Dialogue(session, resume or session.choices.conversation, keep=keep, refine=refine) as dialogue:
+    with Dialogue(cli, resume or cli.choices.conversation, keep=keep, refine=refine) as dialogue:
         if words:
             code = dialogue.batch([" ".join(words)])
         elif not sys.stdin.isatty():
             code = dialogue.batch(_lines_of_stdin())
-        elif session.choices.json:
+        elif cli.choices.json:
             raise click.UsageError("--json needs a message, or messages on stdin")
         else:
             code = dialogue.interactive()
@@ -101,14 +101,14 @@ def _lines_of_stdin() -> Iterator[str]:
 class Dialogue:
     """One call of `lukasa chat`: an agent that is made at the first message, and what is printed of it."""
 
-    def __init__(self, session: Session, resume: str | None, *, keep: bool, refine: bool) -> None:
-        self._session = session
-        self._world = session.workspace()
-        if session.choices.agent is None:
+    def __init__(self, cli: Invocation, resume: str | None, *, keep: bool, refine: bool) -> None:
+        self._session = cli
+        self._world = cli.workspace()
+        if cli.choices.agent is None:
             self._world = self._world.acting(agent=DEFAULT_AGENT)
         self._resume = self._open(resume)
         self._keep = keep or resume is not None
-        self._chat = session.memory.chat()
+        self._chat = cli.memory.chat()
         if refine and not self._is_model:
             raise InvalidInput("--refine needs a model", fix="set LUKASA_CHAT, as in LUKASA_CHAT=openai:NAME")
         self._refine = refine

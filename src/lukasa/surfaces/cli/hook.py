@@ -16,20 +16,21 @@ import click
 
 from lukasa.app import Lukasa
 from lukasa.service.workspace import Workspace
-from lukasa.surfaces.cli.failing import describe
-from lukasa.surfaces.cli.options import Choices, Family, Verb, uncollected
-from lukasa.surfaces.cli.output import encode, safe
-from lukasa.surfaces.hooks import claude_code, payload
-from lukasa.surfaces.hooks.payload import Payload
-from lukasa.surfaces.hooks.place import project, workspace_name
-from lukasa.surfaces.hooks.pushed import Pushed
-from lukasa.surfaces.hooks.sessions import Talk, bound, talk
+from lukasa.surfaces.cli.options import Choices, CliCommand, CliGroup, uncollected
+from lukasa.surfaces.cli.output import describe, encode, safe
+from lukasa.surfaces.hooks import claude_code_hooks as claude_code
+from lukasa.surfaces.hooks.harness import MOST_BYTES, Payload, Pushed, project, read_event, workspace_name
+from lukasa.surfaces.hooks.harness_sessions import Talk, bound, talk
 
 FORMATS = (claude_code.NAME, "text")
 # Where each moment is dealt with. Only the one that is called is loaded: every prompt waits for this.
-_HOMES = {"session-start": "moments", "prompt": "moments", "tool-failure": "moments"} | dict.fromkeys(
-    ("pre-compact", "session-end"), "ending"
-)
+_HOMES = {
+    "session-start": "injection",
+    "prompt": "injection",
+    "tool-failure": "injection",
+    "pre-compact": "session_end",
+    "session-end": "session_end",
+}
 
 
 class _Unblocking(click.Command):
@@ -45,11 +46,11 @@ class _Unblocking(click.Command):
             raise click.ClickException(error.format_message()) from error
 
 
-class _Hook(_Unblocking, Verb):
+class _Hook(_Unblocking, CliCommand):
     pass
 
 
-class _Hooks(_Unblocking, Family):
+class _Hooks(_Unblocking, CliGroup):
     command_class = _Hook
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
@@ -61,7 +62,7 @@ class _Hooks(_Unblocking, Family):
 
 @click.group(cls=_Hooks, examples=("lukasa install claude-code", "lukasa hook session-start < event.json"))
 def hook() -> None:
-    """Answer a harness's events with what memory has for them."""
+    """Answer a harness's events from memory."""
 
 
 def _moment(name: str) -> Callable[[Callable[..., None]], click.Command]:
@@ -138,7 +139,7 @@ def _run(moment: str, form: str) -> None:
 
 
 def _said(moment: str, form: str, choices: Choices) -> str:
-    event = payload.read(sys.stdin.buffer.read(payload.MOST_BYTES + 1))
+    event = read_event(sys.stdin.buffer.read(MOST_BYTES + 1))
     with Lukasa.open(choices.data, embedder=choices.embedder, surface="hook", transport=form) as memory:
         here = _talk(_world(memory, event, form, choices), event, choices)
         pushed: Pushed = _load(moment, moment)(here, event)

@@ -15,7 +15,7 @@ from lukasa.service.entries.put import Written
 from lukasa.service.retrieval.read import Recall
 from lukasa.service.workspace import Standing
 from lukasa.storage.operations import Verdict
-from lukasa.surfaces.cli.output import Line, Span, bad, block, brief, dim, good, line, table, title, warn
+from lukasa.surfaces.cli.output import Line, StyledText, bad, block, brief, dim, good, line, table, title, warn
 
 
 def when(moment: datetime | None) -> str:
@@ -209,9 +209,9 @@ def _factors(hit: Hit, indent: str) -> Iterator[Line]:
         yield line(indent, f"{c.signal}: {place}, share {c.share:+.4f}")
 
 
-def _source(source: Provenance) -> Span:
+def _source(source: Provenance) -> StyledText:
     text = joined(source.title or source.source, source.status, source.origin, source.lifecycle, source.standing)
-    return Span(text, "" if source.status == "current" else "warn")
+    return StyledText(text, "" if source.status == "current" else "warn")
 
 
 _OUT = {"out", "missed", "dropped", "cut", "discard", "hold", "degraded"}

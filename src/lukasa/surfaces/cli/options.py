@@ -123,7 +123,7 @@ class _Helpful(click.Command):
                     formatter.write(f"{'':{formatter.current_indent}}{example}\n")
 
 
-class Verb(_Helpful):
+class CliCommand(_Helpful):
     """One command."""
 
     def __init__(self, *args: Any, examples: Sequence[str] = (), **attrs: Any) -> None:
@@ -133,10 +133,10 @@ class Verb(_Helpful):
         self._share()
 
 
-class Family(_Helpful, click.Group):
+class CliGroup(_Helpful, click.Group):
     """Commands about one thing, as in `lukasa channel list`."""
 
-    command_class = Verb
+    command_class = CliCommand
 
     def __init__(self, *args: Any, examples: Sequence[str] = (), **attrs: Any) -> None:
         attrs.setdefault("context_settings", HELP)

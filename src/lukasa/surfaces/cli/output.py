@@ -12,50 +12,52 @@ from collections.abc import Iterable, Iterator
 from importlib import import_module
 from typing import Any
 
+import click
 from msgspec import Struct
 
+from lukasa.model.errors import InvalidInput, LukasaError, SpecError
 from lukasa.model.text import escape_controls, has_hidden_characters
 
 
-class Span(Struct, frozen=True):
+class StyledText(Struct, frozen=True):
     """A piece of a line. Styles: title, good, warn, bad, dim, or none."""
 
     text: str
     style: str = ""
 
 
-Line = tuple[Span, ...]
+Line = tuple[StyledText, ...]
 Lines = Iterable[Line]
 
 
-def line(*parts: str | Span) -> Line:
-    return tuple(Span(part) if isinstance(part, str) else part for part in parts)
+def line(*parts: str | StyledText) -> Line:
+    return tuple(StyledText(part) if isinstance(part, str) else part for part in parts)
 
 
-def title(text: str) -> Span:
-    return Span(text, "title")
+def title(text: str) -> StyledText:
+    return StyledText(text, "title")
 
 
-def good(text: str) -> Span:
-    return Span(text, "good")
+def good(text: str) -> StyledText:
+    return StyledText(text, "good")
 
 
-def warn(text: str) -> Span:
-    return Span(text, "warn")
+def warn(text: str) -> StyledText:
+    return StyledText(text, "warn")
 
 
-def bad(text: str) -> Span:
-    return Span(text, "bad")
+def bad(text: str) -> StyledText:
+    return StyledText(text, "bad")
 
 
-def dim(text: str) -> Span:
-    return Span(text, "dim")
+def dim(text: str) -> StyledText:
+    return StyledText(text, "dim")
 
 
 def block(text: str, indent: str = "", style: str = "") -> Iterator[Line]:
     """Text of several lines, each indented; a closing line break is the last line's own."""
     for part in text.removesuffix("\n").split("\n"):
-        yield line(indent, Span(part, style))
+        yield line(indent, StyledText(part, style))
 
 
 def brief(text: str, width: int = 100) -> str:
@@ -70,7 +72,7 @@ def table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[L
     widths = [max(map(len, column)) for column in zip(heads, *listed, strict=True)]
     for number, row in enumerate((heads, *listed)):
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
-        yield line(Span("  ".join(cells).rstrip(), "dim" if number == 0 else ""))
+        yield line(StyledText("  ".join(cells).rstrip(), "dim" if number == 0 else ""))
 
 
 def safe(text: str) -> str:
@@ -97,3 +99,39 @@ def write(lines: Lines, *, no_color: bool = False) -> None:
 def colourful(no_color: bool) -> bool:
     allowed = not (no_color or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb")
     return allowed and sys.stdout.isatty()
+
+
+FAILED, WRONG = 1, 2
+
+
+def report(error: Exception, *, as_json: bool) -> int:
+    """Tell the user, and give the exit code."""
+    code, message, fix = describe(error)
+    if as_json:
+        click.echo(encode({"error": {"code": code, "message": message, "fix": fix}}))
+    else:
+        click.echo(f"error: {safe(message)}", err=True)
+        if fix:
+            click.echo(f"  fix: {safe(fix)}", err=True)
+    if os.environ.get("LUKASA_DEBUG") and not isinstance(error, click.ClickException):
+        import_module("traceback").print_exception(error, file=sys.stderr)
+    return exit_code(error)
+
+
+def describe(error: Exception) -> tuple[str, str, str]:
+    """A stable code, what happened, and what to do."""
+    if isinstance(error, LukasaError):
+        return error.code, error.message, error.fix
+    if isinstance(error, click.UsageError):
+        asked = error.ctx.command_path if error.ctx else "lukasa"
+        return "usage", error.format_message(), f"see `{asked} --help`"
+    if isinstance(error, click.ClickException):
+        return "usage", error.format_message(), ""
+    kind = type(error).__name__
+    if os.environ.get("LUKASA_DEBUG"):
+        return "unexpected", f"unexpected {kind}: {error}", "please report it with the traceback"
+    return "unexpected", f"unexpected {kind}: {error}", "run it again with LUKASA_DEBUG=1 and report the traceback"
+
+
+def exit_code(error: Exception) -> int:
+    return WRONG if isinstance(error, InvalidInput | SpecError | click.UsageError) else FAILED

@@ -1,4 +1,4 @@
-"""Verbs about standing content: named entries, documents, and the actions that rest on memory."""
+"""Commands about pages and documents: named, document, action."""
 
 from __future__ import annotations
 
@@ -12,33 +12,33 @@ from lukasa.model.entry import Document, NamedEntry
 from lukasa.model.errors import InvalidInput, NotFound
 from lukasa.service.workspace import Workspace
 from lukasa.surfaces.cli.data import plain
+from lukasa.surfaces.cli.invocation import Invocation, pass_invocation, read_text
 from lukasa.surfaces.cli.lines import joined, when
-from lukasa.surfaces.cli.options import Family
+from lukasa.surfaces.cli.options import CliGroup
 from lukasa.surfaces.cli.output import Line, block, brief, dim, good, line, table, title
-from lukasa.surfaces.cli.session import Session, pass_session, read_text
 
 
-@click.group(cls=Family, examples=("lukasa named show VOICE", "lukasa named edit VOICE"))
+@click.group(cls=CliGroup, examples=("lukasa named show VOICE", "lukasa named edit VOICE"))
 def named() -> None:
-    """Show and edit the pages that are always loaded, such as VOICE and SOUL."""
+    """Show and edit named entries: the pages that every context loads, such as VOICE and SOUL."""
 
 
 @named.command("list", examples=("lukasa named list",))
-@pass_session
-def named_list(session: Session) -> None:
+@pass_invocation
+def named_list(cli: Invocation) -> None:
     """List the named entries of this workspace and of the account."""
-    found = session.workspace().named()
+    found = cli.workspace().named()
     rows = ((n.name, n.tier, str(n.version), when(n.edited_at), brief(n.body, 60)) for n in found)
-    session.emit({"named": plain(found)}, table(("name", "tier", "version", "edited", "text"), rows))
+    cli.emit({"named": plain(found)}, table(("name", "tier", "version", "edited", "text"), rows))
 
 
 @named.command("show", examples=("lukasa named show SOUL",))
 @click.argument("name")
-@pass_session
-def named_show(session: Session, name: str) -> None:
+@pass_invocation
+def named_show(cli: Invocation, name: str) -> None:
     """Print a named entry."""
-    found = session.workspace().get_named(name)
-    session.emit(plain(found), block(found.body))
+    found = cli.workspace().get_named(name)
+    cli.emit(plain(found), block(found.body))
 
 
 @named.command(
@@ -53,24 +53,24 @@ def named_show(session: Session, name: str) -> None:
 @click.option("--file", metavar="FILE", help="Take the text from a file; - reads it from stdin [default: $EDITOR].")
 @click.option("--tier", metavar="NAME", help="Where a new one lives: workspace or account.")
 @click.option("--expect", type=int, metavar="VERSION", help="Edit only if it is still at this version (0: if new).")
-@pass_session
-def named_edit(session: Session, name: str, file: str | None, tier: str | None, expect: int | None) -> None:
+@pass_invocation
+def named_edit(cli: Invocation, name: str, file: str | None, tier: str | None, expect: int | None) -> None:
     """Write a named entry, a new one too; every former text is kept.
 
     Only you can: agents read these pages and are refused here.
     """
-    workspace = session.workspace()
+    workspace = cli.workspace()
     before = _before(workspace, name)
     if file is not None:
         body: str | None = read_text(file)
     else:
         body, expect = _from_editor(before), expect if expect is not None else before.version if before else 0
     if body is None or (before is not None and body == before.body):
-        session.emit({"changed": False, "named": plain(before)}, [line("Nothing changed.")])
+        cli.emit({"changed": False, "named": plain(before)}, [line("Nothing changed.")])
         return
     made = workspace.edit_named(name, body, tier=tier, expect=expect)
     told = line(good("saved "), made.name, dim(f"  {joined(made.tier, f'version {made.version}')}"))
-    session.emit({"changed": True, "named": plain(made)}, [told])
+    cli.emit({"changed": True, "named": plain(made)}, [told])
 
 
 def _before(workspace: Workspace, name: str) -> NamedEntry | None:
@@ -91,11 +91,11 @@ def _from_editor(before: NamedEntry | None) -> str | None:
 
 @named.command("history", examples=("lukasa named history VOICE",))
 @click.argument("name")
-@pass_session
-def named_history(session: Session, name: str) -> None:
+@pass_invocation
+def named_history(cli: Invocation, name: str) -> None:
     """Show every text a named entry has had."""
-    found = session.workspace().named_history(name)
-    session.emit({"versions": plain(found)}, _named_versions(found))
+    found = cli.workspace().named_history(name)
+    cli.emit({"versions": plain(found)}, _named_versions(found))
 
 
 def _named_versions(found: Sequence[NamedEntry]) -> Iterator[Line]:
@@ -104,9 +104,9 @@ def _named_versions(found: Sequence[NamedEntry]) -> Iterator[Line]:
         yield from block(version.body, "  ")
 
 
-@click.group(cls=Family, examples=("lukasa document add style-guide guide.md", 'lukasa put "…" --link style-guide'))
+@click.group(cls=CliGroup, examples=("lukasa document add style-guide guide.md", 'lukasa put "…" --link style-guide'))
 def document() -> None:
-    """Keep canonical documents that memory may point at.
+    """Add, list, show and remove documents that entries can link to.
 
     An entry that rests on a document links to it; a read shows the document's standing as it is now.
     """
@@ -124,21 +124,21 @@ def document() -> None:
 @click.option("--lifecycle", metavar="TEXT", help="Where it is in its life [default: current].")
 @click.option("--weight", type=float, help="How much it counts, from 0 to 1 [default: 1].")
 @click.option("--standing", metavar="TEXT", help="How it is regarded [default: canonical].")
-@pass_session
-def document_add(session: Session, /, id: str, file: str, **axes: Any) -> None:
+@pass_invocation
+def document_add(cli: Invocation, /, id: str, file: str, **axes: Any) -> None:
     """Add a document, or a new version of it. FILE may be - for stdin."""
     given = {name: value for name, value in axes.items() if value is not None}
-    made = session.workspace().save_document(id, read_text(file), **given)
-    session.emit(plain(made), [line(good("saved "), made.id, dim(f"  version {made.version}"))])
+    made = cli.workspace().save_document(id, read_text(file), **given)
+    cli.emit(plain(made), [line(good("saved "), made.id, dim(f"  version {made.version}"))])
 
 
 @document.command("list", examples=("lukasa document list",))
-@pass_session
-def document_list(session: Session) -> None:
+@pass_invocation
+def document_list(cli: Invocation) -> None:
     """List the documents of a workspace."""
-    found = session.workspace().documents()
+    found = cli.workspace().documents()
     listed = [{key: value for key, value in plain(d).items() if key != "body"} for d in found]
-    session.emit({"documents": listed}, _documents(found))
+    cli.emit({"documents": listed}, _documents(found))
 
 
 def _documents(found: Sequence[Document]) -> Iterator[Line]:
@@ -152,33 +152,33 @@ def _documents(found: Sequence[Document]) -> Iterator[Line]:
 
 @document.command("show", examples=("lukasa document show style-guide",))
 @click.argument("id")
-@pass_session
-def document_show(session: Session, id: str) -> None:
+@pass_invocation
+def document_show(cli: Invocation, id: str) -> None:
     """Print a document."""
-    found = session.workspace().get_document(id)
-    session.emit(plain(found), block(found.body))
+    found = cli.workspace().get_document(id)
+    cli.emit(plain(found), block(found.body))
 
 
 @document.command("remove", examples=("lukasa document remove style-guide",))
 @click.argument("id")
-@pass_session
-def document_remove(session: Session, id: str) -> None:
+@pass_invocation
+def document_remove(cli: Invocation, id: str) -> None:
     """Take a document out; entries that link to it then show that it vanished."""
-    gone = session.workspace().remove_document(id)
-    session.emit(plain(gone), [line(good("removed "), gone.id)])
+    gone = cli.workspace().remove_document(id)
+    cli.emit(plain(gone), [line(good("removed "), gone.id)])
 
 
-@click.group(cls=Family, examples=("lukasa action link release-1.4 ID",))
+@click.group(cls=CliGroup, examples=("lukasa action link release-1.4 ID",))
 def action() -> None:
-    """Record what an action rests on."""
+    """Link an action to the entries that it rests on."""
 
 
 @action.command("link", examples=('lukasa action link release-1.4 ID ID --description "shipped on this advice"',))
 @click.argument("name", metavar="ACTION")
 @click.argument("ids", nargs=-1, required=True, metavar="ID...")
 @click.option("--description", default="", metavar="TEXT", help="What was done.")
-@pass_session
-def action_link(session: Session, name: str, ids: Sequence[str], description: str) -> None:
+@pass_invocation
+def action_link(cli: Invocation, name: str, ids: Sequence[str], description: str) -> None:
     """Link an action to the entries it rests on; none of their rows can be removed from then on."""
-    session.workspace().link_action(name, ids, description)
-    session.emit({"action": name, "entries": list(ids)}, [line(good("linked "), f"{name} to {len(ids)} entries")])
+    cli.workspace().link_action(name, ids, description)
+    cli.emit({"action": name, "entries": list(ids)}, [line(good("linked "), f"{name} to {len(ids)} entries")])

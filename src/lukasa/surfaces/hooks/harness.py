@@ -1,6 +1,6 @@
-"""What a harness says on stdin when one of its events happens, read without believing any of it.
+"""The border to a harness: its event on stdin, the workspace of its project folder, and a hook's result.
 
-Fields of Claude Code's hook input that are used here; everything else is ignored, and so is a field of the wrong type:
+Fields of Claude Code's hook input that are read here; every other field is ignored, and so is a field of a wrong type:
 
     session_id, transcript_path, cwd, hook_event_name      every event
     source                                                 SessionStart: startup, resume, clear, compact
@@ -8,12 +8,15 @@ Fields of Claude Code's hook input that are used here; everything else is ignore
     tool_name, tool_input, error, is_interrupt             PostToolUseFailure
     tool_response                                          PostToolUse, where a harness has no event for failures
     reason                                                 SessionEnd
-    agent_id                                               whatever happens inside a subagent
+    agent_id                                               every event inside a subagent
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
+import os
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -43,8 +46,8 @@ class Payload(Struct, frozen=True):
     failure: str = ""
 
 
-def read(raw: bytes) -> Payload:
-    """The event that these bytes describe."""
+def read_event(raw: bytes) -> Payload:
+    """Parse one event of a harness."""
     if len(raw) > MOST_BYTES:
         raise InvalidInput(f"the event is larger than {MOST_BYTES:,} bytes", fix="hooks take one JSON object on stdin")
     try:
@@ -106,3 +109,30 @@ def _failure(data: Mapping[str, Any]) -> str:
 
 def _said(value: object) -> str:
     return _said(value.get("message")) if isinstance(value, dict) else _text(value)
+
+
+class Pushed(Struct, frozen=True):
+    """What a hook has to say: the text to inject, empty if there is nothing new, and the entries in it.
+
+    `queued` says that it left work for a worker to do.
+    """
+
+    text: str = ""
+    ids: tuple[str, ...] = ()
+    queued: bool = False
+
+
+MOST_NAME = 40
+
+
+def project(cwd: str, env: Mapping[str, str]) -> str:
+    """The folder of the project. Claude Code names it in the environment, for `cwd` moves with every `cd`."""
+    return env.get("CLAUDE_PROJECT_DIR") or cwd or os.getcwd()
+
+
+def workspace_name(folder: str) -> str:
+    """The workspace of a folder: the folder's own name, and a few digits of its whole path."""
+    path = os.path.realpath(folder.replace("\x00", ""))
+    name = re.sub(r"[^\w.-]+", "-", os.path.basename(path)).strip("-.")[:MOST_NAME]
+    digest = hashlib.sha256(os.fsencode(path)).hexdigest()[:8]
+    return f"{name or 'root'}-{digest}"

@@ -24,7 +24,7 @@ MOST_INPUT = 32_000_000
 TAKE_OVER = "{} holds memory from before this program was renamed; `lukasa doctor --take-over` moves it here"
 
 
-class Session:
+class Invocation:
     """What a command holds. Memory is opened on first need and closed with the session."""
 
     def __init__(self, choices: Choices) -> None:
@@ -32,7 +32,7 @@ class Session:
         self.announces = True  # whether to tell of a data folder of the earlier name that is passed over
         self._memory: Lukasa | None = None
 
-    def __enter__(self) -> Session:
+    def __enter__(self) -> Invocation:
         return self
 
     def __exit__(
@@ -98,14 +98,14 @@ class Session:
             write(lines, no_color=self.choices.no_color)
 
 
-def pass_session(f: Callable[Concatenate[Session, P], R]) -> Callable[P, R]:
+def pass_invocation(f: Callable[Concatenate[Invocation, P], R]) -> Callable[P, R]:
     """Give a command its session, and close it however the command ends."""
 
     @wraps(f)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         choices = click.get_current_context().ensure_object(Choices)
-        with Session(choices) as session:
-            return f(session, *args, **kwargs)
+        with Invocation(choices) as cli:
+            return f(cli, *args, **kwargs)
 
     return call
 

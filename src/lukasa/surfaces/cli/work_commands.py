@@ -1,4 +1,4 @@
-"""Verbs about background work: doing it, and looking at what waits."""
+"""Commands about background work: worker, jobs, consolidate, maintain."""
 
 from __future__ import annotations
 
@@ -6,24 +6,39 @@ import os
 import signal
 import sys
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 import click
 
 from lukasa.model.job import Job, JobState
+from lukasa.service.upkeep import request
 from lukasa.surfaces.cli.data import plain
+from lukasa.surfaces.cli.invocation import Invocation, pass_invocation
 from lukasa.surfaces.cli.lines import when
-from lukasa.surfaces.cli.options import Family, Verb
-from lukasa.surfaces.cli.output import Line, Span, bad, brief, dim, encode, good, line, table, title, warn, write
-from lukasa.surfaces.cli.session import Session, pass_session
+from lukasa.surfaces.cli.options import CliCommand, CliGroup
+from lukasa.surfaces.cli.output import (
+    Line,
+    StyledText,
+    bad,
+    brief,
+    dim,
+    encode,
+    good,
+    line,
+    safe,
+    table,
+    title,
+    warn,
+    write,
+)
 
 _MARKS = {"done": good, "failed": warn, "dead": bad, "postponed": dim, "lost": warn}
 
 
 @click.command(
-    cls=Verb,
+    cls=CliCommand,
     examples=("lukasa worker --once", "lukasa worker --threads 2", "lukasa worker --json >> worker.jsonl"),
 )
 @click.option("--once", "--drain", "once", is_flag=True, help="Do what is due in all workspaces, and stop.")
@@ -34,9 +49,9 @@ _MARKS = {"done": good, "failed": warn, "dead": bad, "postponed": dim, "lost": w
     show_default=True,
     help="Jobs at the same time; --once does one by one.",
 )
-@pass_session
-def worker(session: Session, once: bool, threads: int) -> None:
-    """Do the background work that is due, or go on doing it.
+@pass_invocation
+def worker(cli: Invocation, once: bool, threads: int) -> None:
+    """Run the background jobs that are due, once or continuously.
 
     That is the work of all workspaces: what waits, and what their specs' triggers ask for.
 
@@ -44,26 +59,26 @@ def worker(session: Session, once: bool, threads: int) -> None:
     seconds; a second signal does not wait. Any number of workers may run at once, and one that is killed loses
     nothing: another takes its job up where it was.
     """
-    teller = _Teller(session)
+    teller = _Teller(cli)
     if once:
         # A supervisor's stop is handled as Ctrl-C is: the job in hand is put back on the way out.
         before = signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
-            done = session.memory.worker(tell=teller).drain()
+            done = cli.memory.worker(tell=teller).drain()
         finally:
             signal.signal(signal.SIGTERM, before)
-        if not done and not session.choices.json:
-            write([line("Nothing is due.")], no_color=session.choices.no_color)
+        if not done and not cli.choices.json:
+            write([line("Nothing is due.")], no_color=cli.choices.no_color)
         return
-    _serve(session, threads, teller)
+    _serve(cli, threads, teller)
 
 
-def _serve(session: Session, threads: int, teller: _Teller) -> None:
+def _serve(cli: Invocation, threads: int, teller: _Teller) -> None:
     stop, hurry = threading.Event(), threading.Event()
-    crew = session.memory.crew(threads, tell=teller)
-    with _heard(stop, hurry):
-        if not session.choices.json:
-            write([line(dim("working; Ctrl-C stops"))], no_color=session.choices.no_color)
+    crew = cli.memory.crew(threads, tell=teller)
+    with _stop_signals(stop, hurry):
+        if not cli.choices.json:
+            write([line(dim("working; Ctrl-C stops"))], no_color=cli.choices.no_color)
             sys.stdout.flush()
         if not crew.serve(stop, hurry):
             # A thread is still in the middle of something. Its job is put back, and it must not outlive this.
@@ -72,7 +87,7 @@ def _serve(session: Session, threads: int, teller: _Teller) -> None:
 
 
 @contextmanager
-def _heard(stop: threading.Event, hurry: threading.Event) -> Iterator[None]:
+def _stop_signals(stop: threading.Event, hurry: threading.Event) -> Iterator[None]:
     """The first SIGTERM or SIGINT sets `stop`, any further one `hurry`.
 
     Another thread reads them from a pipe: a handler runs in the middle of whatever the main thread does, and would
@@ -103,20 +118,20 @@ def _heard(stop: threading.Event, hurry: threading.Event) -> Iterator[None]:
 class _Teller:
     """A line for each job, as it ends. Several threads may speak at once."""
 
-    def __init__(self, session: Session) -> None:
-        self._session = session
+    def __init__(self, cli: Invocation) -> None:
+        self._session = cli
         self._lock = threading.Lock()
 
     def __call__(self, what: Any) -> None:
         with self._lock:
             if self._session.choices.json:
-                sys.stdout.write(encode(_data(what), indent=None) + "\n")
+                sys.stdout.write(encode(_run_data(what), indent=None) + "\n")
             else:
-                write([_told(what)], no_color=self._session.choices.no_color)
+                write([_run_line(what)], no_color=self._session.choices.no_color)
             sys.stdout.flush()
 
 
-def _data(what: Any) -> dict[str, Any]:
+def _run_data(what: Any) -> dict[str, Any]:
     if not hasattr(what, "job"):
         return {"workspace": what.workspace, "outcome": "trouble", "error": what.error}
     job = {"id": what.job.id, "kind": what.job.kind, "key": what.job.key, "attempt": what.job.attempts}
@@ -124,7 +139,7 @@ def _data(what: Any) -> dict[str, Any]:
     return {"workspace": what.workspace, **job, **end, "error": what.error, "next_run": plain(what.next_run)}
 
 
-def _told(what: Any) -> Line:
+def _run_line(what: Any) -> Line:
     if not hasattr(what, "job"):
         return line(bad("trouble"), f"  {what.workspace or 'the account'}: {what.error}")
     counts = ", ".join(f"{key} {value}" for key, value in what.result.items())
@@ -138,13 +153,13 @@ def _told(what: Any) -> Line:
 
 
 @click.group(
-    cls=Family,
+    cls=CliGroup,
     invoke_without_command=True,
     examples=("lukasa jobs", "lukasa jobs list --state dead", "lukasa jobs retry ID"),
 )
 @click.pass_context
 def jobs(ctx: click.Context) -> None:
-    """Look at background work, and have it tried again or given up."""
+    """List background jobs, and retry or cancel them."""
     if ctx.invoked_subcommand is None:
         ctx.invoke(jobs_list)
 
@@ -153,11 +168,11 @@ def jobs(ctx: click.Context) -> None:
 @click.option("--state", type=click.Choice([str(state) for state in JobState]), help="Only jobs in this state.")
 @click.option("--kind", help="Only jobs of this kind.")
 @click.option("--limit", type=int, default=50, show_default=True, help="At most so many.")
-@pass_session
-def jobs_list(session: Session, state: str | None = None, kind: str | None = None, limit: int = 50) -> None:
+@pass_invocation
+def jobs_list(cli: Invocation, state: str | None = None, kind: str | None = None, limit: int = 50) -> None:
     """List jobs, the last touched first."""
-    found = session.workspace().jobs(state=state, kind=kind, limit=limit)
-    session.emit({"jobs": plain(found)}, _jobs(found, filtered=bool(state or kind)))
+    found = cli.workspace().jobs(state=state, kind=kind, limit=limit)
+    cli.emit({"jobs": plain(found)}, _jobs(found, filtered=bool(state or kind)))
 
 
 def _jobs(found: Sequence[Job], *, filtered: bool) -> Iterator[Line]:
@@ -184,12 +199,12 @@ def _about(job: Job) -> str:
 
 @jobs.command("show", examples=("lukasa jobs show ID",))
 @click.argument("id")
-@pass_session
-def jobs_show(session: Session, id: str) -> None:
+@pass_invocation
+def jobs_show(cli: Invocation, id: str) -> None:
     """Show one job: its state, its attempts, and which steps are done."""
-    workspace = session.workspace()
+    workspace = cli.workspace()
     found, steps = workspace.job(id), workspace.job_steps(id)
-    session.emit({"job": plain(found), "steps": plain(steps)}, _job(found, steps))
+    cli.emit({"job": plain(found), "steps": plain(steps)}, _job(found, steps))
 
 
 def _job(job: Job, steps: Mapping[str, Any]) -> Iterator[Line]:
@@ -211,25 +226,99 @@ def _job(job: Job, steps: Mapping[str, Any]) -> Iterator[Line]:
             yield line(dim(f"  {key:<11}"), brief(text, 300))
 
 
-def _state(job: Job) -> Span:
+def _state(job: Job) -> StyledText:
     marks = {JobState.DONE: good, JobState.DEAD: bad, JobState.CANCELLED: warn}
-    return marks.get(job.state, Span)(str(job.state))
+    return marks.get(job.state, StyledText)(str(job.state))
 
 
 @jobs.command("retry", examples=("lukasa jobs retry ID",))
 @click.argument("id")
-@pass_session
-def jobs_retry(session: Session, id: str) -> None:
+@pass_invocation
+def jobs_retry(cli: Invocation, id: str) -> None:
     """Queue a dead or cancelled job again; steps that are done are not repeated."""
-    found = session.workspace().retry_job(id)
-    session.emit(plain(found), [line(good("queued "), found.id, dim("  `lukasa worker --once` does it now"))])
+    found = cli.workspace().retry_job(id)
+    cli.emit(plain(found), [line(good("queued "), found.id, dim("  `lukasa worker --once` does it now"))])
 
 
 @jobs.command("cancel", examples=("lukasa jobs cancel ID", 'lukasa jobs cancel ID --reason "wrong file"'))
 @click.argument("id")
 @click.option("--reason", default="cancelled on request", help="Why, for the log.")
-@pass_session
-def jobs_cancel(session: Session, id: str, reason: str) -> None:
+@pass_invocation
+def jobs_cancel(cli: Invocation, id: str, reason: str) -> None:
     """Give up a job that is not finished."""
-    found = session.workspace().cancel_job(id, reason)
-    session.emit(plain(found), [line(warn("cancelled "), found.id)])
+    found = cli.workspace().cancel_job(id, reason)
+    cli.emit(plain(found), [line(warn("cancelled "), found.id)])
+
+
+def _upkeep_options(f: Callable[..., None]) -> Callable[..., None]:
+    for option in (
+        click.option("--dry-run", is_flag=True, help="Say what would be done, by rules alone, and change nothing."),
+        click.option("--tier", "tiers", multiple=True, metavar="NAME", help="Only this tier. Repeatable."),
+    ):
+        f = option(f)
+    return f
+
+
+@click.command(cls=CliCommand, examples=("lukasa consolidate --dry-run", "lukasa consolidate --tier workspace"))
+@_upkeep_options
+@pass_invocation
+def consolidate(cli: Invocation, tiers: Sequence[str], dry_run: bool) -> None:
+    """Promote, prune and merge entries now, as the spec says.
+
+    Promotes what has earned it, prunes what has sunk below the spec's floor, makes one entry out of several that belong
+    together, and keeps a scope below its cap. With a language model, it writes the new entries; without one, rules
+    do. Everything can be taken back: `lukasa undo` with the id of the job, or of a new entry.
+    """
+    _upkeep(cli, "consolidate", tiers, dry_run)
+
+
+@click.command(cls=CliCommand, examples=("lukasa maintain", "lukasa maintain --tier workspace --dry-run"))
+@_upkeep_options
+@pass_invocation
+def maintain(cli: Invocation, tiers: Sequence[str], dry_run: bool) -> None:
+    """Fold copies and retire stale entries now.
+
+    Which ages count is the spec's choice. Nothing is removed, and a second run finds nothing to do.
+    """
+    _upkeep(cli, "maintain", tiers, dry_run)
+
+
+def _upkeep(cli: Invocation, kind: str, tiers: Sequence[str], dry_run: bool) -> None:
+    ctx = cli.workspace().ctx
+    if dry_run:
+        found = request.preview(ctx, kind, tiers)
+        cli.emit({"dry_run": True, "result": found}, _counts(found, "would be "))
+        return
+    job = request.ask(ctx, kind, tiers)
+    chat = cli.memory.chat() if kind == "consolidate" else None
+    job = request.work(ctx, job, chat=None if chat is None or chat.name == "offline" else chat, tell=_tell_progress)
+    cli.emit({"dry_run": False, "job": plain(job), "result": plain(job.result)}, _upkeep_result(job))
+
+
+def _tell_progress(text: str) -> None:
+    """To people who watch, and not into what a program reads."""
+    if sys.stderr.isatty():
+        sys.stderr.write(f"  {safe(text)}\n")
+
+
+def _upkeep_result(job: Job) -> Iterator[Line]:
+    match job.state:
+        case JobState.DONE:
+            yield from _counts(job.result, "")
+            if any(not name.startswith("entries_") for name in job.result):
+                yield line(dim(f"  `lukasa undo {job.id}` takes all of it back"))
+        case JobState.RUNNING:
+            yield line(f"another worker is at it: job {job.id}")
+        case _:
+            yield line(warn(f"{job.state}: "), job.error or "it waits to be tried again", dim(f"  job {job.id}"))
+
+
+def _counts(found: Mapping[str, Any], would: str) -> Iterator[Line]:
+    changes = {name: count for name, count in found.items() if not name.startswith("entries_")}
+    if not changes:
+        yield line("Nothing to do.")
+    for name, count in changes.items():
+        yield line(good("✓ "), f"{count:,} {would}{_COUNT_WORDS.get(name, name)}")
+
+
+_COUNT_WORDS = {"consolidated": "made of others", "dropped": "left alone, because something speaks against it"}

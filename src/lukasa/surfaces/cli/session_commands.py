@@ -1,9 +1,9 @@
-"""Verbs that learn from recorded sessions: take them in, and have them observed at once or later."""
+"""Commands about recorded sessions: observe, backfill, transcripts."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from typing import Any
@@ -11,13 +11,15 @@ from typing import Any
 import click
 
 from lukasa.model.errors import InvalidInput
-from lukasa.model.transcript import Progress, Transcript
-from lukasa.service.sessions import transcripts
-from lukasa.service.sessions.transcripts import Taken
+from lukasa.model.transcript import Progress, Transcript, Utterance
+from lukasa.service.sessions.transcripts import KIND, Taken
 from lukasa.service.workspace import Workspace
-from lukasa.surfaces.cli.options import Verb
-from lukasa.surfaces.cli.output import Line, bad, brief, colourful, dim, good, line, title, warn
-from lukasa.surfaces.cli.session import Session, pass_session
+from lukasa.storage.port import Said
+from lukasa.surfaces.cli.data import plain
+from lukasa.surfaces.cli.invocation import Invocation, pass_invocation
+from lukasa.surfaces.cli.lines import when
+from lukasa.surfaces.cli.options import CliCommand, CliGroup
+from lukasa.surfaces.cli.output import Line, bad, block, brief, colourful, dim, good, line, table, title, warn
 
 PATTERNS = ("*.jsonl", "*.json", "*.txt", "*.log")
 _COUNTS = ("observations_extracted", "allowed", "held", "discarded", "deduped", "malformed")
@@ -48,7 +50,7 @@ class Report:
 
 
 @click.command(
-    cls=Verb,
+    cls=CliCommand,
     examples=(
         "lukasa observe session.jsonl",
         "lukasa observe --queue-only *.jsonl",
@@ -58,15 +60,15 @@ class Report:
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.option("--queue-only", is_flag=True, help="Take it in and leave the rest to a worker.")
 @click.option("--rules", is_flag=True, help="Use no model: FILE may also be the key of a transcript that failed.")
-@pass_session
-def observe(session: Session, files: tuple[str, ...], queue_only: bool, rules: bool) -> None:
-    """Remember what was said in a recorded session.
+@pass_invocation
+def observe(cli: Invocation, files: tuple[str, ...], queue_only: bool, rules: bool) -> None:
+    """Store what was said in recorded sessions, and extract facts from it.
 
     Takes session files of Claude Code and Codex, lists of chat messages, and chat logs. What was said is kept and can
     be searched at once; then it is observed, by the language model that is set, or by rules. The same file again
     changes nothing; a file that has grown adds what is new.
     """
-    workspace, report = session.workspace(), Report()
+    workspace, report = cli.workspace(), Report()
     workspace.ctx.durable_tier()  # a scope in which nothing can be kept is said before anything is taken in
     for file in files:
         if rules and (known := workspace.ctx.local.transcript(file)) is not None:
@@ -74,33 +76,33 @@ def observe(session: Session, files: tuple[str, ...], queue_only: bool, rules: b
         else:
             report.add(workspace.observe(file))
     if not queue_only:
-        _working(session, workspace, report, rules=rules)()
-    _answer(session, workspace, report, queue_only)
+        _working(cli, workspace, report, rules=rules)()
+    _answer(cli, workspace, report, queue_only)
 
 
 @click.command(
-    cls=Verb,
+    cls=CliCommand,
     examples=("lukasa backfill ~/.claude/projects", "lukasa backfill old-chats --glob '*.md' --queue-only --json"),
 )
 @click.argument("folder")
 @click.option("--glob", "globs", multiple=True, metavar="PATTERN", help="Only files that fit. Repeatable.")
 @click.option("--queue-only", is_flag=True, help="Take them in and leave the rest to a worker.")
 @click.option("--rules", is_flag=True, help="Use no model.")
-@pass_session
-def backfill(session: Session, folder: str, globs: tuple[str, ...], queue_only: bool, rules: bool) -> None:
+@pass_invocation
+def backfill(cli: Invocation, folder: str, globs: tuple[str, ...], queue_only: bool, rules: bool) -> None:
     """Observe a folder of old sessions.
 
     Goes through the folder and those in it, the oldest files first. It can be stopped at any time and run again: what
     was taken in is known. A file that is no session is passed over, and named at the end.
     """
-    workspace, report = session.workspace(), Report()
+    workspace, report = cli.workspace(), Report()
     ctx = workspace.ctx
     ctx.durable_tier()
     if ctx.transcripts is None:
         raise InvalidInput("nothing here can read session files", fix="open memory from a folder")
     found = ctx.transcripts().walk(folder, globs or PATTERNS)
-    work = None if queue_only else _working(session, workspace, report, rules=rules)
-    for file in _shown(session, found):
+    work = None if queue_only else _working(cli, workspace, report, rules=rules)
+    for file in _with_progress_bar(cli, found):
         try:
             report.add(workspace.observe(file))
         except InvalidInput as error:
@@ -108,12 +110,12 @@ def backfill(session: Session, folder: str, globs: tuple[str, ...], queue_only: 
             continue
         if work is not None:
             work()
-    _answer(session, workspace, report, queue_only)
+    _answer(cli, workspace, report, queue_only)
 
 
-def _shown(session: Session, files: Sequence[str]) -> Iterator[str]:
+def _with_progress_bar(cli: Invocation, files: Sequence[str]) -> Iterator[str]:
     """The files, with a bar that moves where somebody is watching."""
-    if session.choices.json or not colourful(session.choices.no_color):
+    if cli.choices.json or not colourful(cli.choices.no_color):
         yield from files
         return
     with import_module("lukasa.surfaces.cli.terminal").Bar("observing", len(files)) as bar:
@@ -122,9 +124,9 @@ def _shown(session: Session, files: Sequence[str]) -> Iterator[str]:
             bar.advance(1)
 
 
-def _working(session: Session, workspace: Workspace, report: Report, *, rules: bool) -> Callable[[], None]:
+def _working(cli: Invocation, workspace: Workspace, report: Report, *, rules: bool) -> Callable[[], None]:
     """What does the observing that is due here, each time it is called."""
-    worker = session.memory.worker(chat="none" if rules else None, workspace=workspace, kinds=(transcripts.KIND,))
+    worker = cli.memory.worker(chat="none" if rules else None, workspace=workspace, kinds=(KIND,))
 
     def work() -> None:
         for run in worker.drain():
@@ -137,7 +139,7 @@ def _working(session: Session, workspace: Workspace, report: Report, *, rules: b
     return work
 
 
-def _answer(session: Session, workspace: Workspace, report: Report, queue_only: bool) -> None:
+def _answer(cli: Invocation, workspace: Workspace, report: Report, queue_only: bool) -> None:
     ids = dict.fromkeys(taken.transcript.id for taken in report.taken)
     now = [workspace.transcript(id) for id in ids]
     pending = [t for t in now if t.progress is not Progress.OBSERVED]
@@ -153,7 +155,7 @@ def _answer(session: Session, workspace: Workspace, report: Report, queue_only: 
         "refused": [{"file": file, "reason": reason} for file, reason in report.refused],
         "pending": len(pending),
     }
-    session.emit(data, _lines(report, pending, queue_only))
+    cli.emit(data, _lines(report, pending, queue_only))
     if report.failed:
         click.get_current_context().exit(1)
 
@@ -186,3 +188,81 @@ def _lines(report: Report, pending: Sequence[Transcript], queue_only: bool) -> I
         yield line(dim("  `lukasa worker` observes what waits"))
     for file, why in report.refused:
         yield line(warn("passed over "), file, dim(f"  {brief(why)}"))
+
+
+@click.group(
+    cls=CliGroup,
+    examples=("lukasa transcripts list", 'lukasa transcripts search "staging host"', "lukasa transcripts show KEY"),
+)
+def transcripts() -> None:
+    """List, show and search the stored sessions."""
+
+
+@transcripts.command("list", examples=("lukasa transcripts list", "lukasa transcripts list --progress failed"))
+@click.option("--progress", type=click.Choice([str(p) for p in Progress]), help="Only those that are this far.")
+@click.option("--limit", type=int, default=50, show_default=True, metavar="N", help="At most so many.")
+@pass_invocation
+def transcripts_list(cli: Invocation, progress: str | None, limit: int) -> None:
+    """List sessions, the last taken in first, and how far each has been observed."""
+    found = cli.workspace().transcripts(progress=progress, limit=limit)
+    cli.emit({"transcripts": plain(found)}, _listed(found))
+
+
+def _listed(found: Sequence[Transcript]) -> Iterator[Line]:
+    if not found:
+        yield line("No session was taken in here.")
+        yield line(dim("  `lukasa observe FILE` takes one in; `lukasa backfill DIR` a whole folder"))
+        return
+    heads = ("key", "progress", "messages", "by", "updated", "title")
+    rows = (
+        (t.key, str(t.progress), f"{t.observed}/{t.kept}", t.how, when(t.updated_at), brief(t.title, 50)) for t in found
+    )
+    yield from table(heads, rows)
+    for transcript in found:
+        if transcript.detail:
+            yield line(warn(f"{transcript.key}: "), transcript.detail)
+
+
+@transcripts.command(
+    "show", examples=("lukasa transcripts show KEY", "lukasa transcripts show KEY --from 20 --limit 10")
+)
+@click.argument("key")
+@click.option("--from", "start", type=click.IntRange(0), default=0, metavar="N", help="Begin at this message.")
+@click.option("--limit", type=click.IntRange(1), metavar="N", help="At most so many messages.")
+@pass_invocation
+def transcripts_show(cli: Invocation, key: str, start: int, limit: int | None) -> None:
+    """Show what was said in a session, as it was kept. KEY is its key or its id."""
+    workspace = cli.workspace()
+    found, said = workspace.transcript(key), workspace.said(key, start=start, limit=limit)
+    cli.emit({"transcript": plain(found), "messages": plain(said)}, _transcript(found, said))
+
+
+def _transcript(found: Transcript, said: Sequence[Utterance]) -> Iterator[Line]:
+    yield line(title(found.key), f"  {found.progress}", dim(f"  {found.observed} of {found.kept} messages observed"))
+    if found.detail:
+        yield line(warn(found.detail))
+    for utterance in said:
+        yield line()
+        yield line(dim(f"{utterance.place}  {utterance.role}  {when(utterance.at)}".rstrip()))
+        yield from block(utterance.text)
+
+
+@transcripts.command("search", examples=('lukasa transcripts search "staging host"',))
+@click.argument("words")
+@click.option("--limit", type=int, default=10, show_default=True, metavar="N", help="At most so many messages.")
+@pass_invocation
+def transcripts_search(cli: Invocation, words: str, limit: int) -> None:
+    """Find what was said in any session, also where nothing was observed yet."""
+    workspace = cli.workspace()
+    found = workspace.search_transcripts(words, limit)
+    names = {said.transcript: workspace.transcript(said.transcript).key for said in found}
+    cli.emit({"messages": [{**plain(said), "key": names[said.transcript]} for said in found]}, _found(found, names))
+
+
+def _found(found: Sequence[Said], names: Mapping[str, str]) -> Iterator[Line]:
+    if not found:
+        yield line("Nothing was said about that in the sessions that were taken in.")
+    for said in found:
+        u = said.utterance
+        yield line(title(brief(u.text, 160)))
+        yield line(dim(f"  {u.role}, message {u.place} of {names[said.transcript]}  {when(u.at)}".rstrip()))

@@ -1,9 +1,9 @@
-"""Verbs about entries: put, get, update, forget, restore, accept, history, standing."""
+"""Commands that write and inspect entries: put, get, update, forget, restore, accept, undo, history, standing."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import click
@@ -11,11 +11,12 @@ import click
 from lukasa.model.errors import InvalidInput
 from lukasa.model.values import SHARED, Curator, Kind, Lifetime
 from lukasa.service.entries.put import Written
+from lukasa.service.entries.undo import Undone
 from lukasa.surfaces.cli import lines
 from lukasa.surfaces.cli.data import plain
-from lukasa.surfaces.cli.options import Verb
-from lukasa.surfaces.cli.output import dim, good, line
-from lukasa.surfaces.cli.session import Session, pass_session, text_or_stdin
+from lukasa.surfaces.cli.invocation import Invocation, pass_invocation, text_or_stdin
+from lukasa.surfaces.cli.options import CliCommand
+from lukasa.surfaces.cli.output import Line, brief, dim, good, line, warn
 from lukasa.surfaces.defaults import default_tier
 
 KINDS = ", ".join(Kind)
@@ -51,7 +52,7 @@ def _memo_options(f: Callable[..., None]) -> Callable[..., None]:
 
 
 @click.command(
-    cls=Verb,
+    cls=CliCommand,
     examples=(
         'lukasa put "The villain is called Malachar" --importance 0.8',
         'lukasa put "Prefers metric units" --tier account --kind procedural',
@@ -70,34 +71,32 @@ def _memo_options(f: Callable[..., None]) -> Callable[..., None]:
 @click.option("--derived-from", multiple=True, metavar="ID", help="An entry it was concluded from. Repeatable.")
 @click.option("--supersedes", metavar="ID", help="The entry it replaces.")
 @_memo_options
-@pass_session
-def put(
-    session: Session, /, text: str, tier: str | None, tags: Sequence[str], meta: str | None, **options: Any
-) -> None:
-    """Remember something.
+@pass_invocation
+def put(cli: Invocation, /, text: str, tier: str | None, tags: Sequence[str], meta: str | None, **options: Any) -> None:
+    """Store a text in memory.
 
     TEXT is what to remember; - reads it from stdin. The answer says what became of it: stored, merged with what
     says the same, held for a person, or discarded, each with its reason; and what it replaces, if it contradicts
     something.
     """
-    workspace = session.workspace()
+    workspace = cli.workspace()
     result = workspace.put(
         tier or default_tier(workspace.spec), text_or_stdin(text), tags=tags, metadata=metadata(meta), **options
     )
-    session.emit(plain(result), lines.written(result))
+    cli.emit(plain(result), lines.written(result))
 
 
-@click.command(cls=Verb, examples=("lukasa get 0197f2c1-7c1e-7d53-9c4b-1f6d3a2b8e90",))
+@click.command(cls=CliCommand, examples=("lukasa get 0197f2c1-7c1e-7d53-9c4b-1f6d3a2b8e90",))
 @click.argument("id")
-@pass_session
-def get(session: Session, id: str) -> None:
+@pass_invocation
+def get(cli: Invocation, id: str) -> None:
     """Show one entry in full."""
-    entry = session.workspace().get(id)
-    session.emit(plain(entry), lines.entry(entry))
+    entry = cli.workspace().get(id)
+    cli.emit(plain(entry), lines.entry(entry))
 
 
 @click.command(
-    cls=Verb,
+    cls=CliCommand,
     examples=(
         "lukasa update 0197f2c1-7c1e-7d53-9c4b-1f6d3a2b8e90 --importance 0.9 --tag plot",
         "lukasa update 0197f2c1-7c1e-7d53-9c4b-1f6d3a2b8e90 --content - --expect 2 < new.txt",
@@ -108,9 +107,9 @@ def get(session: Session, id: str) -> None:
 @click.option("--importance", type=float, help="From 0 (trivial) to 1 (vital).")
 @click.option("--expect", type=int, metavar="VERSION", help="Change it only if it is still at this version.")
 @_memo_options
-@pass_session
+@pass_invocation
 def update(
-    session: Session,
+    cli: Invocation,
     /,
     id: str,
     content: str | None,
@@ -119,7 +118,7 @@ def update(
     meta: str | None,
     **rest: Any,
 ) -> None:
-    """Change an entry; its former forms are kept.
+    """Change an entry; earlier versions are kept.
 
     Only what is named changes. Tags are replaced as a whole. What contradicts the new text is retired.
     """
@@ -130,46 +129,48 @@ def update(
         patch["tags"] = list(tags)
     if meta is not None:
         patch["metadata"] = metadata(meta)
-    result = session.workspace().update(id, expect=expect, **patch)
-    session.emit(plain(result), lines.written(result))
+    result = cli.workspace().update(id, expect=expect, **patch)
+    cli.emit(plain(result), lines.written(result))
 
 
-@click.command(cls=Verb, examples=('lukasa forget 0197f2c1-7c1e-7d53-9c4b-1f6d3a2b8e90 --reason "no longer true"',))
+@click.command(
+    cls=CliCommand, examples=('lukasa forget 0197f2c1-7c1e-7d53-9c4b-1f6d3a2b8e90 --reason "no longer true"',)
+)
 @click.argument("id")
 @click.option("--reason", default="forgotten on request", show_default=True, help="Why; kept with the entry.")
-@pass_session
-def forget(session: Session, id: str, reason: str) -> None:
-    """Take an entry out of memory; its row and history stay."""
-    done = session.workspace().forget(id, reason)
+@pass_invocation
+def forget(cli: Invocation, id: str, reason: str) -> None:
+    """Take an entry out of recall; its row and history stay."""
+    done = cli.workspace().forget(id, reason)
     told = [line(good("forgotten "), done.id), line(dim(f"  `lukasa restore {done.id}` brings it back"))]
-    session.emit(_revised(done), [*told, *lines.consequences(done)])
+    cli.emit(_revised(done), [*told, *lines.consequences(done)])
 
 
-@click.command(cls=Verb, examples=("lukasa restore 0197f2c1-7c1e-7d53-9c4b-1f6d3a2b8e90",))
+@click.command(cls=CliCommand, examples=("lukasa restore 0197f2c1-7c1e-7d53-9c4b-1f6d3a2b8e90",))
 @click.argument("id")
 @click.option("--reason", default="restored on request", show_default=True, help="Why; kept with the entry.")
-@pass_session
-def restore(session: Session, id: str, reason: str) -> None:
-    """Bring an entry back from history.
+@pass_invocation
+def restore(cli: Invocation, id: str, reason: str) -> None:
+    """Bring a retired entry back.
 
     What contradicts it now is retired. An entry that is held is let in with `lukasa accept`.
     """
-    done = session.workspace().restore(id, reason)
-    session.emit(_revised(done), [line(good("active again "), done.id), *lines.consequences(done)])
+    done = cli.workspace().restore(id, reason)
+    cli.emit(_revised(done), [line(good("active again "), done.id), *lines.consequences(done)])
 
 
-@click.command(cls=Verb, examples=("lukasa accept 0197f2c1-7c1e-7d53-9c4b-1f6d3a2b8e90",))
+@click.command(cls=CliCommand, examples=("lukasa accept 0197f2c1-7c1e-7d53-9c4b-1f6d3a2b8e90",))
 @click.argument("id")
 @click.option("--reason", default="accepted by the author", show_default=True, help="Why; kept with the entry.")
-@pass_session
-def accept(session: Session, id: str, reason: str) -> None:
-    """Let a held entry in.
+@pass_invocation
+def accept(cli: Invocation, id: str, reason: str) -> None:
+    """Accept a held entry, so that reads find it.
 
     From then on it is recalled, and text of unknown authorship counts as imported. Only the author may, not an
     agent. `lukasa list --state held` shows what waits; `lukasa forget` sets an entry aside instead.
     """
-    done = session.workspace().accept(id, reason)
-    session.emit(_revised(done), [line(good("accepted "), done.id), *lines.consequences(done)])
+    done = cli.workspace().accept(id, reason)
+    cli.emit(_revised(done), [line(good("accepted "), done.id), *lines.consequences(done)])
 
 
 def _revised(done: Written) -> dict[str, Any]:
@@ -178,19 +179,57 @@ def _revised(done: Written) -> dict[str, Any]:
     return entry | {"replaces": list(done.replaces), "reopened": list(done.reopened)}
 
 
-@click.command(cls=Verb, examples=("lukasa history 0197f2c1-7c1e-7d53-9c4b-1f6d3a2b8e90",))
+@click.command(cls=CliCommand, examples=("lukasa history 0197f2c1-7c1e-7d53-9c4b-1f6d3a2b8e90",))
 @click.argument("id")
-@pass_session
-def history(session: Session, id: str) -> None:
-    """Show every form an entry has had."""
-    found = session.workspace().history(id)
-    session.emit({"versions": plain(found)}, lines.versions(found))
+@pass_invocation
+def history(cli: Invocation, id: str) -> None:
+    """Show every version of an entry."""
+    found = cli.workspace().history(id)
+    cli.emit({"versions": plain(found)}, lines.versions(found))
 
 
-@click.command(cls=Verb, examples=("lukasa standing 0197f2c1-7c1e-7d53-9c4b-1f6d3a2b8e90",))
+@click.command(cls=CliCommand, examples=("lukasa standing 0197f2c1-7c1e-7d53-9c4b-1f6d3a2b8e90",))
 @click.argument("id")
-@pass_session
-def standing(session: Session, id: str) -> None:
-    """Show an entry's present relevance, factor by factor."""
-    found = session.workspace().standing(id)
-    session.emit(plain(found), lines.standing(found))
+@pass_invocation
+def standing(cli: Invocation, id: str) -> None:
+    """Show an entry's relevance now, factor by factor."""
+    found = cli.workspace().standing(id)
+    cli.emit(plain(found), lines.standing(found))
+
+
+@click.command(
+    cls=CliCommand,
+    examples=(
+        "lukasa undo 0197f2c1-7c1e-7d53-9c4b-1f6d3a2b8e90",
+        'lukasa undo --event 41 --reason "that was a mistake"',
+    ),
+)
+@click.argument("id", required=False)
+@click.option(
+    "--event", type=int, metavar="SEQ", help="Take back the change that this event of the workspace tells of."
+)
+@click.option("--reason", default="undone on request", show_default=True, help="Why; kept with the change.")
+@pass_invocation
+def undo(cli: Invocation, id: str | None, event: int | None, reason: str) -> None:
+    """Undo the last change of an entry, the change of an event, or a whole job.
+
+    ID is an entry's, whose last change is taken back as a new version; what that change had retired is in force again,
+    so undoing a consolidated entry brings back all it was made from. Undo again to have the change after all. ID may
+    also be a job's, as `lukasa jobs` shows it: what others have changed since stays as they left it.
+    """
+    if (id is None) == (event is None):
+        raise click.UsageError("what shall be undone? Give an ID, or --event SEQ")
+    done = cli.workspace().undo(event if event is not None else id or "", reason)
+    cli.emit(plain(done), _undone(done))
+
+
+def _undone(done: Undone) -> Iterator[Line]:
+    if done.named:
+        yield line(good("undone "), f"the last edit of {done.named}")
+    for entry in done.entries:
+        yield line(good("undone "), entry.id, f" is {entry.state}, version {entry.version}")
+        yield line(dim(f"  {brief(entry.content)}"))
+    if done.replaces:
+        yield line(f"  it replaces {', '.join(done.replaces)}")
+    for left in done.kept:
+        yield line(warn("left   "), left.id, f": {left.reason}")

@@ -1,13 +1,18 @@
-"""Verbs about specs: list, new, show, check, diff, explain."""
+"""Commands about memory specs and the embedding model: spec, model, embed."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 
 import click
 
-from lukasa.model.errors import InvalidInput, SpecError
+from lukasa.app import Settings, model_status, pull_model
+from lukasa.model.errors import InvalidInput, ModelUnavailable, SpecError
+from lukasa.service.workspace import Workspace
 from lukasa.spec import (
     QUESTIONS,
     WALK,
@@ -26,16 +31,16 @@ from lukasa.spec import (
 from lukasa.spec import check as check_text
 from lukasa.spec import show as show_rows
 from lukasa.surfaces.cli.data import plain
-from lukasa.surfaces.cli.options import Family
-from lukasa.surfaces.cli.output import Line, bad, block, dim, good, line, table, title
-from lukasa.surfaces.cli.session import Session, pass_session, read_text
+from lukasa.surfaces.cli.invocation import Invocation, pass_invocation, read_text
+from lukasa.surfaces.cli.options import CliCommand, CliGroup
+from lukasa.surfaces.cli.output import Line, bad, block, colourful, dim, good, line, safe, table, title, warn
 
 WRONG = 2
 
 
-@click.group(cls=Family, examples=("lukasa spec list", "lukasa spec explain default", "lukasa spec new -o mine.toml"))
+@click.group(cls=CliGroup, examples=("lukasa spec list", "lukasa spec explain default", "lukasa spec new -o mine.toml"))
 def spec() -> None:
-    """Show, make, check and compare memory specs."""
+    """List, show, make, check and compare memory specs."""
 
 
 def text_of(name_or_file: str) -> str:
@@ -53,13 +58,13 @@ def _spec(name_or_file: str) -> MemorySpec:
 
 
 @spec.command("list", examples=("lukasa spec list",))
-@pass_session
-def spec_list(session: Session) -> None:
+@pass_invocation
+def spec_list(cli: Invocation) -> None:
     """List the shipped presets."""
     found = [load_preset(name) for name in preset_names()]
     data = [{"name": s.name, "title": s.title, "description": s.description} for s in found]
     rows = ((s.name, ", ".join(tier.name for tier in s.tiers), s.title) for s in found)
-    session.emit({"presets": data}, table(("name", "tiers", "title"), rows))
+    cli.emit({"presets": data}, table(("name", "tiers", "title"), rows))
 
 
 @spec.command(
@@ -67,20 +72,20 @@ def spec_list(session: Session) -> None:
 )
 @click.argument("name_or_file")
 @click.option("--toml", is_flag=True, help="Print the file itself, to copy and change.")
-@pass_session
-def spec_show(session: Session, name_or_file: str, toml: bool) -> None:
+@pass_invocation
+def spec_show(cli: Invocation, name_or_file: str, toml: bool) -> None:
     """Show every value of a spec and where it comes from."""
     text = text_of(name_or_file)
     found = parse_spec(text, file=name_or_file)
     data = {"name": found.name, "title": found.title, "rows": plain(show_rows(found))}
-    session.emit(data | ({"toml": text} if toml else {}), block(text if toml else render_show(found)))
+    cli.emit(data | ({"toml": text} if toml else {}), block(text if toml else render_show(found)))
 
 
 @spec.command("check", examples=("lukasa spec check mine.toml",))
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.pass_context
-@pass_session
-def spec_check(session: Session, ctx: click.Context, files: Sequence[str]) -> None:
+@pass_invocation
+def spec_check(cli: Invocation, ctx: click.Context, files: Sequence[str]) -> None:
     """Check spec files, and print all that is wrong with them."""
     found = {file: check_text(text_of(file), file) for file in files}
     data = [
@@ -91,7 +96,7 @@ def spec_check(session: Session, ctx: click.Context, files: Sequence[str]) -> No
         }
         for file, problems in found.items()
     ]
-    session.emit({"ok": not any(found.values()), "files": data}, _problems(found))
+    cli.emit({"ok": not any(found.values()), "files": data}, _problems(found))
     if any(found.values()):
         ctx.exit(WRONG)
 
@@ -110,11 +115,11 @@ def _problems(found: dict[str, list[SpecError]]) -> Iterator[Line]:
 @spec.command("diff", examples=("lukasa spec diff default tiered", "lukasa spec diff default mine.toml"))
 @click.argument("left")
 @click.argument("right")
-@pass_session
-def spec_diff(session: Session, left: str, right: str) -> None:
+@pass_invocation
+def spec_diff(cli: Invocation, left: str, right: str) -> None:
     """Compare two specs, each a preset or a file."""
     found = diff(_spec(left), _spec(right))
-    session.emit({"left": left, "right": right, "differences": plain(found)}, _differences(found, left, right))
+    cli.emit({"left": left, "right": right, "differences": plain(found)}, _differences(found, left, right))
 
 
 def _differences(found: Sequence[Difference], left: str, right: str) -> Iterator[Line]:
@@ -128,12 +133,12 @@ def _differences(found: Sequence[Difference], left: str, right: str) -> Iterator
 
 @spec.command("explain", examples=("lukasa spec explain default", "lukasa spec explain mine.toml"))
 @click.argument("name_or_file")
-@pass_session
-def spec_explain(session: Session, name_or_file: str) -> None:
+@pass_invocation
+def spec_explain(cli: Invocation, name_or_file: str) -> None:
     """Walk through a spec's choices, in the order they are best made."""
     found = _spec(name_or_file)
     text = explain(found)
-    session.emit({"name": found.name, "text": text, "steps": plain(WALK)}, block(text))
+    cli.emit({"name": found.name, "text": text, "steps": plain(WALK)}, block(text))
 
 
 @spec.command(
@@ -143,8 +148,8 @@ def spec_explain(session: Session, name_or_file: str) -> None:
 @click.option("-o", "--output", metavar="FILE", help="Write it here [default: print it].")
 @click.option("--force", is_flag=True, help="Replace FILE if it is there.")
 @click.option("--set", "given", multiple=True, metavar="ID=ANSWER", help="Answer a question beforehand. Repeatable.")
-@pass_session
-def spec_new(session: Session, yes: bool, output: str | None, force: bool, given: Sequence[str]) -> None:
+@pass_invocation
+def spec_new(cli: Invocation, yes: bool, output: str | None, force: bool, given: Sequence[str]) -> None:
     """Make a spec by answering questions, each with a good default."""
     if output is not None and Path(output).exists() and not force:
         raise InvalidInput(f"{output} is already there", fix="choose another name, or add --force")
@@ -155,7 +160,7 @@ def spec_new(session: Session, yes: bool, output: str | None, force: bool, given
     if output is not None:
         _save(Path(output), text)
     told = [line(good("written "), f"to {output}"), line(dim(f"  `lukasa spec explain {output}` walks through it"))]
-    session.emit({"file": output, "answers": answers, "toml": text}, block(text) if output is None else told)
+    cli.emit({"file": output, "answers": answers, "toml": text}, block(text) if output is None else told)
 
 
 def _answer(pair: str) -> tuple[str, str]:
@@ -204,3 +209,97 @@ def _save(path: Path, text: str) -> None:
         path.write_text(text, "utf-8")
     except OSError as error:
         raise InvalidInput(f"{path} cannot be written: {error.strerror}", fix="choose another place") from error
+
+
+BATCH = 64
+COUNTED = 10_000
+
+
+@click.group(cls=CliGroup, examples=("lukasa model status", "lukasa model pull"))
+def model() -> None:
+    """Show and download the embedding model."""
+
+
+def _settings(cli: Invocation) -> Settings:
+    return Settings.resolve(data=cli.choices.data, embedder=cli.choices.embedder)
+
+
+@model.command("status", examples=("lukasa model status", "lukasa model status --embedder folder:/models/mine"))
+@pass_invocation
+def status(cli: Invocation) -> None:
+    """Tell whether memory is also found by meaning, and if not, why."""
+    settings = _settings(cli)
+    usable, files = settings.embedder_status(), model_status(settings.models)
+    data = {"setting": settings.embedder, "embedder": plain(usable), "default_model": plain(files)}
+    cli.emit(data, _status(settings))
+
+
+def _status(settings: Settings) -> Iterator[Line]:
+    usable, files = settings.embedder_status(), model_status(settings.models)
+    if usable.available:
+        yield line(good("✓ "), f"{usable.name} is in use: memory is found by words and by meaning")
+    else:
+        yield line(warn("✗ "), f"no embedding model: {usable.reason}; memory is found by words alone")
+        yield line(dim(f"  fix: {usable.fix}"))
+    yield line(
+        dim(f"  setting {settings.embedder}; default model {'in' if files.ready else 'would be in'} {files.folder}")
+    )
+
+
+@model.command("pull", examples=("lukasa model pull", "lukasa model pull --wheel bot_brain-0.8.0-py3-none-any.whl"))
+@click.option("--wheel", metavar="FILE", help="Take it from this wheel, where there is no network.")
+@pass_invocation
+def pull(cli: Invocation, wheel: str | None) -> None:
+    """Fetch the default embedding model, once, and check it.
+
+    It is the only command that uses the network. The model then works offline.
+    """
+    folder = pull_model(_settings(cli).models, progress=_tell, wheel=Path(wheel) if wheel is not None else None)
+    told = [line(good("ready "), str(folder)), line(dim("  `lukasa embed` computes vectors for what you already have"))]
+    cli.emit({"folder": str(folder)}, told)
+
+
+def _tell(text: str) -> None:
+    click.echo(safe(text), err=True)
+
+
+@click.command(cls=CliCommand, examples=("lukasa embed", "lukasa -w novel embed"))
+@pass_invocation
+def embed(cli: Invocation) -> None:
+    """Compute the vectors that are missing.
+
+    Needed once after `lukasa model pull`; from then on every write embeds itself. Can be interrupted and repeated.
+    """
+    workspace = cli.workspace()
+    if workspace.ctx.embedder is None:
+        usable = cli.memory.embedder_status()
+        reason = usable.reason or "this workspace's spec asks for none"
+        raise ModelUnavailable(f"no embedding model: {reason}", fix=usable.fix or "`lukasa workspace show --spec`")
+    done = 0
+    with _progress(workspace, cli.choices.no_color) as advance:
+        while count := workspace.backfill(BATCH):
+            done += count
+            advance(count)
+    told = line(good("embedded "), f"{done} texts") if done else line(good("✓ "), "every text has its vector")
+    cli.emit({"embedded": done}, [told])
+
+
+@contextmanager
+def _progress(workspace: Workspace, no_color: bool) -> Iterator[Callable[[int], None]]:
+    """A bar where somebody watches, nothing elsewhere."""
+    if not (sys.stderr.isatty() and colourful(no_color)):
+        yield lambda count: None
+        return
+    with import_module("lukasa.surfaces.cli.terminal").Bar("embedding", _missing(workspace)) as bar:
+        yield bar.advance
+
+
+def _missing(workspace: Workspace) -> int | None:
+    """How many vectors are missing; None for too many to count first."""
+    ctx = workspace.ctx
+    if ctx.embedder is None:
+        return 0
+    model = ctx.embedder.model
+    found = sum(len(store.unembedded(model, COUNTED)) for store in (ctx.local, ctx.account))
+    found += len(ctx.local.unembedded_items(model, "", COUNTED))
+    return found if found < COUNTED else None

@@ -10,7 +10,7 @@ import hashlib
 import os
 import stat
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -19,16 +19,12 @@ from msgspec import Struct
 from lukasa.model.conversation import Conversation, Status
 from lukasa.model.errors import InvalidTransition
 from lukasa.model.ids import BASE62, REF_CODE_LENGTH
-from lukasa.model.late import late
 from lukasa.service.sessions import conversations
 from lukasa.service.workspace import Workspace
-from lukasa.surfaces.hooks.payload import Payload
+from lukasa.surfaces.hooks.harness import Payload
 
 if TYPE_CHECKING:
     from lukasa.read.context import Document
-    from lukasa.surfaces.hooks import passages
-else:
-    passages = late("lukasa.surfaces.hooks.passages")
 
 GIVEN = "injected"
 MOST_GIVEN = 1500
@@ -43,10 +39,16 @@ class Talk(Struct, frozen=True):
     conversation: Conversation | None = None
     listener: str = ""
 
-    def claim(self, choose: Callable[[frozenset[str]], Document], *, anew: bool = False) -> Document:
-        """What is chosen, seeing what this session has had so far (as `passages.marks` names it), and noted as had.
+    def claim(
+        self,
+        choose: Callable[[frozenset[str]], Document],
+        marks_of: Callable[[Document], Iterable[str]],
+        *,
+        anew: bool = False,
+    ) -> Document:
+        """Choose a document, given the marks of what this session has had, and note the document's marks as had.
 
-        Of two hooks at the same moment one is first, and the other chooses again: no passage is claimed twice.
+        If two hooks run at the same moment, the second chooses again: no passage is claimed twice.
         """
         if self.conversation is None:
             return choose(frozenset())
@@ -55,7 +57,7 @@ class Talk(Struct, frozen=True):
         def change(value: object) -> list[str] | None:
             known = [] if anew else _marks(value)
             chosen.append(choose(frozenset(known)))
-            marks = [mark for mark in passages.marks(chosen[-1]) if mark not in known]
+            marks = [mark for mark in marks_of(chosen[-1]) if mark not in known]
             return [*known, *marks][-MOST_GIVEN:] if marks or anew else None
 
         conversations.change_note(self.world.ctx, self.conversation.id, self._key, change)
