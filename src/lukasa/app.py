@@ -31,7 +31,7 @@ from lukasa.providers.files.log import AppendedLines
 from lukasa.providers.telemetry import spans_of_verbs
 from lukasa.service import inputs
 from lukasa.service.call import CallContext
-from lukasa.service.jobs.allowance import Budget
+from lukasa.service.jobs.budget import Budget
 from lukasa.service.workspace import Workspace
 from lukasa.spec.load import parse_spec, preset_text
 from lukasa.spec.types import MemorySpec

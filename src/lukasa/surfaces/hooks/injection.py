@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from lukasa.model.echo import marked, unmarked
 from lukasa.model.text import content_hash, terms
-from lukasa.read.asking import query_terms
 from lukasa.read.context import Document, Item, Pinned, Slice, in_part, item, render
+from lukasa.read.question import query_terms
 from lukasa.read.rank import Hit
 from lukasa.service.retrieval.read import counted
 from lukasa.surfaces.hooks.harness import Payload, Pushed, excerpt
