@@ -27,8 +27,8 @@ from lukasa.providers import folders
 from lukasa.providers.checkpoints import CheckpointFile
 from lukasa.providers.embed import EmbedderStatus, embedder_status, open_embedder
 from lukasa.providers.embed.cached import ModelStatus, default_cache, status
-from lukasa.providers.files.log import AppendedLines
-from lukasa.providers.telemetry import spans_of_verbs
+from lukasa.providers.files.record_files import AppendedLines
+from lukasa.providers.spans import spans_of_verbs
 from lukasa.service import inputs
 from lukasa.service.call import CallContext
 from lukasa.service.jobs.budget import Budget
@@ -207,7 +207,7 @@ class Lukasa:
         # Loaded when asked for: all kinds of work come with it, and most who remember something run none of it here.
         manning = import_module("lukasa.service.jobs.workers")
         options = {"chat": model, "clock": self._clock, "budget": self.settings.budget, "tell": tell, **only}
-        options["span"] = import_module("lukasa.providers.telemetry").opentelemetry_spans()
+        options["span"] = import_module("lukasa.providers.spans").opentelemetry_spans()
         made: Crew = manning.crew(threads, self.workspaces, self._open_room, **options)
         return made
 
@@ -403,7 +403,7 @@ def open_curated_file(folder: Path) -> CuratedFile:
 
 def open_decisions(folder: Path, clock: Clock | None = None) -> Decisions:
     """The decision records of a folder, which need not be there yet."""
-    files = import_module("lukasa.providers.files.decisions").DecisionFiles(folder)
+    files = import_module("lukasa.providers.files.record_files").DecisionFiles(folder)
     made: Decisions = import_module("lukasa.service.curation.decisions").Decisions(files, clock or SystemClock())
     return made
 

@@ -12,9 +12,9 @@ import pytest
 from lukasa.model.errors import ChatRefused, InvalidInput
 from lukasa.ports import Message
 from lukasa.providers.chat import AnthropicChat, ChatStatus, OpenAIChat, chat_status, open_chat
-from lukasa.providers.chat.anthropic import DEFAULT_URL as ANTHROPIC
+from lukasa.providers.chat.anthropic_chat import DEFAULT_URL as ANTHROPIC
 from lukasa.providers.chat.endpoint import Endpoint, checked_url
-from lukasa.providers.chat.openai import DEFAULT_URL as OPENAI
+from lukasa.providers.chat.openai_chat import DEFAULT_URL as OPENAI
 from tests.helpers.chat_server import KEY, ChatServer
 
 LOCAL = "http://127.0.0.1:11434/v1"

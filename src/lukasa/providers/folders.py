@@ -1,7 +1,7 @@
-"""The folders that a platform has for a program's data and caches, and the move from the folders of the earlier name.
+"""Find the platform's folders for data and caches, and move the folders of the project's earlier name.
 
-On Linux the rule is two lines long, and importing `platformdirs` would cost a tenth of a hook's time: only the other
-platforms load it.
+On Linux the rule is two lines long. Importing `platformdirs` would take a tenth of a hook's time, so only the other
+platforms import it.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from anthropic.lib.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryT
 from anthropic.types.beta import BetaCacheControlEphemeralParam
 
 from lukasa.service.workspace import Workspace
-from lukasa.surfaces.anthropic.answers import Answer
+from lukasa.surfaces.anthropic.command_text import ToolRefusal
 from lukasa.surfaces.anthropic.tool import MemoryTool
 from lukasa.surfaces.offload import offload
 
@@ -83,5 +83,5 @@ class AsyncRunnerMemoryTool(BetaAsyncAbstractMemoryTool):
 def _marked(tool: MemoryTool, input: object) -> str:
     try:
         return tool.attempt(input)
-    except Answer as answer:
-        raise ToolError(str(answer)) from answer
+    except ToolRefusal as refusal:
+        raise ToolError(str(refusal)) from refusal

@@ -58,10 +58,10 @@ GROUPS: dict[str, dict[str, CommandEntry]] = {
         "events": CommandEntry("health_commands", "List the events of the log, or verify the log."),
     },
     "Workspaces, conversations and pages": {
-        "workspace": CommandEntry("place_commands", "List, create and show workspaces."),
-        "channel": CommandEntry("place_commands", "List and create channels."),
-        "conversation": CommandEntry("place_commands", "Start, list, end and archive conversations."),
-        "note": CommandEntry("place_commands", "Read and write the working notes of a conversation."),
+        "workspace": CommandEntry("workspace_commands", "List, create and show workspaces."),
+        "channel": CommandEntry("workspace_commands", "List and create channels."),
+        "conversation": CommandEntry("workspace_commands", "Start, list, end and archive conversations."),
+        "note": CommandEntry("workspace_commands", "Read and write the working notes of a conversation."),
         "named": CommandEntry(
             "page_commands", "Show and edit named entries: the pages that every context loads, such as VOICE and SOUL."
         ),

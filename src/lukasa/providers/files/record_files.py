@@ -1,4 +1,4 @@
-"""A folder of decision records on disk. A hidden file beside them holds the highest number that was ever given."""
+"""Records of work on disk: the append-only log of a workspace, and a folder of decision records."""
 
 from __future__ import annotations
 
@@ -9,15 +9,45 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from lukasa.model.errors import Conflict, InvalidDecision, NotFound
-from lukasa.providers.files.private import locked, os_errors, put_whole, sync_folder
+from lukasa.model.errors import Conflict, InvalidDecision, NotFound, StoreFull
+from lukasa.providers.files.safe_write import locked, os_errors, put_whole, sync_folder
 
 MARK = ".highest-number"
 LOCK = ".lock"
 MOST_BYTES = 1_000_000
+MOST_LINE = 1_000_000
+
+
+class AppendedLines(Struct, frozen=True):
+    """An append-only file of lines. Each writer takes a lock and writes one line at once."""
+
+    path: Path
+
+    def append(self, line: str) -> None:
+        data = line.encode("utf-8") + b"\n"
+        with locked(self.path) as descriptor, os_errors(self.path):
+            size = os.fstat(descriptor).st_size
+            if size and os.pread(descriptor, 1, size - 1) != b"\n":
+                data = b"\n" + data  # an earlier writer was cut off in mid-line; keep its bytes on a line of their own
+            if os.write(descriptor, data) != len(data):
+                raise StoreFull(
+                    f"only a part of the line was written to {self.path}", fix="free disk space, then write it again"
+                )
+            os.fsync(descriptor)
+
+    def lines(self) -> Iterator[bytes]:
+        try:
+            stream = self.path.open("rb")
+        except FileNotFoundError:
+            return
+        with stream, os_errors(self.path):
+            while line := stream.readline(MOST_LINE):
+                yield line
 
 
 class DecisionFiles(Struct, frozen=True):
+    """A folder of decision records. A hidden file in it holds the highest number that was ever given."""
+
     path: Path
 
     @contextmanager
@@ -30,7 +60,10 @@ class DecisionFiles(Struct, frozen=True):
     def names(self) -> list[str]:
         with os_errors(self.path):
             if not self.path.is_dir():
-                raise NotFound(f"there is no folder {self.path}", fix="`lukasa adr new TITLE` makes it, or give --dir")
+                raise NotFound(
+                    f"there is no folder {self.path}",
+                    fix="create it with `lukasa adr new TITLE`, or name another with --dir",
+                )
             return sorted(p.name for p in self.path.iterdir() if p.suffix == ".md" and not p.name.startswith("."))
 
     def read(self, name: str) -> str:
@@ -42,7 +75,9 @@ class DecisionFiles(Struct, frozen=True):
                 return data.decode("utf-8").replace("\r\n", "\n")
         except UnicodeDecodeError:
             pass
-        raise InvalidDecision(f"{name}: not text of at most {MOST_BYTES:,} bytes", fix="save it as UTF-8")
+        raise InvalidDecision(
+            f"{name} is not UTF-8 text of at most {MOST_BYTES:,} bytes", fix="save it as UTF-8, or shorten it"
+        )
 
     def create(self, name: str, text: str) -> None:
         path = self.path / name
@@ -50,7 +85,7 @@ class DecisionFiles(Struct, frozen=True):
             try:
                 descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o644)
             except FileExistsError:
-                raise Conflict(f"{path} is there already", fix="choose another title") from None
+                raise Conflict(f"{path} exists already", fix="choose another title") from None
         with os_errors(path):
             with os.fdopen(descriptor, "wb") as stream:
                 stream.write(text.encode("utf-8"))
@@ -68,7 +103,7 @@ class DecisionFiles(Struct, frozen=True):
                 return 0
             text = mark.read_text("utf-8", "replace").strip()
         if not (text.isascii() and text.isdigit()):
-            raise InvalidDecision(f"{mark} holds no number", fix="write the highest number ever used into it")
+            raise InvalidDecision(f"{mark} does not hold a number", fix="write the highest number ever used into it")
         return int(text)
 
     def reserve(self, number: int) -> None:

@@ -1,4 +1,4 @@
-"""What the readers of all formats share: where pieces are gathered, and how times, texts and ids are made of them."""
+"""Build a recording from the records of a session file; all formats share these functions for texts, times and ids."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from lukasa.model.transcript import Role
 from lukasa.ports import Aside, Piece, Recording
 
 MOST_TEXT = 200_000  # characters of one message
-MOST_OUTPUT = 2000  # characters of what a tool said: it is only looked at if it is short
+MOST_OUTPUT = 2000  # characters of a tool's output; longer outputs are not used
 MOST_PIECES = 200_000
 MOST_LABEL = 150
 
 
 @dataclass(slots=True)
-class Gathering:
-    """A recording in the making."""
+class RecordingBuilder:
+    """Collects the pieces of one session file and returns them as a `Recording`."""
 
     format: str = ""
     session: str = ""
@@ -40,7 +40,7 @@ class Gathering:
         aside: Aside = "",
         failed: bool = False,
     ) -> None:
-        """Gather a piece. Without an id it gets one that depends on everything before it, as a line of a log does."""
+        """Add a piece. A piece without an id gets a digest of itself and of all such pieces before it."""
         if len(self.pieces) >= MOST_PIECES:
             return
         said = harmless(text[:MOST_TEXT])
@@ -63,12 +63,12 @@ class Gathering:
 
 
 def harmless(text: str) -> str:
-    """Text that can be stored: what JSON allows and Unicode does not is replaced."""
+    """Return text that can be stored: NUL and lone surrogates, which JSON allows, are replaced."""
     return text.replace("\x00", " ").encode("utf-8", "replace").decode("utf-8")
 
 
 def texts(content: object, kinds: tuple[str, ...] = ("text", "input_text", "output_text")) -> str:
-    """The text of a message: itself, or that of its parts."""
+    """Return the text of a message: the content itself, or the texts of its parts."""
     if isinstance(content, str):
         return content
     if not isinstance(content, list):
@@ -78,7 +78,7 @@ def texts(content: object, kinds: tuple[str, ...] = ("text", "input_text", "outp
 
 
 def brief(value: object) -> str:
-    """A few words of what a tool was given or gave."""
+    """Return the start of a tool's input or output as text."""
     if isinstance(value, str):
         return value[:MOST_OUTPUT]
     if text := texts(value):
@@ -90,13 +90,13 @@ def brief(value: object) -> str:
 
 
 def label(record: Mapping[str, Any], *keys: str) -> str:
-    """The first of these fields that holds a name."""
+    """Return the first of these fields that holds text or a number, as text."""
     found = (record.get(key) for key in keys)
     return next((str(value)[:MOST_LABEL] for value in found if isinstance(value, str | int) and value), "")
 
 
-def moment(value: object) -> datetime | None:
-    """A time as formats write it: ISO 8601, or seconds or milliseconds since 1970. Nothing if it is none."""
+def parse_time(value: object) -> datetime | None:
+    """Parse a time: ISO 8601, or seconds or milliseconds since 1970. None if it is neither."""
     try:
         if isinstance(value, str):
             found = datetime.fromisoformat(value)

@@ -1,4 +1,4 @@
-"""Making a Reply of what a model said, however untidily it said it. Pure functions of values; no I/O."""
+"""Build a `Reply` from a model's output, and repair what models often get wrong. Pure functions of values; no I/O."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 import math
 import re
 import uuid
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn
@@ -23,25 +24,35 @@ _LONGEST = 1_000_000  # characters that a text or one call's arguments may have
 _WITHHELD = frozenset({"content_filter", "refusal"})
 
 
-class Draft:
-    """A reply in the making, fed by either format, at once or piece by piece."""
+class ReplyBuilder(ABC):
+    """Collects one answer of a provider, whole or event by event. Each provider's format is a subclass."""
 
     def __init__(self, show: Callable[[str], None], taken: Iterable[str]) -> None:
-        self.ended = False  # the provider said that this is all
+        self.ended = False  # the provider said that the answer is complete
         self.finish = ""
         self.prompt = 0
         self.completion = 0
         self._show = show
         self._taken = set(taken)
-        self._visible = Visible()
+        self._visible = VisibleText()
         self._size = 0
         self._calls: list[PendingCall] = []
+
+    @abstractmethod
+    def whole(self, body: Mapping[str, Any]) -> None:
+        """Take an answer that came as one JSON object."""
+
+    @abstractmethod
+    def event(self, body: Mapping[str, Any]) -> None:
+        """Take one event of a streamed answer."""
 
     def say(self, text: object) -> None:
         if isinstance(text, str) and text:
             self._size += len(text)
             if self._size > _LONGEST:
-                raise ChatMalformed("the answer is longer than any should be", fix="try again, or another model")
+                raise ChatMalformed(
+                    f"the answer is longer than {_LONGEST:,} characters", fix="try again, or another model"
+                )
             shown = self._visible.feed(text)
             if shown:
                 self._show(shown)
@@ -59,7 +70,7 @@ class Draft:
         calls = tuple(tool_calls(self._calls, self._taken))
         if not text and not calls:
             if self.finish in _WITHHELD:
-                raise ChatRefused("the provider withheld the answer", fix="word it differently")
+                raise ChatRefused("the provider withheld the answer", fix="change the wording of the question")
             raise ChatMalformed("the answer has neither text nor a tool call", fix="try again, or another model")
         return Reply(text, calls, Usage(self.prompt, self.completion))
 
@@ -74,7 +85,7 @@ class PendingCall:
     value: object = None
 
     def complete(self, id: object, name: object) -> None:
-        """What a later fragment says of the call that the first did not."""
+        """Fill in the id and the name from a later fragment, if the first had none."""
         self.id = self.id or (id if isinstance(id, str) else "")
         self.name = self.name or (name if isinstance(name, str) else "")
 
@@ -90,12 +101,12 @@ class PendingCall:
 
 
 def taken_ids(messages: Iterable[Message]) -> set[str]:
-    """The ids that calls of this conversation already have."""
+    """Return the ids of all tool calls in a conversation."""
     return {call.id for message in messages for call in message.tool_calls}
 
 
 def tool_calls(pending: Iterable[PendingCall], taken: set[str]) -> Iterator[ToolCall]:
-    """The calls as the port has them; ids that are empty or used before are replaced."""
+    """Yield the tool calls; an id that is empty or already used is replaced."""
     used = set(taken)
     for call in pending:
         id = tidy(call.id)
@@ -112,13 +123,15 @@ def tool_calls(pending: Iterable[PendingCall], taken: set[str]) -> Iterator[Tool
 # --- text ----------------------------------------------------------------------------------------------------
 
 
-class Visible:
-    """The text without its thoughts and without blanks at either end. However it is cut into pieces, what `feed` and
-    `finish` give out, put together, is `text`."""
+class VisibleText:
+    """The text of an answer without its <think> parts and without white space at either end.
+
+    `text` is all that `feed` and `finish` have returned, however the input was cut into pieces.
+    """
 
     def __init__(self) -> None:
-        self._held = ""  # what may be the beginning of a tag, or half a letter
-        self._blanks = ""  # what is the end of the text unless more comes
+        self._held = ""  # may be the start of a tag, or half a surrogate pair
+        self._blanks = ""  # white space that is dropped unless more text follows
         self._thinking = False
         self._given: list[str] = []
 
@@ -157,7 +170,7 @@ class Visible:
 
 
 def _unsure(text: str, tag: str) -> int:
-    """How many characters at the end may turn out, with what follows, to be a tag or one character."""
+    """Return how many characters at the end may be the start of a tag or of a surrogate pair."""
     for size in range(min(len(tag) - 1, len(text)), 0, -1):
         if text.endswith(tag[:size]):
             return size
@@ -165,13 +178,13 @@ def _unsure(text: str, tag: str) -> int:
 
 
 def without_stray_thought(text: str) -> str:
-    """Some templates open the thought in the prompt, so that only its end, a line of its own, is in the answer."""
+    """Cut a thought whose opening tag is missing: some templates put the opening tag into the prompt."""
     ends = list(_STRAY_CLOSE.finditer(text))
     return text[ends[-1].end() :].strip() if ends else text
 
 
 def tidy(text: str) -> str:
-    """Text that can be encoded: surrogate pairs joined, lone ones replaced."""
+    """Return text that can be encoded: surrogate pairs are joined, lone surrogates replaced."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -180,7 +193,7 @@ def tidy(text: str) -> str:
 
 
 def count(value: object) -> int:
-    """A number of tokens; zero where the provider says something else."""
+    """Return a number of tokens; zero if the value is not one."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
 
 
@@ -188,11 +201,11 @@ def count(value: object) -> int:
 
 
 def read_arguments(raw: object) -> tuple[Mapping[str, Any], str]:
-    """The arguments of a call and no fault, or no arguments and what is wrong with them."""
+    """Return a call's arguments and an empty fault, or no arguments and a description of the fault."""
     if raw is None or (isinstance(raw, str) and not raw.strip()):
         return {}, ""
     if isinstance(raw, str) and len(raw) > _LONGEST:
-        return {}, "the arguments are longer than any should be"
+        return {}, f"the arguments are longer than {_LONGEST:,} characters"
     try:
         value = _loads(raw) if isinstance(raw, str) else raw
         if not isinstance(value, dict):
@@ -209,7 +222,8 @@ def _loads(text: str) -> Any:
     try:
         return _strict(text)
     except json.JSONDecodeError:
-        # A fence, prose around it, a comma too many. Two objects are two opinions, and a list was meant as a list.
+        # Accept one object inside a code fence or prose, with trailing commas. Two objects are ambiguous, a list is
+        # wrong.
         found = [] if text.lstrip().startswith("[") else list(_readable(_outermost_objects(text)))
         if len(found) != 1:
             raise
@@ -227,7 +241,7 @@ def _strict(text: str) -> Any:
 
 
 class _Ambiguous(ValueError):
-    """A key that has two values."""
+    """A key with two different values."""
 
 
 def _once_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -244,8 +258,7 @@ def _no_constant(name: str) -> NoReturn:
 
 
 def _outermost_objects(text: str) -> Iterator[str]:
-    """Each pair of outermost braces. Never what stands inside braces that do not close: half an object must not pass
-    for another, smaller one."""
+    """Yield each text between outermost braces. Nothing inside unclosed braces counts: half an object is no object."""
     start = text.find("{")
     while start >= 0:
         end = _closing(text, start)

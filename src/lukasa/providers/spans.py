@@ -1,7 +1,7 @@
-"""Spans for OpenTelemetry, where a program has it: one for each job, each question to a model, and each verb.
+"""OpenTelemetry spans, if the package is installed: one for each job, each question to a model, and each verb.
 
-Without the package there are none, and without an SDK that the program has set up they go nowhere: nothing leaves the
-machine unless somebody has arranged for it. What a failure said is not in a span, because it might quote a memory.
+Without the package there are none. Without an SDK that the program has set up, the spans are sent nowhere. A span holds
+no error message, because a message might quote a memory.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from lukasa.ports import Span
 
 
 def opentelemetry_spans() -> Span | None:
+    """Return a function that opens a span; None if OpenTelemetry is not installed."""
     try:
         trace = import_module("opentelemetry.trace")
     except ImportError:
@@ -37,7 +38,7 @@ def opentelemetry_spans() -> Span | None:
 
 
 def spans_of_verbs(name: str, about: Mapping[str, Any]) -> AbstractContextManager[None]:
-    """A span if the program has loaded OpenTelemetry already: a hook must not wait for it, and has nobody to tell."""
+    """Open a span if the program has already loaded OpenTelemetry; a hook must not wait for its import."""
     spans = _spans() if "opentelemetry.trace" in sys.modules else None
     return spans(name, about) if spans is not None else nullcontext()
 

@@ -10,7 +10,7 @@ from typing import Any
 from lukasa.model.errors import ChatMalformed
 from lukasa.ports import Message, Reply, Tool, ToolCall
 from lukasa.providers.chat.endpoint import DEFAULT_LIMITS, Endpoint, Limits, checked_url
-from lukasa.providers.chat.reading import Draft, PendingCall, count, taken_ids
+from lukasa.providers.chat.reply_builder import PendingCall, ReplyBuilder, count, taken_ids
 from lukasa.providers.chat.wire import ask
 
 DEFAULT_URL = "https://api.anthropic.com"
@@ -20,7 +20,7 @@ _PROMPT_COUNTS = ("input_tokens", "cache_creation_input_tokens", "cache_read_inp
 
 
 class AnthropicChat:
-    """One model. Holds no connection, and may be shared between threads."""
+    """One model. Keeps no connection; threads may share it."""
 
     def __init__(
         self,
@@ -57,11 +57,13 @@ class AnthropicChat:
         if on_text is not None:
             body["stream"] = True
         taken = taken_ids(messages)
-        return ask(self._endpoint, body, lambda show: AnthropicDraft(show, taken), timeout=timeout, on_text=on_text)
+        return ask(
+            self._endpoint, body, lambda show: AnthropicReplyBuilder(show, taken), timeout=timeout, on_text=on_text
+        )
 
 
 def request(messages: Sequence[Message], tools: Iterable[Tool]) -> dict[str, Any]:
-    """The system's words apart, and turns that alternate: results of tools are the user's, side by side."""
+    """Build a request: system texts apart, and alternating turns, in which tool results belong to the user."""
     body: dict[str, Any] = {"messages": _turns(message for message in messages if message.role != "system")}
     system = [message.content for message in messages if message.role == "system" and message.content.strip()]
     leading = sum(1 for _ in takewhile(lambda message: message.role == "system", messages))
@@ -76,7 +78,7 @@ def request(messages: Sequence[Message], tools: Iterable[Tool]) -> dict[str, Any
 
 
 def _blocks_to_keep(texts: Sequence[str]) -> list[dict[str, Any]]:
-    """All but the last, and the tools before them, are to be kept in the provider's cache."""
+    """Mark all blocks but the last, and the tools before them, for the provider's cache."""
     blocks: list[dict[str, Any]] = [{"type": "text", "text": text} for text in texts]
     blocks[-2]["cache_control"] = {"type": "ephemeral"}
     return blocks
@@ -97,7 +99,7 @@ def _turns(messages: Iterable[Message]) -> list[dict[str, Any]]:
 def _blocks(message: Message) -> list[dict[str, Any]]:
     if message.role == "tool":
         return [{"type": "tool_result", "tool_use_id": _id(message.tool_call_id), "content": message.content}]
-    # Refused by the provider: a text of blanks only, and an assistant's last text with blanks at its end.
+    # The provider refuses a blank text, and white space at the end of the assistant's last text.
     text = message.content.rstrip() if message.role == "assistant" else message.content
     said = [{"type": "text", "text": text}] if text.strip() else []
     return [*said, *(_use(call) for call in message.tool_calls)]
@@ -108,12 +110,12 @@ def _use(call: ToolCall) -> dict[str, Any]:
 
 
 def _id(id: str) -> str:
-    """An id that another provider made may have letters that this one refuses."""
+    """Replace characters in an id that Anthropic refuses; another provider may have made the id."""
     return re.sub(r"[^a-zA-Z0-9_-]", "_", id)
 
 
-class AnthropicDraft(Draft):
-    """A message, whole or in events."""
+class AnthropicReplyBuilder(ReplyBuilder):
+    """Reads a message, whole or in events."""
 
     def __init__(self, show: Callable[[str], None], taken: Iterable[str]) -> None:
         super().__init__(show, taken)
@@ -165,7 +167,7 @@ class AnthropicDraft(Draft):
             self.finish = reason
 
     def _count(self, usage: object) -> None:
-        """Counts come in parts, at the start and at the end; a later one replaces an earlier."""
+        """Take token counts; they come at the start and at the end, and a later count replaces an earlier one."""
         if isinstance(usage, dict):
             self.prompt = sum(count(usage.get(name)) for name in _PROMPT_COUNTS) or self.prompt
             self.completion = count(usage.get("output_tokens")) or self.completion

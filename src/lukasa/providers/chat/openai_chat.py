@@ -1,4 +1,4 @@
-"""Chat models behind an OpenAI-compatible `/chat/completions`: OpenAI itself, and most servers one runs oneself."""
+"""Chat models behind an OpenAI-compatible `/chat/completions`: OpenAI, and most self-hosted servers."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from typing import Any
 from lukasa.model.errors import ChatMalformed, ChatRefused
 from lukasa.ports import Message, Reply, Tool
 from lukasa.providers.chat.endpoint import DEFAULT_LIMITS, Endpoint, Limits, checked_url
-from lukasa.providers.chat.reading import Draft, PendingCall, count, taken_ids
+from lukasa.providers.chat.reply_builder import PendingCall, ReplyBuilder, count, taken_ids
 from lukasa.providers.chat.wire import ask
 
 DEFAULT_URL = "https://api.openai.com/v1"
 
 
 class OpenAIChat:
-    """One model of one server. Holds no connection, and may be shared between threads."""
+    """One model of one server. Keeps no connection; threads may share it."""
 
     def __init__(
         self, base_url: str, model: str, key: str = "", *, insecure: bool = False, limits: Limits = DEFAULT_LIMITS
@@ -47,7 +47,7 @@ class OpenAIChat:
         try:
             return self._ask(body, messages, timeout, on_text)
         except ChatRefused as refused:
-            # Some servers refuse every field they do not know, and this one only asks for the count of tokens.
+            # Some servers refuse unknown fields; this one only asks for token counts, so try without it.
             if "stream_options" not in body or "stream_options" not in refused.message:
                 raise
         del body["stream_options"]
@@ -57,7 +57,7 @@ class OpenAIChat:
         self, body: dict[str, Any], messages: Sequence[Message], timeout: float, on_text: Callable[[str], None] | None
     ) -> Reply:
         taken = taken_ids(messages)
-        return ask(self._endpoint, body, lambda show: OpenAIDraft(show, taken), timeout=timeout, on_text=on_text)
+        return ask(self._endpoint, body, lambda show: OpenAIReplyBuilder(show, taken), timeout=timeout, on_text=on_text)
 
 
 def request(model: str, messages: Sequence[Message], tools: Iterable[Tool], *, stream: bool) -> dict[str, Any]:
@@ -71,7 +71,7 @@ def request(model: str, messages: Sequence[Message], tools: Iterable[Tool], *, s
 
 
 def _one_system(messages: Sequence[Message]) -> Iterator[Message]:
-    """The system messages at the start as one, in order: many servers take no more, and a cache goes by prefix."""
+    """Join the system messages at the start: many servers take only one, and prompt caches compare prefixes."""
     first = list(takewhile(lambda message: message.role == "system", messages))
     if first:
         yield Message("system", "\n\n".join(message.content for message in first if message.content))
@@ -99,8 +99,8 @@ def _function(tool: Tool) -> dict[str, Any]:
     return {"type": "function", "function": function}
 
 
-class OpenAIDraft(Draft):
-    """A chat completion, whole or in chunks."""
+class OpenAIReplyBuilder(ReplyBuilder):
+    """Reads a chat completion, whole or in chunks."""
 
     def __init__(self, show: Callable[[str], None], taken: Iterable[str]) -> None:
         super().__init__(show, taken)
@@ -134,7 +134,7 @@ class OpenAIDraft(Draft):
             self.say(part.get("text") if isinstance(part, dict) else part)
 
     def _fragment(self, fragment: Mapping[str, Any]) -> None:
-        """Fragments belong together by their index; but some servers give none, or the same to every call."""
+        """Add a fragment to the call with its index. Some servers send no index, or the same one for every call."""
         function, id, index = _dict(fragment.get("function")), fragment.get("id"), fragment.get("index")
         key = index if isinstance(index, int) else None
         call = self._at.get(key)

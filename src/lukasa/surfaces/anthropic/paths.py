@@ -18,7 +18,7 @@ from msgspec import Struct
 from lukasa.model.errors import InvalidInput
 from lukasa.service import inputs
 from lukasa.spec.types import Tier
-from lukasa.surfaces.anthropic.answers import Answer, shown
+from lukasa.surfaces.anthropic.command_text import ToolRefusal, shown
 
 ROOT = "/memories"
 NAMED = "named"
@@ -34,7 +34,7 @@ class Area(Enum):
     UNBOUND = auto()  # of a tier that this handle does not reach
 
 
-class Place(Struct, frozen=True):
+class MemoryPath(Struct, frozen=True):
     given: str
     names: tuple[str, ...]
     area: Area
@@ -62,31 +62,31 @@ class Layout(Struct, frozen=True):
     def folders(self) -> list[tuple[str, ...]]:
         return [(NAMED,), *((tier,) for tier in self.bound)]
 
-    def place(self, given: str) -> Place:
+    def place(self, given: str) -> MemoryPath:
         names = parse(given)
         if not names or names in self.folders():
-            return Place(given, names, Area.LAYOUT)
+            return MemoryPath(given, names, Area.LAYOUT)
         if names[0] == NAMED:
-            return Place(given, names, Area.PAGE)
+            return MemoryPath(given, names, Area.PAGE)
         if names[0] not in self.tiers:
-            return Place(given, names, Area.FILE if self.default else Area.UNBOUND, self.default)
+            return MemoryPath(given, names, Area.FILE if self.default else Area.UNBOUND, self.default)
         if names[0] not in self.bound:
-            return Place(given, names, Area.UNBOUND, names[0])
+            return MemoryPath(given, names, Area.UNBOUND, names[0])
         if names[1] == ENTRIES:
-            return Place(given, names, Area.ENTRY if len(names) > 2 else Area.LAYOUT, names[0])
-        return Place(given, names, Area.FILE, names[0])
+            return MemoryPath(given, names, Area.ENTRY if len(names) > 2 else Area.LAYOUT, names[0])
+        return MemoryPath(given, names, Area.FILE, names[0])
 
 
 def parse(given: str) -> tuple[str, ...]:
     """The names of a path below /memories. Nothing that could mean another place is resolved: it is refused."""
     if given != ROOT and not given.startswith(f"{ROOT}/"):
-        raise Answer(f"Error: Path must start with {ROOT}, got: {shown(given)}")
+        raise ToolRefusal(f"Error: Path must start with {ROOT}, got: {shown(given)}")
     names = [name for name in given.removeprefix(ROOT).split("/") if name not in ("", ".")]
     if ".." in names or "\\" in given or "\x00" in given or _ENCODED.search(given):
-        raise Answer(f"Error: Path {shown(given)} would escape {ROOT} directory")
+        raise ToolRefusal(f"Error: Path {shown(given)} would escape {ROOT} directory")
     if not names:
         return ()
     try:
         return tuple(inputs.path("/".join(names)).split("/"))
     except InvalidInput as error:
-        raise Answer(f"Error: Invalid path {shown(given)}: {error.message}") from None
+        raise ToolRefusal(f"Error: Invalid path {shown(given)}: {error.message}") from None

@@ -1,4 +1,4 @@
-"""Writing files so that they are there whole or not at all, private, and one writer at a time."""
+"""Write files atomically, readable for their owner alone, one writer at a time."""
 
 from __future__ import annotations
 
@@ -18,32 +18,32 @@ _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 @contextmanager
 def os_errors(path: Path) -> Iterator[None]:
-    """The file system's errors as ours, with the path and what to do."""
+    """Translate the file system's errors into ours, with the path and the fix."""
     try:
         yield
     except OSError as error:
         why = error.strerror or str(error)
         if error.errno in _FULL:
-            raise StoreFull(f"{path} cannot be written: {why}", fix="make room, then try again") from error
-        raise StoreError(f"{path} cannot be used: {why}", fix="look at the folder and its permissions") from error
+            raise StoreFull(f"{path} cannot be written: {why}", fix="free disk space, then try again") from error
+        raise StoreError(f"{path} cannot be used: {why}", fix="check the folder and its permissions") from error
 
 
 def make_folder(folder: Path) -> None:
-    """A folder that only its owner can look into; one that was there keeps its mode."""
+    """Make a folder that only its owner can read; a folder that exists keeps its mode."""
     with os_errors(folder), suppress(FileExistsError):
         folder.mkdir(mode=0o700)
 
 
 @contextmanager
 def locked(path: Path, seconds: float = LOCK_SECONDS) -> Iterator[int]:
-    """An exclusive lock on a file, which is made if need be; its descriptor, for reading and appending."""
+    """Hold an exclusive lock on a file, which is created if missing; yield a descriptor for reading and appending."""
     with os_errors(path):
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         _wait(descriptor, path, time.monotonic() + seconds)
         yield descriptor
     finally:
-        os.close(descriptor)  # and with it the lock
+        os.close(descriptor)  # releases the lock
 
 
 def _wait(descriptor: int, path: Path, ends: float) -> None:
@@ -53,12 +53,14 @@ def _wait(descriptor: int, path: Path, ends: float) -> None:
             return
         except BlockingIOError:
             if time.monotonic() > ends:
-                raise StoreBusy(f"another process holds {path}", fix="try again when it is done") from None
+                raise StoreBusy(
+                    f"another process holds {path}", fix="try again when that process has finished"
+                ) from None
             time.sleep(0.005)
 
 
 def put_whole(path: Path, data: bytes, *, mode: int = 0o600) -> None:
-    """Replace a file by rename: a reader sees the old text or the new one, also after a power cut."""
+    """Replace a file by rename: a reader sees the old content or the new one, also after a power cut."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}.new")
     with os_errors(path):
         try:

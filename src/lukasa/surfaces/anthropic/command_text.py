@@ -1,6 +1,6 @@
 """What a command is asked and what it answers: reading its fields, and the texts that Anthropic's documentation gives.
 
-Pure. A command that cannot be done raises `Answer`, whose text is the result.
+Pure. A command that cannot be done raises `ToolRefusal`, whose text is the result.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _UNITS = "BKMG"
 _SNIPPET = 2  # lines shown before and after a change
 
 
-class Answer(Exception):
+class ToolRefusal(Exception):
     """A command that cannot be done; the message is what the model is told."""
 
 
@@ -29,17 +29,17 @@ class Command(Struct, frozen=True):
     def text(self, name: str) -> str:
         value = self.get(name)
         if value is None:
-            raise Answer(f"Error: Missing required parameter `{name}`")
+            raise ToolRefusal(f"Error: Missing required parameter `{name}`")
         if not isinstance(value, str):
-            raise Answer(f"Error: Invalid `{name}` parameter: it should be text, not {type(value).__name__}")
+            raise ToolRefusal(f"Error: Invalid `{name}` parameter: it should be text, not {type(value).__name__}")
         return value
 
     def number(self, name: str) -> int:
         value = self.get(name)
         if value is None:
-            raise Answer(f"Error: Missing required parameter `{name}`")
+            raise ToolRefusal(f"Error: Missing required parameter `{name}`")
         if isinstance(value, bool) or not isinstance(value, int):
-            raise Answer(f"Error: Invalid `{name}` parameter: it should be a whole number")
+            raise ToolRefusal(f"Error: Invalid `{name}` parameter: it should be a whole number")
         return value
 
     def lines(self) -> tuple[int, int] | None:
@@ -51,7 +51,9 @@ class Command(Struct, frozen=True):
             first, last = value
             if type(first) is int and type(last) is int:
                 return first, last
-        raise Answer("Error: Invalid `view_range` parameter: it should be [start_line, end_line], with -1 for the end")
+        raise ToolRefusal(
+            "Error: Invalid `view_range` parameter: it should be [start_line, end_line], with -1 for the end"
+        )
 
 
 def shown(value: object, most: int = 200) -> str:
@@ -65,11 +67,11 @@ def numbered(path: str, text: str, lines: tuple[int, int] | None) -> str:
     """A file as `view` shows it. Taking header and numbers away again gives the text, character by character."""
     every = text.split("\n")
     if len(every) > MAX_LINES:
-        raise Answer(f"File {path} exceeds maximum line limit of 999,999 lines.")
+        raise ToolRefusal(f"File {path} exceeds maximum line limit of 999,999 lines.")
     asked = lines or (1, -1)
     first, last = max(asked[0], 1), len(every) if asked[1] == -1 else min(asked[1], len(every))
     if first > last:
-        raise Answer(
+        raise ToolRefusal(
             f"Error: Invalid `view_range` parameter: {list(asked)}. "
             f"It should be within the range of lines of the file: [1, {len(every)}]"
         )
@@ -83,12 +85,12 @@ def _with_numbers(lines: list[str], first: int, last: int) -> str:
 def replaced(path: str, text: str, old: str, new: str) -> tuple[str, int]:
     """The text with its one `old` replaced, and the line that this happened in."""
     if not old:
-        raise Answer("No replacement was performed. old_str is empty. Please ensure it is unique")
+        raise ToolRefusal("No replacement was performed. old_str is empty. Please ensure it is unique")
     count = text.count(old)
     if not count:
-        raise Answer(f"No replacement was performed, old_str `{old}` did not appear verbatim in {path}.")
+        raise ToolRefusal(f"No replacement was performed, old_str `{old}` did not appear verbatim in {path}.")
     if count > 1:
-        raise Answer(
+        raise ToolRefusal(
             f"No replacement was performed. Multiple occurrences of old_str `{old}` in lines: "
             f"{', '.join(map(str, _occurrences(text, old)))}. Please ensure it is unique"
         )
@@ -114,7 +116,7 @@ def inserted(text: str, line: int, added: str) -> str:
     """The text with whole lines added after a line; everything that was there stays as it was."""
     lines = _lines(text)
     if not 0 <= line <= len(lines):
-        raise Answer(
+        raise ToolRefusal(
             f"Error: Invalid `insert_line` parameter: {line}. "
             f"It should be within the range of lines of the file: [0, {len(lines)}]"
         )
