@@ -757,7 +757,7 @@ def test_hooks_of_one_session_at_the_same_moment(claude: Harness) -> None:
 def test_a_claim_sees_what_another_claimed_meanwhile(world: Workspace) -> None:
     """B9: whoever comes second chooses again, from what is left, and neither forgets what the other gave."""
     first, second = (alone(world, text) for text in ("The villain is called Malachar", STAGING))
-    one, other = (harness_sessions.talk(world, "s") for _ in range(2))
+    one, other = (harness_sessions.open_session(world, "s") for _ in range(2))
     given: list[frozenset[str]] = []
 
     def choose(had: frozenset[str]) -> Document:
@@ -783,14 +783,16 @@ def test_processes_that_race_for_a_passage(tmp_path: Path) -> None:
     with Lukasa.open(tmp_path / "data", embedder="none") as memory:
         memory.workspace("novel").put("workspace", STAGING)
     gate, opener = os.pipe()
-    event = harness.Payload(prompt="where is the staging database?")
+    event = harness.HarnessEvent(prompt="where is the staging database?")
 
     def race(name: str) -> None:
         os.close(opener)
         with Lukasa.open(tmp_path / "data", embedder="none") as memory:
             world = memory.workspace("novel")
             os.read(gate, 1)  # ends for all of them when the parent closes the other end
-            given = [n for n in range(25) if injection.prompt(harness_sessions.talk(world, f"s{n}"), event).text]
+            given = [
+                n for n in range(25) if injection.prompt(harness_sessions.open_session(world, f"s{n}"), event).text
+            ]
         (tmp_path / name).write_text(json.dumps(given))
 
     children = [fork(partial(race, f"child-{n}")) for n in range(3)]

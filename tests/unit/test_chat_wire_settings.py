@@ -165,7 +165,7 @@ def test_plain_http_can_be_allowed() -> None:
     """T50: whoever owns the network may say so, and only with the very value that says it."""
     env = {"LUKASA_CHAT_URL": "http://10.0.0.1/v1"}
     status = chat_status("openai:m", env)
-    assert (status.available, "in the clear" in status.reason) == (False, True)
+    assert (status.available, "unencrypted" in status.reason) == (False, True)
     for value in ("0", "", "no"):
         with pytest.raises(InvalidInput, match="LUKASA_CHAT_INSECURE"):
             open_chat("openai:m", {**env, "LUKASA_CHAT_INSECURE": value})

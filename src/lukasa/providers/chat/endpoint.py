@@ -58,7 +58,7 @@ class Endpoint(Struct, frozen=True):
 
 
 def checked_url(url: str, *, insecure: bool = False) -> str:
-    """Return a base URL without its last slash; refuse one that is malformed, or that would send the key unencrypted."""
+    """Return a base URL without its last slash; refuse a malformed one, or one that would send the key unencrypted."""
     try:
         parts = urlsplit(url.strip())
         host, port = parts.hostname or "", parts.port

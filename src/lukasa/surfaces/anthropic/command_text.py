@@ -1,6 +1,6 @@
-"""What a command is asked and what it answers: reading its fields, and the texts that Anthropic's documentation gives.
+"""Read the fields of a command, and compose its answers in the words of Anthropic's documentation.
 
-Pure. A command that cannot be done raises `ToolRefusal`, whose text is the result.
+Pure functions. A command that cannot be done raises `ToolRefusal`, whose text is the answer.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ _SNIPPET = 2  # lines shown before and after a change
 
 
 class ToolRefusal(Exception):
-    """A command that cannot be done; the message is what the model is told."""
+    """A command that cannot be done; the model gets the message as its answer."""
 
 
 class Command(Struct, frozen=True):
-    """The fields of a command, given as the tool_use input or as one of the SDK's command objects."""
+    """The fields of a command: the input of a tool_use block, or a command object of the SDK."""
 
     given: object
 
@@ -43,7 +43,7 @@ class Command(Struct, frozen=True):
         return value
 
     def lines(self) -> tuple[int, int] | None:
-        """`view_range`, if one is given."""
+        """Return `view_range`, if it is given."""
         value = self.get("view_range")
         if value is None:
             return None
@@ -57,14 +57,14 @@ class Command(Struct, frozen=True):
 
 
 def shown(value: object, most: int = 200) -> str:
-    """Something a caller gave, short and printable enough to be repeated to it."""
+    """Return a caller's value, short and printable, for an error message."""
     text = value if isinstance(value, str) else "nothing" if value is None else type(value).__name__
     plain = (c if c.isprintable() else c.encode("unicode_escape").decode("ascii") for c in text[:most])
     return "".join(plain) + ("…" if len(text) > most else "")
 
 
 def numbered(path: str, text: str, lines: tuple[int, int] | None) -> str:
-    """A file as `view` shows it. Taking header and numbers away again gives the text, character by character."""
+    """Return a file as `view` shows it: a header, and the exact text with line numbers."""
     every = text.split("\n")
     if len(every) > MAX_LINES:
         raise ToolRefusal(f"File {path} exceeds maximum line limit of 999,999 lines.")
@@ -83,7 +83,7 @@ def _with_numbers(lines: list[str], first: int, last: int) -> str:
 
 
 def replaced(path: str, text: str, old: str, new: str) -> tuple[str, int]:
-    """The text with its one `old` replaced, and the line that this happened in."""
+    """Return the text with its one `old` replaced, and the line number of the change."""
     if not old:
         raise ToolRefusal("No replacement was performed. old_str is empty. Please ensure it is unique")
     count = text.count(old)
@@ -105,7 +105,7 @@ def _occurrences(text: str, old: str) -> Iterable[int]:
 
 
 def edited(text: str, line: int, added: str) -> str:
-    """What `str_replace` answers: the lines around the change, as they are now."""
+    """Return the answer of `str_replace`: the lines around the change, as they are now."""
     lines = text.split("\n")
     first, last = max(1, line - _SNIPPET), min(len(lines), line + added.count("\n") + _SNIPPET)
     header = "The memory file has been edited. Here is the snippet showing the change (with line numbers):\n"
@@ -113,7 +113,7 @@ def edited(text: str, line: int, added: str) -> str:
 
 
 def inserted(text: str, line: int, added: str) -> str:
-    """The text with whole lines added after a line; everything that was there stays as it was."""
+    """Return the text with whole lines added after a line."""
     lines = _lines(text)
     if not 0 <= line <= len(lines):
         raise ToolRefusal(
@@ -125,7 +125,7 @@ def inserted(text: str, line: int, added: str) -> str:
 
 
 def _lines(text: str) -> list[str]:
-    """Lines with their ends. Only a newline ends one, as in what `view` numbers."""
+    """Split into lines with their ends. Only a newline ends a line, as in `view`."""
     found = [f"{line}\n" for line in text.split("\n")]
     found[-1] = found[-1][:-1]
     return found if found[-1] else found[:-1]
@@ -143,9 +143,9 @@ class Leaf(Struct, frozen=True):
 
 
 def listing(path: str, folder: tuple[str, ...], leaves: Iterable[Leaf], folders: Iterable[tuple[str, ...]]) -> str:
-    """A directory as `view` shows it: two levels, hidden items left out, folders as large as what they hold.
+    """Return a directory as `view` shows it: two levels, no hidden items, the size of a folder is that of its files.
 
-    `folders` are shown also if they hold nothing.
+    `folders` are shown even if they are empty.
     """
     depth, total = len(folder), 0
     sizes: dict[tuple[tuple[str, ...], bool], int] = {}
@@ -174,7 +174,7 @@ def _hidden(names: tuple[str, ...]) -> bool:
 
 
 def _size(count: int) -> str:
-    """Bytes for people: 0B, 512B, 1.5K, 2M."""
+    """Format a number of bytes: 0B, 512B, 1.5K, 2M."""
     unit = min(max(count.bit_length() - 1, 0) // 10, len(_UNITS) - 1)
     size = count / 1024**unit
     return f"{size:.0f}{_UNITS[unit]}" if size == int(size) else f"{size:.1f}{_UNITS[unit]}"

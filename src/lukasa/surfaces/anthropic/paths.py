@@ -1,8 +1,8 @@
-"""What a path of the memory tool stands for.
+"""Map the paths of the memory tool to files, entries and pages.
 
 /memories
 ├── named/VOICE.md …               the author's pages, read-only
-├── <tier>/…                       files of that tier, for each tier that is bound
+├── <tier>/…                       files of each bound tier
 ├── <tier>/entries/<id>.md         its other entries, read-only
 └── anything else                  files of the workspace tier
 """
@@ -29,12 +29,14 @@ _ENCODED = re.compile(r"%(?:2e|2f|5c|00|25)", re.IGNORECASE)
 class Area(Enum):
     LAYOUT = auto()  # a folder that is always there
     PAGE = auto()  # one of the author's named entries
-    ENTRY = auto()  # an entry that is no file
+    ENTRY = auto()  # an entry without a path
     FILE = auto()  # a file, or a folder of files
-    UNBOUND = auto()  # of a tier that this handle does not reach
+    UNBOUND = auto()  # belongs to a tier that is not bound
 
 
 class MemoryPath(Struct, frozen=True):
+    """A path as the model gave it, its names below /memories, and what it addresses."""
+
     given: str
     names: tuple[str, ...]
     area: Area
@@ -42,16 +44,16 @@ class MemoryPath(Struct, frozen=True):
 
     @property
     def path(self) -> str:
-        """As files are kept: relative to /memories."""
+        """The path of a file in memory: relative to /memories."""
         return "/".join(self.names)
 
 
 class Layout(Struct, frozen=True):
-    """The tiers of a spec, and those of them that are bound."""
+    """The tiers of a spec, and the bound ones."""
 
     tiers: tuple[str, ...]
     bound: tuple[str, ...]
-    default: str  # where files without a tier in their path live; empty if it is not bound
+    default: str  # the tier of files without a tier in their path; empty if it is not bound
 
     @classmethod
     def of(cls, tiers: Sequence[Tier], bound: Sequence[Tier]) -> Layout:
@@ -62,7 +64,7 @@ class Layout(Struct, frozen=True):
     def folders(self) -> list[tuple[str, ...]]:
         return [(NAMED,), *((tier,) for tier in self.bound)]
 
-    def place(self, given: str) -> MemoryPath:
+    def locate(self, given: str) -> MemoryPath:
         names = parse(given)
         if not names or names in self.folders():
             return MemoryPath(given, names, Area.LAYOUT)
@@ -78,7 +80,7 @@ class Layout(Struct, frozen=True):
 
 
 def parse(given: str) -> tuple[str, ...]:
-    """The names of a path below /memories. Nothing that could mean another place is resolved: it is refused."""
+    """Return the names of a path below /memories. A path that could lead outside is refused, not resolved."""
     if given != ROOT and not given.startswith(f"{ROOT}/"):
         raise ToolRefusal(f"Error: Path must start with {ROOT}, got: {shown(given)}")
     names = [name for name in given.removeprefix(ROOT).split("/") if name not in ("", ".")]

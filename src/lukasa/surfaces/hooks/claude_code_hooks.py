@@ -1,8 +1,8 @@
-"""Claude Code's formats: what a hook answers, and the part of settings.json that calls it. Pure functions of values.
+"""Claude Code's formats: a hook's answer, and the part of settings.json that calls it. Pure functions of values.
 
     {"hooks": {EVENT: [{"matcher": …, "hooks": [{"type": "command", "command": …, "timeout": seconds}]}]}}
 
-A hook that ends with code 2 blocks what the person was doing, so ours never does; see `surfaces/cli/hook.py`.
+A hook that ends with code 2 blocks the user's action, so ours never does; see `surfaces/cli/hook.py`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from lukasa.model.errors import InvalidInput
 NAME = "claude-code"
 Settings = dict[str, Any]
 
-# The event that each moment is called by. Without a timeout of its own, SessionEnd is given a second and a half.
+# The `lukasa hook` command for each event. Without a timeout of its own, SessionEnd gets 1.5 seconds.
 PLAN = {
     "SessionStart": "session-start",
     "UserPromptSubmit": "prompt",
@@ -29,7 +29,7 @@ PLAN = {
     "SessionEnd": "session-end",
 }
 TIMEOUT = 30
-# Where an answer may be read, and the event it is taken for if the harness did not name one.
+# Events whose answer Claude Code reads; the first is the default if the harness named none.
 _ANSWERED = {
     "session-start": ("SessionStart",),
     "prompt": ("UserPromptSubmit",),
@@ -40,21 +40,22 @@ _OPERATORS = frozenset({";", "&", "&&", "|", "||", ">", ">>", "<", "("})
 
 
 def answer(moment: str, event: str, text: str) -> str:
-    """What to print so that Claude Code puts a text into the context; nothing where it would not."""
+    """Return the JSON that makes Claude Code add a text to the context; empty for events where it cannot."""
     events = _ANSWERED.get(moment)
     if not text or events is None:
         return ""
     name = event if event in events else events[0]
-    # Escaped to ASCII, so that no locale can spoil it on the way.
+    # Escaped to ASCII, so that no locale can corrupt it.
     return json.dumps({"hookSpecificOutput": {"hookEventName": name, "additionalContext": text}}) + "\n"
 
 
 def command(program: Sequence[str], options: Sequence[str], moment: str) -> str:
+    """Return the shell command of a hook."""
     return shlex.join([*program, *options, "hook", moment])
 
 
 def ours(hook: object) -> bool:
-    """Whether a hook is one that `installed` wrote, with whatever program path and options."""
+    """Return whether `installed` wrote this hook, with any program path and options."""
     if not isinstance(hook, dict) or not isinstance(hook.get("command"), str):
         return False
     try:
@@ -69,7 +70,7 @@ def ours(hook: object) -> bool:
 
 
 def installed(settings: Settings, program: Sequence[str], options: Sequence[str] = ()) -> Settings:
-    """Settings with our hooks in them: each once, where it was if it was there, and everything else as it was."""
+    """Return settings with each of our hooks once, at its old position if it had one; the rest is unchanged."""
     changed = copy.deepcopy(settings)
     events = _events(changed)
     for event in [*PLAN, *(event for event in events if event not in PLAN)]:
@@ -83,7 +84,7 @@ def installed(settings: Settings, program: Sequence[str], options: Sequence[str]
 
 
 def removed(settings: Settings) -> Settings:
-    """Settings without our hooks, and without the shells that held nothing else."""
+    """Return settings without our hooks, and without groups and events that held nothing else."""
     changed = copy.deepcopy(settings)
     events = _events(changed)
     for event in list(events):
@@ -98,7 +99,7 @@ def _hook(program: Sequence[str], options: Sequence[str], moment: str) -> dict[s
 
 
 def _events(settings: Settings) -> dict[str, Any]:
-    """The hooks of settings, or a typed refusal if they are not what Claude Code would read."""
+    """Return the hooks of settings; raise if Claude Code could not read them."""
     events = settings.get("hooks", {})
     if not isinstance(events, dict):
         raise _unreadable("hooks", "an object")
@@ -115,7 +116,7 @@ def _unreadable(where: str, what: str) -> InvalidInput:
 
 
 def _replaced(groups: Sequence[dict[str, Any]], wanted: dict[str, Any] | None) -> tuple[list[dict[str, Any]], bool]:
-    """The groups with the first of our hooks replaced by the wanted one, and all further ones out."""
+    """Replace the first of our hooks by the wanted one and remove the others; tell whether one was replaced."""
     left: list[dict[str, Any]] = []
     placed = False
     for group in groups:
@@ -133,7 +134,7 @@ def _replaced(groups: Sequence[dict[str, Any]], wanted: dict[str, Any] | None) -
 
 
 def _keep(events: dict[str, Any], event: str, groups: list[dict[str, Any]]) -> None:
-    """Set an event's groups; an event that held only ours goes with them, one that was empty stays."""
+    """Set an event's groups; remove an event that held only our hooks, keep one that was empty before."""
     if groups or events.get(event) == []:
         events[event] = groups
     else:

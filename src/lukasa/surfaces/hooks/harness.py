@@ -1,12 +1,12 @@
-"""The border to a harness: its event on stdin, the workspace of its project folder, and a hook's result.
+"""Read a harness's event from stdin, name the workspace of its project folder, and hold a hook's result.
 
-Fields of Claude Code's hook input that are read here; every other field is ignored, and so is a field of a wrong type:
+These fields of Claude Code's hook input are read; other fields, and fields of a wrong type, are ignored:
 
     session_id, transcript_path, cwd, hook_event_name      every event
     source                                                 SessionStart: startup, resume, clear, compact
     prompt                                                 UserPromptSubmit
     tool_name, tool_input, error, is_interrupt             PostToolUseFailure
-    tool_response                                          PostToolUse, where a harness has no event for failures
+    tool_response                                          PostToolUse, if a harness has no event for failures
     reason                                                 SessionEnd
     agent_id                                               every event inside a subagent
 """
@@ -30,10 +30,10 @@ QUESTION = 2000
 _FAILURES = ("error", "stderr", "message")
 
 
-class Payload(Struct, frozen=True):
-    """One event of a harness. What it did not say is empty."""
+class HarnessEvent(Struct, frozen=True):
+    """One event of a harness. A field that the event did not have is empty."""
 
-    event: str = ""
+    name: str = ""
     session: str = ""
     agent: str = ""
     cwd: str = ""
@@ -46,7 +46,7 @@ class Payload(Struct, frozen=True):
     failure: str = ""
 
 
-def read_event(raw: bytes) -> Payload:
+def read_event(raw: bytes) -> HarnessEvent:
     """Parse one event of a harness."""
     if len(raw) > MOST_BYTES:
         raise InvalidInput(f"the event is larger than {MOST_BYTES:,} bytes", fix="hooks take one JSON object on stdin")
@@ -56,8 +56,8 @@ def read_event(raw: bytes) -> Payload:
         raise InvalidInput("stdin is not JSON", fix="hooks take one JSON object on stdin") from None
     if not isinstance(data, dict):
         raise InvalidInput("stdin is JSON, but not an object", fix="hooks take one JSON object on stdin")
-    return Payload(
-        event=_label(data, "hook_event_name"),
+    return HarnessEvent(
+        name=_label(data, "hook_event_name"),
         session=_label(data, "session_id"),
         agent=_label(data, "agent_id"),
         cwd=_label(data, "cwd"),
@@ -72,7 +72,7 @@ def read_event(raw: bytes) -> Payload:
 
 
 def excerpt(text: str, most: int = QUESTION) -> str:
-    """A text cut to what a question can use: its beginning and its end, where people say what they want."""
+    """Cut a long text to its beginning and its end, where people say what they want."""
     if len(text) <= most:
         return text
     tail = most // 3
@@ -80,7 +80,7 @@ def excerpt(text: str, most: int = QUESTION) -> str:
 
 
 def _text(value: object) -> str:
-    """Text that can be matched and stored: what JSON allows and Unicode does not is replaced."""
+    """Return text that can be stored: NUL and lone surrogates, which JSON allows, are replaced."""
     if not isinstance(value, str):
         return ""
     return value.replace("\x00", " ").encode("utf-8", "replace").decode("utf-8")
@@ -92,14 +92,14 @@ def _label(data: Mapping[str, Any], key: str) -> str:
 
 
 def _asked(value: object) -> str:
-    """What the tool was asked to do: the texts of its input, such as a command or a path."""
+    """Return the texts of a tool's input, such as a command or a path."""
     if isinstance(value, dict):
         return " ".join(_text(part)[:200] for part in list(value.values())[:8] if isinstance(part, str))
     return _text(value)[:200]
 
 
 def _failure(data: Mapping[str, Any]) -> str:
-    """What went wrong, wherever a harness puts it; empty for a call that worked."""
+    """Return the error of a tool call, from any field that a harness uses; empty if the call succeeded."""
     response = data.get("tool_response")
     if "error" in data or not isinstance(response, dict):
         return _said(data.get("error"))
@@ -111,10 +111,10 @@ def _said(value: object) -> str:
     return _said(value.get("message")) if isinstance(value, dict) else _text(value)
 
 
-class Pushed(Struct, frozen=True):
-    """What a hook has to say: the text to inject, empty if there is nothing new, and the entries in it.
+class Injection(Struct, frozen=True):
+    """A hook's result: the text to inject, empty if nothing is new, and the ids of the entries in it.
 
-    `queued` says that it left work for a worker to do.
+    `queued` is true if the hook queued a job for a worker.
     """
 
     text: str = ""
@@ -126,12 +126,12 @@ MOST_NAME = 40
 
 
 def project(cwd: str, env: Mapping[str, str]) -> str:
-    """The folder of the project. Claude Code names it in the environment, for `cwd` moves with every `cd`."""
+    """Return the project's folder. Claude Code sets it in the environment, because `cwd` changes with every `cd`."""
     return env.get("CLAUDE_PROJECT_DIR") or cwd or os.getcwd()
 
 
 def workspace_name(folder: str) -> str:
-    """The workspace of a folder: the folder's own name, and a few digits of its whole path."""
+    """Return the workspace name of a folder: the folder's name, and eight digits of the hash of its path."""
     path = os.path.realpath(folder.replace("\x00", ""))
     name = re.sub(r"[^\w.-]+", "-", os.path.basename(path)).strip("-.")[:MOST_NAME]
     digest = hashlib.sha256(os.fsencode(path)).hexdigest()[:8]

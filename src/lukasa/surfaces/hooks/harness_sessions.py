@@ -1,7 +1,7 @@
-"""A harness's session as a conversation: found again by the session's id alone, with what it has been given so far.
+"""A harness's session as a conversation, with the passages that the session was already given.
 
-The conversation's id is worked out from the session's, so that a resumed session, and two hooks that run at the same
-moment, come to the same conversation without looking for it.
+The conversation's id is computed from the session's id, so that a resumed session, and two hooks that run at the same
+moment, use the same conversation without a search.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from lukasa.model.errors import InvalidTransition
 from lukasa.model.ids import BASE62, REF_CODE_LENGTH
 from lukasa.service.sessions import conversations
 from lukasa.service.workspace import Workspace
-from lukasa.surfaces.hooks.harness import Payload
+from lukasa.surfaces.hooks.harness import HarnessEvent
 
 if TYPE_CHECKING:
     from lukasa.read.context import Document
@@ -32,10 +32,10 @@ MOST_RESTARTS = 100
 MOST_NOTED = 200
 
 
-class Talk(Struct, frozen=True):
-    """A workspace with a session's conversation bound in it; without a session, the workspace alone."""
+class HookSession(Struct, frozen=True):
+    """A workspace with a session's conversation bound; without a session id, the workspace alone."""
 
-    world: Workspace
+    workspace: Workspace
     conversation: Conversation | None = None
     listener: str = ""
 
@@ -46,9 +46,9 @@ class Talk(Struct, frozen=True):
         *,
         anew: bool = False,
     ) -> Document:
-        """Choose a document, given the marks of what this session has had, and note the document's marks as had.
+        """Choose a document, given the marks of the passages this session has, and note the new document's marks.
 
-        If two hooks run at the same moment, the second chooses again: no passage is claimed twice.
+        If two hooks run at the same moment, the second chooses again, so that no passage is injected twice.
         """
         if self.conversation is None:
             return choose(frozenset())
@@ -60,67 +60,67 @@ class Talk(Struct, frozen=True):
             marks = [mark for mark in marks_of(chosen[-1]) if mark not in known]
             return [*known, *marks][-MOST_GIVEN:] if marks or anew else None
 
-        conversations.change_note(self.world.ctx, self.conversation.id, self._key, change)
+        conversations.change_note(self.workspace.ctx, self.conversation.id, self._key, change)
         return chosen[-1]
 
     def write(self, key: str, value: object) -> None:
         if self.conversation is not None:
-            self.world.write_note(self.conversation.id, key, value)
+            self.workspace.write_note(self.conversation.id, key, value)
 
     @property
     def _key(self) -> str:
-        """A subagent listens for itself: what its parent was given, it has not seen."""
+        """The note's key. A subagent has its own, because it has not seen its parent's passages."""
         return f"{GIVEN}.{self.listener}" if self.listener else GIVEN
 
 
 def _marks(value: object) -> list[str]:
-    """What the note holds; somebody else's value under its key counts as nothing."""
+    """Return the marks in a note's value; any other value counts as none."""
     return [mark for mark in value if isinstance(mark, str)] if isinstance(value, list) else []
 
 
-def talk(world: Workspace, session: str, *, listener: str = "", channel: str | None = None) -> Talk:
-    """The conversation of a session, opened if this is the first that is heard of it."""
+def open_session(workspace: Workspace, session: str, *, listener: str = "", channel: str | None = None) -> HookSession:
+    """Return a session with its conversation, which is started if it does not exist."""
     if not session:
-        return Talk(world)
-    conversation = _open(world, session, channel)
-    return bound(world, conversation, listener=listener)
+        return HookSession(workspace)
+    conversation = _open(workspace, session, channel)
+    return bind(workspace, conversation, listener=listener)
 
 
-def bound(world: Workspace, conversation: Conversation, *, listener: str = "") -> Talk:
-    """A conversation as a talk. A spec without conversations in its anchor still keeps the notes of one."""
-    known = {key.name for key in world.spec.anchor}
-    here = world.at(conversation=conversation.id) if "conversation" in known else world
-    return Talk(here, conversation, _short(listener) if listener else "")
+def bind(workspace: Workspace, conversation: Conversation, *, listener: str = "") -> HookSession:
+    """Bind a conversation. A spec without conversation keys still has notes of the conversation."""
+    known = {key.name for key in workspace.spec.anchor}
+    here = workspace.at(conversation=conversation.id) if "conversation" in known else workspace
+    return HookSession(here, conversation, _short(listener) if listener else "")
 
 
-def point(talk: Talk, payload: Payload, **more: str) -> bool:
-    """Note which session this is and where its transcript was last seen, for whoever observes it later.
+def note_session(session: HookSession, event: HarnessEvent, **more: str) -> bool:
+    """Note the session's id and its transcript's path, for the worker that observes it later.
 
-    Whether there is a transcript to read: only a file can be, for a pipe would wait for ever.
+    Return whether the transcript can be read. It must be a regular file: reading a pipe could block for ever.
     """
-    talk.write("session", {"id": payload.session[:MOST_NOTED], "folder": payload.cwd, **more})
+    session.write("session", {"id": event.session[:MOST_NOTED], "folder": event.cwd, **more})
     try:
-        found = os.stat(payload.transcript)
+        found = os.stat(event.transcript)
     except (OSError, ValueError):
         return False
-    if not stat.S_ISREG(found.st_mode) or not os.access(payload.transcript, os.R_OK):
+    if not stat.S_ISREG(found.st_mode) or not os.access(event.transcript, os.R_OK):
         return False
     modified = datetime.fromtimestamp(found.st_mtime, UTC).isoformat()
-    talk.write("transcript", {"path": payload.transcript, "size": found.st_size, "modified": modified})
+    session.write("transcript", {"path": event.transcript, "size": found.st_size, "modified": modified})
     return True
 
 
-def _open(world: Workspace, session: str, channel: str | None) -> Conversation:
-    ctx = world.ctx
+def _open(workspace: Workspace, session: str, channel: str | None) -> Conversation:
+    ctx = workspace.ctx
     for restart in range(MOST_RESTARTS):
-        found = conversations.join(ctx, *_names(ctx.info.id, session, restart), channel)
+        found = conversations.join(ctx, *_conversation_ids(ctx.info.id, session, restart), channel)
         if found.status is not Status.ARCHIVED:
             return found
     raise InvalidTransition("every conversation of this session is archived", fix="start a new session in the harness")
 
 
-def _names(workspace: str, session: str, restart: int) -> tuple[str, str]:
-    """The id and the ref code of a session's conversation; a new one if the last was archived."""
+def _conversation_ids(workspace: str, session: str, restart: int) -> tuple[str, str]:
+    """Return the id and the ref code of a session's conversation; `restart` counts archived ones."""
     digest = hashlib.sha256(f"{workspace}\n{session}\n{restart}".encode()).digest()
     number = int.from_bytes(digest[16:], "big")
     code = ""

@@ -15,58 +15,60 @@ from lukasa.read.context import Document, Item, Pinned, Slice, in_part, item, re
 from lukasa.read.question import query_terms
 from lukasa.read.rank import Hit
 from lukasa.service.retrieval.read import counted
-from lukasa.surfaces.hooks.harness import Payload, Pushed, excerpt
-from lukasa.surfaces.hooks.harness_sessions import Talk, point
+from lukasa.surfaces.hooks.harness import HarnessEvent, Injection, excerpt
+from lukasa.surfaces.hooks.harness_sessions import HookSession, note_session
 
-# Claude Code passes on this many characters of a hook's answer; what is longer becomes a file that nobody reads.
+# Claude Code passes on this many characters of a hook's answer; it writes a longer answer to a file that nobody reads.
 MOST_CHARACTERS = 10_000
 FAILURE_HITS = 5
 
 
-def session_start(talk: Talk, payload: Payload) -> Pushed:
-    """The pages and rules that always hold, and what stands highest.
+def session_start(session: HookSession, event: HarnessEvent) -> Injection:
+    """Inject the named pages, the standing rules and the most relevant entries.
 
-    A resumed session still has what it was given; a cleared or compacted one has lost it.
+    A resumed session still has its passages; a cleared or compacted one has lost them and gets them again.
     """
-    anew = payload.source != "resume"
-    found = talk.world.context("")
-    pushed = _push(talk, found.document, anew=anew)
-    point(talk, payload)
-    return pushed
+    anew = event.source != "resume"
+    found = session.workspace.context("")
+    injection = _inject(session, found.document, anew=anew)
+    note_session(session, event)
+    return injection
 
 
-def prompt(talk: Talk, payload: Payload) -> Pushed:
-    """What memory has for this question and this session has not seen; it counts as read."""
-    question = excerpt(unmarked(payload.prompt)).strip()
+def prompt(session: HookSession, event: HarnessEvent) -> Injection:
+    """Inject entries for this prompt that the session has not seen, and count them as read."""
+    question = excerpt(unmarked(event.prompt)).strip()
     if not question:
-        return Pushed()
-    found = talk.world.context(question)
-    pushed = _push(talk, found.document)
-    counted(talk.world.ctx, [found.hits[id] for id in pushed.ids if id in found.hits], talk.world.ctx.now)
-    return pushed
+        return Injection()
+    found = session.workspace.context(question)
+    injection = _inject(session, found.document)
+    counted(
+        session.workspace.ctx, [found.hits[id] for id in injection.ids if id in found.hits], session.workspace.ctx.now
+    )
+    return injection
 
 
-def tool_failure(talk: Talk, payload: Payload) -> Pushed:
-    """What memory knows about a failure like this one."""
-    failure = excerpt(unmarked(payload.failure)).strip()
+def tool_failure(session: HookSession, event: HarnessEvent) -> Injection:
+    """Inject entries about a failure like this one."""
+    failure = excerpt(unmarked(event.failure)).strip()
     if not failure:
-        return Pushed()
-    question = f"{payload.tool} {payload.tool_input}\n{failure}".strip()
-    recall = talk.world.read(question, profile="lean", limit=FAILURE_HITS, count=False)
+        return Injection()
+    question = f"{event.tool} {event.tool_input}\n{failure}".strip()
+    recall = session.workspace.read(question, profile="lean", limit=FAILURE_HITS, count=False)
     hits = {hit.id: hit for hit in about_failure(recall, question)}
-    tiers = [tier.name for tier in talk.world.spec.tiers][::-1]
-    document = recalled(talk.world.name, list(hits.values()), tiers, question)
-    pushed = _push(talk, document)
-    counted(talk.world.ctx, [hits[id] for id in pushed.ids], talk.world.ctx.now)
-    return pushed
+    tiers = [tier.name for tier in session.workspace.spec.tiers][::-1]
+    document = recalled(session.workspace.name, list(hits.values()), tiers, question)
+    injection = _inject(session, document)
+    counted(session.workspace.ctx, [hits[id] for id in injection.ids], session.workspace.ctx.now)
+    return injection
 
 
-def _push(talk: Talk, document: Document, *, anew: bool = False) -> Pushed:
-    """Say what is new to the session and fits, and remember that it was said."""
-    claimed = talk.claim(lambda given: _fitting(news(document, given)), marks, anew=anew)
+def _inject(session: HookSession, document: Document, *, anew: bool = False) -> Injection:
+    """Inject the passages that are new to the session and fit, and note them as given."""
+    claimed = session.claim(lambda given: _fitting(news(document, given)), marks, anew=anew)
     if empty(claimed):
-        return Pushed()
-    return Pushed(marked(render(claimed)), tuple(entry.id for entry in items(claimed)))
+        return Injection()
+    return Injection(marked(render(claimed)), tuple(entry.id for entry in items(claimed)))
 
 
 def _fitting(document: Document) -> Document:
@@ -79,20 +81,20 @@ def _fitting(document: Document) -> Document:
 
 
 def _length(text: str) -> int:
-    """Characters as a harness written in JavaScript counts them."""
+    """Count characters as JavaScript does: in UTF-16 code units."""
     return len(text.encode("utf-16-le")) // 2
 
 
-# Words that most failures have in common, whatever failed: on their own they connect nothing.
+# Words that most failures share: on their own they do not relate two failures.
 _COMMONPLACE = """error errors failed failure failing fail exit exited code status command line file files directory
 path found cannot unable unknown invalid exception traceback recent call last stdout stderr output message warning fatal
 bash shell tool usage true false none null undefined"""
 SHARED_WORDS = 2
-MOST_TERMS, MOST_TOKENS = 200, 400  # terms of a failure that are looked at, and what one hit may take of an answer
+MOST_TERMS, MOST_TOKENS = 200, 400  # terms of a failure that count; tokens of one hit in the answer
 
 
 def marks(document: Document) -> Iterator[str]:
-    """A name for each passage as it now reads: once it is edited, it is another passage."""
+    """Yield a mark for each passage, made of its id and a hash of its text: an edited passage is a new one."""
     for page in document.pinned:
         yield _page_mark(page)
     for entry in items(document):
@@ -114,7 +116,7 @@ def items(document: Document) -> Iterator[Item]:
 
 
 def news(document: Document, given: Container[str]) -> Document:
-    """The passages that were not given before."""
+    """Return the document without the passages that the session has."""
     slices = [Slice(part.tier, _unseen(part.items, given)) for part in document.recalled]
     return replace(
         document,
@@ -133,7 +135,7 @@ def empty(document: Document) -> bool:
 
 
 def shorter(document: Document) -> Document | None:
-    """The document without its last passage; none if only the author's pages are left, which nothing displaces."""
+    """Return the document without its last passage; None if only named pages are left, which are never cut."""
     if document.recalled:
         *rest, last = document.recalled
         kept = Slice(last.tier, last.items[:-1])
@@ -144,16 +146,16 @@ def shorter(document: Document) -> Document | None:
 
 
 def about_failure(hits: Iterable[Hit], failure: str) -> list[Hit]:
-    """Hits that name what this failure names: two of its words, or one if they are close in meaning as well.
+    """Return hits that share two words with this failure, or one word if the vector signal found them too.
 
-    Closeness alone says little here, for all messages of machines sound alike.
+    Vector similarity alone is no evidence here: error messages resemble one another.
     """
-    asked = _telling(failure)
+    asked = _distinctive_terms(failure)
     return [hit for hit in hits if len(asked.intersection(terms(hit.content))) + _close(hit) >= SHARED_WORDS]
 
 
-def _telling(failure: str) -> set[str]:
-    """The terms of a failure that not every failure has."""
+def _distinctive_terms(failure: str) -> set[str]:
+    """Return the terms of a failure without those that most failures share."""
     return set(query_terms(failure, MOST_TERMS)) - set(terms(_COMMONPLACE))
 
 
@@ -162,8 +164,8 @@ def _close(hit: Hit) -> bool:
 
 
 def recalled(workspace: str, hits: Sequence[Hit], tiers: Sequence[str], failure: str) -> Document:
-    """A document of hits alone, by tier, in the order of the tiers; of a long one, what this failure is about."""
-    asked = _telling(failure)
+    """Return a document of hits by tier; a long hit is cut to the part about this failure."""
+    asked = _distinctive_terms(failure)
     found = [in_part(item(hit.entry, hit.provenance), MOST_TOKENS, asked) for hit in hits]
     slices = (Slice(tier, tuple(entry for entry in found if entry.tier == tier)) for tier in tiers)
     return Document(workspace, (), (), tuple(part for part in slices if part.items))

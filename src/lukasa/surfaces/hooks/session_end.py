@@ -1,7 +1,7 @@
-"""End a session, or prepare its compaction: note the transcript, and ask for it to be observed.
+"""End a session, or prepare its compaction: note the transcript, and queue its observation.
 
-Reading a long transcript is left to a job, because a person waits for the hook. A worker process of its own runs the
-job, because no other worker may be running.
+A job reads the transcript, because the user waits for the hook. The hook starts a worker process for the job, because
+no other worker may be running.
 """
 
 from __future__ import annotations
@@ -16,54 +16,54 @@ from lukasa.model.echo import unharnessed, unmarked
 from lukasa.service.sessions.distill import Distilled, Turn, by_rules
 from lukasa.service.sessions.session import persist
 from lukasa.service.sessions.transcripts import note
-from lukasa.surfaces.hooks.harness import Payload, Pushed
-from lukasa.surfaces.hooks.harness_sessions import Talk, point
+from lukasa.surfaces.hooks.harness import HarnessEvent, Injection
+from lukasa.surfaces.hooks.harness_sessions import HookSession, note_session
 from lukasa.write.transforms import TRANSFORMS
 
-# A session goes on after these: they are only occasions to note where its transcript is.
+# The session continues after these events; they only note where its transcript is.
 _GOES_ON = frozenset({"Stop", "SubagentStop", "PreCompact", "PostCompact"})
 _OBSERVED = frozenset({"PreCompact", "SessionEnd", ""})
 MOST_SESSION = 150
 
 
-def pre_compact(talk: Talk, payload: Payload) -> Pushed:
-    """O1: a context is about to be cut short; have what was said so far observed. The session goes on."""
-    observed = point(talk, payload) and _ask(talk, payload)
-    return Pushed(queued=observed)
+def pre_compact(session: HookSession, event: HarnessEvent) -> Injection:
+    """O1: queue the observation of the transcript before the context is compacted. The session continues."""
+    observed = note_session(session, event) and _queue_observation(session, event)
+    return Injection(queued=observed)
 
 
-def session_end(talk: Talk, payload: Payload) -> Pushed:
-    """Have the transcript observed; then, unless the session goes on, write its summary and end it."""
-    readable = point(talk, payload)
-    observed = readable and payload.event in _OBSERVED and _ask(talk, payload)
-    if talk.conversation is None or payload.event in _GOES_ON:
-        return Pushed(queued=observed)
-    if "conversation" in talk.world.ctx.keys:
-        # A summary counts what was said, and shows what was asked; only the rules read the rest of it.
-        said = turns(payload.transcript, questions=observed) if readable else ()
-        persist(talk.world, said, distil=_left_to_the_observer if observed else by_rules)
+def session_end(session: HookSession, event: HarnessEvent) -> Injection:
+    """Queue the observation of the transcript; then, unless the session continues, write its summary and end it."""
+    readable = note_session(session, event)
+    observed = readable and event.name in _OBSERVED and _queue_observation(session, event)
+    if session.conversation is None or event.name in _GOES_ON:
+        return Injection(queued=observed)
+    if "conversation" in session.workspace.ctx.keys:
+        # A summary counts turns and shows questions; only the rules need the other texts.
+        said = turns(event.transcript, questions=observed) if readable else ()
+        persist(session.workspace, said, distil=_no_facts if observed else by_rules)
     else:
-        talk.world.end(talk.conversation.id)
-    # Ending may clear the notes. What the session left to be observed outlives it.
-    point(talk, payload, ended=payload.reason or "unknown")
-    return Pushed(queued=observed)
+        session.workspace.end(session.conversation.id)
+    # Ending may clear the notes, but the observation still needs this one.
+    note_session(session, event, ended=event.reason or "unknown")
+    return Injection(queued=observed)
 
 
-def _left_to_the_observer(said: Sequence[Turn]) -> Distilled:
-    """Facts come from the whole transcript, with their quotes; by the hook as well they would be stated twice."""
+def _no_facts(said: Sequence[Turn]) -> Distilled:
+    """Return no facts: the observation takes them from the whole transcript, and they must not be stored twice."""
     return Distilled(())
 
 
-def _ask(talk: Talk, payload: Payload) -> bool:
-    """Have the transcript observed, once for each length it has had. Whether it was asked for."""
-    if payload.session:
-        ctx = talk.world.ctx
-        note(ctx, payload.session[:MOST_SESSION], payload.transcript, os.stat(payload.transcript).st_size)
-    return bool(payload.session)
+def _queue_observation(session: HookSession, event: HarnessEvent) -> bool:
+    """Queue the observation of the transcript, once for each of its lengths. Return whether it was queued."""
+    if event.session:
+        ctx = session.workspace.ctx
+        note(ctx, event.session[:MOST_SESSION], event.transcript, os.stat(event.transcript).st_size)
+    return bool(event.session)
 
 
-def work(options: Sequence[str]) -> None:
-    """A worker in the background does what is due, and stops. The hook does not wait, and neither ends the other."""
+def start_worker(options: Sequence[str]) -> None:
+    """Start a worker that runs due jobs and stops. The hook does not wait for it, and does not end it."""
     command = [sys.executable, "-m", "lukasa.surfaces.cli.main", *options, "worker", "--once"]
     quiet = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_RDWR, 0) for stream in (0, 1, 2)]
     os.posix_spawn(command[0], command, os.environ, file_actions=quiet, setsid=True)
@@ -72,15 +72,14 @@ def work(options: Sequence[str]) -> None:
 TAIL = 1_000_000
 MOST_TURNS = 200
 MOST_CHARACTERS = 8000
-# Records that nobody said: notes of the harness, the work of subagents, the summary that compaction leaves.
+# Marks of records that the user did not say: notes of the harness, subagents, the summary after compaction.
 _NOT_SAID = ("isMeta", "isSidechain", "isCompactSummary")
 
 
 def turns(path: str, *, questions: bool = False) -> list[Turn]:
-    """The last turns of a person, as text, without what Lukasa or the harness put in between.
+    """Return the user's last turns as text, without passages that Lukasa or the harness inserted.
 
-    With `questions`, other turns are given without their words: to look for secrets in all of them takes longer than
-    the rest of a hook.
+    With `questions`, only questions have a text: redacting secrets in all turns takes longer than the rest of a hook.
     """
     try:
         with open(path, "rb") as stream:
@@ -117,8 +116,7 @@ def _safe(text: str) -> str:
 
 
 def _may_ask(text: str) -> bool:
-    """Whether a text can end with a question mark once it is safe, which leaves no other end but a secret's; of a long
-    one the end may be cut off."""
+    """Return whether a text may end with a question mark after redaction. The end of a long text may be cut off."""
     return len(text) > MOST_CHARACTERS // 2 or _storable(text).rstrip().endswith("?")
 
 
