@@ -29,7 +29,8 @@ from lukasa.surfaces.cli.output import Line, bad, block, brief, dim, good, line,
 def curated() -> None:
     """Show, export, rebuild and undo the curated document.
 
-    It is the page MEMORY, loaded in every context: what was proposed by reflection and approved by triage or by you.
+    The document is the page MEMORY, which every context loads. Reflection proposes its lines; triage or you approve
+    them.
     """
 
 
@@ -45,7 +46,7 @@ def curated_show(cli: Invocation) -> None:
 def _document(text: str, warning: str) -> Iterator[Line]:
     if not text.strip():
         yield line("Nothing is curated here yet.")
-        yield line(dim("  `lukasa reflect` proposes lines for it, `lukasa review` shows what waits for you"))
+        yield line(dim("  `lukasa reflect` proposes lines, `lukasa review` lists what you can approve"))
         return
     yield from block(text)
     if warning:
@@ -55,11 +56,12 @@ def _document(text: str, warning: str) -> Iterator[Line]:
 @curated.command("path", examples=("lukasa curated path",))
 @pass_invocation
 def curated_path(cli: Invocation) -> None:
-    """Print where MEMORY.md is, for specs that keep it under git."""
+    """Print the path of MEMORY.md, for specs that keep it under git."""
     path = cli.workspace().curated.path
     if path is None:
         raise Refused(
-            "this workspace keeps its curated document in the database alone", fix="`lukasa curated export --dir DIR`"
+            "this workspace keeps its curated document in the database alone",
+            fix="write a copy with `lukasa curated export --dir DIR`",
         )
     cli.emit({"path": str(path)}, [line(str(path))])
 
@@ -77,12 +79,13 @@ def curated_history(cli: Invocation) -> None:
 
 
 @curated.command("export", examples=("lukasa curated export", "lukasa curated export --dir memory-backup"))
-@click.option("--dir", "folder", metavar="DIR", help="A folder of its own, instead of the workspace's.")
+@click.option("--dir", "folder", metavar="DIR", help="Write to this folder instead of the workspace's.")
 @pass_invocation
 def curated_export(cli: Invocation, folder: str | None) -> None:
     """Write MEMORY.md and a commit for each version that has none.
 
-    If the repository was lost, it is made anew from the database's history. An edit of the file is taken in first.
+    If the repository is missing, it is made again from the database's history. Your edits of the file are imported
+    first.
     """
     file = open_curated_file(Path(folder)) if folder is not None else None
     found = cli.workspace().curated
@@ -96,7 +99,7 @@ def _exported(synced: Synced, path: str) -> Iterator[Line]:
         yield line("There is no curated document yet.")
         return
     if synced.taken_in:
-        yield line(good("taken in "), "your edit of the file")
+        yield line(good("imported "), "your edit of the file")
     yield line(
         good("written "), path, dim(f"  {joined(f'version {synced.version}', f'{synced.committed} commits made')}")
     )
@@ -111,9 +114,9 @@ def _exported(synced: Synced, path: str) -> Iterator[Line]:
 @click.option("--from-file", "file", required=True, metavar="FILE", help="A MEMORY.md; - reads it from stdin.")
 @pass_invocation
 def curated_rebuild(cli: Invocation, file: str) -> None:
-    """Make the document from a file, as after losing the database.
+    """Make the document from a file, for example after the database was lost.
 
-    Each of its lines becomes an entry too, unless one says the same; as imports, they are evidence and no authority.
+    Each line also becomes an entry, unless an entry says the same. The entries are imports: evidence without authority.
     """
     made = cli.workspace().curated.rebuild(read_text(file))
     told = ", ".join(f"{count} {outcome}" for outcome, count in made.outcomes.items()) or "no lines"
@@ -125,12 +128,12 @@ def curated_rebuild(cli: Invocation, file: str) -> None:
 @click.argument("version", type=int, required=False)
 @pass_invocation
 def curated_undo(cli: Invocation, version: int | None) -> None:
-    """Take back what a version changed, the last one by default.
+    """Undo the changes of a version, by default of the last one.
 
-    What came after it stays. A proposal that it had promoted waits for review again.
+    Later changes stay. A proposal that the version had promoted returns to review.
     """
     made = cli.workspace().curated.undo(version)
-    cli.emit(plain(made), [line(good("taken back"), dim(f"  the document is at version {made.version}"))])
+    cli.emit(plain(made), [line(good("undone"), dim(f"  the document is at version {made.version}"))])
 
 
 OFFLINE = "offline"
@@ -138,13 +141,13 @@ _STYLES = {"promoted": good, "merged": good, "rejected": dim, "review": warn, "p
 
 
 @click.command(cls=CliCommand, examples=("lukasa reflect", "lukasa reflect --rules --json"))
-@click.option("--rules", is_flag=True, help="By rules alone, also if a language model is set.")
+@click.option("--rules", is_flag=True, help="Use rules alone, even if a language model is set.")
 @pass_invocation
 def reflect(cli: Invocation, rules: bool) -> None:
     """Propose lines for the curated document, and triage them.
 
-    Reads what was remembered since the last reflection. Each proposal is promoted, merged, rejected or left to you,
-    with the reason; `lukasa review` shows what is left to you.
+    Reads the entries since the last reflection. Each proposal is promoted, merged, rejected or left to you, with the
+    reason; `lukasa review` lists what is left to you.
     """
     chat = cli.memory.chat()
     model = None if rules or chat.name == OFFLINE else chat
@@ -184,8 +187,8 @@ QUESTION = "[a]pprove, [e]dit, [r]eject, [s]kip, [q]uit"
 def review(ctx: click.Context) -> None:
     """Approve, edit or reject held entries and lines proposed for the curated document.
 
-    Nothing here is recalled before you approve it. On a terminal you are asked about one after the other; elsewhere
-    they are listed.
+    Reads find nothing of it before you approve. On a terminal the command asks you about one item after the other;
+    elsewhere it lists them.
     """
     if ctx.invoked_subcommand is None:
         ctx.invoke(review_ask if sys.stdin.isatty() and sys.stdout.isatty() else review_list)
@@ -197,7 +200,7 @@ def review(ctx: click.Context) -> None:
 )
 @pass_invocation
 def review_list(cli: Invocation, limit: int = 100) -> None:
-    """List what waits, with why, and the words it came from."""
+    """List held entries and proposals, with the reason and the original words."""
     found = cli.workspace().inbox(limit=limit)
     cli.emit(plain(found), _inbox(found))
 
@@ -205,7 +208,7 @@ def review_list(cli: Invocation, limit: int = 100) -> None:
 @review.command("ask", examples=("lukasa review ask",))
 @pass_invocation
 def review_ask(cli: Invocation) -> None:
-    """Go through what waits, one by one: approve, edit, reject, skip or quit."""
+    """Go through held entries and proposals one by one: approve, edit, reject, skip or quit."""
     world = cli.workspace()
     found = world.inbox(limit=1000)
     waiting: list[ReviewItem] = [*found.proposals, *found.entries]
@@ -217,7 +220,7 @@ def review_ask(cli: Invocation) -> None:
             break
         try:
             made = _decide_item(world, item, answer)
-        except LukasaError as error:  # one that cannot be decided now must not end the round
+        except LukasaError as error:  # an item that cannot be decided now must not end the loop
             write([line(warn(f"  {error}"))], no_color=cli.choices.no_color)
             continue
         if made is not None:
@@ -249,9 +252,9 @@ def _id_and_text(item: ReviewItem) -> tuple[str, str]:
 @click.option("--reason", default="approved by the author", show_default=True, help="Why; kept with it.")
 @pass_invocation
 def review_approve(cli: Invocation, id: str, reason: str) -> None:
-    """Let a held entry in, or put a proposal on the curated document.
+    """Accept a held entry, or add a proposal to the curated document.
 
-    A held entry retires what it contradicts. A proposal that was rejected can be approved after all.
+    An accepted entry retires the entries it contradicts. A rejected proposal can still be approved.
     """
     made = cli.workspace().approve(id, reason=reason)
     cli.emit(plain(made), _decided(made))
@@ -259,11 +262,11 @@ def review_approve(cli: Invocation, id: str, reason: str) -> None:
 
 @review.command("edit", examples=('lukasa review edit 0197f2c1-7c1e-7d53-9c4b-1f6d3a2b8e90 --text "In my words"',))
 @click.argument("id")
-@click.option("--text", required=True, metavar="TEXT", help="What it should say; - reads it from stdin.")
+@click.option("--text", required=True, metavar="TEXT", help="The new text; - reads it from stdin.")
 @click.option("--reason", default="edited and approved by the author", show_default=True, help="Why; kept with it.")
 @pass_invocation
 def review_edit(cli: Invocation, id: str, text: str, reason: str) -> None:
-    """Approve in other words."""
+    """Approve an item with another text."""
     made = cli.workspace().approve(id, text=text_or_stdin(text), reason=reason)
     cli.emit(plain(made), _decided(made))
 
@@ -273,9 +276,9 @@ def review_edit(cli: Invocation, id: str, text: str, reason: str) -> None:
 @click.option("--reason", default="rejected by the author", show_default=True, help="Why; kept with it.")
 @pass_invocation
 def review_reject(cli: Invocation, id: str, reason: str) -> None:
-    """Set a held entry aside, or turn a proposal down.
+    """Forget a held entry, or reject a proposal.
 
-    Neither is lost: `lukasa restore` brings the entry back to wait again, `lukasa review approve` takes the proposal.
+    Neither is lost: `lukasa restore` holds the entry again, `lukasa review approve` accepts the proposal.
     """
     made = cli.workspace().reject(id, reason)
     cli.emit(plain(made), _decided(made))
@@ -286,7 +289,7 @@ def review_reject(cli: Invocation, id: str, reason: str) -> None:
 
 def _inbox(found: Inbox) -> Iterator[Line]:
     if not len(found):
-        yield line("Nothing waits for you.")
+        yield line("Nothing to review.")
         return
     waiting: list[ReviewItem] = [*found.proposals, *found.entries]
     for item in waiting:
@@ -325,22 +328,22 @@ def _decided(made: Decided) -> Iterator[Line]:
     if made.replaces:
         yield line(f"  it replaces {', '.join(made.replaces)}")
     if made.outcome == "forgotten":
-        yield line(dim(f"  `lukasa restore {made.id}` brings it back to wait again"))
+        yield line(dim(f"  `lukasa restore {made.id}` holds it again"))
 
 
 @click.group(cls=CliGroup, examples=("lukasa disposition list", "lukasa disposition archive ID"))
 def disposition() -> None:
     """Promote, exempt or archive faded entries.
 
-    Where a spec lets memory fade as a forcing function, what has sunk below its threshold waits here. It is still
-    found, and nothing happens to it until somebody decides.
+    If a spec's decay is `forcing`, entries whose relevance falls below the threshold are listed here. Reads still find
+    them, and nothing happens to them until you decide.
     """
 
 
 @disposition.command("list", examples=("lukasa disposition list --scope org_id=acme --scope domain_id=ops",))
 @pass_invocation
 def list_waiting(cli: Invocation) -> None:
-    """List what waits, the most faded first."""
+    """List the entries that need a decision, the most faded first."""
     found = cli.workspace().dispositions()
     data = [{"relevance": w.relevance, "reads": w.reads, "entry": plain(w.entry)} for w in found]
     cli.emit({"waiting": data}, _waiting(found))
@@ -348,10 +351,8 @@ def list_waiting(cli: Invocation) -> None:
 
 def _waiting(found: Sequence[Waiting]) -> Iterator[Line]:
     if not found:
-        yield line("Nothing waits for a decision.")
-        yield line(
-            dim("  entries come here where the spec's decay is `forcing`; `lukasa spec show` says where that is")
-        )
+        yield line("No entry needs a decision.")
+        yield line(dim("  entries are listed here if their spec's decay is `forcing`; `lukasa spec show` shows it"))
         return
     rows = ((w.id, f"{w.relevance:.3f}", f"{w.entry.created_at:%Y-%m-%d}", brief(w.entry.content, 70)) for w in found)
     yield from table(("id", "relevance", "written", "text"), rows)
@@ -368,7 +369,7 @@ def _dispose(cli: Invocation, id: str, how: str, reason: str) -> None:
 @click.option("--reason", default="decided by the author", show_default=True, help="Why; kept with the entry.")
 @pass_invocation
 def promote(cli: Invocation, id: str, reason: str) -> None:
-    """It has proven true: it becomes a fact."""
+    """Make an entry a lasting fact, because it has proven true."""
     _dispose(cli, id, "promote", reason)
 
 
@@ -377,7 +378,7 @@ def promote(cli: Invocation, id: str, reason: str) -> None:
 @click.option("--reason", default="decided by the author", show_default=True, help="Why; kept with the entry.")
 @pass_invocation
 def exempt(cli: Invocation, id: str, reason: str) -> None:
-    """It stays as it is, and fades no more."""
+    """Keep an entry as it is; it fades no more."""
     _dispose(cli, id, "exempt", reason)
 
 
@@ -386,5 +387,5 @@ def exempt(cli: Invocation, id: str, reason: str) -> None:
 @click.option("--reason", default="decided by the author", show_default=True, help="Why; kept with the entry.")
 @pass_invocation
 def archive(cli: Invocation, id: str, reason: str) -> None:
-    """It has served its time: out of reads, into history."""
+    """Take an entry out of reads; its history stays."""
     _dispose(cli, id, "archive", reason)

@@ -32,7 +32,8 @@ DAMAGED = 3
 def events(ctx: click.Context) -> None:
     """List the events of the log, or verify the log.
 
-    Every change of memory is an event, sealed to the one before it. Without a subcommand the latest are listed.
+    Every change of memory is an event, chained to the one before by its digest. Without a subcommand, the latest events
+    are listed.
     """
     if ctx.invoked_subcommand is None:
         ctx.invoke(events_list)
@@ -81,9 +82,9 @@ def _cause(event: Event) -> str:
 @click.pass_context
 @pass_invocation
 def events_verify(cli: Invocation, ctx: click.Context) -> None:
-    """Recompute every seal of the workspace's log and of the account's."""
+    """Recompute every digest of the workspace's log and of the account's log."""
     found = {"workspace": cli.workspace().verify(), "account": _chain(cli.memory.account)}
-    told = (part for name, faults in found.items() for part in lines.faults(faults, f"the {name}'s log is whole"))
+    told = (part for name, faults in found.items() for part in lines.faults(faults, f"the {name}'s log is intact"))
     cli.emit({"whole": not any(found.values()), "faults": found}, told)
     if any(found.values()):
         ctx.exit(DAMAGED)
@@ -97,7 +98,7 @@ def _chain(store: Store) -> list[str]:
 @click.option("--account", is_flag=True, help="The account's log instead of the workspace's.")
 @pass_invocation
 def events_head(cli: Invocation, account: bool) -> None:
-    """Print the last event's number and digest, to keep elsewhere as a witness."""
+    """Print the last event's number and digest, to keep elsewhere as evidence."""
     seq, digest = _store(cli, account).head()
     cli.emit({"seq": seq, "digest": digest}, [line(f"{seq} {digest}")])
 
@@ -105,21 +106,21 @@ def events_head(cli: Invocation, account: bool) -> None:
 @click.command(
     cls=CliCommand, examples=("lukasa doctor", "lukasa -w novel doctor --repair", "lukasa doctor --take-over")
 )
-@click.option("--repair", is_flag=True, help="Rebuild derived data, such as indexes; memory itself is not touched.")
+@click.option("--repair", is_flag=True, help="Rebuild derived data, such as indexes; entries are not changed.")
 @click.option(
     "--take-over",
     is_flag=True,
-    help="First move the data folder that this program had under its earlier name to its present place.",
+    help="First move the default data folder of this program's earlier name to the present one.",
 )
 @click.pass_context
 @pass_invocation
 def doctor(cli: Invocation, ctx: click.Context, repair: bool, take_over: bool) -> None:
     """Check the stores, and repair derived data.
 
-    Checks the workspace and the account: files, hashes, indexes against rows, the event chain. Exits with code 3 if
+    Checks the files, hashes, indexes and event chain of the workspace and of the account. Exits with code 3 if
     something is wrong.
     """
-    cli.announces = False  # the answer itself tells of it
+    cli.announces = False  # the answer itself names the earlier folder
     earlier = _earlier(cli, take_over)
     found = {name: _examine(cli, name, repair) for name in ("account", "workspace")}
     left = [finding for findings, _ in found.values() for finding in findings]
@@ -131,11 +132,11 @@ def doctor(cli: Invocation, ctx: click.Context, repair: bool, take_over: bool) -
 
 
 def _earlier(cli: Invocation, take_over: bool) -> EarlierFolders:
-    """The folders of the earlier name that exist, or that were moved just now; none if the call names a folder."""
+    """Return the folders of the earlier name that exist or were moved now; none if the call names a data folder."""
     if not cli.choices.data:
         return move_earlier() if take_over else earlier_folders()
     if take_over:
-        raise click.UsageError("--take-over moves memory to the default data folder; leave out --data and LUKASA_DATA")
+        raise click.UsageError("--take-over moves memory to the default data folder; remove --data and LUKASA_DATA")
     return EarlierFolders()
 
 
@@ -150,7 +151,7 @@ def _told_earlier(earlier: EarlierFolders, taken_over: bool) -> Iterator[Line]:
 
 
 def _examine(cli: Invocation, name: str, repair: bool) -> tuple[list[Finding], int]:
-    """What is wrong with a store in the end, and how much was repaired on the way."""
+    """Return the findings that are left in a store, and the number of repaired ones."""
     try:
         store = _store(cli, account=name == "account")
         before = store.check()
@@ -177,7 +178,7 @@ def _diagnosis(found: dict[str, tuple[list[Finding], int]]) -> Iterator[Line]:
             yield line((warn if finding.derived else bad)("✗ "), f"{name}: {finding.what} {finding.subject}")
             yield line(dim(f"    {finding.detail}"))
         if any(finding.derived for finding in findings):
-            yield line(dim("    `lukasa doctor --repair` rebuilds what is derived"))
+            yield line(dim("    `lukasa doctor --repair` rebuilds derived data"))
 
 
 @click.command(cls=CliCommand, examples=("lukasa stats", "lukasa stats --since 24h --json"))
@@ -186,8 +187,8 @@ def _diagnosis(found: dict[str, tuple[list[Finding], int]]) -> Iterator[Line]:
 def stats(cli: Invocation, since: str) -> None:
     """Count entries, events, jobs and the cost of models.
 
-    What is remembered by tier, state, category and source; what was written, discarded or retired since a time; what
-    fades next; background jobs, how long each kind of work took, and what language models cost.
+    Counts entries by tier, state, category and source, and writes, discards and retirements since a time; lists the
+    entries that fade next, background jobs, the duration of each kind of work, and the cost of language models.
     """
     found = cli.workspace().stats(since)
     cli.emit(plain(found) | {"added": found.added}, _stats(found))
@@ -197,16 +198,16 @@ def stats(cli: Invocation, since: str) -> None:
     cls=CliCommand, examples=("lukasa reports --failed", "lukasa reports --component reflect --since 7d --json")
 )
 @click.option("--since", default="24h", show_default=True, metavar="TIME", help="A time, or how long ago: 24h, 7d, 2w.")
-@click.option("--component", metavar="NAME", help="Only of this part, such as memory, observe or reflect.")
-@click.option("--action", metavar="NAME", help="Only of this step, such as put, read or job.done.")
-@click.option("--failed", is_flag=True, help="Only what failed or was refused.")
+@click.option("--component", metavar="NAME", help="Only this component, such as memory, observe or reflect.")
+@click.option("--action", metavar="NAME", help="Only this step, such as put, read or job.done.")
+@click.option("--failed", is_flag=True, help="Only failures and refusals.")
 @click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="At most this many.")
 @pass_invocation
 def reports(cli: Invocation, since: str, component: str | None, action: str | None, failed: bool, limit: int) -> None:
     """List telemetry events, newest first.
 
-    Every verb and every step of background work leaves a report: when, how long, whether it failed, and what it
-    counted. `lukasa stats` adds them up. No report holds a word of what is remembered.
+    Every call and every step of background work writes a telemetry event: its time, its duration, whether it failed,
+    and its counts. `lukasa stats` adds them up. No telemetry event holds text of an entry.
     """
     found = cli.workspace().reports(since, component=component, action=action, failed=failed, limit=limit)
     cli.emit({"reports": plain(found)}, _reports(found))
@@ -214,7 +215,7 @@ def reports(cli: Invocation, since: str, component: str | None, action: str | No
 
 def _reports(found: Sequence[TelemetryEvent]) -> Iterator[Line]:
     if not found:
-        yield line("No such report.")
+        yield line("No such telemetry event.")
         return
     heads = ("at", "level", "from", "step", "ms", "counted")
     rows = (
@@ -231,8 +232,8 @@ def _counted(point: TelemetryEvent) -> str:
 def _stats(found: Stats) -> Iterator[Line]:
     then = f"{found.since:%Y-%m-%d %H:%M}"
     if not found.entries:
-        yield line("Nothing is remembered here yet.")
-        yield line(dim('  `lukasa put "…"` remembers something; `lukasa tour` shows how it all works'))
+        yield line("No entries here yet.")
+        yield line(dim('  `lukasa put "…"` stores an entry; `lukasa tour` shows how memory works'))
     else:
         yield line(title(f"{found.total():,} entries"), f", {found.added:,} written since {then}")
         for name in ("tier", "state", "category", "source"):
@@ -247,7 +248,7 @@ def _stats(found: Stats) -> Iterator[Line]:
         rows = ((w.id, f"{w.relevance:.4f}", brief(w.entry.content, 60)) for w in found.fading)
         yield from table(("id", "relevance", "text"), rows)
     if found.awaiting:
-        yield line(f"{found.awaiting:,} wait for a decision: `lukasa disposition list`")
+        yield line(f"{found.awaiting:,} entries need a decision: `lukasa disposition list`")
     yield from _work(found)
 
 
@@ -289,20 +290,20 @@ F = TypeVar("F", bound=Callable[..., Any])
 def scrub() -> None:
     """Remove the contents of a tier or a conversation for good, in two steps.
 
-    `plan` shows what would go and removes nothing; `execute` needs the digest of that plan. There is no undo.
+    `plan` shows what would be removed, and removes nothing; `execute` needs the digest of that plan. There is no undo.
     """
 
 
 def _extent_options(f: F) -> F:
-    """The options that say what is meant."""
+    """Add the options that choose what to scrub."""
     for option in (
-        click.option("--thread", metavar="REF", help="Instead of a tier: all of one conversation, checkpoints too."),
+        click.option("--thread", metavar="REF", help="Instead of a tier: one whole conversation with its checkpoints."),
         click.option(
             "--mode",
             type=click.Choice(["full", "keep_named"]),
-            help="Everything of the tier, or all but the named entries [default: full].",
+            help="The whole tier, or all but the named entries [default: full].",
         ),
-        click.option("--tier", metavar="NAME", help="The tier whose contents go, in the scope that is bound."),
+        click.option("--tier", metavar="NAME", help="The tier to empty, in the bound scope."),
     ):
         f = option(f)
     return f
@@ -338,24 +339,28 @@ def scrub_plan(cli: Invocation, tier: str | None, mode: str | None, thread: str 
 @click.option("--confirm", required=True, metavar="DIGEST", help="The plan's digest, or its first 12 characters.")
 @pass_invocation
 def scrub_execute(cli: Invocation, tier: str | None, mode: str | None, thread: str | None, confirm: str) -> None:
-    """Remove for good what a plan has shown; refused if anything of it has changed since."""
+    """Remove the contents of a plan for good; refused if they have changed since."""
     _require_one(tier, mode, thread)
     world = cli.workspace()
     if thread is not None:
         done = world.purge_execute(thread, confirm=confirm)
     else:
         done = world.scrub_execute(tier or "", confirm=confirm, mode=mode or "full")
-    told = [line(good("removed "), f"{sum(done.manifest.counts.values())} things", dim(f"  event {done.event}"))]
+    told = [line(good("removed "), f"{sum(done.manifest.counts.values())} rows", dim(f"  event {done.event}"))]
     if not done.swept:
-        told.append(line(warn("! "), "another process reads these files: their words leave them at the next opening"))
+        told.append(
+            line(
+                warn("! "), "another process reads these files: the removed text leaves them when they are next opened"
+            )
+        )
     cli.emit({**_manifest_data(done.manifest), "event": done.event, "swept": done.swept}, told)
 
 
 def _require_one(tier: str | None, mode: str | None, thread: str | None) -> None:
     if (tier is None) == (thread is None):
-        raise click.UsageError("say what to scrub: --tier NAME or --thread REF, one of them")
+        raise click.UsageError("give either --tier NAME or --thread REF")
     if thread is not None and mode is not None:
-        raise click.UsageError("--mode is for tiers; a thread goes whole")
+        raise click.UsageError("--mode is for tiers; a conversation is always removed as a whole")
 
 
 def _manifest_data(shown: Manifest) -> dict[str, Any]:

@@ -34,10 +34,10 @@ def install() -> None:
 
 
 def _write_options(f: Callable[..., None]) -> Callable[..., None]:
-    """The options of every command here."""
+    """Add the options of every install command."""
     for option in (
-        click.option("--print", "only_show", is_flag=True, help="Only show what would be written."),
-        click.option("--undo", is_flag=True, help="Take out what was put in, and nothing else."),
+        click.option("--print", "only_show", is_flag=True, help="Show the change, and write nothing."),
+        click.option("--undo", is_flag=True, help="Remove what this command wrote, and nothing else."),
         click.option("--yes", is_flag=True, help="Write without asking."),
     ):
         f = option(f)
@@ -59,19 +59,19 @@ def _write_options(f: Callable[..., None]) -> Callable[..., None]:
     show_default=True,
     help="Whose settings: yours, this folder's for everybody, or this folder's for you.",
 )
-@click.option("--mcp", "as_server", is_flag=True, help="The MCP server, instead of the hooks.")
+@click.option("--mcp", "as_server", is_flag=True, help="Install the MCP server instead of the hooks.")
 @_write_options
 def install_claude_code(scope: str, as_server: bool, **how: bool) -> None:
-    """Put the hooks into Claude Code's settings, after showing the change.
+    """Write the hooks into Claude Code's settings, after showing the change.
 
-    Memory is then injected when a session starts, when something is asked, and after a tool has failed. With --mcp it
-    gets tools to read and write memory by itself, in the same workspace. Options such as --workspace or --embedder that
-    are given here are written down with it.
+    The hooks inject memory when a session starts, at each prompt, and after a failed tool call. With --mcp, Claude Code
+    gets tools to read and write memory instead, in the same workspace. Options such as --workspace or --embedder are
+    written into the settings.
     """
     ctx = click.get_current_context()
     choices = ctx.ensure_object(Choices)
     if as_server:
-        options = [*carried(ctx, choices), "mcp", "--project"]  # which gives way to a workspace that is named
+        options = [*carried(ctx, choices), "mcp", "--project"]  # a named workspace takes precedence over --project
         path, where = _claude_code_servers(scope)
         plan = _server(claude_code.NAME, scope, path, options, choices, where, undo_with="claude-code --mcp")
     else:
@@ -90,9 +90,9 @@ def install_claude_code(scope: str, as_server: bool, **how: bool) -> None:
 @install.command("claude-desktop", examples=("lukasa install claude-desktop", "lukasa install claude-desktop --undo"))
 @_write_options
 def install_claude_desktop(**how: bool) -> None:
-    """Put the MCP server into Claude Desktop's settings, after showing the change.
+    """Write the MCP server into Claude Desktop's settings, after showing the change.
 
-    It is then an agent of that name in one workspace, `main` unless --workspace says another.
+    Claude Desktop is then an agent of that name in one workspace, `main` unless --workspace names another.
     """
     ctx = click.get_current_context()
     choices = ctx.ensure_object(Choices)
@@ -111,9 +111,9 @@ def install_claude_desktop(**how: bool) -> None:
 )
 @_write_options
 def install_cursor(scope: str, **how: bool) -> None:
-    """Put the MCP server into Cursor's settings, after showing the change.
+    """Write the MCP server into Cursor's settings, after showing the change.
 
-    It is then an agent of that name in one workspace, `main` unless --workspace says another.
+    Cursor is then an agent of that name in one workspace, `main` unless --workspace names another.
     """
     ctx = click.get_current_context()
     choices = ctx.ensure_object(Choices)
@@ -151,7 +151,7 @@ def _claude_code_settings(scope: str) -> Path:
 
 
 def _claude_code_servers(scope: str) -> tuple[Path, tuple[str, ...]]:
-    """Where Claude Code has its servers: a file of its own for all, and its state, by folder, for one person."""
+    """Return the file with Claude Code's MCP servers, and the keys that lead to them in it."""
     if scope == "project":
         return Path.cwd() / ".mcp.json", ()
     state = (_claude_folder() or Path.home()) / ".claude.json"
@@ -164,12 +164,12 @@ def _claude_folder() -> Path | None:
 
 
 Settings = dict[str, Any]
-# Options that the harness must give each time, if they were given here.
+# Options that are written into the harness's settings, if they were given.
 _CARRIED = ("data", "workspace", "channel", "agent", "embedder")
 
 
 class SettingsChange(Struct, frozen=True):
-    """What to put into which file. `take` takes out what `put` puts in, and nothing else."""
+    """A change of a settings file. `take` removes what `put` adds, and nothing else."""
 
     harness: str
     scope: str
@@ -196,19 +196,21 @@ def carry_out(plan: SettingsChange, choices: Choices, *, yes: bool, undo: bool, 
 
 
 def program() -> list[str]:
-    """How to call this very `lukasa` from anywhere: by its own path, or through its interpreter."""
+    """Return the command that starts this `lukasa` from any folder: its own path, or its interpreter and module."""
     called = Path(sys.argv[0])
     if called.stem == "lukasa":
         found = shutil.which(sys.argv[0])
         if found is not None:
             return [os.path.abspath(found)]
-    # -P: the folder that a hook happens to run in must not be where Python looks for modules.
+    # -P: Python must not look for modules in the folder that a hook runs in.
     return [sys.executable, "-P", "-m", "lukasa.surfaces.cli.main"]
 
 
 def carried(ctx: click.Context, choices: Choices, *, environment: bool = False) -> list[str]:
-    """The shared options that stood on this command line. What came from the environment stays there, unless the
-    harness is one that does not have it."""
+    """Return the shared options of this command line; with `environment` also those of the environment.
+
+    A harness that is started from a desktop does not have the environment of the shell.
+    """
     sources = {ParameterSource.COMMANDLINE} | ({ParameterSource.ENVIRONMENT} if environment else set())
     out: list[str] = []
     for name in _CARRIED:
@@ -230,7 +232,7 @@ def _with_ours(plan: SettingsChange, file: SettingsFile) -> bytes | None:
 
 
 def _without_ours(plan: SettingsChange, file: SettingsFile) -> bytes | None:
-    """What the file was without ours: the very bytes, if nothing else was changed since."""
+    """Return the file without our part: the original bytes, if nothing else has changed since."""
     left = plan.take(file.settings)
     if _same(left, file.settings):
         return file.raw
@@ -244,7 +246,7 @@ def _without_ours(plan: SettingsChange, file: SettingsFile) -> bytes | None:
 
 
 def _same(one: Settings, other: Settings) -> bool:
-    """Whether two settings say the same in the same order."""
+    """Return whether two settings are equal, with their keys in the same order."""
     return json.dumps(one) == json.dumps(other)
 
 
@@ -258,7 +260,7 @@ def _diff(file: SettingsFile, content: bytes | None) -> Iterator[str]:
 
 def _confirmed(file: SettingsFile, choices: Choices) -> bool:
     if choices.json or not sys.stdin.isatty():
-        raise click.UsageError("nothing was written: add --yes to write it, or --print to only look")
+        raise click.UsageError("nothing was written; add --yes to write, or --print to show the change")
     return click.confirm(f"Write this to {file.path}?", err=True)
 
 
@@ -286,4 +288,4 @@ def _outcome(plan: SettingsChange, file: SettingsFile, undo: bool, changes: bool
         yield line(good("removed "), f"our {plan.what} from {file.path}")
     else:
         yield line(good("written "), str(file.path))
-        yield line(dim(f"  sessions that start from now on use it; `{plan.undo_with} --undo` takes it out"))
+        yield line(dim(f"  sessions that start from now on use it; `{plan.undo_with} --undo` removes it"))

@@ -1,4 +1,4 @@
-"""One call of the command line: memory opened where the options say, and answers given as they ask."""
+"""One call of the command line: open memory as the shared options say, and print the answer."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 MOST_INPUT = 32_000_000
-TAKE_OVER = "{} holds memory from before this program was renamed; `lukasa doctor --take-over` moves it here"
+TAKE_OVER = "{} holds memory from before this program was renamed; run `lukasa doctor --take-over` to move it"
 
 
 class Invocation:
-    """What a command holds. Memory is opened on first need and closed with the session."""
+    """The options of a call, and its memory, which is opened on first use and closed at the end."""
 
     def __init__(self, choices: Choices) -> None:
         self.choices = choices
-        self.announces = True  # whether to tell of a data folder of the earlier name that is passed over
+        self.announces = not choices.json  # whether to note on stderr a data folder of the earlier name
         self._memory: Lukasa | None = None
 
     def __enter__(self) -> Invocation:
@@ -53,26 +53,28 @@ class Invocation:
         return self._memory
 
     def _passed_over(self) -> Path | None:
-        """The data folder of the earlier name, if opening memory will now create a new one beside it."""
+        """Return the data folder of the earlier name, if opening memory will now create a new one beside it."""
         if self.choices.data or Settings.resolve().data.exists():
             return None
         return earlier_folders().data
 
     def workspace(self) -> Workspace:
-        """The chosen workspace with everything bound that the options bind.
+        """Return the chosen workspace with the scope keys of the options bound.
 
-        Only the default one springs into being: a mistyped name must not become a new, empty memory.
+        Only the default workspace is created here: a mistyped name must not become a new, empty memory.
         """
         name = self.choices.workspace or DEFAULT_WORKSPACE
         if name == DEFAULT_WORKSPACE:
             return self.bound(self.memory.workspace(name))
         if all(info.name != name for info in self.memory.workspaces()):
             raise NotFound(
-                f"no workspace {name[:60]!r}", fix=f"`lukasa workspace create {name[:60]}`, or see `… workspace list`"
+                f"no workspace {name[:60]!r}",
+                fix=f"create it with `lukasa workspace create {name[:60]}`, or see `lukasa workspace list`",
             )
         return self.bound(self.memory.existing(name))
 
     def bound(self, workspace: Workspace) -> Workspace:
+        """Bind the channel, the conversation, other scope keys and the agent of the options."""
         keys = dict(self.choices.scope)
         for name in ("channel", "conversation"):
             value = getattr(self.choices, name)
@@ -83,15 +85,15 @@ class Invocation:
         return workspace if self.choices.agent is None else workspace.acting(agent=self.choices.agent)
 
     def conversation(self) -> str:
-        """The conversation that `--conversation` names, for commands that make no sense without one."""
+        """Return the value of `--conversation`, for commands that need one."""
         if self.choices.conversation is None:
             raise click.UsageError(
-                "which conversation? Name it with --conversation REF; `lukasa conversation start` gives you one"
+                "no conversation is named; add --conversation REF (`lukasa conversation start` prints one)"
             )
         return self.choices.conversation
 
     def emit(self, data: Any, lines: Lines) -> None:
-        """Answer: `data` for programs, `lines` for people. Lines may be a generator; it only runs if it is shown."""
+        """Print `data` as JSON with --json, else `lines`. A generator of lines only runs if it is printed."""
         if self.choices.json:
             sys.stdout.write(encode(data) + "\n")
         else:
@@ -99,7 +101,7 @@ class Invocation:
 
 
 def pass_invocation(f: Callable[Concatenate[Invocation, P], R]) -> Callable[P, R]:
-    """Give a command its session, and close it however the command ends."""
+    """Pass an `Invocation` to a command, and close it when the command ends."""
 
     @wraps(f)
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -111,14 +113,14 @@ def pass_invocation(f: Callable[Concatenate[Invocation, P], R]) -> Callable[P, R
 
 
 def read_text(source: str) -> str:
-    """The text of a file, or of stdin for `-`. One closing line break is the file's, not the text's."""
+    """Return the text of a file, or of stdin for `-`, without one line break at its end."""
     try:
         raw = sys.stdin.buffer.read(MOST_INPUT + 1) if source == "-" else _read_file(Path(source))
     except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else "that is not a path"
+        why = error.strerror if isinstance(error, OSError) else "it is not a path"
         raise InvalidInput(f"{source[:200]!r} cannot be read: {why}", fix="name a readable file") from error
     if len(raw) > MOST_INPUT:
-        raise InvalidInput(f"the input is larger than {MOST_INPUT:,} bytes", fix="give less at a time")
+        raise InvalidInput(f"the input is larger than {MOST_INPUT:,} bytes", fix="split it")
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -133,5 +135,5 @@ def _read_file(path: Path) -> bytes:
 
 
 def text_or_stdin(value: str) -> str:
-    """An argument as it stands; `-` means stdin."""
+    """Return an argument, or the text of stdin for `-`."""
     return read_text("-") if value == "-" else value

@@ -1,6 +1,6 @@
-"""The `lukasa` command: the table of commands, and the one place where errors become exit codes.
+"""The `lukasa` command: the table of commands, and the one place that turns errors into exit codes.
 
-A command's module is imported when the command is called. `--version` and `--help` load neither the engine nor a
+A command's module is imported when the command is called. `--version` and `--help` import neither the engine nor a
 database.
 
     0  done          1  refused, not found, failed          2  the call or a spec is wrong

@@ -24,7 +24,7 @@ LIFETIMES = ", ".join(Lifetime)
 
 
 def metadata(given: str | None) -> dict[str, Any] | None:
-    """The object that `--metadata` holds."""
+    """Parse the JSON object of `--metadata`."""
     if given is None:
         return None
     try:
@@ -32,20 +32,22 @@ def metadata(given: str | None) -> dict[str, Any] | None:
     except (ValueError, RecursionError):
         value = None
     if not isinstance(value, dict):
-        raise InvalidInput("metadata must be a JSON object", fix="""write it as '{"key": "value"}'""")
+        raise InvalidInput(
+            f"the metadata {given[:60]!r} is not a JSON object", fix="""write it as '{"key": "value"}'"""
+        )
     return value
 
 
 def _memo_options(f: Callable[..., None]) -> Callable[..., None]:
-    """The properties that both a new entry and a changed one may name."""
+    """Add the options that `put` and `update` share."""
     for option in (
-        click.option("--metadata", "meta", metavar="JSON", help="A small JSON object of your own."),
+        click.option("--metadata", "meta", metavar="JSON", help="A JSON object with data of your own."),
         click.option(
-            "--valid-at", metavar="TIME", help="When it begins to hold, past or future, as in 2026-11-15T09:30."
+            "--valid-at", metavar="TIME", help="When it becomes valid, past or future, as in 2026-11-15T09:30."
         ),
         click.option("--tag", "tags", multiple=True, metavar="TAG", help="A tag. Repeatable."),
-        click.option("--lifetime", metavar="NAME", help=f"How long it lives: {LIFETIMES}."),
-        click.option("--kind", metavar="NAME", help=f"What sort of memory: {KINDS}."),
+        click.option("--lifetime", metavar="NAME", help=f"Lifetime: {LIFETIMES}."),
+        click.option("--kind", metavar="NAME", help=f"Kind of memory: {KINDS}."),
     ):
         f = option(f)
     return f
@@ -60,13 +62,11 @@ def _memo_options(f: Callable[..., None]) -> Callable[..., None]:
     ),
 )
 @click.argument("text")
-@click.option(
-    "--tier", metavar="NAME", help="Tier to remember it in [default: workspace, or the broadest lasting one]."
-)
+@click.option("--tier", metavar="NAME", help="Tier to store it in [default: workspace, or the broadest lasting one].")
 @click.option("--importance", type=float, default=0.5, show_default=True, help="From 0 (trivial) to 1 (vital).")
-@click.option("--owner", default=SHARED, show_default=True, metavar="AGENT", help="The one agent that may see it.")
-@click.option("--source", default="", metavar="TEXT", help="Where it comes from, in a word.")
-@click.option("--curator", metavar="NAME", help=f"Who curates it: {', '.join(Curator)} [default: whoever writes].")
+@click.option("--owner", default=SHARED, show_default=True, metavar="AGENT", help="The only agent that sees it.")
+@click.option("--source", default="", metavar="TEXT", help="Where it comes from.")
+@click.option("--curator", metavar="NAME", help=f"Who curates it: {', '.join(Curator)} [default: the writer].")
 @click.option("--link", "links", multiple=True, metavar="DOC", help="A document it rests on. Repeatable.")
 @click.option("--derived-from", multiple=True, metavar="ID", help="An entry it was concluded from. Repeatable.")
 @click.option("--supersedes", metavar="ID", help="The entry it replaces.")
@@ -75,9 +75,9 @@ def _memo_options(f: Callable[..., None]) -> Callable[..., None]:
 def put(cli: Invocation, /, text: str, tier: str | None, tags: Sequence[str], meta: str | None, **options: Any) -> None:
     """Store a text in memory.
 
-    TEXT is what to remember; - reads it from stdin. The answer says what became of it: stored, merged with what
-    says the same, held for a person, or discarded, each with its reason; and what it replaces, if it contradicts
-    something.
+    TEXT is the text to store; - reads it from stdin. The answer tells the outcome and its reason: stored, merged with
+    an entry that says the same, held for a person, or discarded. It also names the entries that the text contradicts
+    and replaces.
     """
     workspace = cli.workspace()
     result = workspace.put(
@@ -105,7 +105,7 @@ def get(cli: Invocation, id: str) -> None:
 @click.argument("id")
 @click.option("--content", metavar="TEXT", help="The new text; - reads it from stdin.")
 @click.option("--importance", type=float, help="From 0 (trivial) to 1 (vital).")
-@click.option("--expect", type=int, metavar="VERSION", help="Change it only if it is still at this version.")
+@click.option("--expect", type=int, metavar="VERSION", help="Change the entry only if it is still at this version.")
 @_memo_options
 @pass_invocation
 def update(
@@ -120,7 +120,7 @@ def update(
 ) -> None:
     """Change an entry; earlier versions are kept.
 
-    Only what is named changes. Tags are replaced as a whole. What contradicts the new text is retired.
+    Only the given options change. --tag replaces all tags. Entries that contradict the new text are retired.
     """
     patch = {name: value for name, value in rest.items() if value is not None}
     if content is not None:
@@ -153,7 +153,7 @@ def forget(cli: Invocation, id: str, reason: str) -> None:
 def restore(cli: Invocation, id: str, reason: str) -> None:
     """Bring a retired entry back.
 
-    What contradicts it now is retired. An entry that is held is let in with `lukasa accept`.
+    Entries that contradict it are retired. For a held entry use `lukasa accept`.
     """
     done = cli.workspace().restore(id, reason)
     cli.emit(_revised(done), [line(good("active again "), done.id), *lines.consequences(done)])
@@ -166,15 +166,15 @@ def restore(cli: Invocation, id: str, reason: str) -> None:
 def accept(cli: Invocation, id: str, reason: str) -> None:
     """Accept a held entry, so that reads find it.
 
-    From then on it is recalled, and text of unknown authorship counts as imported. Only the author may, not an
-    agent. `lukasa list --state held` shows what waits; `lukasa forget` sets an entry aside instead.
+    Text of unknown authorship then counts as imported. Only the author may accept, not an agent. `lukasa list --state
+    held` lists held entries; `lukasa forget` rejects one.
     """
     done = cli.workspace().accept(id, reason)
     cli.emit(_revised(done), [line(good("accepted "), done.id), *lines.consequences(done)])
 
 
 def _revised(done: Written) -> dict[str, Any]:
-    """The entry as it is now, and what its change did to others."""
+    """Return the entry as data, with the effects of its change on other entries."""
     entry: dict[str, Any] = plain(done.entry)
     return entry | {"replaces": list(done.replaces), "reopened": list(done.reopened)}
 
@@ -205,20 +205,19 @@ def standing(cli: Invocation, id: str) -> None:
     ),
 )
 @click.argument("id", required=False)
-@click.option(
-    "--event", type=int, metavar="SEQ", help="Take back the change that this event of the workspace tells of."
-)
+@click.option("--event", type=int, metavar="SEQ", help="Undo the change of this event of the workspace.")
 @click.option("--reason", default="undone on request", show_default=True, help="Why; kept with the change.")
 @pass_invocation
 def undo(cli: Invocation, id: str | None, event: int | None, reason: str) -> None:
     """Undo the last change of an entry, the change of an event, or a whole job.
 
-    ID is an entry's, whose last change is taken back as a new version; what that change had retired is in force again,
-    so undoing a consolidated entry brings back all it was made from. Undo again to have the change after all. ID may
-    also be a job's, as `lukasa jobs` shows it: what others have changed since stays as they left it.
+    For the ID of an entry, its last change is undone as a new version, and entries that the change had retired are
+    active again; so undoing a consolidated entry restores its sources. A second undo repeats the change. For the ID of
+    a job, as `lukasa jobs` lists it, all changes of the job are undone; entries that were changed since stay as they
+    are.
     """
     if (id is None) == (event is None):
-        raise click.UsageError("what shall be undone? Give an ID, or --event SEQ")
+        raise click.UsageError("give either an ID or --event SEQ")
     done = cli.workspace().undo(event if event is not None else id or "", reason)
     cli.emit(plain(done), _undone(done))
 

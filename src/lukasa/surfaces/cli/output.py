@@ -1,6 +1,6 @@
-"""How anything reaches the screen: lines of styled spans for people, one JSON document for programs.
+"""Print answers: lines of styled text for people, one JSON document for programs.
 
-All text is made harmless here, at the last moment: a memory may hold escape codes, and must not drive the terminal.
+This module escapes all text before it is printed: an entry may hold control codes, and must not control the terminal.
 """
 
 from __future__ import annotations
@@ -55,19 +55,19 @@ def dim(text: str) -> StyledText:
 
 
 def block(text: str, indent: str = "", style: str = "") -> Iterator[Line]:
-    """Text of several lines, each indented; a closing line break is the last line's own."""
+    """Yield a text line by line, each indented; a line break at the end adds no line."""
     for part in text.removesuffix("\n").split("\n"):
         yield line(indent, StyledText(part, style))
 
 
 def brief(text: str, width: int = 100) -> str:
-    """One line of a text, cut where it gets long."""
+    """Return a text as one line, cut to a width."""
     flat = " ".join(text.split())
     return flat if len(flat) <= width else f"{flat[: width - 1]}…"
 
 
 def table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[Line]:
-    """Columns as wide as their widest cell; the last one is left ragged."""
+    """Yield a table; each column is as wide as its widest cell."""
     listed = [tuple(safe(cell) for cell in row) for row in rows]
     widths = [max(map(len, column)) for column in zip(heads, *listed, strict=True)]
     for number, row in enumerate((heads, *listed)):
@@ -76,11 +76,12 @@ def table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[L
 
 
 def safe(text: str) -> str:
+    """Escape control and formatting characters."""
     return escape_controls(text)
 
 
 def encode(data: Any, *, indent: int | None = 2) -> str:
-    """JSON in which nothing can drive a terminal: what a reader would not see is written as an escape."""
+    """Encode as JSON; control and invisible characters are written as escapes, so they cannot control a terminal."""
     text = json.dumps(data, ensure_ascii=False, indent=indent, allow_nan=False)
     if not has_hidden_characters(text):
         return text
@@ -89,7 +90,7 @@ def encode(data: Any, *, indent: int | None = 2) -> str:
 
 def write(lines: Lines, *, no_color: bool = False) -> None:
     if colourful(no_color):
-        # rich is only worth its import where colour can be seen.
+        # Import rich only for a terminal with colour.
         import_module("lukasa.surfaces.cli.terminal").paint(lines)
         return
     for spans in lines:
@@ -105,7 +106,7 @@ FAILED, WRONG = 1, 2
 
 
 def report(error: Exception, *, as_json: bool) -> int:
-    """Tell the user, and give the exit code."""
+    """Print an error, and return the exit code."""
     code, message, fix = describe(error)
     if as_json:
         click.echo(encode({"error": {"code": code, "message": message, "fix": fix}}))
@@ -119,7 +120,7 @@ def report(error: Exception, *, as_json: bool) -> int:
 
 
 def describe(error: Exception) -> tuple[str, str, str]:
-    """A stable code, what happened, and what to do."""
+    """Return an error's stable code, its message and its fix."""
     if isinstance(error, LukasaError):
         return error.code, error.message, error.fix
     if isinstance(error, click.UsageError):
@@ -129,8 +130,12 @@ def describe(error: Exception) -> tuple[str, str, str]:
         return "usage", error.format_message(), ""
     kind = type(error).__name__
     if os.environ.get("LUKASA_DEBUG"):
-        return "unexpected", f"unexpected {kind}: {error}", "please report it with the traceback"
-    return "unexpected", f"unexpected {kind}: {error}", "run it again with LUKASA_DEBUG=1 and report the traceback"
+        return "unexpected", f"unexpected {kind}: {error}", "please report this with the traceback"
+    return (
+        "unexpected",
+        f"unexpected {kind}: {error}",
+        "run the command again with LUKASA_DEBUG=1 and report the traceback",
+    )
 
 
 def exit_code(error: Exception) -> int:

@@ -51,13 +51,15 @@ def named_show(cli: Invocation, name: str) -> None:
 )
 @click.argument("name")
 @click.option("--file", metavar="FILE", help="Take the text from a file; - reads it from stdin [default: $EDITOR].")
-@click.option("--tier", metavar="NAME", help="Where a new one lives: workspace or account.")
-@click.option("--expect", type=int, metavar="VERSION", help="Edit only if it is still at this version (0: if new).")
+@click.option("--tier", metavar="NAME", help="Tier of a new page: workspace or account.")
+@click.option(
+    "--expect", type=int, metavar="VERSION", help="Edit only if the page is still at this version (0: if it is new)."
+)
 @pass_invocation
 def named_edit(cli: Invocation, name: str, file: str | None, tier: str | None, expect: int | None) -> None:
-    """Write a named entry, a new one too; every former text is kept.
+    """Write a named entry, or create one; every earlier text is kept.
 
-    Only you can: agents read these pages and are refused here.
+    Only you can edit these pages: agents read them, and are refused here.
     """
     workspace = cli.workspace()
     before = _before(workspace, name)
@@ -83,7 +85,7 @@ def _before(workspace: Workspace, name: str) -> NamedEntry | None:
 def _from_editor(before: NamedEntry | None) -> str | None:
     if not sys.stdin.isatty():
         raise InvalidInput(
-            "there is no terminal to edit on", fix="give the text with --file FILE, or --file - for stdin"
+            "there is no terminal for an editor", fix="give the text with --file FILE, or --file - for stdin"
         )
     edited = click.edit(f"{before.body}\n" if before else "", extension=".md")
     return edited.removesuffix("\n") if edited is not None else None
@@ -93,7 +95,7 @@ def _from_editor(before: NamedEntry | None) -> str | None:
 @click.argument("name")
 @pass_invocation
 def named_history(cli: Invocation, name: str) -> None:
-    """Show every text a named entry has had."""
+    """Show every text of a named entry."""
     found = cli.workspace().named_history(name)
     cli.emit({"versions": plain(found)}, _named_versions(found))
 
@@ -108,7 +110,7 @@ def _named_versions(found: Sequence[NamedEntry]) -> Iterator[Line]:
 def document() -> None:
     """Add, list, show and remove documents that entries can link to.
 
-    An entry that rests on a document links to it; a read shows the document's standing as it is now.
+    An entry that is based on a document links to it; a read shows the document's present status.
     """
 
 
@@ -118,12 +120,12 @@ def document() -> None:
 )
 @click.argument("id")
 @click.argument("file")
-@click.option("--collection", metavar="NAME", help="What it is one of, as a spec's non-mirror list may name it.")
+@click.option("--collection", metavar="NAME", help="Its collection, which a spec's non-mirror list may name.")
 @click.option("--title", metavar="TEXT", help="Its title [default: its id].")
 @click.option("--origin", metavar="TEXT", help="Who made it [default: author].")
-@click.option("--lifecycle", metavar="TEXT", help="Where it is in its life [default: current].")
-@click.option("--weight", type=float, help="How much it counts, from 0 to 1 [default: 1].")
-@click.option("--standing", metavar="TEXT", help="How it is regarded [default: canonical].")
+@click.option("--lifecycle", metavar="TEXT", help="Its stage, such as draft or current [default: current].")
+@click.option("--weight", type=float, help="Its weight, from 0 to 1 [default: 1].")
+@click.option("--standing", metavar="TEXT", help="Its standing, such as canonical [default: canonical].")
 @pass_invocation
 def document_add(cli: Invocation, /, id: str, file: str, **axes: Any) -> None:
     """Add a document, or a new version of it. FILE may be - for stdin."""
@@ -163,7 +165,7 @@ def document_show(cli: Invocation, id: str) -> None:
 @click.argument("id")
 @pass_invocation
 def document_remove(cli: Invocation, id: str) -> None:
-    """Take a document out; entries that link to it then show that it vanished."""
+    """Remove a document; entries that link to it then show that it is gone."""
     gone = cli.workspace().remove_document(id)
     cli.emit(plain(gone), [line(good("removed "), gone.id)])
 
@@ -179,6 +181,6 @@ def action() -> None:
 @click.option("--description", default="", metavar="TEXT", help="What was done.")
 @pass_invocation
 def action_link(cli: Invocation, name: str, ids: Sequence[str], description: str) -> None:
-    """Link an action to the entries it rests on; none of their rows can be removed from then on."""
+    """Link an action to the entries it rests on; their rows can no longer be removed."""
     cli.workspace().link_action(name, ids, description)
     cli.emit({"action": name, "entries": list(ids)}, [line(good("linked "), f"{name} to {len(ids)} entries")])

@@ -22,7 +22,7 @@ from lukasa.surfaces.defaults import default_tier
 
 
 def _conditions(f: Callable[..., None]) -> Callable[..., None]:
-    """Structured conditions; all that are given must hold."""
+    """Add the filter options; an entry must pass all of them."""
     for option in (
         click.option("--until", metavar="TIME", help="Only entries created before this time."),
         click.option("--since", metavar="TIME", help="Only entries created at or after this time."),
@@ -37,12 +37,12 @@ def _conditions(f: Callable[..., None]) -> Callable[..., None]:
 
 
 def _reading(f: Callable[..., None]) -> Callable[..., None]:
-    """Where a read looks and what it admits."""
+    """Add the options of a read: its tiers, and which entries it may return."""
     for option in (
-        click.option("--as-of", metavar="TIME", help="What was held true at this time."),
-        click.option("--history", is_flag=True, help="Also what was retired: forgotten, superseded, archived."),
-        click.option("--held", is_flag=True, help="Also what is held for a person to decide."),
-        click.option("--limit", type=int, metavar="N", help="At most this many [default: as the profile says]."),
+        click.option("--as-of", metavar="TIME", help="Read entries that were valid at this time."),
+        click.option("--history", is_flag=True, help="Also return retired entries: forgotten, superseded, archived."),
+        click.option("--held", is_flag=True, help="Also return held entries."),
+        click.option("--limit", type=int, metavar="N", help="At most this many [default: set by the profile]."),
         click.option(
             "--profile", default="auto", show_default=True, metavar="NAME", help="auto, lean, balanced or deep."
         ),
@@ -68,15 +68,15 @@ def _given(conditions: dict[str, Any]) -> dict[str, Any]:
 @_reading
 @_conditions
 @click.option("--explain", is_flag=True, help="Show every factor of every score.")
-@click.option("--no-count", is_flag=True, help="Do not count this as a retrieval.")
+@click.option("--no-count", is_flag=True, help="Do not count this read in the access counts.")
 @pass_invocation
 def read(
     cli: Invocation, /, query: str, tiers: Sequence[str], explain: bool, no_count: bool, limit: int | None, **rest: Any
 ) -> None:
     """Find entries, best match first.
 
-    Without --tier it widens over every tier that is bound: conversation, channel, workspace, account. Each hit
-    says why it matched and how far to believe it.
+    Without --tier it searches every bound tier: conversation, channel, workspace, account. Each hit shows the signals
+    that found it, and its trust.
     """
     found = cli.workspace().read(query, tier=tiers or None, limit=limit, count=not no_count, **_given(rest))
     cli.emit(plain(found), lines.recall(found, explain=explain))
@@ -87,12 +87,12 @@ def read(
     cls=CliCommand,
     examples=("lukasa list", "lukasa list --tier account --all", "lukasa list --state held --json"),
 )
-@click.option("--tier", metavar="NAME", help="Which tier [default: workspace, or the broadest lasting one].")
+@click.option("--tier", metavar="NAME", help="The tier [default: workspace, or the broadest lasting one].")
 @_conditions
 @click.option("--state", metavar="NAME", help=f"Only this state: {', '.join(State)}.")
-@click.option("--all", "everything", is_flag=True, help="Also what is held or retired.")
+@click.option("--all", "everything", is_flag=True, help="Also list held and retired entries.")
 @click.option("--limit", type=int, default=100, show_default=True, metavar="N", help="At most this many.")
-@click.option("--after", metavar="ID", help="Continue after this entry, the last of the page before.")
+@click.option("--after", metavar="ID", help="Continue after this entry, the last one of the previous page.")
 @pass_invocation
 def list_entries(cli: Invocation, /, tier: str | None, limit: int, everything: bool, **rest: Any) -> None:
     """List the entries of a tier, newest first."""
@@ -116,8 +116,8 @@ def list_entries(cli: Invocation, /, tier: str | None, limit: int, everything: b
 def why(cli: Invocation, /, query_and_id: Sequence[str], tiers: Sequence[str], limit: int | None, **rest: Any) -> None:
     """Explain why a read returned an entry or not, or show the events of an entry.
 
-    With QUERY and ID it follows one entry through every stage of that read: why it is among the hits, or why not.
-    With an ID alone it shows every event about it, also of a write that was discarded or refused.
+    With QUERY and ID it follows one entry through every stage of that read, and says why the entry is among the hits or
+    not. With an ID alone it shows every event about it, also of a discarded or refused write.
     """
     if len(query_and_id) == 1:
         _life(cli, query_and_id[0])
@@ -135,15 +135,15 @@ def _life(cli: Invocation, id: str) -> None:
     try:
         key = parse_id(id)
     except InvalidInput as error:
-        raise InvalidInput(error.message, fix='to trace a read, give both: lukasa why "QUERY" ID') from error
+        raise InvalidInput(error.message, fix='to explain a read, give both: lukasa why "QUERY" ID') from error
     found = cli.workspace().ledger(key)
     if not found:
-        raise NotFound(f"nothing is known of {key} in this workspace", fix="`lukasa list --all` shows ids")
+        raise NotFound(f"there is no event about {key} in this workspace", fix="`lukasa list --all` shows ids")
     cli.emit({"id": key, "events": plain(found)}, lines.ledger(found))
 
 
 def reasons(found: Context, workspace: Workspace) -> Iterator[tuple[str, str, str]]:
-    """For each line of the document: where it stands, what it is, and why it is there."""
+    """Yield the tier, the text and the reason of each line of a context."""
     for page in found.document.pinned:
         yield page.tier, page.name, "a named entry: always loaded, in full"
     least = workspace.spec.standing_importance
@@ -157,7 +157,7 @@ def reasons(found: Context, workspace: Workspace) -> Iterator[tuple[str, str, st
 def _recalled(found: Context, item: Item) -> str:
     hit = found.hits[item.id]
     if any(c.signal == "recency" and c.rank is not None for c in hit.score.match.contributions):
-        return "recent in a tier that is shown without a question"
+        return "recent in a tier that is shown without a query"
     return joined(f"matched by {matched(hit)}", f"characters {item.part} of it" if item.part else "")
 
 
@@ -180,7 +180,7 @@ def why_lines(found: Context, workspace: Workspace) -> Iterator[Line]:
 )
 @click.argument("query", default="")
 @click.option("--tiers", metavar="A,B", help="Only these tiers, separated by commas [default: all that are bound].")
-@click.option("--budget", type=int, metavar="TOKENS", help="How many tokens it may take [default: as the spec says].")
+@click.option("--budget", type=int, metavar="TOKENS", help="Size limit in tokens [default: set by the spec].")
 @click.option(
     "--profile",
     default="balanced",
@@ -188,14 +188,14 @@ def why_lines(found: Context, workspace: Workspace) -> Iterator[Line]:
     metavar="NAME",
     help="How much of each tier: lean, balanced, deep.",
 )
-@click.option("--count", is_flag=True, help="Count what is shown as retrieved.")
-@click.option("--why", is_flag=True, help="Show why each line is in it, and what was left out.")
+@click.option("--count", is_flag=True, help="Count the shown entries as read.")
+@click.option("--why", is_flag=True, help="Explain each line, and list what was left out.")
 @pass_invocation
 def context(cli: Invocation, /, query: str, tiers: str | None, why: bool, **options: Any) -> None:
     """Compose the context that an agent needs for a task.
 
-    Named entries come first and whole, then standing rules, then what each tier has for QUERY. The same memory and
-    question give the same text.
+    The context holds the whole named entries, then standing rules, then the entries of each tier for QUERY. The same
+    memory and query give the same text.
     """
     workspace = cli.workspace()
     chosen = [name.strip() for name in tiers.split(",") if name.strip()] if tiers is not None else None

@@ -27,7 +27,7 @@ from lukasa.surfaces.cli.output import Line, bad, block, brief, dim, good, line,
 def slog() -> None:
     """Write and query a structured log of work.
 
-    One JSON object a line, in log.jsonl of the workspace's folder. It is only ever added to.
+    The log is the file log.jsonl in the workspace's folder, with one JSON object a line. Entries are only added.
     """
 
 
@@ -46,7 +46,7 @@ def slog() -> None:
 def slog_write(cli: Invocation, action: str, tool: str, detail: str, reason: str) -> None:
     """Add an entry.
 
-    ACTION is a verb (install, deploy, fix), TOOL the noun it was done to, DETAIL what was done; - reads it from stdin.
+    ACTION is a verb (install, deploy, fix), TOOL the thing it was done to, DETAIL a description; - reads it from stdin.
     """
     made = cli.workspace().slog.write(action, tool, text_or_stdin(detail), reason=reason)
     links = {
@@ -64,10 +64,10 @@ def slog_write(cli: Invocation, action: str, tool: str, detail: str, reason: str
 )
 @click.option("--action", metavar="VERB", help="Only this action.")
 @click.option("--tool", metavar="NOUN", help="Only this tool.")
-@click.option("--since", metavar="TIME", help="Not before this time, such as 2026-11-15 or 2026-11-15T09:30.")
-@click.option("--until", metavar="TIME", help="Before this time.")
-@click.option("--grep", metavar="TEXT", help="Only with this text in the detail or the reason, in any case.")
-@click.option("--before", type=int, metavar="NUMBER", help="Only entries before this one: the next page.")
+@click.option("--since", metavar="TIME", help="Only at or after this time, such as 2026-11-15 or 2026-11-15T09:30.")
+@click.option("--until", metavar="TIME", help="Only before this time.")
+@click.option("--grep", metavar="TEXT", help="Only with this text in the detail or the reason, ignoring case.")
+@click.option("--before", type=int, metavar="NUMBER", help="Only entries before this number, for the next page.")
 @click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="At most this many.")
 @pass_invocation
 def slog_query(cli: Invocation, /, **conditions: Any) -> None:
@@ -94,15 +94,15 @@ def _log_answer(cli: Invocation, verb: str, conditions: dict[str, Any]) -> None:
 
 
 def _follow_up(cli: Invocation, verb: str, **options: Any) -> str:
-    """A command that can be run as it stands, wherever this one was run from."""
-    words = ["lukasa", *_place_options(cli.choices), "slog", verb]
+    """Return a complete command that works in the same memory."""
+    words = ["lukasa", *_memory_options(cli.choices), "slog", verb]
     for name, value in options.items():
         if value is not None:
             words += [f"--{name}", str(value)]
     return " ".join(shlex.quote(word) for word in (*words, "--json"))
 
 
-def _place_options(choices: Choices) -> list[str]:
+def _memory_options(choices: Choices) -> list[str]:
     named = (("--data", choices.data), ("--workspace", choices.workspace))
     return [word for option, value in named if value for word in (option, value)]
 
@@ -120,7 +120,7 @@ def _log_lines(page: LogPage, links: dict[str, str]) -> Iterator[Line]:
         yield line(dim(f"  older ones: {links['next'].removesuffix(' --json')}"))
     if page.skipped:
         told = ", ".join(str(number) for number in page.skipped[:10])
-        yield line(warn(f"  {len(page.skipped)} lines hold no whole entry and were passed over: {told}"))
+        yield line(warn(f"  {len(page.skipped)} lines are not valid entries and were skipped: {told}"))
 
 
 R = TypeVar("R")
@@ -134,14 +134,14 @@ FAULTY = 3
 def adr() -> None:
     """Write, list and check decision records.
 
-    They are markdown files in docs/decisions of the folder you are in, or in --dir.
+    They are markdown files in docs/decisions of the current folder, or in --dir.
     """
 
 
 def _in_folder(f: Callable[..., R]) -> Callable[..., R]:
-    """The records of `--dir`, given to the command in its place."""
+    """Add `--dir`, and pass its records to the command."""
 
-    @click.option("--dir", "folder", default=FOLDER, show_default=True, metavar="DIR", help="Where the records are.")
+    @click.option("--dir", "folder", default=FOLDER, show_default=True, metavar="DIR", help="Folder of the records.")
     @wraps(f)
     def call(*args: Any, folder: str, **kwargs: Any) -> R:
         return f(*args, records=open_decisions(Path(folder)), **kwargs)
@@ -154,14 +154,14 @@ def _in_folder(f: Callable[..., R]) -> Callable[..., R]:
     examples=('lukasa adr new "One writer for each file" --decider ada', 'lukasa adr new "Two writers" --supersedes 7'),
 )
 @click.argument("title")
-@click.option("--status", default="proposed", show_default=True, metavar="WORD", help="Its status to begin with.")
+@click.option("--status", default="proposed", show_default=True, metavar="WORD", help="Its first status.")
 @click.option("--decider", "deciders", multiple=True, metavar="NAME", help="Who decides. Repeatable.")
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="What it is about. Repeatable.")
 @click.option("--supersedes", type=int, multiple=True, metavar="N", help="A record that it replaces. Repeatable.")
 @_in_folder
 @pass_invocation
 def adr_new(cli: Invocation, /, title: str, records: Decisions, **fields: Any) -> None:
-    """Make a record with the next number; no number is ever given twice, also after a record was deleted."""
+    """Create a record with the next number; numbers of deleted records are not used again."""
     made = records.new(title, **fields)
     cli.emit(_decision_data(records, made), [line(good("made "), str(records.folder.path / made.file))])
 
@@ -171,7 +171,7 @@ def _decision_data(records: Decisions, decision: Decision) -> dict[str, Any]:
 
 
 @adr.command("list", examples=("lukasa adr list", "lukasa adr list --dir decisions --status accepted"))
-@click.option("--status", metavar="WORD", help="Only those with this status.")
+@click.option("--status", metavar="WORD", help="Only records with this status.")
 @_in_folder
 @pass_invocation
 def adr_list(cli: Invocation, status: str | None, records: Decisions) -> None:
@@ -206,7 +206,7 @@ def adr_show(cli: Invocation, number: int, records: Decisions) -> None:
 @adr.command("status", examples=("lukasa adr status 7 accepted", "lukasa adr status 3 superseded --by 7"))
 @click.argument("number", type=int)
 @click.argument("status")
-@click.option("--by", type=int, metavar="N", help="The record that supersedes it; both then say so.")
+@click.option("--by", type=int, metavar="N", help="The record that supersedes it; both records then name each other.")
 @_in_folder
 @pass_invocation
 def adr_status(cli: Invocation, number: int, status: str, by: int | None, records: Decisions) -> None:
@@ -230,7 +230,7 @@ def adr_check(cli: Invocation, ctx: click.Context, folder: str) -> None:
 
 def _decision_faults(found: Sequence[Fault]) -> Iterator[Line]:
     if not found:
-        yield line(good("✓ "), "every record can be read, and they fit together")
+        yield line(good("✓ "), "every record is valid, and all references match")
     for fault in found:
         yield line(bad("✗ "), f"{fault.file}: {fault.what}")
         yield line(dim(f"    {fault.fix}"))

@@ -36,17 +36,23 @@ DEFAULT_PORT = 7437
     cls=CliCommand,
     examples=("lukasa serve", "lukasa serve --port 8080 --no-open", "lukasa -w novel serve"),
 )
-@click.option("--port", type=click.IntRange(0, 65535), default=DEFAULT_PORT, show_default=True, help="0 takes any.")
-@click.option("--open/--no-open", "browse", default=None, help="Open the page [default: if this is a terminal].")
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=DEFAULT_PORT,
+    show_default=True,
+    help="Port to listen on; 0 takes a free one.",
+)
+@click.option("--open/--no-open", "browse", default=None, help="Open the page in a browser [default: on a terminal].")
 @click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="Address to listen on.")
-@click.option("--behind-tls", "public", metavar="NAME", help="Host name of a proxy in front that speaks TLS.")
-@click.option("--worker/--no-worker", "work", default=True, show_default=True, help="Do background work as well.")
+@click.option("--behind-tls", "public", metavar="NAME", help="Host name of a TLS proxy in front of the server.")
+@click.option("--worker/--no-worker", "work", default=True, show_default=True, help="Run background jobs too.")
 @pass_invocation
 def serve(cli: Invocation, port: int, browse: bool | None, host: str, public: str | None, work: bool) -> None:
     """Serve the page, the HTTP API, MCP and the worker on this machine.
 
-    It prints a link that opens the page once; `lukasa link` prints another later. Clients use tokens, as `lukasa grant
-    create` makes them. It goes on until it is told to stop (Ctrl-C, SIGTERM), and then finishes what is under way.
+    It prints a link that opens the page once; `lukasa link` prints another. Clients need a token from `lukasa grant
+    create`. The server runs until Ctrl-C or SIGTERM, and then finishes the requests in progress.
     """
     serving = _server_module()
     memory = cli.memory
@@ -55,7 +61,10 @@ def serve(cli: Invocation, port: int, browse: bool | None, host: str, public: st
     bound = serving.listen(serving.Address(host, port, public), memory)
     server = serving.Server(memory, bound, public=public, links=memory.settings.account)
     link = server.link()
-    told = [line(good("serving "), link), line(dim("  the link opens once, `lukasa link` gives another; Ctrl-C stops"))]
+    told = [
+        line(good("serving "), link),
+        line(dim("  the link opens once, `lukasa link` prints another; Ctrl-C stops")),
+    ]
     cli.emit({"url": f"http://127.0.0.1:{server.port}", "link": link}, told)
     sys.stdout.flush()
     with ExitStack() as stack:
@@ -68,7 +77,7 @@ def serve(cli: Invocation, port: int, browse: bool | None, host: str, public: st
 
 @contextmanager
 def _opened_in_browser(link: str, file: Path) -> Iterator[None]:
-    """Open a link by way of a private file: as an argument, the process list would show its code to everybody."""
+    """Open a link through a private file: as an argument, other users could read its code in the process list."""
     file.unlink(missing_ok=True)
     with open(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as made:
         made.write(f'<!doctype html><meta http-equiv="refresh" content="0; url={link}"><title>Lukasa</title>\n')
@@ -91,18 +100,19 @@ def _server_module() -> Any:
 
 
 @click.command(cls=CliCommand, examples=("lukasa link", "lukasa link --port 8080", "lukasa link --json"))
-@click.option("--port", type=click.IntRange(1, 65535), help="Of the server on this port [default: the one that runs].")
+@click.option(
+    "--port", type=click.IntRange(1, 65535), help="Port of the server [default: that of the only running one]."
+)
 @pass_invocation
 def link(cli: Invocation, port: int | None) -> None:
     """Print another link to the page of the running server.
 
-    As the one that `lukasa serve` prints, it opens the page once, within a quarter of an hour. Only who owns the data
-    folder gets one.
+    The link opens the page once, within 15 minutes. Only the owner of the data folder can get one.
     """
     found = links.ask(Settings.resolve(data=cli.choices.data).account, port)
     if not found:
         where = "" if port is None else f" on port {port}"
-        raise NotFound(f"no server runs on this memory{where}", fix="`lukasa serve` starts one, and prints a link")
+        raise NotFound(f"no server runs on this memory{where}", fix="start one with `lukasa serve`; it prints a link")
     if len(found) > 1:
         ports = ", ".join(map(str, found))
         raise InvalidInput(f"{len(found)} servers run on this memory", fix=f"choose one with --port: {ports}")
@@ -111,9 +121,9 @@ def link(cli: Invocation, port: int | None) -> None:
     cli.emit({"url": f"http://127.0.0.1:{at}", "link": made}, told)
 
 
-AGENT = "mcp"  # who a client is that was given no name
+AGENT = "mcp"  # the agent of a client without a name
 CAN = "read,write,forget,conversations"
-_USUAL = f"{CAN}; as the owner all but to scrub"
+_USUAL = f"{CAN}; as the owner all but scrubbing"
 _ALL = ", ".join(one for one in Capability if one not in OWNERS_ALONE)
 
 
@@ -126,16 +136,16 @@ _ALL = ", ".join(one for one in Capability if one not in OWNERS_ALONE)
         "lukasa mcp --as owner --can read,scrub_plan,scrub_full",
     ),
 )
-@click.option("--can", metavar="LIST", help=f"What it may do [default: {_USUAL}]. Among: {_ALL}.")
+@click.option("--can", metavar="LIST", help=f"Capabilities of the client [default: {_USUAL}]. Among: {_ALL}.")
 @click.option("--tier", "tiers", multiple=True, metavar="LIST", help="Only these tiers [default: the workspace's own].")
-@click.option("--token-env", metavar="VAR", help="Act with the grant whose token is in this environment variable.")
+@click.option("--token-env", metavar="VAR", help="Use the grant whose token is in this environment variable.")
 @click.option(
     "--as",
     "role",
     type=click.Choice(["agent", "owner"]),
     default="agent",
     show_default=True,
-    help="An agent's trust, or your own: then what the client does counts as done by you.",
+    help="Trust of the client: an agent's, or your own, so that its actions count as yours.",
 )
 @click.option("--project", "by_folder", is_flag=True, help="Use the workspace of this folder, as the hooks do.")
 @pass_invocation
@@ -144,15 +154,17 @@ def mcp(
 ) -> None:
     """Serve this memory to an MCP client over stdin and stdout.
 
-    A client's settings start it, as `lukasa install claude-desktop` writes them. The client acts as an agent, in one
-    workspace: what it writes has an agent's trust, the account's tiers are closed unless --tier names them, and it can
-    remove nothing for good. As the owner it can, if --can names the ways to scrub; without --can it cannot.
+    A client starts this command from its settings, which `lukasa install claude-desktop` writes. The client acts as an
+    agent in one workspace: its entries have an agent's trust, the account's tiers are closed unless --tier names them,
+    and it cannot scrub. With --as owner it can scrub if --can names the ways to scrub.
     """
     desk, server, stdio = (_mcp_module(name) for name in ("desk", "server", "stdio"))
     memory = _memory(cli)
     if token_env is not None:
         if role == "owner" or can or tiers or cli.choices.agent:
-            raise click.UsageError("--token-env takes everything from its grant: leave the other options out")
+            raise click.UsageError(
+                "--token-env takes everything from its grant; remove --as, --can, --tier and --agent"
+            )
         identify, home = _by_token(memory, token_env), cli.choices.workspace
     else:
         home = _home(cli, memory, by_folder)
@@ -177,12 +189,12 @@ def _mcp_module(name: str) -> Any:
 
 def _memory(cli: Invocation) -> Lukasa:
     if cli.choices.scope:
-        raise click.UsageError("--scope cannot be given here: a client names channel and conversation with each call")
+        raise click.UsageError("--scope cannot be used here; a client names channel and conversation with each call")
     return cli.memory
 
 
 def _home(cli: Invocation, memory: Lukasa, by_folder: bool) -> str:
-    """The workspace it is for. A mistyped name must not become a new, empty memory."""
+    """Return the client's workspace. A mistyped name must not become a new, empty memory."""
     choices = cli.choices
     if choices.workspace is None and by_folder:
         return memory.workspace(workspace_name(project("", os.environ))).name
@@ -196,7 +208,7 @@ def _given(
     choices = cli.choices
     if role == "owner":
         if choices.agent or tiers:
-            raise click.UsageError("--as owner sees all tiers and is no agent: leave --agent and --tier out")
+            raise click.UsageError("--as owner sees all tiers and is not an agent; remove --agent and --tier")
         let = can if can is not None else [one for one in Capability if one not in FOR_GOOD]
         return memory.access.owner("mcp", "stdio", can=let)
     return memory.access.lend(
@@ -212,11 +224,11 @@ def _given(
 
 
 def _by_token(memory: Lukasa, variable: str) -> Callable[[object], Credential]:
-    """The grant of a token, asked for anew each time: it may have been revoked."""
+    """Return a function that checks the token at each call, because its grant may have been revoked."""
     token = os.environ.get(variable, "")
     if not token:
-        raise InvalidInput(f"the environment variable {variable[:60]} is empty", fix="put a grant's token there")
-    memory.access.admit(token, surface="mcp", transport="stdio")  # a wrong one is said at once
+        raise InvalidInput(f"the environment variable {variable[:60]} is empty", fix="set it to the token of a grant")
+    memory.access.admit(token, surface="mcp", transport="stdio")  # report a wrong token at once
     return lambda ctx: memory.access.admit(token, surface="mcp", transport="stdio")
 
 
@@ -238,15 +250,15 @@ def grant() -> None:
     ),
 )
 @click.argument("name")
-@click.option("--workspace", "-w", "workspaces", multiple=True, metavar="NAME", help="Workspace it is for. Repeatable.")
-@click.option("--can", default="read,write", show_default=True, metavar="LIST", help=f"Among: {_CAN}.")
-@click.option("--tier", "tiers", multiple=True, metavar="LIST", help="Only these tiers [default: the workspace's own].")
-@click.option("--channel", "channels", multiple=True, metavar="NAME", help="Channel it takes part in. Repeatable.")
 @click.option(
-    "--conversation", "talks", multiple=True, metavar="REF", help="Conversation it takes part in. Repeatable."
+    "--workspace", "-w", "workspaces", multiple=True, metavar="NAME", help="Workspace of the grant. Repeatable."
 )
+@click.option("--can", default="read,write", show_default=True, metavar="LIST", help=f"Capabilities, among: {_CAN}.")
+@click.option("--tier", "tiers", multiple=True, metavar="LIST", help="Only these tiers [default: the workspace's own].")
+@click.option("--channel", "channels", multiple=True, metavar="NAME", help="Channel that it opens. Repeatable.")
+@click.option("--conversation", "talks", multiple=True, metavar="REF", help="Conversation that it opens. Repeatable.")
 @click.option("--agent", metavar="NAME", help="The agent it acts as [default: the grant's name].")
-@click.option("--untrusted", is_flag=True, help="What it writes counts as text of unknown authorship.")
+@click.option("--untrusted", is_flag=True, help="Entries of this client count as text of unknown authorship.")
 @click.option("--expires", metavar="TIME", help="When it ends: 12h, 30d, 8w [default: when revoked].")
 @pass_invocation
 def grant_create(
@@ -261,9 +273,9 @@ def grant_create(
     untrusted: bool,
     expires: str | None,
 ) -> None:
-    """Let another client in. Its token is shown this once.
+    """Give another client access, and print its token, which is shown only once.
 
-    Put the token where the client reads its settings, and nowhere else: whoever has it is that client.
+    Put the token into the client's settings and nowhere else: anybody with the token has its access.
     """
     places = workspaces or [cli.choices.workspace or DEFAULT_WORKSPACE]
     if DEFAULT_WORKSPACE in places:
@@ -294,7 +306,7 @@ def _time_span(text: str) -> timedelta:
 
 
 def shown(grant: Grant) -> dict[str, object]:
-    """A grant as data, without the digest, which is nobody's business."""
+    """Return a grant as data, without the digest of its token."""
     return {key: value for key, value in plain(grant).items() if key != "digest"}
 
 
@@ -304,16 +316,16 @@ def _issued(cli: Invocation, issued: Issued) -> Iterator[Line]:
     yield line("")
     yield line(issued.token)
     yield line(
-        dim("  This is its token. It is shown this once and kept nowhere; "), warn("whoever has it is this client.")
+        dim("  This is its token. It is shown only once and stored nowhere; "), warn("anybody with it has this access.")
     )
     yield line(dim(f"  `lukasa grant revoke {issued.grant.name}` ends it at once"))
 
 
 @grant.command("list", examples=("lukasa grant list",))
-@click.option("--all", "everything", is_flag=True, help="Also those that are over.")
+@click.option("--all", "everything", is_flag=True, help="Also list ended grants.")
 @pass_invocation
 def grant_list(cli: Invocation, everything: bool) -> None:
-    """List who may use this memory."""
+    """List the grants of other clients."""
     now = cli.memory.access.clock.now()
     found = [one for one in cli.memory.access.grants() if everything or one.live(now)]
     cli.emit({"grants": [shown(one) for one in found]}, _listing(cli, found))
@@ -321,8 +333,8 @@ def grant_list(cli: Invocation, everything: bool) -> None:
 
 def _listing(cli: Invocation, found: Sequence[Grant]) -> Iterator[Line]:
     if not found:
-        yield line("Nobody but you.")
-        yield line(dim("  `lukasa grant create NAME --can read,write` lets a client in"))
+        yield line("No other client has access.")
+        yield line(dim("  `lukasa grant create NAME --can read,write` gives a client access"))
         return
     rows = ((g.name, ", ".join(g.capabilities), _places(cli, g), _state(cli, g), g.id) for g in found)
     yield from table(("name", "can", "workspaces", "until", "id"), rows)
@@ -332,7 +344,7 @@ def _listing(cli: Invocation, found: Sequence[Grant]) -> Iterator[Line]:
 @click.argument("name")
 @pass_invocation
 def grant_show(cli: Invocation, name: str) -> None:
-    """Show what a grant may do, by its name or id."""
+    """Show a grant's capabilities, by its name or id."""
     found = cli.memory.access.get(name)
     cli.emit(shown(found), [line(title(found.name), dim(f"  id {found.id}")), *_grant_lines(cli, found)])
 
@@ -341,7 +353,7 @@ def grant_show(cli: Invocation, name: str) -> None:
 @click.argument("name")
 @pass_invocation
 def grant_revoke(cli: Invocation, name: str) -> None:
-    """End a grant, by its name or id. From the next request on its token opens nothing."""
+    """End a grant, by its name or id. Its token is refused from the next request on."""
     ended = cli.memory.access.revoke(name)
     cli.emit(shown(ended), [line(good("revoked "), ended.name, dim(f"  id {ended.id}"))])
 

