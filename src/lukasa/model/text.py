@@ -182,6 +182,11 @@ def escape_controls(text: str) -> str:
     )
 
 
+def storable(text: str) -> str:
+    """Return text that can be stored: NUL and lone surrogates, which JSON allows, are replaced."""
+    return text.replace("\x00", " ").encode("utf-8", "replace").decode("utf-8")
+
+
 def is_unspaced(character: str) -> bool:
     """Whether a character is of a script that is written without spaces between words."""
     return not character.isascii() and _UNSPACED_RUN.match(character) is not None

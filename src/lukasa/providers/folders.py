@@ -10,7 +10,6 @@ import errno
 import fcntl
 import os
 import sys
-from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
@@ -54,16 +53,12 @@ def earlier_cache() -> Path | None:
 
 def require_closed(folder: Path) -> None:
     """Raise `StoreBusy` if a process has a database of this folder open, or is opening one."""
-    for path in _files(folder):
+    found = [Path(place, name) for place, _, names in os.walk(folder) for name in names]
+    for path in found:
         if path.suffix in (".db", ".lock") and _in_use(path):
             raise StoreBusy(
                 f"a running process has {path} open", fix="stop the server, worker or chat that uses it, and try again"
             )
-
-
-def _files(folder: Path) -> Iterator[Path]:
-    for place, _, names in os.walk(folder):
-        yield from (Path(place, name) for name in names)
 
 
 def _in_use(path: Path) -> bool:

@@ -8,7 +8,7 @@ from itertools import takewhile
 from typing import Any
 
 from lukasa.model.errors import ChatMalformed
-from lukasa.ports import Message, Reply, Tool, ToolCall
+from lukasa.ports import Message, Reply, Tool
 from lukasa.providers.chat.endpoint import DEFAULT_LIMITS, Endpoint, Limits, checked_url
 from lukasa.providers.chat.reply_builder import PendingCall, ReplyBuilder, count, taken_ids
 from lukasa.providers.chat.wire import ask
@@ -102,11 +102,11 @@ def _blocks(message: Message) -> list[dict[str, Any]]:
     # The provider refuses a blank text, and white space at the end of the assistant's last text.
     text = message.content.rstrip() if message.role == "assistant" else message.content
     said = [{"type": "text", "text": text}] if text.strip() else []
-    return [*said, *(_use(call) for call in message.tool_calls)]
-
-
-def _use(call: ToolCall) -> dict[str, Any]:
-    return {"type": "tool_use", "id": _id(call.id), "name": call.name, "input": dict(call.arguments)}
+    calls = [
+        {"type": "tool_use", "id": _id(call.id), "name": call.name, "input": dict(call.arguments)}
+        for call in message.tool_calls
+    ]
+    return [*said, *calls]
 
 
 def _id(id: str) -> str:

@@ -192,7 +192,10 @@ class _Exchange:
                 return self._read(response)
         except httpx.ConnectError as error:
             if _distrusted(error):
-                raise self._untrusted() from None
+                raise ChatRefused(
+                    f"the certificate of {self._endpoint.host} is not trusted here",
+                    fix="check the URL; for certificates of your own set SSL_CERT_FILE",
+                ) from None
             raise _Later(self._unavailable("cannot be reached")) from None
         except httpx.TimeoutException:
             raise _Later(self._unavailable("gave no answer in time")) from None
@@ -298,10 +301,6 @@ class _Exchange:
     def _too_late(self) -> ChatUnavailable:
         fix = "try again, or allow more time"
         return ChatUnavailable(f"{self._endpoint.host} gave no answer within {self._timeout:g} s", fix=fix)
-
-    def _untrusted(self) -> ChatRefused:
-        fix = "check the URL; for certificates of your own set SSL_CERT_FILE"
-        return ChatRefused(f"the certificate of {self._endpoint.host} is not trusted here", fix=fix)
 
     def _malformed(self, what: str) -> ChatMalformed:
         return ChatMalformed(

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from lukasa.model.text import storable
 from lukasa.model.transcript import Role
 from lukasa.ports import Aside, Piece, Recording
 
@@ -43,9 +44,10 @@ class RecordingBuilder:
         """Add a piece. A piece without an id gets a digest of itself and of all such pieces before it."""
         if len(self.pieces) >= MOST_PIECES:
             return
-        said = harmless(text[:MOST_TEXT])
+        said = storable(text[:MOST_TEXT])
         if not id:
-            self._chain = id = _digest(self._chain, role, said)
+            chained = "\x1f".join((self._chain, role, said))
+            self._chain = id = hashlib.sha256(chained.encode("utf-8", "replace")).hexdigest()[:24]
         if self.started_at is None:
             self.started_at = at
         self.pieces.append(Piece(id[:MOST_LABEL], role, said, at, aside, failed))
@@ -54,17 +56,12 @@ class RecordingBuilder:
         title = self.title or next((p.text for p in self.pieces if p.role == "user" and not p.aside), "")
         return Recording(
             self.format,
-            harmless(self.session)[:MOST_LABEL],
+            storable(self.session)[:MOST_LABEL],
             " ".join(title.split())[:MOST_LABEL],
             self.started_at,
             tuple(self.pieces),
             tuple(self.broken),
         )
-
-
-def harmless(text: str) -> str:
-    """Return text that can be stored: NUL and lone surrogates, which JSON allows, are replaced."""
-    return text.replace("\x00", " ").encode("utf-8", "replace").decode("utf-8")
 
 
 def texts(content: object, kinds: tuple[str, ...] = ("text", "input_text", "output_text")) -> str:
@@ -106,7 +103,3 @@ def parse_time(value: object) -> datetime | None:
     except (ValueError, OverflowError, OSError):
         return None
     return None
-
-
-def _digest(*parts: str) -> str:
-    return hashlib.sha256("\x1f".join(parts).encode("utf-8", "replace")).hexdigest()[:24]

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lukasa.model.errors import InvalidInput, NotFound, Refused
-from lukasa.ports import Chat
 from lukasa.service.sessions import distill
 from lukasa.service.sessions import refine as refining
 from lukasa.service.sessions import session as sessions
@@ -145,7 +144,8 @@ class Dialogue:
         """Prompt for messages until Ctrl-D, /end or /leave."""
         if util.find_spec("readline") is not None:
             import_module("readline")  # arrow keys and history in `input`
-        self._print([line(title("lukasa chat"), dim(f"  workspace {self._world.name}, {_named(self._chat)}"))])
+        model = self._chat.name if self._is_model else "offline responder (no model is set)"
+        self._print([line(title("lukasa chat"), dim(f"  workspace {self._world.name}, {model}"))])
         self._print([line(dim("  Ctrl-D ends and saves; /help lists the commands"))])
         ending = True
         while True:
@@ -264,10 +264,6 @@ class Dialogue:
     def _print(self, lines: Lines) -> None:
         if not self._session.choices.json:
             write(lines, no_color=self._session.choices.no_color)
-
-
-def _named(chat: Chat) -> str:
-    return chat.name if chat.name != "offline" else "offline responder (no model is set)"
 
 
 def _told(answer: Answer) -> dict[str, Any]:

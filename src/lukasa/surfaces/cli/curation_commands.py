@@ -11,7 +11,6 @@ import click
 from lukasa.app import open_curated_file
 from lukasa.model.amendment import Amendment
 from lukasa.model.errors import LukasaError, Refused
-from lukasa.service.admin.overview import Said
 from lukasa.service.curation.publish import Synced
 from lukasa.service.curation.review import Decided, HeldEntry, Inbox, OpenProposal
 from lukasa.service.curation.run import Round, reflect_now
@@ -313,11 +312,7 @@ def _item(item: ReviewItem) -> Iterator[Line]:
         for source in item.sources:
             yield line(dim("  rests on    "), joined(source.id, brief(source.content, 80)))
     yield line(dim("  why         "), item.why)
-    yield from _quotes(item.quotes)
-
-
-def _quotes(quotes: Sequence[Said]) -> Iterator[Line]:
-    for quote in [quote for quote in quotes if quote.text][:3]:
+    for quote in [quote for quote in item.quotes if quote.text][:3]:
         yield line(dim("  said        "), f"“{brief(quote.text, 200)}”", dim(f"  {joined(quote.role, quote.title)}"))
 
 

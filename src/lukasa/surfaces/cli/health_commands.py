@@ -11,7 +11,7 @@ import click
 
 from lukasa.app import EarlierFolders, earlier_folders
 from lukasa.app import take_over as move_earlier
-from lukasa.model.errors import LukasaError, StoreDamaged, StoreForeign, StoreMissing
+from lukasa.model.errors import StoreDamaged, StoreForeign, StoreMissing
 from lukasa.model.events import Event, chain_faults, is_emptied
 from lukasa.model.telemetry import TelemetryEvent
 from lukasa.service.admin.stats import Stats
@@ -83,15 +83,15 @@ def _cause(event: Event) -> str:
 @pass_invocation
 def events_verify(cli: Invocation, ctx: click.Context) -> None:
     """Recompute every digest of the workspace's log and of the account's log."""
-    found = {"workspace": cli.workspace().verify(), "account": _chain(cli.memory.account)}
+    account = cli.memory.account
+    found = {
+        "workspace": cli.workspace().verify(),
+        "account": chain_faults(account.event_stream(), head=account.head()),
+    }
     told = (part for name, faults in found.items() for part in lines.faults(faults, f"the {name}'s log is intact"))
     cli.emit({"whole": not any(found.values()), "faults": found}, told)
     if any(found.values()):
         ctx.exit(DAMAGED)
-
-
-def _chain(store: Store) -> list[str]:
-    return chain_faults(store.event_stream(), head=store.head())
 
 
 @events.command("head", examples=("lukasa events head > head.txt",))
@@ -160,12 +160,8 @@ def _examine(cli: Invocation, name: str, repair: bool) -> tuple[list[Finding], i
         store.rebuild()
         after = store.check()
     except (StoreDamaged, StoreForeign, StoreMissing) as error:
-        return [_unreadable(error)], 0
+        return [Finding(error.code, "store", str(error), derived=False)], 0
     return after, len(before) - len(after)
-
-
-def _unreadable(error: LukasaError) -> Finding:
-    return Finding(error.code, "store", str(error), derived=False)
 
 
 def _diagnosis(found: dict[str, tuple[list[Finding], int]]) -> Iterator[Line]:

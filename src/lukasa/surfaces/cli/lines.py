@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -109,15 +109,14 @@ def _entry_fields(value: Entry) -> dict[str, str]:
         "stated": f"{value.merged_count} times" if value.merged_count > 1 else "once",
         "created": when(value.created_at),
         "confirmed": when(value.confirmed_at) if value.confirmed_at != value.created_at else "",
-        "valid": joined(f"from {when(value.valid_at)}" if value.valid_at else "", _until(value.invalid_at)),
+        "valid": joined(
+            f"from {when(value.valid_at)}" if value.valid_at else "",
+            f"until {when(value.invalid_at)}" if value.invalid_at else "",
+        ),
         "derived from": ", ".join(value.derived_from),
         "links": ", ".join(f"{link.source} (version {link.version})" for link in value.links),
         "metadata": ", ".join(f"{k}={v!r}" for k, v in value.metadata.items()),
     }
-
-
-def _until(moment: datetime | None) -> str:
-    return f"until {when(moment)}" if moment else ""
 
 
 def entries(found: Sequence[Entry], tier: str) -> Iterator[Line]:
@@ -234,12 +233,9 @@ def ledger(events: Sequence[Event]) -> Iterator[Line]:
         detail = event.detail
         yield line(title(event.action), dim(f"  {joined(when(event.at), str(event.actor), f'event {event.seq}')}"))
         yield line("  ", str(detail.get("cause") or ""))
-        yield from (line("  ", *step) for step in verdicts(_steps(detail)))
-
-
-def _steps(detail: Mapping[str, Any]) -> list[Verdict]:
-    found = detail.get("ledger") or []
-    return [Verdict(s.get("step", ""), s.get("outcome", ""), s.get("reason", ""), s) for s in found]
+        ledger: list[dict[str, Any]] = detail.get("ledger") or []
+        steps = [Verdict(s.get("step", ""), s.get("outcome", ""), s.get("reason", ""), s) for s in ledger]
+        yield from (line("  ", *step) for step in verdicts(steps))
 
 
 def faults(found: Sequence[str], whole: str) -> Iterator[Line]:

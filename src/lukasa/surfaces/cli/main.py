@@ -70,7 +70,7 @@ GROUPS: dict[str, dict[str, CommandEntry]] = {
     },
     "Learn from sessions": {
         "observe": CommandEntry(
-            "session_commands", "Store what was said in recorded sessions, and extract facts from it."
+            "session_commands", "Store the messages of recorded sessions, and extract facts from them."
         ),
         "backfill": CommandEntry("session_commands", "Observe a folder of old sessions."),
         "transcripts": CommandEntry("session_commands", "List, show and search the stored sessions."),
@@ -166,18 +166,14 @@ class Cli(CliGroup):
             code = super().main(given, *rest, **extra)
             sys.stdout.flush()
         except BrokenPipeError:
-            _silence()
+            # Send the rest of stdout nowhere: its reader has gone, and the interpreter's last flush must not fail.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             code = 1
         except click.Abort:
             code = INTERRUPTED
         except Exception as error:  # noqa: BLE001 - the last handler: the user gets one message for any error
             code = _load("output").report(error, as_json=as_json)
         sys.exit(code if isinstance(code, int) else 0)
-
-
-def _silence() -> None:
-    """Send the rest of stdout nowhere: its reader has gone, and the interpreter's last flush must not complain."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _version(ctx: click.Context, param: click.Parameter, value: bool) -> None:

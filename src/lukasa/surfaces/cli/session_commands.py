@@ -62,7 +62,7 @@ class Report:
 @click.option("--rules", is_flag=True, help="Use no model; FILE may also be the key of a transcript that failed.")
 @pass_invocation
 def observe(cli: Invocation, files: tuple[str, ...], queue_only: bool, rules: bool) -> None:
-    """Store what was said in recorded sessions, and extract facts from it.
+    """Store the messages of recorded sessions, and extract facts from them.
 
     Reads session files of Claude Code and Codex, lists of chat messages, and chat logs. The messages are stored and can
     be searched at once; then the language model that is set, or rules, extract facts. Reading the same file again

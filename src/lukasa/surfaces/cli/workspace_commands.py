@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from lukasa.model.conversation import Channel, Conversation, Note, WorkspaceInfo
+from lukasa.model.conversation import Conversation, Note, WorkspaceInfo
 from lukasa.model.errors import Conflict
 from lukasa.service.workspace import Workspace
 from lukasa.storage.port import Census
@@ -134,12 +134,11 @@ def channel_list(cli: Invocation) -> None:
 def channel_create(cli: Invocation, name: str, description: str) -> None:
     """Create a channel."""
     made = cli.workspace().create_channel(name, description)
-    cli.emit(plain(made), _channel(made))
-
-
-def _channel(made: Channel) -> Iterator[Line]:
-    yield line(good("created "), joined(made.name, made.id))
-    yield line(dim(f"  use it with `lukasa --channel {made.name} …`"))
+    told = [
+        line(good("created "), joined(made.name, made.id)),
+        line(dim(f"  use it with `lukasa --channel {made.name} …`")),
+    ]
+    cli.emit(plain(made), told)
 
 
 @click.group(cls=CliGroup, examples=("lukasa conversation start", "lukasa conversation end REF"))

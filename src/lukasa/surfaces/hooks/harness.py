@@ -23,6 +23,7 @@ from typing import Any
 from msgspec import Struct
 
 from lukasa.model.errors import InvalidInput
+from lukasa.model.text import storable
 
 MOST_BYTES = 64_000_000
 MOST_LABEL = 4096
@@ -80,10 +81,8 @@ def excerpt(text: str, most: int = QUESTION) -> str:
 
 
 def _text(value: object) -> str:
-    """Return text that can be stored: NUL and lone surrogates, which JSON allows, are replaced."""
-    if not isinstance(value, str):
-        return ""
-    return value.replace("\x00", " ").encode("utf-8", "replace").decode("utf-8")
+    """Return a value if it is text, in a form that can be stored; else an empty text."""
+    return storable(value) if isinstance(value, str) else ""
 
 
 def _label(data: Mapping[str, Any], key: str) -> str:

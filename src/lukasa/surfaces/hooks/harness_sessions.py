@@ -44,7 +44,7 @@ class HookSession(Struct, frozen=True):
         choose: Callable[[frozenset[str]], Document],
         marks_of: Callable[[Document], Iterable[str]],
         *,
-        anew: bool = False,
+        from_start: bool = False,
     ) -> Document:
         """Choose a document, given the marks of the passages this session has, and note the new document's marks.
 
@@ -55,10 +55,10 @@ class HookSession(Struct, frozen=True):
         chosen: list[Document] = []
 
         def change(value: object) -> list[str] | None:
-            known = [] if anew else _marks(value)
+            known = [] if from_start else _marks(value)
             chosen.append(choose(frozenset(known)))
             marks = [mark for mark in marks_of(chosen[-1]) if mark not in known]
-            return [*known, *marks][-MOST_GIVEN:] if marks or anew else None
+            return [*known, *marks][-MOST_GIVEN:] if marks or from_start else None
 
         conversations.change_note(self.workspace.ctx, self.conversation.id, self._key, change)
         return chosen[-1]
@@ -90,7 +90,7 @@ def bind(workspace: Workspace, conversation: Conversation, *, listener: str = ""
     """Bind a conversation. A spec without conversation keys still has notes of the conversation."""
     known = {key.name for key in workspace.spec.anchor}
     here = workspace.at(conversation=conversation.id) if "conversation" in known else workspace
-    return HookSession(here, conversation, _short(listener) if listener else "")
+    return HookSession(here, conversation, hashlib.sha256(listener.encode()).hexdigest()[:12] if listener else "")
 
 
 def note_session(session: HookSession, event: HarnessEvent, **more: str) -> bool:
@@ -128,7 +128,3 @@ def _conversation_ids(workspace: str, session: str, restart: int) -> tuple[str, 
         number, place = divmod(number, len(BASE62))
         code += BASE62[place]
     return str(uuid.UUID(bytes=digest[:16], version=5)), code
-
-
-def _short(name: str) -> str:
-    return hashlib.sha256(name.encode()).hexdigest()[:12]

@@ -28,9 +28,9 @@ def session_start(session: HookSession, event: HarnessEvent) -> Injection:
 
     A resumed session still has its passages; a cleared or compacted one has lost them and gets them again.
     """
-    anew = event.source != "resume"
+    from_start = event.source != "resume"
     found = session.workspace.context("")
-    injection = _inject(session, found.document, anew=anew)
+    injection = _inject(session, found.document, from_start=from_start)
     note_session(session, event)
     return injection
 
@@ -63,9 +63,9 @@ def tool_failure(session: HookSession, event: HarnessEvent) -> Injection:
     return injection
 
 
-def _inject(session: HookSession, document: Document, *, anew: bool = False) -> Injection:
+def _inject(session: HookSession, document: Document, *, from_start: bool = False) -> Injection:
     """Inject the passages that are new to the session and fit, and note them as given."""
-    claimed = session.claim(lambda given: _fitting(news(document, given)), marks, anew=anew)
+    claimed = session.claim(lambda given: _fitting(news(document, given)), marks, from_start=from_start)
     if empty(claimed):
         return Injection()
     return Injection(marked(render(claimed)), tuple(entry.id for entry in items(claimed)))

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from itertools import islice
 
 from lukasa.model.echo import unharnessed, unmarked
+from lukasa.model.text import storable
 from lukasa.service.sessions.distill import Distilled, Turn, by_rules
 from lukasa.service.sessions.session import persist
 from lukasa.service.sessions.transcripts import note
@@ -112,16 +113,12 @@ def _turn(line: bytes, questions: bool) -> Iterator[Turn]:
 
 def _safe(text: str) -> str:
     safe, _ = TRANSFORMS["redact_secrets"](text)
-    return _storable(safe[:MOST_CHARACTERS])
+    return storable(safe[:MOST_CHARACTERS])
 
 
 def _may_ask(text: str) -> bool:
     """Return whether a text may end with a question mark after redaction. The end of a long text may be cut off."""
-    return len(text) > MOST_CHARACTERS // 2 or _storable(text).rstrip().endswith("?")
-
-
-def _storable(text: str) -> str:
-    return text.replace("\x00", " ").encode("utf-8", "replace").decode("utf-8")
+    return len(text) > MOST_CHARACTERS // 2 or storable(text).rstrip().endswith("?")
 
 
 def _text(content: object) -> str:
