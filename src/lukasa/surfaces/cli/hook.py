@@ -19,7 +19,7 @@ from lukasa.service.workspace import Workspace
 from lukasa.surfaces.cli.options import Choices, CliCommand, CliGroup, uncollected
 from lukasa.surfaces.cli.output import describe, encode, safe
 from lukasa.surfaces.hooks import claude_code_hooks as claude_code
-from lukasa.surfaces.hooks.harness import MOST_BYTES, HarnessEvent, Injection, project, read_event, workspace_name
+from lukasa.surfaces.hooks.harness import MOST_BYTES, HarnessEvent, HookResult, project, read_event, workspace_name
 from lukasa.surfaces.hooks.harness_sessions import HookSession, bind, open_session
 
 FORMATS = (claude_code.NAME, "text")
@@ -142,13 +142,13 @@ def _answer(moment: str, form: str, choices: Choices) -> str:
     event = read_event(sys.stdin.buffer.read(MOST_BYTES + 1))
     with Lukasa.open(choices.data, embedder=choices.embedder, surface="hook", transport=form) as memory:
         session = _session(_workspace(memory, event, form, choices), event, choices)
-        injection: Injection = _load(moment, moment)(session, event)
-        data = _data(session, event, injection) if choices.json else None
-    if injection.queued and os.environ.get("LUKASA_WORKER") != "off":
+        result: HookResult = _load(moment, moment)(session, event)
+        data = _data(session, event, result) if choices.json else None
+    if result.queued and os.environ.get("LUKASA_WORKER") != "off":
         _load(moment, "start_worker")(_options(choices))
     if data is not None:
         return encode(data) + "\n"
-    return claude_code.answer(moment, event.name, injection.text) if form == claude_code.NAME else injection.text
+    return claude_code.answer(moment, event.name, result.text) if form == claude_code.NAME else result.text
 
 
 def _load(moment: str, name: str) -> Callable[..., Any]:
@@ -177,14 +177,14 @@ def _session(workspace: Workspace, event: HarnessEvent, choices: Choices) -> Hoo
     return open_session(workspace, event.session, listener=event.agent, channel=choices.channel)
 
 
-def _data(session: HookSession, event: HarnessEvent, injection: Injection) -> dict[str, Any]:
+def _data(session: HookSession, event: HarnessEvent, result: HookResult) -> dict[str, Any]:
     ref = session.conversation.ref_code if session.conversation else None
     return {
         "workspace": session.workspace.name,
         "conversation": ref,
         "event": event.name,
-        "injected": list(injection.ids),
-        "text": injection.text,
+        "injected": list(result.ids),
+        "text": result.text,
     }
 
 

@@ -110,7 +110,7 @@ def _said(value: object) -> str:
     return _said(value.get("message")) if isinstance(value, dict) else _text(value)
 
 
-class Injection(Struct, frozen=True):
+class HookResult(Struct, frozen=True):
     """A hook's result: the text to inject, empty if nothing is new, and the ids of the entries in it.
 
     `queued` is true if the hook queued a job for a worker.

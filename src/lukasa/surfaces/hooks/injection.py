@@ -15,7 +15,7 @@ from lukasa.read.context import Document, Item, Pinned, Slice, in_part, item, re
 from lukasa.read.question import query_terms
 from lukasa.read.rank import Hit
 from lukasa.service.retrieval.read import counted
-from lukasa.surfaces.hooks.harness import HarnessEvent, Injection, excerpt
+from lukasa.surfaces.hooks.harness import HarnessEvent, HookResult, excerpt
 from lukasa.surfaces.hooks.harness_sessions import HookSession, note_session
 
 # Claude Code passes on this many characters of a hook's answer; it writes a longer answer to a file that nobody reads.
@@ -23,52 +23,50 @@ MOST_CHARACTERS = 10_000
 FAILURE_HITS = 5
 
 
-def session_start(session: HookSession, event: HarnessEvent) -> Injection:
+def session_start(session: HookSession, event: HarnessEvent) -> HookResult:
     """Inject the named pages, the standing rules and the most relevant entries.
 
     A resumed session still has its passages; a cleared or compacted one has lost them and gets them again.
     """
     from_start = event.source != "resume"
     found = session.workspace.context("")
-    injection = _inject(session, found.document, from_start=from_start)
+    result = _inject(session, found.document, from_start=from_start)
     note_session(session, event)
-    return injection
+    return result
 
 
-def prompt(session: HookSession, event: HarnessEvent) -> Injection:
+def prompt(session: HookSession, event: HarnessEvent) -> HookResult:
     """Inject entries for this prompt that the session has not seen, and count them as read."""
     question = excerpt(unmarked(event.prompt)).strip()
     if not question:
-        return Injection()
+        return HookResult()
     found = session.workspace.context(question)
-    injection = _inject(session, found.document)
-    counted(
-        session.workspace.ctx, [found.hits[id] for id in injection.ids if id in found.hits], session.workspace.ctx.now
-    )
-    return injection
+    result = _inject(session, found.document)
+    counted(session.workspace.ctx, [found.hits[id] for id in result.ids if id in found.hits], session.workspace.ctx.now)
+    return result
 
 
-def tool_failure(session: HookSession, event: HarnessEvent) -> Injection:
+def tool_failure(session: HookSession, event: HarnessEvent) -> HookResult:
     """Inject entries about a failure like this one."""
     failure = excerpt(unmarked(event.failure)).strip()
     if not failure:
-        return Injection()
+        return HookResult()
     question = f"{event.tool} {event.tool_input}\n{failure}".strip()
     recall = session.workspace.read(question, profile="lean", limit=FAILURE_HITS, count=False)
     hits = {hit.id: hit for hit in about_failure(recall, question)}
     tiers = [tier.name for tier in session.workspace.spec.tiers][::-1]
     document = recalled(session.workspace.name, list(hits.values()), tiers, question)
-    injection = _inject(session, document)
-    counted(session.workspace.ctx, [hits[id] for id in injection.ids], session.workspace.ctx.now)
-    return injection
+    result = _inject(session, document)
+    counted(session.workspace.ctx, [hits[id] for id in result.ids], session.workspace.ctx.now)
+    return result
 
 
-def _inject(session: HookSession, document: Document, *, from_start: bool = False) -> Injection:
+def _inject(session: HookSession, document: Document, *, from_start: bool = False) -> HookResult:
     """Inject the passages that are new to the session and fit, and note them as given."""
     claimed = session.claim(lambda given: _fitting(news(document, given)), marks, from_start=from_start)
     if empty(claimed):
-        return Injection()
-    return Injection(marked(render(claimed)), tuple(entry.id for entry in items(claimed)))
+        return HookResult()
+    return HookResult(marked(render(claimed)), tuple(entry.id for entry in items(claimed)))
 
 
 def _fitting(document: Document) -> Document:

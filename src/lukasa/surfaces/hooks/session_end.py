@@ -17,7 +17,7 @@ from lukasa.model.text import storable
 from lukasa.service.sessions.distill import Distilled, Turn, by_rules
 from lukasa.service.sessions.session import persist
 from lukasa.service.sessions.transcripts import note
-from lukasa.surfaces.hooks.harness import HarnessEvent, Injection
+from lukasa.surfaces.hooks.harness import HarnessEvent, HookResult
 from lukasa.surfaces.hooks.harness_sessions import HookSession, note_session
 from lukasa.write.transforms import TRANSFORMS
 
@@ -27,18 +27,18 @@ _OBSERVED = frozenset({"PreCompact", "SessionEnd", ""})
 MOST_SESSION = 150
 
 
-def pre_compact(session: HookSession, event: HarnessEvent) -> Injection:
+def pre_compact(session: HookSession, event: HarnessEvent) -> HookResult:
     """O1: queue the observation of the transcript before the context is compacted. The session continues."""
     observed = note_session(session, event) and _queue_observation(session, event)
-    return Injection(queued=observed)
+    return HookResult(queued=observed)
 
 
-def session_end(session: HookSession, event: HarnessEvent) -> Injection:
+def session_end(session: HookSession, event: HarnessEvent) -> HookResult:
     """Queue the observation of the transcript; then, unless the session continues, write its summary and end it."""
     readable = note_session(session, event)
     observed = readable and event.name in _OBSERVED and _queue_observation(session, event)
     if session.conversation is None or event.name in _GOES_ON:
-        return Injection(queued=observed)
+        return HookResult(queued=observed)
     if "conversation" in session.workspace.ctx.keys:
         # A summary counts turns and shows questions; only the rules need the other texts.
         said = turns(event.transcript, questions=observed) if readable else ()
@@ -47,7 +47,7 @@ def session_end(session: HookSession, event: HarnessEvent) -> Injection:
         session.workspace.end(session.conversation.id)
     # Ending may clear the notes, but the observation still needs this one.
     note_session(session, event, ended=event.reason or "unknown")
-    return Injection(queued=observed)
+    return HookResult(queued=observed)
 
 
 def _no_facts(said: Sequence[Turn]) -> Distilled:
