@@ -205,7 +205,7 @@ class Lukasa:
         given = self._chat if chat is None else chat
         model = given if given is not None and not isinstance(given, str) else self._model(given or self.settings.chat)
         # Loaded when asked for: all kinds of work come with it, and most who remember something run none of it here.
-        manning = import_module("lukasa.service.jobs.workers")
+        manning = import_module("lukasa.service.jobs.handlers")
         options = {"chat": model, "clock": self._clock, "budget": self.settings.budget, "tell": tell, **only}
         options["span"] = import_module("lukasa.providers.telemetry").opentelemetry_spans()
         made: Crew = manning.crew(threads, self.workspaces, self._open_room, **options)

@@ -43,7 +43,6 @@ LATER = {
     "lukasa.service.upkeep.backfill",
     "lukasa.service.admin.stats",
     "lukasa.service.curation.document",
-    "lukasa.service.curation.publish",
     "lukasa.service.curation.slog",
     "lukasa.service.jobs.queue",
     "lukasa.service.curation.review",

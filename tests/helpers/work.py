@@ -17,8 +17,7 @@ from typing import Any
 from lukasa.model.events import Actor
 from lukasa.model.job import Job, JobDraft, JobState
 from lukasa.ports import Clock, Message, Reply, Tool, Usage
-from lukasa.service.jobs.model_calls import ask
-from lukasa.service.jobs.task import Task
+from lukasa.service.jobs.task import Task, ask
 from lukasa.service.jobs.worker import Station, Worker
 from lukasa.storage.operations import Enqueue, Transaction
 from lukasa.storage.port import Selection

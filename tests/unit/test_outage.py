@@ -12,8 +12,7 @@ from lukasa.model.job import MAX_ATTEMPTS, JobDraft, JobState
 from lukasa.ports import Message, Reply, Tool, Usage
 from lukasa.service.jobs.allowance import Guard
 from lukasa.service.jobs.budget import Budget, Price
-from lukasa.service.jobs.model_calls import ask
-from lukasa.service.jobs.task import Task
+from lukasa.service.jobs.task import Task, ask
 from lukasa.service.jobs.worker import PATIENCE, WAKE, Station, Worker
 from lukasa.storage.memory.store import MemoryStore
 from lukasa.storage.operations import Enqueue, Transaction

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from lukasa.model.job import JobDraft
-from lukasa.service.jobs.schedule import FIRST_DELAY, Facts, due, portion, triggers, window
+from lukasa.service.jobs.triggers import FIRST_DELAY, Facts, due, portion, triggers, window
 from lukasa.spec import load_preset
 from lukasa.spec.types import TRIGGERS, MemorySpec, Triage, Triggers
 

@@ -12,7 +12,8 @@ from lukasa.model.errors import ChatUnavailable, InvalidInput, StoreBusy
 from lukasa.model.events import Actor
 from lukasa.model.job import Job, JobDraft, JobState
 from lukasa.model.telemetry import TelemetryQuery
-from lukasa.service.jobs.task import Handler, NotNow, Task
+from lukasa.service.jobs.allowance import NotNow
+from lukasa.service.jobs.task import Handler, Task
 from lukasa.service.jobs.worker import Run, Station, Trouble, Worker
 from lukasa.storage.memory.store import MemoryStore
 from lukasa.storage.operations import CancelJob, Enqueue, Transaction

@@ -11,7 +11,7 @@ from lukasa.model.job import JobState
 from lukasa.model.telemetry import DayTally, Spending, Tally, TelemetryEvent, TelemetryQuery, days_together, together
 from lukasa.read.decay import awaits_disposition
 from lukasa.service.call import CallContext
-from lukasa.service.upkeep.scope import places, weighed
+from lukasa.service.upkeep.run import places, weighed
 from lukasa.storage.port import Share
 from lukasa.upkeep.weighed import Weighed
 

@@ -15,11 +15,10 @@ from lukasa.model.job import JobDraft
 from lukasa.model.text import content_key
 from lukasa.model.values import SHARED, State
 from lukasa.service.call import CallContext
-from lukasa.service.curation import publish
-from lukasa.service.curation.publish import EVERY
+from lukasa.service.curation import document
+from lukasa.service.curation.document import EVERY
 from lukasa.service.instrument import verb
-from lukasa.service.jobs.model_calls import ask
-from lukasa.service.jobs.task import Task
+from lukasa.service.jobs.task import Task, ask
 from lukasa.spec.prompts import prompt
 from lukasa.storage.operations import Enqueue, Operation, Record, SaveAmendment
 
@@ -94,7 +93,7 @@ def _readable(ctx: CallContext, entry: Entry) -> bool:
 
 
 def _reflected(ctx: CallContext, task: Task, entries: list[Entry]) -> Reflection:
-    body = publish.body(ctx)
+    body = document.body(ctx)
     if task.chat is None:
         return pure.by_rules(entries, body)
     ids = [entry.id for entry in entries]

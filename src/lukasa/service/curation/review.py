@@ -19,7 +19,7 @@ from lukasa.model.values import State, Visibility
 from lukasa.service import inputs
 from lukasa.service.admin.overview import Said, evidence
 from lukasa.service.call import CallContext, retry_on_conflict
-from lukasa.service.curation import publish
+from lukasa.service.curation import document
 from lukasa.service.entries import revise
 from lukasa.storage.operations import SaveAmendment
 from lukasa.storage.port import Selection, Store
@@ -121,9 +121,9 @@ def _waiting(ctx: CallContext, id: str) -> Entry:
 
 
 def _promote(ctx: CallContext, id: str, text: str | None, reason: str) -> Decided:
-    publish.take_in(ctx)
+    document.take_in(ctx)
     amendment = _open(ctx, id, also=AmendmentState.REJECTED)
-    decided, operations = publish.promotion(
+    decided, operations = document.promotion(
         ctx, amendment, text if text is not None else amendment.change, decided_by=str(ctx.actor), reason=reason
     )
     ctx.apply(ctx.local, *operations)

@@ -19,9 +19,8 @@ from lukasa.model.job import JobDraft
 from lukasa.model.values import State, Trust
 from lukasa.ports import Vector
 from lukasa.service.call import CallContext, retry_on_conflict
-from lukasa.service.curation import publish
-from lukasa.service.jobs.model_calls import ask
-from lukasa.service.jobs.task import Task
+from lukasa.service.curation import document as publish
+from lukasa.service.jobs.task import Task, ask
 from lukasa.spec.prompts import prompt
 from lukasa.spec.types import WritePolicy
 from lukasa.storage.operations import Enqueue, Operation, SaveAmendment

@@ -17,9 +17,8 @@ from lukasa.model.entry import Entry, GateVerdict
 from lukasa.model.errors import ChatMalformed, InvalidInput
 from lukasa.model.values import Gate, State
 from lukasa.service.call import CallContext
-from lukasa.service.jobs.model_calls import ask
-from lukasa.service.jobs.task import Task
-from lukasa.service.upkeep.scope import COMPLETED, Upkeep
+from lukasa.service.jobs.task import Task, ask
+from lukasa.service.upkeep.run import COMPLETED, Upkeep
 from lukasa.spec.prompts import prompt
 from lukasa.storage.operations import SaveEntry, Verdict
 from lukasa.storage.port import Store

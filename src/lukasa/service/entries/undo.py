@@ -15,8 +15,17 @@ from lukasa.model.job import Job
 from lukasa.model.values import VISIBILITY, State, Visibility
 from lukasa.service.call import CallContext, retry_on_conflict
 from lukasa.service.entries import pages as standing
-from lukasa.service.entries.reopen import Kept, Reopened, as_before, reopen, retired_with
-from lukasa.service.entries.revise import commit, final, outdated, says_otherwise
+from lukasa.service.entries.revise import (
+    Kept,
+    Reopened,
+    as_before,
+    commit,
+    final,
+    outdated,
+    reopen,
+    retired_with,
+    says_otherwise,
+)
 from lukasa.storage.operations import SaveEntry, Verdict
 from lukasa.storage.port import Store
 

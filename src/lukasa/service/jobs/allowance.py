@@ -14,8 +14,38 @@ from lukasa.model.errors import ChatRefused, ChatUnavailable, LukasaError
 from lukasa.model.telemetry import Spending
 from lukasa.ports import Chat, Clock, Usage
 from lukasa.service.jobs.budget import MILLION, Budget
-from lukasa.service.jobs.task import Allowance, NotNow
-from lukasa.service.jobs.worker import LONGEST_ASKED
+
+LONGEST_ASKED = 86_400.0  # seconds; a provider that asks for a longer pause is asked again after a day
+
+
+class NotNow(Exception):
+    """The work cannot be done before `until`, through no fault of its own: put it back without counting an attempt."""
+
+    def __init__(self, until: datetime, reason: str) -> None:
+        super().__init__(reason)
+        self.until = until
+        self.reason = reason
+
+
+class Allowance:
+    """Whether a model may be asked now. The worker's own says no while a breaker is open or the budget is spent."""
+
+    def check(self, chat: Chat) -> None:
+        """Raises NotNow if it may not."""
+
+    def succeeded(self, chat: Chat) -> None:
+        """Told after each answer."""
+
+    def failed(self, chat: Chat, error: LukasaError) -> None:
+        """Told after each call without a usable answer."""
+
+    def blocked(self, chat: Chat) -> datetime | None:
+        """Until when the model is left alone because it keeps failing, whoever asks."""
+        return None
+
+    def cost(self, chat: Chat, usage: Usage) -> float:
+        """What that many tokens cost, where prices are known."""
+        return 0.0
 
 
 class Guard(Allowance):

@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
-from lukasa.model.errors import NotFound
+from msgspec import Struct
+
+from lukasa.model.amendment import Amendment
+from lukasa.model.errors import InvalidInput, NotFound, StoreError
 from lukasa.model.events import EventDraft
-from lukasa.model.job import Job, JobState
+from lukasa.model.ids import new_id
+from lukasa.model.job import FINISHED, Job, JobDraft, JobState
+from lukasa.ports import Chat
 from lukasa.service import inputs
 from lukasa.service.call import CallContext
-from lukasa.storage.operations import CancelJob, Record, ReviveJob
+from lukasa.service.curation import reflect
+from lukasa.service.curation.document import EVERY
+from lukasa.service.instrument import verb
+from lukasa.service.jobs import handlers
+from lukasa.service.jobs.allowance import Guard
+from lukasa.service.jobs.budget import Budget
+from lukasa.service.jobs.worker import Run, Worker
+from lukasa.service.upkeep import consolidate, maintain
+from lukasa.service.upkeep.run import Tell, silent
+from lukasa.storage.operations import CancelJob, Enqueue, Record, ReviveJob
 
 
 def jobs(
@@ -49,3 +65,77 @@ def cancel(ctx: CallContext, id_or_key: str, reason: str) -> Job:
     told = Record(EventDraft("job.cancelled", found.id, {"kind": found.kind, "key": found.key, "cause": why}))
     ctx.apply(ctx.local, CancelJob(found.id, why), told)
     return job(ctx, found.id)
+
+
+CURATION = ("reflect", "triage", "curate")
+
+
+class Round(Struct, frozen=True):
+    """What was read, what came of it, and what went wrong on the way; that is tried again by a worker."""
+
+    observations: int
+    proposals: tuple[Amendment, ...]
+    errors: tuple[str, ...]
+
+
+def reflect_now(ctx: CallContext, *, chat: Chat | None, budget: Budget | None = None) -> Round:
+    """Proposals from everything remembered since the last reflection, each taken as far as triage takes it."""
+    ctx.require_author("reflect on what is remembered")
+    before = {a.id for a in ctx.local.amendments(limit=EVERY)}
+    reflect.ask_for(ctx)
+    station = handlers.station(ctx, {kind: handlers.HANDLERS[kind] for kind in CURATION})
+    guard = Guard(ctx.clock, budget or Budget(), ctx.local.spent)
+    worker = Worker(lambda: [station], clock=ctx.clock, chat=chat, allowance=guard)
+    runs: list[Run] = []
+    while (run := worker.step()) is not None:
+        runs.append(run)
+    made = tuple(a for a in ctx.local.amendments(limit=EVERY) if a.id not in before)
+    read = sum(int(run.result.get("observations", 0)) for run in runs)
+    return Round(read, made, tuple(f"{run.job.kind}: {run.error}" for run in runs if run.error))
+
+
+UPKEEP: Mapping[str, Callable[..., dict[str, Any]]] = {
+    "consolidate": consolidate.consolidate,
+    "maintain": maintain.maintain,
+}
+
+
+def preview(ctx: CallContext, kind: str, tiers: Sequence[str] | None = None) -> dict[str, Any]:
+    """What a run would do now, by rules alone; nothing is changed and no model is asked."""
+    ctx.require_author(f"ask to {_upkeep(kind)}")
+    return UPKEEP[kind](handlers.room_for(ctx, kind), None, tiers=_tiers(ctx, tiers))
+
+
+@verb("job", "ask")
+def ask(ctx: CallContext, kind: str, tiers: Sequence[str] | None = None) -> Job:
+    """Ask for a run; a worker does it."""
+    ctx.require_author(f"ask to {_upkeep(kind)}")
+    payload: dict[str, Any] = {"trigger": consolidate.OPERATOR, "tiers": _tiers(ctx, tiers)}
+    draft = JobDraft(kind, f"{kind}:{consolidate.OPERATOR}:{new_id()}", payload)
+    ctx.apply(ctx.local, Enqueue(draft))
+    return _job(ctx, draft.key)
+
+
+def work(ctx: CallContext, job: Job, *, chat: Chat | None = None, tell: Tell = silent) -> Job:
+    """Do a job here and now, unless another worker is faster; the answer is the job as it is afterwards."""
+    work: dict[str, handlers.Work] = {job.kind: partial(UPKEEP[job.kind], tell=tell)}
+    while job.state not in FINISHED and handlers.run_next(ctx, chat=chat, handlers=work) is not None:
+        job = _job(ctx, job.id)
+    return _job(ctx, job.id)
+
+
+def _job(ctx: CallContext, id_or_key: str) -> Job:
+    found = ctx.local.job(id_or_key)
+    if found is None:
+        raise StoreError("the job is gone that was just asked for", fix="ask again")
+    return found
+
+
+def _upkeep(kind: str) -> str:
+    if kind not in UPKEEP:
+        raise InvalidInput(f"{kind[:60]!r} is no upkeep", fix=f"use one of: {', '.join(UPKEEP)}")
+    return kind
+
+
+def _tiers(ctx: CallContext, tiers: Sequence[str] | None) -> list[str] | None:
+    return [ctx.spec.tier(name).name for name in tiers] if tiers else None

@@ -7,50 +7,23 @@ crash; every step that is in the journal is then answered from there.
 
 from __future__ import annotations
 
+import json
+import re
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
-from lukasa.model.errors import LukasaError
+from lukasa.model.errors import ChatError, ChatMalformed, InvalidInput
 from lukasa.model.events import Actor
 from lukasa.model.job import Job
-from lukasa.model.telemetry import Level, TelemetryEvent
-from lukasa.ports import Chat, Clock, Span, Usage, no_span
+from lukasa.model.telemetry import Level, Spending, TelemetryEvent
+from lukasa.ports import Chat, Clock, Message, Reply, Span, Usage, no_span
+from lukasa.service.jobs.allowance import Allowance
 from lukasa.storage.operations import Emit, JournalStep, Operation, Spend, Transaction
 from lukasa.storage.port import Store
 
 SOURCE = "worker"
-
-
-class NotNow(Exception):
-    """The work cannot be done before `until`, through no fault of its own: put it back without counting an attempt."""
-
-    def __init__(self, until: datetime, reason: str) -> None:
-        super().__init__(reason)
-        self.until = until
-        self.reason = reason
-
-
-class Allowance:
-    """Whether a model may be asked now. The worker's own says no while a breaker is open or the budget is spent."""
-
-    def check(self, chat: Chat) -> None:
-        """Raises NotNow if it may not."""
-
-    def succeeded(self, chat: Chat) -> None:
-        """Told after each answer."""
-
-    def failed(self, chat: Chat, error: LukasaError) -> None:
-        """Told after each call without a usable answer."""
-
-    def blocked(self, chat: Chat) -> datetime | None:
-        """Until when the model is left alone because it keeps failing, whoever asks."""
-        return None
-
-    def cost(self, chat: Chat, usage: Usage) -> float:
-        """What that many tokens cost, where prices are known."""
-        return 0.0
 
 
 @dataclass(slots=True)
@@ -125,3 +98,129 @@ class Task:
 
 
 Handler = Callable[[Task], dict[str, Any]]
+
+
+T = TypeVar("T")
+TIMEOUT = 120.0
+_THINKING = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
+
+
+def ask(
+    task: Task,
+    step: str,
+    prompt: str,
+    content: str,
+    read: Callable[[Mapping[str, Any]], T],
+    *,
+    timeout: float = TIMEOUT,
+) -> T:
+    """What the model of a task says to `content`, read by `read`, which raises InvalidInput for what it cannot use.
+
+    The answer is journaled before anything is done with it, in one commit with what it cost: it is paid for once.
+    """
+    if not task.journaled(step):
+        chat = task.chat
+        if chat is None:
+            raise InvalidInput("no language model is set", fix="set LUKASA_CHAT, or let the rules do it")
+        task.allowance.check(chat)
+        began, bill = time.monotonic(), _Bill()
+        try:
+            with task.span("model.answer", {"lukasa.model": chat.name, "lukasa.step": step}):
+                data = _answer(chat, prompt, content, read, timeout, bill)
+        except ChatError as error:
+            task.allowance.failed(chat, error)
+            about: dict[str, Any] = {"step": step, "error": error.code, **bill.about(chat)}
+            took = (time.monotonic() - began) * 1000
+            failed = task.point("model.failed", success=False, level="error", duration_ms=took, metadata=about)
+            task.tell(*bill.spending(task, chat), failed)
+            raise
+        task.allowance.succeeded(chat)
+        took = (time.monotonic() - began) * 1000
+        answered = task.point("model.answered", duration_ms=took, metadata={"step": step, **bill.about(chat)})
+        task.commit(step, data, *bill.spending(task, chat), answered)
+    return read(task.output(step))
+
+
+@dataclass(slots=True)
+class _Bill:
+    """What was used so far, also if it came to nothing."""
+
+    calls: int = 0
+    usage: Usage = field(default_factory=Usage)
+
+    def add(self, usage: Usage) -> None:
+        self.calls += 1
+        self.usage = Usage(self.usage.prompt + usage.prompt, self.usage.completion + usage.completion)
+
+    def about(self, chat: Chat) -> dict[str, Any]:
+        tokens = {"prompt_tokens": self.usage.prompt, "completion_tokens": self.usage.completion}
+        return {"model": chat.name, "calls": self.calls, **tokens}
+
+    def spending(self, task: Task, chat: Chat) -> list[Spend]:
+        if not self.calls:
+            return []
+        day, cost = f"{task.clock.now():%Y-%m-%d}", task.allowance.cost(chat, self.usage)
+        return [Spend(Spending(day, chat.name, self.calls, self.usage.prompt, self.usage.completion, cost))]
+
+
+def _answer(
+    chat: Chat,
+    prompt: str,
+    content: str,
+    read: Callable[[Mapping[str, Any]], object],
+    timeout: float,
+    bill: _Bill,
+) -> Mapping[str, Any]:
+    """Both tries end within `timeout`."""
+    ends = time.monotonic() + timeout
+    asked = [Message("system", prompt), Message("user", content)]
+    first = chat.reply(asked, timeout=timeout)
+    bill.add(first.usage)
+    try:
+        return _usable(first, read)
+    except InvalidInput as fault:
+        said = Message("assistant", first.text.strip()[:20_000] or "(nothing)")
+        asked += [said, Message("user", f"That cannot be used: {fault.message}. Answer with the JSON object alone.")]
+    second = chat.reply(asked, timeout=max(1.0, ends - time.monotonic()))
+    bill.add(second.usage)
+    try:
+        return _usable(second, read)
+    except InvalidInput as fault:
+        raise ChatMalformed(
+            f"{chat.name} gave no usable answer: {fault.message}", fix="try again later, or with another model"
+        ) from fault
+
+
+def _usable(reply: Reply, read: Callable[[Mapping[str, Any]], object]) -> Mapping[str, Any]:
+    data = json_object(reply.text)
+    read(data)
+    return data
+
+
+def json_object(text: str) -> Mapping[str, Any]:
+    """The JSON object in a reply, whatever stands around it: thoughts, a fence, prose."""
+    text = _THINKING.sub("", text)
+    decoder = json.JSONDecoder(object_pairs_hook=_each_key_once)
+    for match in re.finditer(r"\{", text):
+        try:
+            data, _ = decoder.raw_decode(text, match.start())
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(data, dict):
+            return _encodable(data)
+    raise InvalidInput("it is not a JSON object")
+
+
+def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    data = dict(pairs)
+    if len(data) != len(pairs):
+        raise InvalidInput("an object of it has the same key twice")
+    return data
+
+
+def _encodable(data: dict[str, Any]) -> dict[str, Any]:
+    try:
+        json.dumps(data, ensure_ascii=False, allow_nan=False).encode("utf-8")
+    except (UnicodeEncodeError, ValueError):
+        raise InvalidInput("it holds text or numbers that cannot be kept") from None
+    return data

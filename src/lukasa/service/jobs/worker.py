@@ -31,7 +31,8 @@ from lukasa.model.events import Actor
 from lukasa.model.job import Job, JobDraft
 from lukasa.model.telemetry import Level
 from lukasa.ports import Chat, Clock, Span, no_span
-from lukasa.service.jobs.task import Allowance, Handler, NotNow, Task
+from lukasa.service.jobs.allowance import LONGEST_ASKED, Allowance, NotNow
+from lukasa.service.jobs.task import Handler, Task
 from lukasa.storage.operations import Enqueue, FailJob, FinishJob, Operation, PostponeJob, Transaction
 from lukasa.storage.port import Store
 
@@ -372,7 +373,6 @@ class Heartbeat:
 
 FIRST = 30.0  # seconds
 LONGEST = 3600.0
-LONGEST_ASKED = 86_400.0  # a provider that asks for more than a day is asked again tomorrow
 
 
 def pause(attempt: int, dice: float, asked: float | None = None) -> timedelta:

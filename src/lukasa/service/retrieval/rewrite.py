@@ -17,7 +17,7 @@ from lukasa.read.excerpt import excerpt
 from lukasa.read.question import query_terms
 from lukasa.read.rank import Hit
 from lukasa.service.call import CallContext
-from lukasa.service.jobs.model_calls import json_object
+from lukasa.service.jobs.task import json_object
 from lukasa.spec.prompts import prompt
 from lukasa.storage.operations import Emit, Spend
 

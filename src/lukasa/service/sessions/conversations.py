@@ -15,7 +15,7 @@ from lukasa.model.values import Lifetime, State, Visibility
 from lukasa.service import inputs
 from lukasa.service.call import CallContext, retry_on_conflict
 from lukasa.service.instrument import verb
-from lukasa.service.jobs.schedule import session_close
+from lukasa.service.jobs.triggers import session_close
 from lukasa.spec.types import LifecyclePolicy
 from lukasa.storage.operations import (
     DropEntry,

@@ -29,8 +29,8 @@ from lukasa.observe import observation, rules
 from lukasa.observe.observation import Answer, Observation, Segment
 from lukasa.service.call import CallContext, retry_on_conflict
 from lukasa.service.entries.put import Memo, Written, put_many
-from lukasa.service.jobs.model_calls import ask
-from lukasa.service.jobs.task import NotNow, Task
+from lukasa.service.jobs.allowance import NotNow
+from lukasa.service.jobs.task import Task, ask
 from lukasa.service.sessions import transcripts
 from lukasa.spec.prompts import prompt
 from lukasa.spec.types import WriteMode

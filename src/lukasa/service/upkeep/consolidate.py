@@ -19,11 +19,9 @@ from lukasa.model.errors import ChatMalformed
 from lukasa.model.ids import derived_id
 from lukasa.model.values import Kind, State, Trust
 from lukasa.service.call import CallContext
-from lukasa.service.jobs.model_calls import ask
-from lukasa.service.jobs.task import Task
-from lukasa.service.upkeep.merge import merge, settle
+from lukasa.service.jobs.task import Task, ask
 from lukasa.service.upkeep.promote import crossed, embedded, promote, proposed, scope_above
-from lukasa.service.upkeep.scope import (
+from lukasa.service.upkeep.run import (
     COMPLETED,
     Place,
     Tell,
@@ -38,12 +36,12 @@ from lukasa.service.upkeep.scope import (
 )
 from lukasa.spec.prompts import prompt
 from lukasa.spec.types import Consolidation
-from lukasa.storage.operations import SaveEntry
+from lukasa.storage.operations import SaveEntry, Verdict
 from lukasa.storage.port import Filters, Selection
 from lukasa.upkeep.digest import MOST_CHARS, SOURCE, Text, answer, digest, episodes, question
 from lukasa.upkeep.promotion import capped, pruned
-from lukasa.upkeep.weighed import Weighed, related, support
-from lukasa.write.plan import Setting, plan
+from lukasa.upkeep.weighed import Copies, Weighed, copies, outdated, recency, related, support
+from lukasa.write.plan import MOST_EVIDENCE, Setting, plan, retire
 
 if TYPE_CHECKING:
     from lukasa.ports import Vector
@@ -236,3 +234,56 @@ class _Scope:
         at, actor = self.ctx.now, str(self.ctx.actor)
         moved = entry.moved(State.FORGOTTEN, at=at, cause=cause, actor=actor, superseded_by=by)
         return SaveEntry(replace(moved, version=entry.version + 1), entry.version, "entry.forgotten", cause)
+
+
+def merge(
+    up: Upkeep, place: Place, found: Sequence[Weighed], near: Mapping[str, Vector], rule: Consolidation
+) -> list[Weighed]:
+    """Each group of copies is one commit; the answer is what is left."""
+    order = recency if rule.style == "supersession" else support
+    gone: set[str] = set()
+    for group in copies(found, near, rule.merge_cosine, order):
+        saves = _fold(up.ctx, group)
+        if up.commit(place.store, "merged", saves, main=group.kept.id):
+            gone |= {w.id for w in group.copies} | {group.kept.id}
+    # The one that was kept has a new version: this run leaves it alone from here on.
+    return without(found, gone)
+
+
+def _fold(ctx: CallContext, group: Copies) -> list[SaveEntry]:
+    kept, now = group.kept.entry, ctx.now
+    cause = f"says the same as {kept.id}"
+    gone = [_superseded(ctx, w.entry, kept, cause) for w in group.copies]
+    members = [kept, *(w.entry for w in group.copies)]
+    evidence = tuple(dict.fromkeys(quote for e in members for quote in e.evidence))[:MOST_EVIDENCE]
+    trusted = [e for e in members if e.trust >= kept.trust]  # a less trusted voice lends neither weight nor labels
+    fuller = replace(
+        kept,
+        merged_count=sum(e.merged_count for e in members),
+        confirmed_at=max(e.confirmed_at for e in members),
+        importance=max(e.importance for e in trusted),
+        tags=tuple(dict.fromkeys(tag for e in trusted for tag in e.tags)),
+        evidence=evidence,
+        updated_at=now,
+        version=kept.version + 1,
+    )
+    ledger = (
+        Verdict("merge", "kept", "best supported of those that say the same", {"targets": [s.entry.id for s in gone]}),
+    )
+    return [*gone, SaveEntry(fuller, kept.version, "entry.merged", f"{len(gone)} copies folded in", ledger)]
+
+
+def _superseded(ctx: CallContext, entry: Entry, by: Entry, cause: str) -> SaveEntry:
+    moved = entry.moved(State.SUPERSEDED, at=ctx.now, cause=cause, actor=str(ctx.actor), superseded_by=by.id)
+    return SaveEntry(replace(moved, version=entry.version + 1), entry.version, "entry.superseded", cause)
+
+
+def settle(up: Upkeep, place: Place, found: Sequence[Weighed], near: Mapping[str, Vector]) -> list[Weighed]:
+    """The latest of contradicting statements holds; what is less trusted never overrules what is more."""
+    setting = Setting(up.ctx.spec, up.ctx.taxonomy, up.ctx.now)
+    gone: set[str] = set()
+    for old, new, why in outdated(found, near):
+        save = retire(old.entry, new.entry, setting, f"{why}; the later one holds", str(up.ctx.actor))
+        if up.commit(place.store, "superseded", [save]):
+            gone.add(old.id)
+    return without(found, gone)

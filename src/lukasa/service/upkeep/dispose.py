@@ -18,9 +18,8 @@ from lukasa.model.values import VISIBILITY, Gate, Kind, State, Visibility
 from lukasa.read.decay import awaits_disposition
 from lukasa.service.call import CallContext, retry_on_conflict
 from lukasa.service.entries.put import Written, canonical
-from lukasa.service.entries.reopen import redraft
-from lukasa.service.entries.revise import commit, final, outdated
-from lukasa.service.upkeep.scope import places, weighed
+from lukasa.service.entries.revise import commit, final, outdated, redraft
+from lukasa.service.upkeep.run import places, weighed
 from lukasa.spec.types import DecayModel
 from lukasa.storage.operations import SaveEntry, Verdict
 from lukasa.storage.port import Store

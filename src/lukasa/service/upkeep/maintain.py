@@ -10,8 +10,8 @@ from typing import Any
 from lukasa.model.values import VISIBILITY, Kind, State, Visibility
 from lukasa.service.call import CallContext
 from lukasa.service.jobs.task import Task
-from lukasa.service.upkeep.merge import merge
-from lukasa.service.upkeep.scope import COMPLETED, Place, Tell, Upkeep, active, places, silent, vectors, weighed
+from lukasa.service.upkeep.consolidate import merge
+from lukasa.service.upkeep.run import COMPLETED, Place, Tell, Upkeep, active, places, silent, vectors, weighed
 from lukasa.upkeep.promotion import aged
 
 

@@ -14,7 +14,7 @@ from lukasa.model.ids import derived_id
 from lukasa.model.values import Curator, Gate, Kind, Lifetime, State
 from lukasa.service.call import ACCOUNT, CallContext
 from lukasa.service.entries.put import canonical, neighbours
-from lukasa.service.upkeep.scope import Place, Upkeep, active, without
+from lukasa.service.upkeep.run import Place, Upkeep, active, without
 from lukasa.storage.operations import Embedding, SaveEntry, Verdict
 from lukasa.upkeep.promotion import Rise, rises
 from lukasa.upkeep.weighed import Weighed, copies, support

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import click
 
 from lukasa.model.amendment import Amendment
-from lukasa.service.curation.run import Round, reflect_now
+from lukasa.service.jobs.queue import Round, reflect_now
 from lukasa.surfaces.cli.data import plain
 from lukasa.surfaces.cli.lines import joined
 from lukasa.surfaces.cli.options import Verb

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from lukasa.model.job import Job, JobState
-from lukasa.service.upkeep import request
+from lukasa.service.jobs import queue
 from lukasa.surfaces.cli.data import plain
 from lukasa.surfaces.cli.options import Verb
 from lukasa.surfaces.cli.output import Line, dim, good, line, safe, warn
@@ -52,12 +52,12 @@ def maintain(session: Session, tiers: Sequence[str], dry_run: bool) -> None:
 def _upkeep(session: Session, kind: str, tiers: Sequence[str], dry_run: bool) -> None:
     ctx = session.workspace().ctx
     if dry_run:
-        found = request.preview(ctx, kind, tiers)
+        found = queue.preview(ctx, kind, tiers)
         session.emit({"dry_run": True, "result": found}, _counted(found, "would be "))
         return
-    job = request.ask(ctx, kind, tiers)
+    job = queue.ask(ctx, kind, tiers)
     chat = session.memory.chat() if kind == "consolidate" else None
-    job = request.work(ctx, job, chat=None if chat is None or chat.name == "offline" else chat, tell=_progress)
+    job = queue.work(ctx, job, chat=None if chat is None or chat.name == "offline" else chat, tell=_progress)
     session.emit({"dry_run": False, "job": plain(job), "result": plain(job.result)}, _done(job))
 
 
