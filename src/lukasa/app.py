@@ -20,7 +20,6 @@ from lukasa.model.entry import NamedEntry
 from lukasa.model.errors import Conflict, InvalidInput, NotFound, StoreError, StoreMissing
 from lukasa.model.events import Actor
 from lukasa.model.ids import new_id
-from lukasa.model.late import late
 from lukasa.model.values import Origin, Trust
 from lukasa.ports import Clock, Embedder, SystemClock, Threads
 from lukasa.providers import folders
@@ -29,7 +28,7 @@ from lukasa.providers.embed import EmbedderStatus, embedder_status, open_embedde
 from lukasa.providers.embed.cached import ModelStatus, default_cache, status
 from lukasa.providers.files.log import AppendedLines
 from lukasa.providers.telemetry import spans_of_verbs
-from lukasa.service import inputs
+from lukasa.service import admin, inputs, jobs
 from lukasa.service.call import CallContext
 from lukasa.service.jobs.budget import Budget
 from lukasa.service.workspace import Workspace
@@ -41,14 +40,9 @@ from lukasa.storage.sqlite import SqliteStore
 
 if TYPE_CHECKING:
     from lukasa.ports import Chat, CuratedFile, TranscriptReader
-    from lukasa.service.admin import access as passes
-    from lukasa.service.admin import scrub
     from lukasa.service.admin.access import Access
     from lukasa.service.curation.decisions import Decisions
     from lukasa.service.jobs.worker import Crew, Tell, Worker
-else:
-    passes = late("lukasa.service.admin.access")
-    scrub = late("lukasa.service.admin.scrub")
 
 DEFAULT_WORKSPACE = "main"
 LOG = "log.jsonl"
@@ -205,11 +199,9 @@ class Lukasa:
         given = self._chat if chat is None else chat
         model = given if given is not None and not isinstance(given, str) else self._model(given or self.settings.chat)
         # Loaded when asked for: all kinds of work come with it, and most who remember something run none of it here.
-        manning = import_module("lukasa.service.jobs.handlers")
         options = {"chat": model, "clock": self._clock, "budget": self.settings.budget, "tell": tell, **only}
         options["span"] = import_module("lukasa.providers.telemetry").opentelemetry_spans()
-        made: Crew = manning.crew(threads, self.workspaces, self._open_room, **options)
-        return made
+        return jobs.handlers.crew(threads, self.workspaces, self._open_room, **options)
 
     def _model(self, setting: str) -> Chat | None:
         # Loaded when asked for: sockets and certificates are a fifth of what a hook would otherwise wait for.
@@ -228,7 +220,7 @@ class Lukasa:
     @property
     def access(self) -> Access:
         """Who else may use this memory: their grants, and the passes that come of them."""
-        return passes.Access(self, self._account, self._clock, self._origin, spans_of_verbs)
+        return admin.access.Access(self, self._account, self._clock, self._origin, spans_of_verbs)
 
     @property
     def account(self) -> Store:
@@ -358,7 +350,7 @@ class Lukasa:
             return _in_process()
         store = SqliteStore(folder, role="workspace", create=not info.ready)
         if store.unswept():
-            scrub.finish(store, self._threads(info, spec))
+            admin.scrub.finish(store, self._threads(info, spec))
         return store
 
     def _furnish(self, store: Store, info: WorkspaceInfo, spec: MemorySpec) -> None:

@@ -237,6 +237,12 @@ class CallContext(Struct, frozen=True):
         raise NotFound(f"no entry {key} in workspace {self.info.name!r}", fix="`lukasa list --all` shows the ids")
 
 
+class Bound(Struct, frozen=True):
+    """A handle that acts in one call context."""
+
+    ctx: CallContext
+
+
 def default_tier(tiers: Iterable[Tier]) -> str:
     """Name the tier for a text whose writer names none. This is the one rule for it.
 

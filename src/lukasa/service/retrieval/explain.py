@@ -1,15 +1,42 @@
-"""Why: one entry followed through every stage of a read."""
+"""Explain a read: why an entry was or was not a hit, and how relevant it is now."""
 
 from __future__ import annotations
 
-from lukasa.model.entry import Entry
+from msgspec import Struct
+
+from lukasa.model.entry import Access, Entry
 from lukasa.model.values import VISIBILITY, Visibility
+from lukasa.read.decay import awaits_disposition, decay_factor, frequency, relevance
 from lukasa.read.rank import Hit
 from lukasa.read.signals import Signal
 from lukasa.service.call import CallContext
 from lukasa.service.retrieval.find import BRING, WEIGH, as_it_was
 from lukasa.service.retrieval.read import Question, Search, search
 from lukasa.storage.operations import Verdict
+
+
+class RelevanceNow(Struct, frozen=True):
+    """The relevance of an entry before any question, with its factors."""
+
+    entry: Entry
+    access: Access | None
+    decay: float
+    frequency: float
+    relevance: float
+    awaits_disposition: bool
+
+
+def relevance_now(ctx: CallContext, id: str) -> RelevanceNow:
+    """Compute the present relevance of an entry."""
+    store, entry = ctx.entry(id)
+    access = store.access([entry.id]).get(entry.id)
+    decay = ctx.spec.behaviour(entry.scope.tier, entry.kind).decay
+    key = entry.scope.value("conversation")
+    conversation = store.conversation(key) if key else None
+    factor = decay_factor(decay, entry, access, ctx.now, conversation.ended_at if conversation else None)
+    often = frequency(access)
+    value = relevance(entry.importance, factor, often)
+    return RelevanceNow(entry, access, factor, often, value, awaits_disposition(decay, value))
 
 
 def why(ctx: CallContext, question: Question, id: str) -> list[Verdict]:

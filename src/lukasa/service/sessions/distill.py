@@ -9,23 +9,16 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from msgspec import Struct
 
+from lukasa import model, observe
 from lukasa.model.errors import ChatError, ChatMalformed, InvalidInput
-from lukasa.model.late import late
 from lukasa.model.statements import says_the_same
 from lukasa.model.values import Gate, Lifetime
 from lukasa.ports import Chat, Message
 from lukasa.service import inputs
-
-if TYPE_CHECKING:
-    from lukasa.model import requests
-    from lukasa.observe import rules
-else:
-    requests = late("lukasa.model.requests")
-    rules = late("lukasa.observe.rules")
 
 MOST_FACTS = 20
 MOST_SUMMARY = 2000
@@ -72,7 +65,7 @@ def by_rules(turns: Sequence[Turn]) -> Distilled:
 
 
 def _stated(text: str) -> Iterator[Fact]:
-    for found in rules.look(text):
+    for found in observe.rules.look(text):
         if found.gate is Gate.ALLOW:
             reach, lifetime, private = "", None, False
             if found.asked is not None:
@@ -135,7 +128,7 @@ def _checked(text: str, turns: Sequence[Turn]) -> Distilled:
     passing = [
         said.content
         for t in turns
-        if t.role == "user" and (said := requests.request(t.text)) and _passes(said.lifetime)
+        if t.role == "user" and (said := model.requests.request(t.text)) and _passes(said.lifetime)
     ]
     facts = [_fact(item) for item in listed]
     kept = [f for f in facts if not any(says_the_same(f.text, other) for other in passing)]

@@ -25,11 +25,10 @@ from lukasa.model.entry import Entry
 from lukasa.model.errors import InvalidInput, InvalidTransition, LukasaError, StoreError
 from lukasa.model.events import EventDraft
 from lukasa.model.ids import new_id
-from lukasa.model.late import late
 from lukasa.model.statements import says_the_same
 from lukasa.model.text import content_key, terms
 from lukasa.model.values import SHARED, VISIBILITY, Kind, Lifetime, Visibility
-from lukasa.service import inputs
+from lukasa.service import inputs, retrieval
 from lukasa.service.entries.put import Memo, Written
 from lukasa.service.sessions.conversations import Ended
 from lukasa.service.sessions.distill import Distil, Distilled, Fact, Turn, by_rules
@@ -40,11 +39,8 @@ from lukasa.storage.port import Filters, Selection
 
 if TYPE_CHECKING:
     from lukasa.read.context import Context
-    from lukasa.service.retrieval import read
     from lukasa.service.retrieval.read import Recall
     from lukasa.service.sessions.refine import Refine
-else:
-    read = late("lukasa.service.retrieval.read")
 
 SOURCE = "persist"
 SUMMARY = SUMMARY_TAG
@@ -108,7 +104,7 @@ def orient(
     if refine is not None:
         context = refine(asked, context)
     if context.hits:
-        read.counted(world.ctx, list(context.hits.values()), world.ctx.now)
+        retrieval.read.counted(world.ctx, list(context.hits.values()), world.ctx.now)
     return context
 
 
@@ -118,7 +114,7 @@ def recall(
     """A read in the course of a turn. What the turn has seen already is returned, and not counted again."""
     found = world.read(query, tier=tier, limit=limit, count=False)
     new = [hit for hit in found.hits if hit.id not in seen]
-    fresh = {hit.id: hit for hit in read.counted(world.ctx, new, world.ctx.now)} if new else {}
+    fresh = {hit.id: hit for hit in retrieval.read.counted(world.ctx, new, world.ctx.now)} if new else {}
     return replace(found, hits=tuple(fresh.get(hit.id, hit) for hit in found.hits))
 
 
