@@ -41,7 +41,7 @@ from lukasa.storage.sqlite import SqliteStore
 if TYPE_CHECKING:
     from lukasa.ports import Chat, CuratedFile, TranscriptReader
     from lukasa.service.admin.access import Access
-    from lukasa.service.curation.decisions import Decisions
+    from lukasa.service.curation.decision_records import Decisions
     from lukasa.service.jobs.worker import Crew, Tell, Worker
 
 DEFAULT_WORKSPACE = "main"
@@ -396,7 +396,7 @@ def open_curated_file(folder: Path) -> CuratedFile:
 def open_decisions(folder: Path, clock: Clock | None = None) -> Decisions:
     """The decision records of a folder, which need not be there yet."""
     files = import_module("lukasa.providers.files.decisions").DecisionFiles(folder)
-    made: Decisions = import_module("lukasa.service.curation.decisions").Decisions(files, clock or SystemClock())
+    made: Decisions = import_module("lukasa.service.curation.decision_records").Decisions(files, clock or SystemClock())
     return made
 
 

@@ -9,7 +9,7 @@ import pytest
 from lukasa.model.errors import ChatMalformed, ChatRefused, ChatUnavailable, InvalidInput
 from lukasa.model.telemetry import Spending
 from lukasa.ports import Usage
-from lukasa.service.jobs.allowance import FAILURES, FIRST, LONGEST, PROBE, Guard, NotNow
+from lukasa.service.jobs.allowance import FAILURES, FIRST, LONGEST, PROBE, ModelGuard, NotNow
 from lukasa.service.jobs.budget import Budget, Price
 from tests.helpers.making import FixedClock
 from tests.unit.test_task import Scripted
@@ -23,7 +23,7 @@ class Watched:
     def __init__(self, budget: Budget | None = None, spent: list[Spending] | None = None) -> None:
         self.clock = FixedClock()
         self.model = Scripted([], name="openai:gpt-x")
-        self.guard = Guard(self.clock, budget or Budget(), lambda day: [s for s in spent or [] if s.day >= day])
+        self.guard = ModelGuard(self.clock, budget or Budget(), lambda day: [s for s in spent or [] if s.day >= day])
 
     def later(self, pause: timedelta) -> None:
         self.clock.time += pause

@@ -8,16 +8,16 @@ from __future__ import annotations
 
 from lukasa.model.values import Trust
 from lukasa.service import sessions
-from lukasa.service.admin.admin_verbs import AdminVerbs
-from lukasa.service.curation.curation_verbs import CurationVerbs
-from lukasa.service.entries.entry_verbs import EntryVerbs
-from lukasa.service.jobs.job_verbs import JobVerbs
-from lukasa.service.retrieval.read_verbs import ReadVerbs
-from lukasa.service.sessions.session_verbs import SessionVerbs
+from lukasa.service.admin.admin_methods import AdminMethods
+from lukasa.service.curation.curation_methods import CurationMethods
+from lukasa.service.entries.entry_methods import EntryMethods
+from lukasa.service.jobs.job_methods import JobMethods
+from lukasa.service.retrieval.read_methods import ReadMethods
+from lukasa.service.sessions.session_methods import SessionMethods
 from lukasa.spec.types import MemorySpec
 
 
-class Workspace(EntryVerbs, ReadVerbs, SessionVerbs, CurationVerbs, JobVerbs, AdminVerbs, frozen=True):
+class Workspace(EntryMethods, ReadMethods, SessionMethods, CurationMethods, JobMethods, AdminMethods, frozen=True):
     """One workspace: put, read, context and every other verb, for one actor in one scope."""
 
     @property

@@ -42,7 +42,7 @@ class Day(Struct, frozen=True):
     counts: Mapping[str, int]
 
 
-class Fading(Struct, frozen=True):
+class FadingEntry(Struct, frozen=True):
     """An entry that time takes from: its relevance now, and in a month if nobody asks for it."""
 
     entry: Entry
@@ -60,7 +60,7 @@ class Vectors(Struct, frozen=True):
 class Survey(Struct, frozen=True):
     tiers: tuple[TierCount, ...]
     growth: tuple[Day, ...]
-    fading: tuple[Fading, ...]
+    fading: tuple[FadingEntry, ...]
     held: int
     proposals: int
     jobs: Mapping[JobState, int]
@@ -100,13 +100,13 @@ def growth(arrivals: Sequence[Arrivals]) -> tuple[Day, ...]:
     return tuple(Day(day, dict(total)) for (day, _), total in zip(days, totals, strict=True))
 
 
-def _fading(ctx: CallContext, stores: Sequence[Store]) -> tuple[Fading, ...]:
+def _fading(ctx: CallContext, stores: Sequence[Store]) -> tuple[FadingEntry, ...]:
     """The least relevant among what decays: what would be stale or pruned first."""
     found = [one for store in stores for one in _standing(ctx, store)]
     return tuple(sorted(found, key=lambda one: one.now)[:SHOWN])
 
 
-def _standing(ctx: CallContext, store: Store) -> list[Fading]:
+def _standing(ctx: CallContext, store: Store) -> list[FadingEntry]:
     known = {tier.name for tier in ctx.spec.tiers}
     scopes = tuple(census.scope for census in store.census() if census.scope.tier in known)
     if not scopes:
@@ -124,7 +124,7 @@ def _standing(ctx: CallContext, store: Store) -> list[Fading]:
             relevance(entry.importance, decay_factor(decay, entry, access, at, closed), frequency(access))
             for at in (now, now + AHEAD)
         ]
-        found.append(Fading(entry, *values))
+        found.append(FadingEntry(entry, *values))
     return found
 
 
@@ -138,7 +138,7 @@ def _vectors(ctx: CallContext, stores: Sequence[Store]) -> Vectors | None:
 # Evidence
 
 
-class Said(Struct, frozen=True):
+class EvidenceQuote(Struct, frozen=True):
     """A quote as it was said; without text where the message is no longer kept."""
 
     quote: Quote
@@ -147,16 +147,16 @@ class Said(Struct, frozen=True):
     title: str = ""
 
 
-def evidence(ctx: CallContext, id: str) -> list[Said]:
+def evidence(ctx: CallContext, id: str) -> list[EvidenceQuote]:
     """The words that an entry rests on, from the transcripts they were said in."""
     _, entry = ctx.entry(id)
     return [_said(ctx, quote) for quote in entry.evidence]
 
 
-def _said(ctx: CallContext, quote: Quote) -> Said:
+def _said(ctx: CallContext, quote: Quote) -> EvidenceQuote:
     message = ctx.local.utterance(quote.transcript, quote.message)
     if message is None:
-        return Said(quote)
+        return EvidenceQuote(quote)
     transcript = ctx.local.transcript(quote.transcript)
     text = message.text[quote.start : quote.end]
-    return Said(quote, text, str(message.role), transcript.title if transcript else "")
+    return EvidenceQuote(quote, text, str(message.role), transcript.title if transcript else "")

@@ -19,8 +19,7 @@ from lukasa.service.call import CallContext
 from lukasa.service.sessions import conversations
 from lukasa.storage.operations import ForgetAnswers, Operation, SaveConversation, Scrub
 from lukasa.storage.port import Store
-from lukasa.upkeep import scrub as reach
-from lukasa.upkeep.scrub import Manifest, confirmed, manifest
+from lukasa.upkeep.scrub import Manifest, confirmed, manifest, of_thread, of_tier, one, tier_mode
 
 
 class Scrubbed(Struct, frozen=True):
@@ -56,15 +55,15 @@ def purge(ctx: CallContext, conversation: object, confirm: object) -> Scrubbed:
 
 
 def _tier(ctx: CallContext, tier: object, mode: object) -> _Target:
-    definition = ctx.spec.tier(reach.one(tier, "the tier to scrub"))
+    definition = ctx.spec.tier(one(tier, "the tier to scrub"))
     scope = ctx.scope(definition.name)
-    extent = reach.of_tier(definition, scope, reach.tier_mode(mode), ctx.info.id)
+    extent = of_tier(definition, scope, tier_mode(mode), ctx.info.id)
     return _Target(extent, ctx.store(definition.name))
 
 
 def _thread(ctx: CallContext, conversation: object) -> _Target:
-    found = conversations.conversation(ctx, reach.one(conversation, "the conversation to purge"))
-    return _Target(reach.of_thread(found.id, ctx.info.id), ctx.local, found)
+    found = conversations.conversation(ctx, one(conversation, "the conversation to purge"))
+    return _Target(of_thread(found.id, ctx.info.id), ctx.local, found)
 
 
 def _plan(ctx: CallContext, target: _Target) -> Manifest:

@@ -11,7 +11,7 @@ from lukasa.model.job import JobState
 from lukasa.model.telemetry import DayTally, Spending, Tally, TelemetryEvent, TelemetryQuery, days_together, together
 from lukasa.read.decay import awaits_disposition
 from lukasa.service.call import CallContext
-from lukasa.service.upkeep.run import places, weighed
+from lukasa.service.upkeep.run import targets, weighed
 from lukasa.storage.port import Share
 from lukasa.upkeep.weighed import Weighed
 
@@ -90,7 +90,7 @@ def stats(ctx: CallContext, since: datetime) -> Stats:
     ctx.require_author("see statistics")
     tiers = {tier.name for tier in ctx.spec.tiers if tier.home == "account"}
     shares = [*ctx.local.shares(since), *(s for s in ctx.account.shares(since) if s.tier in tiers)]
-    found = [w for place in places(ctx) for w in weighed(ctx, place)]
+    found = [w for target in targets(ctx) for w in weighed(ctx, target)]
     decays = {(t, k): b.decay for (t, k), b in ctx.spec.behaviours.items()}
     awaiting = sum(awaits_disposition(decays[w.entry.scope.tier, w.entry.kind], w.relevance) for w in found)
     done = work(ctx, TelemetryQuery(since=since))

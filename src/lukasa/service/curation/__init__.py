@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 from lukasa.model import submodules
 
 if TYPE_CHECKING:
-    from lukasa.service.curation import decisions, document, reflect, review, slog, triage
+    from lukasa.service.curation import curated_document, decision_records, reflect, review, slog_file, triage
 
-__all__ = ["decisions", "document", "reflect", "review", "slog", "triage"]
+__all__ = ["curated_document", "decision_records", "reflect", "review", "slog_file", "triage"]
 
 __getattr__ = submodules(__name__, __all__)

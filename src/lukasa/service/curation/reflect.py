@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lukasa.curated import reflecting as pure
+from lukasa.curated import reflecting
 from lukasa.curated.document import NAME
 from lukasa.curated.reflecting import Change, Reflection
 from lukasa.model.amendment import Amendment
@@ -15,8 +15,8 @@ from lukasa.model.job import JobDraft
 from lukasa.model.text import content_key
 from lukasa.model.values import SHARED, State
 from lukasa.service.call import CallContext
-from lukasa.service.curation import document
-from lukasa.service.curation.document import EVERY
+from lukasa.service.curation import curated_document
+from lukasa.service.curation.curated_document import EVERY
 from lukasa.service.instrument import verb
 from lukasa.service.jobs.task import Task, ask
 from lukasa.spec.prompts import prompt
@@ -93,14 +93,18 @@ def _readable(ctx: CallContext, entry: Entry) -> bool:
 
 
 def _reflected(ctx: CallContext, task: Task, entries: list[Entry]) -> Reflection:
-    body = document.body(ctx)
+    body = curated_document.body(ctx)
     if task.chat is None:
-        return pure.by_rules(entries, body)
+        return reflecting.by_rules(entries, body)
     ids = [entry.id for entry in entries]
     categories = ", ".join(concept.id for concept in ctx.taxonomy.concepts)
     asked = prompt("reflector", ctx.prompts, categories=categories)
     changes = ask(
-        task, "reflected", asked, pure.briefing(entries, body), lambda data: pure.read_answer(data, ids, ctx.taxonomy)
+        task,
+        "reflected",
+        asked,
+        reflecting.briefing(entries, body),
+        lambda data: reflecting.read_answer(data, ids, ctx.taxonomy),
     )
     used = {id for change in changes for id in change.sources}
     return Reflection(changes, tuple(id for id in ids if id not in used))

@@ -17,9 +17,9 @@ from lukasa.model.errors import InvalidTransition, NotFound
 from lukasa.model.ids import parse_id
 from lukasa.model.values import State, Visibility
 from lukasa.service import inputs
-from lukasa.service.admin.overview import Said, evidence
+from lukasa.service.admin.overview import EvidenceQuote, evidence
 from lukasa.service.call import CallContext, retry_on_conflict
-from lukasa.service.curation import document
+from lukasa.service.curation import curated_document
 from lukasa.service.entries import revise
 from lukasa.storage.operations import SaveAmendment
 from lukasa.storage.port import Selection, Store
@@ -30,7 +30,7 @@ _DECIDED = (AmendmentState.PROMOTED, AmendmentState.MERGED)
 class HeldEntry(Struct, frozen=True):
     entry: Entry
     why: str
-    quotes: tuple[Said, ...]
+    quotes: tuple[EvidenceQuote, ...]
 
 
 class OpenProposal(Struct, frozen=True):
@@ -39,7 +39,7 @@ class OpenProposal(Struct, frozen=True):
     amendment: Amendment
     why: str
     sources: tuple[Entry, ...]
-    quotes: tuple[Said, ...]
+    quotes: tuple[EvidenceQuote, ...]
 
 
 class Inbox(Struct, frozen=True):
@@ -121,9 +121,9 @@ def _waiting(ctx: CallContext, id: str) -> Entry:
 
 
 def _promote(ctx: CallContext, id: str, text: str | None, reason: str) -> Decided:
-    document.take_in(ctx)
+    curated_document.take_in(ctx)
     amendment = _open(ctx, id, also=AmendmentState.REJECTED)
-    decided, operations = document.promotion(
+    decided, operations = curated_document.promotion(
         ctx, amendment, text if text is not None else amendment.change, decided_by=str(ctx.actor), reason=reason
     )
     ctx.apply(ctx.local, *operations)

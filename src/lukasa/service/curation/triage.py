@@ -8,8 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from lukasa.curated import document
-from lukasa.curated import triaging as pure
+from lukasa.curated import document, triaging
 from lukasa.curated.document import Dated
 from lukasa.curated.triaging import Facts, Judged
 from lukasa.model.amendment import Amendment, AmendmentState
@@ -19,7 +18,7 @@ from lukasa.model.job import JobDraft
 from lukasa.model.values import State, Trust
 from lukasa.ports import Vector
 from lukasa.service.call import CallContext, retry_on_conflict
-from lukasa.service.curation import document as publish
+from lukasa.service.curation import curated_document
 from lukasa.service.jobs.task import Task, ask
 from lukasa.spec.prompts import prompt
 from lukasa.spec.types import WritePolicy
@@ -34,7 +33,7 @@ _STATES = {"reject": AmendmentState.REJECTED, "review": AmendmentState.REVIEW}
 
 def triage(ctx: CallContext, task: Task) -> dict[str, Any]:
     """O4: what waits for triage is promoted, merged, rejected, or left to a person. Nothing is left undecided."""
-    publish.take_in(ctx)
+    curated_document.take_in(ctx)
     ids = task.once("waiting", lambda: [a.id for a in _pending(ctx)])
     near = _Near(ctx)
     for id in ids:
@@ -69,9 +68,9 @@ def _rule(ctx: CallContext, task: Task, id: str, near: _Near) -> None:
         if amendment is None:
             _pass_over(task, f"ruled:{id}", id)
             return
-        body = publish.body(ctx)
+        body = curated_document.body(ctx)
         facts = _facts(ctx, amendment, near.lines(body, amendment.change))
-        ruling = pure.rule(amendment, body, facts, ctx.spec.triage)
+        ruling = triaging.rule(amendment, body, facts, ctx.spec.triage)
         if ruling.outcome == "judge":
             if task.chat is not None:
                 task.commit(f"ruled:{id}", "judge")
@@ -114,7 +113,7 @@ def _facts(ctx: CallContext, amendment: Amendment, near: tuple[Dated, ...] | Non
 
 
 def _policy(ctx: CallContext) -> WritePolicy:
-    tier = ctx.spec.tier(publish.home(ctx))
+    tier = ctx.spec.tier(curated_document.home(ctx))
     return ctx.spec.behaviour(tier.name, tier.typology[0]).write
 
 
@@ -136,8 +135,8 @@ def _judge(ctx: CallContext, task: Task, ids: Sequence[str], number: int, near: 
         task,
         step,
         asked,
-        pure.briefing(batch, publish.body(ctx)),
-        lambda data: pure.read_verdicts(data, len(ids)),
+        triaging.briefing(batch, curated_document.body(ctx)),
+        lambda data: triaging.read_verdicts(data, len(ids)),
     )
     for id, judged in zip(ids, verdicts, strict=True):
         if not task.journaled(f"judged:{id}"):
@@ -155,14 +154,14 @@ def _follow(ctx: CallContext, task: Task, id: str, judged: Judged, near: _Near) 
         if judged.decision != "promote":
             _settle(ctx, task, step, amendment, judged.decision, by, judged.reason)
             return
-        body = publish.body(ctx)
-        doubt = pure.unfaithful(judged.text, amendment.change)
+        body = curated_document.body(ctx)
+        doubt = triaging.unfaithful(judged.text, amendment.change)
         if not doubt and document.contradicted(body, judged.text) is not None:
             doubt = "it contradicts a line of the page"
         if doubt:
             _settle(ctx, task, step, amendment, "review", by, doubt)
             return
-        into = pure.similar(body, judged.text, near.lines(body, judged.text))
+        into = triaging.similar(body, judged.text, near.lines(body, judged.text))
         reason = judged.reason or "worth loading every time"
         _promote(ctx, task, step, amendment, judged.text, by, reason, into)
 
@@ -181,7 +180,7 @@ def _settle(ctx: CallContext, task: Task, step: str, amendment: Amendment, outco
 def _promote(
     ctx: CallContext, task: Task, step: str, amendment: Amendment, text: str, by: str, reason: str, into: Dated | None
 ) -> None:
-    decided, operations = publish.promotion(ctx, amendment, text, decided_by=by, reason=reason, into=into)
+    decided, operations = curated_document.promotion(ctx, amendment, text, decided_by=by, reason=reason, into=into)
     done: tuple[Operation, ...] = operations
     task.commit(step, str(decided.state), *done)
 

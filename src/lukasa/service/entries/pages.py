@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from lukasa.curated.document import NAME as CURATED
+from lukasa.curated.document import NAME
 from lukasa.model.entry import Document, NamedEntry
 from lukasa.model.errors import Conflict, InvalidScope, NotFound, ReadOnlyForAgents
 from lukasa.model.job import JobDraft
@@ -69,7 +69,7 @@ def edit_named(
 
 def _written_out(ctx: CallContext, entry: NamedEntry) -> tuple[Operation, ...]:
     """The curated page may have a file, which follows it."""
-    if entry.name != CURATED or ctx.curated_file is None or ctx.store(entry.tier) is not ctx.local:
+    if entry.name != NAME or ctx.curated_file is None or ctx.store(entry.tier) is not ctx.local:
         return ()
     return (Enqueue(JobDraft("curate", f"curate:{entry.version}", {"version": entry.version})),)
 

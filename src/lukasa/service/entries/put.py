@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct, field
 
-from lukasa.curated.document import NAME as CURATED
+from lukasa.curated.document import NAME
 from lukasa.model.conversation import Status
 from lukasa.model.entry import Entry, GateVerdict, Scope, SourceLink
 from lukasa.model.errors import (
@@ -102,7 +102,7 @@ def put_many(ctx: CallContext, tier: str, memos: Sequence[Memo], *, also: Also |
     if not memos:
         return []
     store = ctx.store(tier)
-    place = _place(ctx, tier)
+    place = _destination(ctx, tier)
     proposals = [_propose(ctx, place, memo) for memo in memos]
     _check_conversation(ctx, tier)
     setting = Setting(ctx.spec, ctx.taxonomy, ctx.now, canonical(ctx))
@@ -125,7 +125,7 @@ def _written(p: Plan, draft: Draft) -> Written:
     return Written(p.outcome, p.entry.id if p.entry else draft.proposal.id, p.entry, draft.ledger, p.replaces)
 
 
-class _Place(NamedTuple):
+class _Destination(NamedTuple):
     """What is the same for all that is put into one tier of one room."""
 
     scope: Scope
@@ -133,15 +133,15 @@ class _Place(NamedTuple):
     home: str
 
 
-def _place(ctx: CallContext, tier: str) -> _Place:
+def _destination(ctx: CallContext, tier: str) -> _Destination:
     definition = ctx.spec.tier(tier)
     lasting = definition.persistent or ctx.keys.get("conversation") is None
     if definition.persistent is False and "conversation" in {key.name for key in definition.anchor}:
         lasting = False
-    return _Place(ctx.scope(tier), Lifetime.LONG_TERM if lasting else Lifetime.CONVERSATION, definition.home)
+    return _Destination(ctx.scope(tier), Lifetime.LONG_TERM if lasting else Lifetime.CONVERSATION, definition.home)
 
 
-def _propose(ctx: CallContext, place: _Place, memo: Memo) -> Proposal:
+def _propose(ctx: CallContext, place: _Destination, memo: Memo) -> Proposal:
     sources = [ctx.entry(id)[1] for id in inputs.several(memo.derived_from, "derived_from")]
     links = inputs.several(memo.links, "links")
     if links and place.home == "account":
@@ -229,7 +229,7 @@ def canonical(ctx: CallContext) -> tuple[Canonical, ...]:
     if NAMED_ENTRIES in wanted:
         for store in (ctx.local, ctx.account):
             # The curated page is made from entries: they cannot be copies of it.
-            found.extend(Canonical(n.name, NAMED_ENTRIES, n.body) for n in store.named() if n.name != CURATED)
+            found.extend(Canonical(n.name, NAMED_ENTRIES, n.body) for n in store.named() if n.name != NAME)
     documents = ctx.local.documents().values() if wanted - {NAMED_ENTRIES} else ()
     found.extend(Canonical(d.id, d.collection, d.body) for d in documents if d.collection in wanted and not d.removed)
     return tuple(found)

@@ -27,7 +27,7 @@ from lukasa.write.plan import Setting, retire
 DECISIONS = ("add", "update", "delete", "noop")
 
 
-class Ruling(Struct, frozen=True):
+class ModelRuling(Struct, frozen=True):
     """What a model says of one older statement."""
 
     place: int
@@ -87,11 +87,11 @@ def _question(new: Entry, old: Sequence[Entry]) -> str:
     return json.dumps(given, ensure_ascii=False)
 
 
-def _rulings(data: Mapping[str, Any], size: int) -> list[Ruling]:
+def _rulings(data: Mapping[str, Any], size: int) -> list[ModelRuling]:
     listed = data.get("decisions")
     if not isinstance(listed, list):
         raise InvalidInput('"decisions" must be a list')
-    out: dict[int, Ruling] = {}
+    out: dict[int, ModelRuling] = {}
     for item in listed:
         number = item.get("number") if isinstance(item, Mapping) else None
         decision = item.get("decision") if isinstance(item, Mapping) else None
@@ -101,11 +101,11 @@ def _rulings(data: Mapping[str, Any], size: int) -> list[Ruling]:
             raise InvalidInput(f'each "decision" must be one of: {", ".join(DECISIONS)}')
         reason = item.get("reason")
         told = " ".join(reason.split())[:200] if isinstance(reason, str) and reason.strip() else "no reason was given"
-        out[number] = Ruling(number - 1, str(decision), told)
+        out[number] = ModelRuling(number - 1, str(decision), told)
     return list(out.values())
 
 
-def _saves(ctx: CallContext, new: Entry, old: Entry, ruling: Ruling, cause: str) -> list[SaveEntry]:
+def _saves(ctx: CallContext, new: Entry, old: Entry, ruling: ModelRuling, cause: str) -> list[SaveEntry]:
     verdict = Verdict("resolve", ruling.decision, cause, {"targets": [old.id]})
     if ruling.decision == "noop":
         # A trusted restatement is not swallowed by a less trusted copy.

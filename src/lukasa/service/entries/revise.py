@@ -206,7 +206,7 @@ def _corrected(ctx: CallContext, entry: Entry) -> Reopened:
 ACTION = "entry.reopened"
 
 
-class Kept(Struct, frozen=True):
+class LeftAlone(Struct, frozen=True):
     """Something that was left as it is, and why."""
 
     id: str
@@ -217,7 +217,7 @@ class Reopened(Struct, frozen=True):
     """In each store, what comes back; and what cannot."""
 
     saves: tuple[tuple[Store, SaveEntry], ...] = ()
-    kept: tuple[Kept, ...] = ()
+    kept: tuple[LeftAlone, ...] = ()
 
     @property
     def ids(self) -> tuple[str, ...]:
@@ -255,12 +255,12 @@ def reopen(
     `staying` is the form in which what had replaced them remains, if it does.
     """
     saves: list[tuple[Store, SaveEntry]] = []
-    kept: list[Kept] = []
+    kept: list[LeftAlone] = []
     for store, entry in retired:
         before = store.versions(entry.id)[-2].entry
         why = _against(ctx, store, before, {leaving.id, *(e.id for _, e in retired)}, staying)
         if why:
-            kept.append(Kept(entry.id, why))
+            kept.append(LeftAlone(entry.id, why))
             continue
         back = as_before(before, entry, ctx, cause)
         ledger = (Verdict("reopen", "reopened", cause, {"targets": [leaving.id]}),)

@@ -14,9 +14,9 @@ from lukasa.model.ids import parse_id
 from lukasa.model.job import Job
 from lukasa.model.values import VISIBILITY, State, Visibility
 from lukasa.service.call import CallContext, retry_on_conflict
-from lukasa.service.entries import pages as standing
+from lukasa.service.entries import pages
 from lukasa.service.entries.revise import (
-    Kept,
+    LeftAlone,
     Reopened,
     as_before,
     commit,
@@ -36,7 +36,7 @@ class Undone(Struct, frozen=True):
     """What was taken back: entries as they are now. `kept` is what was left alone, each with its reason."""
 
     entries: tuple[Entry, ...] = ()
-    kept: tuple[Kept, ...] = ()
+    kept: tuple[LeftAlone, ...] = ()
     replaces: tuple[str, ...] = ()
     named: str = ""
 
@@ -125,11 +125,11 @@ def _event(ctx: CallContext, seq: int, cause: str) -> Undone:
 
 def _named(ctx: CallContext, event: Event) -> Undone:
     """The page as it was before that edit; later edits must be undone first."""
-    pages = ctx.local.named_versions(event.subject)
+    versions = ctx.local.named_versions(event.subject)
     version = event.detail["version"]
-    if pages[-1].version != version:
+    if versions[-1].version != version:
         raise Conflict(f"{event.subject} was edited again since", fix="undo the later edits first")
-    standing.edit_named(ctx, event.subject, pages[-2].body, expect=version)
+    pages.edit_named(ctx, event.subject, versions[-2].body, expect=version)
     return Undone(named=event.subject)
 
 
@@ -140,13 +140,13 @@ def _job(ctx: CallContext, job: Job, cause: str) -> Undone:
     if not changes:
         raise InvalidTransition(f"job {job.id} ({job.kind}) changed no entry", fix="nothing to do")
     entries: dict[str, Entry] = {}
-    kept: list[Kept] = []
+    kept: list[LeftAlone] = []
     replaced: list[str] = []
     for id, version in reversed(changes):
         try:
             done = _entry(ctx, id, cause, expect=version)
         except LukasaError as error:
-            kept.append(Kept(id, error.message))
+            kept.append(LeftAlone(id, error.message))
             continue
         entries.update((entry.id, entry) for entry in done.entries)
         kept.extend(done.kept)

@@ -48,7 +48,7 @@ class Allowance:
         return 0.0
 
 
-class Guard(Allowance):
+class ModelGuard(Allowance):
     def __init__(self, clock: Clock, budget: Budget, spent: Callable[[str], Sequence[Spending]]) -> None:
         self._clock = clock
         self._budget = budget

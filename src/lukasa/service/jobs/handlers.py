@@ -21,16 +21,15 @@ from lukasa.model.telemetry import Spending
 from lukasa.model.values import Origin, Trust
 from lukasa.ports import Chat, Clock, Span, no_span
 from lukasa.service.call import CallContext
-from lukasa.service.curation import document, reflect, triage
+from lukasa.service.curation import curated_document, reflect, triage
 from lukasa.service.entries import resolve
-from lukasa.service.jobs.allowance import Guard
+from lukasa.service.jobs.allowance import ModelGuard
 from lukasa.service.jobs.budget import Budget
 from lukasa.service.jobs.task import Task
-from lukasa.service.jobs.triggers import Triggers
+from lukasa.service.jobs.triggers import TriggerCheck
 from lukasa.service.jobs.worker import Crew, Run, Station, Tell, Trouble, Worker, said
 from lukasa.service.sessions import observe
-from lukasa.service.upkeep import backfill as backfilling
-from lukasa.service.upkeep import consolidate, maintain
+from lukasa.service.upkeep import backfill, consolidate, maintain
 from lukasa.storage.operations import ForgetAnswers, ForgetJobs, ForgetTelemetry
 
 PRINCIPAL = "lukasa"
@@ -45,10 +44,10 @@ KEEP_READS = timedelta(days=14)  # what reads report, which are many
 KEEP_ANSWERS = timedelta(days=1)
 
 
-def backfill(ctx: CallContext, task: Task) -> dict[str, Any]:
+def fill_vectors(ctx: CallContext, task: Task) -> dict[str, Any]:
     """O8: vectors for a batch of entries that have none. They are derived, so that repeating it costs nothing."""
     if not task.journaled("embedded"):
-        counts = {"embedded": backfilling.backfill(ctx, BATCH)}
+        counts = {"embedded": backfill.backfill(ctx, BATCH)}
         task.commit("embedded", counts, task.point("backfill.completed", metadata=counts))
     return dict(task.output("embedded"))
 
@@ -65,9 +64,9 @@ def tidy(ctx: CallContext, task: Task) -> dict[str, Any]:
 
 
 HANDLERS: dict[str, Work] = {
-    "backfill": backfill,
+    "backfill": fill_vectors,
     "consolidate": consolidate.consolidate,
-    "curate": document.curate,
+    "curate": curated_document.curate,
     "maintain": maintain.maintain,
     "reflect": reflect.reflect,
     "resolve": resolve.resolve,
@@ -93,7 +92,7 @@ def station(ctx: CallContext, handlers: Mapping[str, Work] | None = None) -> Sta
         store=ctx.local,
         handlers={kind: partial(handle, room_for(ctx, kind)) for kind, handle in work.items()},
         actor=lambda kind: Actor(PRINCIPAL, SURFACE, kind),
-        wanted=Triggers(ctx).wanted,
+        wanted=TriggerCheck(ctx).wanted,
     )
 
 
@@ -159,7 +158,7 @@ def crew(
             fix=f"set LUKASA_PRICES={chat.name}=PROMPT/COMPLETION, per million tokens, or LUKASA_BUDGET_TOKENS instead",
         )
     told = tell or (lambda what: None)
-    guard = Guard(clock, budget, Stations(workspaces, ctx, told).spent)
+    guard = ModelGuard(clock, budget, Stations(workspaces, ctx, told).spent)
 
     def wanted() -> list[WorkspaceInfo]:
         return [info for info in workspaces() if workspace is None or info.id == workspace]

@@ -17,10 +17,10 @@ from lukasa.ports import Chat
 from lukasa.service import inputs
 from lukasa.service.call import CallContext
 from lukasa.service.curation import reflect
-from lukasa.service.curation.document import EVERY
+from lukasa.service.curation.curated_document import EVERY
 from lukasa.service.instrument import verb
 from lukasa.service.jobs import handlers
-from lukasa.service.jobs.allowance import Guard
+from lukasa.service.jobs.allowance import ModelGuard
 from lukasa.service.jobs.budget import Budget
 from lukasa.service.jobs.worker import Run, Worker
 from lukasa.service.upkeep import consolidate, maintain
@@ -84,7 +84,7 @@ def reflect_now(ctx: CallContext, *, chat: Chat | None, budget: Budget | None = 
     before = {a.id for a in ctx.local.amendments(limit=EVERY)}
     reflect.ask_for(ctx)
     station = handlers.station(ctx, {kind: handlers.HANDLERS[kind] for kind in CURATION})
-    guard = Guard(ctx.clock, budget or Budget(), ctx.local.spent)
+    guard = ModelGuard(ctx.clock, budget or Budget(), ctx.local.spent)
     worker = Worker(lambda: [station], clock=ctx.clock, chat=chat, allowance=guard)
     runs: list[Run] = []
     while (run := worker.step()) is not None:

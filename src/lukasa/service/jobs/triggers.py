@@ -22,7 +22,7 @@ LOOK_BACK = 2000  # events
 LAST_JOBS = 1000
 
 
-class Triggers:
+class TriggerCheck:
     """The triggers of one workspace, as a worker asks them. Looking for missing vectors is the dear part, and done
     once in each half hour."""
 
@@ -40,14 +40,14 @@ class Triggers:
         return due(self._room.spec, now, found)
 
 
-def facts(ctx: CallContext, started: datetime | None = None) -> Facts:
+def facts(ctx: CallContext, started: datetime | None = None) -> Activity:
     """All but whether vectors are missing."""
     store = ctx.local
     head, _ = store.head()
     last = store.events(after=head - 1, limit=1) if head else []
     marks = _marks(ctx)
     wanted = ctx.spec.triggers
-    return Facts(
+    return Activity(
         created_at=ctx.info.created_at,
         started=started,
         head=head,
@@ -97,7 +97,7 @@ def _unembedded(ctx: CallContext) -> bool:
 FIRST_DELAY = timedelta(seconds=60)  # O8: a worker that has just started leaves the machine to others
 
 
-class Facts(Struct, frozen=True):
+class Activity(Struct, frozen=True):
     """What triggers ask about. `marks` is where in the log each trigger's last job looked up to; `started` is when
     the worker did, None for a single pass."""
 
@@ -114,7 +114,7 @@ class Facts(Struct, frozen=True):
     untriaged: bool = False
 
 
-def due(spec: MemorySpec, now: datetime, facts: Facts) -> list[JobDraft]:
+def due(spec: MemorySpec, now: datetime, facts: Activity) -> list[JobDraft]:
     return [*_consolidations(spec, now, facts), *_standing(spec, now, facts)]
 
 
@@ -151,7 +151,7 @@ def portion(minutes: int, now: datetime) -> datetime:
     return day + timedelta(minutes=(now - day) // timedelta(minutes=1) // minutes * minutes)
 
 
-def _consolidations(spec: MemorySpec, now: datetime, facts: Facts) -> list[JobDraft]:
+def _consolidations(spec: MemorySpec, now: datetime, facts: Activity) -> list[JobDraft]:
     wanted = triggers(spec)
     out = [
         _windowed("consolidate", trigger, window(trigger.partition(":")[2], now), {"trigger": trigger})
@@ -171,7 +171,7 @@ def _consolidations(spec: MemorySpec, now: datetime, facts: Facts) -> list[JobDr
     return out
 
 
-def _standing(spec: MemorySpec, now: datetime, facts: Facts) -> list[JobDraft]:
+def _standing(spec: MemorySpec, now: datetime, facts: Activity) -> list[JobDraft]:
     """What every workspace has, where there is something to do."""
     out = []
     day, half = window("daily", now), window("half-hourly", now)
@@ -192,7 +192,7 @@ def warm(now: datetime, started: datetime | None) -> bool:
     return started is None or now - started >= FIRST_DELAY
 
 
-def _quiet(spec: MemorySpec, now: datetime, facts: Facts) -> bool:
+def _quiet(spec: MemorySpec, now: datetime, facts: Activity) -> bool:
     return facts.changed_at is not None and now - facts.changed_at >= timedelta(minutes=spec.triggers.idle_minutes)
 
 

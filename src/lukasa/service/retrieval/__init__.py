@@ -1,12 +1,12 @@
-"""Retrieval: read, context, and why an entry was found or not."""
+"""Retrieval: read and context, and why an entry was found or not."""
 
 from typing import TYPE_CHECKING
 
 from lukasa.model import submodules
 
 if TYPE_CHECKING:
-    from lukasa.service.retrieval import context, explain, find, read, rewrite
+    from lukasa.service.retrieval import explain, find, read, rewrite
 
-__all__ = ["context", "explain", "find", "read", "rewrite"]
+__all__ = ["explain", "find", "read", "rewrite"]
 
 __getattr__ = submodules(__name__, __all__)

@@ -11,7 +11,7 @@ from lukasa.read.rank import Hit
 from lukasa.read.signals import Signal
 from lukasa.service.call import CallContext
 from lukasa.service.retrieval.find import BRING, WEIGH, as_it_was
-from lukasa.service.retrieval.read import Question, Search, search
+from lukasa.service.retrieval.read import ReadRequest, Search, search
 from lukasa.storage.operations import Verdict
 
 
@@ -39,13 +39,13 @@ def relevance_now(ctx: CallContext, id: str) -> RelevanceNow:
     return RelevanceNow(entry, access, factor, often, value, awaits_disposition(decay, value))
 
 
-def why(ctx: CallContext, question: Question, id: str) -> list[Verdict]:
+def why(ctx: CallContext, question: ReadRequest, id: str) -> list[Verdict]:
     """Trace one entry through every stage of a read: why it was, or was not, among the hits."""
     with ctx.local.snapshot(), ctx.account.snapshot():
         return _trail(ctx, question, id)
 
 
-def _trail(ctx: CallContext, question: Question, id: str) -> list[Verdict]:
+def _trail(ctx: CallContext, question: ReadRequest, id: str) -> list[Verdict]:
     _, entry = ctx.entry(id)
     found = search(ctx, question)
     trail = [_where(ctx, entry, found.question), _admitted(ctx, entry, found.question)]
@@ -63,7 +63,7 @@ def _trail(ctx: CallContext, question: Question, id: str) -> list[Verdict]:
     return trail
 
 
-def _where(ctx: CallContext, entry: Entry, question: Question) -> Verdict:
+def _where(ctx: CallContext, entry: Entry, question: ReadRequest) -> Verdict:
     tiers = ctx.reachable(question.tiers)
     here = any(ctx.scope(t.name) == entry.scope for t in tiers)
     if here:
@@ -72,7 +72,7 @@ def _where(ctx: CallContext, entry: Entry, question: Question) -> Verdict:
     return Verdict("scope", "out", f"it is in another {entry.scope.tier} scope; searched here: {searched}")
 
 
-def _admitted(ctx: CallContext, entry: Entry, question: Question) -> Verdict:
+def _admitted(ctx: CallContext, entry: Entry, question: ReadRequest) -> Verdict:
     if entry.owner not in ctx.owners:
         return Verdict("owner", "out", f"it belongs to {entry.owner!r} alone")
     if question.as_of is not None:

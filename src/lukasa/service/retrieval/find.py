@@ -30,7 +30,7 @@ from lukasa.storage.port import NO_FILTERS, Filters, Neighbour, Selection, Store
 NO_EMBEDDER = "no embedding model: found by keyword only"
 MOST_BY_TIME = 60  # entries that the time alone brings in
 
-Place = tuple[Store, Selection]
+StoreSelection = tuple[Store, Selection]
 
 
 class Lookup(Struct, frozen=True):
@@ -39,7 +39,7 @@ class Lookup(Struct, frozen=True):
 
     query: str
     terms: tuple[str, ...]
-    places: Sequence[Place]
+    places: Sequence[StoreSelection]
     wanted: int = 0
     as_of: datetime | None = None
 
@@ -55,7 +55,7 @@ class Findings(Struct):
     about a time in the past.
     """
 
-    places: Sequence[Place]
+    places: Sequence[StoreSelection]
     now: int
     span: Span | None = None  # the time that the question names
     candidates: dict[str, Candidate] = field(default_factory=dict)
@@ -69,7 +69,7 @@ class Findings(Struct):
     adjacent: dict[str, dict[str, int]] = field(default_factory=dict)  # turns beside the strongest matches, in steps
 
 
-class Step(NamedTuple):
+class SignalStep(NamedTuple):
     """A signal's part in one phase. `missed` says in an explanation why the signal did not find an entry.
 
     A function that only brings candidates returns None.
@@ -205,19 +205,19 @@ def _answer(ctx: CallContext, lookup: Lookup, found: Findings) -> Signal:
 
 # Phase one, in order: each step sees the candidates of the steps before it. Keywords come first, because they show
 # which speakers the question names; adjacent turns come last, because they belong to the strongest matches.
-BRING: tuple[Step, ...] = (
-    Step("keyword", _by_keyword),
-    Step("vector", _by_vector),
-    Step("time", _recorded_then),
-    Step("structured", _by_label, "no tag, category, kind or source of it is named in the question"),
-    Step("context", _adjacent_turns),
+BRING: tuple[SignalStep, ...] = (
+    SignalStep("keyword", _by_keyword),
+    SignalStep("vector", _by_vector),
+    SignalStep("time", _recorded_then),
+    SignalStep("structured", _by_label, "no tag, category, kind or source of it is named in the question"),
+    SignalStep("context", _adjacent_turns),
 )
 # Phase two: all candidates are known, and no step depends on another.
-WEIGH: tuple[Step, ...] = (
-    Step("context", _context, "nothing beside it matches, or it does not depend on what is beside it"),
-    Step("speaker", _speaker, "the question does not name who said it"),
-    Step("time", _time, "the question names no time, or another one"),
-    Step(
+WEIGH: tuple[SignalStep, ...] = (
+    SignalStep("context", _context, "nothing beside it matches, or it does not depend on what is beside it"),
+    SignalStep("speaker", _speaker, "the question does not name who said it"),
+    SignalStep("time", _time, "the question names no time, or another one"),
+    SignalStep(
         "answer",
         _answer,
         "the question asks for no time or number, or it holds none, or is too long for that to say anything",

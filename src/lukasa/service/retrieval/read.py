@@ -12,10 +12,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lukasa.model.candidate import Use
-from lukasa.model.entry import Access, Document, Entry
+from lukasa.model.entry import Access, Document, Entry, NamedEntry
 from lukasa.model.errors import InvalidQuery
-from lukasa.model.values import Curator, Kind, State, Visibility
+from lukasa.model.text import estimate_tokens
+from lukasa.model.values import Authority, Curator, Kind, State, Visibility
 from lukasa.ports import Vector
+from lukasa.read.context import Context, Slice, compose, item, render
 from lukasa.read.excerpt import Part, excerpt
 from lukasa.read.fuse import fuse
 from lukasa.read.question import choose_profile, query_terms
@@ -24,7 +26,7 @@ from lukasa.read.signals import Signal
 from lukasa.service import inputs
 from lukasa.service.call import CallContext
 from lukasa.service.retrieval.find import Findings, Lookup, by_store, find
-from lukasa.spec.types import DecayModel, Profile, Tier
+from lukasa.spec.types import DecayModel, Injection, Profile, Tier
 from lukasa.storage.operations import Verdict
 from lukasa.storage.port import NO_FILTERS, Filters, Selection, Store
 
@@ -32,7 +34,7 @@ SHOWN = 600  # characters of a hit that are enough to see why it was found
 _BY_MODEL = "lukasa.service.retrieval.rewrite"  # loaded only where there is a model
 
 
-class Question(Struct, frozen=True):
+class ReadRequest(Struct, frozen=True):
     """A read as asked for: where to look, what to admit, how much to return."""
 
     query: str
@@ -49,7 +51,7 @@ class Question(Struct, frozen=True):
 class Search(Struct, frozen=True):
     """Everything a read found out, before anything is counted or cut: what `why` looks into."""
 
-    question: Question
+    question: ReadRequest
     limit: int
     terms: tuple[str, ...]
     signals: tuple[Signal, ...]
@@ -112,7 +114,7 @@ def filters(
     )
 
 
-def read(ctx: CallContext, question: Question, *, count: bool = True) -> Recall:
+def read(ctx: CallContext, question: ReadRequest, *, count: bool = True) -> Recall:
     """Find, rank, and count one retrieval of each hit returned."""
     notes: list[str] = []
     asked = _rewritten(ctx, question, notes)
@@ -128,7 +130,7 @@ def read(ctx: CallContext, question: Question, *, count: bool = True) -> Recall:
     return Recall(question.query, found.question.profile, tuple(hits), (*notes, *found.notes), asked.query)
 
 
-def _rewritten(ctx: CallContext, question: Question, notes: list[str]) -> Question:
+def _rewritten(ctx: CallContext, question: ReadRequest, notes: list[str]) -> ReadRequest:
     """The question as it is searched with: rewritten where the profile says so and there is a model to do it."""
     if ctx.chat is None or question.rewrite is False:
         return question
@@ -138,7 +140,7 @@ def _rewritten(ctx: CallContext, question: Question, notes: list[str]) -> Questi
     return replace(checked, query=import_module(_BY_MODEL).rewritten(ctx, checked.query, notes))
 
 
-def search(ctx: CallContext, question: Question) -> Search:
+def search(ctx: CallContext, question: ReadRequest) -> Search:
     question = _checked(ctx, question)
     tiers = ctx.reachable(question.tiers)
     terms = query_terms(question.query)
@@ -159,7 +161,7 @@ def search(ctx: CallContext, question: Question) -> Search:
     return Search(question, limit, terms, said, ranked, tuple(kept), dropped, notes, len(found.candidates))
 
 
-def _reach(ctx: CallContext, question: Question, limit: int) -> int:
+def _reach(ctx: CallContext, question: ReadRequest, limit: int) -> int:
     """How many of the best matches are weighed by their standing. Where matches are all alike, or told by their ranks
     alone, standing may lift anything, and all are."""
     if ctx.spec.retrieval.fusion != "zscore" or not question.query.strip():
@@ -185,7 +187,7 @@ def _entries(found: Findings, ids: Sequence[str]) -> dict[str, Entry]:
     return entries
 
 
-def _checked(ctx: CallContext, question: Question) -> Question:
+def _checked(ctx: CallContext, question: ReadRequest) -> ReadRequest:
     query = inputs.query(question.query)
     profile = choose_profile(query) if question.profile == "auto" else question.profile
     profile_of(ctx, profile)
@@ -204,11 +206,11 @@ def profile_of(ctx: CallContext, name: str) -> Profile:
     return ctx.spec.profiles[name]
 
 
-def _limit(ctx: CallContext, question: Question) -> int:
+def _limit(ctx: CallContext, question: ReadRequest) -> int:
     return question.limit or ctx.spec.profiles[question.profile].limit
 
 
-def selections(ctx: CallContext, tiers: Sequence[Tier], question: Question) -> list[tuple[Store, Selection]]:
+def selections(ctx: CallContext, tiers: Sequence[Tier], question: ReadRequest) -> list[tuple[Store, Selection]]:
     """One selection for each database: the scopes of the asked tiers that live there."""
     rooms = {Visibility.OPEN}
     if question.held:
@@ -271,3 +273,69 @@ def with_provenance(ctx: CallContext, hits: Sequence[Hit]) -> list[Hit]:
         return list(hits)
     documents: dict[str, Document] = ctx.local.documents(wanted)
     return [hit._replace(provenance=provenance(hit.entry, documents)) for hit in hits]
+
+
+# Context
+
+
+def context(
+    ctx: CallContext, query: str, *, tiers: tuple[str, ...] | None, budget: int | None, profile: str, count: bool
+) -> Context:
+    """Compose the orientation document. Deterministic, spends no tokens, and by default counts no retrieval, so that
+    asking twice gives the same bytes."""
+    query = inputs.query(query)
+    allowed = ctx.spec.context_budget if budget is None else inputs.limit(budget, 1_000_000)
+    reachable = ctx.reachable(tiers)
+    chosen = choose_profile(query) if profile == "auto" else profile
+    cap = profile_of(ctx, chosen).inject_cap or ctx.spec.inject_cap
+    standing = _standing(ctx, reachable)
+    fixed = {entry.id for entry in standing}
+    searches = {t.name: _slice(ctx, t, query, cap) for t in reachable}
+    found = {name: [hit for hit in done.kept if hit.id not in fixed] for name, done in searches.items()}
+    notes = dict.fromkeys(note for done in searches.values() for note in done.notes)
+    hits = {hit.id: hit for found_hits in found.values() for hit in with_provenance(ctx, found_hits)}
+    slices = [
+        Slice(t.name, tuple(item(h.entry, hits[h.id].provenance) for h in found[t.name])) for t in reachable[::-1]
+    ]
+    injections = {t.name: injection(ctx, t) for t in reachable}
+    rules, asked = [item(e) for e in standing], query_terms(query)
+    document, evicted = compose(ctx.info.name, _named(ctx, reachable), rules, slices, injections, allowed, asked)
+    shown = {i.id for part in document.recalled for i in part.items}
+    if count and shown:
+        counted(ctx, [hit for id, hit in hits.items() if id in shown], ctx.now)
+    kept = {id: hit for id, hit in hits.items() if id in shown}
+    tokens = estimate_tokens(render(document))
+    looked_at = sum(done.looked_at for done in searches.values())
+    ctx.note(hits=len(kept), candidates=looked_at, evicted=len(evicted), tokens=tokens, budget=allowed)
+    return Context(document, tokens, allowed, kept, evicted, tuple(notes))
+
+
+def injection(ctx: CallContext, tier: Tier) -> Injection:
+    """A tier's place in the prompt is that of the kind it mainly holds."""
+    return ctx.spec.behaviour(tier.name, tier.typology[0]).injection
+
+
+def _named(ctx: CallContext, tiers: Sequence[Tier]) -> list[NamedEntry]:
+    names = {t.name for t in tiers}
+    found = [n for store in (ctx.account, ctx.local) for n in store.named() if n.tier in names]
+    order = [t.name for t in ctx.spec.tiers][::-1]
+    return sorted(found, key=lambda n: (order.index(n.tier), n.name))
+
+
+def _standing(ctx: CallContext, tiers: Sequence[Tier]) -> list[Entry]:
+    """Procedures important enough to apply always, oldest first: a new one appends and the prefix stays."""
+    wanted = Filters(kinds=frozenset({Kind.PROCEDURAL}), min_importance=ctx.spec.standing_importance)
+    persistent = [t for t in tiers if t.persistent]
+    found = [
+        entry
+        for store, selection in selections(ctx, persistent, ReadRequest("", filters=wanted))
+        for entry in store.find(selection, limit=100)
+        if entry.authority is not Authority.NONE and entry.holds_at(ctx.now)
+    ]
+    return sorted(found, key=lambda entry: (entry.created_at, entry.id))
+
+
+def _slice(ctx: CallContext, tier: Tier, query: str, cap: int) -> Search:
+    """What one tier offers: everything recent if it is always present, what matches otherwise."""
+    always = injection(ctx, tier).mode == "always"
+    return search(ctx, ReadRequest("" if always else query, (tier.name,), limit=cap))

@@ -23,13 +23,13 @@ from lukasa.service.jobs.task import Task, ask
 from lukasa.service.upkeep.promote import crossed, embedded, promote, proposed, scope_above
 from lukasa.service.upkeep.run import (
     COMPLETED,
-    Place,
+    Target,
     Tell,
     Upkeep,
     active,
     open_conversations,
-    places,
     silent,
+    targets,
     vectors,
     weighed,
     without,
@@ -58,18 +58,18 @@ def consolidate(
         return dict(task.output(COMPLETED))
     payload = {"trigger": OPERATOR, "tiers": tiers} if task is None else task.job.payload
     up = Upkeep(ctx, task, tell)
-    for place in places(ctx, payload.get("tiers")):
-        _Scope(up, place, payload).run()
+    for target in targets(ctx, payload.get("tiers")):
+        _Scope(up, target, payload).run()
     return up.finish()
 
 
 class _Scope:
     """The consolidation of one scope."""
 
-    def __init__(self, up: Upkeep, place: Place, payload: Mapping[str, Any]) -> None:
+    def __init__(self, up: Upkeep, target: Target, payload: Mapping[str, Any]) -> None:
         self.up = up
         self.ctx = up.ctx
-        self.place = place
+        self.target = target
         self.trigger = str(payload.get("trigger") or OPERATOR)
         self.conversation: str | None = payload.get("conversation")
         self.near: dict[str, Vector] = {}
@@ -79,27 +79,27 @@ class _Scope:
         wanted = [kind for kind in Kind if self._rule(kind).style != "none" and self._fires(self._rule(kind))]
         if not wanted:
             return
-        found = weighed(self.ctx, self.place, conversation=self.conversation)
+        found = weighed(self.ctx, self.target, conversation=self.conversation)
         if not found:
             return
-        self.up.say(f"{self.place.tier}: {len(found):,} entries")
-        self.near = vectors(self.ctx, self.place, found)
+        self.up.say(f"{self.target.tier}: {len(found):,} entries")
+        self.near = vectors(self.ctx, self.target, found)
         left = [w for w in found if w.entry.kind not in wanted]
         for kind in wanted:
             left += self._kind(kind, [w for w in found if w.entry.kind is kind])
         caps = [self._rule(kind).cap for kind in wanted if self._rule(kind).cap]
         if caps and self.conversation is None:
-            self.up.move(self.place.store, "pruned", capped([w for w in left if w.entry.kind in wanted], min(caps)))
+            self.up.move(self.target.store, "pruned", capped([w for w in left if w.entry.kind in wanted], min(caps)))
 
     def _rule(self, kind: Kind) -> Consolidation:
-        return self.ctx.spec.behaviour(self.place.tier, kind).consolidation
+        return self.ctx.spec.behaviour(self.target.tier, kind).consolidation
 
     def _fires(self, rule: Consolidation) -> bool:
         return self.trigger == OPERATOR or self.trigger in rule.triggers
 
     def _kind(self, kind: Kind, found: list[Weighed]) -> list[Weighed]:
-        rule, store = self._rule(kind), self.place.store
-        left = promote(self.up, self.place, found, self.near, kind)
+        rule, store = self._rule(kind), self.target.store
+        left = promote(self.up, self.target, found, self.near, kind)
         # What was promoted just now is in use: it is neither pruned nor merged in the same run.
         moves = pruned(left, rule)
         left = without(left, self.up.move(store, "pruned", moves)) if moves else left
@@ -111,20 +111,20 @@ class _Scope:
             case "merge":
                 fresh = self._merge(fresh, rule)
             case "supersession":
-                fresh = merge(self.up, self.place, settle(self.up, self.place, fresh, self.near), self.near, rule)
+                fresh = merge(self.up, self.target, settle(self.up, self.target, fresh, self.near), self.near, rule)
         return fresh + stale
 
     # Styles
 
     def _merge(self, found: list[Weighed], rule: Consolidation) -> list[Weighed]:
-        left = merge(self.up, self.place, found, self.near, rule)
+        left = merge(self.up, self.target, found, self.near, rule)
         if not self.up.asks:
             return left
         groups = [group for group in related(left, self.near, support) if len(group) > 1]
         return without(left, self._rewrite(groups, "merge"))
 
     def _compound(self, found: list[Weighed]) -> list[Weighed]:
-        transient = not self.ctx.spec.tier(self.place.tier).persistent
+        transient = not self.ctx.spec.tier(self.target.tier).persistent
         if self.trigger == "session_close" and not transient:
             return found
         notes = [w for w in found if SUMMARY_TAG not in w.entry.tags and not self._summarised(w.entry)]
@@ -156,10 +156,10 @@ class _Scope:
                 continue
             text = self._text(group, name)
             if text is not None:
-                gone |= self._replace([group[place] for place in text.sources], text.content, name)
+                gone |= self._replace([group[target] for target in text.sources], text.content, name)
             elif up.task is not None and not up.task.journaled(name):
                 up.task.commit(name, {"counts": {}})  # the model found nothing to make of them
-            up.say(f"{self.place.tier}: {style} {number} of {len(chosen)}")
+            up.say(f"{self.target.tier}: {style} {number} of {len(chosen)}")
         return gone
 
     def _text(self, group: Sequence[Weighed], name: str) -> Text | None:
@@ -193,11 +193,11 @@ class _Scope:
             return set()
         cause = f"consolidated into {save.entry.id}"
         gone = [self._forgotten(e, save.entry.id, cause) for e in sources]
-        done = up.commit(self.place.store, "consolidated", [*gone, save], main=save.entry.id, step=name)
+        done = up.commit(self.target.store, "consolidated", [*gone, save], main=save.entry.id, step=name)
         return set(ids) if done else set()
 
     def _changed(self, sources: Sequence[Entry]) -> bool:
-        now = self.place.store.entries([e.id for e in sources])
+        now = self.target.store.entries([e.id for e in sources])
         return any(e.id not in now or now[e.id].version != e.version for e in sources)
 
     def _entry(self, sources: Sequence[Entry], content: str) -> SaveEntry | None:
@@ -216,7 +216,7 @@ class _Scope:
         if draft is None:
             return None
         setting = Setting(ctx.spec, ctx.taxonomy, ctx.now)
-        secret = self.place.store.secret()
+        secret = self.target.store.secret()
         planned = plan(draft, setting, actor=str(ctx.actor), embedding=embedded(ctx, "", draft.content), secret=secret)
         (save,) = (op for op in planned.operations if isinstance(op, SaveEntry))
         cause = f"{len(sources)} entries became one"
@@ -224,9 +224,9 @@ class _Scope:
 
     def _target(self, entry: Entry) -> Scope:
         """Where the new entry goes: a transient tier compounds into the broader one that the spec names."""
-        tier = self.ctx.spec.tier(self.place.tier)
+        tier = self.ctx.spec.tier(self.target.tier)
         to = self.ctx.spec.behaviour(tier.name, entry.kind).promotion.to
-        if tier.persistent or not to or self.ctx.store(to) is not self.place.store:
+        if tier.persistent or not to or self.ctx.store(to) is not self.target.store:
             return entry.scope
         return scope_above(self.ctx, entry, to) or entry.scope
 
@@ -237,14 +237,14 @@ class _Scope:
 
 
 def merge(
-    up: Upkeep, place: Place, found: Sequence[Weighed], near: Mapping[str, Vector], rule: Consolidation
+    up: Upkeep, target: Target, found: Sequence[Weighed], near: Mapping[str, Vector], rule: Consolidation
 ) -> list[Weighed]:
     """Each group of copies is one commit; the answer is what is left."""
     order = recency if rule.style == "supersession" else support
     gone: set[str] = set()
     for group in copies(found, near, rule.merge_cosine, order):
         saves = _fold(up.ctx, group)
-        if up.commit(place.store, "merged", saves, main=group.kept.id):
+        if up.commit(target.store, "merged", saves, main=group.kept.id):
             gone |= {w.id for w in group.copies} | {group.kept.id}
     # The one that was kept has a new version: this run leaves it alone from here on.
     return without(found, gone)
@@ -278,12 +278,12 @@ def _superseded(ctx: CallContext, entry: Entry, by: Entry, cause: str) -> SaveEn
     return SaveEntry(replace(moved, version=entry.version + 1), entry.version, "entry.superseded", cause)
 
 
-def settle(up: Upkeep, place: Place, found: Sequence[Weighed], near: Mapping[str, Vector]) -> list[Weighed]:
+def settle(up: Upkeep, target: Target, found: Sequence[Weighed], near: Mapping[str, Vector]) -> list[Weighed]:
     """The latest of contradicting statements holds; what is less trusted never overrules what is more."""
     setting = Setting(up.ctx.spec, up.ctx.taxonomy, up.ctx.now)
     gone: set[str] = set()
     for old, new, why in outdated(found, near):
         save = retire(old.entry, new.entry, setting, f"{why}; the later one holds", str(up.ctx.actor))
-        if up.commit(place.store, "superseded", [save]):
+        if up.commit(target.store, "superseded", [save]):
             gone.add(old.id)
     return without(found, gone)

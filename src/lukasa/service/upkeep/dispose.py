@@ -19,7 +19,7 @@ from lukasa.read.decay import awaits_disposition
 from lukasa.service.call import CallContext, retry_on_conflict
 from lukasa.service.entries.put import Written, canonical
 from lukasa.service.entries.revise import commit, final, outdated, redraft
-from lukasa.service.upkeep.run import places, weighed
+from lukasa.service.upkeep.run import targets, weighed
 from lukasa.spec.types import DecayModel
 from lukasa.storage.operations import SaveEntry, Verdict
 from lukasa.storage.port import Store
@@ -35,10 +35,10 @@ def waiting(ctx: CallContext) -> list[Waiting]:
     """What waits for a decision in any scope of this workspace and of the account, the most faded first."""
     ctx.require_author("see what waits for a disposition")
     found: list[Weighed] = []
-    for place in places(ctx):
-        rules = {kind: ctx.spec.behaviour(place.tier, kind).decay for kind in Kind}
+    for target in targets(ctx):
+        rules = {kind: ctx.spec.behaviour(target.tier, kind).decay for kind in Kind}
         if any(rule.model is DecayModel.FORCING for rule in rules.values()):
-            found += [w for w in weighed(ctx, place) if awaits_disposition(rules[w.entry.kind], w.relevance)]
+            found += [w for w in weighed(ctx, target) if awaits_disposition(rules[w.entry.kind], w.relevance)]
     return sorted(found, key=lambda w: (w.relevance, w.entry.confirmed_at, w.id))
 
 

@@ -14,7 +14,7 @@ from lukasa.model.ids import derived_id
 from lukasa.model.values import Curator, Gate, Kind, Lifetime, State
 from lukasa.service.call import ACCOUNT, CallContext
 from lukasa.service.entries.put import canonical, neighbours
-from lukasa.service.upkeep.run import Place, Upkeep, active, without
+from lukasa.service.upkeep.run import Target, Upkeep, active, without
 from lukasa.storage.operations import Embedding, SaveEntry, Verdict
 from lukasa.upkeep.promotion import Rise, rises
 from lukasa.upkeep.weighed import Weighed, copies, support
@@ -29,10 +29,10 @@ ACTION = "entry.promoted"
 
 
 def promote(
-    up: Upkeep, place: Place, found: Sequence[Weighed], near: Mapping[str, Vector], kind: Kind
+    up: Upkeep, target: Target, found: Sequence[Weighed], near: Mapping[str, Vector], kind: Kind
 ) -> list[Weighed]:
     """Promote what has earned it; the answer is what is left as it was."""
-    behaviour = up.ctx.spec.behaviour(place.tier, kind)
+    behaviour = up.ctx.spec.behaviour(target.tier, kind)
     if not behaviour.promotion.to:
         return list(found)
     mine = active(found)
@@ -45,12 +45,12 @@ def promote(
     documents = up.ctx.local.documents(wanted) if wanted else {}
     gone: set[str] = set()
     for rise in rises(groups, behaviour.promotion, documents):
-        if _within(up, place, rise) if rise.within else _across(up, place, rise):
+        if _within(up, target, rise) if rise.within else _across(up, target, rise):
             gone |= {rise.weighed.id, *(w.id for w in rise.with_it)}
     return without(found, gone)
 
 
-def _within(up: Upkeep, place: Place, rise: Rise) -> bool:
+def _within(up: Upkeep, target: Target, rise: Rise) -> bool:
     """In place: the entry itself changes, and copies that bore it out give way to it."""
     entry, kind, now = rise.weighed.entry, rise.rule.kind or rise.weighed.entry.kind, up.ctx.now
     sources = [entry, *(w.entry for w in rise.with_it)]
@@ -74,29 +74,29 @@ def _within(up: Upkeep, place: Place, rise: Rise) -> bool:
         changed, entry.version, ACTION, rise.cause, ledger, embedded(up.ctx, entry.content, changed.content)
     )
     gone = [_gives_way(up.ctx, w.entry, entry.id, rise.cause) for w in rise.with_it]
-    return up.commit(place.store, "promoted", [*gone, save], main=entry.id)
+    return up.commit(target.store, "promoted", [*gone, save], main=entry.id)
 
 
-def _across(up: Upkeep, place: Place, rise: Rise) -> bool:
+def _across(up: Upkeep, target: Target, rise: Rise) -> bool:
     """Into another tier: written there under an id that is always the same, and the original gives way to it."""
     ctx, entry = up.ctx, rise.weighed.entry
-    target = scope_above(ctx, entry, rise.rule.to)
+    above = scope_above(ctx, entry, rise.rule.to)
     sources = [entry, *(w.entry for w in rise.with_it)]
     ids = [e.id for e in sources]
-    if target is None:
-        up.drop("promoted", ids, f"its place in the {rise.rule.to} tier is not known")
+    if above is None:
+        up.drop("promoted", ids, f"its scope in the {rise.rule.to} tier is not known")
         return False
     kind = rise.rule.kind or entry.kind
     proposal = proposed(
-        ctx, entry, sources, target, derived_id("promoted", entry.id, str(entry.version), target.tier), kind
+        ctx, entry, sources, above, derived_id("promoted", entry.id, str(entry.version), above.tier), kind
     )
     draft = crossed(up, ids, proposal, kind)
     if draft is None:
         return False
-    return write_above(up, place, draft.noting("promote", target.tier, rise.cause), sources, rise.cause)
+    return write_above(up, target, draft.noting("promote", above.tier, rise.cause), sources, rise.cause)
 
 
-def write_above(up: Upkeep, place: Place, draft: Draft, sources: Sequence[Entry], cause: str) -> bool:
+def write_above(up: Upkeep, target: Target, draft: Draft, sources: Sequence[Entry], cause: str) -> bool:
     """Store a draft in its own tier and retire what it stands for; it may turn out to be known there already."""
     ctx, store = up.ctx, up.ctx.store(draft.proposal.scope.tier)
     embedding = embedded(ctx, "", draft.content)
@@ -111,7 +111,7 @@ def write_above(up: Upkeep, place: Place, draft: Draft, sources: Sequence[Entry]
         return False
     gone = [_gives_way(ctx, e, above.id, cause) for e in sources]
     written = [op for op in planned.operations if isinstance(op, SaveEntry)]
-    if store is place.store:
+    if store is target.store:
         return up.commit(store, "promoted", [*gone, *written], main=above.id)
     if up.task is not None:
         try:
@@ -120,7 +120,7 @@ def write_above(up: Upkeep, place: Place, draft: Draft, sources: Sequence[Entry]
             if above.id not in store.entries([above.id]):
                 up.drop("promoted", sorted(going), f"the {above.scope.tier} tier has changed meanwhile")
                 return False
-    return up.commit(place.store, "promoted", gone)
+    return up.commit(target.store, "promoted", gone)
 
 
 def proposed(ctx: CallContext, entry: Entry, sources: Sequence[Entry], scope: Scope, id: str, kind: Kind) -> Proposal:

@@ -43,7 +43,7 @@ def silent(_: str) -> None:
     """Nobody is watching."""
 
 
-class Place(Struct, frozen=True):
+class Target(Struct, frozen=True):
     """A scope of a tier, and the store that holds it."""
 
     store: Store
@@ -54,7 +54,7 @@ class Place(Struct, frozen=True):
         return self.scope.tier
 
 
-def places(ctx: CallContext, tiers: Collection[str] | None = None) -> list[Place]:
+def targets(ctx: CallContext, tiers: Collection[str] | None = None) -> list[Target]:
     """Every scope of this workspace and of the account, of the tiers asked for: upkeep is bound to no conversation."""
     known = {tier.name: tier for tier in ctx.spec.tiers if tiers is None or tier.name in tiers}
     found = []
@@ -64,7 +64,7 @@ def places(ctx: CallContext, tiers: Collection[str] | None = None) -> list[Place
             if tier is None or ctx.store(tier.name) is not store:
                 continue
             if count.scope.value("workspace") in (None, ctx.info.id) and _anchored(count.scope, tier.anchor):
-                found.append(Place(store, count.scope))
+                found.append(Target(store, count.scope))
     return found
 
 
@@ -73,14 +73,14 @@ def _anchored(scope: Scope, anchor: Iterable[Any]) -> bool:
     return [key for key, _ in scope.anchor] == [key.name for key in anchor]
 
 
-def weighed(ctx: CallContext, place: Place, *, conversation: str | None = None) -> list[Weighed]:
+def weighed(ctx: CallContext, target: Target, *, conversation: str | None = None) -> list[Weighed]:
     """What is in force in a scope, of every owner, files left out, with its relevance now."""
     now = ctx.now
     out: list[Weighed] = []
-    for page in _pages(place):
+    for page in _pages(target):
         mine = [e for e in page if e.holds_at(now) and (conversation is None or _of(e, conversation))]
-        access = place.store.access([e.id for e in mine])
-        out.extend(weigh(ctx, place.store, e, access.get(e.id), now) for e in mine)
+        access = target.store.access([e.id for e in mine])
+        out.extend(weigh(ctx, target.store, e, access.get(e.id), now) for e in mine)
     return out
 
 
@@ -100,23 +100,23 @@ def _of(entry: Entry, conversation: str) -> bool:
     return conversation in (entry.conversation, entry.scope.value("conversation"))
 
 
-def _pages(place: Place) -> Iterator[list[Entry]]:
-    selection = Selection((place.scope,), frozenset({Visibility.OPEN}), None, Filters(filed=False))
+def _pages(target: Target) -> Iterator[list[Entry]]:
+    selection = Selection((target.scope,), frozenset({Visibility.OPEN}), None, Filters(filed=False))
     after = None
-    while page := place.store.find(selection, limit=PAGE, after=after):
+    while page := target.store.find(selection, limit=PAGE, after=after):
         yield page
         if len(page) < PAGE:
             return
         after = page[-1].id
 
 
-def vectors(ctx: CallContext, place: Place, found: Sequence[Weighed]) -> dict[str, Vector]:
+def vectors(ctx: CallContext, target: Target, found: Sequence[Weighed]) -> dict[str, Vector]:
     """The vectors of the present model, for those that have one."""
     if ctx.embedder is None:
         return {}
     out: dict[str, Vector] = {}
     for start in range(0, len(found), PAGE):
-        out |= place.store.vectors([w.id for w in found[start : start + PAGE]], ctx.embedder.model)
+        out |= target.store.vectors([w.id for w in found[start : start + PAGE]], ctx.embedder.model)
     return out
 
 

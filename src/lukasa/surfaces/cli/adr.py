@@ -11,7 +11,7 @@ import click
 
 from lukasa.app import open_decisions
 from lukasa.curated.adr import Decision, Fault
-from lukasa.service.curation.decisions import Decisions
+from lukasa.service.curation.decision_records import Decisions
 from lukasa.surfaces.cli.data import plain
 from lukasa.surfaces.cli.lines import joined
 from lukasa.surfaces.cli.options import Family

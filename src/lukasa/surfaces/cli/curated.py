@@ -9,7 +9,7 @@ import click
 
 from lukasa.app import open_curated_file
 from lukasa.model.errors import Refused
-from lukasa.service.curation.document import Synced
+from lukasa.service.curation.curated_document import Synced
 from lukasa.surfaces.cli.data import plain
 from lukasa.surfaces.cli.lines import joined, when
 from lukasa.surfaces.cli.options import Family

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import click
 
 from lukasa.model.errors import LukasaError
-from lukasa.service.admin.overview import Said
+from lukasa.service.admin.overview import EvidenceQuote
 from lukasa.service.curation.review import Decided, HeldEntry, Inbox, OpenProposal
 from lukasa.service.workspace import Workspace
 from lukasa.surfaces.cli.data import plain
@@ -163,7 +163,7 @@ def _item(item: Item) -> Iterator[Line]:
     yield from _quotes(item.quotes)
 
 
-def _quotes(quotes: Sequence[Said]) -> Iterator[Line]:
+def _quotes(quotes: Sequence[EvidenceQuote]) -> Iterator[Line]:
     for quote in [quote for quote in quotes if quote.text][:3]:
         yield line(dim("  said        "), f"“{brief(quote.text, 200)}”", dim(f"  {joined(quote.role, quote.title)}"))
 

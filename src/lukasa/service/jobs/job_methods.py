@@ -1,4 +1,4 @@
-"""The verbs of a workspace about background jobs."""
+"""The methods of a workspace about background jobs."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lukasa.service.call import Bound
 from lukasa.service.instrument import verb
 
 
-class JobVerbs(Bound, frozen=True):
+class JobMethods(Bound, frozen=True):
     """List, retry and cancel background jobs."""
 
     def jobs(self, *, state: JobState | str | None = None, kind: str | None = None, limit: int = 100) -> list[Job]:

@@ -1,4 +1,4 @@
-"""The verbs of a workspace for its operator: counts, telemetry, removal for good, the event log, repair."""
+"""The methods of a workspace for its operator: counts, telemetry, removal for good, the event log, repair."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from lukasa.service.instrument import verb
 from lukasa.storage.port import Census, Finding
 
 if TYPE_CHECKING:
-    from lukasa.service.admin.overview import Said, Survey
+    from lukasa.service.admin.overview import EvidenceQuote, Survey
     from lukasa.service.admin.scrub import Scrubbed
     from lukasa.service.admin.stats import Stats
     from lukasa.upkeep.scrub import Manifest
 
 
-class AdminVerbs(Bound, frozen=True):
+class AdminMethods(Bound, frozen=True):
     """Count, report, remove for good, verify and repair."""
 
     def stats(self, since: datetime | str = "7d") -> Stats:
@@ -54,7 +54,7 @@ class AdminVerbs(Bound, frozen=True):
         """Return an overview: counts, growth, entries that fade, work that waits. Only the author may."""
         return admin.overview.survey(self.ctx)
 
-    def evidence(self, id: str) -> list[Said]:
+    def evidence(self, id: str) -> list[EvidenceQuote]:
         """Return the words that an entry rests on, verbatim."""
         return admin.overview.evidence(self.ctx, id)
 

@@ -1,4 +1,4 @@
-"""The verbs of a workspace that read: search, context, and single entries with their history."""
+"""The methods of a workspace that read: search, context, and single entries with their history."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from lukasa.storage.port import NO_FILTERS, Filters, Selection
 if TYPE_CHECKING:
     from lukasa.read.context import Context
     from lukasa.service.retrieval.explain import RelevanceNow
-    from lukasa.service.retrieval.read import Question, Recall
+    from lukasa.service.retrieval.read import ReadRequest, Recall
 
 
-class ReadVerbs(Bound, frozen=True):
+class ReadMethods(Bound, frozen=True):
     """Search entries, compose a context, and look at single entries."""
 
     @verb("memory", "read", reads=True)
@@ -68,14 +68,14 @@ class ReadVerbs(Bound, frozen=True):
         history: bool,
         as_of: datetime | str | None,
         conditions: Mapping[str, Any],
-    ) -> Question:
+    ) -> ReadRequest:
         tiers = None if tier is None else (tier,) if isinstance(tier, str) else tuple(tier)
         moment = inputs.moment(as_of, "as_of") if as_of is not None else None
         filters = self._filters(conditions)
         # Asking for a state is asking to see it.
         seen = {VISIBILITY[state] for state in filters.states}
         held, history = held or Visibility.HELD in seen, history or Visibility.HISTORY in seen
-        return retrieval.read.Question(query, tiers, profile, limit, filters, held, history, moment)
+        return retrieval.read.ReadRequest(query, tiers, profile, limit, filters, held, history, moment)
 
     def _filters(self, conditions: Mapping[str, Any]) -> Filters:
         if not conditions:
@@ -98,7 +98,7 @@ class ReadVerbs(Bound, frozen=True):
     ) -> Context:
         """Return the context document for a prompt: `str()` of it is the text, `.document` the same as data."""
         chosen = None if tiers is None else (tiers,) if isinstance(tiers, str) else tuple(tiers)
-        return retrieval.context.context(self.ctx, query, tiers=chosen, budget=budget, profile=profile, count=count)
+        return retrieval.read.context(self.ctx, query, tiers=chosen, budget=budget, profile=profile, count=count)
 
     def get(self, id: str) -> Entry:
         """Return one entry."""

@@ -1,4 +1,4 @@
-"""The verbs of a workspace that write: entries, pages and documents."""
+"""The methods of a workspace that write: entries, pages and documents."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from lukasa.service.entries.undo import Undone
 
 
-class EntryVerbs(Bound, frozen=True):
+class EntryMethods(Bound, frozen=True):
     """Write, revise and undo entries; write pages and documents."""
 
     @verb("memory", "put")

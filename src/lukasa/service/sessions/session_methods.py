@@ -1,4 +1,4 @@
-"""The verbs of a workspace about conversations, notes and recorded sessions."""
+"""The methods of a workspace about conversations, notes and recorded sessions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from lukasa.storage.port import Said
 
 
-class SessionVerbs(Bound, frozen=True):
+class SessionMethods(Bound, frozen=True):
     """Lead conversations, keep notes, and take in recorded sessions."""
 
     def channels(self) -> list[Channel]:

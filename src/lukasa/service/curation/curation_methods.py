@@ -1,4 +1,4 @@
-"""The verbs of a workspace with which an author decides: review, dispositions, the curated document, the log."""
+"""The methods of a workspace with which an author decides: review, dispositions, the curated document, the log."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from lukasa.service.call import Bound
 from lukasa.service.instrument import verb
 
 if TYPE_CHECKING:
-    from lukasa.service.curation.document import Curated
+    from lukasa.service.curation.curated_document import Curated
     from lukasa.service.curation.review import Decided, Inbox
-    from lukasa.service.curation.slog import Slog
+    from lukasa.service.curation.slog_file import Slog
     from lukasa.service.entries.put import Written
     from lukasa.upkeep.weighed import Weighed
 
 
-class CurationVerbs(Bound, frozen=True):
+class CurationMethods(Bound, frozen=True):
     """Review proposals, decide about faded entries, and keep the curated document and the log."""
 
     def inbox(self, *, limit: int = 100) -> Inbox:
@@ -37,12 +37,12 @@ class CurationVerbs(Bound, frozen=True):
     @property
     def curated(self) -> Curated:
         """The curated document: its text, history and file."""
-        return curation.document.Curated(self.ctx)
+        return curation.curated_document.Curated(self.ctx)
 
     @property
     def slog(self) -> Slog:
         """The structured log: an append-only file of actions, with their subjects and reasons."""
-        return curation.slog.Slog(self.ctx)
+        return curation.slog_file.Slog(self.ctx)
 
     def dispositions(self) -> list[Weighed]:
         """Return the faded entries that wait for a decision, the most faded first. Only the author may."""
