@@ -58,7 +58,7 @@ def imports(path: Path) -> Iterator[tuple[str, int, bool]]:
                 yield f"lukasa.{alias.name}" if packaged else "lukasa", node.lineno, id(node) in nested
         elif isinstance(node, ast.ImportFrom) and node.module:
             yield node.module, node.lineno, id(node) in nested
-        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("import_module", "late"):
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "import_module":
             # Loaded by name when it is needed: that may stand in a function, but the layers hold for it as well.
             named = node.args[0]
             if isinstance(named, ast.Constant) and isinstance(named.value, str):

@@ -19,16 +19,13 @@ from msgspec import Struct
 from lukasa.model.conversation import Conversation, Status
 from lukasa.model.errors import InvalidTransition
 from lukasa.model.ids import BASE62, REF_CODE_LENGTH
-from lukasa.model.late import late
 from lukasa.service.sessions import conversations
 from lukasa.service.workspace import Workspace
+from lukasa.surfaces import hooks
 from lukasa.surfaces.hooks.payload import Payload
 
 if TYPE_CHECKING:
     from lukasa.read.context import Document
-    from lukasa.surfaces.hooks import passages
-else:
-    passages = late("lukasa.surfaces.hooks.passages")
 
 GIVEN = "injected"
 MOST_GIVEN = 1500
@@ -55,7 +52,7 @@ class Talk(Struct, frozen=True):
         def change(value: object) -> list[str] | None:
             known = [] if anew else _marks(value)
             chosen.append(choose(frozenset(known)))
-            marks = [mark for mark in passages.marks(chosen[-1]) if mark not in known]
+            marks = [mark for mark in hooks.passages.marks(chosen[-1]) if mark not in known]
             return [*known, *marks][-MOST_GIVEN:] if marks or anew else None
 
         conversations.change_note(self.world.ctx, self.conversation.id, self._key, change)
