@@ -24,7 +24,7 @@ def brevity(ctx: CallContext, lookup: Lookup, found: Findings) -> Signal:
 
 def everything(ctx: CallContext, lookup: Lookup, found: Findings) -> Signal:
     """Bring every entry, whatever the question is."""
-    entries = {e.id: e for store, selection in lookup.places for e in store.find(selection, limit=100)}
+    entries = {e.id: e for store, selection in lookup.stores for e in store.find(selection, limit=100)}
     find._admit_entries(ctx, lookup, found, entries)
     return Signal("brevity", dict.fromkeys(entries, 1.0))
 

@@ -35,7 +35,7 @@ def noted(ctx: CallContext, task: Task) -> dict[str, Any]:
 
 
 def worker(world: Workspace, **handlers: Work) -> Worker:
-    here = jobs.handlers.station(world.ctx, handlers)
+    here = jobs.handlers.job_source(world.ctx, handlers)
     return Worker(lambda: [here], clock=world.ctx.clock)
 
 
@@ -152,7 +152,7 @@ def test_old_records_are_let_go(memory: Lukasa, clock: FixedClock) -> None:
     for _ in range(5):
         worker(world, works=noted, fails=fails).drain()
         clock.time += timedelta(hours=1)
-    clock.time += jobs.handlers.KEEP_POINTS
+    clock.time += jobs.handlers.KEEP_TELEMETRY
     (run,) = worker(world, tidy=jobs.handlers.tidy).drain()
     assert run.job.kind == "tidy"
     assert {job.key: job.state for job in world.jobs() if job.kind != "tidy"} == {"dead": JobState.DEAD}

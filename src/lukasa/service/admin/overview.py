@@ -1,4 +1,4 @@
-"""The survey: a workspace at a glance. What there is in each tier, how it grew, what fades, and what waits."""
+"""The overview of a workspace: entries by tier, growth, fading entries, waiting work; and the evidence of an entry."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from lukasa.service.call import CallContext
 from lukasa.spec.types import DecayModel, Tier
 from lukasa.storage.port import Arrivals, Selection, Store
 
-LOOKED_AT = 2000  # entries of a database whose standing is worked out for a survey; beyond, the newest
+LOOKED_AT = 2000  # the newest entries of a store, for which an overview computes the relevance
 SHOWN = 8
 AHEAD = timedelta(days=30)
 _STEADY = (DecayModel.NONE, DecayModel.EXEMPT)
 
 
 class TierCount(Struct, frozen=True):
-    """A tier, how many entries it has in each state, and the keys that must be chosen to look into it."""
+    """A tier, its entries by state, and the scope keys that a reader must choose."""
 
     name: str
     home: str
@@ -36,14 +36,14 @@ class TierCount(Struct, frozen=True):
 
 
 class Day(Struct, frozen=True):
-    """How many entries had been written by the end of a day, by tier."""
+    """The number of entries written by the end of a day, by tier."""
 
     day: date
     counts: Mapping[str, int]
 
 
 class FadingEntry(Struct, frozen=True):
-    """An entry that time takes from: its relevance now, and in a month if nobody asks for it."""
+    """An entry that decays: its relevance now, and in a month if nobody retrieves it."""
 
     entry: Entry
     now: float
@@ -51,13 +51,15 @@ class FadingEntry(Struct, frozen=True):
 
 
 class Vectors(Struct, frozen=True):
-    """Whether meaning can be searched. `waiting` entries have no vector of the model yet."""
+    """Whether vector search works. `waiting` entries have no vector of the present model yet."""
 
     model: str
     waiting: int
 
 
 class Survey(Struct, frozen=True):
+    """The overview of one workspace."""
+
     tiers: tuple[TierCount, ...]
     growth: tuple[Day, ...]
     fading: tuple[FadingEntry, ...]
@@ -69,7 +71,7 @@ class Survey(Struct, frozen=True):
 
 
 def survey(ctx: CallContext) -> Survey:
-    """For the author, who sees all tiers and all owners."""
+    """Return the overview. Only the author may see it, because it covers all tiers and owners."""
     ctx.require_author("survey the workspace")
     stores = (ctx.local, ctx.account)
     states = {tier.name: Counter[State]() for tier in ctx.spec.tiers}
@@ -93,7 +95,7 @@ def _tier(tier: Tier, states: Counter[State]) -> TierCount:
 
 
 def growth(arrivals: Sequence[Arrivals]) -> tuple[Day, ...]:
-    """Arrivals added up, a value for each day on which there was one."""
+    """Return the running totals, one for each day with new entries."""
     ordered = sorted(arrivals, key=lambda one: (one.day, one.tier))
     days = [(day, Counter({a.tier: a.count for a in same})) for day, same in groupby(ordered, key=lambda one: one.day)]
     totals = accumulate((counts for _, counts in days), lambda before, new: before + new)
@@ -101,7 +103,7 @@ def growth(arrivals: Sequence[Arrivals]) -> tuple[Day, ...]:
 
 
 def _fading(ctx: CallContext, stores: Sequence[Store]) -> tuple[FadingEntry, ...]:
-    """The least relevant among what decays: what would be stale or pruned first."""
+    """Return the least relevant decaying entries: the next ones to become stale or be pruned."""
     found = [one for store in stores for one in _standing(ctx, store)]
     return tuple(sorted(found, key=lambda one: one.now)[:SHOWN])
 
@@ -139,7 +141,7 @@ def _vectors(ctx: CallContext, stores: Sequence[Store]) -> Vectors | None:
 
 
 class EvidenceQuote(Struct, frozen=True):
-    """A quote as it was said; without text where the message is no longer kept."""
+    """A quote, verbatim; without text if the message is no longer kept."""
 
     quote: Quote
     text: str = ""
@@ -148,7 +150,7 @@ class EvidenceQuote(Struct, frozen=True):
 
 
 def evidence(ctx: CallContext, id: str) -> list[EvidenceQuote]:
-    """The words that an entry rests on, from the transcripts they were said in."""
+    """Return the words that an entry rests on, from their transcripts."""
     _, entry = ctx.entry(id)
     return [_said(ctx, quote) for quote in entry.evidence]
 

@@ -1,4 +1,4 @@
-"""The curated document as its users hold it: to read, export, rebuild and take back."""
+"""The curated document: read it, write proposals into it, keep its file under git, rebuild it, and undo changes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from lukasa.storage.operations import Enqueue, Operation, Record, SaveAmendment,
 
 
 class Rebuilt(Struct, frozen=True):
-    """A page taken from a file: whether it changed, and what became of an entry for each of its lines."""
+    """A page taken from a file: whether it changed, and the outcomes of the entries for its lines."""
 
     page: NamedEntry
     changed: bool
@@ -36,38 +36,42 @@ class Rebuilt(Struct, frozen=True):
 
 
 class Curated(Struct, frozen=True):
-    """The curated document: everybody reads it, its author and the triage of proposals write it."""
+    """The curated document: everybody reads it; its author and the triage of proposals write it."""
 
     ctx: CallContext
 
     @property
     def text(self) -> str:
+        """The present text; empty if there is none."""
         return body(self.ctx)
 
     @property
     def warning(self) -> str:
+        """A warning if the document is too long to load every time; else empty."""
         return document.warning(self.text)
 
     @property
     def path(self) -> Path | None:
-        """Where the file is, if the spec wants one."""
+        """The path of the file, if the spec asks for one."""
         return self.ctx.curated_file.path if self.ctx.curated_file is not None else None
 
     def lines(self) -> list[Dated]:
+        """Return the dated lines."""
         return document.lines(self.text)
 
     def history(self) -> list[NamedEntry]:
+        """Return every version, oldest first."""
         return versions(self.ctx)
 
     @verb("curated", "export")
     def export(self, file: CuratedFile | None = None) -> Synced:
-        """Write the file and a commit for each version that has none: here, or as a new repository elsewhere."""
+        """Write the file, and a commit for each version without one: here, or in a new repository elsewhere."""
         self.ctx.require_author("export the curated document")
         if file is None:
             return sync(self.ctx)
         known = versions(self.ctx)
         if not known:
-            raise NotFound("there is no curated document yet", fix="`lukasa review` shows what is proposed for it")
+            raise NotFound("there is no curated document yet", fix="`lukasa review` shows the proposals")
         with file.locked():
             there = file.read()
             if there is not None and all(v.body != there for v in known):
@@ -77,13 +81,13 @@ class Curated(Struct, frozen=True):
 
     @verb("curated", "rebuild")
     def rebuild(self, text: str) -> Rebuilt:
-        """Take the page from a file, and give each line an entry if none says the same. Trust is that of an import."""
+        """Replace the page by a file, and import an entry for each line that no entry states."""
         self.ctx.require_author("rebuild the curated document")
         inputs.page(text, NAME, BODY_LIMIT)
         changed = retry_on_conflict(lambda: self._replace(text))
         found = page(self.ctx)
         if found is None:
-            raise InvalidInput("the file is empty", fix="name a file with dated lines")
+            raise InvalidInput("the file holds no text", fix="name a file with dated lines")
         return Rebuilt(found, changed, self._remember())
 
     def _replace(self, text: str) -> bool:
@@ -107,7 +111,7 @@ class Curated(Struct, frozen=True):
 
     @verb("curated", "undo")
     def undo(self, version: int | None = None) -> NamedEntry:
-        """Take back what a version changed, the last one by default. Its proposal waits for a person again."""
+        """Take back the change of a version, by default the last. Its proposal waits for a person again."""
         self.ctx.require_author("take back a change of the curated document")
         take_in(self.ctx)
         return retry_on_conflict(lambda: self._undo(version))
@@ -146,7 +150,7 @@ EVERY = 1_000_000
 
 
 class Synced(Struct, frozen=True):
-    """What was done to the file. `trouble` says why there is no commit, where there is none."""
+    """The changes made to the file. `trouble` says why there is no commit."""
 
     version: int
     taken_in: bool
@@ -163,22 +167,25 @@ class Synced(Struct, frozen=True):
 
 
 def page(ctx: CallContext) -> NamedEntry | None:
+    """Return the page, if it exists."""
     return next((n for n in ctx.local.named(NAME) if ctx.opens(n.tier)), None)
 
 
 def body(ctx: CallContext) -> str:
+    """Return the text of the page."""
     found = page(ctx)
     return found.body if found is not None else ""
 
 
 def versions(ctx: CallContext) -> list[NamedEntry]:
+    """Return every version of the page."""
     return ctx.local.named_versions(NAME) if page(ctx) is not None else []
 
 
 def saving(
     ctx: CallContext, before: NamedEntry | None, text: str, how: str, *, editor: str = "", **about: str
 ) -> tuple[Operation, ...]:
-    """The page's next version, what brought it about, and the job that writes the file."""
+    """Return the operations that save the next version of the page, its event, and the job that writes the file."""
     inputs.page(text, NAME, BODY_LIMIT)
     expect = before.version if before is not None else 0
     tier = before.tier if before is not None else home(ctx)
@@ -188,13 +195,14 @@ def saving(
 
 
 def writing(ctx: CallContext, version: int) -> tuple[Operation, ...]:
+    """Return the job that writes a version to the file, if the spec asks for a file."""
     if ctx.curated_file is None:
         return ()
     return (Enqueue(JobDraft("curate", f"curate:{version}", {"version": version})),)
 
 
 def home(ctx: CallContext) -> str:
-    """The tier that the page belongs to: the narrowest lasting one of the workspace."""
+    """Return the tier of the page: the narrowest lasting one of the workspace."""
     tiers = lasting(ctx)
     return next((tier.name for tier in tiers if tier.home == "workspace"), tiers[0].name)
 
@@ -202,9 +210,9 @@ def home(ctx: CallContext) -> str:
 def promotion(
     ctx: CallContext, amendment: Amendment, text: str, *, decided_by: str, reason: str, into: Dated | None = None
 ) -> tuple[Amendment, tuple[Operation, ...]]:
-    """An amendment put on the page: both are one commit, and neither is made without the other.
+    """Return the decided amendment and the operations that put it on the page, for one commit.
 
-    With `into`, or if the page has the text already, it is folded into that line.
+    With `into`, or if the page has the text already, the amendment is merged into that line.
     """
     before = page(ctx)
     present = before.body if before is not None else ""
@@ -226,7 +234,7 @@ def promotion(
 
 
 def take_in(ctx: CallContext) -> bool:
-    """If a person changed the file, their text becomes a version of the page, with what was promoted meanwhile."""
+    """If a person edited the file, save their text as a version of the page, with the amendments promoted meanwhile."""
     file = ctx.curated_file
     if file is None:
         return False
@@ -251,13 +259,13 @@ def _take_in(ctx: CallContext, file: CuratedFile) -> bool:
 
 
 def _written(ctx: CallContext) -> int:
-    """The version that the file was last given; 0 if it never was."""
+    """Return the version that was last written to the file; 0 if none was."""
     told = ctx.local.events(subject=NAME, action="curated.written", limit=EVERY)
     return int(told[-1].detail["version"]) if told else 0
 
 
 def sync(ctx: CallContext) -> Synced:
-    """Bring the file and its commits into step with the page. Repeating it changes nothing."""
+    """Write the page to the file and commit its versions. A repetition changes nothing."""
     file = ctx.curated_file
     if file is None:
         raise Refused("this workspace keeps its curated document in the database alone", fix="give a folder with --dir")
@@ -274,7 +282,7 @@ def sync(ctx: CallContext) -> Synced:
 
 
 def committing(ctx: CallContext, file: CuratedFile, known: Sequence[NamedEntry], done: Synced) -> Synced:
-    """Commits as far as git allows; without git the file is there all the same, and the answer says so."""
+    """Commit versions to git. Without git, the file is written all the same, and the result says so."""
     try:
         return replace(done, committed=_commit(ctx, file, known))
     except GitMissing as missing:
@@ -282,7 +290,7 @@ def committing(ctx: CallContext, file: CuratedFile, known: Sequence[NamedEntry],
 
 
 def _commit(ctx: CallContext, file: CuratedFile, known: Sequence[NamedEntry]) -> int:
-    """A commit for each version that has none yet; how many were made."""
+    """Commit each version that has no commit yet; return how many."""
     reached, head = _reached(file, known)
     made = 0
     for version in known[reached:]:
@@ -297,7 +305,7 @@ def _commit(ctx: CallContext, file: CuratedFile, known: Sequence[NamedEntry]) ->
 
 
 def _reached(file: CuratedFile, known: Sequence[NamedEntry]) -> tuple[int, str | None]:
-    """The last version that has a commit, by what the commits say and hold; and the text of the newest commit."""
+    """Return the last version that has a commit, and the text of the newest commit."""
     head: str | None = None
     for commit in file.commits():
         head = commit.body if head is None else head
@@ -311,7 +319,7 @@ def _reached(file: CuratedFile, known: Sequence[NamedEntry]) -> tuple[int, str |
 
 
 def changes(ctx: CallContext) -> dict[int, dict[str, Any]]:
-    """What brought each version about, as the log has it; a version that was edited as a page is not there."""
+    """Return the cause of each version, from the event log; versions edited as a page have none."""
     told = ctx.local.events(subject=NAME, action="curated.changed", limit=EVERY)
     return {int(event.detail["version"]): event.detail for event in told}
 
@@ -329,11 +337,11 @@ def _message(ctx: CallContext, version: NamedEntry) -> str:
 
 
 def curate(ctx: CallContext, task: Task) -> dict[str, Any]:
-    """K1: the job that writes MEMORY.md and commits it. Git may have done its part before a crash: that is seen."""
+    """K1: write MEMORY.md and commit it. After a crash, commits that git already has are not repeated."""
     if ctx.curated_file is None:
         return {}
     if not task.journaled("written"):
         counts = sync(ctx).counts()
-        point = task.point("curate.completed", level="warn" if "git" in counts else "info", metadata=counts)
+        point = task.telemetry("curate.completed", level="warn" if "git" in counts else "info", metadata=counts)
         task.commit("written", counts, point)
     return dict(task.output("written"))

@@ -1,4 +1,4 @@
-"""Triage: every proposal ends somewhere, with who decided and why. Rules first, then a model, then a person."""
+"""Triage: decide every proposal, and record who decided and why. Rules first, then a model, then a person."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ from lukasa.spec.types import WritePolicy
 from lukasa.storage.operations import Enqueue, Operation, SaveAmendment
 from lukasa.write.check import is_artifact, signals, weight
 
-MOST = 200  # proposals in one job; more of them are another's
+MOST = 200  # proposals in one job; another job takes the rest
 RULES = "rules"
 NO_MODEL = "no rule decides it, and no language model is set: a person has to"
 _STATES = {"reject": AmendmentState.REJECTED, "review": AmendmentState.REVIEW}
 
 
 def triage(ctx: CallContext, task: Task) -> dict[str, Any]:
-    """O4: what waits for triage is promoted, merged, rejected, or left to a person. Nothing is left undecided."""
+    """O4: promote, merge or reject each waiting proposal, or leave it to a person. None stays undecided."""
     curated_document.take_in(ctx)
     ids = task.once("waiting", lambda: [a.id for a in _pending(ctx)])
     near = _Near(ctx)
@@ -46,7 +46,7 @@ def triage(ctx: CallContext, task: Task) -> dict[str, Any]:
     if not task.journaled("completed"):
         counts = _counts(task, ids, left)
         more = [Enqueue(JobDraft("triage", f"triage:after:{ids[-1]}"))] if len(ids) == MOST else []
-        task.commit("completed", counts, *more, task.point("triage.completed", metadata=counts))
+        task.commit("completed", counts, *more, task.telemetry("triage.completed", metadata=counts))
     return dict(task.output("completed"))
 
 
@@ -85,13 +85,13 @@ def _rule(ctx: CallContext, task: Task, id: str, near: _Near) -> None:
 
 
 def _still(ctx: CallContext, id: str) -> Amendment | None:
-    """The proposal, if nobody has decided about it meanwhile."""
+    """Return the proposal, if nobody has decided about it meanwhile."""
     found = ctx.local.amendments([id])
     return found[0] if found and found[0].state is AmendmentState.PENDING else None
 
 
 def _pass_over(task: Task, step: str, id: str) -> None:
-    point = task.point("triage.passed", metadata={"proposal": id, "reason": "somebody else decided meanwhile"})
+    point = task.telemetry("triage.passed", metadata={"proposal": id, "reason": "somebody else decided meanwhile"})
     task.commit(step, "passed", point)
 
 
@@ -121,7 +121,7 @@ def _policy(ctx: CallContext) -> WritePolicy:
 
 
 def _judge(ctx: CallContext, task: Task, ids: Sequence[str], number: int, near: _Near) -> None:
-    """A model's judgement of a batch, asked for once. What was decided meanwhile stays as it was decided."""
+    """Ask a model once about a batch, and apply its decisions to proposals that nobody has decided meanwhile."""
     step = f"batch:{number}"
     if task.chat is None and not task.journaled(step):
         for id in ids:
@@ -186,7 +186,7 @@ def _promote(
 
 
 class _Near:
-    """Which lines of a page an embedder finds near a text. Each text is embedded once in a run."""
+    """Find the lines of a page that are near a text by vector. Each text is embedded once in a run."""
 
     def __init__(self, ctx: CallContext) -> None:
         self._embedder = ctx.embedder
@@ -194,7 +194,7 @@ class _Near:
         self._vectors: dict[str, Vector] = {}
 
     def lines(self, body: str, text: str) -> tuple[Dated, ...] | None:
-        """None where there is no embedder, or it fails: then words have to do."""
+        """Return the near lines; None without an embedder or if it fails: words decide then."""
         if self._embedder is None:
             return None
         lines = document.lines(body)

@@ -1,4 +1,4 @@
-"""Put, update, forget, restore: from a caller's words to one transaction."""
+"""Put: check a caller's texts, compare them with their neighbours, and write them in one transaction."""
 
 from __future__ import annotations
 
@@ -36,15 +36,15 @@ from lukasa.write.check import SCREEN
 from lukasa.write.plan import DOUBT_COSINE, SETTLE, Canonical, Draft, Plan, Proposal, Setting, ambiguous, plan, run
 
 NEIGHBOURS = 24
-BEGINNING = 4  # terms of a statement that mostly name what it is about
-NAMED_ENTRIES = "named entries"  # as a spec's non-mirror list calls them; other names are collections of documents
+BEGINNING = 4  # the first terms of a statement mostly name its subject
+NAMED_ENTRIES = "named entries"  # the name in a spec's non-mirror list; other names there are collections of documents
 
 
 class Memo(Struct, frozen=True):
-    """One thing to remember, as a caller gives it. Only `content` is needed.
+    """One text to remember, with its options. Only `content` is required.
 
-    With a `path` it is a file: kept verbatim, also if it is empty or says what another entry says. With an `id` of
-    the caller's, which must be new, the same memo is never stored twice. A `category` counts where words leave doubt.
+    With a `path` it is a file: kept verbatim, also if it is empty or repeats another entry. With a new `id` of the
+    caller's, a repeated call never stores it twice. A `category` counts if the words leave doubt.
     """
 
     content: str
@@ -68,10 +68,10 @@ class Memo(Struct, frozen=True):
 
 
 class Written(Struct, frozen=True):
-    """What became of a write, and in the ledger why.
+    """The outcome of a write, with the verdicts that led to it.
 
     `outcome`: stored, held, merged, replaced or discarded for a put; updated, forgotten, restored or accepted for a
-    change. `replaces` are the ids of what the statement retired, `reopened` those of what its end brought back.
+    change. `replaces` holds the ids of entries that the write retired, `reopened` of those that it brought back.
     """
 
     outcome: str
@@ -83,7 +83,7 @@ class Written(Struct, frozen=True):
 
     @property
     def reason(self) -> str:
-        """The verdict that decided: the last one that did not just let the write pass. Empty if no step ran."""
+        """The reason of the last verdict that did not just let the write pass. Empty if no step ran."""
         passing = {"pass", "unchanged", "new", "add", "none", "allow", "ambiguous"}
         deciding = [v for v in self.ledger if v.outcome not in passing and v.step != "categorise"]
         return (deciding or list(self.ledger))[-1].reason if self.ledger else ""
@@ -95,18 +95,18 @@ Also = Callable[[list[Written]], Sequence[Operation]]
 
 @verb("memory", "put")
 def put_many(ctx: CallContext, tier: str, memos: Sequence[Memo], *, also: Also | None = None) -> list[Written]:
-    """Write a batch into one tier, in one transaction; each memo sees those before it.
+    """Write a batch into one tier, in one transaction; each memo is compared with those before it.
 
-    `also` is told what will become of them, and names what must be committed with it: a journal, a job.
+    `also` gets the outcomes, and returns operations to commit with them: a journal line, a job.
     """
     if not memos:
         return []
     store = ctx.store(tier)
-    place = _destination(ctx, tier)
-    proposals = [_propose(ctx, place, memo) for memo in memos]
+    destination = _destination(ctx, tier)
+    proposals = [_propose(ctx, destination, memo) for memo in memos]
     _check_conversation(ctx, tier)
     setting = Setting(ctx.spec, ctx.taxonomy, ctx.now, canonical(ctx))
-    drafts = [screened(ctx, store, proposal, setting) for proposal in proposals]
+    drafts = [checked(ctx, store, proposal, setting) for proposal in proposals]
     embeddings = _embed(ctx, drafts)
 
     def attempt() -> list[Written]:
@@ -114,7 +114,9 @@ def put_many(ctx: CallContext, tier: str, memos: Sequence[Memo], *, also: Also |
         written = [_written(p, d) for p, d in zip(plans, settled, strict=True)]
         with_it = [*(also(written) if also else ()), *(doubts if store is ctx.local else ())]
         ctx.apply(store, *(operation for p in plans for operation in p.operations), *with_it)
-        if doubts and store is not ctx.local:  # jobs live in the workspace: if this fails, the rules' word stands
+        if (
+            doubts and store is not ctx.local
+        ):  # jobs are in the workspace's store: if this commit fails, the decision of the rules holds
             ctx.apply(ctx.local, *doubts)
         return written
 
@@ -126,7 +128,7 @@ def _written(p: Plan, draft: Draft) -> Written:
 
 
 class _Destination(NamedTuple):
-    """What is the same for all that is put into one tier of one room."""
+    """The scope, default lifetime and store of everything that one call puts into a tier."""
 
     scope: Scope
     lifetime: Lifetime
@@ -141,11 +143,13 @@ def _destination(ctx: CallContext, tier: str) -> _Destination:
     return _Destination(ctx.scope(tier), Lifetime.LONG_TERM if lasting else Lifetime.CONVERSATION, definition.home)
 
 
-def _propose(ctx: CallContext, place: _Destination, memo: Memo) -> Proposal:
+def _propose(ctx: CallContext, destination: _Destination, memo: Memo) -> Proposal:
     sources = [ctx.entry(id)[1] for id in inputs.several(memo.derived_from, "derived_from")]
     links = inputs.several(memo.links, "links")
-    if links and place.home == "account":
-        raise InvalidInput("an account entry cannot link to a workspace's documents", fix="put it in the workspace")
+    if links and destination.home == "account":
+        raise InvalidInput(
+            "an account entry cannot link to a workspace's documents", fix="put the entry in a tier of the workspace"
+        )
     owner = inputs.label(memo.owner, "owner")
     if not ctx.is_author and owner not in ctx.owners:
         raise InvalidInput(
@@ -156,7 +160,7 @@ def _propose(ctx: CallContext, place: _Destination, memo: Memo) -> Proposal:
     kind = inputs.choice(memo.kind, Kind, "kind") if memo.kind is not None else None
     return Proposal(
         id=new_id() if memo.id is None else parse_id(memo.id),
-        scope=place.scope,
+        scope=destination.scope,
         content=content,
         curator=_curator(ctx, memo),
         source=inputs.label(memo.source or _speaker(memo, content, kind) or ctx.agent or "user", "source"),
@@ -164,7 +168,9 @@ def _propose(ctx: CallContext, place: _Destination, memo: Memo) -> Proposal:
         owner=owner,
         importance=inputs.importance(memo.importance),
         kind=kind,
-        lifetime=inputs.choice(memo.lifetime, Lifetime, "lifetime") if memo.lifetime is not None else place.lifetime,
+        lifetime=inputs.choice(memo.lifetime, Lifetime, "lifetime")
+        if memo.lifetime is not None
+        else destination.lifetime,
         tags=inputs.tags(memo.tags),
         conversation=ctx.keys.get("conversation"),
         links=tuple(_link(ctx, link) for link in links),
@@ -181,20 +187,20 @@ def _propose(ctx: CallContext, place: _Destination, memo: Memo) -> Proposal:
 
 
 def _speaker(memo: Memo, content: str, kind: Kind | None) -> str | None:
-    """Who says a line of a talk, where nobody says whose it is and the line itself does."""
+    """Return the speaker that a line of dialogue names, if the caller names no source."""
     if memo.path is not None or (name := speaker(content)) is None:
         return None
     return name if kind is Kind.EPISODIC or speaks(content) else None
 
 
 def checked_content(ctx: CallContext, value: object, path: str | None) -> str:
-    """The text of an entry; only a file may be blank."""
+    """Return the text of an entry; only a file may be blank."""
     check = inputs.text if path is None else inputs.verbatim
     return check(value, "content", ctx.spec.reference_only.max_chars)
 
 
 def _curator(ctx: CallContext, memo: Memo) -> Curator:
-    """Who curates follows from who is acting; only an author may mark what they write as an import."""
+    """Return the curator of a memo: the acting one; an author may also mark a memo as an import."""
     if memo.curator is None:
         return ctx.curator
     asked = inputs.choice(memo.curator, Curator, "curator")
@@ -204,7 +210,7 @@ def _curator(ctx: CallContext, memo: Memo) -> Curator:
 
 
 def _link(ctx: CallContext, link: SourceLink | str) -> SourceLink:
-    """A link pins the version that was read; a bare id pins the present one."""
+    """Return a link that pins the version which was read; a bare id pins the present version."""
     source = inputs.label(link if isinstance(link, str) else link.source, "document id")
     document = ctx.local.documents([source]).get(source)
     if document is None or document.removed:
@@ -224,6 +230,7 @@ def _check_conversation(ctx: CallContext, tier: str) -> None:
 
 
 def canonical(ctx: CallContext) -> tuple[Canonical, ...]:
+    """Return the canonical texts that the spec forbids entries to repeat."""
     wanted = set(ctx.spec.reference_only.non_mirror)
     found: list[Canonical] = []
     if NAMED_ENTRIES in wanted:
@@ -235,7 +242,8 @@ def canonical(ctx: CallContext) -> tuple[Canonical, ...]:
     return tuple(found)
 
 
-def screened(ctx: CallContext, store: Store, proposal: Proposal, setting: Setting) -> Draft:
+def checked(ctx: CallContext, store: Store, proposal: Proposal, setting: Setting) -> Draft:
+    """Check a proposal: sanitise, guard, gate, categorise. Record a refusal as an event."""
     trust = min((proposal.origin.trust, *proposal.derived_trust))
     typology = ctx.spec.tier(proposal.scope.tier).typology
     kind = proposal.kind or (Kind.SEMANTIC if Kind.SEMANTIC in typology else typology[0])
@@ -249,7 +257,7 @@ def screened(ctx: CallContext, store: Store, proposal: Proposal, setting: Settin
 
 
 def _embed(ctx: CallContext, drafts: Sequence[Draft]) -> list[Embedding | None]:
-    """Vectors for what will be stored. If the embedder fails, the text is kept and its vector comes later."""
+    """Compute vectors for the texts to store. If the embedder fails, the text is stored and backfilled later."""
     wanted = [i for i, draft in enumerate(drafts) if not draft.settled]
     out: list[Embedding | None] = [None] * len(drafts)
     if ctx.embedder is None or not wanted:
@@ -266,9 +274,9 @@ def _embed(ctx: CallContext, drafts: Sequence[Draft]) -> list[Embedding | None]:
 def _settle(
     ctx: CallContext, store: Store, drafts: Sequence[Draft], embeddings: Sequence[Embedding | None], setting: Setting
 ) -> tuple[list[Plan], list[Draft], list[Enqueue]]:
-    """Fold over the batch: every draft is compared with the store as the drafts before it will have left it.
+    """Compare each draft with its neighbours in the store and with the drafts before it, and plan its operations.
 
-    Also: what a language model should look at later, where there is one and the rules leave doubt.
+    Also return the jobs for a language model, if one is set and the rules leave doubt.
     """
     secret, actor = store.secret(), str(ctx.actor)
     doubted = ctx.chat is not None
@@ -278,23 +286,23 @@ def _settle(
     plans: list[Plan] = []
     settled: list[Draft] = []
     doubts: list[Enqueue] = []
-    for place, (draft, embedding, near) in enumerate(zip(drafts, embeddings, around, strict=True)):
+    for position, (draft, embedding, near) in enumerate(zip(drafts, embeddings, around, strict=True)):
         if not draft.settled:
             wide = near if ctx.chat is None else _wider(store, draft, near)
-            around_it = batch.view(place, wide)
+            around_it = batch.view(position, wide)
             with_near = setting.among(around_it) if around_it else setting
             draft = run(SETTLE, draft, with_near)
             if ctx.chat is not None:
                 doubts.extend(_doubt(draft, with_near))
         planned = plan(draft, setting, actor=actor, embedding=embedding, secret=secret)
-        batch.add(place, planned)
+        batch.add(position, planned)
         plans.append(planned)
         settled.append(draft)
     return plans, settled, doubts
 
 
 def _doubt(draft: Draft, setting: Setting) -> list[Enqueue]:
-    """W4: a job that asks a model, committed with the write and never waited for by it."""
+    """W4: return a job that asks a model. It is committed with the write, which does not wait for it."""
     others = ambiguous(draft, setting)
     if not others:
         return []
@@ -304,37 +312,39 @@ def _doubt(draft: Draft, setting: Setting) -> list[Enqueue]:
 
 
 def neighbours(store: Store, draft: Draft, embedding: Embedding | None) -> list[Near]:
-    """The entries of the same scope and owner that a new one may repeat or contradict; a file does neither."""
+    """Return entries of the same scope and owner that a new one may repeat or contradict; none for a file."""
     return _around(store, [draft], [embedding], None)[0]
 
 
 def _around(
     store: Store, drafts: Sequence[Draft], embeddings: Sequence[Embedding | None], floor: float | None
 ) -> list[list[Near]]:
-    """The neighbours of each draft, asked for all at once, and what a draft says that it replaces. With a floor, also
-    those that are near by vector alone, for somebody to look at who sees more than words."""
+    """Return the neighbours of each draft, fetched at once, and the entries that drafts say they replace.
+
+    With a cosine floor, entries that are near by vector alone are included, for a model to judge.
+    """
     found: list[list[Near]] = [[] for _ in drafts]
-    for (scope, owner, model), places in _by_room(drafts, embeddings).items():
+    for (scope, owner, model), positions in _by_scope(drafts, embeddings).items():
         vicinity = Vicinity(scope, owner, model, floor, NEIGHBOURS)
-        vectors = [None if (e := embeddings[place]) is None else e.vector for place in places]
-        newcomers = [Newcomer(drafts[place].content, v) for place, v in zip(places, vectors, strict=True)]
-        for place, near in zip(places, store.near(vicinity, newcomers), strict=True):
-            found[place] = near
+        vectors = [None if (e := embeddings[position]) is None else e.vector for position in positions]
+        newcomers = [Newcomer(drafts[position].content, v) for position, v in zip(positions, vectors, strict=True)]
+        for position, near in zip(positions, store.near(vicinity, newcomers), strict=True):
+            found[position] = near
     named = [p.supersedes for draft in drafts if (p := draft.proposal).supersedes is not None]
     if named:
         _add_named(drafts, found, store.entries(named))
     return found
 
 
-def _by_room(
+def _by_scope(
     drafts: Sequence[Draft], embeddings: Sequence[Embedding | None]
 ) -> dict[tuple[Scope, str, EmbeddingModel | None], list[int]]:
-    rooms: dict[tuple[Scope, str, EmbeddingModel | None], list[int]] = {}
-    for place, (draft, embedding) in enumerate(zip(drafts, embeddings, strict=True)):
+    groups: dict[tuple[Scope, str, EmbeddingModel | None], list[int]] = {}
+    for position, (draft, embedding) in enumerate(zip(drafts, embeddings, strict=True)):
         if not draft.settled and draft.proposal.path is None:
             key = (draft.proposal.scope, draft.proposal.owner, embedding.model if embedding is not None else None)
-            rooms.setdefault(key, []).append(place)
-    return rooms
+            groups.setdefault(key, []).append(position)
+    return groups
 
 
 def _add_named(drafts: Sequence[Draft], found: Sequence[list[Near]], entries: Mapping[str, Entry]) -> None:
@@ -353,13 +363,13 @@ def _add_named(drafts: Sequence[Draft], found: Sequence[list[Near]], entries: Ma
 
 
 def _wider(store: Store, draft: Draft, near: Sequence[Near]) -> list[Near]:
-    """With those that share many words: what the rules cannot compare, a model may."""
+    """Add entries that share many words: a model may see a contradiction where the rules cannot."""
     p = draft.proposal
     if p.path is not None:
         return list(near)
     selection = Selection((p.scope,), frozenset({Visibility.OPEN}), (p.owner,))
     asked = tuple(dict.fromkeys(terms(draft.content)))[:16]
-    # A statement with another value shares its beginning, and may share less of the rest than many others do.
+    # A statement with another value shares the beginning, and perhaps little of the rest.
     matches = [store.keyword(selection, sought, NEIGHBOURS) for sought in dict.fromkeys((asked, asked[:BEGINNING]))]
     known = {n.entry.id for n in near}
     more = store.entries(dict.fromkeys(id for match in matches for id in match.ids if id not in known))

@@ -1,4 +1,4 @@
-"""A person's view of the work that waits: what there is, what died, and having it tried again or given up."""
+"""Background work as an operator sees it: list jobs, retry or cancel one, and run reflection or upkeep on request."""
 
 from __future__ import annotations
 
@@ -31,12 +31,14 @@ from lukasa.storage.operations import CancelJob, Enqueue, Record, ReviveJob
 def jobs(
     ctx: CallContext, *, state: JobState | str | None = None, kind: str | None = None, limit: int = 100
 ) -> list[Job]:
+    """Return jobs of this workspace, the last changed first."""
     ctx.require_author("look at background work")
     states = None if state is None else [inputs.choice(state, JobState, "state")]
     return ctx.local.jobs(states=states, kind=kind, limit=inputs.limit(limit, 10_000))
 
 
 def job(ctx: CallContext, id_or_key: str) -> Job:
+    """Return one job by id or key."""
     ctx.require_author("look at background work")
     wanted = inputs.label(id_or_key, "job")
     found = ctx.local.job(wanted)
@@ -46,12 +48,12 @@ def job(ctx: CallContext, id_or_key: str) -> Job:
 
 
 def steps(ctx: CallContext, id_or_key: str) -> dict[str, Any]:
-    """The journal of a job: what each step gave, in order."""
+    """Return the journal of a job: the output of each step, in order."""
     return ctx.local.steps(job(ctx, id_or_key).id)
 
 
 def retry(ctx: CallContext, id_or_key: str) -> Job:
-    """A dead or cancelled job is queued again, with all its attempts before it and the journal it had."""
+    """Queue a dead or cancelled job again, with all its attempts and the journal it had."""
     found = job(ctx, id_or_key)
     told = Record(EventDraft("job.retried", found.id, {"kind": found.kind, "key": found.key, "error": found.error}))
     ctx.apply(ctx.local, ReviveJob(found.id), told)
@@ -59,7 +61,7 @@ def retry(ctx: CallContext, id_or_key: str) -> Job:
 
 
 def cancel(ctx: CallContext, id_or_key: str, reason: str) -> Job:
-    """A job that is not finished is given up; a worker that has it in hand can write no more for it."""
+    """Cancel a job that is not finished. A worker that runs it can write no more for it."""
     found = job(ctx, id_or_key)
     why = inputs.label(reason, "reason")
     told = Record(EventDraft("job.cancelled", found.id, {"kind": found.kind, "key": found.key, "cause": why}))
@@ -71,7 +73,7 @@ CURATION = ("reflect", "triage", "curate")
 
 
 class Round(Struct, frozen=True):
-    """What was read, what came of it, and what went wrong on the way; that is tried again by a worker."""
+    """The result of a reflection on request: observations read, proposals made, errors that a worker retries."""
 
     observations: int
     proposals: tuple[Amendment, ...]
@@ -79,13 +81,13 @@ class Round(Struct, frozen=True):
 
 
 def reflect_now(ctx: CallContext, *, chat: Chat | None, budget: Budget | None = None) -> Round:
-    """Proposals from everything remembered since the last reflection, each taken as far as triage takes it."""
+    """Reflect on all observations since the last reflection, and take each proposal through triage."""
     ctx.require_author("reflect on what is remembered")
     before = {a.id for a in ctx.local.amendments(limit=EVERY)}
     reflect.ask_for(ctx)
-    station = handlers.station(ctx, {kind: handlers.HANDLERS[kind] for kind in CURATION})
+    source = handlers.job_source(ctx, {kind: handlers.HANDLERS[kind] for kind in CURATION})
     guard = ModelGuard(ctx.clock, budget or Budget(), ctx.local.spent)
-    worker = Worker(lambda: [station], clock=ctx.clock, chat=chat, allowance=guard)
+    worker = Worker(lambda: [source], clock=ctx.clock, chat=chat, allowance=guard)
     runs: list[Run] = []
     while (run := worker.step()) is not None:
         runs.append(run)
@@ -101,14 +103,14 @@ UPKEEP: Mapping[str, Callable[..., dict[str, Any]]] = {
 
 
 def preview(ctx: CallContext, kind: str, tiers: Sequence[str] | None = None) -> dict[str, Any]:
-    """What a run would do now, by rules alone; nothing is changed and no model is asked."""
+    """Count the changes that a run would make now by rules. It changes nothing and calls no model."""
     ctx.require_author(f"ask to {_upkeep(kind)}")
-    return UPKEEP[kind](handlers.room_for(ctx, kind), None, tiers=_tiers(ctx, tiers))
+    return UPKEEP[kind](handlers.job_context(ctx, kind), None, tiers=_tiers(ctx, tiers))
 
 
 @verb("job", "ask")
 def ask(ctx: CallContext, kind: str, tiers: Sequence[str] | None = None) -> Job:
-    """Ask for a run; a worker does it."""
+    """Queue a run of upkeep for a worker."""
     ctx.require_author(f"ask to {_upkeep(kind)}")
     payload: dict[str, Any] = {"trigger": consolidate.OPERATOR, "tiers": _tiers(ctx, tiers)}
     draft = JobDraft(kind, f"{kind}:{consolidate.OPERATOR}:{new_id()}", payload)
@@ -117,7 +119,7 @@ def ask(ctx: CallContext, kind: str, tiers: Sequence[str] | None = None) -> Job:
 
 
 def work(ctx: CallContext, job: Job, *, chat: Chat | None = None, tell: Tell = silent) -> Job:
-    """Do a job here and now, unless another worker is faster; the answer is the job as it is afterwards."""
+    """Run a job here, unless another worker was faster; return the job as it is afterwards."""
     work: dict[str, handlers.Work] = {job.kind: partial(UPKEEP[job.kind], tell=tell)}
     while job.state not in FINISHED and handlers.run_next(ctx, chat=chat, handlers=work) is not None:
         job = _job(ctx, job.id)
@@ -127,13 +129,13 @@ def work(ctx: CallContext, job: Job, *, chat: Chat | None = None, tell: Tell = s
 def _job(ctx: CallContext, id_or_key: str) -> Job:
     found = ctx.local.job(id_or_key)
     if found is None:
-        raise StoreError("the job is gone that was just asked for", fix="ask again")
+        raise StoreError(f"job {id_or_key[:60]!r} is gone", fix="request the run again")
     return found
 
 
 def _upkeep(kind: str) -> str:
     if kind not in UPKEEP:
-        raise InvalidInput(f"{kind[:60]!r} is no upkeep", fix=f"use one of: {', '.join(UPKEEP)}")
+        raise InvalidInput(f"unknown upkeep {kind[:60]!r}", fix=f"use one of: {', '.join(UPKEEP)}")
     return kind
 
 

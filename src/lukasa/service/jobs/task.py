@@ -1,8 +1,8 @@
-"""A job in the hands of a worker. Its steps are journaled: what one gave is kept before it is used, and never made
-twice.
+"""A job that a worker runs: its journal, and its calls of a language model.
 
-A handler is a function from a task to a result. It may be run again from the start at any time, after a failure or a
-crash; every step that is in the journal is then answered from there.
+A handler is a function from a task to a result. It may run again from the start at any time, after a failure or a
+crash. The journal keeps the output of each step before the job uses it, so a step that is in the journal is never done
+twice.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ SOURCE = "worker"
 
 @dataclass(slots=True)
 class Task:
-    """One attempt at a job. `chat` is None where no language model is set: work is then done by rules."""
+    """One attempt at a job. `chat` is None if no language model is set; rules then do the work."""
 
     job: Job
     store: Store
@@ -45,13 +45,13 @@ class Task:
         return step in self._steps()
 
     def output(self, step: str) -> Any:
-        """What a journaled step gave."""
+        """Return the output of a journaled step."""
         return self._steps()[step]
 
     def once(self, step: str, compute: Callable[[], Any], *also: Operation) -> Any:
-        """What the step gives: from the journal, or computed now and kept, with `also` in the same commit.
+        """Return the output of a step: from the journal, or computed now and committed together with `also`.
 
-        Plain JSON, because that is what the journal holds. Nothing is held open while it is computed.
+        The output is plain JSON, as the journal holds it. No transaction is open while it is computed.
         """
         if self.journaled(step):
             return self.output(step)
@@ -60,12 +60,12 @@ class Task:
         return self.output(step)
 
     def commit(self, step: str, output: Any, *operations: Operation) -> None:
-        """The effect of a step and its place in the journal, in one transaction. LostClaim if the job was taken."""
+        """Commit the effect of a step and its journal line together; LostClaim if another worker has the job."""
         self.store.apply(Transaction(self.actor, self.clock.now(), (*operations, self.entry(step, output))))
         self._journal = None
 
     def entry(self, step: str, output: Any) -> JournalStep:
-        """The journal's line for a step, for whoever commits the effect themselves. Call `refresh` after it."""
+        """Return the journal line of a step, for a caller that commits the effect itself and then calls `refresh`."""
         return JournalStep(self.job.id, self.job.claim, step, output)
 
     def refresh(self) -> None:
@@ -76,9 +76,9 @@ class Task:
             self._journal = self.store.steps(self.job.id)
         return self._journal
 
-    # Telling
+    # Telemetry
 
-    def point(
+    def telemetry(
         self,
         action: str,
         *,
@@ -87,13 +87,13 @@ class Task:
         duration_ms: float = 0.0,
         metadata: Mapping[str, Any] | None = None,
     ) -> Emit:
-        """A report of this job as an operation, to be committed with what it reports."""
+        """Return a telemetry event of this job as an operation, to commit with the work that it reports."""
         about = {"job": self.job.id, "attempt": self.job.attempts, **(metadata or {})}
         now = self.clock.now()
         return Emit(TelemetryEvent(now, level, SOURCE, self.job.kind, action, success, duration_ms, about))
 
     def tell(self, *points: Emit | Spend) -> None:
-        """Reports that belong to no step: what failed, and what it cost."""
+        """Commit telemetry events that belong to no step: failures and costs."""
         self.store.apply(Transaction(self.actor, self.clock.now(), points))
 
 
@@ -114,14 +114,15 @@ def ask(
     *,
     timeout: float = TIMEOUT,
 ) -> T:
-    """What the model of a task says to `content`, read by `read`, which raises InvalidInput for what it cannot use.
+    """Call the model of a task, and return its answer as `read` reads it.
 
-    The answer is journaled before anything is done with it, in one commit with what it cost: it is paid for once.
+    `read` raises InvalidInput for an answer that it cannot use. The answer is journaled, together with its cost, before
+    anything else happens: no repetition of the job pays for it again.
     """
     if not task.journaled(step):
         chat = task.chat
         if chat is None:
-            raise InvalidInput("no language model is set", fix="set LUKASA_CHAT, or let the rules do it")
+            raise InvalidInput("no language model is set", fix="set LUKASA_CHAT, or run the job by rules")
         task.allowance.check(chat)
         began, bill = time.monotonic(), _Bill()
         try:
@@ -131,19 +132,19 @@ def ask(
             task.allowance.failed(chat, error)
             about: dict[str, Any] = {"step": step, "error": error.code, **bill.about(chat)}
             took = (time.monotonic() - began) * 1000
-            failed = task.point("model.failed", success=False, level="error", duration_ms=took, metadata=about)
+            failed = task.telemetry("model.failed", success=False, level="error", duration_ms=took, metadata=about)
             task.tell(*bill.spending(task, chat), failed)
             raise
         task.allowance.succeeded(chat)
         took = (time.monotonic() - began) * 1000
-        answered = task.point("model.answered", duration_ms=took, metadata={"step": step, **bill.about(chat)})
+        answered = task.telemetry("model.answered", duration_ms=took, metadata={"step": step, **bill.about(chat)})
         task.commit(step, data, *bill.spending(task, chat), answered)
     return read(task.output(step))
 
 
 @dataclass(slots=True)
 class _Bill:
-    """What was used so far, also if it came to nothing."""
+    """The calls and tokens used so far, counted also if the answer is unusable."""
 
     calls: int = 0
     usage: Usage = field(default_factory=Usage)
@@ -171,7 +172,7 @@ def _answer(
     timeout: float,
     bill: _Bill,
 ) -> Mapping[str, Any]:
-    """Both tries end within `timeout`."""
+    """Call the model, and once more if its answer is unusable. Both calls end within `timeout`."""
     ends = time.monotonic() + timeout
     asked = [Message("system", prompt), Message("user", content)]
     first = chat.reply(asked, timeout=timeout)
@@ -198,7 +199,7 @@ def _usable(reply: Reply, read: Callable[[Mapping[str, Any]], object]) -> Mappin
 
 
 def json_object(text: str) -> Mapping[str, Any]:
-    """The JSON object in a reply, whatever stands around it: thoughts, a fence, prose."""
+    """Return the JSON object in a reply, ignoring thoughts, a code fence or prose around it."""
     text = _THINKING.sub("", text)
     decoder = json.JSONDecoder(object_pairs_hook=_each_key_once)
     for match in re.finditer(r"\{", text):
@@ -208,13 +209,13 @@ def json_object(text: str) -> Mapping[str, Any]:
             continue
         if isinstance(data, dict):
             return _encodable(data)
-    raise InvalidInput("it is not a JSON object")
+    raise InvalidInput("the answer is not a JSON object")
 
 
 def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     data = dict(pairs)
     if len(data) != len(pairs):
-        raise InvalidInput("an object of it has the same key twice")
+        raise InvalidInput("an object of the answer has the same key twice")
     return data
 
 
@@ -222,5 +223,5 @@ def _encodable(data: dict[str, Any]) -> dict[str, Any]:
     try:
         json.dumps(data, ensure_ascii=False, allow_nan=False).encode("utf-8")
     except (UnicodeEncodeError, ValueError):
-        raise InvalidInput("it holds text or numbers that cannot be kept") from None
+        raise InvalidInput("the answer holds text or numbers that JSON cannot store") from None
     return data

@@ -1,4 +1,4 @@
-"""Looking at a workspace for what its triggers ask about. Every look is bounded, however long the log is."""
+"""Triggers: look at a workspace and say which jobs are due. Each look reads a bounded number of events."""
 
 from __future__ import annotations
 
@@ -23,25 +23,24 @@ LAST_JOBS = 1000
 
 
 class TriggerCheck:
-    """The triggers of one workspace, as a worker asks them. Looking for missing vectors is the dear part, and done
-    once in each half hour."""
+    """The triggers of one workspace. The search for missing vectors is expensive, so it runs once in half an hour."""
 
     def __init__(self, ctx: CallContext) -> None:
-        self._room = ctx
+        self._ctx = ctx
         self._searched: datetime | None = None
 
     def wanted(self, now: datetime, started: datetime | None) -> list[JobDraft]:
-        """The jobs that are wanted now."""
-        found = facts(self._room, started)
+        """Return the jobs that are due now."""
+        found = activity(self._ctx, started)
         half_hour = window("half-hourly", now)
         if self._searched != half_hour and warm(now, started):
             self._searched = half_hour
-            found = replace(found, unembedded=_unembedded(self._room))
-        return due(self._room.spec, now, found)
+            found = replace(found, unembedded=_unembedded(self._ctx))
+        return due(self._ctx.spec, now, found)
 
 
-def facts(ctx: CallContext, started: datetime | None = None) -> Activity:
-    """All but whether vectors are missing."""
+def activity(ctx: CallContext, started: datetime | None = None) -> Activity:
+    """Read the activity of a workspace since its last jobs, except whether vectors are missing."""
     store = ctx.local
     head, _ = store.head()
     last = store.events(after=head - 1, limit=1) if head else []
@@ -62,7 +61,7 @@ def facts(ctx: CallContext, started: datetime | None = None) -> Activity:
 
 
 def _marks(ctx: CallContext) -> dict[str, int]:
-    """Where each trigger's last job looked up to, whatever became of that job."""
+    """Return for each trigger the event up to which its last job looked, also if that job failed."""
     jobs = [*ctx.local.jobs(kind="consolidate", limit=LAST_JOBS), *ctx.local.jobs(kind="reflect", limit=LAST_JOBS)]
     marks: dict[str, int] = {}
     for job in jobs:
@@ -74,7 +73,7 @@ def _marks(ctx: CallContext) -> dict[str, int]:
 
 
 def _count(ctx: CallContext, actions: tuple[str, ...], after: int, most: int) -> int:
-    """How many events of these there are, counted no further than matters."""
+    """Count events of these actions, up to `most` of each."""
     return sum(len(ctx.local.events(after=after, limit=most, action=action)) for action in actions)
 
 
@@ -94,12 +93,15 @@ def _unembedded(ctx: CallContext) -> bool:
     return any(store.unembedded(model, 1) for store in stores) or bool(ctx.local.unembedded_items(model, "", 1))
 
 
-FIRST_DELAY = timedelta(seconds=60)  # O8: a worker that has just started leaves the machine to others
+FIRST_DELAY = timedelta(seconds=60)  # O8: a worker that has just started leaves the processor to others
 
 
 class Activity(Struct, frozen=True):
-    """What triggers ask about. `marks` is where in the log each trigger's last job looked up to; `started` is when
-    the worker did, None for a single pass."""
+    """The activity of a workspace, as triggers judge it.
+
+    `marks` holds for each trigger the event up to which its last job looked. `started` is when the worker started, None
+    for a single pass.
+    """
 
     created_at: datetime
     started: datetime | None = None
@@ -115,16 +117,17 @@ class Activity(Struct, frozen=True):
 
 
 def due(spec: MemorySpec, now: datetime, facts: Activity) -> list[JobDraft]:
-    return [*_consolidations(spec, now, facts), *_standing(spec, now, facts)]
+    """Return the jobs that a spec's triggers ask for, given the activity."""
+    return [*_consolidations(spec, now, facts), *_recurring(spec, now, facts)]
 
 
 def triggers(spec: MemorySpec) -> frozenset[str]:
-    """All triggers that some tier of a spec names."""
+    """Return all triggers that some tier of a spec names."""
     return frozenset(t for b in spec.behaviours.values() for t in b.consolidation.triggers)
 
 
 def session_close(spec: MemorySpec, conversation: str) -> list[JobDraft]:
-    """What is wanted when a conversation ends, for the transaction that ends it."""
+    """Return the jobs to queue in the transaction that ends a conversation."""
     if "session_close" not in triggers(spec):
         return []
     payload = {"trigger": "session_close", "conversation": conversation}
@@ -132,7 +135,7 @@ def session_close(spec: MemorySpec, conversation: str) -> list[JobDraft]:
 
 
 def window(every: str, now: datetime) -> datetime:
-    """When the present window of a schedule began (UTC; a week begins on Monday)."""
+    """Return when the present window of a schedule began (UTC; a week begins on Monday)."""
     hour = now.replace(minute=0, second=0, microsecond=0)
     match every:
         case "half-hourly":
@@ -146,7 +149,7 @@ def window(every: str, now: datetime) -> datetime:
 
 
 def portion(minutes: int, now: datetime) -> datetime:
-    """When the present one of the windows began that a day is divided into."""
+    """Return when the present window began, of windows of that many minutes into which a day is divided."""
     day = window("daily", now)
     return day + timedelta(minutes=(now - day) // timedelta(minutes=1) // minutes * minutes)
 
@@ -171,8 +174,8 @@ def _consolidations(spec: MemorySpec, now: datetime, facts: Activity) -> list[Jo
     return out
 
 
-def _standing(spec: MemorySpec, now: datetime, facts: Activity) -> list[JobDraft]:
-    """What every workspace has, where there is something to do."""
+def _recurring(spec: MemorySpec, now: datetime, facts: Activity) -> list[JobDraft]:
+    """Return the jobs that every workspace gets if there is something to do."""
     out = []
     day, half = window("daily", now), window("half-hourly", now)
     if facts.unembedded and warm(now, facts.started):
@@ -188,7 +191,7 @@ def _standing(spec: MemorySpec, now: datetime, facts: Activity) -> list[JobDraft
 
 
 def warm(now: datetime, started: datetime | None) -> bool:
-    """Whether a worker has run for long enough to compute vectors; a single pass does not wait."""
+    """Say whether a worker has run long enough to compute vectors; a single pass does not wait."""
     return started is None or now - started >= FIRST_DELAY
 
 

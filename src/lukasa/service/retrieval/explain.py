@@ -41,7 +41,7 @@ def relevance_now(ctx: CallContext, id: str) -> RelevanceNow:
 
 
 def why(ctx: CallContext, question: ReadRequest, id: str) -> list[Verdict]:
-    """Trace one entry through every stage of a read: why it was, or was not, among the hits."""
+    """Explain why an entry is or is not among the hits: one verdict for each stage of the read."""
     with ctx.local.snapshot(), ctx.account.snapshot():
         return _trail(ctx, question, id)
 
@@ -55,11 +55,11 @@ def _trail(ctx: CallContext, question: ReadRequest, id: str) -> list[Verdict]:
     trail.extend(_signal_verdict(ctx, entry, signal, found) for signal in found.signals)
     trail.extend(Verdict("note", "degraded", note) for note in found.notes)
     if entry.id not in found.ranked.ids:
-        trail.append(Verdict("fuse", "out", "no signal found it, so it was never a candidate"))
+        trail.append(Verdict("fuse", "out", "no signal found it, so it was no candidate"))
         return trail
-    place = found.ranked.ids.index(entry.id)
-    hit = found.ranked[place]
-    trail.append(_ranked(hit, place + 1, len(found.ranked)))
+    position = found.ranked.ids.index(entry.id)
+    hit = found.ranked[position]
+    trail.append(_ranked(hit, position + 1, len(found.ranked)))
     trail.append(_fate(hit, found))
     return trail
 
@@ -96,9 +96,9 @@ def _admitted(ctx: CallContext, entry: Entry, question: ReadRequest) -> Verdict:
 
 def _signal_verdict(ctx: CallContext, entry: Entry, signal: Signal, found: Search) -> Verdict:
     if entry.id in signal.scores:
-        place = signal.ranks()[entry.id]
-        data = {"rank": place, "of": len(signal.scores), "score": round(signal.scores[entry.id], 4)}
-        return Verdict(signal.name, "found", f"place {place} of {len(signal.scores)}", data)
+        position = signal.ranks()[entry.id]
+        data = {"rank": position, "of": len(signal.scores), "score": round(signal.scores[entry.id], 4)}
+        return Verdict(signal.name, "found", f"place {position} of {len(signal.scores)}", data)
     if signal.name == "keyword":
         return Verdict("keyword", "missed", f"none of its words is among the asked ones ({', '.join(found.terms)})")
     if signal.name == "vector":
@@ -115,12 +115,12 @@ def _vector_miss(ctx: CallContext, entry: Entry) -> str:
     return "its meaning is not near enough to the question's, or others are nearer"
 
 
-def _ranked(hit: Hit, place: int, total: int) -> Verdict:
+def _ranked(hit: Hit, position: int, total: int) -> Verdict:
     s = hit.score
     factors = f"match {s.match.value:.3f} × prior {s.prior:.3f} × tier {s.tier_weight:g} = {s.final:.4f}"
-    reason = f"place {place} of {total}: {factors}"
+    reason = f"place {position} of {total}: {factors}"
     data = {"importance": s.importance, "decay": s.decay, "frequency": s.frequency, "relevance": s.relevance}
-    return Verdict("rank", f"place {place}", reason, {k: round(v, 4) for k, v in data.items()})
+    return Verdict("rank", f"place {position}", reason, {k: round(v, 4) for k, v in data.items()})
 
 
 def _fate(hit: Hit, found: Search) -> Verdict:

@@ -1,9 +1,9 @@
-"""Consolidation: many become few. It rewrites and never accretes: what went into an entry is retired by it.
+"""Consolidation: replace several entries by one, and retire the originals.
 
     score → promote → prune → by the spec's style: compound, merge or supersession → cap
 
-Every group is one commit with its journal, so that a run can stop anywhere and a tier is coherent at every moment. A
-language model, where there is one, is asked between commits, and its answer holds for the versions it was asked about.
+Every group is one commit with its journal line, so a run can stop anywhere and leaves a tier coherent. A language
+model, if one is set, is called between commits; its answer holds for the versions that it saw.
 """
 
 from __future__ import annotations
@@ -47,13 +47,13 @@ if TYPE_CHECKING:
     from lukasa.ports import Vector
 
 OPERATOR = "operator"
-MOST_GROUPS = 50  # that a model is asked about in one run of a scope and kind; the rest is for the next
+MOST_GROUPS = 50  # for which one run asks a model, by scope and kind; the next run takes the rest
 
 
 def consolidate(
     ctx: CallContext, task: Task | None, *, tell: Tell = silent, tiers: list[str] | None = None
 ) -> dict[str, Any]:
-    """O5, O6, W8. Without a task nothing is changed: the answer says what would be, as far as rules can tell."""
+    """O5, O6, W8: consolidate tiers. Without a task, change nothing and count what rules would change."""
     if task is not None and task.journaled(COMPLETED):
         return dict(task.output(COMPLETED))
     payload = {"trigger": OPERATOR, "tiers": tiers} if task is None else task.job.payload
@@ -100,7 +100,7 @@ class _Scope:
     def _kind(self, kind: Kind, found: list[Weighed]) -> list[Weighed]:
         rule, store = self._rule(kind), self.target.store
         left = promote(self.up, self.target, found, self.near, kind)
-        # What was promoted just now is in use: it is neither pruned nor merged in the same run.
+        # An entry promoted just now is in use: this run neither prunes nor merges it.
         moves = pruned(left, rule)
         left = without(left, self.up.move(store, "pruned", moves)) if moves else left
         stale = [w for w in left if w.entry.state is State.STALE]
@@ -133,7 +133,7 @@ class _Scope:
         return without(found, self._rewrite(groups, "compound"))
 
     def _summarised(self, entry: Entry) -> bool:
-        """Whether the end of its conversation has left a summary: then there is nothing more to carry on."""
+        """Say whether the end of the conversation has left a summary: then nothing more needs to be carried on."""
         conversation = entry.scope.value("conversation")
         if conversation is None:
             return False
@@ -147,7 +147,7 @@ class _Scope:
     # One entry out of several
 
     def _rewrite(self, groups: Sequence[Sequence[Weighed]], style: str) -> set[str]:
-        """Write each group as one entry; the answer is the ids that went into one."""
+        """Write each group as one entry; return the ids that were replaced."""
         up, gone = self.up, set[str]()
         chosen = groups[:MOST_GROUPS]
         for number, group in enumerate(chosen, 1):
@@ -158,7 +158,7 @@ class _Scope:
             if text is not None:
                 gone |= self._replace([group[target] for target in text.sources], text.content, name)
             elif up.task is not None and not up.task.journaled(name):
-                up.task.commit(name, {"counts": {}})  # the model found nothing to make of them
+                up.task.commit(name, {"counts": {}})  # the model made no entry of them
             up.say(f"{self.target.tier}: {style} {number} of {len(chosen)}")
         return gone
 
@@ -182,7 +182,7 @@ class _Scope:
         return f"conversation {conversation.ref_code}" if conversation else ""
 
     def _replace(self, group: Sequence[Weighed], content: str, name: str) -> set[str]:
-        """The new entry in, its sources forgotten, in one commit; nothing at all if one of them has changed."""
+        """Write the new entry and forget its sources in one commit; do nothing if a source has changed."""
         up, sources = self.up, [w.entry for w in group]
         ids = [e.id for e in sources]
         if self._changed(sources):
@@ -209,7 +209,7 @@ class _Scope:
         )
         shared = {e.conversation for e in sources}
         conversation = shared.pop() if len(shared) == 1 else None
-        # Word for word it is as trusted as its sources; in a model's words, no more than a model.
+        # Verbatim text is as trusted as its sources; a model's words are trusted no more than the model.
         origin = base.origin.capped(Trust.AGENT) if self.up.asks else base.origin
         proposal = base._replace(source=SOURCE, conversation=conversation, valid_at=None, origin=origin)
         draft = crossed(self.up, [e.id for e in sources], proposal, best.kind)
@@ -223,7 +223,7 @@ class _Scope:
         return replace(save, action="entry.consolidated", cause=cause)
 
     def _target(self, entry: Entry) -> Scope:
-        """Where the new entry goes: a transient tier compounds into the broader one that the spec names."""
+        """Return the scope of the new entry: a transient tier compounds into the broader one that the spec names."""
         tier = self.ctx.spec.tier(self.target.tier)
         to = self.ctx.spec.behaviour(tier.name, entry.kind).promotion.to
         if tier.persistent or not to or self.ctx.store(to) is not self.target.store:
@@ -239,14 +239,14 @@ class _Scope:
 def merge(
     up: Upkeep, target: Target, found: Sequence[Weighed], near: Mapping[str, Vector], rule: Consolidation
 ) -> list[Weighed]:
-    """Each group of copies is one commit; the answer is what is left."""
+    """Merge each group of copies in one commit; return the entries that remain."""
     order = recency if rule.style == "supersession" else support
     gone: set[str] = set()
     for group in copies(found, near, rule.merge_cosine, order):
         saves = _fold(up.ctx, group)
         if up.commit(target.store, "merged", saves, main=group.kept.id):
             gone |= {w.id for w in group.copies} | {group.kept.id}
-    # The one that was kept has a new version: this run leaves it alone from here on.
+    # The kept entry has a new version: this run does not change it again.
     return without(found, gone)
 
 
@@ -256,7 +256,7 @@ def _fold(ctx: CallContext, group: Copies) -> list[SaveEntry]:
     gone = [_superseded(ctx, w.entry, kept, cause) for w in group.copies]
     members = [kept, *(w.entry for w in group.copies)]
     evidence = tuple(dict.fromkeys(quote for e in members for quote in e.evidence))[:MOST_EVIDENCE]
-    trusted = [e for e in members if e.trust >= kept.trust]  # a less trusted voice lends neither weight nor labels
+    trusted = [e for e in members if e.trust >= kept.trust]  # a less trusted copy adds neither support nor labels
     fuller = replace(
         kept,
         merged_count=sum(e.merged_count for e in members),
@@ -279,7 +279,7 @@ def _superseded(ctx: CallContext, entry: Entry, by: Entry, cause: str) -> SaveEn
 
 
 def settle(up: Upkeep, target: Target, found: Sequence[Weighed], near: Mapping[str, Vector]) -> list[Weighed]:
-    """The latest of contradicting statements holds; what is less trusted never overrules what is more."""
+    """Let the latest of contradicting statements hold. A less trusted one never overrules a more trusted one."""
     setting = Setting(up.ctx.spec, up.ctx.taxonomy, up.ctx.now)
     gone: set[str] = set()
     for old, new, why in outdated(found, near):

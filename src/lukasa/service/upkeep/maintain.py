@@ -1,6 +1,6 @@
-"""Maintenance: copies folded, the never recalled grown stale, the stale forgotten, and what there is counted.
+"""Maintenance: merge copies, mark entries that nobody retrieves as stale, forget stale ones, and count the rest.
 
-Twice is as once: a second run finds nothing to do and writes no event.
+A second run finds nothing to do and writes no event.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from lukasa.upkeep.promotion import aged
 def maintain(
     ctx: CallContext, task: Task | None, *, tell: Tell = silent, tiers: list[str] | None = None
 ) -> dict[str, Any]:
-    """O7. Without a task nothing is changed: the answer says what would be."""
+    """O7: maintain tiers. Without a task, change nothing and count what would change."""
     chosen = tiers if task is None else task.job.payload.get("tiers")
     if task is not None and task.journaled(COMPLETED):
         return dict(task.output(COMPLETED))
@@ -48,7 +48,7 @@ def _maintain(up: Upkeep, target: Target) -> None:
 
 
 def _statistics(ctx: CallContext) -> dict[str, int]:
-    """How much there is, by how far it can be seen."""
+    """Count all entries by visibility."""
     totals = dict.fromkeys(Visibility, 0)
     for count in ctx.local.census():
         for state, number in count.states.items():

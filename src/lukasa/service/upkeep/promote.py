@@ -1,5 +1,7 @@
-"""Promotion: short-term becomes long-term, episodes that many saw become a fact, a fact that outlived its sources'
-versions rises to a broader tier. What crosses a boundary goes through the spec's gates there, and trust only falls."""
+"""Promotion: make entries long-term, turn repeated episodes into a fact, and raise lasting facts to a broader tier.
+
+A text that changes its tier passes the gates of the new tier, and its trust can only fall.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,7 @@ ACTION = "entry.promoted"
 def promote(
     up: Upkeep, target: Target, found: Sequence[Weighed], near: Mapping[str, Vector], kind: Kind
 ) -> list[Weighed]:
-    """Promote what has earned it; the answer is what is left as it was."""
+    """Promote the entries that have earned it; return the others."""
     behaviour = up.ctx.spec.behaviour(target.tier, kind)
     if not behaviour.promotion.to:
         return list(found)
@@ -51,7 +53,7 @@ def promote(
 
 
 def _within(up: Upkeep, target: Target, rise: Rise) -> bool:
-    """In place: the entry itself changes, and copies that bore it out give way to it."""
+    """Promote an entry in its tier, and retire the copies that supported it."""
     entry, kind, now = rise.weighed.entry, rise.rule.kind or rise.weighed.entry.kind, up.ctx.now
     sources = [entry, *(w.entry for w in rise.with_it)]
     proposal = proposed(up.ctx, entry, sources, entry.scope, entry.id, kind)
@@ -78,7 +80,7 @@ def _within(up: Upkeep, target: Target, rise: Rise) -> bool:
 
 
 def _across(up: Upkeep, target: Target, rise: Rise) -> bool:
-    """Into another tier: written there under an id that is always the same, and the original gives way to it."""
+    """Promote an entry to another tier under a derived id, and retire the original."""
     ctx, entry = up.ctx, rise.weighed.entry
     above = scope_above(ctx, entry, rise.rule.to)
     sources = [entry, *(w.entry for w in rise.with_it)]
@@ -97,7 +99,7 @@ def _across(up: Upkeep, target: Target, rise: Rise) -> bool:
 
 
 def write_above(up: Upkeep, target: Target, draft: Draft, sources: Sequence[Entry], cause: str) -> bool:
-    """Store a draft in its own tier and retire what it stands for; it may turn out to be known there already."""
+    """Store a draft in its own tier and retire its sources; the tier may know the statement already."""
     ctx, store = up.ctx, up.ctx.store(draft.proposal.scope.tier)
     embedding = embedded(ctx, "", draft.content)
     setting = Setting(ctx.spec, ctx.taxonomy, ctx.now)
@@ -124,6 +126,7 @@ def write_above(up: Upkeep, target: Target, draft: Draft, sources: Sequence[Entr
 
 
 def proposed(ctx: CallContext, entry: Entry, sources: Sequence[Entry], scope: Scope, id: str, kind: Kind) -> Proposal:
+    """Return the proposal for an entry in another scope, with the least trust of its sources."""
     trust = min(e.trust for e in sources)
     return Proposal(
         id=id,
@@ -148,7 +151,7 @@ def proposed(ctx: CallContext, entry: Entry, sources: Sequence[Entry], scope: Sc
 
 
 def crossed(up: Upkeep, ids: Sequence[str], proposal: Proposal, kind: Kind) -> Draft | None:
-    """What is left of a text once it has gone through the gates of where it goes; None, told, if it may not."""
+    """Return a draft that has passed the gates of its new tier; None, with an event, if they refuse it."""
     ctx = up.ctx
     setting = Setting(ctx.spec, ctx.taxonomy, ctx.now, canonical(ctx))
     start = Draft(proposal, proposal.content, kind, proposal.origin.trust, GateVerdict(Gate.ALLOW, 1.0, ""))
@@ -164,7 +167,7 @@ def crossed(up: Upkeep, ids: Sequence[str], proposal: Proposal, kind: Kind) -> D
 
 
 def scope_above(ctx: CallContext, entry: Entry, tier: str) -> Scope | None:
-    """The scope of a broader tier that an entry's own lies in; None if one of its keys is not known."""
+    """Return the scope of a broader tier that contains the entry's own; None if one of its keys is unknown."""
     values: dict[str, str | None] = {"account": ACCOUNT, "workspace": ctx.info.id, **dict(entry.scope.anchor)}
     conversation = ctx.local.conversation(entry.conversation or values.get("conversation") or "")
     if conversation is not None:
@@ -182,6 +185,7 @@ def _gives_way(ctx: CallContext, entry: Entry, to: str, cause: str) -> SaveEntry
 
 
 def embedded(ctx: CallContext, before: str, after: str) -> Embedding | None:
+    """Return the vector of a new text; None if the text is unchanged or there is no embedder."""
     if ctx.embedder is None or before == after:
         return None
     try:
