@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
+from lukasa.index.neighbours import Neighbour
 from lukasa.model.entry import Entry, GateVerdict, Transition, Version
 from lukasa.model.errors import Conflict, EmbedderError, InvalidInput, InvalidTransition, Refused
 from lukasa.model.statements import says_the_same
@@ -17,7 +18,7 @@ from lukasa.service import inputs
 from lukasa.service.call import CallContext, retry_on_conflict
 from lukasa.service.entries.put import Written, canonical, checked, checked_content, neighbours
 from lukasa.storage.operations import Embedding, SaveEntry, Verdict
-from lukasa.storage.port import Near, Store, twin_key
+from lukasa.storage.port import Store, twin_key
 from lukasa.write.check import policy
 from lukasa.write.plan import Action, Draft, Proposal, Setting, resolve, retire, run
 
@@ -303,7 +304,7 @@ def _against(ctx: CallContext, store: Store, entry: Entry, going: Collection[str
     draft = redraft(ctx, entry)
     near = [n for n in neighbours(store, draft, None) if n.entry.id not in going and n.entry.id != entry.id]
     if staying is not None and (staying.scope, staying.owner) == (entry.scope, entry.owner):
-        near.append(Near(staying, None))
+        near.append(Neighbour(staying, None))
     verdict = resolve(draft, Setting(ctx.spec, ctx.taxonomy, ctx.now, neighbours=tuple(near))).ledger[-1]
     against = verdict.data.get("targets", ())
     return f"{', '.join(against)} still speaks against it" if against and verdict.outcome != "noop" else ""

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from lukasa.model.candidate import Use
 from lukasa.model.entry import Access, Document, Entry, NamedEntry
 from lukasa.model.errors import InvalidQuery
+from lukasa.model.selection import NO_FILTERS, Filters, Selection
 from lukasa.model.text import estimate_tokens
 from lukasa.model.values import Authority, Curator, Kind, State, Visibility
 from lukasa.ports import Vector
@@ -28,7 +29,7 @@ from lukasa.service.call import CallContext
 from lukasa.service.retrieval.find import Findings, Lookup, by_store, find
 from lukasa.spec.types import DecayModel, Injection, Profile, Tier
 from lukasa.storage.operations import Verdict
-from lukasa.storage.port import NO_FILTERS, Filters, Selection, Store
+from lukasa.storage.port import Store
 
 SHOWN = 600  # characters of a hit that show why it was found
 _BY_MODEL = "lukasa.service.retrieval.rewrite"  # imported only if a model is set
@@ -257,7 +258,7 @@ def _directions(ctx: CallContext, found: Findings, ids: Sequence[str]) -> dict[s
         return {}
     vectors: dict[str, Vector] = {}
     for store, here in by_store(found, ids):
-        vectors |= store.directions(here, ctx.embedder.model)
+        vectors |= store.unit_vectors(here, ctx.embedder.model)
     return vectors
 
 

@@ -12,12 +12,12 @@ from lukasa.model.entry import Entry, Version
 from lukasa.model.errors import InvalidQuery
 from lukasa.model.events import Event
 from lukasa.model.ids import parse_id
+from lukasa.model.selection import NO_FILTERS, Filters, Selection
 from lukasa.model.values import VISIBILITY, Visibility
 from lukasa.service import inputs, retrieval
 from lukasa.service.call import Bound
 from lukasa.service.instrument import verb
 from lukasa.storage.operations import Verdict
-from lukasa.storage.port import NO_FILTERS, Filters, Selection
 
 if TYPE_CHECKING:
     from lukasa.read.context import Context

@@ -7,14 +7,13 @@ from lukasa.storage.sqlite.opening import Role
 from lukasa.storage.sqlite.store import SqliteStore
 
 if TYPE_CHECKING:
-    from lukasa.storage.sqlite import batching, checking, grants, items, jobs, scrubbing, telemetry, transcripts
+    from lukasa.storage.sqlite import checking, grants, items, jobs, scrubbing, telemetry, transcripts
 
-_ON_DEMAND = ("batching", "checking", "grants", "items", "jobs", "scrubbing", "telemetry", "transcripts")
+_ON_DEMAND = ("checking", "grants", "items", "jobs", "scrubbing", "telemetry", "transcripts")
 
 __all__ = [
     "Role",
     "SqliteStore",
-    "batching",
     "checking",
     "grants",
     "items",
