@@ -1,4 +1,4 @@
-"""Decision records in a folder: new ones, their status, and whether they fit together."""
+"""Decision records in a folder: write new ones, change their status, and check that they fit together."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ _WORD = re.compile(r"[\w.@-]+(?: [\w.@-]+)*")
 
 
 class Decisions(Struct, frozen=True):
-    """A folder of decision records as its users hold it. Numbers are given once, also after a record is deleted."""
+    """The decision records of a folder. No number is used twice, not even after a record was deleted."""
 
     folder: DecisionFolder
     clock: Clock
 
     def all(self) -> list[Decision]:
-        """All of them by number. The first that cannot be read is an InvalidDecision."""
+        """Return all records by number; InvalidDecision for the first unreadable one."""
         found = [adr.parse(name, self.folder.read(name)) for name in self.folder.names() if adr.NAME.fullmatch(name)]
         return sorted(found, key=lambda d: d.number)
 
     def get(self, number: int) -> tuple[Decision, str]:
-        """A record and its text."""
+        """Return a record and its text."""
         for name in self.folder.names():
             named = adr.NAME.fullmatch(name)
             if named is not None and int(named[1]) == number:
@@ -45,13 +45,13 @@ class Decisions(Struct, frozen=True):
         tags: Sequence[str] = (),
         supersedes: Sequence[int] = (),
     ) -> Decision:
-        """A new record with the next number that no record ever had; what it supersedes is marked so."""
+        """Write a new record with the next unused number, and mark the records that it supersedes."""
         title = inputs.text(title, "title", adr.MOST_TITLE * 2)
         if status == "superseded":
             raise InvalidInput("a new decision cannot be superseded already", fix="use another status")
         for word in (*deciders, *tags):
             if not isinstance(word, str) or not _WORD.fullmatch(word):
-                raise InvalidInput(f"{str(word)[:60]!r} cannot stand in front matter", fix="use plain words")
+                raise InvalidInput(f"front matter cannot hold {str(word)[:60]!r}", fix="use plain words")
         with self.folder.locked():
             old = [self.get(number)[0] for number in dict.fromkeys(supersedes)]
             number = self._highest() + 1
@@ -66,7 +66,7 @@ class Decisions(Struct, frozen=True):
         return made
 
     def _highest(self) -> int:
-        """Of the mark and of whatever carries a number in its name, readable or not."""
+        """Return the highest number of the counter file and of all file names, readable records or not."""
         named = (adr.NAME.fullmatch(name) for name in self.folder.names())
         return max((self.folder.highest(), *(int(match[1]) for match in named if match is not None)), default=0)
 
@@ -76,13 +76,13 @@ class Decisions(Struct, frozen=True):
         self.folder.replace(d.file, adr.with_field(d.file, text, "superseded-by", numbers))
 
     def set_status(self, number: int, status: str, *, by: int | None = None) -> Decision:
-        """Change a record's status. `superseded` needs `by`, the record that supersedes it, which then says so too."""
+        """Change a record's status. `superseded` needs `by`, the superseding record, which then names this one."""
         if status not in adr.STATUSES:
             raise InvalidInput(f"unknown status {status[:40]!r}", fix=f"use one of: {', '.join(adr.STATUSES)}")
         if (status == "superseded") != (by is not None):
             raise InvalidInput("superseded and --by go together", fix=f"`lukasa adr status {number} superseded --by N`")
         if by == number:
-            raise InvalidInput("a decision cannot supersede itself", fix="name the one that does")
+            raise InvalidInput(f"decision {number:04d} cannot supersede itself", fix="name another decision")
         with self.folder.locked():
             d, text = self.get(number)
             if d.superseded_by and by is None:
@@ -100,10 +100,12 @@ class Decisions(Struct, frozen=True):
             return self.get(number)[0]
 
     def check(self) -> list[Fault]:
-        """Everything that is wrong with the folder; empty if nothing is."""
+        """Return all faults of the folder; empty if there are none."""
         read: list[Decision] = []
         found: list[Fault] = []
-        for name in (name for name in self.folder.names() if name[0].isdigit()):  # others are no records: an index
+        for name in (
+            name for name in self.folder.names() if name[0].isdigit()
+        ):  # other files, such as an index, are no records
             try:
                 read.append(adr.parse(name, self.folder.read(name)))
             except InvalidDecision as fault:

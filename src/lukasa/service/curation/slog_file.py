@@ -1,4 +1,4 @@
-"""The structured log of a workspace: what was done and why, kept in a file beside memory."""
+"""The structured log of a workspace: actions with their reasons, in an append-only file."""
 
 from __future__ import annotations
 
@@ -19,23 +19,24 @@ MOST_LISTED = 1000
 
 
 class Slog(Struct, frozen=True):
-    """The log as its users hold it. Agents may write; nobody may change what was written."""
+    """The structured log. Agents may write to it; nobody may change an entry."""
 
     ctx: CallContext
 
     @property
     def path(self) -> Path:
+        """The path of the file."""
         return self._file.path
 
     @property
     def _file(self) -> LogFile:
         if self.ctx.log_file is None:
-            raise Refused("a memory without files has no log", fix="open it in a folder")
+            raise Refused("this memory is kept in the process and has no log file", fix="open memory in a folder")
         return self.ctx.log_file
 
     @verb("log", "write")
     def write(self, action: str, tool: str, detail: str, *, reason: str = "") -> LogEntry:
-        """Add an entry; it is on disk when this returns."""
+        """Append an entry; it is on disk when this returns."""
         self.ctx.require_agent("write the log")
         line = slog.compose(self.ctx.now, action, tool, detail, reason)
         self._file.append(line)
@@ -54,7 +55,7 @@ class Slog(Struct, frozen=True):
         before: int | None = None,
         limit: int = 20,
     ) -> LogPage:
-        """The newest entries for which every condition holds, newest first."""
+        """Return the newest entries that meet all conditions, newest first."""
         asked = LogQuery(
             action,
             tool,

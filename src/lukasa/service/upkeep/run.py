@@ -1,8 +1,8 @@
-"""What every kind of upkeep does: look at a scope, weigh what is there, and carry out what was decided.
+"""The parts that all upkeep shares: select entries of a scope, weigh them, and carry out decisions.
 
-Decisions carry the version they were made about. If an entry has changed in the meantime, the newer change stands, and
-the decision is dropped with an event and a report. What a step changed is in its journal, which is what `undo` of a
-job goes by.
+A decision carries the version that it was made about. If the entry has changed meanwhile, the newer change stands, and
+the decision is dropped with an event and a telemetry event. The journal of a step lists its changes; `undo` of a job
+reads them there.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ Tell = Callable[[str], None]
 
 
 def silent(_: str) -> None:
-    """Nobody is watching."""
+    """Report progress to nobody."""
 
 
-class Place(Struct, frozen=True):
-    """A scope of a tier, and the store that holds it."""
+class Target(Struct, frozen=True):
+    """A scope that upkeep works on, and the store that holds it."""
 
     store: Store
     scope: Scope
@@ -55,8 +55,8 @@ class Place(Struct, frozen=True):
         return self.scope.tier
 
 
-def places(ctx: CallContext, tiers: Collection[str] | None = None) -> list[Place]:
-    """Every scope of this workspace and of the account, of the tiers asked for: upkeep is bound to no conversation."""
+def targets(ctx: CallContext, tiers: Collection[str] | None = None) -> list[Target]:
+    """Return every scope of the workspace and the account in these tiers: upkeep is bound to no conversation."""
     known = {tier.name: tier for tier in ctx.spec.tiers if tiers is None or tier.name in tiers}
     found = []
     for store in (ctx.local, ctx.account):
@@ -65,27 +65,28 @@ def places(ctx: CallContext, tiers: Collection[str] | None = None) -> list[Place
             if tier is None or ctx.store(tier.name) is not store:
                 continue
             if count.scope.value("workspace") in (None, ctx.info.id) and _anchored(count.scope, tier.anchor):
-                found.append(Place(store, count.scope))
+                found.append(Target(store, count.scope))
     return found
 
 
 def _anchored(scope: Scope, anchor: Iterable[Any]) -> bool:
-    """Whether a scope is one of this spec's: another workspace's may give the account's tiers other keys."""
+    """Say whether a scope has the keys of this spec; another workspace may use other keys in the account."""
     return [key for key, _ in scope.anchor] == [key.name for key in anchor]
 
 
-def weighed(ctx: CallContext, place: Place, *, conversation: str | None = None) -> list[Weighed]:
-    """What is in force in a scope, of every owner, files left out, with its relevance now."""
+def weighed(ctx: CallContext, target: Target, *, conversation: str | None = None) -> list[Weighed]:
+    """Return the entries in force in a scope, of every owner, without files, with their relevance now."""
     now = ctx.now
     out: list[Weighed] = []
-    for page in _pages(place):
+    for page in _pages(target):
         mine = [e for e in page if e.holds_at(now) and (conversation is None or _of(e, conversation))]
-        access = place.store.access([e.id for e in mine])
-        out.extend(weigh(ctx, place.store, e, access.get(e.id), now) for e in mine)
+        access = target.store.access([e.id for e in mine])
+        out.extend(weigh(ctx, target.store, e, access.get(e.id), now) for e in mine)
     return out
 
 
 def weigh(ctx: CallContext, store: Store, entry: Entry, access: Access | None, now: datetime) -> Weighed:
+    """Return an entry with its relevance now."""
     decay = ctx.spec.behaviour(entry.scope.tier, entry.kind).decay
     factor = decay_factor(decay, entry, access, now, _closed(store, entry))
     return Weighed(entry, relevance(entry.importance, factor, frequency(access)), access.count if access else 0)
@@ -101,34 +102,35 @@ def _of(entry: Entry, conversation: str) -> bool:
     return conversation in (entry.conversation, entry.scope.value("conversation"))
 
 
-def _pages(place: Place) -> Iterator[list[Entry]]:
-    selection = Selection((place.scope,), frozenset({Visibility.OPEN}), None, Filters(filed=False))
+def _pages(target: Target) -> Iterator[list[Entry]]:
+    selection = Selection((target.scope,), frozenset({Visibility.OPEN}), None, Filters(filed=False))
     after = None
-    while page := place.store.find(selection, limit=PAGE, after=after):
+    while page := target.store.find(selection, limit=PAGE, after=after):
         yield page
         if len(page) < PAGE:
             return
         after = page[-1].id
 
 
-def vectors(ctx: CallContext, place: Place, found: Sequence[Weighed]) -> dict[str, Vector]:
-    """The vectors of the present model, for those that have one."""
+def vectors(ctx: CallContext, target: Target, found: Sequence[Weighed]) -> dict[str, Vector]:
+    """Return the vectors of the present model, for entries that have one."""
     if ctx.embedder is None:
         return {}
     out: dict[str, Vector] = {}
     for start in range(0, len(found), PAGE):
-        out |= place.store.vectors([w.id for w in found[start : start + PAGE]], ctx.embedder.model)
+        out |= target.store.vectors([w.id for w in found[start : start + PAGE]], ctx.embedder.model)
     return out
 
 
 def open_conversations(ctx: CallContext) -> set[str]:
+    """Return the ids of the active conversations."""
     return {c.id for c in ctx.local.conversations() if c.status is Status.ACTIVE}
 
 
 class Upkeep:
-    """One run: carries out decisions step by step, journals what they changed, and counts.
+    """One run of upkeep: carry out decisions step by step, journal their changes, and count.
 
-    Without a task it only counts: that is a dry run.
+    Without a task it is a dry run: it only counts.
     """
 
     def __init__(self, ctx: CallContext, task: Task | None, tell: Tell = silent) -> None:
@@ -140,11 +142,12 @@ class Upkeep:
         if task is not None:
             kept = task.store.steps(task.job.id).values()
             self._steps = len(kept)
-            for output in kept:  # what earlier attempts at this job have done
+            for output in kept:  # counts of earlier attempts at this job
                 self._counts.update(output.get("counts", {}) if isinstance(output, dict) else {})
 
     @property
     def counts(self) -> dict[str, int]:
+        """The changes so far, by kind."""
         return {what: n for what, n in sorted(self._counts.items()) if n}
 
     @property
@@ -153,16 +156,17 @@ class Upkeep:
         return self.task is not None and self.task.chat is not None
 
     def say(self, text: str) -> None:
+        """Report progress."""
         self._tell(text)
 
     def move(self, store: Store, what: str, moves: Sequence[Move]) -> set[str]:
-        """Move entries to other states; the answer is the ids of those that went."""
+        """Move entries to other states; return the ids of those that moved."""
         gone: set[str] = set()
         for start in range(0, len(moves), BATCH):
             batch = moves[start : start + BATCH]
             if self.commit(store, what, [self._save(move) for move in batch], count=len(batch), told=False):
                 gone |= {move.entry.id for move in batch}
-            else:  # one of them has changed: the others go alone
+            else:  # one of them has changed: move each by itself
                 gone |= {m.entry.id for m in batch if self.commit(store, what, [self._save(m)])}
             if len(moves) > BATCH:
                 self.say(f"{what}: {min(start + BATCH, len(moves)):,} of {len(moves):,}")
@@ -184,9 +188,9 @@ class Upkeep:
         told: bool = True,
         step: str | None = None,
     ) -> bool:
-        """Apply a group of changes and its journal in one commit; false if something had changed by then.
+        """Commit a group of changes with its journal line; return False if an entry has changed meanwhile.
 
-        `main` is the one whose undoing undoes all of them. `told`: whether a decision that was dropped is told of.
+        `main` is the entry whose undo takes back the whole group. `told` says whether to record a dropped decision.
         """
         if self.task is None:
             self._counts[what] += count
@@ -203,20 +207,20 @@ class Upkeep:
         return True
 
     def drop(self, what: str, ids: Sequence[str], reason: str, *, step: str | None = None) -> None:
-        """A decision that is not carried out, with its reason, in the log and in telemetry."""
+        """Record a decision that is not carried out, with its reason, in the event log and in telemetry."""
         self._counts["dropped"] += 1
         if self.task is None:
             return
         told = {"what": what, "cause": reason, "entries": list(ids)}
         event = Record(EventDraft(DROPPED, self.task.job.id, told))
-        point = self.task.point(DROPPED, success=False, level="warn", metadata={"what": what, "reason": reason})
+        point = self.task.telemetry(DROPPED, success=False, level="warn", metadata={"what": what, "reason": reason})
         self.task.commit(self._name(what, step), {"dropped": told, "counts": {"dropped": 1}}, event, point)
 
     def finish(self, **more: int) -> dict[str, Any]:
-        """The end of the run, told with its counts."""
+        """Record the end of the run with its counts."""
         result = {**self.counts, **more}
         if self.task is not None:
-            point = self.task.point(f"{self.task.job.kind}.completed", metadata=result)
+            point = self.task.telemetry(f"{self.task.job.kind}.completed", metadata=result)
             self.task.commit(COMPLETED, result, point)
         return result
 
@@ -231,13 +235,15 @@ class Upkeep:
         if store is task.store:
             task.commit(step, output, *operations)
             return
-        self.ctx.apply(store, *operations)  # another file: the versions they expect keep a repetition from doubling
+        self.ctx.apply(store, *operations)  # another store: the expected versions keep a repetition from writing twice
         task.commit(step, output)
 
 
 def without(found: Iterable[Weighed], gone: Collection[str]) -> list[Weighed]:
+    """Leave out the entries with these ids."""
     return [w for w in found if w.id not in gone]
 
 
 def active(found: Iterable[Weighed]) -> list[Weighed]:
+    """Keep the active entries."""
     return [w for w in found if w.entry.state is State.ACTIVE]
