@@ -7,41 +7,41 @@ from typing import Any
 
 from pydantic import ConfigDict, Field
 
-from lukasa.surfaces.api.verb import Told
+from lukasa.surfaces.api.verb import VerbOutput
 
 
-class OriginOut(Told):
+class OriginOut(VerbOutput):
     principal: str
     surface: str
     transport: str
     trust: str
 
 
-class CategoryOut(Told):
+class CategoryOut(VerbOutput):
     name: str
     confidence: float
     taxonomy: str
 
 
-class GateOut(Told):
+class GateOut(VerbOutput):
     verdict: str
     confidence: float
     reason: str
 
 
-class TransitionOut(Told):
+class TransitionOut(VerbOutput):
     at: datetime
     cause: str
     actor: str
 
 
-class LinkOut(Told):
+class LinkOut(VerbOutput):
     source: str
     version: int
     locator: str
 
 
-class EntryOut(Told):
+class EntryOut(VerbOutput):
     """An entry. `authority` says what a reader may do with it: none, inform or act."""
 
     id: str
@@ -81,12 +81,12 @@ class EntryOut(Told):
         return self.version
 
 
-class AccessOut(Told):
+class AccessOut(VerbOutput):
     count: int
     at: datetime
 
 
-class ScoreOut(Told):
+class ScoreOut(VerbOutput):
     """final = match × prior × tier_weight; the rest are the factors of these."""
 
     final: float
@@ -99,7 +99,7 @@ class ScoreOut(Told):
     tier_weight: float
 
 
-class HitOut(Told):
+class HitOut(VerbOutput):
     """A candidate, with all that says why it is here and how far to believe it. Of a long one, `excerpt` is where the
     words that were asked for stand. An MCP client is given no more than a part of it, as `part` says."""
 
@@ -112,14 +112,14 @@ class HitOut(Told):
     provenance: list[dict[str, Any]]
 
 
-class RecallOut(Told):
+class RecallOut(VerbOutput):
     query: str
     profile: str
     hits: list[HitOut]
     notes: list[str]
 
 
-class VerdictOut(Told):
+class VerdictOut(VerbOutput):
     """What one step decided, and why; some steps add numbers of their own."""
 
     model_config = ConfigDict(extra="allow")
@@ -129,7 +129,7 @@ class VerdictOut(Told):
     reason: str
 
 
-class WrittenOut(Told):
+class WrittenOut(VerbOutput):
     """What became of a write: stored, held, merged, replaced, discarded or updated, and in the ledger why."""
 
     outcome: str
@@ -143,12 +143,12 @@ class WrittenOut(Told):
         return None if self.entry is None else self.entry.version
 
 
-class KeptOut(Told):
+class KeptOut(VerbOutput):
     id: str
     reason: str
 
 
-class UndoneOut(Told):
+class UndoneOut(VerbOutput):
     """What was taken back: entries as they are now. `kept` is what was left alone, each with its reason."""
 
     entries: list[EntryOut]
@@ -156,11 +156,11 @@ class UndoneOut(Told):
     replaces: list[str]
 
 
-class BatchOut(Told):
+class BatchOut(VerbOutput):
     written: list[WrittenOut]
 
 
-class PageOut(Told):
+class PageOut(VerbOutput):
     """A page of a list. `next`, if there is more, is the `after` of the page that follows."""
 
     next: str | None = None
@@ -170,7 +170,7 @@ class EntriesOut(PageOut):
     entries: list[EntryOut]
 
 
-class VersionOut(Told):
+class VersionOut(VerbOutput):
     entry: EntryOut
     action: str
     cause: str
@@ -178,11 +178,11 @@ class VersionOut(Told):
     at: datetime
 
 
-class HistoryOut(Told):
+class HistoryOut(VerbOutput):
     versions: list[VersionOut]
 
 
-class StandingOut(Told):
+class StandingOut(VerbOutput):
     """Where an entry stands before any question: relevance = importance, decay and use together."""
 
     entry: EntryOut
@@ -193,13 +193,22 @@ class StandingOut(Told):
     awaits_disposition: bool
 
 
-class ActorOut(Told):
+class WordsOut(VerbOutput):
+    """Words that something rests on; without text where the message is no longer kept."""
+
+    quote: dict[str, Any]
+    text: str
+    role: str
+    title: str
+
+
+class ActorOut(VerbOutput):
     principal: str
     surface: str
     transport: str
 
 
-class EventOut(Told):
+class EventOut(VerbOutput):
     seq: int
     at: datetime
     actor: ActorOut
@@ -214,15 +223,15 @@ class EventsOut(PageOut):
     events: list[EventOut]
 
 
-class LedgerOut(Told):
+class LedgerOut(VerbOutput):
     events: list[EventOut]
 
 
-class TraceOut(Told):
+class TraceOut(VerbOutput):
     steps: list[VerdictOut]
 
 
-class ContextOut(Told):
+class ContextOut(VerbOutput):
     """`text` is the document for a prompt; `document` is the same as data."""
 
     text: str
@@ -234,7 +243,7 @@ class ContextOut(Told):
     notes: list[str]
 
 
-class NamedOut(Told):
+class NamedOut(VerbOutput):
     name: str
     tier: str
     body: str
@@ -246,22 +255,22 @@ class NamedOut(Told):
         return self.version
 
 
-class NamedListOut(Told):
+class NamedListOut(VerbOutput):
     named: list[NamedOut]
 
 
-class WorkspaceOut(Told):
+class WorkspaceOut(VerbOutput):
     id: str
     name: str
     preset: str
     created_at: datetime
 
 
-class WorkspacesOut(Told):
+class WorkspacesOut(VerbOutput):
     workspaces: list[WorkspaceOut]
 
 
-class ChannelOut(Told):
+class ChannelOut(VerbOutput):
     id: str
     name: str
     description: str
@@ -269,11 +278,11 @@ class ChannelOut(Told):
     created_at: datetime
 
 
-class ChannelsOut(Told):
+class ChannelsOut(VerbOutput):
     channels: list[ChannelOut]
 
 
-class ConversationOut(Told):
+class ConversationOut(VerbOutput):
     id: str
     ref_code: str
     channel: str
@@ -282,11 +291,11 @@ class ConversationOut(Told):
     ended_at: datetime | None = None
 
 
-class ConversationsOut(Told):
+class ConversationsOut(VerbOutput):
     conversations: list[ConversationOut]
 
 
-class EndedOut(Told):
+class EndedOut(VerbOutput):
     """A conversation that has ended, and how many entries went with it or were archived."""
 
     conversation: ConversationOut
@@ -294,7 +303,7 @@ class EndedOut(Told):
     archived: int
 
 
-class NoteOut(Told):
+class NoteOut(VerbOutput):
     conversation: str
     key: str
     value: Any
@@ -302,15 +311,15 @@ class NoteOut(Told):
     updated_at: datetime
 
 
-class NotesOut(Told):
+class NotesOut(VerbOutput):
     notes: list[NoteOut]
 
 
-class ClearedOut(Told):
+class ClearedOut(VerbOutput):
     cleared: int
 
 
-class JobOut(Told):
+class JobOut(VerbOutput):
     """Background work. `attempts` counts every start."""
 
     id: str
@@ -329,17 +338,17 @@ class JobOut(Told):
     result: dict[str, Any]
 
 
-class JobsOut(Told):
+class JobsOut(VerbOutput):
     jobs: list[JobOut]
 
 
-class ReachOut(Told):
+class ReachOut(VerbOutput):
     tiers: list[str]
     channels: list[str]
     conversations: list[str]
 
 
-class GrantOut(Told):
+class GrantOut(VerbOutput):
     """A grant without its token, of which only a digest is kept."""
 
     id: str
@@ -355,10 +364,10 @@ class GrantOut(Told):
     revoked_at: datetime | None = None
 
 
-class GrantsOut(Told):
+class GrantsOut(VerbOutput):
     grants: list[GrantOut]
 
 
-class IssuedOut(Told):
+class IssuedOut(VerbOutput):
     grant: GrantOut
     token: str = Field(description="Shown this once.")

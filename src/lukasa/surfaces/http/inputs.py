@@ -8,13 +8,13 @@ from typing import Any
 
 from starlette.requests import Request
 
-from lukasa.surfaces.api.verb import Given, Verb
+from lukasa.surfaces.api.verb import Verb, VerbInput
 from lukasa.surfaces.http.problems import Problem
 
 _TAG = re.compile(r'"(\d{1,9})"')
 
 
-async def read_input(verb: Verb, request: Request) -> Given:
+async def read_input(verb: Verb, request: Request) -> VerbInput:
     data = _query(request) if verb.method in ("GET", "DELETE") else await read_body(request)
     for name in ("expected_version", *verb.path_fields):
         if name in data:

@@ -9,7 +9,7 @@ from typing import Any
 from pydantic.json_schema import models_json_schema
 
 from lukasa import __version__
-from lukasa.surfaces.api.verb import Given, Told, Verb
+from lukasa.surfaces.api.verb import Verb, VerbInput, VerbOutput
 
 _REF = "#/components/schemas/{model}"
 _KEY = "A request sent again under the same key is done once."
@@ -48,7 +48,7 @@ def document(verbs: Sequence[Verb]) -> dict[str, Any]:
 def _schemas(verbs: Sequence[Verb]) -> dict[str, Any]:
     inputs = {verb.input: None for verb in verbs}
     outputs = {verb.output: None for verb in verbs}
-    wanted: list[tuple[type[Given] | type[Told], Any]] = [(model, "validation") for model in inputs]
+    wanted: list[tuple[type[VerbInput] | type[VerbOutput], Any]] = [(model, "validation") for model in inputs]
     wanted += [(model, "serialization") for model in outputs]
     _, made = models_json_schema(wanted, ref_template=_REF)
     found: dict[str, Any] = made["$defs"]

@@ -12,7 +12,7 @@ from starlette.routing import Route
 from lukasa.model.errors import Conflict
 from lukasa.service.admin.access import Credential
 from lukasa.surfaces.api.shapes import PageOut
-from lukasa.surfaces.api.verb import Given, Told, Verb, prepare
+from lukasa.surfaces.api.verb import Verb, VerbInput, VerbOutput, prepare
 from lukasa.surfaces.http import keys
 from lukasa.surfaces.http.inputs import read_input
 from lukasa.surfaces.http.passes import Doorkeeper
@@ -31,7 +31,7 @@ class Asked:
     given: Credential
     workspace: str | None
     path: str
-    input: Given
+    input: VerbInput
     key: str | None
 
 
@@ -71,7 +71,7 @@ def _answer(doorkeeper: Doorkeeper, asked: Asked) -> Response:
         status, body, again = keys.once(
             call.workspace.ctx, key, request, lambda: (verb.status, verb.run(call, asked.input).model_dump_json())
         )
-        told: Told = verb.output.model_validate_json(body)
+        told: VerbOutput = verb.output.model_validate_json(body)
         return _respond(asked, told, status, {"Idempotency-Replayed": "true"} if again else {}, body)
     try:
         told = verb.run(call, asked.input)
@@ -87,7 +87,7 @@ def _answer(doorkeeper: Doorkeeper, asked: Asked) -> Response:
     return _respond(asked, told, verb.status, {}, told.model_dump_json())
 
 
-def _respond(asked: Asked, told: Told, status: int, headers: dict[str, str], body: str) -> Response:
+def _respond(asked: Asked, told: VerbOutput, status: int, headers: dict[str, str], body: str) -> Response:
     tag = told.tag()
     if tag is not None:
         headers["ETag"] = f'"{tag}"'

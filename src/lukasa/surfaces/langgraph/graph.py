@@ -42,8 +42,7 @@ from lukasa.service.sessions.distill import Distil, Turn, by_rules
 from lukasa.service.sessions.refine import Refine
 from lukasa.service.sessions.session import Persisted
 from lukasa.service.workspace import Workspace
-from lukasa.surfaces.langgraph.nodes import context_node, last_said, listed, text_of
-from lukasa.surfaces.langgraph.tools import Toolbox
+from lukasa.surfaces.langgraph.toolkit import Toolbox, context_node, last_said, listed, text_of
 
 ROUNDS = 8
 REMEMBERED_MESSAGES = 60
@@ -206,10 +205,6 @@ def build(
     graph.add_edge("speak", END)
     graph.add_edge("persist", END)
     return graph.compile(checkpointer=saver)
-
-
-def _what_is_asked(state: State) -> str:
-    return "persist" if state.get("ending") else "listen"
 
 
 def _after_planning(state: State) -> str:

@@ -13,13 +13,12 @@ from typing import Any, TypeVar
 
 from mcp.server import ServerRequestContext
 from msgspec import Struct
-from pydantic import ValidationError
 
 from lukasa.model.errors import Forbidden, InvalidInput, LukasaError, NotFound
 from lukasa.model.text import escape_controls
 from lukasa.service.admin.access import Access, Credential
 from lukasa.surfaces.api.table import BY_NAME
-from lukasa.surfaces.api.verb import Given, Told, Verb, perform, prepare
+from lukasa.surfaces.api.verb import Verb, VerbInput, VerbOutput, perform, prepare
 from lukasa.surfaces.offload import offload
 
 WORKSPACE = "workspace"  # the one argument of a tool that no verb's input has: over HTTP it stands in the path
@@ -53,7 +52,7 @@ class Desk(Struct, frozen=True):
         """Whether a verb is a tool for this pass."""
         return verb.tool and verb.open_to(given)
 
-    def perform(self, given: Credential, name: str, arguments: Mapping[str, Any]) -> Told:
+    def perform(self, given: Credential, name: str, arguments: Mapping[str, Any]) -> VerbOutput:
         verb, place, input = self._meant(given, name, arguments)
         return perform(verb, self.access, given, place, input)
 
@@ -63,7 +62,7 @@ class Desk(Struct, frozen=True):
         asked = "" if verb.asks is None else verb.asks(prepare(verb, self.access, given, place), input)
         return "\n".join(escape_controls(line) for line in asked.split("\n"))
 
-    def _meant(self, given: Credential, name: str, arguments: Mapping[str, Any]) -> tuple[Verb, str | None, Given]:
+    def _meant(self, given: Credential, name: str, arguments: Mapping[str, Any]) -> tuple[Verb, str | None, VerbInput]:
         """The verb, the workspace and the input of a call, for a pass that the verb is open to."""
         verb = BY_NAME.get(name)
         if verb is None:
@@ -76,7 +75,7 @@ class Desk(Struct, frozen=True):
         verb.require(given)
         fields = dict(arguments)
         place = self.place(given, fields.pop(WORKSPACE, None)) if verb.in_workspace else None
-        return verb, place, _read(verb, fields)
+        return verb, place, validated(verb.input, fields)
 
     def place(self, given: Credential, named: object = None) -> str:
         """The workspace that is meant: the one named, else this server's own, else the only one there is."""
@@ -91,16 +90,6 @@ class Desk(Struct, frozen=True):
         if not visible:
             raise NotFound("this pass is for no workspace that still exists", fix="ask the owner for another grant")
         raise InvalidInput("which workspace?", fix=f"name one as `workspace`: {', '.join(visible[:20])}")
-
-
-def _read(verb: Verb, fields: Mapping[str, Any]) -> Given:
-    try:
-        return verb.input.model_validate(fields)
-    except ValidationError as error:
-        # The field and the rule, never the value that was sent.
-        faults = error.errors(include_url=False, include_input=False, include_context=False)
-        told = [f"{'.'.join(map(str, fault['loc'])) or 'input'}: {fault['msg']}" for fault in faults[:5]]
-        raise InvalidInput("; ".join(told), fix="send what the tool's input schema describes") from None
 
 
 def _words(error: Exception) -> str:

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
 
 import mcp_types as types
-from pydantic import BaseModel
-from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
 
 from lukasa.model.values import Kind
 from lukasa.read.asking import query_terms
 from lukasa.read.excerpt import excerpt
 from lukasa.surfaces.api.shapes import ContextOut, HitOut, RecallOut
 from lukasa.surfaces.api.table import VERBS
-from lukasa.surfaces.api.verb import Told, Verb
+from lukasa.surfaces.api.verb import Verb, VerbOutput, tool_schema
 from lukasa.surfaces.cli.output import encode
 from lukasa.surfaces.mcp.desk import WORKSPACE
 
@@ -28,23 +25,9 @@ _PLACE = {
 }
 
 
-class _Untitled(GenerateJsonSchema):
-    """Without a title for each field, which says the field's name again."""
-
-    def field_title_should_be_set(self, schema: Any) -> bool:
-        return False
-
-
-def schema(model: type[BaseModel], mode: JsonSchemaMode = "validation") -> dict[str, Any]:
-    made = model.model_json_schema(schema_generator=_Untitled, mode=mode)
-    made.pop("title", None)
-    made.pop("description", None)
-    return made
-
-
 @cache
 def tool(verb: Verb) -> types.Tool:
-    asked = schema(verb.input)
+    asked = tool_schema(verb.input)
     if verb.in_workspace:
         asked["properties"] = {**asked.get("properties", {}), WORKSPACE: _PLACE}
     return types.Tool(
@@ -52,7 +35,7 @@ def tool(verb: Verb) -> types.Tool:
         title=verb.title,
         description=verb.description,
         input_schema=asked,
-        output_schema=schema(verb.output, "serialization"),
+        output_schema=tool_schema(verb.output, "serialization"),
         annotations=hints(verb),
     )
 
@@ -72,7 +55,7 @@ def hints(verb: Verb) -> types.ToolAnnotations:
 TOOLS = tuple(verb for verb in VERBS if verb.tool)
 
 
-def result(told: Told) -> types.CallToolResult:
+def result(told: VerbOutput) -> types.CallToolResult:
     """The answer as data, and once more as text for clients that read nothing else."""
     if isinstance(told, RecallOut):
         asked = query_terms(told.query)

@@ -1,36 +1,119 @@
-"""Verbs about the review inbox. A grant may see what waits within its reach; deciding is the owner's alone."""
+"""Verbs about what the author curates: named pages and the review inbox.
+
+Every credential reads the pages; only the author writes them. A grant sees the part of the inbox within its reach;
+only the owner decides.
+"""
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
 
 from pydantic import Field
 
 from lukasa.model.errors import NotFound
 from lukasa.model.grant import Capability
-from lukasa.surfaces.api.shapes import EntryOut
-from lukasa.surfaces.api.verb import Call, Given, Told, Verb
+from lukasa.surfaces.api.shapes import EntryOut, NamedListOut, NamedOut, WordsOut
+from lukasa.surfaces.api.verb import Call, NoInput, Verb, VerbInput, VerbOutput
 
-_AT = "/workspaces/{workspace}/review"
-
-
-class WordsOut(Told):
-    """Words that something rests on; without text where the message is no longer kept."""
-
-    quote: dict[str, Any]
-    text: str
-    role: str
-    title: str
+_PAGES = "/workspaces/{workspace}/named"
 
 
-class HeldOut(Told):
+class NameIn(VerbInput):
+    name: str = Field(description="Name of a page, such as VOICE.")
+
+
+class EditIn(NameIn):
+    body: str = Field(description="The whole new text, as markdown.")
+    tier: str | None = Field(None, description="For a new page: the tier that it belongs to.")
+    expected_version: int | None = Field(None, description="Only if it is still at this version; 0 if it must be new.")
+
+
+def named(call: Call, given: NoInput) -> NamedListOut:
+    return NamedListOut.of({"named": call.workspace.named()})
+
+
+def get_page(call: Call, given: NameIn) -> NamedOut:
+    return NamedOut.of(call.workspace.get_named(given.name))
+
+
+def page_history(call: Call, given: NameIn) -> NamedListOut:
+    return NamedListOut.of({"named": call.workspace.named_history(given.name)})
+
+
+def edit_page(call: Call, given: EditIn) -> NamedOut:
+    made = call.workspace.edit_named(given.name, given.body, tier=given.tier, expect=given.expected_version)
+    return NamedOut.of(made)
+
+
+def page_version(call: Call, given: NameIn) -> int:
+    try:
+        return call.workspace.get_named(given.name).version
+    except NotFound:
+        return 0
+
+
+PAGES_VERBS = (
+    Verb(
+        "named_list",
+        "List the author's standing pages, such as VOICE and SOUL: how to write, what to keep to. They are guidance.",
+        Capability.READ,
+        "GET",
+        _PAGES,
+        NoInput,
+        NamedListOut,
+        named,
+    ),
+    Verb(
+        "named_get",
+        "Show one of the author's pages in full.",
+        Capability.READ,
+        "GET",
+        f"{_PAGES}/{{name}}",
+        NameIn,
+        NamedOut,
+        get_page,
+    ),
+    Verb(
+        "named_edit",
+        "Write one of the author's pages. Only the author can; propose a change in words instead.",
+        Capability.NAMED_WRITE,
+        "PUT",
+        f"{_PAGES}/{{name}}",
+        EditIn,
+        NamedOut,
+        edit_page,
+        mutates=True,
+        owner_only=True,
+        version_of=page_version,
+        tool=False,
+    ),
+    Verb(
+        "named_history",
+        "Show every form that a page has had, the oldest first.",
+        Capability.READ,
+        "GET",
+        f"{_PAGES}/{{name}}/history",
+        NameIn,
+        NamedListOut,
+        page_history,
+        tool=False,
+    ),
+)
+
+
+# The review inbox
+
+
+_REVIEW = "/workspaces/{workspace}/review"
+
+
+class HeldOut(VerbOutput):
     entry: EntryOut
     why: str
     quotes: list[WordsOut]
 
 
-class AmendmentOut(Told):
+class AmendmentOut(VerbOutput):
     """A change proposed to the curated document."""
 
     id: str
@@ -47,19 +130,19 @@ class AmendmentOut(Told):
     version: int
 
 
-class ProposalOut(Told):
+class ProposalOut(VerbOutput):
     amendment: AmendmentOut
     why: str
     sources: list[EntryOut]
     quotes: list[WordsOut]
 
 
-class InboxOut(Told):
+class InboxOut(VerbOutput):
     entries: list[HeldOut]
     proposals: list[ProposalOut]
 
 
-class DecidedOut(Told):
+class DecidedOut(VerbOutput):
     id: str
     outcome: str
     entry: EntryOut | None = None
@@ -67,13 +150,13 @@ class DecidedOut(Told):
     replaces: list[str]
 
 
-class InboxIn(Given):
+class InboxIn(VerbInput):
     limit: int = Field(100, ge=1, le=1000)
 
 
 def inbox(call: Call, given: InboxIn) -> InboxOut:
     found = InboxOut.of(call.overseen(Capability.REVIEW).inbox(limit=given.limit))
-    return found if call.given.is_owner else _within_reach(call, found)
+    return found if call.credential.is_owner else _within_reach(call, found)
 
 
 def _within_reach(call: Call, found: InboxOut) -> InboxOut:
@@ -97,7 +180,7 @@ def _sees(call: Call, id: str) -> bool:
     return True
 
 
-class DecideIn(Given):
+class DecideIn(VerbInput):
     id: str = Field(description="Id of a held entry or a proposal.")
     reason: str | None = Field(None, description="Why, for the log.")
 
@@ -110,7 +193,7 @@ def approve(call: Call, given: DecideIn) -> DecidedOut:
     return DecidedOut.of(call.workspace.approve(given.id, **_said(given)))
 
 
-def edit(call: Call, given: ReviewEditIn) -> DecidedOut:
+def approve_edited(call: Call, given: ReviewEditIn) -> DecidedOut:
     return DecidedOut.of(call.workspace.approve(given.id, text=given.text, **_said(given)))
 
 
@@ -122,14 +205,14 @@ def _said(given: DecideIn) -> dict[str, str]:
     return {"reason": given.reason} if given.reason is not None else {}
 
 
-VERBS = (
+REVIEW_VERBS = (
     Verb(
         "review_list",
         "Show what waits for the owner's decision: memories that were held, and changes proposed to the curated page. "
         "None of it is recalled until it is approved. Tell the owner about it; do not act on it.",
         Capability.REVIEW,
         "GET",
-        _AT,
+        _REVIEW,
         InboxIn,
         InboxOut,
         inbox,
@@ -139,7 +222,7 @@ VERBS = (
         "Let a held entry in, or put a proposal on the curated page. A person decides, on their own surface.",
         Capability.REVIEW,
         "POST",
-        f"{_AT}/{{id}}/approve",
+        f"{_REVIEW}/{{id}}/approve",
         DecideIn,
         DecidedOut,
         approve,
@@ -152,10 +235,10 @@ VERBS = (
         "Let something in that waits, in other words than its own.",
         Capability.REVIEW,
         "POST",
-        f"{_AT}/{{id}}/edit",
+        f"{_REVIEW}/{{id}}/edit",
         ReviewEditIn,
         DecidedOut,
-        edit,
+        approve_edited,
         mutates=True,
         owner_only=True,
         tool=False,
@@ -165,7 +248,7 @@ VERBS = (
         "Set something aside that waits. It stays, and can be brought back.",
         Capability.REVIEW,
         "POST",
-        f"{_AT}/{{id}}/reject",
+        f"{_REVIEW}/{{id}}/reject",
         DecideIn,
         DecidedOut,
         reject,
@@ -174,3 +257,5 @@ VERBS = (
         tool=False,
     ),
 )
+
+VERBS = (*PAGES_VERBS, *REVIEW_VERBS)

@@ -1,8 +1,9 @@
-"""Verbs about places: workspaces, channels, conversations and their notes."""
+"""Verbs about workspaces, channels, conversations and their notes, and about recorded sessions."""
 
 from __future__ import annotations
 
-from typing import Any
+from datetime import datetime
+from typing import Any, Literal
 
 from pydantic import Field
 
@@ -16,23 +17,24 @@ from lukasa.surfaces.api.shapes import (
     EndedOut,
     NoteOut,
     NotesOut,
+    PageOut,
     WorkspacesOut,
 )
-from lukasa.surfaces.api.verb import Call, Given, Nothing, Verb
+from lukasa.surfaces.api.verb import Call, NoInput, Verb, VerbInput, VerbOutput
 
-_AT = "/workspaces/{workspace}"
-_TALKS = f"{_AT}/conversations"
-
-
-def workspaces(call: Call, given: Nothing) -> WorkspacesOut:
-    return WorkspacesOut.of({"workspaces": call.access.visible(call.given)})
+_WORKSPACE = "/workspaces/{workspace}"
+_CONVERSATIONS = f"{_WORKSPACE}/conversations"
 
 
-def channels(call: Call, given: Nothing) -> ChannelsOut:
+def workspaces(call: Call, given: NoInput) -> WorkspacesOut:
+    return WorkspacesOut.of({"workspaces": call.access.visible(call.credential)})
+
+
+def channels(call: Call, given: NoInput) -> ChannelsOut:
     return ChannelsOut.of({"channels": call.workspace.channels()})
 
 
-class ChannelIn(Given):
+class ChannelIn(VerbInput):
     name: str
     description: str = ""
 
@@ -41,7 +43,7 @@ def create_channel(call: Call, given: ChannelIn) -> ChannelOut:
     return ChannelOut.of(call.workspace.create_channel(given.name, given.description))
 
 
-class ConversationsIn(Given):
+class ConversationsIn(VerbInput):
     channel: str | None = Field(None, description="Only those of this channel, by name or id.")
     archived: bool = Field(False, description="Also those that are archived.")
 
@@ -51,7 +53,7 @@ def conversations(call: Call, given: ConversationsIn) -> ConversationsOut:
     return ConversationsOut.of({"conversations": found})
 
 
-class StartIn(Given):
+class StartIn(VerbInput):
     channel: str | None = Field(None, description="By name or id; the default channel if left out.")
 
 
@@ -59,7 +61,7 @@ def start(call: Call, given: StartIn) -> ConversationOut:
     return ConversationOut.of(call.workspace.start(given.channel))
 
 
-class ConversationIn(Given):
+class ConversationIn(VerbInput):
     id: str = Field(description="Ref code or id of a conversation.")
 
 
@@ -99,14 +101,14 @@ def clear_notes(call: Call, given: ConversationIn) -> ClearedOut:
     return ClearedOut(cleared=call.workspace.clear_notes(given.id))
 
 
-VERBS = (
+CONVERSATIONS_VERBS = (
     Verb(
         "workspace_list",
         "List the workspaces that this pass is for. A workspace is one project's memory, apart from all others.",
         Capability.READ,
         "GET",
         "/workspaces",
-        Nothing,
+        NoInput,
         WorkspacesOut,
         workspaces,
     ),
@@ -115,8 +117,8 @@ VERBS = (
         "List the channels that this pass takes part in: topics that several conversations share.",
         Capability.READ,
         "GET",
-        f"{_AT}/channels",
-        Nothing,
+        f"{_WORKSPACE}/channels",
+        NoInput,
         ChannelsOut,
         channels,
     ),
@@ -125,7 +127,7 @@ VERBS = (
         "Make a channel for a topic that will come up in several conversations.",
         Capability.CONVERSATIONS,
         "POST",
-        f"{_AT}/channels",
+        f"{_WORKSPACE}/channels",
         ChannelIn,
         ChannelOut,
         create_channel,
@@ -137,7 +139,7 @@ VERBS = (
         "List the conversations that this pass takes part in.",
         Capability.READ,
         "GET",
-        _TALKS,
+        _CONVERSATIONS,
         ConversationsIn,
         ConversationsOut,
         conversations,
@@ -147,7 +149,7 @@ VERBS = (
         "Begin a conversation: working context and notes that end with it.",
         Capability.CONVERSATIONS,
         "POST",
-        _TALKS,
+        _CONVERSATIONS,
         StartIn,
         ConversationOut,
         start,
@@ -159,7 +161,7 @@ VERBS = (
         "End a conversation: what lives only in it goes. Put what should last into a lasting tier first.",
         Capability.CONVERSATIONS,
         "POST",
-        f"{_TALKS}/{{id}}/end",
+        f"{_CONVERSATIONS}/{{id}}/end",
         ConversationIn,
         EndedOut,
         end,
@@ -170,7 +172,7 @@ VERBS = (
         "Put a conversation away for good.",
         Capability.CONVERSATIONS,
         "POST",
-        f"{_TALKS}/{{id}}/archive",
+        f"{_CONVERSATIONS}/{{id}}/archive",
         ConversationIn,
         ConversationOut,
         archive,
@@ -182,7 +184,7 @@ VERBS = (
         "Show all working notes of a conversation.",
         Capability.READ,
         "GET",
-        f"{_TALKS}/{{id}}/notes",
+        f"{_CONVERSATIONS}/{{id}}/notes",
         ConversationIn,
         NotesOut,
         notes,
@@ -192,7 +194,7 @@ VERBS = (
         "Show one working note of a conversation.",
         Capability.READ,
         "GET",
-        f"{_TALKS}/{{id}}/notes/{{key}}",
+        f"{_CONVERSATIONS}/{{id}}/notes/{{key}}",
         KeyIn,
         NoteOut,
         read_note,
@@ -203,7 +205,7 @@ VERBS = (
         "for memory_put.",
         Capability.CONVERSATIONS,
         "PUT",
-        f"{_TALKS}/{{id}}/notes/{{key}}",
+        f"{_CONVERSATIONS}/{{id}}/notes/{{key}}",
         NoteIn,
         NoteOut,
         write_note,
@@ -214,7 +216,7 @@ VERBS = (
         "Remove one working note of a conversation.",
         Capability.CONVERSATIONS,
         "DELETE",
-        f"{_TALKS}/{{id}}/notes/{{key}}",
+        f"{_CONVERSATIONS}/{{id}}/notes/{{key}}",
         KeyIn,
         ClearedOut,
         clear_note,
@@ -225,7 +227,7 @@ VERBS = (
         "Remove all working notes of a conversation.",
         Capability.CONVERSATIONS,
         "DELETE",
-        f"{_TALKS}/{{id}}/notes",
+        f"{_CONVERSATIONS}/{{id}}/notes",
         ConversationIn,
         ClearedOut,
         clear_notes,
@@ -233,3 +235,98 @@ VERBS = (
         tool=False,
     ),
 )
+
+
+# Recorded sessions, word for word: for the owner alone
+
+
+_TRANSCRIPTS = "/workspaces/{workspace}/transcripts"
+
+
+class TranscriptOut(VerbOutput):
+    """A session that was taken in: how much of it is kept, and how much of that was turned into memory."""
+
+    id: str
+    key: str
+    format: str
+    title: str
+    created_at: datetime
+    updated_at: datetime
+    started_at: datetime | None = None
+    progress: str
+    kept: int
+    observed: int
+    how: str
+    detail: str
+
+
+class TranscriptsOut(PageOut):
+    transcripts: list[TranscriptOut]
+
+
+class UtteranceOut(VerbOutput):
+    id: str
+    role: str
+    text: str
+    place: int
+    at: datetime | None = None
+
+
+class TranscriptSaidOut(PageOut):
+    transcript: TranscriptOut
+    said: list[UtteranceOut]
+
+
+class TranscriptsIn(VerbInput):
+    progress: Literal["pending", "observed", "failed"] | None = None
+    limit: int = Field(50, ge=1, le=500)
+    after: str | None = Field(None, description="The `next` of the page before.")
+
+
+def transcripts(call: Call, given: TranscriptsIn) -> TranscriptsOut:
+    page = call.workspace.transcripts(progress=given.progress, limit=given.limit + 1, after=given.after)
+    more = page[given.limit - 1].id if len(page) > given.limit else None
+    return TranscriptsOut(transcripts=[TranscriptOut.of(one) for one in page[: given.limit]], next=more)
+
+
+class SaidIn(VerbInput):
+    id: str = Field(description="Id of a transcript.")
+    limit: int = Field(100, ge=1, le=1000)
+    after: int = Field(0, ge=0, description="How many messages to leave out: the `next` of the page before.")
+
+
+def said(call: Call, given: SaidIn) -> TranscriptSaidOut:
+    found = call.workspace.said(given.id, start=given.after, limit=given.limit + 1)
+    more = str(given.after + given.limit) if len(found) > given.limit else None
+    about = TranscriptOut.of(call.workspace.transcript(given.id))
+    return TranscriptSaidOut(transcript=about, said=[UtteranceOut.of(one) for one in found[: given.limit]], next=more)
+
+
+TRANSCRIPTS_VERBS = (
+    Verb(
+        "transcript_list",
+        "List the recorded sessions that were taken in, the last first.",
+        Capability.READ,
+        "GET",
+        _TRANSCRIPTS,
+        TranscriptsIn,
+        TranscriptsOut,
+        transcripts,
+        owner_only=True,
+        tool=False,
+    ),
+    Verb(
+        "transcript_get",
+        "Show what was said in a recorded session, message by message.",
+        Capability.READ,
+        "GET",
+        f"{_TRANSCRIPTS}/{{id}}",
+        SaidIn,
+        TranscriptSaidOut,
+        said,
+        owner_only=True,
+        tool=False,
+    ),
+)
+
+VERBS = (*CONVERSATIONS_VERBS, *TRANSCRIPTS_VERBS)
