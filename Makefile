@@ -18,8 +18,12 @@ help: ## Show this list
 run: install model ## Install what is needed and serve the page, the HTTP API and MCP on this machine
 	@$(BIN)/lukasa serve
 
-tour: install model ## The guided tour in the terminal, offline
-	@$(BIN)/lukasa tour
+# The tour leaves nothing outside this folder: a model that the user does not have yet goes into $(VENV).
+tour: install ## Show how memory works, in the terminal, in a throw-away memory
+	@if $(BIN)/lukasa model status --json | grep -q '"available": true'; then $(BIN)/lukasa tour; else \
+		export LUKASA_MODELS="$(CURDIR)/$(VENV)/models"; \
+		$(BIN)/lukasa model pull >/dev/null || echo "No embedding model for now: the tour finds memory by words alone."; \
+		$(BIN)/lukasa tour; fi
 
 install: $(READY) ## Create the virtual environment
 

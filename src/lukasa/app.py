@@ -31,7 +31,7 @@ from lukasa.providers.files.log import AppendedLines
 from lukasa.providers.telemetry import spans_of_verbs
 from lukasa.service import inputs
 from lukasa.service.call import CallContext
-from lukasa.service.jobs.allowance import Budget
+from lukasa.service.jobs.budget import Budget
 from lukasa.service.workspace import Workspace
 from lukasa.spec.load import parse_spec, preset_text
 from lukasa.spec.types import MemorySpec
@@ -54,6 +54,8 @@ DEFAULT_WORKSPACE = "main"
 LOG = "log.jsonl"
 MOST_THREADS = 32
 CURATED = "curated"
+# Events that opening memory for the first time leaves; a store with no others holds no memory.
+_SET_UP = frozenset({"workspace.created", "workspace.updated", "channel.created", "named.created"})
 
 
 class Settings(Struct, frozen=True):
@@ -421,6 +423,59 @@ def _transcripts() -> TranscriptReader:
     """Reads session files; loaded by whoever observes one."""
     reader: TranscriptReader = import_module("lukasa.providers.transcripts").FileReader()
     return reader
+
+
+class EarlierFolders(Struct, frozen=True):
+    """Default folders of the project's earlier name: data with memory in it, and a cache with models."""
+
+    data: Path | None = None
+    cache: Path | None = None
+
+
+def earlier_folders() -> EarlierFolders:
+    """The default folders of the earlier name that exist."""
+    return EarlierFolders(folders.earlier_data(), folders.earlier_cache())
+
+
+def take_over() -> EarlierFolders:
+    """Move the default folders of the earlier name to those of the present one; return the paths that were moved.
+
+    A data folder of the present name that holds no memory yet makes way. If both hold memory, or a process has the
+    earlier one open, nothing is moved.
+    """
+    found = earlier_folders()
+    if found.data is not None:
+        target = folders.user_data()
+        folders.require_closed(found.data)
+        if target.exists():
+            _make_way(target, found.data)
+        folders.move(found.data, target)
+    cache = found.cache
+    if cache is not None:
+        if folders.user_cache().exists():
+            cache = None
+        else:
+            folders.move(cache, folders.user_cache())
+    return EarlierFolders(found.data, cache)
+
+
+def _make_way(folder: Path, earlier: Path) -> None:
+    """Remove a data folder that holds nothing but what opening memory creates; refuse if it holds more."""
+    folders.require_closed(folder)
+    if not _unused(folder):
+        raise Conflict(
+            f"{earlier} and {folder} both hold memory, so nothing was moved",
+            fix=f"keep one: move the other out of the way and try again, or use `--data {earlier}` for the earlier one",
+        )
+    import_module("shutil").rmtree(folder)
+
+
+def _unused(folder: Path) -> bool:
+    if {path.name for path in folder.iterdir()} - {"account", "workspaces"}:
+        return False
+    with Lukasa.open(folder, embedder="none") as memory:
+        stores = [memory.account, *(memory.existing(info.name).ctx.local for info in memory.workspaces())]
+        return all(event.action in _SET_UP for store in stores for event in store.event_stream())
 
 
 def _in_process() -> Store:

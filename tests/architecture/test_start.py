@@ -60,7 +60,7 @@ LATER = {
     "traceback",
 }
 # What a moment that reads does not write with, and one that ends a session does not read with.
-WRITING = {"lukasa.service.entries.put", "lukasa.service.sessions.transcripts", "lukasa.write.screen"}
+WRITING = {"lukasa.service.entries.put", "lukasa.service.sessions.transcripts", "lukasa.write.check"}
 READING = {"lukasa.service.retrieval.read", "lukasa.service.retrieval.find", "lukasa.read.context"}
 EVENTS = {
     "session-start": {"hook_event_name": "SessionStart", "source": "startup"},

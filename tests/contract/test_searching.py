@@ -16,9 +16,9 @@ from lukasa.model.candidate import Use, candidate_of
 from lukasa.model.entry import DISPOSITION, EXEMPT, Category, Entry, Scope
 from lukasa.model.errors import InvalidInput
 from lukasa.model.ids import new_id
-from lukasa.model.moments import micros
 from lukasa.model.text import content_key
 from lukasa.model.text import terms as terms_of
+from lukasa.model.timestamps import micros
 from lukasa.model.values import SHARED, Curator, Kind, Lifetime, State, Visibility
 from lukasa.storage import rules
 from lukasa.storage.memory.store import MemoryStore

@@ -6,6 +6,8 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -63,3 +65,16 @@ class Shell:
     def environment(self, **more: str) -> dict[str, str]:
         base = {key: value for key, value in os.environ.items() if not key.startswith("LUKASA_")}
         return {**base, **BASE, "PYTHONPATH": str(ROOT / "src"), "LUKASA_DATA": str(self.data), **self.env, **more}
+
+    @contextmanager
+    def running(self, code: str, *args: str) -> Iterator[None]:
+        """Run a Python program that prints a line when it is ready, and ends when its stdin closes."""
+        command = [sys.executable, "-c", code, *args]
+        with subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=self.environment()
+        ) as process:
+            assert process.stdout is not None
+            assert process.stdin is not None
+            process.stdout.readline()
+            yield
+            process.stdin.write(b"\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -38,26 +39,33 @@ def test_the_first_tour(shell: Shell) -> None:
     assert [page["name"] for page in context["document"]["pinned"]] == ["SOUL", "VOICE"]
 
 
-def test_a_second_tour_merges(shell: Shell) -> None:
-    """U2: run again, it confirms instead of storing twice, and the correction is not undone."""
-    first = shell.json("tour")["steps"]
-    again = shell.json("tour")["steps"]
-    lasting = [w for w in result(again, "Remember") if w["entry"]["tier"] != "conversation"]
-    assert {written["outcome"] for written in lasting} == {"merged"}
-    assert [w["outcome"] for w in result(again, "Correct")["writes"]] == ["merged", "merged", "discarded"]
-    best = [result(steps, "Ask in a new one")["hits"][0]["entry"]["id"] for steps in (first, again)]
-    assert best[0] == best[1]
-    assert len(shell.json("-w", "tour", "list")["entries"]) == 4
+def files(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-def test_a_fresh_tour_forgets_the_one_before(shell: Shell) -> None:
-    """M3: --fresh forgets what the tour remembered, and nothing of the user's own."""
-    shell.run("tour")
-    own = shell.put("My own fact about the harbour", "-w", "tour")
-    steps = shell.json("tour", "--fresh")["steps"]
-    assert len(result(steps, "Forget")) == 6  # with the fact that the end of its correction brought back
-    assert [w["outcome"] for w in result(steps, "Correct")["writes"]][:2] == ["stored", "replaced"]
-    assert shell.json("-w", "tour", "get", own)["state"] == "active"
+def test_a_tour_leaves_nothing_behind(tmp_path: Path) -> None:
+    """U2: the tour has a throw-away memory; data, account, configuration, cache and temporary folder do not change."""
+    home, temporary = tmp_path / "home", tmp_path / "temporary"
+    temporary.mkdir()
+    env = {"HOME": str(home), "TMPDIR": str(temporary), "LUKASA_EMBEDDER": "none"}
+    for name in ("DATA", "CACHE", "CONFIG", "STATE"):
+        env[f"XDG_{name}_HOME"] = str(home / name.lower())
+    shell = Shell(home / "data" / "lukasa", env)
+    preference = shell.put("I prefer short answers with one concrete example", "--tier", "account")
+    before = files(home)
+    for data in (str(shell.data), ""):  # named by LUKASA_DATA, and the default place
+        first, second, *_ = shell.process("tour", LUKASA_DATA=data).stdout.decode().splitlines()
+        assert "throw-away memory" in first
+        assert "your own memory" in second
+        assert files(home) == before
+    assert list(temporary.iterdir()) == []
+    assert shell.json("get", preference)["state"] == "active"
+
+
+def test_every_tour_is_the_first(shell: Shell) -> None:
+    """U2: no tour meets what an earlier one remembered."""
+    outcomes = [[w["outcome"] for w in result(shell.json("tour")["steps"], "Correct")["writes"]] for _ in range(2)]
+    assert outcomes[0] == outcomes[1] == ["stored", "replaced", "merged", "discarded"]
 
 
 def test_the_tour_for_people(shell: Shell) -> None:
@@ -73,10 +81,11 @@ def test_the_tour_for_people(shell: Shell) -> None:
         "Now you",
     ):
         assert said in out
-    suggested = next(line for line in out.splitlines() if "why" in line and "antagonist" in line)
-    id = suggested.split()[-1]
-    assert "So it was returned." in shell.run("-w", "tour", "why", "who is the antagonist?", id)
-    assert "conversation start" in shell.run("-w", "tour", "conversation", "list")
+    suggested = [line.strip() for line in out.partition("Now you")[2].splitlines() if "lukasa" in line]
+    assert suggested
+    for words in (shlex.split(line.partition("   #")[0]) for line in suggested):
+        assert words[0] == "lukasa"
+        assert shell.call(*words[1:]).exit_code == 0
 
 
 def test_a_tour_in_a_workspace_of_ones_choice(shell: Shell) -> None:

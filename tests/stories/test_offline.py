@@ -37,7 +37,7 @@ run("hook", "session-end", given=json.dumps({**event, "hook_event_name": "Sessio
 run("worker", "--once")
 run("model", "status")
 run("embed")
-run("tour", "--fresh")
+run("tour")
 run("scrub", "plan", "--tier", "workspace")
 run("doctor")
 print("the session ended well")

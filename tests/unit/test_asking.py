@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lukasa.read.asking import choose_profile, is_about_oneself, named_sources, wanted_answer, without_names
+from lukasa.read.question import choose_profile, is_about_oneself, named_sources, wanted_answer, without_names
 
 
 @pytest.mark.parametrize(

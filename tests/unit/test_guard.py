@@ -9,7 +9,8 @@ import pytest
 from lukasa.model.errors import ChatMalformed, ChatRefused, ChatUnavailable, InvalidInput
 from lukasa.model.telemetry import Spending
 from lukasa.ports import Usage
-from lukasa.service.jobs.allowance import FAILURES, FIRST, LONGEST, PROBE, Budget, Guard, Price
+from lukasa.service.jobs.allowance import FAILURES, FIRST, LONGEST, PROBE, Guard
+from lukasa.service.jobs.budget import Budget, Price
 from lukasa.service.jobs.task import NotNow
 from tests.helpers.making import FixedClock
 from tests.unit.test_task import Scripted

@@ -10,7 +10,8 @@ from lukasa.model.errors import ChatUnavailable
 from lukasa.model.events import Actor
 from lukasa.model.job import MAX_ATTEMPTS, JobDraft, JobState
 from lukasa.ports import Message, Reply, Tool, Usage
-from lukasa.service.jobs.allowance import Budget, Guard, Price
+from lukasa.service.jobs.allowance import Guard
+from lukasa.service.jobs.budget import Budget, Price
 from lukasa.service.jobs.model_calls import ask
 from lukasa.service.jobs.task import Task
 from lukasa.service.jobs.worker import PATIENCE, WAKE, Station, Worker

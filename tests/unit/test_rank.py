@@ -14,15 +14,13 @@ from msgspec.structs import replace
 
 from lukasa.model.candidate import Candidate, Use, candidate_of
 from lukasa.model.entry import Document, Entry, Scope, SourceLink
-from lukasa.model.moments import micros
+from lukasa.model.timestamps import micros
 from lukasa.model.values import Kind
-from lukasa.read.asking import wanted_answer
-from lukasa.read.fuse import Fusion, Matches, fuse, strengths
+from lukasa.read.fuse import Fusion, Matches, compared, fuse, strengths
+from lukasa.read.question import Span, wanted_answer
 from lukasa.read.rank import Ranked, Ranking, drop_repeats, provenance
 from lukasa.read.rank import rank as rank_cards
-from lukasa.read.signals import Signal, answer, keyword, speaker, structured, time, vector
-from lukasa.read.surroundings import context, lenders
-from lukasa.read.times import Span
+from lukasa.read.signals import Signal, answer, context, keyword, lenders, speaker, structured, time, vector
 from lukasa.spec import load_preset
 from lukasa.spec.types import MemorySpec
 from lukasa.storage.port import KeywordMatches, Neighbour
@@ -401,3 +399,13 @@ def test_standing_is_weighed_among_the_leaders() -> None:
     assert rank(entries, matches, given_by(spec))[0].id == "29"
     few = rank(entries, matches, replace(given_by(spec), reach=10))
     assert [hit.id for hit in few] == [f"{n:02}" for n in (*range(9, -1, -1), *range(10, 30))]
+
+
+def test_a_compared_signal_that_speaks_late_counts_and_explains_itself() -> None:
+    """R1, R8: fusion is over all signals, whichever were compared before the last of them spoke."""
+    retrieval = load_preset("default").retrieval
+    early = [Signal("keyword", {"a": 2.0, "b": 2.0})]
+    known = compared(early, retrieval)
+    found = fuse([*early, Signal("brevity", {"b": 1.0})], retrieval, known)
+    assert found["b"].value > found["a"].value
+    assert {c.signal: c.share > 0 for c in found["b"].contributions} == {"keyword": True, "brevity": True}

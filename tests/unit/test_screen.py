@@ -15,8 +15,8 @@ from lukasa.model.ids import new_id
 from lukasa.model.values import SHARED, Curator, Gate, Kind, Origin, Trust
 from lukasa.spec import load_preset, load_taxonomy
 from lukasa.spec.types import MemorySpec, SanitizationGate
-from lukasa.write.draft import Canonical, Draft, Proposal, Setting, run
-from lukasa.write.screen import SCREEN, trigram_overlap
+from lukasa.write.check import SCREEN, trigram_overlap
+from lukasa.write.plan import Canonical, Draft, Proposal, Setting, run
 from lukasa.write.transforms import TRANSFORMS
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)

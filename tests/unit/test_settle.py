@@ -13,9 +13,7 @@ from lukasa.model.values import SHARED, Curator, Gate, Kind, Origin, State, Trus
 from lukasa.spec import load_preset, load_taxonomy
 from lukasa.storage.operations import Record, SaveEntry
 from lukasa.storage.port import Near
-from lukasa.write.draft import Action, Draft, Proposal, Setting, run
-from lukasa.write.plan import Plan, plan
-from lukasa.write.settle import SETTLE
+from lukasa.write.plan import SETTLE, Action, Draft, Plan, Proposal, Setting, plan, run
 from tests.helpers.making import WORKSPACE, make_entry
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)

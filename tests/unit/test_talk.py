@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lukasa.model.talk import speaker, speaks
+from lukasa.model.text import speaker, speaks
 
 
 @pytest.mark.parametrize(

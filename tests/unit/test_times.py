@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lukasa.read.times import Span, span
+from lukasa.read.question import Span, span
 
 NOW = datetime(2023, 10, 25, 15, 30, tzinfo=UTC)  # a Wednesday
 

@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from lukasa.model.entry import Entry, Scope
-from lukasa.model.moments import micros, micros_or_none
-from lukasa.model.talk import speaks
+from lukasa.model.text import speaks
+from lukasa.model.timestamps import micros, micros_or_none
 from lukasa.model.values import VISIBILITY, Kind, State, Visibility
 
 

@@ -1,31 +1,93 @@
-"""The folders that a platform has for a program's data and caches.
+"""The folders that a platform has for a program's data and caches, and the move from the folders of the earlier name.
 
-On Linux the rule is two lines long, and asking `platformdirs` for it loads as much as a tenth of a hook: that is left
-to the platforms where there is something to know.
+On Linux the rule is two lines long, and importing `platformdirs` would cost a tenth of a hook's time: only the other
+platforms load it.
 """
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import os
 import sys
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
+from lukasa.model.errors import StoreBusy, StoreError
+
 NAME = "lukasa"
+EARLIER_NAME = "mnemon"  # the project's name before this one; its files are compatible
+
+# SQLite's lock bytes: every connection to a database in WAL mode holds a shared lock on them.
+_SHARED_FIRST, _SHARED_SIZE = 0x40000002, 510
 
 
-def user_data() -> Path:
-    return _folder("XDG_DATA_HOME", "~/.local/share", "user_data_path")
+def user_data(name: str = NAME) -> Path:
+    return _folder(name, "XDG_DATA_HOME", "~/.local/share", "user_data_path")
 
 
-def user_cache() -> Path:
-    return _folder("XDG_CACHE_HOME", "~/.cache", "user_cache_path")
+def user_cache(name: str = NAME) -> Path:
+    return _folder(name, "XDG_CACHE_HOME", "~/.cache", "user_cache_path")
 
 
-def _folder(variable: str, usual: str, known_as: str) -> Path:
+def _folder(name: str, variable: str, usual: str, known_as: str) -> Path:
     chosen = os.environ.get(variable) or os.path.expanduser(usual)
     plain = sys.platform == "linux" and "ANDROID_DATA" not in os.environ and not hasattr(sys, "getandroidapilevel")
     if plain and chosen.startswith("/") and chosen == chosen.strip():
-        return Path(chosen) / NAME
-    found: Path = getattr(import_module("platformdirs"), known_as)(NAME)
+        return Path(chosen) / name
+    found: Path = getattr(import_module("platformdirs"), known_as)(name)
     return found
+
+
+def earlier_data() -> Path | None:
+    """The default data folder of the earlier name, if there is one with an account in it."""
+    folder = user_data(EARLIER_NAME)
+    return folder if (folder / "account" / "memory.db").is_file() else None
+
+
+def earlier_cache() -> Path | None:
+    """The default cache folder of the earlier name, if there is one."""
+    folder = user_cache(EARLIER_NAME)
+    return folder if folder.is_dir() else None
+
+
+def require_closed(folder: Path) -> None:
+    """Raise `StoreBusy` if a process has a database of this folder open, or is opening one."""
+    for path in _files(folder):
+        if path.suffix in (".db", ".lock") and _in_use(path):
+            raise StoreBusy(
+                f"a running process has {path} open", fix="stop the server, worker or chat that uses it, and try again"
+            )
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    for place, _, names in os.walk(folder):
+        yield from (Path(place, name) for name in names)
+
+
+def _in_use(path: Path) -> bool:
+    descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        if path.suffix == ".lock":
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        else:
+            fcntl.lockf(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB, _SHARED_SIZE, _SHARED_FIRST)
+    except OSError as error:
+        if error.errno in (errno.EAGAIN, errno.EACCES):
+            return True
+        raise
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def move(source: Path, target: Path) -> None:
+    """Rename a folder to a path that is free. Both are in the same parent, so the rename is atomic."""
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        source.rename(target)
+    except OSError as error:
+        raise StoreError(
+            f"{source} cannot be moved to {target}: {error.strerror}", fix=f"move it by hand: mv {source} {target}"
+        ) from error

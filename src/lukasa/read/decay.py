@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from lukasa.model.candidate import Candidate, Use, candidate_of
 from lukasa.model.entry import Access, Entry
-from lukasa.model.moments import HOUR, micros, micros_or_none
+from lukasa.model.timestamps import HOUR, micros, micros_or_none
 from lukasa.model.values import State
 from lukasa.spec.types import Decay, DecayModel
 

@@ -106,16 +106,24 @@ class Measure(NamedTuple):
 
 
 class Compared(NamedTuple):
-    """The signals that are compared with one another, over all that any of them found: the sum of the standard scores
-    of each, and what that is for somebody whom none of them found."""
+    """The sum of standard scores of each candidate, over the signals that are compared with one another.
 
+    `absent` is that sum for an entry that none of these signals found.
+    """
+
+    signals: tuple[Signal, ...]
     measures: Mapping[str, Measure]
     totals: Mapping[str, float]
     absent: float
 
+    def covers(self, signals: Sequence[Signal]) -> bool:
+        """True if no other signal of these is compared with the rest."""
+        return len(self.signals) == sum(not signal.own_scale for signal in signals)
+
 
 def compared(signals: Sequence[Signal], retrieval: Retrieval) -> Compared:
-    those = [signal for signal in signals if not signal.own_scale]
+    """Compare the signals that have no scale of their own."""
+    those = tuple(signal for signal in signals if not signal.own_scale)
     ids = _found(those)
     weights = _weights(signals, retrieval)
     measures: dict[str, Measure] = {}
@@ -127,16 +135,20 @@ def compared(signals: Sequence[Signal], retrieval: Retrieval) -> Compared:
         if worth:
             totals = [total + worth * (score - mean) for total, score in zip(totals, scores, strict=True)]
             absent += worth * (least - mean)
-    return Compared(measures, dict(zip(ids, totals, strict=True)), absent)
+    return Compared(those, measures, dict(zip(ids, totals, strict=True)), absent)
 
 
 def fuse(signals: Sequence[Signal], retrieval: Retrieval, known: Compared | None = None) -> Matches:
-    """Fuse as the spec says. Every id that any signal found is a candidate."""
+    """Fuse all signals as the spec says. Every id that a signal found is a candidate.
+
+    `known` is the comparison of the signals that spoke first. It saves work, and is used only if no later signal is
+    compared as well.
+    """
     if retrieval.fusion == "rrf":
         worth = _by_rank(signals, retrieval)
         totals = {id: sum([worth(signal, id) for signal in signals]) for id in _found(signals)}
         return Matches(totals, Fusion(signals, worth), standard=False)
-    base = known or compared(signals, retrieval)
+    base = known if known is not None and known.covers(signals) else compared(signals, retrieval)
     weights = _weights(signals, retrieval)
     totals, absent = dict(base.totals), base.absent
     for signal in signals:

@@ -12,9 +12,9 @@ from msgspec import Struct, field
 from lukasa.model.arrays import np
 from lukasa.model.candidate import Candidate, Use
 from lukasa.model.entry import Access, Document, Entry, Scope
-from lukasa.model.moments import micros, moment
 from lukasa.model.statements import says_the_same
 from lukasa.model.text import content_key
+from lukasa.model.timestamps import micros, moment
 from lukasa.model.values import Authority, Kind
 from lukasa.ports import Vector
 from lukasa.read.decay import Fading, fading, often, relevance

@@ -1,34 +1,44 @@
-"""A room: everything a verb needs, bound to one workspace, one identity and one place in it. Frozen and shareable."""
+"""The context of a call: everything a verb needs to know of who acts where.
+
+A `CallContext` is bound to one workspace, one identity and one scope. It is frozen, so that threads and requests share
+it. The instrument of the running verb is no part of it: `lukasa.service.instrument` keeps that in a context variable.
+`retry_on_conflict` repeats a decision whose grounds somebody else changed before it was committed.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
-from operator import attrgetter
 from pathlib import Path
+from typing import TypeVar
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
 from lukasa.model.conversation import WorkspaceInfo
 from lukasa.model.entry import Entry, Scope
-from lukasa.model.errors import InvalidInput, InvalidScope, LukasaError, NotFound, Refused
+from lukasa.model.errors import Conflict, InvalidInput, InvalidScope, LukasaError, NotFound, Refused
 from lukasa.model.events import Actor
 from lukasa.model.grant import Reach
 from lukasa.model.ids import parse_id
 from lukasa.model.values import SHARED, Curator, Origin, Trust
 from lukasa.ports import Chat, Clock, CuratedFile, Embedder, LogFile, Span, Threads, TranscriptReader, no_span
 from lukasa.service import inputs
-from lukasa.service.instrument import Stage
+from lukasa.service.instrument import running
 from lukasa.spec.taxonomy import Taxonomy, load_taxonomy
 from lukasa.spec.types import MemorySpec, Tier
 from lukasa.storage.operations import Operation, Transaction
 from lukasa.storage.port import Store
 
 ACCOUNT = "self"
+ATTEMPTS = 12
+
+T = TypeVar("T")
 
 
 class CallContext(Struct, frozen=True):
+    """Who acts, in which workspace and scope, with which stores, models and files."""
+
     spec: MemorySpec
     info: WorkspaceInfo
     local: Store
@@ -38,18 +48,17 @@ class CallContext(Struct, frozen=True):
     origin: Origin
     agent: str | None = None
     keys: Mapping[str, str] = field(default_factory=dict)
-    transcripts: Callable[[], TranscriptReader] | None = None  # made when a session is read
-    prompts: Path | None = None  # where a person's own prompts are
-    chat: Callable[[], Chat] | None = None  # opens the language model, where one is set
-    curated_file: CuratedFile | None = None  # where the spec wants the curated document in a file
+    transcripts: Callable[[], TranscriptReader] | None = None  # opened when a session file is read
+    prompts: Path | None = None  # the folder of the owner's own prompts
+    chat: Callable[[], Chat] | None = None  # opens the language model, if the settings name one
+    curated_file: CuratedFile | None = None  # the file of the curated document, if the spec asks for one
     log_file: LogFile | None = None
-    reach: Reach | None = None  # how far a grant goes; None goes everywhere
-    threads: Threads | None = None  # what chats keep of their conversations outside memory
+    reach: Reach | None = None  # the limits of a grant; None is no limit
+    threads: Threads | None = None  # the checkpoints that chats keep of conversations outside memory
     span: Span = no_span
-    stage: Stage | None = None  # the verb that is under way
 
     def at(self, **keys: str) -> CallContext:
-        """The same room with more of its anchor bound: a channel, a conversation, an organisation."""
+        """Return this context with more scope keys bound: a channel, a conversation, an organisation."""
         known = {key.name for key in self.spec.anchor} - {"account", "workspace"}
         for name, value in keys.items():
             if name not in known:
@@ -59,7 +68,8 @@ class CallContext(Struct, frozen=True):
                 )
             if not isinstance(value, str) or not value.strip() or len(value) > 200 or not value.isprintable():
                 raise InvalidScope(
-                    f"scope key {name!r} needs a printable name of 1 to 200 characters", fix="give it one"
+                    f"scope key {name!r} cannot be {str(value)[:60]!r}: a name has 1 to 200 printable characters",
+                    fix="give it such a name",
                 )
             if not self.takes_part(name, value):
                 raise NotFound(f"no {name} {value[:60]!r} in this workspace", fix="ask the owner to grant it")
@@ -68,7 +78,7 @@ class CallContext(Struct, frozen=True):
     def acting(
         self, *, agent: str | None = None, principal: str | None = None, trust: Trust | None = None
     ) -> CallContext:
-        """The same room for another actor. Trust can be lowered here, never raised."""
+        """Return this context for another actor. Trust can be lowered here, never raised."""
         origin = self.origin
         if agent is not None:
             if inputs.label(agent, "agent") == SHARED:
@@ -84,7 +94,7 @@ class CallContext(Struct, frozen=True):
 
     @property
     def taxonomy(self) -> Taxonomy:
-        """The categories of the spec; read when something is first put into one."""
+        """The categories of the spec; loaded on first use."""
         return load_taxonomy(self.spec.taxonomy)
 
     @property
@@ -105,37 +115,37 @@ class CallContext(Struct, frozen=True):
 
     @property
     def is_author(self) -> bool:
-        """Whether this is the person the memory belongs to, who may see and decide everything."""
+        """Whether the owner of the memory acts, who may see and decide everything."""
         return self.agent is None and self.origin.trust is Trust.AUTHOR
 
     def require_author(self, what: str) -> None:
         if not self.is_author:
-            raise Refused(f"{self.origin.principal!r} cannot {what}: that is the author's", fix="ask the author")
+            raise Refused(f"{self.origin.principal!r} cannot {what}: only the author can", fix="ask the author")
 
     def require_agent(self, what: str) -> None:
-        """What changes a session is for those who take part in it, not for text that was merely read."""
+        """Refuse an untrusted caller: text that was merely read must not change a session."""
         if self.origin.trust < Trust.AGENT:
             raise Refused(f"{self.origin.principal!r} is not trusted to {what}", fix="ask the author")
 
-    def require_standing(self, entry: Entry, verb: str) -> None:
-        """Agents may change what others wrote, and it can be undone; what is less trusted may touch only its own."""
+    def require_trust(self, entry: Entry, verb: str) -> None:
+        """Refuse an untrusted caller to change a more trusted entry. Agents may: `undo` takes it back."""
         if self.origin.trust < min(entry.trust, Trust.AGENT):
             raise Refused(
-                f"{self.origin.principal!r} cannot {verb} entry {entry.id}, which is more trusted than they are",
+                f"{self.origin.principal!r} cannot {verb} entry {entry.id}: the entry is more trusted",
                 fix="ask the author",
             )
 
     def opens(self, tier: str) -> bool:
-        """Whether a tier is within this room's reach at all."""
+        """Whether the grant of this context reaches a tier."""
         if self.reach is None:
             return True
         home = next((known.home for known in self.spec.tiers if known.name == tier), None)
         return home is not None and self.reach.opens(tier, home)
 
     def takes_part(self, key: str, id: str) -> bool:
-        """Whether what belongs to a channel or conversation is this room's to see.
+        """Whether this context may see a channel or conversation.
 
-        A grant takes part where it is listed, and in what was begun in its own name.
+        A grant takes part in those that it lists, and in those that its own principal began.
         """
         if self.reach is None or key not in ("channel", "conversation"):
             return True
@@ -145,7 +155,7 @@ class CallContext(Struct, frozen=True):
         return bool(begun) and begun[0].actor.principal == self.origin.principal
 
     def admits(self, scope: Scope) -> bool:
-        """Whether a scope is within this room's reach."""
+        """Whether the grant of this context reaches a scope."""
         return self.reach is None or (
             self.opens(scope.tier) and all(value is None or self.takes_part(key, value) for key, value in scope.anchor)
         )
@@ -154,7 +164,7 @@ class CallContext(Struct, frozen=True):
         return self.account if self.spec.tier(tier).home == "account" else self.local
 
     def scope(self, tier: str) -> Scope:
-        """This room's scope of a tier; every required key must be bound."""
+        """Return the scope of a tier in this context; every required key must be bound."""
         definition = self.spec.tier(tier)
         if not self.opens(tier):
             raise Refused(f"{self.origin.principal!r} has no access to tier {tier!r}", fix="ask the owner to grant it")
@@ -168,7 +178,7 @@ class CallContext(Struct, frozen=True):
         return Scope(tier, tuple((key.name, values.get(key.name)) for key in definition.anchor))
 
     def reachable(self, wanted: tuple[str, ...] | None = None) -> list[Tier]:
-        """The tiers whose scope is bound here, narrowest first; only the wanted ones, if any are named."""
+        """Return the tiers whose keys are bound here, narrowest first; only the wanted ones, if any are named."""
         values = {"account", "workspace", *self.keys}
         if wanted is not None:
             for name in wanted:
@@ -181,43 +191,44 @@ class CallContext(Struct, frozen=True):
             and all(key.name in values for key in tier.anchor if key.required)
         ]
 
-    def durable_tier(self) -> str:
-        """Where facts go if nobody says: the project's own tier, or the broadest lasting one at hand."""
-        names = [tier.name for tier in self.reachable() if tier.persistent]
-        if not names:
-            raise InvalidInput("no lasting tier can be reached from here", fix="bind the scope keys of one first")
-        return "workspace" if "workspace" in names else names[-1]
+    def default_tier(self) -> str:
+        """Return the tier for a text whose writer names none: `default_tier` of the tiers bound here.
+
+        If no lasting tier is bound, raise the error that says which key is missing or which grant.
+        """
+        lasting = [tier for tier in self.reachable() if tier.persistent]
+        if lasting:
+            return default_tier(lasting)
+        return self.scope(default_tier(self.spec.tiers)).tier
 
     @property
     def home(self) -> Store:
-        """Where verbs report what they did."""
+        """The store that keeps the telemetry events of verbs."""
         return self.local
 
-    def staged(self, stage: Stage) -> CallContext:
-        """The same room while a verb is under way. As `replace`, in a third of the time: every read begins here."""
-        return CallContext(*(*_WITHOUT_STAGE(self), stage))
-
     def apply(self, store: Store, *operations: Operation) -> None:
-        """Commit, and with it what the verb that is under way reports of itself."""
-        stage = self.stage
-        if stage is None:
+        """Commit operations in one transaction, together with the telemetry event of the running verb."""
+        instrument = running(self)
+        if instrument is None:
             store.apply(Transaction(self.actor, self.now, operations))
             return
-        store.apply(Transaction(self.actor, self.now, (*operations, *stage.with_it(self, operations))))
-        stage.told = stage.told or not stage.reads
+        store.apply(Transaction(self.actor, self.now, (*operations, *instrument.events_for(operations))))
+        instrument.committed()
 
     def refuse(self, store: Store, error: LukasaError, *operations: Operation) -> None:
-        """Commit what a refusal leaves behind, and with it the report that it was one."""
-        told = (self.stage.refused(self, error),) if self.stage is not None else ()
-        store.apply(Transaction(self.actor, self.now, (*operations, *told)))
+        """Commit the record of a refusal, together with its telemetry event."""
+        instrument = running(self)
+        reported = (instrument.refused(error),) if instrument is not None else ()
+        store.apply(Transaction(self.actor, self.now, (*operations, *reported)))
 
     def note(self, **about: int | str) -> None:
-        """More for the report of the verb that is under way: counts and names."""
-        if self.stage is not None:
-            self.stage.about.update(about)
+        """Add counts and names to the telemetry event of the running verb."""
+        instrument = running(self)
+        if instrument is not None:
+            instrument.about.update(about)
 
     def entry(self, id: str) -> tuple[Store, Entry]:
-        """An entry that this room may see, and its store. Others' private entries answer as if they were not there."""
+        """Return an entry that this context may see, and its store. Others' private entries are not found."""
         key = parse_id(id)
         for store in (self.local, self.account):
             entry = store.entries([key]).get(key)
@@ -226,4 +237,24 @@ class CallContext(Struct, frozen=True):
         raise NotFound(f"no entry {key} in workspace {self.info.name!r}", fix="`lukasa list --all` shows the ids")
 
 
-_WITHOUT_STAGE = attrgetter(*(name for name in CallContext.__match_args__ if name != "stage"))
+def default_tier(tiers: Iterable[Tier]) -> str:
+    """Name the tier for a text whose writer names none. This is the one rule for it.
+
+    Of the lasting tiers it is `workspace`; if there is none of that name, the broadest one that is kept in the
+    workspace; if none is, the broadest one of the account. `tiers` go from the narrowest to the broadest.
+    """
+    lasting = [tier for tier in tiers if tier.persistent]
+    local = [tier.name for tier in lasting if tier.home == "workspace"]
+    if "workspace" in local:
+        return "workspace"
+    return local[-1] if local else lasting[-1].name
+
+
+def retry_on_conflict(attempt: Callable[[], T]) -> T:
+    """Look, decide, commit; if another writer changed an entry in between, do it again, at most `ATTEMPTS` times."""
+    for _ in range(ATTEMPTS - 1):
+        try:
+            return attempt()
+        except Conflict:
+            continue
+    return attempt()

@@ -1,17 +1,21 @@
-"""Stages: what a verb reports of itself, made in one place.
+"""Instruments: time a verb, count what it commits, and report it as one telemetry event.
 
-A verb is a function of a room, or of something that has one. While it runs, the room carries its stage; what the room
-commits gets a report into the same transaction, with what the transaction does counted by name. Verbs that a verb calls
-are a part of it. What commits nothing, because it reads, finds nothing to do or is refused, touches no file either: its
-report waits in the store for whatever is written next (`Store.report`).
+A verb is a function of a `CallContext`, or of an object that has one as `ctx`. While a verb runs, a context variable
+holds its instrument. `CallContext.apply` adds the telemetry event to the verb's transaction, with the operations of
+that transaction counted by name. A verb called by another verb of the same workspace belongs to it and reports nothing
+of its own; a verb in another thread or of another workspace reports for itself.
 
-A report has names and numbers, never a word of what is remembered.
+A verb that commits nothing (it reads, finds nothing to do, or is refused) opens no transaction for its event either:
+the store keeps the event and writes it with the next transaction (`Store.report`).
+
+A telemetry event holds names and numbers, never a remembered text.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextvars import ContextVar
 from datetime import datetime
 from functools import wraps
 from typing import Any, Protocol, TypeVar, cast
@@ -44,51 +48,9 @@ from lukasa.storage.port import Store
 Called = TypeVar("Called", bound=Callable[..., Any])
 
 
-class Stage:
-    """A verb that is under way: since when, what it has counted so far, and whether it was told of."""
+class Reporter(Protocol):
+    """Who acts, when, and which store keeps the telemetry events: a call context, or access control."""
 
-    __slots__ = ("about", "action", "began", "component", "reads", "refusal", "told")
-
-    def __init__(self, component: str, action: str, *, reads: bool = False) -> None:
-        self.component = component
-        self.action = action
-        self.reads = reads
-        self.told = False
-        self.refusal: LukasaError | None = None  # that was told of already
-        self.about: dict[str, Any] = {}
-        self.began = time.perf_counter()
-
-    def report(self, teller: Teller, level: Level, **more: Any) -> TelemetryEvent:
-        took = (time.perf_counter() - self.began) * 1000
-        source, about = teller.origin.surface, {**self.about, **more} if more else self.about
-        return TelemetryEvent(teller.now, level, source, self.component, self.action, level != "error", took, about)
-
-    def with_it(self, teller: Teller, operations: Iterable[Operation]) -> tuple[Emit, ...]:
-        """What is to be committed with operations: a report of them, unless they bring their own."""
-        if self.reads or any(type(operation) is Emit for operation in operations):
-            return ()
-        return (Emit(self.report(teller, "info", **counts(operations))),)
-
-    def refused(self, teller: Teller, error: LukasaError) -> Emit:
-        """The report of a refusal that leaves something behind, to be committed with that."""
-        self.refusal = error
-        return Emit(self.report(teller, "error", error=error.code))
-
-    def done(self, teller: Teller) -> None:
-        if not self.told:
-            teller.home.report(self.report(teller, "debug" if self.reads else "info"))
-
-    def failed(self, teller: Teller, error: Exception) -> None:
-        if self.refusal is not error:
-            code = error.code if isinstance(error, LukasaError) else type(error).__name__
-            teller.home.report(self.report(teller, "error", error=code))
-
-
-class Teller(Protocol):
-    """Who acts, when, and where that is reported: a room, or whoever manages grants."""
-
-    @property
-    def stage(self) -> Stage | None: ...
     @property
     def span(self) -> Span: ...
     @property
@@ -97,42 +59,95 @@ class Teller(Protocol):
     def now(self) -> datetime: ...
     @property
     def home(self) -> Store: ...
-    def staged(self, stage: Stage) -> Teller: ...
+
+
+class Instrument:
+    """The measurements of one running verb: when it began, its counts so far, and whether it was reported."""
+
+    __slots__ = ("about", "action", "began", "component", "reads", "refusal", "reported", "reporter")
+
+    def __init__(self, reporter: Reporter, component: str, action: str, *, reads: bool = False) -> None:
+        self.reporter = reporter
+        self.component = component
+        self.action = action
+        self.reads = reads
+        self.reported = False
+        self.refusal: LukasaError | None = None  # an error that was reported already
+        self.about: dict[str, Any] = {}
+        self.began = time.perf_counter()
+
+    def event(self, level: Level, **more: Any) -> TelemetryEvent:
+        took = (time.perf_counter() - self.began) * 1000
+        now, source = self.reporter.now, self.reporter.origin.surface
+        about = {**self.about, **more} if more else self.about
+        return TelemetryEvent(now, level, source, self.component, self.action, level != "error", took, about)
+
+    def events_for(self, operations: Iterable[Operation]) -> tuple[Emit, ...]:
+        """Return the event to commit with operations; none for a read, or if the operations bring their own."""
+        if self.reads or any(type(operation) is Emit for operation in operations):
+            return ()
+        return (Emit(self.event("info", **counts(operations))),)
+
+    def committed(self) -> None:
+        """Note that a transaction took the event along; a read is still to be reported."""
+        self.reported = self.reported or not self.reads
+
+    def refused(self, error: LukasaError) -> Emit:
+        """Return the event of a refusal, to commit with the record that the refusal leaves."""
+        self.refusal = error
+        return Emit(self.event("error", error=error.code))
+
+    def done(self) -> None:
+        if not self.reported:
+            self.reporter.home.report(self.event("debug" if self.reads else "info"))
+
+    def failed(self, error: Exception) -> None:
+        if self.refusal is not error:
+            code = error.code if isinstance(error, LukasaError) else type(error).__name__
+            self.reporter.home.report(self.event("error", error=code))
+
+
+_RUNNING: ContextVar[Instrument | None] = ContextVar("lukasa_instrument", default=None)
+
+
+def running(reporter: Reporter) -> Instrument | None:
+    """Return the instrument of the verb that this thread runs for the reporter's store, if it runs one."""
+    found = _RUNNING.get()
+    return found if found is not None and found.reporter.home is reporter.home else None
 
 
 def verb(component: str, action: str, *, reads: bool = False) -> Callable[[Called], Called]:
-    """Has each call of a function report itself. Its first argument is a teller, or has one, as its `room` alone."""
+    """Make every call of a function report itself. Its first argument is a reporter, or has one as `ctx`."""
 
-    def marked(function: Called) -> Called:
+    def instrumented(function: Called) -> Called:
         @wraps(function)
-        def called(subject: Any, /, *args: Any, **kwargs: Any) -> Any:
-            teller: Teller = getattr(subject, "ctx", subject)
-            if teller.stage is not None:
+        def call(subject: Any, /, *args: Any, **kwargs: Any) -> Any:
+            reporter: Reporter = getattr(subject, "ctx", subject)
+            if running(reporter) is not None:
                 return function(subject, *args, **kwargs)
-            stage = Stage(component, action, reads=reads)
-            with teller.span(f"{component}.{action}", {"lukasa.source": teller.origin.surface}):
-                try:
-                    answer = function(_entered(subject, teller, stage), *args, **kwargs)
-                except Exception as error:
-                    stage.failed(teller, error)
-                    raise
-            stage.done(teller)
+            instrument = Instrument(reporter, component, action, reads=reads)
+            outer = _RUNNING.set(instrument)
+            try:
+                with reporter.span(f"{component}.{action}", {"lukasa.source": reporter.origin.surface}):
+                    answer = function(subject, *args, **kwargs)
+            except Exception as error:
+                instrument.failed(error)
+                raise
+            finally:
+                _RUNNING.reset(outer)
+            instrument.done()
             return answer
 
-        return cast(Called, called)
+        return cast(Called, call)
 
-    return marked
-
-
-def _entered(subject: Any, teller: Teller, stage: Stage) -> Any:
-    staged = teller.staged(stage)
-    return staged if teller is subject else type(subject)(staged)
+    return instrumented
 
 
-# What a transaction does, by name
+# Counts of a transaction, by name
 
 
 def counts(operations: Iterable[Operation]) -> dict[str, int]:
+    """Count what operations do: stored, held, merged, notes, jobs …"""
     found: dict[str, int] = {}
     for operation in operations:
         for name in _names(operation):
@@ -143,7 +158,8 @@ def counts(operations: Iterable[Operation]) -> dict[str, int]:
 def _names(operation: Operation) -> Iterable[str]:
     match operation:
         case SaveEntry():
-            return _saved(operation)
+            what = "stored" if operation.action == "entry.put" else operation.action.removeprefix("entry.")
+            return _judged(what, [(verdict.step, verdict.outcome) for verdict in operation.ledger])
         case Record(draft):
             told = draft.detail.get("ledger", ()) if draft.action.startswith("entry.") else ()
             verdicts = [(verdict["step"], verdict["outcome"]) for verdict in told]
@@ -157,13 +173,8 @@ def _names(operation: Operation) -> Iterable[str]:
             return () if name is None else (name,)
 
 
-def _saved(save: SaveEntry) -> Iterator[str]:
-    what = "stored" if save.action == "entry.put" else save.action.removeprefix("entry.")
-    return _judged(what, [(verdict.step, verdict.outcome) for verdict in save.ledger])
-
-
 def _judged(what: str, verdicts: list[tuple[str, str]]) -> Iterator[str]:
-    """An outcome, the gate's verdict, and for what is kept back or out the step that did it."""
+    """Name the outcome, the gate's verdict, and for a held or discarded text the step that decided it."""
     yield what
     yield from (f"gate_{outcome}" for step, outcome in verdicts if step == "gate")
     if what in _KEPT_BACK and verdicts:

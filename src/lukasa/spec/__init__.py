@@ -6,13 +6,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from lukasa.spec.behaviours import default_behaviour
     from lukasa.spec.dumping import dump
     from lukasa.spec.load import InvalidSpec, check, load_preset, load_spec, parse_spec, preset_names, preset_text
     from lukasa.spec.questions import QUESTIONS, WALK, Question, compose
     from lukasa.spec.showing import Difference, Row, diff, explain, render_show, show
     from lukasa.spec.taxonomy import Concept, Taxonomy, load_taxonomy
     from lukasa.spec.types import MemorySpec
-    from lukasa.spec.typology import default_behaviour
 
 # Loaded on first use: opening memory reads a spec, but neither shows one nor asks about one.
 _HOMES = {
@@ -38,7 +38,7 @@ _HOMES = {
     "Taxonomy": "taxonomy",
     "load_taxonomy": "taxonomy",
     "MemorySpec": "types",
-    "default_behaviour": "typology",
+    "default_behaviour": "behaviours",
 }
 
 __all__ = [

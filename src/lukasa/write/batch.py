@@ -13,8 +13,7 @@ from lukasa.model.values import State
 from lukasa.ports import Vector
 from lukasa.storage.operations import Embedding, SaveEntry
 from lukasa.storage.port import Near
-from lukasa.write.draft import Draft
-from lukasa.write.plan import Plan
+from lukasa.write.plan import Draft, Plan
 
 _ROUNDED = 1e-4  # by how much a product of many at once may differ from that of two
 _ALONE = 262_144  # multiplications up to which a product stays on one core: waiting for others costs more than it gains

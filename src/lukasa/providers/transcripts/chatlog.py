@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable
 from datetime import datetime
 
-from lukasa.model.talk import MACHINES
+from lukasa.model.text import MACHINES
 from lukasa.model.transcript import Role
 from lukasa.providers.transcripts.gathering import Gathering, moment
 

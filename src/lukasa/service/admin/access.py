@@ -21,7 +21,7 @@ from lukasa.model.ids import new_id
 from lukasa.model.values import SHARED, Origin, Trust
 from lukasa.ports import Clock, Span, no_span
 from lukasa.service import inputs
-from lukasa.service.instrument import Stage, verb
+from lukasa.service.instrument import running, verb
 from lukasa.service.workspace import Workspace
 from lukasa.storage.operations import SaveGrant, Transaction
 from lukasa.storage.port import Store
@@ -89,7 +89,6 @@ class Access(Struct, frozen=True):
     clock: Clock
     origin: Origin
     span: Span = no_span
-    stage: Stage | None = None  # the verb that is under way
 
     @property
     def now(self) -> datetime:
@@ -99,9 +98,6 @@ class Access(Struct, frozen=True):
     def home(self) -> Store:
         """Where verbs report what they did."""
         return self.account
-
-    def staged(self, stage: Stage) -> Access:
-        return replace(self, stage=stage)
 
     # Grants
 
@@ -269,11 +265,12 @@ class Access(Struct, frozen=True):
         return name
 
     def _apply(self, operation: SaveGrant) -> None:
-        told = self.stage.with_it(self, (operation,)) if self.stage is not None else ()
+        instrument = running(self)
+        reported = instrument.events_for((operation,)) if instrument is not None else ()
         actor = Actor(self.origin.principal, self.origin.surface, self.origin.transport)
-        self.account.apply(Transaction(actor, self.now, (operation, *told)))
-        if self.stage is not None:
-            self.stage.told = True
+        self.account.apply(Transaction(actor, self.now, (operation, *reported)))
+        if instrument is not None:
+            instrument.committed()
 
 
 def _capabilities(given: Iterable[Capability | str]) -> tuple[Capability, ...]:

@@ -16,13 +16,12 @@ from lukasa.model.errors import Conflict, InvalidInput, MirrorsCanonical, NotFou
 from lukasa.model.values import Trust
 from lukasa.ports import CuratedFile
 from lukasa.service import inputs
-from lukasa.service.call import CallContext
+from lukasa.service.call import CallContext, retry_on_conflict
 from lukasa.service.curation import publish
 from lukasa.service.curation.publish import Synced
 from lukasa.service.entries.pages import BODY_LIMIT
 from lukasa.service.entries.put import Memo, put_many
 from lukasa.service.instrument import verb
-from lukasa.service.retry import deciding_anew
 from lukasa.storage.operations import Operation, SaveAmendment
 
 
@@ -79,7 +78,7 @@ class Curated(Struct, frozen=True):
         """Take the page from a file, and give each line an entry if none says the same. Trust is that of an import."""
         self.ctx.require_author("rebuild the curated document")
         inputs.page(text, NAME, BODY_LIMIT)
-        changed = deciding_anew(lambda: self._replace(text))
+        changed = retry_on_conflict(lambda: self._replace(text))
         found = publish.page(self.ctx)
         if found is None:
             raise InvalidInput("the file is empty", fix="name a file with dated lines")
@@ -109,7 +108,7 @@ class Curated(Struct, frozen=True):
         """Take back what a version changed, the last one by default. Its proposal waits for a person again."""
         self.ctx.require_author("take back a change of the curated document")
         publish.take_in(self.ctx)
-        return deciding_anew(lambda: self._undo(version))
+        return retry_on_conflict(lambda: self._undo(version))
 
     def _undo(self, version: int | None) -> NamedEntry:
         known = publish.versions(self.ctx)

@@ -21,10 +21,9 @@ from lukasa.model.events import EventDraft
 from lukasa.model.job import JobDraft
 from lukasa.ports import CuratedFile
 from lukasa.service import inputs
-from lukasa.service.call import CallContext
+from lukasa.service.call import CallContext, retry_on_conflict
 from lukasa.service.entries.pages import BODY_LIMIT, lasting
 from lukasa.service.jobs.task import Task
-from lukasa.service.retry import deciding_anew
 from lukasa.storage.operations import Enqueue, Operation, Record, SaveAmendment, SaveNamed
 
 FILE_EDITOR = "author@file"
@@ -133,7 +132,7 @@ def _take_in(ctx: CallContext, file: CuratedFile) -> bool:
         ctx.apply(ctx.local, *saving(ctx, known[-1] if known else None, merged, "file", editor=FILE_EDITOR))
         return True
 
-    return deciding_anew(attempt)
+    return retry_on_conflict(attempt)
 
 
 def _written(ctx: CallContext) -> int:

@@ -18,10 +18,9 @@ from lukasa.model.ids import parse_id
 from lukasa.model.values import State, Visibility
 from lukasa.service import inputs
 from lukasa.service.admin.overview import Said, evidence
-from lukasa.service.call import CallContext
+from lukasa.service.call import CallContext, retry_on_conflict
 from lukasa.service.curation import publish
 from lukasa.service.entries import revise
-from lukasa.service.retry import deciding_anew
 from lukasa.storage.operations import SaveAmendment
 from lukasa.storage.port import Selection, Store
 
@@ -99,7 +98,7 @@ def approve(ctx: CallContext, id: str, *, text: str | None, reason: str) -> Deci
     if text is not None:
         inputs.text(text, "text", ctx.spec.reference_only.max_chars)
     if _amendment(ctx, key) is not None:
-        return deciding_anew(lambda: _promote(ctx, key, text, reason))
+        return retry_on_conflict(lambda: _promote(ctx, key, text, reason))
     _waiting(ctx, key)
     if text is not None:
         revise.update(ctx, key, {"content": text})
@@ -146,7 +145,7 @@ def reject(ctx: CallContext, id: str, *, reason: str) -> Decided:
     ctx.require_author("reject what waits for review")
     key = parse_id(id)
     if _amendment(ctx, key) is not None:
-        return deciding_anew(lambda: _turn_down(ctx, key, reason))
+        return retry_on_conflict(lambda: _turn_down(ctx, key, reason))
     _waiting(ctx, key)
     written = revise.forget(ctx, key, reason)
     return Decided(key, "forgotten", entry=written.entry)

@@ -10,7 +10,8 @@ from lukasa.service.call import CallContext
 from lukasa.service.curation import reflect
 from lukasa.service.curation.publish import EVERY
 from lukasa.service.jobs import handlers
-from lukasa.service.jobs.allowance import Budget, Guard
+from lukasa.service.jobs.allowance import Guard
+from lukasa.service.jobs.budget import Budget
 from lukasa.service.jobs.worker import Run, Worker
 
 KINDS = ("reflect", "triage", "curate")

@@ -18,15 +18,14 @@ from lukasa.model.errors import EmbedderError
 from lukasa.model.job import JobDraft
 from lukasa.model.values import State, Trust
 from lukasa.ports import Vector
-from lukasa.service.call import CallContext
+from lukasa.service.call import CallContext, retry_on_conflict
 from lukasa.service.curation import publish
 from lukasa.service.jobs.model_calls import ask
 from lukasa.service.jobs.task import Task
-from lukasa.service.retry import deciding_anew
 from lukasa.spec.prompts import prompt
 from lukasa.spec.types import WritePolicy
 from lukasa.storage.operations import Enqueue, Operation, SaveAmendment
-from lukasa.write.screen import is_artifact, signals, weight
+from lukasa.write.check import is_artifact, signals, weight
 
 MOST = 200  # proposals in one job; more of them are another's
 RULES = "rules"
@@ -84,7 +83,7 @@ def _rule(ctx: CallContext, task: Task, id: str, near: _Near) -> None:
         else:
             _promote(ctx, task, f"ruled:{id}", amendment, amendment.change, RULES, ruling.reason, ruling.into)
 
-    deciding_anew(attempt)
+    retry_on_conflict(attempt)
 
 
 def _still(ctx: CallContext, id: str) -> Amendment | None:
@@ -168,7 +167,7 @@ def _follow(ctx: CallContext, task: Task, id: str, judged: Judged, near: _Near) 
         reason = judged.reason or "worth loading every time"
         _promote(ctx, task, step, amendment, judged.text, by, reason, into)
 
-    deciding_anew(attempt)
+    retry_on_conflict(attempt)
 
 
 # Deciding

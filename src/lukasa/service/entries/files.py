@@ -15,11 +15,10 @@ from lukasa.model.errors import NotFound
 from lukasa.model.text import path_key
 from lukasa.model.values import SHARED, Kind, State, Visibility
 from lukasa.service import inputs
-from lukasa.service.call import CallContext
+from lukasa.service.call import CallContext, retry_on_conflict
 from lukasa.service.entries import put, revise
 from lukasa.service.entries.put import Memo, Written
 from lukasa.service.instrument import verb
-from lukasa.service.retry import deciding_anew
 from lukasa.storage.operations import SaveEntry
 from lukasa.storage.port import Filters, Selection
 
@@ -71,7 +70,7 @@ def rewrite(ctx: CallContext, tier: str, path: str, change: Callable[[str], str]
             raise NotFound(f"no file {path}", fix="list the files")
         return revise.update(ctx, entry.id, {"content": change(entry.content)}, expect=entry.version)
 
-    return deciding_anew(attempt)
+    return retry_on_conflict(attempt)
 
 
 @verb("file", "rename")
@@ -79,7 +78,7 @@ def rename(ctx: CallContext, tier: str, moves: Sequence[tuple[Entry, str]]) -> N
     """Give files new paths in their tier, all or none; each stays the entry that it is, with its history."""
     saves = []
     for entry, path in moves:
-        ctx.require_standing(entry, "rename")
+        ctx.require_trust(entry, "rename")
         trust = min(entry.trust, ctx.origin.trust)
         renamed = replace(entry, path=inputs.path(path), trust=trust, updated_at=ctx.now, version=entry.version + 1)
         saves.append(SaveEntry(renamed, entry.version, "entry.updated", "renamed"))
@@ -91,7 +90,7 @@ def remove(ctx: CallContext, tier: str, entries: Sequence[Entry], cause: str) ->
     """Forget files, all or none. Rows and history stay, and `restore` brings each of them back."""
     saves = []
     for entry in entries:
-        ctx.require_standing(entry, "forget")
+        ctx.require_trust(entry, "forget")
         gone = entry.moved(State.FORGOTTEN, at=ctx.now, cause=cause, actor=str(ctx.actor), version=entry.version + 1)
         saves.append(SaveEntry(gone, entry.version, "entry.forgotten", cause))
     ctx.apply(ctx.store(tier), *saves)

@@ -22,22 +22,18 @@ from lukasa.model.errors import (
 from lukasa.model.events import EventDraft
 from lukasa.model.ids import new_id, parse_id
 from lukasa.model.job import JobDraft
-from lukasa.model.talk import speaker, speaks
-from lukasa.model.text import terms
+from lukasa.model.text import speaker, speaks, terms
 from lukasa.model.transcript import Quote
 from lukasa.model.values import SHARED, Curator, Gate, Kind, Lifetime, Visibility
 from lukasa.ports import EmbeddingModel
 from lukasa.service import inputs
-from lukasa.service.call import CallContext
+from lukasa.service.call import CallContext, retry_on_conflict
 from lukasa.service.instrument import verb
-from lukasa.service.retry import deciding_anew
 from lukasa.storage.operations import Embedding, Enqueue, Operation, Record, Verdict
 from lukasa.storage.port import Near, Newcomer, Selection, Store, Vicinity
 from lukasa.write.batch import Batch
-from lukasa.write.draft import Canonical, Draft, Proposal, Setting, run
-from lukasa.write.plan import Plan, plan
-from lukasa.write.screen import SCREEN
-from lukasa.write.settle import DOUBT_COSINE, SETTLE, ambiguous
+from lukasa.write.check import SCREEN
+from lukasa.write.plan import DOUBT_COSINE, SETTLE, Canonical, Draft, Plan, Proposal, Setting, ambiguous, plan, run
 
 NEIGHBOURS = 24
 BEGINNING = 4  # terms of a statement that mostly name what it is about
@@ -122,7 +118,7 @@ def put_many(ctx: CallContext, tier: str, memos: Sequence[Memo], *, also: Also |
             ctx.apply(ctx.local, *doubts)
         return written
 
-    return deciding_anew(attempt)
+    return retry_on_conflict(attempt)
 
 
 def _written(p: Plan, draft: Draft) -> Written:

@@ -15,8 +15,7 @@ from lukasa.service.call import CallContext
 from lukasa.service.entries.put import neighbours
 from lukasa.storage.operations import SaveEntry, Verdict
 from lukasa.storage.port import Near, Store, twin_key
-from lukasa.write.draft import Draft, Proposal, Setting
-from lukasa.write.settle import resolve
+from lukasa.write.plan import Draft, Proposal, Setting, resolve
 
 ACTION = "entry.reopened"
 

@@ -23,8 +23,7 @@ from lukasa.service.upkeep.scope import COMPLETED, Upkeep
 from lukasa.spec.prompts import prompt
 from lukasa.storage.operations import SaveEntry, Verdict
 from lukasa.storage.port import Store
-from lukasa.write.draft import Setting
-from lukasa.write.plan import retire
+from lukasa.write.plan import Setting, retire
 
 DECISIONS = ("add", "update", "delete", "noop")
 

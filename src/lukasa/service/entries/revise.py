@@ -11,16 +11,13 @@ from lukasa.model.entry import Entry, GateVerdict
 from lukasa.model.errors import Conflict, EmbedderError, InvalidInput, InvalidTransition, Refused
 from lukasa.model.values import VISIBILITY, Gate, Kind, Lifetime, State, Trust, Visibility
 from lukasa.service import inputs
-from lukasa.service.call import CallContext
+from lukasa.service.call import CallContext, retry_on_conflict
 from lukasa.service.entries.put import Written, canonical, checked_content, neighbours, screened
 from lukasa.service.entries.reopen import Reopened, corrected, redraft
-from lukasa.service.retry import deciding_anew
 from lukasa.storage.operations import Embedding, SaveEntry
 from lukasa.storage.port import Store, twin_key
-from lukasa.write.draft import Action, Draft, Setting, run
-from lukasa.write.plan import retire
-from lukasa.write.screen import policy
-from lukasa.write.settle import resolve
+from lukasa.write.check import policy
+from lukasa.write.plan import Action, Draft, Setting, resolve, retire, run
 
 T = TypeVar("T")
 _READERS: dict[str, Callable[[Any], Any]] = {
@@ -45,7 +42,7 @@ def update(ctx: CallContext, id: str, patch: Mapping[str, Any], *, expect: int |
 
     def attempt() -> Written:
         store, entry = ctx.entry(id)
-        ctx.require_standing(entry, "update")
+        ctx.require_trust(entry, "update")
         if VISIBILITY[entry.state] is Visibility.HISTORY:
             raise InvalidTransition(
                 f"entry {entry.id} is {entry.state} and cannot be changed", fix=f"`lukasa restore {entry.id}` first"
@@ -60,7 +57,7 @@ def update(ctx: CallContext, id: str, patch: Mapping[str, Any], *, expect: int |
         commit(ctx, store, changed, *retired, save)
         return Written("updated", entry.id, changed, draft.ledger, tuple(op.entry.id for op in retired))
 
-    return final(lambda: deciding_anew(attempt))
+    return final(lambda: retry_on_conflict(attempt))
 
 
 def final(attempts: Callable[[], T]) -> T:
@@ -180,7 +177,7 @@ _VERBS = {"entry.forgotten": "forget", "entry.restored": "restore", "entry.accep
 def _move(ctx: CallContext, id: str, state: State, action: str, cause: str, **changes: Any) -> Written:
     def attempt() -> Written:
         store, entry = ctx.entry(id)
-        ctx.require_standing(entry, _VERBS[action])
+        ctx.require_trust(entry, _VERBS[action])
         if entry.state is state:
             raise InvalidTransition(f"entry {entry.id} is already {state}", fix="nothing to do")
         back = {"superseded_by": None, "invalid_at": None} if state is State.ACTIVE else {}
@@ -194,7 +191,7 @@ def _move(ctx: CallContext, id: str, state: State, action: str, cause: str, **ch
         replaces = tuple(op.entry.id for op in retired)
         return Written(action.removeprefix("entry."), moved.id, moved, (), replaces, reopened.ids)
 
-    return final(lambda: deciding_anew(attempt))
+    return final(lambda: retry_on_conflict(attempt))
 
 
 def _corrected(ctx: CallContext, entry: Entry) -> Reopened:

@@ -13,11 +13,10 @@ from lukasa.model.events import Event
 from lukasa.model.ids import parse_id
 from lukasa.model.job import Job
 from lukasa.model.values import VISIBILITY, State, Visibility
-from lukasa.service.call import CallContext
+from lukasa.service.call import CallContext, retry_on_conflict
 from lukasa.service.entries import pages as standing
 from lukasa.service.entries.reopen import Kept, Reopened, as_before, reopen, retired_with
 from lukasa.service.entries.revise import commit, final, outdated, says_otherwise
-from lukasa.service.retry import deciding_anew
 from lukasa.storage.operations import SaveEntry, Verdict
 from lukasa.storage.port import Store
 
@@ -75,17 +74,17 @@ def _entry(ctx: CallContext, id: str, cause: str, expect: int | None = None) -> 
         entries = (changed, *(save.entry for _, save in back.saves))
         return Undone(entries, back.kept, tuple(op.entry.id for op in replaced))
 
-    return final(lambda: deciding_anew(attempt))
+    return final(lambda: retry_on_conflict(attempt))
 
 
 def _reversed(ctx: CallContext, entry: Entry, versions: list[Version], cause: str) -> Entry:
     """The entry without its last change. Its creation is taken back by forgetting it: the row stays."""
-    ctx.require_standing(entry, "undo a change of")
+    ctx.require_trust(entry, "undo a change of")
     if len(versions) == 1:
         moved = entry.moved(State.FORGOTTEN, at=ctx.now, cause=cause, actor=str(ctx.actor))
         return replace(moved, version=entry.version + 1)
     before = versions[-2].entry
-    ctx.require_standing(before, "undo a change of")
+    ctx.require_trust(before, "undo a change of")
     if VISIBILITY[entry.state] is Visibility.HELD and VISIBILITY[before.state] is not Visibility.HELD:
         ctx.require_author("let in what is held")
     return as_before(before, entry, ctx, cause)

@@ -77,7 +77,7 @@ def room_for(ctx: CallContext, kind: str) -> CallContext:
     It sees what the author sees, since maintenance is about all entries. What a job writes that it concluded itself,
     or was told by a model, it writes with `acting(trust=Trust.AGENT)` or less.
     """
-    return replace(ctx, origin=Origin(PRINCIPAL, SURFACE, kind, Trust.AUTHOR), agent=None, keys={}, stage=None)
+    return replace(ctx, origin=Origin(PRINCIPAL, SURFACE, kind, Trust.AUTHOR), agent=None, keys={})
 
 
 def station(ctx: CallContext, handlers: Mapping[str, Work] | None = None) -> Station:

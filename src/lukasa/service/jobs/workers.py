@@ -11,7 +11,8 @@ from lukasa.model.telemetry import Spending
 from lukasa.ports import Chat, Clock, Span, no_span
 from lukasa.service.call import CallContext
 from lukasa.service.jobs import handlers
-from lukasa.service.jobs.allowance import Budget, Guard
+from lukasa.service.jobs.allowance import Guard
+from lukasa.service.jobs.budget import Budget
 from lukasa.service.jobs.worker import Crew, Station, Tell, Trouble, Worker, said
 
 REST = 30.0  # seconds for which a workspace that cannot be opened is left alone

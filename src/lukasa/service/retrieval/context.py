@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from lukasa.model.entry import Entry, NamedEntry
 from lukasa.model.text import estimate_tokens
 from lukasa.model.values import Authority, Kind
-from lukasa.read.asking import choose_profile, query_terms
 from lukasa.read.context import Context, Slice, compose, item, render
+from lukasa.read.question import choose_profile, query_terms
 from lukasa.service import inputs
 from lukasa.service.call import CallContext
 from lukasa.service.retrieval.read import Question, Search, counted, profile_of, search, selections, with_provenance

@@ -7,7 +7,7 @@ from lukasa.model.values import VISIBILITY, Visibility
 from lukasa.read.rank import Hit
 from lukasa.read.signals import Signal
 from lukasa.service.call import CallContext
-from lukasa.service.retrieval.find import as_it_was
+from lukasa.service.retrieval.find import BRING, WEIGH, as_it_was
 from lukasa.service.retrieval.read import Question, Search, search
 from lukasa.storage.operations import Verdict
 
@@ -75,16 +75,8 @@ def _signal_verdict(ctx: CallContext, entry: Entry, signal: Signal, found: Searc
         return Verdict("keyword", "missed", f"none of its words is among the asked ones ({', '.join(found.terms)})")
     if signal.name == "vector":
         return Verdict("vector", "missed", _vector_miss(ctx, entry))
-    return Verdict(signal.name, "missed", _MISSED.get(signal.name, "it says nothing of this entry"))
-
-
-_MISSED = {
-    "structured": "no tag, category, kind or source of it is named in the question",
-    "speaker": "the question does not name who said it",
-    "time": "the question names no time, or another one",
-    "answer": "the question asks for no time or number, or it holds none, or is too long for that to say anything",
-    "context": "nothing beside it matches, or it does not depend on what is beside it",
-}
+    missed = {step.name: step.missed for step in (*BRING, *WEIGH)}.get(signal.name, "it is not among the newest")
+    return Verdict(signal.name, "missed", missed)
 
 
 def _vector_miss(ctx: CallContext, entry: Entry) -> str:

@@ -1,9 +1,14 @@
-"""Finding candidates: the question put to every signal that the spec names, in one order."""
+"""Find candidates: ask every signal that the spec names, in two phases.
+
+Signals of the first phase bring candidates; signals of the second phase weigh all candidates. Each signal is a function
+with one signature, registered by one line of `BRING` or `WEIGH` under the name that the spec uses for it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
+from typing import NamedTuple
 
 from msgspec import Struct, field
 from msgspec.structs import replace
@@ -11,27 +16,26 @@ from msgspec.structs import replace
 from lukasa.model.candidate import Candidate, candidate_of
 from lukasa.model.entry import Entry
 from lukasa.model.errors import EmbedderError
-from lukasa.model.moments import micros
 from lukasa.model.text import terms as terms_of
+from lukasa.model.timestamps import micros
 from lukasa.model.values import VISIBILITY, Visibility
 from lukasa.ports import Vector
-from lukasa.read import signals, surroundings
-from lukasa.read.asking import is_about_oneself, named_sources, wanted_answer, without_names
+from lukasa.read import signals
 from lukasa.read.fuse import Compared, compared, strengths
+from lukasa.read.question import Span, is_about_oneself, named_sources, span, wanted_answer, without_names
 from lukasa.read.signals import Signal
-from lukasa.read.times import Span, span
 from lukasa.service.call import CallContext
 from lukasa.storage.port import NO_FILTERS, Filters, Neighbour, Selection, Store
 
 NO_EMBEDDER = "no embedding model: found by keyword only"
-OF_A_TIME = 60  # entries that the time alone brings in
+MOST_BY_TIME = 60  # entries that the time alone brings in
 
 Place = tuple[Store, Selection]
 
 
-class Asked(Struct, frozen=True):
-    """A question with the places to look in and how many answers are wanted. `as_of` asks for what held at a moment, in
-    the wording of that moment."""
+class Lookup(Struct, frozen=True):
+    """A question, the stores to search and how many answers are wanted. With `as_of`, entries answer as they were at
+    that time."""
 
     query: str
     terms: tuple[str, ...]
@@ -44,99 +48,100 @@ class Asked(Struct, frozen=True):
         return self.places[0][1].filters if self.places else NO_FILTERS
 
 
-class Found(Struct):
-    """What was found so far: candidates, what each signal said of them, and what the caller should know.
+class Findings(Struct):
+    """The candidates so far, the signals that have spoken, and notes for the caller.
 
-    `past` are the forms of a moment that was asked for, where that is not now; `places` are those of the question that
-    hold anything.
+    `places` are the stores of the question that hold anything; `past` holds former versions of entries, for a question
+    about a time in the past.
     """
 
     places: Sequence[Place]
     now: int
+    span: Span | None = None  # the time that the question names
     candidates: dict[str, Candidate] = field(default_factory=dict)
     past: dict[str, Entry] = field(default_factory=dict)
     signals: list[Signal] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    compared: Compared | None = None  # the signals that bring candidates, once all of these have spoken
+    names: frozenset[str] = frozenset()  # sources that the question names
+    texts: dict[str, str] = field(default_factory=dict)
+    compared: Compared | None = None  # the signals that had spoken before adjacent turns were brought
+    strengths: Mapping[str, float] = field(default_factory=dict)
+    adjacent: dict[str, dict[str, int]] = field(default_factory=dict)  # turns beside the strongest matches, in steps
 
 
-def find(ctx: CallContext, asked: Asked) -> Found:
-    """Every signal of the spec, each of which may bring candidates or weigh those that are there."""
-    found = Found(asked.places, micros(ctx.now))
-    if not asked.query.strip():
-        _newest(ctx, asked, found)
+class Step(NamedTuple):
+    """A signal's part in one phase. `missed` says in an explanation why the signal did not find an entry.
+
+    A function that only brings candidates returns None.
+    """
+
+    name: str
+    run: Callable[[CallContext, Lookup, Findings], Signal | None]
+    missed: str = "it says nothing of this entry"
+
+
+def find(ctx: CallContext, lookup: Lookup) -> Findings:
+    """Run the signals of the spec: first those that bring candidates, then those that weigh them."""
+    found = Findings(lookup.places, micros(ctx.now))
+    if not lookup.query.strip():
+        _newest(ctx, lookup, found)
         return found
-    wanted = set(ctx.spec.retrieval.signals)
-    # Words come first, so that the names of who said things are known before the meaning is asked for.
-    named: frozenset[str] = frozenset()
-    if "keyword" in wanted and asked.terms:
-        named = _by_keyword(ctx, asked, found)
-    if "vector" in wanted:
-        _by_vector(ctx, asked, found, named)
-    stretch = span(asked.query, asked.as_of or ctx.now) if "time" in wanted else None
-    if stretch is not None:
-        _by_time(ctx, asked, found, stretch)
-    if "structured" in wanted:
-        found.signals.append(
-            signals.structured(found.candidates.values(), asked.terms, sources="speaker" not in wanted)
-        )
-    if "context" in wanted:
-        _by_context(ctx, asked, found)
-    candidates = found.candidates.values()
-    if "speaker" in wanted:
-        named = named_sources(asked.query, {candidate.source for candidate in candidates})
-        found.signals.append(signals.speaker(candidates, named, is_about_oneself(asked.query)))
-    sought = wanted_answer(asked.query) if "answer" in wanted else None
-    texts = _texts(found) if stretch is not None or sought is not None else {}
+    wanted = frozenset(ctx.spec.retrieval.signals)
     if "time" in wanted:
-        found.signals.append(signals.time(candidates, stretch, texts))
-    if "answer" in wanted:
-        found.signals.append(signals.answer(candidates, sought, texts))
+        found.span = span(lookup.query, lookup.as_of or ctx.now)
+    for phase in (BRING, WEIGH):
+        for step in phase:
+            signal = step.run(ctx, lookup, found) if step.name in wanted else None
+            if signal is not None:
+                found.signals.append(_of_candidates(signal, found))
     return found
 
 
-def _bring(ctx: CallContext, asked: Asked) -> int:
-    """How many candidates a signal brings. Words bring twice as many where there are no vectors to bring theirs."""
+def _limit(ctx: CallContext, lookup: Lookup) -> int:
+    """How many candidates one signal brings. Keywords bring twice as many where no vector brings any."""
     alone = ctx.embedder is None or "vector" not in ctx.spec.retrieval.signals
-    return max(asked.wanted, ctx.spec.retrieval.candidates * (2 if alone else 1))
+    return max(lookup.wanted, ctx.spec.retrieval.candidates * (2 if alone else 1))
 
 
-def _newest(ctx: CallContext, asked: Asked, found: Found) -> None:
-    limit = _bring(ctx, asked)
-    recent = {e.id: e for store, selection in asked.places for e in store.find(selection, limit=limit)}
-    _admit_entries(ctx, asked, found, recent)
+def _newest(ctx: CallContext, lookup: Lookup, found: Findings) -> None:
+    """Bring the newest entries: the answer to an empty question."""
+    limit = _limit(ctx, lookup)
+    recent = {e.id: e for store, selection in lookup.places for e in store.find(selection, limit=limit)}
+    _admit_entries(ctx, lookup, found, recent)
     found.signals.append(Signal("recency", dict.fromkeys(found.candidates, 1.0)))
 
 
-def _by_keyword(ctx: CallContext, asked: Asked, found: Found) -> frozenset[str]:
-    """By words; the answer is which sources the question names."""
-    limit = _bring(ctx, asked)
-    matches = [store.keyword(selection, asked.terms, limit) for store, selection in asked.places]
-    for (store, _), match in zip(asked.places, matches, strict=True):
-        _admit(ctx, asked, found, store, match.candidates)
-    found.places = [place for place, match in zip(asked.places, matches, strict=True) if match.size]
-    named = named_sources(asked.query, {candidate.source for candidate in found.candidates.values()})
-    names = frozenset(term for source in named for term in terms_of(source))
+def _by_keyword(ctx: CallContext, lookup: Lookup, found: Findings) -> Signal | None:
+    """Bring what holds words of the question, and note which sources the question names."""
+    if not lookup.terms:
+        return None
+    limit = _limit(ctx, lookup)
+    matches = [store.keyword(selection, lookup.terms, limit) for store, selection in lookup.places]
+    for (store, _), match in zip(lookup.places, matches, strict=True):
+        _admit(ctx, lookup, found, store, match.candidates)
+    found.places = [place for place, match in zip(lookup.places, matches, strict=True) if match.size]
+    found.names = named_sources(lookup.query, {candidate.source for candidate in found.candidates.values()})
+    names = frozenset(term for source in found.names for term in terms_of(source))
     lines = {id for id, candidate in found.candidates.items() if candidate.said} if names else frozenset[str]()
-    found.signals.append(_among(signals.keyword(matches, asked.terms, names, lines), found))
-    return named
+    return signals.keyword(matches, lookup.terms, names, lines)
 
 
-def _by_vector(ctx: CallContext, asked: Asked, found: Found, named: Iterable[str]) -> None:
-    vector = _query_vector(ctx, without_names(asked.query, named), found)
+def _by_vector(ctx: CallContext, lookup: Lookup, found: Findings) -> Signal | None:
+    """Bring what is near in meaning to the question without the names of speakers."""
+    vector = _query_vector(ctx, without_names(lookup.query, found.names), found)
     if vector is None or ctx.embedder is None:
-        return
+        return None
     model = ctx.embedder.model
-    limit = _bring(ctx, asked)
+    limit = _limit(ctx, lookup)
     near: list[Neighbour] = []
     for store, selection in found.places:
         these = store.nearest(selection, model, vector, limit)
-        _admit(ctx, asked, found, store, [candidate for candidate, cosine in these if cosine > model.floor])
+        _admit(ctx, lookup, found, store, [candidate for candidate, cosine in these if cosine > model.floor])
         near += these
-    found.signals.append(_among(signals.vector(near, model.floor, limit), found))
+    return signals.vector(near, model.floor, limit)
 
 
-def _query_vector(ctx: CallContext, meaning: str, found: Found) -> Vector | None:
+def _query_vector(ctx: CallContext, meaning: str, found: Findings) -> Vector | None:
     if ctx.embedder is None:
         found.notes.append(NO_EMBEDDER)
         return None
@@ -147,43 +152,90 @@ def _query_vector(ctx: CallContext, meaning: str, found: Found) -> Vector | None
         return None
 
 
-def _by_time(ctx: CallContext, asked: Asked, found: Found, stretch: Span) -> None:
-    """What was recorded at the time that the question names, though no word of it was asked for."""
+def _recorded_then(ctx: CallContext, lookup: Lookup, found: Findings) -> None:
+    """Bring what was recorded at the time that the question names, even if it shares no word with the question."""
+    named = found.span
+    if named is None:
+        return
     for store, selection in found.places:
-        then = replace(selection, filters=_within(selection.filters, stretch))
-        recorded = {entry.id: entry for entry in store.find(then, limit=OF_A_TIME) if entry.id not in found.candidates}
-        _admit_entries(ctx, asked, found, recorded)
+        filters = selection.filters
+        since = max(named.start, filters.since) if filters.since else named.start
+        until = min(named.until, filters.until) if filters.until else named.until
+        then = replace(selection, filters=replace(filters, since=since, until=until))
+        recorded = {e.id: e for e in store.find(then, limit=MOST_BY_TIME) if e.id not in found.candidates}
+        _admit_entries(ctx, lookup, found, recorded)
 
 
-def _within(filters: Filters, stretch: Span) -> Filters:
-    since = max(stretch.start, filters.since) if filters.since else stretch.start
-    until = min(stretch.until, filters.until) if filters.until else stretch.until
-    return replace(filters, since=since, until=until)
+def _by_label(ctx: CallContext, lookup: Lookup, found: Findings) -> Signal:
+    """Compare the labels of the candidates so far; adjacent turns, which come later, do not count as labelled."""
+    sources = "speaker" not in ctx.spec.retrieval.signals
+    return signals.structured(found.candidates.values(), lookup.terms, sources=sources)
 
 
-def _by_context(ctx: CallContext, asked: Asked, found: Found) -> None:
-    """What stands beside the best matches, and how much of their strength it borrows."""
+def _adjacent_turns(ctx: CallContext, lookup: Lookup, found: Findings) -> None:
+    """Bring the turns before and after the strongest matches."""
     found.compared = compared(found.signals, ctx.spec.retrieval)
-    strong = strengths(found.signals, ctx.spec.retrieval, found.compared)
-    lenders = surroundings.lenders(strong, found.candidates)
-    beside: dict[str, dict[str, int]] = {}
-    for store, ids in at_home(found, lenders):
-        near = store.beside(ids, surroundings.REACH)
+    found.strengths = strengths(found.signals, ctx.spec.retrieval, found.compared)
+    for store, ids in by_store(found, signals.lenders(found.strengths, found.candidates)):
+        near = store.beside(ids, signals.REACH)
         others = list({id: None for steps in near.values() for id in steps if id not in found.candidates})
-        _admit(ctx, asked, found, store, store.candidates(others, asked.filters).values() if others else ())
-        beside |= near
-    found.signals.append(surroundings.context(strong, beside, found.candidates))
+        _admit(ctx, lookup, found, store, store.candidates(others, lookup.filters).values() if others else ())
+        found.adjacent |= near
 
 
-def _texts(found: Found) -> dict[str, str]:
-    texts = {id: entry.content for id, entry in found.past.items()}
-    for store, unread in at_home(found, [id for id in found.candidates if id not in texts]):
+def _context(ctx: CallContext, lookup: Lookup, found: Findings) -> Signal:
+    return signals.context(found.strengths, found.adjacent, found.candidates)
+
+
+def _speaker(ctx: CallContext, lookup: Lookup, found: Findings) -> Signal:
+    candidates = found.candidates.values()
+    named = named_sources(lookup.query, {candidate.source for candidate in candidates})
+    return signals.speaker(candidates, named, is_about_oneself(lookup.query))
+
+
+def _time(ctx: CallContext, lookup: Lookup, found: Findings) -> Signal:
+    texts = _texts(found) if found.span is not None else {}
+    return signals.time(found.candidates.values(), found.span, texts)
+
+
+def _answer(ctx: CallContext, lookup: Lookup, found: Findings) -> Signal:
+    sought = wanted_answer(lookup.query)
+    return signals.answer(found.candidates.values(), sought, _texts(found) if sought is not None else {})
+
+
+# Phase one, in order: each step sees the candidates of the steps before it. Keywords come first, because they show
+# which speakers the question names; adjacent turns come last, because they belong to the strongest matches.
+BRING: tuple[Step, ...] = (
+    Step("keyword", _by_keyword),
+    Step("vector", _by_vector),
+    Step("time", _recorded_then),
+    Step("structured", _by_label, "no tag, category, kind or source of it is named in the question"),
+    Step("context", _adjacent_turns),
+)
+# Phase two: all candidates are known, and no step depends on another.
+WEIGH: tuple[Step, ...] = (
+    Step("context", _context, "nothing beside it matches, or it does not depend on what is beside it"),
+    Step("speaker", _speaker, "the question does not name who said it"),
+    Step("time", _time, "the question names no time, or another one"),
+    Step(
+        "answer",
+        _answer,
+        "the question asks for no time or number, or it holds none, or is too long for that to say anything",
+    ),
+)
+
+
+def _texts(found: Findings) -> dict[str, str]:
+    """The texts of all candidates, each read once."""
+    texts = found.texts
+    texts |= {id: entry.content for id, entry in found.past.items()}
+    for store, unread in by_store(found, [id for id in found.candidates if id not in texts]):
         texts |= store.texts(unread)
     return texts
 
 
-def at_home(found: Found, ids: Sequence[str]) -> list[tuple[Store, Sequence[str]]]:
-    """Candidates with the store that holds them: mostly all are in one."""
+def by_store(found: Findings, ids: Sequence[str]) -> list[tuple[Store, Sequence[str]]]:
+    """Group candidates by the store that holds them: mostly one store holds all."""
     if len(found.places) == 1:
         return [(found.places[0][0], ids)] if ids else []
     grouped: list[tuple[Store, Sequence[str]]] = []
@@ -195,47 +247,48 @@ def at_home(found: Found, ids: Sequence[str]) -> list[tuple[Store, Sequence[str]
     return grouped
 
 
-def _admit(ctx: CallContext, asked: Asked, found: Found, store: Store, candidates: Iterable[Candidate]) -> None:
-    """Make candidates of these, if the question may see them. What is blank answers nothing."""
-    if asked.as_of is not None:
+def _admit(ctx: CallContext, lookup: Lookup, found: Findings, store: Store, candidates: Iterable[Candidate]) -> None:
+    """Add candidates that hold now, or that history shows. A blank text answers nothing."""
+    if lookup.as_of is not None:
         wanted = [candidate.id for candidate in candidates if candidate.id not in found.candidates]
         if wanted:
-            _admit_entries(ctx, asked, found, store.entries(wanted))
+            _admit_entries(ctx, lookup, found, store.entries(wanted))
         return
     now = found.now
     found.candidates |= {
         candidate.id: candidate
         for candidate in candidates
         if candidate.chars
-        and ((candidate.invalid_at is None and (candidate.valid_at or 0) <= now) or _answers(candidate, now))
+        and (
+            (candidate.invalid_at is None and (candidate.valid_at or 0) <= now)  # as mostly
+            or candidate.holds_at(now)
+            or candidate.retired
+        )
     }
 
 
-def _answers(candidate: Candidate, now: int) -> bool:
-    return candidate.holds_at(now) or candidate.retired
-
-
-def _admit_entries(ctx: CallContext, asked: Asked, found: Found, entries: Mapping[str, Entry]) -> None:
-    """The same for entries that were read whole. An empty file answers nothing."""
+def _admit_entries(ctx: CallContext, lookup: Lookup, found: Findings, entries: Mapping[str, Entry]) -> None:
+    """Add candidates of entries that were read whole. An empty file answers nothing."""
     now = ctx.now
     for id, entry in entries.items():
-        if not entry.content or entry.content.isspace() or not asked.filters.admits(entry):
+        if not entry.content or entry.content.isspace() or not lookup.filters.admits(entry):
             continue
-        if asked.as_of is None:
+        if lookup.as_of is None:
             if entry.holds_at(now) or retired(entry):
                 found.candidates[id] = candidate_of(entry)
-        elif (then := as_it_was(ctx, entry, asked.as_of)) is not None:
+        elif (then := as_it_was(ctx, entry, lookup.as_of)) is not None:
             found.candidates[id], found.past[id] = candidate_of(then), then
 
 
-def _among(signal: Signal, found: Found) -> Signal:
+def _of_candidates(signal: Signal, found: Findings) -> Signal:
+    """Leave out scores of entries that were not admitted."""
     if signal.scores.keys() <= found.candidates.keys():
         return signal
     return signal._replace(scores={id: score for id, score in signal.scores.items() if id in found.candidates})
 
 
 def as_it_was(ctx: CallContext, entry: Entry, at: datetime) -> Entry | None:
-    """The form of an entry at a moment, if it held then: written and not retired, or said since to have held."""
+    """Return the version of an entry at a time if it held then: written and not retired, or said since to have held."""
     if entry.updated_at > at:
         versions = ctx.store(entry.scope.tier).versions(entry.id)
         before = [v.entry for v in versions if v.at <= at]

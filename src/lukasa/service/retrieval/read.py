@@ -16,14 +16,14 @@ from lukasa.model.entry import Access, Document, Entry
 from lukasa.model.errors import InvalidQuery
 from lukasa.model.values import Curator, Kind, State, Visibility
 from lukasa.ports import Vector
-from lukasa.read.asking import choose_profile, query_terms
 from lukasa.read.excerpt import Part, excerpt
 from lukasa.read.fuse import fuse
+from lukasa.read.question import choose_profile, query_terms
 from lukasa.read.rank import EVERYONE, LEADERS, Hit, Ranked, Ranking, drop_repeats, provenance, rank
 from lukasa.read.signals import Signal
 from lukasa.service import inputs
 from lukasa.service.call import CallContext
-from lukasa.service.retrieval.find import Asked, Found, at_home, find
+from lukasa.service.retrieval.find import Findings, Lookup, by_store, find
 from lukasa.spec.types import DecayModel, Profile, Tier
 from lukasa.storage.operations import Verdict
 from lukasa.storage.port import NO_FILTERS, Filters, Selection, Store
@@ -147,7 +147,7 @@ def search(ctx: CallContext, question: Question) -> Search:
     with ExitStack() as moment:
         for store, _ in places:
             moment.enter_context(store.snapshot())
-        found = find(ctx, Asked(question.query, terms, places, limit, question.as_of))
+        found = find(ctx, Lookup(question.query, terms, places, limit, question.as_of))
         matches = fuse(found.signals, ctx.spec.retrieval, found.compared)
         order = matches.best_first()
         reach = _reach(ctx, question, limit)
@@ -167,7 +167,7 @@ def _reach(ctx: CallContext, question: Question, limit: int) -> int:
     return max(LEADERS, 4 * limit)
 
 
-def _unlike(ctx: CallContext, found: Found, ranked: Ranked, limit: int) -> tuple[list[Hit], dict[str, Verdict]]:
+def _unlike(ctx: CallContext, found: Findings, ranked: Ranked, limit: int) -> tuple[list[Hit], dict[str, Verdict]]:
     """The best hits without repeats. Mostly there are none, and then no more than these need to be compared."""
     for reach in (limit, limit * 3):
         vectors = _directions(ctx, found, ranked.ids[:reach])
@@ -177,10 +177,10 @@ def _unlike(ctx: CallContext, found: Found, ranked: Ranked, limit: int) -> tuple
     return kept, dropped
 
 
-def _entries(found: Found, ids: Sequence[str]) -> dict[str, Entry]:
+def _entries(found: Findings, ids: Sequence[str]) -> dict[str, Entry]:
     """The entries behind candidates: as they are, or as they were at the moment that was asked for."""
     entries = {id: found.past[id] for id in ids if id in found.past}
-    for store, unread in at_home(found, [id for id in ids if id not in entries]):
+    for store, unread in by_store(found, [id for id in ids if id not in entries]):
         entries |= store.entries(unread)
     return entries
 
@@ -228,9 +228,9 @@ def _inhabited(places: list[tuple[Store, Selection]]) -> list[tuple[Store, Selec
     return [place for n, place in enumerate(places) if not n or not place[0].empty(place[1])]
 
 
-def _uses(found: Found, ids: Sequence[str]) -> dict[str, Use]:
+def _uses(found: Findings, ids: Sequence[str]) -> dict[str, Use]:
     uses: dict[str, Use] = {}
-    for store, here in at_home(found, ids):
+    for store, here in by_store(found, ids):
         uses |= store.uses(here)
     return uses
 
@@ -246,11 +246,11 @@ def _closed(ctx: CallContext, tiers: Sequence[Tier]) -> dict[str, datetime]:
     return {key: conversation.ended_at} if conversation and conversation.ended_at else {}
 
 
-def _directions(ctx: CallContext, found: Found, ids: Sequence[str]) -> dict[str, Vector]:
+def _directions(ctx: CallContext, found: Findings, ids: Sequence[str]) -> dict[str, Vector]:
     if ctx.embedder is None:
         return {}
     vectors: dict[str, Vector] = {}
-    for store, here in at_home(found, ids):
+    for store, here in by_store(found, ids):
         vectors |= store.directions(here, ctx.embedder.model)
     return vectors
 

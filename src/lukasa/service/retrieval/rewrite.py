@@ -13,8 +13,8 @@ from lukasa.model.telemetry import Spending, TelemetryEvent
 from lukasa.model.text import STOP_WORDS, words
 from lukasa.model.values import Trust
 from lukasa.ports import Chat, Message, Reply
-from lukasa.read.asking import query_terms
 from lukasa.read.excerpt import excerpt
+from lukasa.read.question import query_terms
 from lukasa.read.rank import Hit
 from lukasa.service.call import CallContext
 from lukasa.service.jobs.model_calls import json_object

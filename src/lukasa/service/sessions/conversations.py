@@ -13,10 +13,9 @@ from lukasa.model.errors import Conflict, InvalidTransition, NotFound
 from lukasa.model.ids import new_id, new_ref_code
 from lukasa.model.values import Lifetime, State, Visibility
 from lukasa.service import inputs
-from lukasa.service.call import CallContext
+from lukasa.service.call import CallContext, retry_on_conflict
 from lukasa.service.instrument import verb
 from lukasa.service.jobs.schedule import session_close
-from lukasa.service.retry import deciding_anew
 from lukasa.spec.types import LifecyclePolicy
 from lukasa.storage.operations import (
     DropEntry,
@@ -207,7 +206,7 @@ def change_note(ctx: CallContext, id_or_ref: str, key: str, change: Callable[[An
         if value is not None:
             ctx.apply(ctx.local, SaveNote(_new_note(ctx, found.id, key, value), onto=before))
 
-    deciding_anew(attempt)
+    retry_on_conflict(attempt)
 
 
 def _new_note(ctx: CallContext, id_or_ref: str, key: str, value: object) -> Note:

@@ -25,14 +25,12 @@ from lukasa.model.ids import derived_id
 from lukasa.model.job import JobState
 from lukasa.model.transcript import Progress, Quote, Transcript, Utterance
 from lukasa.model.values import Gate, Kind, Trust
-from lukasa.observe import answers, rules
-from lukasa.observe.answers import Answer, Segment
-from lukasa.observe.observation import Observation
-from lukasa.service.call import CallContext
+from lukasa.observe import observation, rules
+from lukasa.observe.observation import Answer, Observation, Segment
+from lukasa.service.call import CallContext, retry_on_conflict
 from lukasa.service.entries.put import Memo, Written, put_many
 from lukasa.service.jobs.model_calls import ask
 from lukasa.service.jobs.task import NotNow, Task
-from lukasa.service.retry import deciding_anew
 from lukasa.service.sessions import transcripts
 from lukasa.spec.prompts import prompt
 from lukasa.spec.types import WriteMode
@@ -84,7 +82,7 @@ def _observe(ctx: CallContext, task: Task) -> dict[str, Any]:
     said = ctx.local.utterances(found.id, start=start, limit=end - start)
     by_rules = task.chat is None or bool(payload.get("rules"))
     counts: Counter[str] = Counter(observations_extracted=0, allowed=0, held=0, discarded=0, deduped=0, malformed=0)
-    for number, portion in enumerate(answers.chunks(said)):
+    for number, portion in enumerate(observation.chunks(said)):
         answer = _by_rules(task, number, portion) if by_rules else _by_model(ctx, task, number, portion)
         counts["observations_extracted"] += len(answer.facts)
         counts["malformed"] += len(answer.faults)
@@ -106,7 +104,7 @@ def _by_model(ctx: CallContext, task: Task, number: int, said: Sequence[Utteranc
     categories = [concept.id for concept in ctx.taxonomy.concepts]
     asked = prompt("observer", ctx.prompts, categories=", ".join(categories))
     step = f"ask:{number}"
-    answer = ask(task, step, asked, answers.shown(said), lambda data: answers.read(data, said, categories))
+    answer = ask(task, step, asked, observation.shown(said), lambda data: observation.read(data, said, categories))
     if answer.faults and not task.journaled(f"faults:{number}"):
         points = (
             task.point("observe.malformed", success=False, level="error", metadata={"step": step, "fault": fault})
@@ -121,7 +119,7 @@ def _by_model(ctx: CallContext, task: Task, number: int, said: Sequence[Utteranc
 
 def _batches(ctx: CallContext, task: Task, found: Transcript, number: int, answer: Answer) -> list[_Batch]:
     """What to write, by tier and trust. Only what the user said is the agent's word; all else is nobody's."""
-    default = ctx.durable_tier()
+    default = ctx.default_tier()
     reachable = {tier.name for tier in ctx.reachable() if tier.persistent}
     sorted_out: dict[tuple[str, Trust], list[Memo]] = {}
     for segment in answer.segments:
@@ -238,7 +236,7 @@ def _finish(ctx: CallContext, task: Task, id: str, how: str, counts: Mapping[str
         task.commit("done", {**counts, "how": how}, SaveTranscript(after, now.version), Record(told), point)
 
     if not task.journaled("done"):
-        deciding_anew(finish)
+        retry_on_conflict(finish)
     return dict(task.output("done"))
 
 
@@ -280,4 +278,4 @@ def _say(ctx: CallContext, task: Task, progress: Progress, detail: str) -> None:
         if operations:
             ctx.apply(ctx.local, *operations)
 
-    deciding_anew(say)
+    retry_on_conflict(say)

@@ -10,9 +10,9 @@ from msgspec.structs import replace
 from lukasa.model.errors import ChatError
 from lukasa.model.text import estimate_tokens
 from lukasa.ports import Chat, Message
-from lukasa.read.asking import query_terms
 from lukasa.read.context import Context, Evicted, render
 from lukasa.read.excerpt import excerpt
+from lukasa.read.question import query_terms
 
 Refine = Callable[[str, Context], Context]
 LONGEST_NOTE = 500  # characters of what was selected that the model sees

@@ -180,7 +180,7 @@ def resume_pending(
 
 
 def durable_tier(world: Workspace) -> str:
-    return world.ctx.durable_tier()
+    return world.ctx.default_tier()
 
 
 def _summary_tier(world: Workspace) -> str:

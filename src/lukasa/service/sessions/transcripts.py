@@ -21,9 +21,8 @@ from lukasa.model.text import terms
 from lukasa.model.transcript import Progress, Transcript, Utterance
 from lukasa.ports import Piece, Recording
 from lukasa.service import inputs
-from lukasa.service.call import CallContext
+from lukasa.service.call import CallContext, retry_on_conflict
 from lukasa.service.instrument import verb
-from lukasa.service.retry import deciding_anew
 from lukasa.storage.operations import Emit, Enqueue, KeepUtterances, Operation, SaveTranscript
 from lukasa.storage.port import Said
 from lukasa.write.transforms import TRANSFORMS
@@ -61,7 +60,7 @@ def take_in(ctx: CallContext, path: str, *, into: str | None = None, task: Task 
     if ctx.transcripts is None:
         raise InvalidInput("nothing here can read session files", fix="open memory with `Lukasa.open`")
     recording = ctx.transcripts().read(path)
-    return deciding_anew(lambda: _take_in(ctx, recording, into, task))
+    return retry_on_conflict(lambda: _take_in(ctx, recording, into, task))
 
 
 def _take_in(ctx: CallContext, recording: Recording, into: str | None, task: Task | None) -> Taken:
@@ -171,7 +170,7 @@ def note(ctx: CallContext, session: str, path: str, size: int, *, format: str = 
 
     If the file is gone by then, the transcript is marked as failed with that reason.
     """
-    return deciding_anew(lambda: _note(ctx, inputs.label(session, "session"), path[:MOST_PATH], size, format))
+    return retry_on_conflict(lambda: _note(ctx, inputs.label(session, "session"), path[:MOST_PATH], size, format))
 
 
 def _note(ctx: CallContext, session: str, path: str, size: int, format: str) -> Transcript:

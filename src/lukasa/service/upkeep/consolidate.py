@@ -40,12 +40,10 @@ from lukasa.spec.prompts import prompt
 from lukasa.spec.types import Consolidation
 from lukasa.storage.operations import SaveEntry
 from lukasa.storage.port import Filters, Selection
-from lukasa.upkeep.likeness import related
-from lukasa.upkeep.moves import capped, pruned
-from lukasa.upkeep.weighed import Weighed, support
-from lukasa.upkeep.writing import MOST_CHARS, SOURCE, Text, answer, digest, episodes, question
-from lukasa.write.draft import Setting
-from lukasa.write.plan import plan
+from lukasa.upkeep.digest import MOST_CHARS, SOURCE, Text, answer, digest, episodes, question
+from lukasa.upkeep.promotion import capped, pruned
+from lukasa.upkeep.weighed import Weighed, related, support
+from lukasa.write.plan import Setting, plan
 
 if TYPE_CHECKING:
     from lukasa.ports import Vector

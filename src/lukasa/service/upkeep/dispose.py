@@ -16,18 +16,17 @@ from lukasa.model.entry import DISPOSITION, EXEMPT, Entry
 from lukasa.model.errors import InvalidTransition, Refused
 from lukasa.model.values import VISIBILITY, Gate, Kind, State, Visibility
 from lukasa.read.decay import awaits_disposition
-from lukasa.service.call import CallContext
+from lukasa.service.call import CallContext, retry_on_conflict
 from lukasa.service.entries.put import Written, canonical
 from lukasa.service.entries.reopen import redraft
 from lukasa.service.entries.revise import commit, final, outdated
-from lukasa.service.retry import deciding_anew
 from lukasa.service.upkeep.scope import places, weighed
 from lukasa.spec.types import DecayModel
 from lukasa.storage.operations import SaveEntry, Verdict
 from lukasa.storage.port import Store
 from lukasa.upkeep.weighed import Weighed
-from lukasa.write.draft import Draft, Setting, run
-from lukasa.write.screen import guard, sanitise
+from lukasa.write.check import guard, sanitise
+from lukasa.write.plan import Draft, Setting, run
 
 Waiting = Weighed
 Change = Callable[[CallContext, Store, Entry], tuple[Entry, tuple[SaveEntry, ...], tuple[Verdict, ...]]]
@@ -75,7 +74,7 @@ def _dispose(ctx: CallContext, id: str, outcome: str, cause: str, change: Change
         commit(ctx, store, changed, *retired, SaveEntry(changed, entry.version, f"entry.{outcome}", cause, ledger))
         return Written(outcome, entry.id, changed, ledger, tuple(op.entry.id for op in retired))
 
-    return final(lambda: deciding_anew(attempt))
+    return final(lambda: retry_on_conflict(attempt))
 
 
 def _promoted(ctx: CallContext, store: Store, entry: Entry) -> tuple[Entry, tuple[SaveEntry, ...], tuple[Verdict, ...]]:

@@ -12,7 +12,7 @@ from lukasa.service.call import CallContext
 from lukasa.service.jobs.task import Task
 from lukasa.service.upkeep.merge import merge
 from lukasa.service.upkeep.scope import COMPLETED, Place, Tell, Upkeep, active, places, silent, vectors, weighed
-from lukasa.upkeep.moves import aged
+from lukasa.upkeep.promotion import aged
 
 
 def maintain(

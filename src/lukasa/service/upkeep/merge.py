@@ -13,10 +13,8 @@ from lukasa.service.call import CallContext
 from lukasa.service.upkeep.scope import Place, Upkeep, without
 from lukasa.spec.types import Consolidation
 from lukasa.storage.operations import SaveEntry, Verdict
-from lukasa.upkeep.likeness import Copies, copies, outdated
-from lukasa.upkeep.weighed import Weighed, recency, support
-from lukasa.write.draft import Setting
-from lukasa.write.plan import MOST_EVIDENCE, retire
+from lukasa.upkeep.weighed import Copies, Weighed, copies, outdated, recency, support
+from lukasa.write.plan import MOST_EVIDENCE, Setting, retire
 
 if TYPE_CHECKING:
     from lukasa.ports import Vector

@@ -16,13 +16,10 @@ from lukasa.service.call import ACCOUNT, CallContext
 from lukasa.service.entries.put import canonical, neighbours
 from lukasa.service.upkeep.scope import Place, Upkeep, active, without
 from lukasa.storage.operations import Embedding, SaveEntry, Verdict
-from lukasa.upkeep.likeness import copies
 from lukasa.upkeep.promotion import Rise, rises
-from lukasa.upkeep.weighed import Weighed, support
-from lukasa.write.draft import Draft, Proposal, Setting, run
-from lukasa.write.plan import MOST_EVIDENCE, plan
-from lukasa.write.screen import categorise, guard, sanitise
-from lukasa.write.settle import SETTLE
+from lukasa.upkeep.weighed import Weighed, copies, support
+from lukasa.write.check import categorise, guard, sanitise
+from lukasa.write.plan import MOST_EVIDENCE, SETTLE, Draft, Proposal, Setting, plan, run
 
 if TYPE_CHECKING:
     from lukasa.ports import Vector

@@ -25,7 +25,7 @@ from lukasa.service.call import CallContext
 from lukasa.service.jobs.task import Task
 from lukasa.storage.operations import Operation, Record, SaveEntry
 from lukasa.storage.port import Filters, Selection, Store
-from lukasa.upkeep.moves import Move
+from lukasa.upkeep.promotion import Move
 from lukasa.upkeep.weighed import Weighed
 
 if TYPE_CHECKING:

@@ -21,11 +21,11 @@ from lukasa.model.errors import Conflict
 from lukasa.model.events import GENESIS, Actor, Event, EventDraft, chain_faults, seal
 from lukasa.model.item import Item, ItemAddress
 from lukasa.model.job import Job
-from lukasa.model.moments import micros
 from lukasa.model.scrub import Extent, Holdings
 from lukasa.model.statements import role, subject, telling
 from lukasa.model.telemetry import TelemetryEvent
 from lukasa.model.text import content_key
+from lukasa.model.timestamps import micros
 from lukasa.model.values import VISIBILITY, Kind, State, Visibility
 from lukasa.ports import EmbeddingModel, Vector
 from lukasa.storage import rules

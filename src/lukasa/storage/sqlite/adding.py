@@ -13,7 +13,7 @@ import apsw
 
 from lukasa.model.entry import Entry
 from lukasa.model.errors import Conflict
-from lukasa.model.moments import micros
+from lukasa.model.timestamps import micros
 from lukasa.storage import rules
 from lukasa.storage.operations import SaveEntry, Transaction
 from lukasa.storage.sqlite import sql, unfed

@@ -10,7 +10,7 @@ import apsw
 from msgspec import Struct, field
 
 from lukasa.model.entry import Entry
-from lukasa.model.moments import micros
+from lukasa.model.timestamps import micros
 from lukasa.storage import rules
 from lukasa.storage.operations import DropEntry, Embedding, LinkAction, SaveEmbedding, SaveEntry, Transaction
 from lukasa.storage.sqlite import adding, packs, sql, unfed

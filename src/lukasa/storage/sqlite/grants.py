@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from lukasa.model.answer import Answer
 from lukasa.model.grant import Capability, Grant, Reach
-from lukasa.model.moments import micros, micros_or_none, moment, moment_or_none
+from lukasa.model.timestamps import micros, micros_or_none, moment, moment_or_none
 from lukasa.model.values import Trust
 from lukasa.storage import rules
 from lukasa.storage.operations import AccessOperation, DropAnswer, ForgetAnswers, SaveAnswer, SaveGrant

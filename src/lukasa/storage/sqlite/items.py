@@ -14,8 +14,8 @@ import apsw
 from lukasa.model.arrays import np
 from lukasa.model.errors import Conflict
 from lukasa.model.item import Item, ItemAddress, ItemFilter, item_id, path_text, value_text
-from lukasa.model.moments import micros, micros_or_none, moment, moment_or_none
 from lukasa.model.text import content_hash
+from lukasa.model.timestamps import micros, micros_or_none, moment, moment_or_none
 from lukasa.ports import EmbeddingModel, Vector
 from lukasa.storage import rules
 from lukasa.storage.operations import DropItem, Embedding, ItemIndex, ItemVector, SaveItem, SaveItemVectors

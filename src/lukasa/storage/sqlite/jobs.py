@@ -12,7 +12,7 @@ import apsw
 from lukasa.model.errors import Conflict
 from lukasa.model.ids import new_id
 from lukasa.model.job import Job, JobDraft, JobState
-from lukasa.model.moments import micros, micros_or_none, moment, moment_or_none
+from lukasa.model.timestamps import micros, micros_or_none, moment, moment_or_none
 from lukasa.storage import rules
 from lukasa.storage.operations import CancelJob, FailJob, FinishJob, JournalStep, PostponeJob, ReviveJob
 from lukasa.storage.sqlite import pipeline_sql as sql

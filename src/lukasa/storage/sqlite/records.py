@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from lukasa.model.conversation import Channel, Conversation, Note, Status, WorkspaceInfo
 from lukasa.model.entry import Document, NamedEntry
 from lukasa.model.errors import Conflict
-from lukasa.model.moments import micros, micros_or_none, moment, moment_or_none
+from lukasa.model.timestamps import micros, micros_or_none, moment, moment_or_none
 from lukasa.storage import rules
 from lukasa.storage.operations import (
     DropNotes,

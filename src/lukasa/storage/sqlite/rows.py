@@ -14,9 +14,9 @@ from typing import Any
 from lukasa.model.candidate import chars, is_said
 from lukasa.model.entry import Category, Entry, GateVerdict, Scope, SourceLink, Transition
 from lukasa.model.events import Actor, Event, canonical_json
-from lukasa.model.moments import micros, micros_or_none, moment, moment_or_none
 from lukasa.model.statements import role, subject
 from lukasa.model.text import content_hash
+from lukasa.model.timestamps import micros, micros_or_none, moment, moment_or_none
 from lukasa.model.transcript import Quote
 from lukasa.model.values import Curator, Gate, Kind, Lifetime, Origin, State, Trust
 from lukasa.storage.port import Filters, index_terms, twin_key

@@ -21,10 +21,10 @@ from lukasa.model.grant import Grant
 from lukasa.model.item import Item, ItemAddress
 from lukasa.model.job import Job, JobState
 from lukasa.model.late import late
-from lukasa.model.moments import micros, moment
 from lukasa.model.scrub import Extent, Holdings
 from lukasa.model.telemetry import DayTally, Spending, Tally, TelemetryEvent, TelemetryQuery
 from lukasa.model.text import TOKENIZER_VERSION
+from lukasa.model.timestamps import micros, moment
 from lukasa.model.transcript import Progress, Transcript, Utterance
 from lukasa.model.values import Kind, State
 from lukasa.ports import EmbeddingModel, Vector

@@ -8,8 +8,8 @@ from typing import Any
 
 import apsw
 
-from lukasa.model.moments import micros, micros_or_none, moment
 from lukasa.model.telemetry import MOST_DEBUG, DayTally, Level, Spending, Tally, TelemetryEvent, TelemetryQuery
+from lukasa.model.timestamps import micros, micros_or_none, moment
 from lukasa.storage import rules
 from lukasa.storage.sqlite import pipeline_sql as sql
 from lukasa.storage.sqlite.query import all_rows

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from lukasa.model.amendment import Amendment, AmendmentState
 from lukasa.model.errors import Conflict
-from lukasa.model.moments import micros, micros_or_none, moment, moment_or_none
 from lukasa.model.text import content_hash, terms
+from lukasa.model.timestamps import micros, micros_or_none, moment, moment_or_none
 from lukasa.model.transcript import Progress, Transcript, Utterance
 from lukasa.storage import rules
 from lukasa.storage.operations import KeepUtterances, SaveAmendment, SaveTranscript

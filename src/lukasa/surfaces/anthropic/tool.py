@@ -9,10 +9,9 @@ from msgspec.structs import replace
 from lukasa.model.entry import Entry
 from lukasa.model.errors import Conflict, InvalidInput, LukasaError, NotFound
 from lukasa.model.values import VISIBILITY, State, Trust, Visibility
-from lukasa.service.call import CallContext
+from lukasa.service.call import CallContext, retry_on_conflict
 from lukasa.service.entries import files
 from lukasa.service.entries.put import Written
-from lukasa.service.retry import deciding_anew
 from lukasa.service.workspace import Workspace
 from lukasa.surfaces.anthropic import answers
 from lukasa.surfaces.anthropic.answers import Answer, Command, Leaf, shown
@@ -168,7 +167,7 @@ class MemoryTool:
         def attempt() -> None:
             files.remove(self._room, place.tier, self._at_or_under(place), "deleted with the memory tool")
 
-        deciding_anew(attempt)
+        retry_on_conflict(attempt)
         return f"Successfully deleted {place.given}"
 
     def _rename(self, command: Command) -> str:
@@ -187,7 +186,7 @@ class MemoryTool:
             paths = [new.path + (entry.path or "")[len(old.path) :] for entry in entries]
             self._move(old, new, list(zip(entries, paths, strict=True)))
 
-        deciding_anew(attempt)
+        retry_on_conflict(attempt)
         return f"Successfully renamed {old.given} to {new.given}"
 
     def _move(self, old: Place, new: Place, moves: list[tuple[Entry, str]]) -> None:
@@ -196,7 +195,7 @@ class MemoryTool:
             files.rename(self._room, old.tier, moves)
             return
         for entry, _ in moves:
-            self._room.require_standing(entry, "rename")
+            self._room.require_trust(entry, "rename")
         entries = [entry for entry, _ in moves]
         files.copy(self._room, new.tier, moves)
         try:

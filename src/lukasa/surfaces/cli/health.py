@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 
 import click
 
+from lukasa.app import EarlierFolders, earlier_folders
+from lukasa.app import take_over as move_earlier
 from lukasa.model.errors import LukasaError, StoreDamaged, StoreForeign, StoreMissing
 from lukasa.model.events import Event, chain_faults, is_emptied
 from lukasa.storage.port import Finding, Store
@@ -15,7 +17,7 @@ from lukasa.surfaces.cli.data import plain
 from lukasa.surfaces.cli.lines import when
 from lukasa.surfaces.cli.options import Family, Verb
 from lukasa.surfaces.cli.output import Line, bad, brief, dim, good, line, table, warn
-from lukasa.surfaces.cli.session import Session, pass_session
+from lukasa.surfaces.cli.session import TAKE_OVER, Session, pass_session
 
 DAMAGED = 3
 
@@ -95,22 +97,49 @@ def events_head(session: Session, account: bool) -> None:
     session.emit({"seq": seq, "digest": digest}, [line(f"{seq} {digest}")])
 
 
-@click.command(cls=Verb, examples=("lukasa doctor", "lukasa -w novel doctor --repair"))
-@click.option("--repair", is_flag=True, help="Rebuild what can be derived: indexes, never memory itself.")
+@click.command(cls=Verb, examples=("lukasa doctor", "lukasa -w novel doctor --repair", "lukasa doctor --take-over"))
+@click.option("--repair", is_flag=True, help="Rebuild derived data, such as indexes; memory itself is not touched.")
+@click.option(
+    "--take-over",
+    is_flag=True,
+    help="First move the data folder that this program had under its earlier name to its present place.",
+)
 @click.pass_context
 @pass_session
-def doctor(session: Session, ctx: click.Context, repair: bool) -> None:
-    """Check the stores, and repair what can be derived.
+def doctor(session: Session, ctx: click.Context, repair: bool, take_over: bool) -> None:
+    """Check the stores, and repair derived data.
 
-    Looks at the workspace and the account: files, hashes, indexes against rows, the event chain. Exit code 3 if
+    Checks the workspace and the account: files, hashes, indexes against rows, the event chain. Exits with code 3 if
     something is wrong.
     """
+    session.announces = False  # the answer itself tells of it
+    earlier = _earlier(session, take_over)
     found = {name: _examine(session, name, repair) for name in ("account", "workspace")}
     left = [finding for findings, _ in found.values() for finding in findings]
     data = {name: {"findings": plain(findings), "repaired": fixed} for name, (findings, fixed) in found.items()}
-    session.emit({"healthy": not left, **data}, _diagnosis(found))
+    told = (*_told_earlier(earlier, take_over), *_diagnosis(found))
+    session.emit({"healthy": not left, **data, "earlier_folders": {**plain(earlier), "taken_over": take_over}}, told)
     if left:
         ctx.exit(DAMAGED)
+
+
+def _earlier(session: Session, take_over: bool) -> EarlierFolders:
+    """The folders of the earlier name that exist, or that were moved just now; none if the call names a folder."""
+    if not session.choices.data:
+        return move_earlier() if take_over else earlier_folders()
+    if take_over:
+        raise click.UsageError("--take-over moves memory to the default data folder; leave out --data and LUKASA_DATA")
+    return EarlierFolders()
+
+
+def _told_earlier(earlier: EarlierFolders, taken_over: bool) -> Iterator[Line]:
+    moved = [str(folder) for folder in (earlier.data, earlier.cache) if folder is not None]
+    if taken_over and moved:
+        yield line(good("✓ "), f"taken over: {' and '.join(moved)}")
+    elif taken_over:
+        yield line("Nothing to take over: there is no data folder of the earlier name.")
+    elif earlier.data is not None:
+        yield line(warn("! "), TAKE_OVER.format(earlier.data))
 
 
 def _examine(session: Session, name: str, repair: bool) -> tuple[list[Finding], int]:

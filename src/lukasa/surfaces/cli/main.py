@@ -88,7 +88,7 @@ GROUPS: dict[str, dict[str, Entry]] = {
         "install": Entry("install", "install", "Let a harness use this memory by itself, or stop it."),
         "mcp": Entry("mcp", "mcp", "Serve this memory to an MCP client over stdin and stdout."),
         "hook": Entry("hook", "hook", "Answer a harness's events with what memory has for them."),
-        "tour": Entry("tour", "tour", "See it work: a guided tour in a workspace of its own."),
+        "tour": Entry("tour", "tour", "Show how memory works, in a throw-away memory."),
         "spec": Entry("spec", "spec", "Show, make, check and compare memory specs."),
         "model": Entry("model", "model", "See and fetch the embedding model."),
         "embed": Entry("model", "embed", "Compute the vectors that are still missing."),
@@ -97,7 +97,7 @@ GROUPS: dict[str, dict[str, Entry]] = {
         "disposition": Entry("disposition", "disposition", "Decide about what has faded: promote, exempt or archive."),
         "stats": Entry("stats", "stats", "Count what is remembered, what happened to it, and how the work went."),
         "reports": Entry("stats", "reports", "List what single steps reported of themselves, the newest first."),
-        "doctor": Entry("health", "doctor", "Check the stores, and repair what can be derived."),
+        "doctor": Entry("health", "doctor", "Check the stores, and repair derived data."),
         "scrub": Entry("scrub", "scrub", "Remove a tier's contents or a conversation for good, in two steps."),
     },
 }

@@ -67,7 +67,7 @@ def observe(session: Session, files: tuple[str, ...], queue_only: bool, rules: b
     changes nothing; a file that has grown adds what is new.
     """
     workspace, report = session.workspace(), Report()
-    workspace.ctx.durable_tier()  # a scope in which nothing can be kept is said before anything is taken in
+    workspace.ctx.default_tier()  # a scope in which nothing can be kept is said before anything is taken in
     for file in files:
         if rules and (known := workspace.ctx.local.transcript(file)) is not None:
             workspace.observe_by_rules(known.id)
@@ -95,7 +95,7 @@ def backfill(session: Session, folder: str, globs: tuple[str, ...], queue_only: 
     """
     workspace, report = session.workspace(), Report()
     ctx = workspace.ctx
-    ctx.durable_tier()
+    ctx.default_tier()
     if ctx.transcripts is None:
         raise InvalidInput("nothing here can read session files", fix="open memory from a folder")
     found = ctx.transcripts().walk(folder, globs or PATTERNS)

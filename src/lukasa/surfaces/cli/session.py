@@ -11,16 +11,17 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import click
 
-from lukasa.app import DEFAULT_WORKSPACE, Lukasa
+from lukasa.app import DEFAULT_WORKSPACE, Lukasa, Settings, earlier_folders
 from lukasa.model.errors import InvalidInput, NotFound
 from lukasa.service.workspace import Workspace
 from lukasa.surfaces.cli.options import Choices
-from lukasa.surfaces.cli.output import Lines, encode, write
+from lukasa.surfaces.cli.output import Lines, encode, safe, write
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 MOST_INPUT = 32_000_000
+TAKE_OVER = "{} holds memory from before this program was renamed; `lukasa doctor --take-over` moves it here"
 
 
 class Session:
@@ -28,6 +29,7 @@ class Session:
 
     def __init__(self, choices: Choices) -> None:
         self.choices = choices
+        self.announces = True  # whether to tell of a data folder of the earlier name that is passed over
         self._memory: Lukasa | None = None
 
     def __enter__(self) -> Session:
@@ -42,10 +44,19 @@ class Session:
     @property
     def memory(self) -> Lukasa:
         if self._memory is None:
+            passed_over = self._passed_over()
             self._memory = Lukasa.open(
                 self.choices.data, embedder=self.choices.embedder, surface="cli", transport="terminal"
             )
+            if passed_over is not None and self.announces:
+                click.echo(f"note: {safe(TAKE_OVER.format(passed_over))}", err=True)
         return self._memory
+
+    def _passed_over(self) -> Path | None:
+        """The data folder of the earlier name, if opening memory will now create a new one beside it."""
+        if self.choices.data or Settings.resolve().data.exists():
+            return None
+        return earlier_folders().data
 
     def workspace(self) -> Workspace:
         """The chosen workspace with everything bound that the options bind.

@@ -1,17 +1,15 @@
-"""Verb: tour. A short story told with real calls; everything shown is what they returned."""
+"""The command `lukasa tour`: a short story told with real calls, in a memory that is thrown away."""
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
 
 from lukasa.model.conversation import Conversation
-from lukasa.model.entry import Entry
-from lukasa.model.text import content_key
 from lukasa.service.entries.put import Written
 from lukasa.service.workspace import Workspace
 from lukasa.surfaces.cli import lines
@@ -41,7 +39,7 @@ BY_MEANING = "where does the plot happen?"
 
 @dataclass(slots=True)
 class Guide:
-    """Tells the story step by step, and keeps what happened as data."""
+    """Prints the story step by step, and keeps each result as data."""
 
     session: Session
     steps: list[dict[str, Any]] = field(default_factory=list)
@@ -59,53 +57,53 @@ def _framed(name: str, told: Lines) -> Iterator[Line]:
     yield line()
 
 
-@click.command(cls=Verb, examples=("lukasa tour", "lukasa tour --fresh", "lukasa --data ./try tour"))
-@click.option("--fresh", is_flag=True, help="First forget what an earlier tour remembered.")
+@click.command(cls=Verb, examples=("lukasa tour", "lukasa tour --json"))
 @pass_session
-def tour(session: Session, fresh: bool) -> None:
-    """See it work: a guided tour in a workspace of its own.
+def tour(session: Session) -> None:
+    """Show how memory works, in a throw-away memory.
 
-    It remembers a few things about a novel, corrects one, ends the conversation and recalls them in a new one.
-    Everything it prints is the result of a real call. The workspace is called tour unless --workspace says otherwise.
+    The tour stores a few facts about a novel, corrects one, ends the conversation and recalls the facts in a new one.
+    Every line it prints is the result of a real call. It works in a temporary folder, which it removes at its end; your
+    own memory is neither read nor changed.
     """
+    with TemporaryDirectory(prefix="lukasa-tour-") as folder:
+        with Session(replace(session.choices, data=folder)) as throw_away:
+            if not session.choices.json:
+                session.emit(None, _opening(folder))
+            _walk(throw_away)
+        if not session.choices.json:
+            session.emit(None, _next())
+
+
+def _opening(folder: str) -> Iterator[Line]:
+    yield line(title("A tour with a throw-away memory"), dim(f" in {folder}"))
+    yield line("The tour removes it at the end. It neither reads nor changes your own memory.")
+    yield line()
+
+
+def _walk(session: Session) -> None:
     guide = Guide(session)
     world = session.memory.workspace(session.choices.workspace or WORKSPACE)
-    if fresh:
-        guide.step("Forget the earlier tour", *_forget(world))
     guide.step("A workspace, with two pages that are always loaded", *_welcome(session, world))
     first = world.start()
     here = world.at(conversation=first.ref_code)
     guide.step(f"Remember, in conversation {first.ref_code}", *_remember(here))
     guide.step("Correct, repeat and chatter", *_correct(here))
     guide.step("End the conversation", *_end(world, first))
-    second = world.start()
-    later = world.at(conversation=second.ref_code)
+    later = world.at(conversation=world.start().ref_code)
     guide.step(f'Ask in a new one: "{QUESTION}"', *_ask(later, QUESTION))
     if later.ctx.embedder is not None:
         guide.step(f'Ask by meaning alone: "{BY_MEANING}"', *_ask(later, BY_MEANING))
     guide.step("What an agent would get, and why", *_context(later))
-    for talk in (first, second):
-        world.archive(talk.ref_code)
     if session.choices.json:
         session.emit({"workspace": world.name, "steps": guide.steps}, ())
-    else:
-        session.emit(None, _next(session, world))
-
-
-def _forget(world: Workspace) -> tuple[Lines, Any]:
-    gone: list[Entry] = []
-    while found := [e for tier in ("workspace", "account") for e in world.entries(tier, limit=1000, source=SOURCE)]:
-        for entry in found:  # the end of a correction brings back what it had corrected: that has its turn next
-            world.forget(entry.id, "a fresh tour was asked for")
-        gone += found
-    return [line(good("forgotten "), brief(entry.content, 70)) for entry in gone] or [line("nothing to forget")], gone
 
 
 def _welcome(session: Session, world: Workspace) -> tuple[Lines, Any]:
     embedder = session.memory.embedder_status()
     found = "by words and by meaning" if world.ctx.embedder else "by words alone"
     told = [
-        line(f"{world.name}, with the spec {world.spec.name!r}, in {session.memory.settings.data}"),
+        line(f"{world.name}, with the spec {world.spec.name!r}"),
         *(line(f"{page.name}: {brief(_first_line(page.body))}", dim(f"  {page.tier}")) for page in world.named()),
         line(f"embedding model: {embedder.name if world.ctx.embedder else 'none'}; memory is found {found}"),
     ]
@@ -128,34 +126,21 @@ def _remember(here: Workspace) -> tuple[Lines, Any]:
     told: list[Line] = []
     for tier, result in kept:
         told += _write(tier, result.entry.content if result.entry else "", result)
-    told.insert(2, line(dim(f"  every workspace of yours sees it; `lukasa forget {kept[0][1].id}` takes it out")))
+    told.insert(2, line(dim("  every workspace of the account sees it")))
     return told, [result for _, result in kept]
 
 
 def _correct(here: Workspace) -> tuple[Lines, Any]:
-    """Say something, change one's mind, say it again, and say nothing much."""
+    """State a fact, correct it, repeat the correction, and say something not worth keeping."""
     told: list[Line] = []
     results: list[Written] = []
-    texts = [CORRECTION, SAME_AGAIN, TOO_SHORT]
-    retired = _retired(here)
-    if retired is None:
-        texts.insert(0, FIRST_THOUGHT)
-    for text in texts:
+    for text in (FIRST_THOUGHT, CORRECTION, SAME_AGAIN, TOO_SHORT):
         result = here.put("workspace", text, importance=0.8, tags=["antagonist"], source=SOURCE)
         results.append(result)
         told += _write("workspace", text, result)
-    retired = retired or _retired(here)
-    if retired is not None:
-        told.append(line(dim(f"the first thought is kept as history: {retired.content!r} is {retired.state}")))
+    retired = here.get(results[0].id)
+    told.append(line(dim(f"the first thought is kept as history: {retired.content!r} is {retired.state}")))
     return told, {"writes": results, "retired": retired}
-
-
-def _retired(here: Workspace) -> Entry | None:
-    """The first thought as an earlier run left it: replaced, by something that is still there."""
-    key = content_key(FIRST_THOUGHT)
-    found = here.entries("workspace", limit=1000, everything=True, source=SOURCE)
-    active = {entry.id for entry in found if entry.state == "active"}
-    return next((e for e in found if content_key(e.content) == key and e.superseded_by in active), None)
 
 
 def _write(tier: str, text: str, result: Written) -> Iterator[Line]:
@@ -181,18 +166,14 @@ def _context(later: Workspace) -> tuple[Lines, Any]:
     return [*block(str(found), "| ", "dim"), line(), *why_lines(found, later)], found
 
 
-def _next(session: Session, world: Workspace) -> Iterator[Line]:
-    """Commands that work as they stand, with ids of this tour."""
-    folder = f" --data {shlex.quote(session.choices.data)}" if session.choices.data else ""
-    call = f"lukasa{folder} -w {shlex.quote(world.name)}"
-    newest = world.entries("workspace", limit=1)
-    yield line(title("Now you"))
-    yield line(f'   {call} put "Your own fact, in a sentence"')
-    yield line(f'   {call} read "your question" --explain')
-    if newest:
-        yield line(f'   {call} why "{QUESTION}" {newest[0].id}')
-        yield line(f"   {call} history {newest[0].id}")
-    yield line(f'   {call} context "your task" --why')
-    yield line(
-        f"   lukasa{folder} workspace create NAME", dim("   a workspace of your own; lukasa --help shows the rest")
-    )
+def _next() -> Iterator[Line]:
+    """Commands for the user's own memory, which work as they stand."""
+    yield line(title("Now you"), dim("  these use your own memory"))
+    for command, comment in (
+        ('lukasa put "A fact of your own, in a sentence"', "prints the id of the entry"),
+        ('lukasa read "your question" --explain', ""),
+        ('lukasa context "your task" --why', ""),
+        ("lukasa list", "with the ids that `lukasa history` and `lukasa why` take"),
+        ("lukasa --help", "lists every command"),
+    ):
+        yield line(f"   {command}", dim(f"   # {comment}" if comment else ""))

@@ -7,8 +7,8 @@ from collections.abc import Container, Iterable, Iterator, Sequence
 from msgspec.structs import replace
 
 from lukasa.model.text import content_hash, terms
-from lukasa.read.asking import query_terms
 from lukasa.read.context import Document, Item, Pinned, Slice, in_part, item
+from lukasa.read.question import query_terms
 from lukasa.read.rank import Hit
 
 # Words that most failures have in common, whatever failed: on their own they connect nothing.

@@ -8,8 +8,8 @@ from functools import cache
 import mcp_types as types
 
 from lukasa.model.values import Kind
-from lukasa.read.asking import query_terms
 from lukasa.read.excerpt import excerpt
+from lukasa.read.question import query_terms
 from lukasa.surfaces.api.shapes import ContextOut, HitOut, RecallOut
 from lukasa.surfaces.api.table import VERBS
 from lukasa.surfaces.api.verb import Verb, VerbOutput, tool_schema

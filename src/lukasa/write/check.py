@@ -12,7 +12,7 @@ from lukasa.model.text import has_hidden_characters, is_unspaced, words
 from lukasa.model.values import Curator, Gate, Kind, Trust
 from lukasa.spec.taxonomy import Taxonomy
 from lukasa.spec.types import WriteMode
-from lukasa.write.draft import Draft, Setting, Step
+from lukasa.write.plan import Draft, Setting, Step
 from lukasa.write.transforms import TRANSFORMS
 
 _ARTIFACTS = re.compile(
