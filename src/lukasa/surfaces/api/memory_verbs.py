@@ -185,14 +185,14 @@ class PutManyIn(VerbInput):
 
 def put(call: Call, given: PutIn) -> WrittenOut:
     here = call.at(given.channel, given.conversation)
-    (written,) = here.put_many(given.tier or here.ctx.durable_tier(), [given.memo(call)])
+    (written,) = here.put_many(given.tier or here.ctx.default_tier(), [given.memo(call)])
     return WrittenOut.of(written)
 
 
 def put_many(call: Call, given: PutManyIn) -> BatchOut:
     here = call.at(given.channel, given.conversation)
     memos = [memo.memo(call) for memo in given.memos]
-    written = here.put_many(given.tier or here.ctx.durable_tier(), memos)
+    written = here.put_many(given.tier or here.ctx.default_tier(), memos)
     return BatchOut(written=[WrittenOut.of(one) for one in written])
 
 
@@ -216,7 +216,7 @@ class ListIn(VerbInput):
 
 def entries(call: Call, given: ListIn) -> EntriesOut:
     here = call.at(given.channel, given.conversation)
-    tier = given.tier or here.ctx.durable_tier()
+    tier = given.tier or here.ctx.default_tier()
     names = ("state", "kind", "category", "source", "curator", "since", "until")
     conditions = {name: value for name in names if (value := getattr(given, name)) is not None}
     if given.tag:

@@ -16,7 +16,6 @@ from lukasa.surfaces.cli.data import plain
 from lukasa.surfaces.cli.options import Verb
 from lukasa.surfaces.cli.output import dim, good, line
 from lukasa.surfaces.cli.session import Session, pass_session, text_or_stdin
-from lukasa.surfaces.defaults import default_tier
 
 KINDS = ", ".join(Kind)
 LIFETIMES = ", ".join(Lifetime)
@@ -82,7 +81,7 @@ def put(
     """
     workspace = session.workspace()
     result = workspace.put(
-        tier or default_tier(workspace.spec), text_or_stdin(text), tags=tags, metadata=metadata(meta), **options
+        tier or workspace.ctx.default_tier(), text_or_stdin(text), tags=tags, metadata=metadata(meta), **options
     )
     session.emit(plain(result), lines.written(result))
 

@@ -15,7 +15,6 @@ from lukasa.surfaces.cli.data import plain
 from lukasa.surfaces.cli.options import Verb
 from lukasa.surfaces.cli.output import Line, line
 from lukasa.surfaces.cli.session import Session, pass_session
-from lukasa.surfaces.defaults import default_tier
 
 
 def _conditions(f: Callable[..., None]) -> Callable[..., None]:
@@ -94,7 +93,7 @@ def read(
 def list_entries(session: Session, /, tier: str | None, limit: int, everything: bool, **rest: Any) -> None:
     """List the entries of a tier, newest first."""
     workspace = session.workspace()
-    chosen = tier or default_tier(workspace.spec)
+    chosen = tier or workspace.ctx.default_tier()
     found = workspace.entries(chosen, limit=limit, everything=everything, **_given(rest))
     session.emit({"tier": chosen, "entries": plain(found)}, lines.entries(found, chosen))
 

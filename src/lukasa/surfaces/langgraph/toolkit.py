@@ -182,7 +182,7 @@ def _put(world: Workspace, given: Mapping[str, Any], seen: Collection[str]) -> R
     more = {name: given[name] for name in ("kind", "lifetime", "importance", "tags") if name in given}
     source = "user" if given.get("said_by") == "user" else ""
     written = world.put(
-        given.get("tier") or world.ctx.durable_tier(), given["content"], owner=owner, source=source, **more
+        given.get("tier") or world.ctx.default_tier(), given["content"], owner=owner, source=source, **more
     )
     answer: dict[str, Any] = {"outcome": written.outcome, "id": written.id, "reason": written.reason}
     if written.entry is not None:

@@ -18,7 +18,7 @@ from lukasa.model.errors import Forbidden, InvalidInput, LukasaError, NotFound
 from lukasa.model.text import escape_controls
 from lukasa.service.admin.access import Access, Credential
 from lukasa.surfaces.api.table import BY_NAME
-from lukasa.surfaces.api.verb import Verb, VerbInput, VerbOutput, perform, prepare
+from lukasa.surfaces.api.verb import Verb, VerbInput, VerbOutput, perform, prepare, validated
 from lukasa.surfaces.offload import offload
 
 WORKSPACE = "workspace"  # the one argument of a tool that no verb's input has: over HTTP it stands in the path
