@@ -8,6 +8,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from lukasa.model.grant import Capability
+from lukasa.surfaces.api import session_answers
 from lukasa.surfaces.api.shapes import (
     ChannelOut,
     ChannelsOut,
@@ -20,7 +21,7 @@ from lukasa.surfaces.api.shapes import (
     PageOut,
     WorkspacesOut,
 )
-from lukasa.surfaces.api.verb import Call, NoInput, Verb, VerbInput, VerbOutput
+from lukasa.surfaces.api.verb import Call, NoInput, SessionTool, Verb, VerbInput, VerbOutput
 
 _WORKSPACE = "/workspaces/{workspace}"
 _CONVERSATIONS = f"{_WORKSPACE}/conversations"
@@ -100,6 +101,8 @@ def clear_note(call: Call, given: KeyIn) -> ClearedOut:
 def clear_notes(call: Call, given: ConversationIn) -> ClearedOut:
     return ClearedOut(cleared=call.workspace.clear_notes(given.id))
 
+
+_ANY_NOTE = (str | None, Field(None, description="Name of the note; all notes if left out."))
 
 CONVERSATIONS_VERBS = (
     Verb(
@@ -190,16 +193,6 @@ CONVERSATIONS_VERBS = (
         notes,
     ),
     Verb(
-        "note_read",
-        "Show one working note of a conversation.",
-        Capability.READ,
-        "GET",
-        f"{_CONVERSATIONS}/{{id}}/notes/{{key}}",
-        KeyIn,
-        NoteOut,
-        read_note,
-    ),
-    Verb(
         "note_write",
         "Write a working note: an intermediate result or a plan for this conversation alone. What should outlast it is "
         "for memory_put.",
@@ -210,6 +203,18 @@ CONVERSATIONS_VERBS = (
         NoteOut,
         write_note,
         mutates=True,
+        session=SessionTool.of(NoteIn, session_answers.note_write, "key", "value"),
+    ),
+    Verb(
+        "note_read",
+        "Show one working note of a conversation.",
+        Capability.READ,
+        "GET",
+        f"{_CONVERSATIONS}/{{id}}/notes/{{key}}",
+        KeyIn,
+        NoteOut,
+        read_note,
+        session=SessionTool.of(KeyIn, session_answers.note_read, key=_ANY_NOTE),
     ),
     Verb(
         "note_clear",

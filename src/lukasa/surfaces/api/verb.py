@@ -7,11 +7,11 @@ origin, a principal or a trust, and inputs refuse unknown fields.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any, Literal, Self, TypeVar
 
 from msgspec import Struct
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
 
 from lukasa.model.errors import InvalidInput
@@ -100,6 +100,29 @@ class Call(Struct, frozen=True):
         return self.access.overseen(self.credential, self.workspace, capability)
 
 
+SessionAnswer = tuple[dict[str, Any], tuple[str, ...]]  # the answer, and the ids of the entries that it retrieved
+SessionRun = Callable[[Workspace, Mapping[str, Any], Collection[str]], SessionAnswer]
+
+
+class SessionTool(Struct, frozen=True):
+    """The form that a verb has for the agent of a LangGraph session: fewer arguments, and a brief answer.
+
+    A session is bound to a workspace handle and a conversation, so `run` gets the handle instead of a credential. Its
+    third argument are the ids of the entries that the turn has retrieved already.
+    """
+
+    input: type[VerbInput]
+    run: SessionRun
+
+    @classmethod
+    def of(cls, input: type[VerbInput], run: SessionRun, *fields: str, **more: Any) -> SessionTool:
+        """Offer some fields of a verb's input. `more` adds fields, or replaces the definition of one."""
+        known = input.model_fields
+        defined: dict[str, Any] = {name: (known[name].annotation, known[name]) for name in fields} | more
+        config = ConfigDict(extra="forbid", strict=True)
+        return cls(create_model(f"{input.__name__}InSession", __config__=config, **defined), run)
+
+
 class Verb(Struct, frozen=True):
     """One thing that a client can ask for. `path` is below /v1; `{workspace}` in it is not an input.
 
@@ -125,7 +148,8 @@ class Verb(Struct, frozen=True):
     owner_only: bool = False
     status: int = 200
     version_of: Callable[[Call, Any], int] | None = None
-    tool: bool = True  # offered to agents as a tool
+    tool: bool = True  # offered to MCP clients as a tool
+    session: SessionTool | None = None  # offered to the agent of a LangGraph session as well, in this form
     keyed: bool = True  # takes an idempotency key; False where the answer is a secret, which is stored nowhere
 
     @property
