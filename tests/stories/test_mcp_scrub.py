@@ -109,7 +109,7 @@ def test_a_client_without_a_person_does_nothing(shell: Shell, mode: str) -> None
 
     async def work(client: Client) -> None:
         plan = await called(client, "memory_scrub_plan", **WHAT)
-        assert "cannot put a question" in await refused(client, EXECUTE, **WHAT, confirm=plan["digest"])
+        assert "cannot ask its person" in await refused(client, EXECUTE, **WHAT, confirm=plan["digest"])
 
     session(lambda: piped(shell, *CAN, mode=mode), work)
     assert len(kept(shell)) == 1

@@ -14,8 +14,7 @@ from lukasa.service.admin import stats
 from lukasa.service.call import CallContext
 from lukasa.surfaces.api.shapes import EntryOut, EventOut, EventsOut
 from lukasa.surfaces.api.verb import Call, NoInput, Verb, VerbInput, VerbOutput
-from lukasa.surfaces.web import charts
-from lukasa.surfaces.web.markdown import rendered
+from lukasa.surfaces.web import rendering
 
 _WORKSPACE = "/workspaces/{workspace}"
 
@@ -221,26 +220,26 @@ def _decay(call: Call, given: ChartIn) -> str:
     talk = entry.scope.value("conversation")
     closed = here.conversation(talk).ended_at if talk else None
     decay = here.spec.behaviour(entry.scope.tier, entry.kind).decay
-    return charts.decay_curve(entry, standing.access, decay, here.ctx.now, closed)
+    return rendering.decay_curve(entry, standing.access, decay, here.ctx.now, closed)
 
 
 def _growth(call: Call, given: ChartIn) -> str:
     survey = call.overseen(Capability.STATS).survey()
-    return charts.growth([(one.day, one.counts) for one in survey.growth])
+    return rendering.growth([(one.day, one.counts) for one in survey.growth])
 
 
 def _daily(call: Call, given: ChartIn) -> str:
     found = {t.day: t for t in stats.days(_room(call), _since(call, given))}
     if not found:
-        return charts.daily([])
+        return rendering.daily([])
     first, last = date.fromisoformat(min(found)), date.fromisoformat(max(found))
     days = [first + timedelta(days=n) for n in range((last - first).days + 1)]
     counted = [(day, found.get(day.isoformat())) for day in days]
-    return charts.daily([(day, t.count if t else 0, t.failures if t else 0) for day, t in counted])
+    return rendering.daily([(day, t.count if t else 0, t.failures if t else 0) for day, t in counted])
 
 
 def _durations(call: Call, given: ChartIn) -> str:
-    return charts.durations(stats.work(_room(call), _since(call, given)))
+    return rendering.durations(stats.work(_room(call), _since(call, given)))
 
 
 def _room(call: Call) -> CallContext:
@@ -268,7 +267,7 @@ class MarkdownOut(VerbOutput):
 
 
 def markdown(call: Call, given: MarkdownIn) -> MarkdownOut:
-    return MarkdownOut(html=rendered(given.text))
+    return MarkdownOut(html=rendering.rendered(given.text))
 
 
 DRAWINGS_VERBS = (

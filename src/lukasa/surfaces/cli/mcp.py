@@ -54,7 +54,7 @@ def mcp(
     workspace: what it writes has an agent's trust, the account's tiers are closed unless --tier names them, and it can
     remove nothing for good. As the owner it can, if --can names the ways to scrub; without --can it cannot.
     """
-    desk, server, stdio = (_part(name) for name in ("desk", "server", "stdio"))
+    server = _server()
     memory = _opened(session)
     if token_env is not None:
         if role == "owner" or can or tiers or session.choices.agent:
@@ -67,12 +67,12 @@ def mcp(
         def identify(ctx: object) -> Credential:
             return given
 
-    stdio.serve(server.build(desk.Desk(memory.access, identify, home)))
+    server.serve_stdio(server.build(server.Dispatcher(memory.access, identify, home)))
 
 
-def _part(name: str) -> Any:
+def _server() -> Any:
     try:
-        return import_module(f"lukasa.surfaces.mcp.{name}")
+        return import_module("lukasa.surfaces.mcp.server")
     except ModuleNotFoundError as missing:
         if (missing.name or "").partition(".")[0] == "lukasa":
             raise

@@ -45,10 +45,10 @@ def context_node(
     refine: Refine | None = None,
     on_context: Callable[[Context], None] | None = None,
 ) -> Node:
-    """A node that orients: it reads memory for the last human message and puts the document into the state.
+    """Return a node that reads memory for the last human message and puts the context document into the state.
 
-    Under `messages` it is one system message, first, renewed each turn; under any other key it is the text. A subagent
-    names the tiers it reads.
+    Under `messages` the document is one system message, first, and replaced each turn; under any other key it is a
+    text. A subagent names the tiers that it reads.
     """
 
     def context(state: Any) -> dict[str, Any]:
@@ -60,14 +60,14 @@ def context_node(
             return {key: str(found)}
         system = SystemMessage(str(found), id=CONTEXT_ID)
         if any(message.id == CONTEXT_ID for message in messages):
-            return {"messages": [system]}  # the reducer puts it where the one before it stood
+            return {"messages": [system]}  # the reducer replaces the message of the turn before
         return {"messages": [RemoveMessage(id=REMOVE_ALL_MESSAGES), system, *messages]}
 
     return context
 
 
 def persist_node(world: Workspace, *, distil: Distil = by_rules) -> Node:
-    """A node that persists: what was missed, the summary, and then the end of the conversation `world` is bound to."""
+    """Return a node that ends the conversation of `world`: it stores missed facts and the summary first."""
 
     def persist(state: Any) -> dict[str, Any]:
         session.persist(world, turns_of(listed(state)), distil=distil)
@@ -85,12 +85,12 @@ def last_said(messages: Sequence[BaseMessage]) -> str:
 
 
 def text_of(message: BaseMessage) -> str:
-    """The text of a message; other parts, such as pictures, are not memory's."""
+    """Return the text of a message, without other parts such as pictures."""
     return str(message.text)
 
 
 def turns_of(messages: Sequence[BaseMessage]) -> list[Turn]:
-    """What people and the assistant said. System prompts and tool results are not what anybody said."""
+    """Return the messages of people and of the assistant, without system prompts and tool results."""
     roles: dict[str, Literal["user", "assistant"]] = {"human": "user", "ai": "assistant"}
     return [Turn(roles[m.type], text_of(m), id=m.id or "") for m in messages if m.type in roles and text_of(m).strip()]
 
@@ -149,7 +149,7 @@ def _langchain(box: Toolbox, tool: Tool) -> BaseTool:
 
 
 def _unreadable(tool: Tool, call: ToolCall, faults: int) -> Outcome:
-    """A call whose arguments could not be read: once what to fix, then no more."""
+    """Answer a call with unreadable arguments: the first time with the schema, later with an end."""
     if faults:
         fix = "go on without this tool, and tell the user what could not be done"
         return Outcome(_failure("refused", "the arguments could not be read again", fix), failed=True)
