@@ -36,8 +36,8 @@ def channels(call: Call, given: NoInput) -> ChannelsOut:
 
 
 class ChannelIn(VerbInput):
-    name: str
-    description: str = ""
+    name: str = Field(description="Name of the channel.")
+    description: str = Field("", description="What the channel is about.")
 
 
 def create_channel(call: Call, given: ChannelIn) -> ChannelOut:
@@ -45,8 +45,8 @@ def create_channel(call: Call, given: ChannelIn) -> ChannelOut:
 
 
 class ConversationsIn(VerbInput):
-    channel: str | None = Field(None, description="Only those of this channel, by name or id.")
-    archived: bool = Field(False, description="Also those that are archived.")
+    channel: str | None = Field(None, description="Only conversations of this channel, by name or id.")
+    archived: bool = Field(False, description="Also archived conversations.")
 
 
 def conversations(call: Call, given: ConversationsIn) -> ConversationsOut:
@@ -55,7 +55,7 @@ def conversations(call: Call, given: ConversationsIn) -> ConversationsOut:
 
 
 class StartIn(VerbInput):
-    channel: str | None = Field(None, description="By name or id; the default channel if left out.")
+    channel: str | None = Field(None, description="Channel, by name or id; the default channel if left out.")
 
 
 def start(call: Call, given: StartIn) -> ConversationOut:
@@ -87,7 +87,7 @@ def read_note(call: Call, given: KeyIn) -> NoteOut:
 
 
 class NoteIn(KeyIn):
-    value: Any = Field(description="Any JSON value; it replaces what the note says.")
+    value: Any = Field(description="Any JSON value; it replaces the old one.")
 
 
 def write_note(call: Call, given: NoteIn) -> NoteOut:
@@ -107,7 +107,7 @@ _ANY_NOTE = (str | None, Field(None, description="Name of the note; all notes if
 CONVERSATIONS_VERBS = (
     Verb(
         "workspace_list",
-        "List the workspaces that this pass is for. A workspace is one project's memory, apart from all others.",
+        "List the workspaces of this credential. A workspace is the memory of one project, apart from all others.",
         Capability.READ,
         "GET",
         "/workspaces",
@@ -117,7 +117,7 @@ CONVERSATIONS_VERBS = (
     ),
     Verb(
         "channel_list",
-        "List the channels that this pass takes part in: topics that several conversations share.",
+        "List the channels of this credential: topics that several conversations share.",
         Capability.READ,
         "GET",
         f"{_WORKSPACE}/channels",
@@ -127,7 +127,7 @@ CONVERSATIONS_VERBS = (
     ),
     Verb(
         "channel_create",
-        "Make a channel for a topic that will come up in several conversations.",
+        "Create a channel for a topic of several conversations.",
         Capability.CONVERSATIONS,
         "POST",
         f"{_WORKSPACE}/channels",
@@ -139,7 +139,7 @@ CONVERSATIONS_VERBS = (
     ),
     Verb(
         "conversation_list",
-        "List the conversations that this pass takes part in.",
+        "List the conversations of this credential.",
         Capability.READ,
         "GET",
         _CONVERSATIONS,
@@ -149,7 +149,7 @@ CONVERSATIONS_VERBS = (
     ),
     Verb(
         "conversation_start",
-        "Begin a conversation: working context and notes that end with it.",
+        "Start a conversation, with notes and entries that end with it.",
         Capability.CONVERSATIONS,
         "POST",
         _CONVERSATIONS,
@@ -161,7 +161,7 @@ CONVERSATIONS_VERBS = (
     ),
     Verb(
         "conversation_end",
-        "End a conversation: what lives only in it goes. Put what should last into a lasting tier first.",
+        "End a conversation. Its own notes and entries go with it: put what should last into a lasting tier first.",
         Capability.CONVERSATIONS,
         "POST",
         f"{_CONVERSATIONS}/{{id}}/end",
@@ -172,7 +172,7 @@ CONVERSATIONS_VERBS = (
     ),
     Verb(
         "conversation_archive",
-        "Put a conversation away for good.",
+        "Archive a conversation for good.",
         Capability.CONVERSATIONS,
         "POST",
         f"{_CONVERSATIONS}/{{id}}/archive",
@@ -184,7 +184,7 @@ CONVERSATIONS_VERBS = (
     ),
     Verb(
         "note_list",
-        "Show all working notes of a conversation.",
+        "Show all notes of a conversation.",
         Capability.READ,
         "GET",
         f"{_CONVERSATIONS}/{{id}}/notes",
@@ -194,8 +194,8 @@ CONVERSATIONS_VERBS = (
     ),
     Verb(
         "note_write",
-        "Write a working note: an intermediate result or a plan for this conversation alone. What should outlast it is "
-        "for memory_put.",
+        "Write a note of this conversation: a count, a plan, a list. Notes are a scratchpad: they end with the "
+        "conversation, and memory_read never finds them. Use memory_put for what should last.",
         Capability.CONVERSATIONS,
         "PUT",
         f"{_CONVERSATIONS}/{{id}}/notes/{{key}}",
@@ -207,7 +207,7 @@ CONVERSATIONS_VERBS = (
     ),
     Verb(
         "note_read",
-        "Show one working note of a conversation.",
+        "Read the notes of a conversation, by name.",
         Capability.READ,
         "GET",
         f"{_CONVERSATIONS}/{{id}}/notes/{{key}}",
@@ -218,7 +218,7 @@ CONVERSATIONS_VERBS = (
     ),
     Verb(
         "note_clear",
-        "Remove one working note of a conversation.",
+        "Remove one note of a conversation.",
         Capability.CONVERSATIONS,
         "DELETE",
         f"{_CONVERSATIONS}/{{id}}/notes/{{key}}",
@@ -229,7 +229,7 @@ CONVERSATIONS_VERBS = (
     ),
     Verb(
         "note_clear_all",
-        "Remove all working notes of a conversation.",
+        "Remove all notes of a conversation.",
         Capability.CONVERSATIONS,
         "DELETE",
         f"{_CONVERSATIONS}/{{id}}/notes",
@@ -249,7 +249,7 @@ _TRANSCRIPTS = "/workspaces/{workspace}/transcripts"
 
 
 class TranscriptOut(VerbOutput):
-    """A session that was taken in: how much of it is kept, and how much of that was turned into memory."""
+    """A recorded session: how many of its messages are kept, and how many of those were turned into memory."""
 
     id: str
     key: str
@@ -283,9 +283,9 @@ class TranscriptSaidOut(PageOut):
 
 
 class TranscriptsIn(VerbInput):
-    progress: Literal["pending", "observed", "failed"] | None = None
-    limit: int = Field(50, ge=1, le=500)
-    after: str | None = Field(None, description="The `next` of the page before.")
+    progress: Literal["pending", "observed", "failed"] | None = Field(None, description="Only sessions in this state.")
+    limit: int = Field(50, ge=1, le=500, description="At most this many sessions.")
+    after: str | None = Field(None, description="`next` of the page before.")
 
 
 def transcripts(call: Call, given: TranscriptsIn) -> TranscriptsOut:
@@ -296,8 +296,8 @@ def transcripts(call: Call, given: TranscriptsIn) -> TranscriptsOut:
 
 class SaidIn(VerbInput):
     id: str = Field(description="Id of a transcript.")
-    limit: int = Field(100, ge=1, le=1000)
-    after: int = Field(0, ge=0, description="How many messages to leave out: the `next` of the page before.")
+    limit: int = Field(100, ge=1, le=1000, description="At most this many messages.")
+    after: int = Field(0, ge=0, description="How many messages to skip: `next` of the page before.")
 
 
 def said(call: Call, given: SaidIn) -> TranscriptSaidOut:
@@ -310,7 +310,7 @@ def said(call: Call, given: SaidIn) -> TranscriptSaidOut:
 TRANSCRIPTS_VERBS = (
     Verb(
         "transcript_list",
-        "List the recorded sessions that were taken in, the last first.",
+        "List recorded sessions, newest first.",
         Capability.READ,
         "GET",
         _TRANSCRIPTS,
@@ -322,7 +322,7 @@ TRANSCRIPTS_VERBS = (
     ),
     Verb(
         "transcript_get",
-        "Show what was said in a recorded session, message by message.",
+        "Show the messages of a recorded session.",
         Capability.READ,
         "GET",
         f"{_TRANSCRIPTS}/{{id}}",

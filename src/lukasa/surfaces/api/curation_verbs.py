@@ -1,4 +1,4 @@
-"""Verbs about what the author curates: named pages and the review inbox.
+"""Verbs for the author's own work: named pages and the review inbox.
 
 Every credential reads the pages; only the author writes them. A grant sees the part of the inbox within its reach;
 only the owner decides.
@@ -24,8 +24,8 @@ class NameIn(VerbInput):
 
 class EditIn(NameIn):
     body: str = Field(description="The whole new text, as markdown.")
-    tier: str | None = Field(None, description="For a new page: the tier that it belongs to.")
-    expected_version: int | None = Field(None, description="Only if it is still at this version; 0 if it must be new.")
+    tier: str | None = Field(None, description="Tier of a new page.")
+    expected_version: int | None = Field(None, description="Version that you read; 0 if the page must be new.")
 
 
 def named(call: Call, given: NoInput) -> NamedListOut:
@@ -55,7 +55,7 @@ def page_version(call: Call, given: NameIn) -> int:
 PAGES_VERBS = (
     Verb(
         "named_list",
-        "List the author's standing pages, such as VOICE and SOUL: how to write, what to keep to. They are guidance.",
+        "List the author's pages, such as VOICE and SOUL: guidance on how to write and what to respect.",
         Capability.READ,
         "GET",
         _PAGES,
@@ -75,7 +75,7 @@ PAGES_VERBS = (
     ),
     Verb(
         "named_edit",
-        "Write one of the author's pages. Only the author can; propose a change in words instead.",
+        "Write one of the author's pages. Only the author may; an agent proposes a change in words.",
         Capability.NAMED_WRITE,
         "PUT",
         f"{_PAGES}/{{name}}",
@@ -89,7 +89,7 @@ PAGES_VERBS = (
     ),
     Verb(
         "named_history",
-        "Show every form that a page has had, the oldest first.",
+        "Show every version of a page, oldest first.",
         Capability.READ,
         "GET",
         f"{_PAGES}/{{name}}/history",
@@ -114,7 +114,7 @@ class HeldOut(VerbOutput):
 
 
 class AmendmentOut(VerbOutput):
-    """A change proposed to the curated document."""
+    """A proposed change of the curated document."""
 
     id: str
     section: str
@@ -151,7 +151,7 @@ class DecidedOut(VerbOutput):
 
 
 class InboxIn(VerbInput):
-    limit: int = Field(100, ge=1, le=1000)
+    limit: int = Field(100, ge=1, le=1000, description="At most this many items.")
 
 
 def inbox(call: Call, given: InboxIn) -> InboxOut:
@@ -160,7 +160,7 @@ def inbox(call: Call, given: InboxIn) -> InboxOut:
 
 
 def _within_reach(call: Call, found: InboxOut) -> InboxOut:
-    """What a grant may see of it: entries as it could read them, and proposals without what they rest on."""
+    """Return the part of the inbox that a grant may see: entries within its reach, and no quotes."""
     entries = [
         HeldOut(entry=held.entry, why=held.why, quotes=[]) for held in found.entries if _sees(call, held.entry.id)
     ]
@@ -186,7 +186,7 @@ class DecideIn(VerbInput):
 
 
 class ReviewEditIn(DecideIn):
-    text: str = Field(description="The words to let it in with, in place of its own.")
+    text: str = Field(description="The text to approve, in place of the original one.")
 
 
 def approve(call: Call, given: DecideIn) -> DecidedOut:
@@ -208,8 +208,8 @@ def _said(given: DecideIn) -> dict[str, str]:
 REVIEW_VERBS = (
     Verb(
         "review_list",
-        "Show what waits for the owner's decision: memories that were held, and changes proposed to the curated page. "
-        "None of it is recalled until it is approved. Tell the owner about it; do not act on it.",
+        "Show what waits for the owner's decision: held entries, and proposed changes of the curated page. Reads do "
+        "not find them until the owner approves them. Tell the owner about them; do not act on them.",
         Capability.REVIEW,
         "GET",
         _REVIEW,
@@ -219,7 +219,7 @@ REVIEW_VERBS = (
     ),
     Verb(
         "review_approve",
-        "Let a held entry in, or put a proposal on the curated page. A person decides, on their own surface.",
+        "Accept a held entry, or put a proposal on the curated page. Only a person decides this.",
         Capability.REVIEW,
         "POST",
         f"{_REVIEW}/{{id}}/approve",
@@ -232,7 +232,7 @@ REVIEW_VERBS = (
     ),
     Verb(
         "review_edit",
-        "Let something in that waits, in other words than its own.",
+        "Approve a held entry or a proposal with another text.",
         Capability.REVIEW,
         "POST",
         f"{_REVIEW}/{{id}}/edit",
@@ -245,7 +245,7 @@ REVIEW_VERBS = (
     ),
     Verb(
         "review_reject",
-        "Set something aside that waits. It stays, and can be brought back.",
+        "Reject a held entry or a proposal. It is kept, and can be restored.",
         Capability.REVIEW,
         "POST",
         f"{_REVIEW}/{{id}}/reject",

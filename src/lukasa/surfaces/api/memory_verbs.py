@@ -40,7 +40,7 @@ LifetimeName = Annotated[str, Field(json_schema_extra={"enum": [str(lifetime) fo
 
 
 class QuestionIn(VerbInput):
-    query: str = Field(description="Your question, in the words you would use for a person.")
+    query: str = Field(description="Your question, as you would ask a person; empty for the most relevant entries.")
     tiers: list[str] = Field(default=[], description="Only these tiers; all tiers within reach if left out.")
     channel: str | None = Field(None, description="Channel to search as well, by name or id.")
     conversation: str | None = Field(None, description="Conversation to search as well, by ref code or id.")

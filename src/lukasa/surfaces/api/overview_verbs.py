@@ -21,8 +21,8 @@ _WORKSPACE = "/workspaces/{workspace}"
 
 class EventsIn(VerbInput):
     action: str | None = Field(None, description="Only events of this action, such as entry.added.")
-    limit: int = Field(100, ge=1, le=1000)
-    after: int = Field(0, ge=0, description="Only events after this number: the `next` of the page before.")
+    limit: int = Field(100, ge=1, le=1000, description="At most this many events.")
+    after: int = Field(0, ge=0, description="Only events after this number: `next` of the page before.")
 
 
 def events(call: Call, given: EventsIn) -> EventsOut:
@@ -33,7 +33,7 @@ def events(call: Call, given: EventsIn) -> EventsOut:
 
 
 class ShareOut(VerbOutput):
-    """Entries that are alike: how many there are, and how many were added in the time asked about."""
+    """A group of entries with the same properties: its size, and the number of entries added since the given time."""
 
     tier: str
     state: str
@@ -70,7 +70,7 @@ class WeighedOut(VerbOutput):
 
 
 class StatsOut(VerbOutput):
-    """What is remembered, and what happened to it since a time."""
+    """The entries of a workspace by group, and what happened to them since a time."""
 
     since: datetime
     entries: list[ShareOut]
@@ -84,7 +84,7 @@ class StatsOut(VerbOutput):
 
 
 class StatsIn(VerbInput):
-    since: str = Field("7d", description="A time, or for so long: 24h, 7d, 2w.")
+    since: str = Field("7d", description="A time, or a duration until now: 24h, 7d, 2w.")
 
 
 def workspace_stats(call: Call, given: StatsIn) -> StatsOut:
@@ -92,9 +92,9 @@ def workspace_stats(call: Call, given: StatsIn) -> StatsOut:
     found = StatsOut.of(whole.stats(given.since))
     if call.credential.is_owner:
         return found
-    # Numbers were granted, and of what is within reach; which entries fade is not a number.
+    # The capability opens numbers within the grant's reach, not entries, and not the telemetry of the account, which
+    # tells of grants and of other workspaces.
     found.fading = []
-    # The account's reports tell of grants and of what other workspaces do.
     here = whole.ctx.local.tally(TelemetryQuery(since=found.since))
     found.work, found.outcomes = [TallyOut.of(tally) for tally in here], stats.outcomes(here)
     found.entries = [share for share in found.entries if call.workspace.ctx.opens(share.tier)]
@@ -104,7 +104,7 @@ def workspace_stats(call: Call, given: StatsIn) -> StatsOut:
 NUMBERS_VERBS = (
     Verb(
         "workspace_stats",
-        "Show numbers: entries by tier, state and source, what happened to them, how the work went and what it cost.",
+        "Show statistics: entries by tier, state and source, events, background work and its costs.",
         Capability.STATS,
         "GET",
         f"{_WORKSPACE}/stats",
@@ -114,7 +114,7 @@ NUMBERS_VERBS = (
     ),
     Verb(
         "event_list",
-        "Look into the event log of a workspace: every change, oldest first, without the texts.",
+        "List the event log of a workspace: every change, oldest first, without the texts.",
         Capability.EVENTS,
         "GET",
         f"{_WORKSPACE}/events",
@@ -130,7 +130,7 @@ NUMBERS_VERBS = (
 
 
 class TierCountOut(VerbOutput):
-    """A tier with its entries by state; `needs` are the keys that must be chosen to look into it."""
+    """A tier with its entries by state. `needs` lists the scope keys that a reader of the tier must choose."""
 
     name: str
     home: str
@@ -145,7 +145,7 @@ class DayOut(VerbOutput):
 
 
 class FadingOut(VerbOutput):
-    """An entry that time takes from: its relevance now, and a month ahead if nobody asks for it."""
+    """A decaying entry: its relevance now, and in a month if nobody reads it."""
 
     entry: EntryOut
     now: float
@@ -175,7 +175,7 @@ def overview(call: Call, given: NoInput) -> SurveyOut:
 OVERVIEW_VERBS = (
     Verb(
         "workspace_overview",
-        "Show a workspace at a glance: entries by tier and state, how it grew, what fades next, what waits.",
+        "Show a workspace at a glance: entries by tier and state, growth, entries that fade next, items that wait.",
         Capability.STATS,
         "GET",
         "/workspaces/{workspace}/overview",
@@ -195,8 +195,8 @@ _LONGEST = 200_000
 
 
 class ChartIn(VerbInput):
-    name: str = Field(description="decay, growth, daily or durations.")
-    entry: str | None = Field(None, description="Id of the entry, for its decay.")
+    name: str = Field(description="Name of the chart: decay, growth, daily or durations.")
+    entry: str | None = Field(None, description="Id of the entry, for decay.")
     days: int = Field(30, ge=1, le=3660, description="How far back, for daily and durations.")
 
 
@@ -213,12 +213,12 @@ def chart(call: Call, given: ChartIn) -> ChartOut:
 
 def _decay(call: Call, given: ChartIn) -> str:
     if given.entry is None:
-        raise InvalidInput("whose decay?", fix="name an entry")
+        raise InvalidInput("the decay chart needs an entry", fix="name one as `entry`")
     here = call.workspace
     standing = here.standing(given.entry)
     entry = standing.entry
-    talk = entry.scope.value("conversation")
-    closed = here.conversation(talk).ended_at if talk else None
+    conversation = entry.scope.value("conversation")
+    closed = here.conversation(conversation).ended_at if conversation else None
     decay = here.spec.behaviour(entry.scope.tier, entry.kind).decay
     return rendering.decay_curve(entry, standing.access, decay, here.ctx.now, closed)
 
@@ -229,7 +229,7 @@ def _growth(call: Call, given: ChartIn) -> str:
 
 
 def _daily(call: Call, given: ChartIn) -> str:
-    found = {t.day: t for t in stats.days(_room(call), _since(call, given))}
+    found = {t.day: t for t in stats.days(_whole(call), _since(call, given))}
     if not found:
         return rendering.daily([])
     first, last = date.fromisoformat(min(found)), date.fromisoformat(max(found))
@@ -239,10 +239,10 @@ def _daily(call: Call, given: ChartIn) -> str:
 
 
 def _durations(call: Call, given: ChartIn) -> str:
-    return rendering.durations(stats.work(_room(call), _since(call, given)))
+    return rendering.durations(stats.work(_whole(call), _since(call, given)))
 
 
-def _room(call: Call) -> CallContext:
+def _whole(call: Call) -> CallContext:
     return call.overseen(Capability.STATS).ctx
 
 
@@ -259,7 +259,7 @@ _CHARTS: dict[str, Callable[[Call, ChartIn], str]] = {
 
 
 class MarkdownIn(VerbInput):
-    text: str = Field(max_length=_LONGEST)
+    text: str = Field(max_length=_LONGEST, description="Markdown text.")
 
 
 class MarkdownOut(VerbOutput):
@@ -273,7 +273,7 @@ def markdown(call: Call, given: MarkdownIn) -> MarkdownOut:
 DRAWINGS_VERBS = (
     Verb(
         "chart_draw",
-        "Draw a chart as SVG: the decay of an entry, growth by tier, steps by day, durations of steps.",
+        "Draw a chart as SVG: decay of an entry, growth by tier, steps by day, or durations of steps.",
         Capability.STATS,
         "GET",
         "/workspaces/{workspace}/charts/{name}",
@@ -285,7 +285,7 @@ DRAWINGS_VERBS = (
     ),
     Verb(
         "markdown_render",
-        "Show how a page would look: markdown as HTML that can do nothing.",
+        "Render markdown as inert HTML, for the preview of a page.",
         Capability.READ,
         "POST",
         "/markdown",

@@ -87,7 +87,7 @@ class AccessOut(VerbOutput):
 
 
 class ScoreOut(VerbOutput):
-    """final = match × prior × tier_weight; the rest are the factors of these."""
+    """final = match × prior × tier_weight, and the factors of these."""
 
     final: float
     match: float
@@ -100,12 +100,16 @@ class ScoreOut(VerbOutput):
 
 
 class HitOut(VerbOutput):
-    """A candidate, with all that says why it is here and how far to believe it. Of a long one, `excerpt` is where the
-    words that were asked for stand. An MCP client is given no more than a part of it, as `part` says."""
+    """An entry that matches, with its score and its provenance.
+
+    Of a long entry, `excerpt` is the part that matches the question. An MCP client gets only that part, as `part` says.
+    """
 
     entry: EntryOut
     excerpt: str | None = None
-    part: str | None = Field(None, description="Which characters of all its text are given; memory_get has the rest.")
+    part: str | None = Field(
+        None, description="Characters of the text that are given, such as 2101-2700/7012; memory_get gives all."
+    )
     score: ScoreOut
     matched: list[dict[str, Any]]
     access: AccessOut | None = None
@@ -120,7 +124,7 @@ class RecallOut(VerbOutput):
 
 
 class VerdictOut(VerbOutput):
-    """What one step decided, and why; some steps add numbers of their own."""
+    """The decision of one step and its reason; some steps add numbers of their own."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -130,7 +134,7 @@ class VerdictOut(VerbOutput):
 
 
 class WrittenOut(VerbOutput):
-    """What became of a write: stored, held, merged, replaced, discarded or updated, and in the ledger why."""
+    """The outcome of a write: stored, held, merged, replaced, discarded or updated. The ledger says why."""
 
     outcome: str
     id: str
@@ -149,7 +153,7 @@ class KeptOut(VerbOutput):
 
 
 class UndoneOut(VerbOutput):
-    """What was taken back: entries as they are now. `kept` is what was left alone, each with its reason."""
+    """The entries after an undo. `kept` lists the entries that the undo left alone, each with its reason."""
 
     entries: list[EntryOut]
     kept: list[KeptOut]
@@ -161,7 +165,7 @@ class BatchOut(VerbOutput):
 
 
 class PageOut(VerbOutput):
-    """A page of a list. `next`, if there is more, is the `after` of the page that follows."""
+    """A page of a list. If there is another page, `next` is its `after`."""
 
     next: str | None = None
 
@@ -183,7 +187,7 @@ class HistoryOut(VerbOutput):
 
 
 class StandingOut(VerbOutput):
-    """Where an entry stands before any question: relevance = importance, decay and use together."""
+    """The relevance of an entry now, before any question: importance × decay × use."""
 
     entry: EntryOut
     access: AccessOut | None = None
@@ -194,7 +198,7 @@ class StandingOut(VerbOutput):
 
 
 class WordsOut(VerbOutput):
-    """Words that something rests on; without text where the message is no longer kept."""
+    """A quote that supports an entry; its text is empty if the message is no longer kept."""
 
     quote: dict[str, Any]
     text: str
@@ -296,7 +300,7 @@ class ConversationsOut(VerbOutput):
 
 
 class EndedOut(VerbOutput):
-    """A conversation that has ended, and how many entries went with it or were archived."""
+    """An ended conversation, and the numbers of its dropped and archived entries."""
 
     conversation: ConversationOut
     dropped: int
@@ -349,7 +353,7 @@ class ReachOut(VerbOutput):
 
 
 class GrantOut(VerbOutput):
-    """A grant without its token, of which only a digest is kept."""
+    """A grant without its token; the server keeps only a digest of the token."""
 
     id: str
     name: str
@@ -370,4 +374,4 @@ class GrantsOut(VerbOutput):
 
 class IssuedOut(VerbOutput):
     grant: GrantOut
-    token: str = Field(description="Shown this once.")
+    token: str = Field(description="Only this answer shows it.")

@@ -1,4 +1,4 @@
-// The past of an entry: its versions, what each changed, and every event about it.
+// The history of an entry: its versions, the changes of each, and every event about it.
 import { diff } from "./diff.js";
 import { h, put } from "./dom.js";
 import { steps } from "./entries.js";
