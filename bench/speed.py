@@ -50,10 +50,10 @@ from bench.plot import growth
 from bench.section import write_section
 from bench.speed_report import LABELS, Row, report
 from lukasa import Lukasa, Memo, Workspace
+from lukasa.model.selection import Selection
 from lukasa.model.values import Visibility
 from lukasa.providers.embed import open_embedder
 from lukasa.providers.embed.cached import default_cache
-from lukasa.storage.port import Selection
 
 MILLION = 1_000_000
 NEAREST = 10

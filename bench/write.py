@@ -27,9 +27,9 @@ from typing import Any
 from lukasa import Lukasa, Workspace
 from lukasa.model.echo import marked
 from lukasa.model.entry import Entry
+from lukasa.model.selection import Selection
 from lukasa.model.values import State, Visibility
 from lukasa.read.context import Document, Item, render
-from lukasa.storage.port import Selection
 
 DATA = Path(__file__).parent / "data" / "write_quality.jsonl"
 HALVES = {"a": "tuned on", "b": "held out"}

@@ -9,10 +9,11 @@ from msgspec.structs import replace
 
 from lukasa.model.entry import Access, Category, GateVerdict, SourceLink, Transition
 from lukasa.model.errors import Conflict, InvalidInput, NotFound, Refused
+from lukasa.model.selection import Selection
 from lukasa.model.text import content_key
 from lukasa.model.values import SHARED, Curator, Gate, Kind, Lifetime, Origin, State, Trust, Visibility
 from lukasa.storage.operations import DropEntry, LinkAction
-from lukasa.storage.port import Selection, Store
+from lukasa.storage.port import Store
 from tests.helpers.stores import MODEL, NOW, OPEN, ROOM, WORK, change, commit, entry, later, move, put, stored, unit
 
 

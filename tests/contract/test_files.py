@@ -6,9 +6,10 @@ import pytest
 from msgspec.structs import replace
 
 from lukasa.model.errors import Conflict
+from lukasa.model.selection import Filters
 from lukasa.model.text import content_key, path_key
 from lukasa.model.values import SHARED, State
-from lukasa.storage.port import Filters, Store, twin_key
+from lukasa.storage.port import Store, twin_key
 from tests.helpers.stores import OPEN, ROOM, WORK, change, commit, entry, move, put, stored
 
 

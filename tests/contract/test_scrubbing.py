@@ -13,6 +13,7 @@ from lukasa.model.errors import Conflict, LukasaError, Refused
 from lukasa.model.events import SCRUBBED, EventDraft, chain_faults
 from lukasa.model.job import JobDraft
 from lukasa.model.scrub import Extent, Mode, manifest_digest
+from lukasa.model.selection import Selection
 from lukasa.model.telemetry import TelemetryEvent, TelemetryQuery
 from lukasa.model.transcript import Transcript, Utterance
 from lukasa.model.values import Lifetime, State, Visibility
@@ -34,7 +35,7 @@ from lukasa.storage.operations import (
     SaveTranscript,
     Scrub,
 )
-from lukasa.storage.port import Selection, Store
+from lukasa.storage.port import Store
 from tests.helpers.stores import (
     MODEL,
     NOW,

@@ -12,18 +12,20 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from lukasa.index import bm25
+from lukasa.index.keyword import KeywordMatches
 from lukasa.model.candidate import Use, candidate_of
 from lukasa.model.entry import DISPOSITION, EXEMPT, Category, Entry, Scope
 from lukasa.model.errors import InvalidInput
 from lukasa.model.ids import new_id
+from lukasa.model.selection import Filters, Selection
 from lukasa.model.text import content_key
 from lukasa.model.text import terms as terms_of
 from lukasa.model.timestamps import micros
 from lukasa.model.values import SHARED, Curator, Kind, Lifetime, State, Visibility
-from lukasa.storage import rules
 from lukasa.storage.memory.store import MemoryStore
 from lukasa.storage.operations import DropEntry, Embedding, SaveEmbedding, SaveEntry
-from lukasa.storage.port import Filters, KeywordMatches, Selection, Store, index_terms
+from lukasa.storage.port import Store, index_terms
 from lukasa.storage.sqlite import SqliteStore
 from tests.helpers.stores import (
     MODEL,
@@ -287,7 +289,7 @@ def test_a_line_is_found_among_many_long_texts_that_hold_its_words(store: Store)
 )
 def test_how_many_are_looked_at_is_bounded(limit: int, terms: int, looked_at: int) -> None:
     """R1: five times what is wanted where texts are longer than a passage, at most 400, and never fewer than wanted."""
-    assert rules.looked_at(limit, 10, 10 * terms) == looked_at
+    assert bm25.cut_size(limit, 10, 10 * terms) == looked_at
 
 
 def test_changed_text_is_found_by_its_new_words(store: Store) -> None:
@@ -394,7 +396,7 @@ def test_who_stands_beside_whom_does_not_depend_on_what_was_asked_before(store: 
     commit(store, *(put(e) for e in (*mine, *theirs)))
     with store.snapshot():
         store.keyword(OPEN, ("mine",), 5)
-        assert store.beside([theirs[0].id, mine[0].id], 1) == {
+        assert store.adjacent([theirs[0].id, mine[0].id], 1) == {
             theirs[0].id: {theirs[1].id: 1},
             mine[0].id: {mine[1].id: 1},
         }
@@ -447,9 +449,9 @@ def test_neighbours_come_by_the_order_of_writing(store: Store) -> None:
     rows = [entry(f"turn number {n}", conversation="c") for n in range(5)]
     commit(store, *(put(row) for row in rows))
     ids = [row.id for row in rows]
-    assert store.beside([ids[2]], 2) == {ids[2]: {ids[0]: -2, ids[1]: -1, ids[3]: 1, ids[4]: 2}}
-    assert store.beside([ids[0], new_id()], 1) == {ids[0]: {ids[1]: 1}}
-    assert store.beside([], 2) == {}
+    assert store.adjacent([ids[2]], 2) == {ids[2]: {ids[0]: -2, ids[1]: -1, ids[3]: 1, ids[4]: 2}}
+    assert store.adjacent([ids[0], new_id()], 1) == {ids[0]: {ids[1]: 1}}
+    assert store.adjacent([], 2) == {}
 
 
 def test_neighbours_are_of_one_room_and_one_conversation(store: Store) -> None:
@@ -464,20 +466,20 @@ def test_neighbours_are_of_one_room_and_one_conversation(store: Store) -> None:
     gone = entry("forgotten", conversation="c")
     commit(store, put(first), *(put(row) for row in between), put(gone), put(last))
     commit(store, move(stored(store, gone), State.FORGOTTEN))
-    assert store.beside([first.id], 2) == {first.id: {last.id: 1}}
-    assert store.beside([between[3].id], 2) == {}
+    assert store.adjacent([first.id], 2) == {first.id: {last.id: 1}}
+    assert store.adjacent([between[3].id], 2) == {}
 
 
 def test_neighbours_are_looked_for_nearby(store: Store) -> None:
     """R1: the work is bounded: what is far away in the order of writing is no neighbour."""
     first, last = entry("first turn", conversation="c"), entry("last turn", conversation="c")
     commit(store, put(first), *(put(entry(f"note {n}")) for n in range(20)), put(last))
-    assert store.beside([first.id, last.id], 2) == {}
+    assert store.adjacent([first.id, last.id], 2) == {}
 
 
 def test_a_word_that_is_everywhere_is_bounded_and_counted_rightly(store: Store) -> None:
     """R1, R10: of a word that thousands of entries hold, the newest are looked at; how often each holds it is exact."""
-    many = rules.POSTING_BUDGET + 40
+    many = bm25.POSTING_BUDGET + 40
     commit(store, *(put(entry(f"harbour {'harbour ' * (n % 3)}{n}")) for n in range(many)))
     found = store.keyword(OPEN, ("harbour",), 20)
     assert found.frequencies == (many,)
@@ -532,11 +534,11 @@ def test_directions_have_length_one(store: Store) -> None:
     commit(store, put(a, 3 * unit(1, 1, 0, 0)), put(b, unit(0, 0, 2, 0)), put(c))
     asked = [b.id, a.id, c.id, "nobody"]
     with store.snapshot():
-        cold = store.directions(asked, MODEL)
+        cold = store.unit_vectors(asked, MODEL)
         store.nearest(OPEN, MODEL, unit(1, 0, 0, 0), 9)
-        warm = store.directions(asked, MODEL)
+        warm = store.unit_vectors(asked, MODEL)
     for found in (cold, warm):
         assert set(found) == {a.id, b.id}
         assert np.allclose(found[a.id], unit(1, 1, 0, 0))
         assert np.allclose(found[b.id], unit(0, 0, 1, 0))
-    assert store.directions([a.id], OTHER_MODEL) == {}
+    assert store.unit_vectors([a.id], OTHER_MODEL) == {}

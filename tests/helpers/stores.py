@@ -13,10 +13,11 @@ from lukasa.model.conversation import Channel, Conversation
 from lukasa.model.entry import Entry, NamedEntry, Scope
 from lukasa.model.events import Actor
 from lukasa.model.ids import new_id
+from lukasa.model.selection import Selection
 from lukasa.model.values import Curator, Kind, Lifetime, Origin, State, Trust
 from lukasa.ports import EmbeddingModel, Vector
 from lukasa.storage.operations import Embedding, Operation, SaveEntry, Transaction
-from lukasa.storage.port import Selection, Store
+from lukasa.storage.port import Store
 
 NOW = datetime(2026, 3, 1, 12, 0, 0, 123456, tzinfo=UTC)
 ACTOR = Actor("ada", "library", "local")

@@ -16,12 +16,12 @@ from typing import Any
 
 from lukasa.model.events import Actor
 from lukasa.model.job import Job, JobDraft, JobState
+from lukasa.model.selection import Selection
 from lukasa.ports import Clock, Message, Reply, Tool, Usage
 from lukasa.service.jobs.model_calls import ask
 from lukasa.service.jobs.task import Task
 from lukasa.service.jobs.worker import Station, Worker
 from lukasa.storage.operations import Enqueue, Transaction
-from lukasa.storage.port import Selection
 from lukasa.storage.sqlite import SqliteStore
 from tests.helpers.making import FixedClock
 from tests.helpers.stores import ACTOR, WORK, entry, put

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 
 from lukasa.model.ids import new_id
+from lukasa.model.selection import Selection
 from lukasa.model.values import State
 from lukasa.storage.operations import SaveNamed
-from lukasa.storage.port import Selection
 from lukasa.storage.sqlite import SqliteStore
 from tests.helpers.processes import TORTURE, Tripwire, finish, fork, kill, until
 from tests.helpers.stores import MODEL, WORK, change, commit, entry, move, named, put, stored, vector_of

@@ -15,14 +15,13 @@ from typing import NamedTuple
 import pytest
 
 from lukasa import Lukasa, Workspace
+from lukasa.index.bm25 import POSTING_BUDGET
 from lukasa.model import errors
 from lukasa.model.errors import LukasaError
 from lukasa.providers.embed.cached import ARCTIC
 from lukasa.read.fuse import Contribution
 from lukasa.read.rank import Hit, Provenance, Score
 from lukasa.spec import load_preset, preset_names
-from lukasa.storage.rules import POSTING_BUDGET
-from tests.architecture.test_layers import ALLOWED
 
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
@@ -260,12 +259,3 @@ def test_the_readme_tells_what_was_measured() -> None:
 def _cells(text: str) -> list[list[str]]:
     """The rows of all tables, each as its cells."""
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line.startswith("|")]
-
-
-def test_the_layer_table_is_the_one_enforced() -> None:
-    """Layers: the table in the explanation is the table of the test."""
-    text = (DOCS / "explanation" / "architecture.md").read_text("utf-8")
-    rows = re.findall(r"^\| `([\w.]+)` \| ([^|]*) \|", text, re.MULTILINE)
-    told = {layer: set(re.findall(r"`(\w+)`", seen)) for layer, seen in rows}
-    enforced = {layer or "lukasa": {there or "lukasa" for there in seen} for layer, seen in ALLOWED.items()}
-    assert told == enforced

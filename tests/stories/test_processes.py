@@ -16,9 +16,9 @@ import pytest
 from msgspec.structs import replace
 
 from lukasa.model.errors import Conflict, StoreBusy, StoreError
+from lukasa.model.selection import Selection
 from lukasa.model.values import State
 from lukasa.storage.operations import SaveNamed
-from lukasa.storage.port import Selection
 from lukasa.storage.sqlite import SqliteStore
 from lukasa.storage.sqlite.opening import MEMORY
 from tests.helpers.processes import TORTURE, finish, fork

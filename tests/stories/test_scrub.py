@@ -15,9 +15,9 @@ from lukasa import Lukasa, Trust, Workspace
 from lukasa.model.errors import Conflict, InvalidInput, InvalidScope, NotFound, Refused
 from lukasa.model.events import SCRUBBED, chain_faults
 from lukasa.model.scrub import Extent, Mode, manifest_digest
+from lukasa.model.selection import Selection
 from lukasa.providers.chat.offline import OfflineChat
 from lukasa.storage.operations import SaveChannel, Scrub
-from lukasa.storage.port import Selection
 from lukasa.storage.sqlite import SqliteStore
 from lukasa.storage.sqlite.opening import MEMORY
 from lukasa.surfaces.langgraph.graph import Agent, Making

@@ -6,7 +6,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from bench.nearest import FORMS, found, report, unit
-from lukasa.storage.sqlite import packed
+from lukasa.index import ann
 
 
 def test_what_is_found_is_compared_with_an_exact_product() -> None:
@@ -14,7 +14,7 @@ def test_what_is_found_is_compared_with_an_exact_product() -> None:
     texts = unit(dice.standard_normal((600, 32), dtype=np.float32))
     queries = unit(dice.standard_normal((70, 32), dtype=np.float32))
     numbers = np.arange(600)
-    whole = packed.paired(numbers, numbers, texts)
+    whole = ann.quantised_int16(numbers, numbers, texts)
     assert found(whole, queries, 10) == 1.0
     blind = replace(whole, alive=numbers % 2 == 0)  # a search that cannot see every other text
     assert 0.4 < found(blind, queries, 10) < 0.6
@@ -25,8 +25,6 @@ def test_each_form_has_its_line() -> None:
     texts = unit(dice.standard_normal((900, 200), dtype=np.float32))
     lines = report(texts, texts[:70]).splitlines()
     assert [line.split("|")[1].strip() for line in lines[2:]] == list(FORMS)
-    forms = [packed.imaged(packed.paired(n := np.arange(900), n, texts), sizes) for sizes in FORMS.values()]
-    assert [(len(ctx.images.first.columns), ctx.images.lists is not None) for ctx in forms if ctx.images] == [
-        (packed._FIRST, False),
-        (packed._FIRST, True),
-    ]
+    forms = [ann.projected(ann.quantised_int16(n := np.arange(900), n, texts), sizes) for sizes in FORMS.values()]
+    made = [one.projection for one in forms if one.projection]
+    assert [(len(one.head.columns), one.lists is not None) for one in made] == [(ann.HEAD, False), (ann.HEAD, True)]

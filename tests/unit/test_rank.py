@@ -12,6 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from lukasa.index.keyword import KeywordMatches
+from lukasa.index.vectors import VectorMatch
 from lukasa.model.candidate import Candidate, Use, candidate_of
 from lukasa.model.entry import Document, Entry, Scope, SourceLink
 from lukasa.model.timestamps import micros
@@ -23,7 +25,6 @@ from lukasa.read.rank import rank as rank_cards
 from lukasa.read.signals import Signal, answer, context, keyword, lenders, speaker, structured, time, vector
 from lukasa.spec import load_preset
 from lukasa.spec.types import MemorySpec
-from lukasa.storage.port import KeywordMatches, Neighbour
 from tests.helpers.making import make_entry
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
@@ -125,7 +126,7 @@ def test_what_is_longer_than_a_passage_is_long_however_long_the_others_are() -> 
 def test_vectors_below_the_floor_say_nothing() -> None:
     """R1: a cosine that unrelated texts reach is no match."""
     a, b = named("a", "b")
-    assert vector([Neighbour(a, 0.7), Neighbour(b, 0.4)], floor=0.5).scores == {"a": 0.7}
+    assert vector([VectorMatch(a, 0.7), VectorMatch(b, 0.4)], floor=0.5).scores == {"a": 0.7}
 
 
 def test_tags_and_category_are_a_signal() -> None:

@@ -12,17 +12,17 @@ import apsw
 import numpy as np
 import pytest
 
+from lukasa.index.neighbours import NeighbourQuery, NewText
 from lukasa.model.entry import Entry
 from lukasa.model.statements import telling
 from lukasa.model.values import State
 from lukasa.ports import EmbeddingModel, Vector
 from lukasa.storage.operations import DropEntry
-from lukasa.storage.port import Newcomer, Vicinity
 from lukasa.storage.sqlite import SqliteStore, sql
 from tests.helpers.stores import WORK, commit, entry, move, put, stored
 
 MODEL = EmbeddingModel("wide", 64, "x")
-HERE = Vicinity(WORK, "shared", MODEL, None, 12)
+HERE = NeighbourQuery(WORK, "shared", MODEL, None, 12)
 COMMON = "garden river stone winter market candle harbour meadow lantern orchard".split()
 
 
@@ -57,8 +57,8 @@ class Both:
 
     def compare(self, asked: list[str], *, together: bool) -> None:
         """What the store says of texts, and what all texts and vectors say."""
-        newcomers = [Newcomer(text, self.vector()) for text in asked]
-        ask = self.store.near
+        newcomers = [NewText(text, self.vector()) for text in asked]
+        ask = self.store.neighbours
         answers = ask(HERE, newcomers) if together else [ask(HERE, [newcomer])[0] for newcomer in newcomers]
         for newcomer, found in zip(newcomers, answers, strict=True):
             near = [n for n in found if n.cosine is not None]
@@ -130,7 +130,7 @@ def words_asked(both: Both, text: str) -> list[int]:
 
     with both.store._connections.reading() as db:
         db.exec_trace = traced
-        both.store.near(HERE, [Newcomer(text, both.vector())])
+        both.store.neighbours(HERE, [NewText(text, both.vector())])
         db.exec_trace = None
     assert [statement for statement, _ in run].count(sql.TERMS_OF_ROW) <= 32
     return [bindings[0].count('"') // 2 for statement, bindings in run if statement == sql.NEWEST_ROWS_OF]
@@ -140,9 +140,9 @@ def test_what_has_no_vector_is_compared_with_nothing(both: Both) -> None:
     """W3: neither a text without a vector nor one among others that have one of another model."""
     both.add(5)
     commit(both.store, put(entry("garden river"), None))
-    (found,) = both.store.near(HERE, [Newcomer("river garden", both.vector())])
+    (found,) = both.store.neighbours(HERE, [NewText("river garden", both.vector())])
     assert [n for n in found if n.cosine is not None] == []
-    (found,) = both.store.near(HERE, [Newcomer(next(iter(both.texts.values())) + " now", None)])
+    (found,) = both.store.neighbours(HERE, [NewText(next(iter(both.texts.values())) + " now", None)])
     assert [n for n in found if n.cosine is not None] == []
 
 

@@ -12,9 +12,9 @@ import pytest
 from lukasa.model.entry import Scope
 from lukasa.model.errors import Conflict
 from lukasa.model.scrub import Extent, Mode, manifest_digest
+from lukasa.model.selection import Selection
 from lukasa.ports import EmbeddingModel
 from lukasa.storage.operations import DropEntry, Scrub
-from lukasa.storage.port import Selection
 from lukasa.storage.sqlite import SqliteStore
 from tests.helpers.stores import MODEL, OPEN, commit, entry, put, vector_of
 

@@ -13,10 +13,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from lukasa.index.postings import token
 from lukasa.model.conversation import Note
 from lukasa.model.entry import Category, Document, Scope
 from lukasa.model.errors import Conflict, NotFound
 from lukasa.model.ids import new_id
+from lukasa.model.selection import Filters, Selection
 from lukasa.model.values import Kind, Visibility
 from lukasa.ports import EmbeddingModel
 from lukasa.storage.operations import (
@@ -29,10 +31,8 @@ from lukasa.storage.operations import (
     SaveNamed,
     SaveNote,
 )
-from lukasa.storage.port import Filters, Selection
 from lukasa.storage.sqlite import SqliteStore, grants, pipeline_sql, scrub_sql, sql
 from lukasa.storage.sqlite.opening import migrations
-from lukasa.storage.sqlite.rows import token
 from tests.helpers.processes import TORTURE
 from tests.helpers.stores import NOW, OPEN, channel, commit, conversation, entry, later, named, put, unit
 

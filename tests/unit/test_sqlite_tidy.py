@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lukasa.storage.sqlite import SqliteStore, adding, unfed
+from lukasa.storage.sqlite import SqliteStore, adding, pending
 from lukasa.storage.sqlite.query import all_rows
 from tests.helpers.stores import OPEN, commit, entry, put
 
@@ -15,7 +15,7 @@ from tests.helpers.stores import OPEN, commit, entry, put
 @pytest.fixture(autouse=True)
 def _fed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each transaction makes a segment."""
-    monkeypatch.setattr(unfed, "STEP", 1)
+    monkeypatch.setattr(pending, "STEP", 1)
 
 
 @pytest.fixture

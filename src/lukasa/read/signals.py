@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
+from lukasa.index import bm25
+from lukasa.index.keyword import KeywordMatches
+from lukasa.index.vectors import VectorMatch
 from lukasa.model.candidate import Candidate
 from lukasa.model.text import PASSAGE, terms
 from lukasa.model.timestamps import HOUR, moment
 from lukasa.read.question import USER, Span
-from lukasa.storage.port import KeywordMatches, Neighbour
 
-# Saturating soon and hardly minding length, as suits passages: which of the asked words are there says more than how
-# often they are.
-K1, B = 0.9, 0.4
 SHORT, LONG = 400, 800  # characters: up to the one a text leans on what is around it, from the other on it does not
 
 
@@ -56,29 +54,20 @@ def keyword(
     size = sum(m.size for m in found)
     average = min(PASSAGE, max(1.0, sum(m.total_terms for m in found) / size)) if size else 1.0
     frequencies = [sum(column) for column in zip(*(m.frequencies for m in found), strict=True)]
-    weights = [math.log(1 + (size - n + 0.5) / (n + 0.5)) for n in frequencies]
+    weights = [bm25.idf(size, n) for n in frequencies]
     quiet = weights
     if names and not set(asked) <= set(names):
         quiet = [0.0 if term in names else w for term, w in zip(asked, weights, strict=True)]
     scores: dict[str, float] = {}
     for m in found:
-        scores.update(_bm25(m, weights, average))
+        scores.update(zip(m.ids, bm25.scores(m.counts, m.lengths, weights, average), strict=True))
         if lines and quiet is not weights:
-            scores.update((id, score) for id, score in _bm25(m, quiet, average) if id in lines)
+            quieter = bm25.scores(m.counts, m.lengths, quiet, average)
+            scores.update((id, score) for id, score in zip(m.ids, quieter, strict=True) if id in lines)
     return Signal("keyword", {id: score for id, score in scores.items() if score > 0})
 
 
-def _bm25(m: KeywordMatches, weights: Sequence[float], average: float) -> Iterable[tuple[str, float]]:
-    base, slope = K1 * (1 - B), K1 * B / average
-    norms = [base + slope * length for length in m.lengths]
-    scores = [0.0] * len(norms)
-    for counts, weight in zip(m.counts, weights, strict=bool(norms)):
-        most = weight * (K1 + 1)
-        scores = [s + most * n / (n + norm) if n else s for s, n, norm in zip(scores, counts, norms, strict=True)]
-    return zip(m.ids, scores, strict=True)
-
-
-def vector(neighbours: Sequence[Neighbour], floor: float, limit: int | None = None) -> Signal:
+def vector(neighbours: Sequence[VectorMatch], floor: float, limit: int | None = None) -> Signal:
     """Cosines above what unrelated texts reach. If as many came as were asked for, more may be as near as the last."""
     scores = {candidate.id: cosine for candidate, cosine in neighbours if cosine > floor}
     cut = limit is not None and len(scores) >= limit

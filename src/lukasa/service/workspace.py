@@ -22,6 +22,7 @@ from lukasa.model.ids import parse_id
 from lukasa.model.job import Job, JobState
 from lukasa.model.late import late
 from lukasa.model.scrub import Mode
+from lukasa.model.selection import NO_FILTERS, Filters, Selection
 from lukasa.model.telemetry import TelemetryEvent, TelemetryQuery
 from lukasa.model.values import SHARED, VISIBILITY, Curator, Kind, Lifetime, Trust, Visibility
 from lukasa.service import inputs
@@ -30,7 +31,7 @@ from lukasa.service.instrument import verb
 from lukasa.service.sessions import conversations as talking
 from lukasa.spec.types import MemorySpec
 from lukasa.storage.operations import LinkAction, Verdict
-from lukasa.storage.port import NO_FILTERS, Census, Filters, Finding, Selection
+from lukasa.storage.port import Census, Finding
 
 if TYPE_CHECKING:
     from lukasa.model.transcript import Progress, Transcript, Utterance

@@ -11,10 +11,13 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import date, datetime
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from msgspec import Struct, field
 
+from lukasa.index.keyword import KeywordMatches
+from lukasa.index.neighbours import Neighbour, NeighbourQuery, NewText
+from lukasa.index.vectors import VectorMatch
 from lukasa.model.amendment import Amendment, AmendmentState
 from lukasa.model.answer import Answer
 from lukasa.model.candidate import Candidate, Use
@@ -25,10 +28,11 @@ from lukasa.model.grant import Grant
 from lukasa.model.item import Item, ItemAddress, ItemFilter, whole_text
 from lukasa.model.job import Job, JobState
 from lukasa.model.scrub import Extent, Holdings
+from lukasa.model.selection import NO_FILTERS, Filters, Selection
 from lukasa.model.telemetry import DayTally, Spending, Tally, TelemetryEvent, TelemetryQuery
 from lukasa.model.text import content_key, path_key, terms
 from lukasa.model.transcript import Progress, Transcript, Utterance
-from lukasa.model.values import SHARED, Curator, Kind, Lifetime, State, Visibility
+from lukasa.model.values import Kind, State
 from lukasa.ports import EmbeddingModel, Vector
 from lukasa.storage.operations import (
     ItemIndex,
@@ -214,120 +218,6 @@ def twin_key(entry: Entry) -> str:
     return content_key(entry.content) if entry.path is None else path_key(entry.path)
 
 
-class Filters(Struct, frozen=True):
-    """Structured conditions, all of which must hold; empty ones do not filter."""
-
-    kinds: frozenset[Kind] = frozenset()
-    categories: frozenset[str] = frozenset()
-    tags: frozenset[str] = frozenset()
-    sources: frozenset[str] = frozenset()
-    curators: frozenset[Curator] = frozenset()
-    states: frozenset[State] = frozenset()
-    lifetimes: frozenset[Lifetime] = frozenset()
-    conversations: frozenset[str] = frozenset()
-    since: datetime | None = None
-    until: datetime | None = None
-    min_importance: float | None = None
-    filed: bool | None = None  # only files, or only what is none
-
-    def __bool__(self) -> bool:
-        return self is not NO_FILTERS and self != NO_FILTERS
-
-    def admits(self, entry: Entry) -> bool:
-        """The meaning of a filter, as every store must implement it. Tags: all of them; times: of creation."""
-        return (
-            (not self.kinds or entry.kind in self.kinds)
-            and (not self.categories or (entry.category is not None and entry.category.name in self.categories))
-            and self.tags <= set(entry.tags)
-            and (not self.sources or entry.source in self.sources)
-            and (not self.curators or entry.curator in self.curators)
-            and (not self.states or entry.state in self.states)
-            and (not self.lifetimes or entry.lifetime in self.lifetimes)
-            and (not self.conversations or entry.conversation in self.conversations)
-            and (self.since is None or entry.created_at >= self.since)
-            and (self.until is None or entry.created_at < self.until)
-            and (self.min_importance is None or entry.importance >= self.min_importance)
-            and (self.filed is None or self.filed is (entry.path is not None))
-        )
-
-
-NO_FILTERS = Filters()
-
-
-class Selection(Struct, frozen=True):
-    """The rows that a question may see: whole scopes, by visibility, of these owners. Nothing else can match.
-
-    `owners` None means every owner: for the person the memory belongs to, never for an agent.
-    """
-
-    scopes: tuple[Scope, ...]
-    visibilities: frozenset[Visibility] = frozenset({Visibility.OPEN})
-    owners: tuple[str, ...] | None = (SHARED,)
-    filters: Filters = NO_FILTERS
-
-
-class TermRow(NamedTuple):
-    """How often each asked term is in one entry, in the order asked, and how long the entry is in terms."""
-
-    id: str
-    counts: tuple[int, ...]
-    length: int
-
-
-class KeywordMatches(Struct, frozen=True):
-    """Raw counts for scoring: collection size, total terms, document frequency by term; and of the best entries their
-    cards, their lengths, and for each term how often it is in each of them."""
-
-    size: int
-    total_terms: int
-    frequencies: tuple[int, ...]
-    candidates: Sequence[Candidate] = ()
-    lengths: Sequence[int] = ()
-    counts: Sequence[Sequence[int]] = ()
-
-    @property
-    def ids(self) -> list[str]:
-        return [candidate.id for candidate in self.candidates]
-
-    @property
-    def rows(self) -> tuple[TermRow, ...]:
-        """The same, entry by entry."""
-        return tuple(map(TermRow, self.ids, zip(*self.counts, strict=True), self.lengths))
-
-
-class Neighbour(NamedTuple):
-    candidate: Candidate
-    cosine: float
-
-    @property
-    def id(self) -> str:
-        return self.candidate.id
-
-
-class Near(NamedTuple):
-    """An entry of the same scope and owner that is close to a new text; cosine None if only words matched."""
-
-    entry: Entry
-    cosine: float | None
-
-
-class Newcomer(NamedTuple):
-    """A text that is about to be stored, and its vector, if it has one."""
-
-    content: str
-    vector: Vector | None
-
-
-class Vicinity(Struct, frozen=True):
-    """Where newcomers are going, and how near others count by vector alone, whatever their words; None if none do."""
-
-    scope: Scope
-    owner: str
-    model: EmbeddingModel | None
-    floor: float | None
-    limit: int  # of those near by vector, and of those by each sort of words
-
-
 class Unembedded(Struct, frozen=True):
     id: str
     version: int
@@ -436,36 +326,36 @@ class Store(ItemStore, PipelineStore, AccessStore, ScrubStore, Protocol):
     def keyword(self, selection: Selection, terms: Sequence[str], limit: int) -> KeywordMatches: ...
     def nearest(
         self, selection: Selection, model: EmbeddingModel, vector: Vector, limit: int, *, exact: bool = False
-    ) -> list[Neighbour]:
-        """Best cosines first, among vectors of exactly this model. The cosines are exact; in a large room somebody near
-        may be missed, unless every vector is looked at, as `exact` asks."""
+    ) -> list[VectorMatch]:
+        """The best cosines first, among vectors of exactly this model. Cosines are exact. In a large partition the
+        search is approximate and may miss a match, unless `exact` asks to compare every vector."""
         ...
 
-    def near(self, vicinity: Vicinity, newcomers: Sequence[Newcomer]) -> list[list[Near]]:
-        """For each text, what it may repeat or contradict, all as of one moment.
+    def neighbours(self, query: NeighbourQuery, texts: Sequence[NewText]) -> list[list[Neighbour]]:
+        """For each new text, the entries that it may repeat or contradict, all of one snapshot.
 
-        First its twin, active or held. Then, where both have a vector, those that hold all of its
-        `statements.telling` terms, and those that reach the floor; the nearest first. Then those of its
-        `statements.subject` and those of its `statements.role`, the newest first. But for the twin, only what is open
-        to a reader.
+        First the entry with the same text, active or held. Then, if both have a vector, the entries that hold all of
+        its `statements.telling` terms and those that reach the floor; the nearest first. Then the entries with its
+        `statements.subject` and those with its `statements.role`, the newest first. All but the first are open to a
+        reader.
         """
         ...
 
-    def beside(self, ids: Iterable[str], reach: int) -> dict[str, dict[str, int]]:
-        """The entries written just before and after each of these, in its room and its conversation: up to `reach`
-        each way, by id, with how many steps after it each was written (negative: before it).
+    def adjacent(self, ids: Iterable[str], reach: int) -> dict[str, dict[str, int]]:
+        """The entries written just before and after each of these, in its partition and its conversation: up to
+        `reach` each way, by id, with how many steps after it each was written (negative: before it).
 
-        The order is that of writing. A store looks a few rows around each entry and no further, so that what was
-        written in between elsewhere may hide a neighbour; ids without any are absent.
+        A store looks at a few rows around each entry and no further, so entries written elsewhere in between may hide
+        a neighbour. Ids without any are absent.
         """
         ...
 
     def vectors(self, ids: Iterable[str], model: EmbeddingModel) -> dict[str, Vector]:
-        """As they were given, to the bit."""
+        """Vectors as they were given, to the bit."""
         ...
 
-    def directions(self, ids: Iterable[str], model: EmbeddingModel) -> dict[str, Vector]:
-        """The same at length one, to compare entries with each other."""
+    def unit_vectors(self, ids: Iterable[str], model: EmbeddingModel) -> dict[str, Vector]:
+        """The same vectors scaled to length one, to compare entries with each other."""
         ...
 
     def unembedded(self, model: EmbeddingModel, limit: int) -> list[Unembedded]:

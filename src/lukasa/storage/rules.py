@@ -1,14 +1,13 @@
-"""What every store decides alike: which changes of a row are allowed, and which terms a search uses."""
+"""Rules that every store applies alike: which changes of a row are allowed, and how values are kept."""
 
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -19,19 +18,12 @@ from lukasa.model.entry import Entry
 from lukasa.model.errors import Conflict, InvalidInput, InvalidTransition, LostClaim, NotFound, Refused
 from lukasa.model.events import Spelled, canonical_json
 from lukasa.model.job import FINISHED, JobState
+from lukasa.model.selection import Selection
 from lukasa.model.telemetry import TelemetryEvent
-from lukasa.model.text import PASSAGE
 from lukasa.model.values import VISIBILITY, State
 from lukasa.ports import Vector
 from lukasa.storage.operations import Embedding, SaveNote
-from lukasa.storage.port import Selection
 
-T = TypeVar("T")
-MAX_TERMS = 64
-POSTING_BUDGET = 2500
-ROWS_BESIDE = 8  # how far around an entry its neighbours are looked for
-_K1, _B = 1.2, 0.4  # of the first cut; how matches are ranked is not a store's to say
-_WIDER, _WIDEST = 5, 400  # times what is wanted that is looked at where texts are long, and how many at most
 TWIN_STATES = frozenset({State.ACTIVE, State.HELD})
 
 
@@ -44,63 +36,10 @@ def sees(selection: Selection, entry: Entry) -> bool:
     )
 
 
-def rarest(terms: Sequence[str], frequencies: Sequence[int]) -> list[str]:
-    """The terms worth matching: those that occur at all, the rarest first, few enough to bound the work.
-
-    A word in half of all entries finds nothing that the rarer words of the same query do not find better.
-    """
-    found = {term: frequency for term, frequency in zip(terms, frequencies, strict=True) if frequency}
-    used: list[str] = []
-    postings = 0
-    for term in sorted(found, key=found.__getitem__)[:MAX_TERMS]:
-        postings += found[term]
-        if used and postings > POSTING_BUDGET:
-            break
-        used.append(term)
-    return used
-
-
-def rarity(size: int, frequency: int) -> float:
-    """What one occurrence of a term says, in a collection of that size."""
-    return math.log(1 + (size - frequency + 0.5) / (frequency + 0.5))
-
-
-def saturated(count: Any) -> Any:
-    """How much more several occurrences say than one, which says 1. Of a number, or of an array of them."""
-    return count * (_K1 + 1) / (count + _K1)
-
-
-def looked_at(limit: int, size: int, total_terms: int) -> int:
-    """Of how many rows the best are taken. Where texts are short, rare words alone tell the best; among long ones, a
-    text is found for its length, so that lengths have to be known before."""
-    return limit if total_terms <= PASSAGE * size else max(limit, min(_WIDER * limit, _WIDEST))
-
-
-def by_length(
-    rows: Sequence[T], weights: Sequence[float], counts: Sequence[Sequence[int]], lengths: Sequence[int], limit: int
-) -> list[T]:
-    """The best of some rows by what they hold of each term, less for those that are long."""
-    norms = [_K1 * (1 - _B + _B * length / PASSAGE) for length in lengths]
-    scores = [0.0] * len(rows)
-    for weight, column in zip(weights, counts, strict=True):
-        scores = [s + weight * n / (n + norm) for s, n, norm in zip(scores, column, norms, strict=True)]
-    order = sorted(range(len(rows)), key=lambda at: -scores[at])  # equals stay in their order
-    return [rows[at] for at in order[:limit]]
-
-
 def side_by_side(a: Entry, b: Entry) -> bool:
     """Whether two entries are in one room and of one conversation."""
     same_room = a.scope == b.scope and a.owner == b.owner and VISIBILITY[a.state] is VISIBILITY[b.state]
     return same_room and a.conversation == b.conversation
-
-
-def steps(id: str, order: Sequence[str], reach: int) -> dict[str, int]:
-    """The neighbours of an id in an order, with how many steps after it they stand."""
-    place = order.index(id)
-    first = max(0, place - reach)
-    steps = {other: step for step, other in enumerate(order[first : place + reach + 1], first - place)}
-    del steps[id]
-    return steps
 
 
 def check_version(what: str, id: str, current: int | None, expect: int) -> None:

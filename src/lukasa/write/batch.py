@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
+from lukasa.index.neighbours import Neighbour
 from lukasa.model.arrays import np
 from lukasa.model.entry import Entry
 from lukasa.model.statements import role, subject
@@ -12,7 +13,6 @@ from lukasa.model.text import content_key
 from lukasa.model.values import State
 from lukasa.ports import Vector
 from lukasa.storage.operations import Embedding, SaveEntry
-from lukasa.storage.port import Near
 from lukasa.write.plan import Draft, Plan
 
 _ROUNDED = 1e-4  # by how much a product of many at once may differ from that of two
@@ -45,14 +45,14 @@ class Batch:
                     for handle in self._handles[place]:
                         self._places[handle].append(place)
 
-    def view(self, place: int, found: Sequence[Near]) -> tuple[Near, ...]:
+    def view(self, place: int, found: Sequence[Neighbour]) -> tuple[Neighbour, ...]:
         """What is near a draft: of the store, as it will be by then, and of the batch."""
         members = list(self._mine(place))
         if not self._changed or not (found or members):
             return tuple(found)
         known = {near.entry.id for near in found}
-        current = [Near(self._changed.get(near.entry.id, near.entry), near.cosine) for near in found]
-        mine = [Near(self._changed[id], cosine) for id, cosine in members if id not in known]
+        current = [Neighbour(self._changed.get(near.entry.id, near.entry), near.cosine) for near in found]
+        mine = [Neighbour(self._changed[id], cosine) for id, cosine in members if id not in known]
         near = [n for n in (*current, *mine) if n.entry.state in (State.ACTIVE, State.HELD)]
         return tuple(self._in_order(self._drafts[place], near) if mine else near)
 
@@ -71,11 +71,11 @@ class Batch:
         by_words = [other for handle in self._handles[place] for other in self._places.get(handle, ())]
         return dict.fromkeys([*cosines, *by_words])
 
-    def _in_order(self, draft: Draft, near: Sequence[Near]) -> list[Near]:
+    def _in_order(self, draft: Draft, near: Sequence[Neighbour]) -> list[Neighbour]:
         """As a store would answer: the same text first, then by cosine, then the rest."""
         key = content_key(draft.content)
 
-        def place(n: Near) -> tuple[bool, float]:
+        def place(n: Neighbour) -> tuple[bool, float]:
             return content_key(n.entry.content) != key, 2.0 if n.cosine is None else -n.cosine
 
         return sorted(near, key=place)

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
+from lukasa.index.neighbours import Neighbour
 from lukasa.model.entry import Category, Entry, GateVerdict, Scope, SourceLink
 from lukasa.model.events import EventDraft
 from lukasa.model.statements import contradicts, says_the_same
@@ -21,7 +22,6 @@ from lukasa.model.values import Curator, Gate, Kind, Lifetime, Origin, State, Tr
 from lukasa.spec.taxonomy import Taxonomy
 from lukasa.spec.types import Behaviour, ConflictRule, MemorySpec
 from lukasa.storage.operations import Embedding, Operation, Record, SaveEntry, Verdict
-from lukasa.storage.port import Near
 
 
 class Proposal(NamedTuple):
@@ -114,9 +114,9 @@ class Setting(NamedTuple):
     taxonomy: Taxonomy
     now: datetime
     canonical: tuple[Canonical, ...] = ()
-    neighbours: tuple[Near, ...] = ()
+    neighbours: tuple[Neighbour, ...] = ()
 
-    def among(self, neighbours: tuple[Near, ...]) -> Setting:
+    def among(self, neighbours: tuple[Neighbour, ...]) -> Setting:
         return Setting(self.spec, self.taxonomy, self.now, self.canonical, neighbours)
 
     def behaviour(self, draft: Draft) -> Behaviour:
@@ -160,7 +160,7 @@ def dedup(draft: Draft, setting: Setting) -> Draft:
     return draft.noting("dedup", "new", f"none of {len(setting.neighbours)} neighbours says the same")
 
 
-def _same(draft: Draft, near: Near, key: str, threshold: float) -> str:
+def _same(draft: Draft, near: Neighbour, key: str, threshold: float) -> str:
     if near.entry.state not in (State.ACTIVE, State.HELD) or near.entry.path is not None:
         return ""
     if content_key(near.entry.content) == key:
@@ -215,7 +215,7 @@ def ambiguous(draft: Draft, setting: Setting) -> tuple[Entry, ...]:
     return tuple(n.entry for n in near if not n.entry.ended_by(setting.now))[:MOST_DOUBTS]
 
 
-def _doubtful(draft: Draft, near: Near) -> bool:
+def _doubtful(draft: Draft, near: Neighbour) -> bool:
     if near.entry.state is not State.ACTIVE or near.entry.path is not None:
         return False
     if near.cosine is not None:

@@ -12,12 +12,13 @@ from msgspec import Struct
 from lukasa.model.amendment import AmendmentState
 from lukasa.model.entry import Entry
 from lukasa.model.job import JobState
+from lukasa.model.selection import Selection
 from lukasa.model.transcript import Quote
 from lukasa.model.values import State, Visibility
 from lukasa.read.decay import decay_factor, frequency, relevance
 from lukasa.service.call import CallContext
 from lukasa.spec.types import DecayModel, Tier
-from lukasa.storage.port import Arrivals, Selection, Store
+from lukasa.storage.port import Arrivals, Store
 
 LOOKED_AT = 2000  # entries of a database whose standing is worked out for a survey; beyond, the newest
 SHOWN = 8

@@ -15,6 +15,7 @@ from lukasa.model.amendment import OPEN_AMENDMENTS, Amendment, AmendmentState
 from lukasa.model.entry import Entry
 from lukasa.model.errors import InvalidTransition, NotFound
 from lukasa.model.ids import parse_id
+from lukasa.model.selection import Selection
 from lukasa.model.values import State, Visibility
 from lukasa.service import inputs
 from lukasa.service.admin.overview import Said, evidence
@@ -22,7 +23,7 @@ from lukasa.service.call import CallContext, retry_on_conflict
 from lukasa.service.curation import publish
 from lukasa.service.entries import revise
 from lukasa.storage.operations import SaveAmendment
-from lukasa.storage.port import Selection, Store
+from lukasa.storage.port import Store
 
 _DECIDED = (AmendmentState.PROMOTED, AmendmentState.MERGED)
 

@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from lukasa.model.entry import Entry
 from lukasa.model.errors import NotFound
+from lukasa.model.selection import Filters, Selection
 from lukasa.model.text import path_key
 from lukasa.model.values import SHARED, Kind, State, Visibility
 from lukasa.service import inputs
@@ -20,7 +21,6 @@ from lukasa.service.entries import put, revise
 from lukasa.service.entries.put import Memo, Written
 from lukasa.service.instrument import verb
 from lukasa.storage.operations import SaveEntry
-from lukasa.storage.port import Filters, Selection
 
 _ALL = 1_000_000
 

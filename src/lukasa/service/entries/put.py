@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct, field
 
 from lukasa.curated.document import NAME as CURATED
+from lukasa.index.neighbours import Neighbour, NeighbourQuery, NewText
 from lukasa.model.conversation import Status
 from lukasa.model.entry import Entry, GateVerdict, Scope, SourceLink
 from lukasa.model.errors import (
@@ -22,6 +23,7 @@ from lukasa.model.errors import (
 from lukasa.model.events import EventDraft
 from lukasa.model.ids import new_id, parse_id
 from lukasa.model.job import JobDraft
+from lukasa.model.selection import Selection
 from lukasa.model.text import speaker, speaks, terms
 from lukasa.model.transcript import Quote
 from lukasa.model.values import SHARED, Curator, Gate, Kind, Lifetime, Visibility
@@ -30,7 +32,7 @@ from lukasa.service import inputs
 from lukasa.service.call import CallContext, retry_on_conflict
 from lukasa.service.instrument import verb
 from lukasa.storage.operations import Embedding, Enqueue, Operation, Record, Verdict
-from lukasa.storage.port import Near, Newcomer, Selection, Store, Vicinity
+from lukasa.storage.port import Store
 from lukasa.write.batch import Batch
 from lukasa.write.check import SCREEN
 from lukasa.write.plan import DOUBT_COSINE, SETTLE, Canonical, Draft, Plan, Proposal, Setting, ambiguous, plan, run
@@ -303,22 +305,22 @@ def _doubt(draft: Draft, setting: Setting) -> list[Enqueue]:
     return [Enqueue(JobDraft("resolve", f"resolve:{new.id}:1", payload))]
 
 
-def neighbours(store: Store, draft: Draft, embedding: Embedding | None) -> list[Near]:
+def neighbours(store: Store, draft: Draft, embedding: Embedding | None) -> list[Neighbour]:
     """The entries of the same scope and owner that a new one may repeat or contradict; a file does neither."""
     return _around(store, [draft], [embedding], None)[0]
 
 
 def _around(
     store: Store, drafts: Sequence[Draft], embeddings: Sequence[Embedding | None], floor: float | None
-) -> list[list[Near]]:
+) -> list[list[Neighbour]]:
     """The neighbours of each draft, asked for all at once, and what a draft says that it replaces. With a floor, also
     those that are near by vector alone, for somebody to look at who sees more than words."""
-    found: list[list[Near]] = [[] for _ in drafts]
+    found: list[list[Neighbour]] = [[] for _ in drafts]
     for (scope, owner, model), places in _by_room(drafts, embeddings).items():
-        vicinity = Vicinity(scope, owner, model, floor, NEIGHBOURS)
+        query = NeighbourQuery(scope, owner, model, floor, NEIGHBOURS)
         vectors = [None if (e := embeddings[place]) is None else e.vector for place in places]
-        newcomers = [Newcomer(drafts[place].content, v) for place, v in zip(places, vectors, strict=True)]
-        for place, near in zip(places, store.near(vicinity, newcomers), strict=True):
+        texts = [NewText(drafts[place].content, v) for place, v in zip(places, vectors, strict=True)]
+        for place, near in zip(places, store.neighbours(query, texts), strict=True):
             found[place] = near
     named = [p.supersedes for draft in drafts if (p := draft.proposal).supersedes is not None]
     if named:
@@ -337,7 +339,7 @@ def _by_room(
     return rooms
 
 
-def _add_named(drafts: Sequence[Draft], found: Sequence[list[Near]], entries: Mapping[str, Entry]) -> None:
+def _add_named(drafts: Sequence[Draft], found: Sequence[list[Neighbour]], entries: Mapping[str, Entry]) -> None:
     for draft, near in zip(drafts, found, strict=True):
         p = draft.proposal
         if p.supersedes is None or draft.settled:
@@ -349,10 +351,10 @@ def _add_named(drafts: Sequence[Draft], found: Sequence[list[Near]], entries: Ma
             )
         entry = entries[p.supersedes]
         if entry.scope == p.scope and all(n.entry.id != entry.id for n in near):
-            near.append(Near(entry, None))
+            near.append(Neighbour(entry, None))
 
 
-def _wider(store: Store, draft: Draft, near: Sequence[Near]) -> list[Near]:
+def _wider(store: Store, draft: Draft, near: Sequence[Neighbour]) -> list[Neighbour]:
     """With those that share many words: what the rules cannot compare, a model may."""
     p = draft.proposal
     if p.path is not None:
@@ -363,4 +365,4 @@ def _wider(store: Store, draft: Draft, near: Sequence[Near]) -> list[Near]:
     matches = [store.keyword(selection, sought, NEIGHBOURS) for sought in dict.fromkeys((asked, asked[:BEGINNING]))]
     known = {n.entry.id for n in near}
     more = store.entries(dict.fromkeys(id for match in matches for id in match.ids if id not in known))
-    return [*near, *(Near(entry, None) for entry in more.values())]
+    return [*near, *(Neighbour(entry, None) for entry in more.values())]

@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from lukasa.index.neighbours import Neighbour
 from lukasa.model.entry import Entry, GateVerdict, Transition, Version
 from lukasa.model.statements import says_the_same
 from lukasa.model.text import content_key
@@ -14,7 +15,7 @@ from lukasa.model.values import Gate, State
 from lukasa.service.call import CallContext
 from lukasa.service.entries.put import neighbours
 from lukasa.storage.operations import SaveEntry, Verdict
-from lukasa.storage.port import Near, Store, twin_key
+from lukasa.storage.port import Store, twin_key
 from lukasa.write.plan import Draft, Proposal, Setting, resolve
 
 ACTION = "entry.reopened"
@@ -114,7 +115,7 @@ def _against(ctx: CallContext, store: Store, entry: Entry, going: Collection[str
     draft = redraft(ctx, entry)
     near = [n for n in neighbours(store, draft, None) if n.entry.id not in going and n.entry.id != entry.id]
     if staying is not None and (staying.scope, staying.owner) == (entry.scope, entry.owner):
-        near.append(Near(staying, None))
+        near.append(Neighbour(staying, None))
     verdict = resolve(draft, Setting(ctx.spec, ctx.taxonomy, ctx.now, neighbours=tuple(near))).ledger[-1]
     against = verdict.data.get("targets", ())
     return f"{', '.join(against)} still speaks against it" if against and verdict.outcome != "noop" else ""

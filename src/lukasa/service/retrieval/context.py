@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lukasa.model.entry import Entry, NamedEntry
+from lukasa.model.selection import Filters
 from lukasa.model.text import estimate_tokens
 from lukasa.model.values import Authority, Kind
 from lukasa.read.context import Context, Slice, compose, item, render
@@ -13,7 +14,6 @@ from lukasa.service import inputs
 from lukasa.service.call import CallContext
 from lukasa.service.retrieval.read import Question, Search, counted, profile_of, search, selections, with_provenance
 from lukasa.spec.types import Injection, Tier
-from lukasa.storage.port import Filters
 
 
 def context(

@@ -7,7 +7,8 @@ from lukasa.model.values import VISIBILITY, Visibility
 from lukasa.read.rank import Hit
 from lukasa.read.signals import Signal
 from lukasa.service.call import CallContext
-from lukasa.service.retrieval.find import BRING, WEIGH, as_it_was
+from lukasa.service.retrieval import find
+from lukasa.service.retrieval.find import as_it_was
 from lukasa.service.retrieval.read import Question, Search, search
 from lukasa.storage.operations import Verdict
 
@@ -75,8 +76,8 @@ def _signal_verdict(ctx: CallContext, entry: Entry, signal: Signal, found: Searc
         return Verdict("keyword", "missed", f"none of its words is among the asked ones ({', '.join(found.terms)})")
     if signal.name == "vector":
         return Verdict("vector", "missed", _vector_miss(ctx, entry))
-    missed = {step.name: step.missed for step in (*BRING, *WEIGH)}.get(signal.name, "it is not among the newest")
-    return Verdict(signal.name, "missed", missed)
+    reasons = {step.name: step.missed for step in (*find.BRING, *find.WEIGH)}
+    return Verdict(signal.name, "missed", reasons.get(signal.name, "it is not among the newest"))
 
 
 def _vector_miss(ctx: CallContext, entry: Entry) -> str:

@@ -13,9 +13,11 @@ from typing import NamedTuple
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from lukasa.index.vectors import VectorMatch
 from lukasa.model.candidate import Candidate, candidate_of
 from lukasa.model.entry import Entry
 from lukasa.model.errors import EmbedderError
+from lukasa.model.selection import NO_FILTERS, Filters, Selection
 from lukasa.model.text import terms as terms_of
 from lukasa.model.timestamps import micros
 from lukasa.model.values import VISIBILITY, Visibility
@@ -25,7 +27,7 @@ from lukasa.read.fuse import Compared, compared, strengths
 from lukasa.read.question import Span, is_about_oneself, named_sources, span, wanted_answer, without_names
 from lukasa.read.signals import Signal
 from lukasa.service.call import CallContext
-from lukasa.storage.port import NO_FILTERS, Filters, Neighbour, Selection, Store
+from lukasa.storage.port import Store
 
 NO_EMBEDDER = "no embedding model: found by keyword only"
 MOST_BY_TIME = 60  # entries that the time alone brings in
@@ -133,7 +135,7 @@ def _by_vector(ctx: CallContext, lookup: Lookup, found: Findings) -> Signal | No
         return None
     model = ctx.embedder.model
     limit = _limit(ctx, lookup)
-    near: list[Neighbour] = []
+    near: list[VectorMatch] = []
     for store, selection in found.places:
         these = store.nearest(selection, model, vector, limit)
         _admit(ctx, lookup, found, store, [candidate for candidate, cosine in these if cosine > model.floor])
@@ -177,7 +179,7 @@ def _adjacent_turns(ctx: CallContext, lookup: Lookup, found: Findings) -> None:
     found.compared = compared(found.signals, ctx.spec.retrieval)
     found.strengths = strengths(found.signals, ctx.spec.retrieval, found.compared)
     for store, ids in by_store(found, signals.lenders(found.strengths, found.candidates)):
-        near = store.beside(ids, signals.REACH)
+        near = store.adjacent(ids, signals.REACH)
         others = list({id: None for steps in near.values() for id in steps if id not in found.candidates})
         _admit(ctx, lookup, found, store, store.candidates(others, lookup.filters).values() if others else ())
         found.adjacent |= near

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from lukasa.model.candidate import Use
 from lukasa.model.entry import Access, Document, Entry
 from lukasa.model.errors import InvalidQuery
+from lukasa.model.selection import NO_FILTERS, Filters, Selection
 from lukasa.model.values import Curator, Kind, State, Visibility
 from lukasa.ports import Vector
 from lukasa.read.excerpt import Part, excerpt
@@ -26,7 +27,7 @@ from lukasa.service.call import CallContext
 from lukasa.service.retrieval.find import Findings, Lookup, by_store, find
 from lukasa.spec.types import DecayModel, Profile, Tier
 from lukasa.storage.operations import Verdict
-from lukasa.storage.port import NO_FILTERS, Filters, Selection, Store
+from lukasa.storage.port import Store
 
 SHOWN = 600  # characters of a hit that are enough to see why it was found
 _BY_MODEL = "lukasa.service.retrieval.rewrite"  # loaded only where there is a model
@@ -251,7 +252,7 @@ def _directions(ctx: CallContext, found: Findings, ids: Sequence[str]) -> dict[s
         return {}
     vectors: dict[str, Vector] = {}
     for store, here in by_store(found, ids):
-        vectors |= store.directions(here, ctx.embedder.model)
+        vectors |= store.unit_vectors(here, ctx.embedder.model)
     return vectors
 
 

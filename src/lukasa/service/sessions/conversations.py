@@ -11,6 +11,7 @@ from lukasa.model.conversation import Channel, Conversation, Note, Status
 from lukasa.model.entry import Entry
 from lukasa.model.errors import Conflict, InvalidTransition, NotFound
 from lukasa.model.ids import new_id, new_ref_code
+from lukasa.model.selection import Filters, Selection
 from lukasa.model.values import Lifetime, State, Visibility
 from lukasa.service import inputs
 from lukasa.service.call import CallContext, retry_on_conflict
@@ -27,7 +28,7 @@ from lukasa.storage.operations import (
     SaveEntry,
     SaveNote,
 )
-from lukasa.storage.port import Filters, Selection, Store
+from lukasa.storage.port import Store
 
 NOTE_LIMIT = 100_000
 PAGE = 500

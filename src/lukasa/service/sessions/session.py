@@ -26,6 +26,7 @@ from lukasa.model.errors import InvalidInput, InvalidTransition, LukasaError, St
 from lukasa.model.events import EventDraft
 from lukasa.model.ids import new_id
 from lukasa.model.late import late
+from lukasa.model.selection import Filters, Selection
 from lukasa.model.statements import says_the_same
 from lukasa.model.text import content_key, terms
 from lukasa.model.values import SHARED, VISIBILITY, Kind, Lifetime, Visibility
@@ -36,7 +37,6 @@ from lukasa.service.sessions.distill import Distil, Distilled, Fact, Turn, by_ru
 from lukasa.service.workspace import Workspace
 from lukasa.spec.types import Tier
 from lukasa.storage.operations import Record
-from lukasa.storage.port import Filters, Selection
 
 if TYPE_CHECKING:
     from lukasa.read.context import Context

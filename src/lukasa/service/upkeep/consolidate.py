@@ -17,6 +17,7 @@ from lukasa.model.conversation import SUMMARY_TAG
 from lukasa.model.entry import Entry, Scope
 from lukasa.model.errors import ChatMalformed
 from lukasa.model.ids import derived_id
+from lukasa.model.selection import Filters, Selection
 from lukasa.model.values import Kind, State, Trust
 from lukasa.service.call import CallContext
 from lukasa.service.jobs.model_calls import ask
@@ -39,7 +40,6 @@ from lukasa.service.upkeep.scope import (
 from lukasa.spec.prompts import prompt
 from lukasa.spec.types import Consolidation
 from lukasa.storage.operations import SaveEntry
-from lukasa.storage.port import Filters, Selection
 from lukasa.upkeep.digest import MOST_CHARS, SOURCE, Text, answer, digest, episodes, question
 from lukasa.upkeep.promotion import capped, pruned
 from lukasa.upkeep.weighed import Weighed, related, support

@@ -19,12 +19,13 @@ from lukasa.model.conversation import Status
 from lukasa.model.entry import Access, Entry, Scope
 from lukasa.model.errors import Conflict, NotFound
 from lukasa.model.events import EventDraft
+from lukasa.model.selection import Filters, Selection
 from lukasa.model.values import State, Visibility
 from lukasa.read.decay import decay_factor, frequency, relevance
 from lukasa.service.call import CallContext
 from lukasa.service.jobs.task import Task
 from lukasa.storage.operations import Operation, Record, SaveEntry
-from lukasa.storage.port import Filters, Selection, Store
+from lukasa.storage.port import Store
 from lukasa.upkeep.promotion import Move
 from lukasa.upkeep.weighed import Weighed
 

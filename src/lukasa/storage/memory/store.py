@@ -13,6 +13,10 @@ from datetime import UTC, datetime
 
 from msgspec.structs import replace
 
+from lukasa.index import bm25, lookup
+from lukasa.index.keyword import KeywordMatches
+from lukasa.index.neighbours import Neighbour, NeighbourQuery, NewText
+from lukasa.index.vectors import VectorMatch
 from lukasa.model.arrays import np
 from lukasa.model.candidate import Candidate, Use, candidate_of
 from lukasa.model.conversation import Channel, Conversation, Note, Status, WorkspaceInfo
@@ -22,6 +26,7 @@ from lukasa.model.events import GENESIS, Actor, Event, EventDraft, chain_faults,
 from lukasa.model.item import Item, ItemAddress
 from lukasa.model.job import Job
 from lukasa.model.scrub import Extent, Holdings
+from lukasa.model.selection import NO_FILTERS, Filters, Selection
 from lukasa.model.statements import role, subject, telling
 from lukasa.model.telemetry import TelemetryEvent
 from lukasa.model.text import content_key
@@ -61,22 +66,14 @@ from lukasa.storage.operations import (
     describe,
 )
 from lukasa.storage.port import (
-    NO_FILTERS,
     Arrivals,
     Census,
-    Filters,
     Finding,
     FoundItem,
     ItemQuery,
-    KeywordMatches,
-    Near,
-    Neighbour,
-    Newcomer,
-    Selection,
     Share,
     Unembedded,
     UnembeddedItem,
-    Vicinity,
     index_terms,
     twin_key,
 )
@@ -318,19 +315,19 @@ class MemoryStore(BackgroundReads, GrantReads):
         counts = {e.id: Counter(state.terms[e.id]) for e in rows}
         total = sum(len(state.terms[e.id]) for e in rows)
         frequencies = tuple(sum(term in c for c in counts.values()) for term in terms)
-        weights = [rules.rarity(len(rows), frequency) for frequency in frequencies]
+        weights = [bm25.idf(len(rows), frequency) for frequency in frequencies]
         used = {
             term: weight
             for term, weight in zip(terms, weights, strict=True)
-            if term in set(rules.rarest(terms, frequencies))
+            if term in set(bm25.rarest(terms, frequencies))
         }
         admitted = [e.id for e in reversed(rows) if selection.filters.admits(e)]
-        strength = {id: sum(w * rules.saturated(counts[id][t]) for t, w in used.items()) for id in admitted}
-        many = rules.looked_at(limit, len(rows), total)
+        strength = {id: sum(w * bm25.saturated(counts[id][t]) for t, w in used.items()) for id in admitted}
+        many = bm25.cut_size(limit, len(rows), total)
         some = sorted((id for id in admitted if strength[id]), key=lambda id: -strength[id])[:many]
         if len(some) > limit:
             held = [[counts[id][t] for id in some] for t in used]
-            some = rules.by_length(some, list(used.values()), held, [len(state.terms[id]) for id in some], limit)
+            some = bm25.cut_by_length(some, list(used.values()), held, [len(state.terms[id]) for id in some], limit)
         if not some:
             return KeywordMatches(len(rows), total, frequencies)
         lengths, columns = [len(state.terms[id]) for id in some], [[counts[id][t] for id in some] for t in terms]
@@ -339,64 +336,64 @@ class MemoryStore(BackgroundReads, GrantReads):
 
     def nearest(
         self, selection: Selection, model: EmbeddingModel, vector: Vector, limit: int, *, exact: bool = False
-    ) -> list[Neighbour]:
+    ) -> list[VectorMatch]:
         state = self._state
         found = [
-            Neighbour(candidate_of(e), _cosine(state.vectors[e.id, model], vector))
+            VectorMatch(candidate_of(e), _cosine(state.vectors[e.id, model], vector))
             for e in reversed(self._selected(state, selection))
             if (e.id, model) in state.vectors and selection.filters.admits(e)
         ]
         return sorted(found, key=lambda n: -n.cosine)[:limit]
 
-    def near(self, vicinity: Vicinity, newcomers: Sequence[Newcomer]) -> list[list[Near]]:
+    def neighbours(self, query: NeighbourQuery, texts: Sequence[NewText]) -> list[list[Neighbour]]:
         with rules.only_encodable():
-            return [self._near(vicinity, newcomer) for newcomer in newcomers]
+            return [self._neighbours(query, text) for text in texts]
 
-    def _near(self, vicinity: Vicinity, newcomer: Newcomer) -> list[Near]:
-        scope, owner, limit = vicinity.scope, vicinity.owner, vicinity.limit
+    def _neighbours(self, query: NeighbourQuery, text: NewText) -> list[Neighbour]:
+        scope, owner, limit = query.scope, query.owner, query.limit
         selection = Selection((scope,), frozenset({Visibility.OPEN}), (owner,))
         cosines: dict[str, float | None] = {}
-        if vicinity.model is not None and newcomer.vector is not None:
-            cosines.update(self._near_by_vector(vicinity, selection, newcomer.content, newcomer.vector))
+        if query.model is not None and text.vector is not None:
+            cosines.update(self._by_vector(query, selection, text.content, text.vector))
         spoken = [e for e in self._selected(self._state, selection) if e.path is None]
         for handle in (subject, role):
-            value = handle(newcomer.content)
+            value = handle(text.content)
             alike = [e for e in reversed(spoken) if value and handle(e.content) == value]
             cosines |= {e.id: None for e in alike[:limit] if e.id not in cosines}
-        twin = self.twin(scope, owner, content_key(newcomer.content))
-        first = [Near(twin, cosines.pop(twin.id, None))] if twin is not None else []
-        return first + [Near(_copy(self._state.entries[id]), cosine) for id, cosine in cosines.items()]
+        twin = self.twin(scope, owner, content_key(text.content))
+        first = [Neighbour(twin, cosines.pop(twin.id, None))] if twin is not None else []
+        return first + [Neighbour(_copy(self._state.entries[id]), cosine) for id, cosine in cosines.items()]
 
-    def _near_by_vector(
-        self, vicinity: Vicinity, selection: Selection, text: str, vector: Vector
+    def _by_vector(
+        self, query: NeighbourQuery, selection: Selection, text: str, vector: Vector
     ) -> list[tuple[str, float]]:
         """Those that hold all that tells something in a text, and those that reach the floor; the nearest first."""
-        assert vicinity.model is not None
-        state, limit, wanted = self._state, vicinity.limit, set(telling(text))
+        assert query.model is not None
+        state, limit, wanted = self._state, query.limit, set(telling(text))
         holding = [e.id for e in self._selected(state, selection) if wanted and wanted.issubset(state.terms[e.id])]
-        ranked = self.nearest(selection, vicinity.model, vector, len(state.entries))
-        near = [n.id for n in ranked[:limit] if vicinity.floor is not None and n.cosine >= vicinity.floor]
+        ranked = self.nearest(selection, query.model, vector, len(state.entries))
+        near = [n.id for n in ranked[:limit] if query.floor is not None and n.cosine >= query.floor]
         kept = {*holding[-limit:], *near}
         return [(n.id, n.cosine) for n in ranked if n.id in kept]
 
-    def beside(self, ids: Iterable[str], reach: int) -> dict[str, dict[str, int]]:
+    def adjacent(self, ids: Iterable[str], reach: int) -> dict[str, dict[str, int]]:
         state = self._state
         order = list(state.entries)
         places = {id: place for place, id in enumerate(order)}
         found = {}
         for id in ids:
             if id in places:
-                start = max(0, places[id] - rules.ROWS_BESIDE)
-                rows = order[start : places[id] + rules.ROWS_BESIDE + 1]
+                start = max(0, places[id] - lookup.ROWS_AROUND)
+                rows = order[start : places[id] + lookup.ROWS_AROUND + 1]
                 room = [n for n in rows if rules.side_by_side(state.entries[n], state.entries[id])]
-                found[id] = rules.steps(id, room, reach)
+                found[id] = lookup.steps(id, room, reach)
         return {id: others for id, others in found.items() if others}
 
     def vectors(self, ids: Iterable[str], model: EmbeddingModel) -> dict[str, Vector]:
         vectors = self._state.vectors
         return {id: vectors[id, model] for id in ids if (id, model) in vectors}
 
-    def directions(self, ids: Iterable[str], model: EmbeddingModel) -> dict[str, Vector]:
+    def unit_vectors(self, ids: Iterable[str], model: EmbeddingModel) -> dict[str, Vector]:
         return {id: v / (np.linalg.norm(v) or 1.0) for id, v in self.vectors(ids, model).items()}
 
     def unembedded(self, model: EmbeddingModel, limit: int) -> list[Unembedded]:

@@ -11,14 +11,14 @@ from typing import Any, NamedTuple
 
 import apsw
 
+from lukasa.index.rows import VectorKey
 from lukasa.model.entry import Entry
 from lukasa.model.errors import Conflict
 from lukasa.model.timestamps import micros
 from lukasa.storage import rules
 from lukasa.storage.operations import SaveEntry, Transaction
-from lukasa.storage.sqlite import sql, unfed
+from lukasa.storage.sqlite import pending, sql
 from lukasa.storage.sqlite.numbers import Numbers
-from lukasa.storage.sqlite.packs import Place
 from lukasa.storage.sqlite.query import all_rows, one_value, rows_of_each
 from lukasa.storage.sqlite.rows import entry_columns, snapshot, vector_checksum
 
@@ -37,7 +37,11 @@ class _New(NamedTuple):
 
 
 def add(
-    db: apsw.Connection, numbers: Numbers, transaction: Transaction, saves: Sequence[SaveEntry], grown: Counter[Place]
+    db: apsw.Connection,
+    numbers: Numbers,
+    transaction: Transaction,
+    saves: Sequence[SaveEntry],
+    grown: Counter[VectorKey],
 ) -> list[bytes]:
     """Insert entries that must not be there yet; the answers are the salts for the commitments in their events. Where
     vectors were added, and how many, is put into `grown`."""
@@ -60,8 +64,8 @@ def _feed(db: apsw.Connection, news: Sequence[_New], before: int, fed: int) -> N
     """Have words put into the index where enough rows or a long one is without, and the index in order where it has
     grown much."""
     last = before + len(news)
-    if last - fed >= unfed.STEP or max([new.columns["term_count"] for new in news]) > unfed.LONG:
-        unfed.feed(db, last)
+    if last - fed >= pending.STEP or max([new.columns["term_count"] for new in news]) > pending.LONG:
+        pending.index_pending(db, last)
     if outgrown(before, last):
         db.execute(sql.TIDY_INDEX)
 
@@ -109,7 +113,7 @@ def _with_columns(numbers: Numbers, saves: Sequence[SaveEntry], entries: Sequenc
     for place, (save, entry) in enumerate(zip(saves, entries, strict=True)):
         columns = entry_columns(entry)
         columns["rowid"] = row + place + 1
-        columns["scope_id"], columns["partition_id"] = numbers.room(entry)
+        columns["scope_id"], columns["partition_id"] = numbers.partition(entry)
         columns["content_version"] = 1
         columns["salt"] = salts[_SALT * place : _SALT * (place + 1)]
         news.append(_New(save, entry, columns))

@@ -52,7 +52,7 @@ from lukasa.storage.operations import (
     Transaction,
     describe,
 )
-from lukasa.storage.sqlite import packs, records, sql
+from lukasa.storage.sqlite import records, sql, vector_blobs
 from lukasa.storage.sqlite.entries import EntryWriter
 from lukasa.storage.sqlite.numbers import Numbers
 from lukasa.storage.sqlite.query import all_rows
@@ -80,7 +80,7 @@ def run(db: apsw.Connection, transaction: Transaction, secret: bytes) -> Numbers
         else:
             for operation in group:
                 _change(db, writer, log, operation, secret)
-    packs.keep(db, writer.grown)
+    vector_blobs.add(db, writer.grown)
     log.close()
     return writer.numbers
 

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import apsw
 
+from lukasa.index.postings import token, tokens
 from lukasa.model.arrays import np
 from lukasa.model.entry import Entry
 from lukasa.model.events import Event, chain_faults
@@ -19,7 +20,7 @@ from lukasa.model.text import TOKENIZER_VERSION, commitment, content_hash
 from lukasa.model.values import VISIBILITY
 from lukasa.storage.operations import grant_text
 from lukasa.storage.port import Finding
-from lukasa.storage.sqlite import grants, packs, pipeline_sql, sql, transcripts
+from lukasa.storage.sqlite import grants, pipeline_sql, sql, transcripts, vector_blobs
 from lukasa.storage.sqlite.items import namespace_of, prefixes
 from lukasa.storage.sqlite.numbers import partition_id, scope_id
 from lukasa.storage.sqlite.query import Row, all_rows, one_value, stream
@@ -29,8 +30,6 @@ from lukasa.storage.sqlite.rows import (
     entry_of_snapshot,
     event_of,
     json_list,
-    token,
-    tokens,
     vector_checksum,
 )
 
@@ -116,7 +115,7 @@ class _Check:
             yield event
 
     def entries(self) -> None:
-        fed = one_value(self.db, sql.FED)
+        fed = one_value(self.db, sql.LAST_INDEXED)
         for row in stream(self.db, sql.ALL_ENTRIES):
             entry, kept = entry_of(row), _Kept.of(row)
             if kept.rowid <= fed:
@@ -187,7 +186,7 @@ class _Check:
 
     def index(self) -> None:
         """Every term of every row, no more and no less; then what ranking rests on: lengths and totals."""
-        indexed, last = _indexed(self.db), one_value(self.db, sql.FED)
+        indexed, last = _indexed(self.db), one_value(self.db, sql.LAST_INDEXED)
         frequencies: Counter[str] = Counter()
         doc, actual = next(indexed, _END)
         for row in stream(self.db, sql.ALL_ENTRIES):
@@ -231,7 +230,7 @@ class _Check:
                 self.wrong("vector", row[1] or f"seq {row[0]}", fault, derived=True)
 
     def packs(self) -> None:
-        for partition, model in packs.faults(self.db):
+        for partition, model in vector_blobs.faults(self.db):
             self.wrong("pack", f"partition {partition}", f"not the vectors of model {model}", derived=True)
 
 
@@ -297,10 +296,10 @@ def rebuild(db: apsw.Connection) -> None:
             db.execute(statement)
     last = 0
     for last, partition, terms in _reindexed(db):
-        db.execute(sql.FEED, (last, tokens(partition, terms)))
-    db.execute(sql.SET_FED, (last,))
+        db.execute(sql.INDEX_ROW, (last, tokens(partition, terms)))
+    db.execute(sql.SET_LAST_INDEXED, (last,))
     db.execute(sql.RECOUNT)
-    packs.anew(db)
+    vector_blobs.rebuild(db)
     db.execute(sql.ITEM_VECTORS_REMOVED_SOMEWHERE)
     db.execute(sql.EMPTY_PREFIXES)
     for id, path, _ in all_rows(db, sql.ALL_SPACES):

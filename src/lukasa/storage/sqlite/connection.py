@@ -16,13 +16,13 @@ import apsw
 from lukasa.model.errors import StoreError
 from lukasa.model.late import late
 from lukasa.storage.sqlite import scrub_sql, sql
+from lukasa.storage.sqlite.access_counts import AccessCounts
 from lukasa.storage.sqlite.ahead import Ahead
 from lukasa.storage.sqlite.errors import busy, full, translated
 from lukasa.storage.sqlite.files import Reserve
-from lukasa.storage.sqlite.known import Handle
 from lukasa.storage.sqlite.opening import RESERVE, Opening, missing
 from lukasa.storage.sqlite.query import all_rows
-from lukasa.storage.sqlite.uses import Uses
+from lukasa.storage.sqlite.search import Handle
 from lukasa.storage.sqlite.waiting import Waiting
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ class Connections:
         _LIVE.add(self)
 
     def _renew(self) -> None:
-        self.waiting, self.uses = Waiting(), Uses()  # a fork's child leaves its parent's to the parent
+        self.waiting, self.uses = Waiting(), AccessCounts()  # a fork's child leaves its parent's to the parent
         self._lock = threading.Lock()
         self._local = _Local()
         self._pairs: weakref.WeakSet[_Pair] = weakref.WeakSet()
@@ -132,7 +132,8 @@ class Connections:
     def _view(self, db: Handle) -> Iterator[apsw.Connection]:
         with translated(self._memory):
             db.execute(sql.BEGIN_READ)
-            db.reads, db.looked = True, False
+            db.reads = True
+            db.cache.begin()
             try:
                 yield db
             finally:

@@ -9,14 +9,16 @@ from typing import Any, NamedTuple
 import apsw
 from msgspec import Struct, field
 
+from lukasa.index.postings import tokens
+from lukasa.index.rows import VectorKey
 from lukasa.model.entry import Entry
 from lukasa.model.timestamps import micros
 from lukasa.storage import rules
 from lukasa.storage.operations import DropEntry, Embedding, LinkAction, SaveEmbedding, SaveEntry, Transaction
-from lukasa.storage.sqlite import adding, packs, sql, unfed
+from lukasa.storage.sqlite import adding, pending, sql, vector_blobs
 from lukasa.storage.sqlite.numbers import Numbers
 from lukasa.storage.sqlite.query import all_rows, one_row, one_value
-from lukasa.storage.sqlite.rows import entry_columns, entry_of, snapshot, tokens, vector_checksum
+from lukasa.storage.sqlite.rows import entry_columns, entry_of, snapshot, vector_checksum
 
 
 class _Place(NamedTuple):
@@ -38,7 +40,7 @@ class EntryWriter(Struct, frozen=True):
     db: apsw.Connection
     transaction: Transaction
     numbers: Numbers
-    grown: Counter[packs.Place] = field(default_factory=Counter)  # where vectors were added, and how many
+    grown: Counter[VectorKey] = field(default_factory=Counter)  # where vectors were added, and how many
 
     def add(self, operations: Sequence[SaveEntry]) -> list[bytes]:
         """Insert; the answers are the salts for the commitments in their events."""
@@ -103,7 +105,7 @@ class EntryWriter(Struct, frozen=True):
     def _columns(self, entry: Entry, place: _Place) -> dict[str, Any]:
         columns = entry_columns(entry)
         same_text = place.content_hash == columns["content_hash"]
-        scope, partition = self.numbers.room(entry)
+        scope, partition = self.numbers.partition(entry)
         return columns | {
             "scope_id": scope,
             "partition_id": partition,
@@ -122,12 +124,12 @@ class EntryWriter(Struct, frozen=True):
         if (before.partition, before.terms) == (partition, terms):
             return
         self._unindex(before)
-        if unfed.is_fed(self.db, before.rowid):
-            self.db.execute(sql.FEED, (before.rowid, tokens(partition, terms.split())))
+        if pending.is_indexed(self.db, before.rowid):
+            self.db.execute(sql.INDEX_ROW, (before.rowid, tokens(partition, terms.split())))
         self.db.execute(sql.RESIZE, (1, columns["term_count"], partition))
 
     def _unindex(self, place: _Place) -> None:
-        self.db.execute(sql.UNFEED, (place.rowid,))
+        self.db.execute(sql.UNINDEX_ROW, (place.rowid,))
         self.db.execute(sql.RESIZE, (-1, -place.term_count, place.partition))
 
     # Vectors
@@ -152,7 +154,7 @@ class EntryWriter(Struct, frozen=True):
         return taken
 
     def _vector_gone(self, partition: int, model: int, seq: int) -> None:
-        packs.without(self.db, partition, model, seq)
+        vector_blobs.remove(self.db, partition, model, seq)
         self.db.execute(sql.VECTORS_REMOVED, (1, partition))
 
     def _put_vector(self, rowid: int, model: int, partition: int, checksum: str, vector: bytes) -> None:

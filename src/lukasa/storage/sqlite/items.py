@@ -11,6 +11,8 @@ from typing import Any
 
 import apsw
 
+from lukasa.index.ann import column_products
+from lukasa.index.vectors import Searched, VectorIndex
 from lukasa.model.arrays import np
 from lukasa.model.errors import Conflict
 from lukasa.model.item import Item, ItemAddress, ItemFilter, item_id, path_text, value_text
@@ -22,10 +24,9 @@ from lukasa.storage.operations import DropItem, Embedding, ItemIndex, ItemVector
 from lukasa.storage.port import FoundItem, ItemQuery, UnembeddedItem
 from lukasa.storage.sqlite import sql
 from lukasa.storage.sqlite.numbers import model_id
-from lukasa.storage.sqlite.packed import across
 from lukasa.storage.sqlite.query import Row, all_rows, one_row, one_value
 from lukasa.storage.sqlite.rows import json_list, vector_checksum
-from lukasa.storage.sqlite.vectors import VectorCache, Where
+from lukasa.storage.sqlite.search import ITEM_VECTORS, SqliteVectorRows
 
 _PAGE = 200
 
@@ -136,24 +137,24 @@ def _item(row: Row, value: dict[str, Any]) -> Item:
     return Item(place, value, *times, ttl, item_id(salt, place))
 
 
-def find(db: apsw.Connection, cache: VectorCache, query: ItemQuery, limit: int | None, offset: int) -> list[FoundItem]:
+def find(db: apsw.Connection, index: VectorIndex, query: ItemQuery, limit: int | None, offset: int) -> list[FoundItem]:
     """Rows in order first, by index alone; then values, page by page, until enough of them pass the filter."""
-    admitted = _admitted(db, _order(db, cache, query), query.filter)
+    admitted = _admitted(db, _order(db, index, query), query.filter)
     return list(islice(admitted, offset, None if limit is None else offset + limit))
 
 
-def _order(db: apsw.Connection, cache: VectorCache, query: ItemQuery) -> list[tuple[int, float | None]]:
+def _order(db: apsw.Connection, index: VectorIndex, query: ItemQuery) -> list[tuple[int, float | None]]:
     bindings = {"prefix": path_text(query.prefix), "alive_at": micros_or_none(query.alive_at)}
     newest = [rowid for (rowid,) in all_rows(db, sql.ITEM_ROWS, bindings)]
     if query.near is None:
         return [(rowid, None) for rowid in newest]
-    scores = _scores(db, cache, path_text(query.prefix), *query.near)
+    scores = _scores(db, index, path_text(query.prefix), *query.near)
     scored = sorted((rowid for rowid in newest if rowid in scores), key=lambda rowid: -scores[rowid])
     return [(rowid, scores[rowid]) for rowid in scored] + [(rowid, None) for rowid in newest if rowid not in scores]
 
 
 def _scores(
-    db: apsw.Connection, cache: VectorCache, prefix: str, model: EmbeddingModel, vector: Vector
+    db: apsw.Connection, index: VectorIndex, prefix: str, model: EmbeddingModel, vector: Vector
 ) -> dict[int, float]:
     """The best cosine of each item that has a vector of the model."""
     found = one_value(db, sql.MODEL_ID, (model.name, model.dimensions, model.digest))
@@ -161,10 +162,11 @@ def _scores(
     query = query / (np.linalg.norm(query) or 1.0)
     best: dict[int, float] = {}
     for space, removals in all_rows(db, sql.SPACES_BELOW, (prefix,)) if found is not None else ():
-        rows = cache.shelf(db, Where(space, int(found), model.dimensions, removals, 0)).rows
-        cosines = np.clip(across(query, rows.columns), -1.0, 1.0)
+        where = Searched(space, int(found), model.dimensions, removals, 0)
+        held = index.partition(SqliteVectorRows(db, ITEM_VECTORS), where).floats
+        cosines = np.clip(column_products(query, held.columns), -1.0, 1.0)
         order = np.argsort(cosines)  # ascending, so that of several for an item the best is the last
-        best.update(zip(rows.entries[order].tolist(), cosines[order].tolist(), strict=True))
+        best.update(zip(held.entries[order].tolist(), cosines[order].tolist(), strict=True))
     return best
 
 

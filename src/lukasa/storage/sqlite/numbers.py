@@ -1,4 +1,4 @@
-"""The numbers that stand for scopes, partitions and models in rows, looked up once."""
+"""The row numbers of scopes, partitions and models, looked up once."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from lukasa.model.entry import Entry, Scope
 from lukasa.model.values import VISIBILITY, Visibility
 from lukasa.ports import EmbeddingModel
 from lukasa.storage.sqlite import sql
-from lukasa.storage.sqlite.known import LIMIT, lasting_numbers
 from lukasa.storage.sqlite.query import all_rows, one_value
 from lukasa.storage.sqlite.rows import anchor_text
+from lukasa.storage.sqlite.search import Handle
 
 
 def scope_id(db: apsw.Connection, scope: Scope) -> int:
@@ -35,26 +35,25 @@ def _id(db: apsw.Connection, find: str, insert: str, key: Sequence[Any]) -> int:
 
 
 class Numbers:
-    """Of one write transaction, with those that were committed before. What this one makes may be undone: it is
-    remembered beyond it only once somebody says that it is committed. A batch mostly goes to one room."""
+    """The numbers that one write transaction uses. Those that it makes are cached once it is committed."""
 
     def __init__(self, db: apsw.Connection) -> None:
         self._db = db
-        self._lasting = lasting_numbers(db)
+        self._committed: dict[Any, Any] = db.cache.fixed("numbers") if isinstance(db, Handle) else {}
         self._found: dict[Any, Any] = {}
         self._last: tuple[Scope, str, Visibility, tuple[int, int]] | None = None
 
-    def room(self, entry: Entry) -> tuple[int, int]:
-        """Of an entry's scope and partition."""
+    def partition(self, entry: Entry) -> tuple[int, int]:
+        """The numbers of an entry's scope and partition. A batch mostly goes to one partition."""
         visibility, last = VISIBILITY[entry.state], self._last
         if last is not None and last[0] is entry.scope and last[1] == entry.owner and last[2] is visibility:
             return last[3]
-        place = (entry.scope, entry.owner, visibility)
-        found: tuple[int, int] | None = self._known(place)
+        key = (entry.scope, entry.owner, visibility)
+        found: tuple[int, int] | None = self._known(key)
         if found is None:
             scope = scope_id(self._db, entry.scope)
-            found = self._found[place] = (scope, partition_id(self._db, scope, entry))
-        self._last = (*place, found)
+            found = self._found[key] = (scope, partition_id(self._db, scope, entry))
+        self._last = (*key, found)
         return found
 
     def model(self, model: EmbeddingModel) -> int:
@@ -64,10 +63,8 @@ class Numbers:
         return found
 
     def _known(self, key: object) -> Any:
-        return self._lasting.get(key) or self._found.get(key)
+        return self._committed.get(key) or self._found.get(key)
 
     def committed(self) -> None:
-        """These numbers hold from now on. Rows of rooms and models are never removed, and their numbers not reused."""
-        if len(self._lasting) > LIMIT:
-            self._lasting.clear()
-        self._lasting.update(self._found)
+        """Keep the numbers: rows of partitions and models are never removed, and their numbers never reused."""
+        self._committed.update(self._found)

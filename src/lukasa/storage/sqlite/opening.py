@@ -13,14 +13,15 @@ from typing import Literal
 from urllib.parse import quote
 
 import apsw
-from msgspec import Struct
+from msgspec import Struct, field
 
+from lukasa.index.cache import Answers, ReadCache
 from lukasa.model.errors import StoreError, StoreForeign, StoreMissing, StoreNewer
 from lukasa.model.text import TOKENIZER_VERSION
 from lukasa.storage.sqlite import files, sql
 from lukasa.storage.sqlite.errors import damaged, translated
-from lukasa.storage.sqlite.known import Handle, Known
 from lukasa.storage.sqlite.query import all_rows, one_value
+from lukasa.storage.sqlite.search import Handle
 
 Role = Literal["account", "workspace"]
 Filler = Callable[[apsw.Connection], None]
@@ -51,6 +52,7 @@ class Opening(Struct, frozen=True):
     vfs: str | None
     busy_timeout: float
     migrations: Sequence[Migration]
+    fixed: dict[str, Answers] = field(default_factory=dict)  # of the read caches of all connections
 
     @property
     def memory(self) -> Path:
@@ -63,8 +65,7 @@ class Opening(Struct, frozen=True):
     def connect(self, path: Path) -> Handle:
         """An open handle without settings; never one to a file that is not there."""
         db = Handle(str(path), flags=apsw.SQLITE_OPEN_READWRITE, vfs=self.vfs)
-        db.known, db.reads, db.looked = Known(), False, False
-        db.numbers, db.missing, db.standing, db.rarities = {}, {}, {}, {}
+        db.cache, db.reads = ReadCache(self.fixed), False
         db.set_busy_timeout(round(self.busy_timeout * 1000))
         # SQLite would look at the value of each LIMIT, and plan a statement anew whenever one is bound, which mostly
         # takes longer than to answer it.

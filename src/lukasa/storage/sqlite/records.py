@@ -9,6 +9,7 @@ from typing import Any
 import apsw
 from msgspec.structs import replace
 
+from lukasa.index.cache import Answers
 from lukasa.model.conversation import Channel, Conversation, Note, Status, WorkspaceInfo
 from lukasa.model.entry import Document, NamedEntry
 from lukasa.model.errors import Conflict
@@ -24,9 +25,9 @@ from lukasa.storage.operations import (
     SaveWorkspace,
 )
 from lukasa.storage.sqlite import sql
-from lukasa.storage.sqlite.known import forget_standing, standing
 from lukasa.storage.sqlite.query import all_rows, one_row, one_value
 from lukasa.storage.sqlite.rows import json_list
+from lukasa.storage.sqlite.search import Handle, SqliteSearchRows
 
 _WORTH_KEEPING = 1 << 20  # characters of all bodies of a kind, up to which they stay in memory
 
@@ -35,7 +36,6 @@ def save_named(db: apsw.Connection, operation: SaveNamed) -> None:
     named = replace(operation.entry, version=operation.expect + 1)
     rules.check_version("named entry", named.name, one_value(db, sql.NAMED_VERSION, (named.name,)), operation.expect)
     row = (named.name, named.tier, named.body, micros(named.edited_at), named.editor, named.version)
-    forget_standing(db)
     db.execute(sql.SAVE_NAMED, row)
     db.execute(sql.NEW_NAMED_VERSION, row)
 
@@ -45,7 +45,6 @@ def save_document(db: apsw.Connection, operation: SaveDocument) -> None:
     rules.check_version("document", d.id, one_value(db, sql.DOCUMENT_VERSION, (d.id,)), operation.expect)
     text = (d.id, d.title, d.body, d.origin, d.lifecycle)
     row = (*text, float(d.weight), d.standing, d.version, micros(d.updated_at), d.collection, int(d.removed))
-    forget_standing(db)
     db.execute(sql.SAVE_DOCUMENT, row)
     db.execute(sql.NEW_DOCUMENT_VERSION, row)
 
@@ -120,8 +119,15 @@ def save_workspace(db: apsw.Connection, operation: SaveWorkspace) -> None:
 # Reads
 
 
+def _cached(db: apsw.Connection) -> Answers:
+    """Named entries and documents, which every put is compared with. In a write transaction nothing is cached."""
+    if not isinstance(db, Handle) or (db.in_transaction and not db.reads):
+        return {}
+    return db.cache.records(SqliteSearchRows(db))
+
+
 def named(db: apsw.Connection, name: str | None) -> list[NamedEntry]:
-    told = standing(db) if name is None else {}
+    told = _cached(db) if name is None else {}
     found: list[NamedEntry] | None = told.get("named")
     if found is None:
         found = [_named(row) for row in all_rows(db, sql.NAMED, {"name": name})]
@@ -140,7 +146,7 @@ def _named(row: tuple[Any, ...]) -> NamedEntry:
 
 
 def documents(db: apsw.Connection, ids: Iterable[str] | None) -> dict[str, Document]:
-    told = standing(db) if ids is None else {}
+    told = _cached(db) if ids is None else {}
     found: dict[str, Document] | None = told.get("documents")
     if found is None:
         bindings = {"ids": None if ids is None else json_list(ids)}

@@ -4,26 +4,25 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import datetime
 from functools import lru_cache
 from operator import itemgetter
 from typing import Any
 
+from lukasa.index.neighbours import word_key
 from lukasa.model.candidate import chars, is_said
 from lukasa.model.entry import Category, Entry, GateVerdict, Scope, SourceLink, Transition
 from lukasa.model.events import Actor, Event, canonical_json
+from lukasa.model.selection import Filters
 from lukasa.model.statements import role, subject
 from lukasa.model.text import content_hash
 from lukasa.model.timestamps import micros, micros_or_none, moment, moment_or_none
 from lukasa.model.transcript import Quote
 from lukasa.model.values import Curator, Gate, Kind, Lifetime, Origin, State, Trust
-from lukasa.storage.port import Filters, index_terms, twin_key
+from lukasa.storage.port import index_terms, twin_key
 
 FILED, EXEMPT, SAID = 1, 2, 4  # the bits of a row's marks
-_PLAIN_TERM = re.compile(r"[a-z0-9]{1,64}")
-_PLAIN_TERMS = re.compile(r"[a-z0-9]{1,64}(?:\n[a-z0-9]{1,64})*")
 
 
 @lru_cache(maxsize=4096)
@@ -40,34 +39,9 @@ def json_list(values: Iterable[Any]) -> str:
     return json.dumps(list(values))
 
 
-def token(partition: int, term: str) -> str:
-    """A term as the index holds it: one ASCII word that no tokenizer can split, fold or confuse with another's."""
-    if _PLAIN_TERM.fullmatch(term):
-        return f"{partition}x{term}"
-    data = term.encode("utf-8")
-    if len(data) <= 32:
-        return f"{partition}y{data.hex()}"
-    return f"{partition}z{hashlib.sha256(data).hexdigest()}"
-
-
-def tokens(partition: int, terms: Sequence[str]) -> str:
-    if _PLAIN_TERMS.fullmatch("\n".join(terms)):
-        head = f"{partition}x"
-        return head + f" {head}".join(terms)
-    return " ".join([token(partition, term) for term in terms])
-
-
 def vector_checksum(text_hash: str, vector: bytes) -> str:
     """Binds a vector to the text it was computed from, so that neither can be swapped unseen."""
     return hashlib.sha256(text_hash.encode("ascii") + vector).hexdigest()
-
-
-@lru_cache(maxsize=8192)
-def handle(words: str) -> int | None:
-    """Words as a short number to look them up by; None for none. Where two share one, rules still tell them apart."""
-    if not words:
-        return None
-    return int.from_bytes(hashlib.blake2b(words.encode("utf-8"), digest_size=8).digest(), "big", signed=True)
 
 
 def entry_columns(entry: Entry) -> dict[str, Any]:
@@ -98,8 +72,8 @@ def entry_columns(entry: Entry) -> dict[str, Any]:
         "terms": " ".join(terms),
         "content_hash": content_hash(entry.content),
         "content_key": twin_key(entry),
-        "subject": handle(subject(entry.content)) if entry.path is None else None,
-        "role": handle(role(entry.content)) if entry.path is None else None,
+        "subject": word_key(subject(entry.content)) if entry.path is None else None,
+        "role": word_key(role(entry.content)) if entry.path is None else None,
         "content": entry.content,
         "rest": canonical_json(_rest(entry)),
     }

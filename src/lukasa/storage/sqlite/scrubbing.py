@@ -11,10 +11,9 @@ from lukasa.model.events import Event, redaction
 from lukasa.model.scrub import Extent, Holdings, Versioned, manifest_digest
 from lukasa.storage import rules
 from lukasa.storage.operations import Scrub
-from lukasa.storage.sqlite import packs
 from lukasa.storage.sqlite import scrub_sql as sql
 from lukasa.storage.sqlite import sql as statements
-from lukasa.storage.sqlite.known import forget_standing
+from lukasa.storage.sqlite import vector_blobs
 from lukasa.storage.sqlite.query import all_rows, one_value
 from lukasa.storage.sqlite.rows import anchor_text, event_of, json_list
 
@@ -93,7 +92,6 @@ def take(db: apsw.Connection, operation: Scrub) -> Scrub:
     rules.check_manifest(manifest_digest(extent, found.holdings), operation.expect)
     _take_entries(db, found)
     names = json_list(name for name, _ in found.holdings.named)
-    forget_standing(db)
     db.execute(sql.DROP_NAMED_VERSIONS, (names,))
     db.execute(sql.DROP_NAMED, (names,))
     db.execute(sql.DROP_ANSWERS)
@@ -113,7 +111,7 @@ def _take_entries(db: apsw.Connection, found: _Found) -> None:
     actions = [action for (action,) in all_rows(db, sql.DROP_LINKS, (rows,))]
     db.execute(sql.DROP_ACTIONS, (json_list(actions),))
     for gone in all_rows(db, sql.DROP_VECTORS, (rows,)):
-        packs.without(db, *gone)
+        vector_blobs.remove(db, *gone)
     for row in found.rows:
         db.execute(sql.DROP_INDEXED, (row,))
     db.execute(sql.DROP_ENTRIES, (rows,))

@@ -40,15 +40,20 @@ ROLE = "SELECT role FROM meta"
 LOOK = "SELECT 1 FROM meta"
 META = "SELECT secret, tokenizer, EXISTS (SELECT 1 FROM unswept WHERE conversation = '') FROM meta"
 SET_TOKENIZER = "UPDATE meta SET tokenizer = ?, rebuilt = rebuilt + 1"
-# How far a state has come, and what came since.
-STANDING_AT = "SELECT (SELECT seq FROM head), (SELECT coalesce(max(rowid), 0) FROM entries), rebuilt FROM meta"
+# How far a snapshot has come, and what happened since.
+LOG_POSITION = "SELECT (SELECT seq FROM head), (SELECT coalesce(max(rowid), 0) FROM entries), rebuilt FROM meta"
 ROWS_SINCE = "SELECT id, rowid, partition_id, terms FROM entries WHERE rowid > ?"
-# Of all events but those that are about no entry, by their names and by what is there.
+# Subjects of all events but those that are about no entry, by their action and by the entries that exist.
 SUBJECTS_SINCE = """
 SELECT subject FROM events WHERE seq > ? AND (
     substr(action, 1, instr(action, '.') - 1) NOT IN (
         'note', 'channel', 'conversation', 'transcript', 'item', 'document', 'named', 'grant', 'amendment'
     ) OR EXISTS (SELECT 1 FROM entries AS e WHERE e.id = events.subject)
+)
+"""
+RECORDS_CHANGED_SINCE = """
+SELECT EXISTS (
+    SELECT 1 FROM events WHERE seq > ? AND substr(action, 1, instr(action, '.') - 1) IN ('named', 'document', 'scrub')
 )
 """
 
@@ -217,12 +222,12 @@ ADMITTED = "SELECT e.rowid FROM entries AS e WHERE e.partition_id = :partition" 
 
 # Keywords
 
-FEED = "INSERT INTO fts (rowid, terms) VALUES (?, ?)"
+INDEX_ROW = "INSERT INTO fts (rowid, terms) VALUES (?, ?)"
 TIDY_INDEX = "INSERT INTO fts (fts) VALUES ('optimize')"
-UNFEED = "DELETE FROM fts WHERE rowid = ?"
-UNFED = "SELECT rowid, partition_id, terms FROM entries WHERE rowid > (SELECT fed FROM head) ORDER BY rowid"
-FED = "SELECT fed FROM head"
-SET_FED = "UPDATE head SET fed = ? WHERE one = 1"
+UNINDEX_ROW = "DELETE FROM fts WHERE rowid = ?"
+PENDING = "SELECT rowid, partition_id, terms FROM entries WHERE rowid > (SELECT fed FROM head) ORDER BY rowid"
+LAST_INDEXED = "SELECT fed FROM head"
+SET_LAST_INDEXED = "UPDATE head SET fed = ? WHERE one = 1"
 FREQUENCIES = """
 SELECT f.term, f.doc FROM json_each(?) AS asked CROSS JOIN fts_frequencies AS f ON f.term = asked.value
 """
@@ -253,7 +258,7 @@ SELECT e.content_key, e.rowid FROM scopes AS s CROSS JOIN entries AS e ON e.scop
 WHERE s.tier = ? AND s.anchor = ? AND e.owner = ? AND e.content_key = ? AND e.state IN ('active', 'held')
 """
 NEWEST_ROWS_OF = "SELECT rowid FROM fts WHERE fts MATCH ? ORDER BY rowid DESC LIMIT ?"
-UNFED_IN = """
+PENDING_IN = """
 SELECT rowid, terms FROM entries NOT INDEXED WHERE rowid > (SELECT fed FROM head) AND partition_id = ? ORDER BY rowid
 """
 TERMS_OF_ROW = "SELECT rowid, terms FROM entries WHERE rowid = ?"

@@ -10,6 +10,11 @@ from datetime import date, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from lukasa.index import keyword, lookup
+from lukasa.index.ann import USUAL, Sizes
+from lukasa.index.keyword import KeywordMatches
+from lukasa.index.neighbours import Neighbour, NeighbourQuery, NewText
+from lukasa.index.vectors import VectorIndex, VectorMatch
 from lukasa.model.amendment import Amendment, AmendmentState
 from lukasa.model.answer import Answer
 from lukasa.model.candidate import Candidate, Use
@@ -22,6 +27,7 @@ from lukasa.model.item import Item, ItemAddress
 from lukasa.model.job import Job, JobState
 from lukasa.model.late import late
 from lukasa.model.scrub import Extent, Holdings
+from lukasa.model.selection import NO_FILTERS, Filters, Selection
 from lukasa.model.telemetry import DayTally, Spending, Tally, TelemetryEvent, TelemetryQuery
 from lukasa.model.text import TOKENIZER_VERSION
 from lukasa.model.timestamps import micros, moment
@@ -30,44 +36,24 @@ from lukasa.model.values import Kind, State
 from lukasa.ports import EmbeddingModel, Vector
 from lukasa.storage import rules
 from lukasa.storage.operations import DropEntry, SaveEntry, Scrub, Transaction
-from lukasa.storage.port import (
-    NO_FILTERS,
-    Arrivals,
-    Census,
-    Filters,
-    Finding,
-    FoundItem,
-    ItemQuery,
-    KeywordMatches,
-    Near,
-    Neighbour,
-    Newcomer,
-    Said,
-    Selection,
-    Share,
-    Unembedded,
-    UnembeddedItem,
-    Vicinity,
-)
-from lukasa.storage.sqlite import adding, applying, records, scrub_sql, searching, sql
+from lukasa.storage.port import Arrivals, Census, Finding, FoundItem, ItemQuery, Said, Share, Unembedded, UnembeddedItem
+from lukasa.storage.sqlite import adding, applying, records, scrub_sql, sql
+from lukasa.storage.sqlite.access_counts import View
 from lukasa.storage.sqlite.connection import Connections
-from lukasa.storage.sqlite.decoded import EntryCache
-from lukasa.storage.sqlite.known import known as known_of
 from lukasa.storage.sqlite.opening import Migration, Opening, Role, migrations, open_files
-from lukasa.storage.sqlite.packed import USUAL, Sizes
 from lukasa.storage.sqlite.query import all_rows, one_row
 from lukasa.storage.sqlite.rows import anchor_text, entry_of, entry_of_snapshot, event_of, json_list, scope_of
-from lukasa.storage.sqlite.uses import View
-from lukasa.storage.sqlite.vectors import OF_ITEMS, VectorCache
+from lukasa.storage.sqlite.search import SqliteSearchRows, find
 
 if TYPE_CHECKING:
-    from lukasa.storage.sqlite import batching, checking, scrubbing, telemetry
+    from lukasa.index import neighbours as neighbour_search
+    from lukasa.storage.sqlite import checking, scrubbing, telemetry
     from lukasa.storage.sqlite import grants as grant_rows
     from lukasa.storage.sqlite import items as item_rows
     from lukasa.storage.sqlite import jobs as job_rows
     from lukasa.storage.sqlite import transcripts as session_rows
 else:
-    batching = late("lukasa.storage.sqlite.batching")
+    neighbour_search = late("lukasa.index.neighbours")
     checking = late("lukasa.storage.sqlite.checking")
     grant_rows = late("lukasa.storage.sqlite.grants")
     item_rows = late("lukasa.storage.sqlite.items")
@@ -102,9 +88,9 @@ class SqliteStore:
         opening = Opening(Path(path).absolute(), role, create, vfs, busy_timeout, known or migrations())
         open_files(opening)
         self._connections = Connections(opening)
-        self._cache = VectorCache(cache_bytes, sizes=sizes)
-        self._item_cache = VectorCache(cache_bytes // 4, OF_ITEMS, packs=False)
-        self._decoded = EntryCache()
+        self._vectors = VectorIndex(cache_bytes, sizes=sizes)
+        self._item_vectors = VectorIndex(cache_bytes // 4, quantises=False)
+        self._fixed = opening.fixed
         self._added = 0  # entries, since it was opened
         _LIVE.add(self)
         with self._connections.reading() as db:
@@ -131,8 +117,8 @@ class SqliteStore:
             with suppress(StoreError), self._connections.counting() as counts:
                 self._connections.uses.forget(counts, dropped)
         if any(isinstance(op, Scrub) for op in transaction.operations):
-            self._cache.clear()
-            self._decoded.clear()
+            self._vectors.clear()
+            self._fixed.clear()
 
     def report(self, point: TelemetryEvent) -> None:
         if self._connections.waiting.add(point):
@@ -168,7 +154,8 @@ class SqliteStore:
 
     def touch(self, ids: Sequence[str], at: datetime) -> Mapping[str, Access]:
         with self._connections.reading() as db:
-            present, view = searching.stamps(db, ids), (id(db), known_of(db).state)
+            rows = SqliteSearchRows(db)
+            present, view = lookup.versions(rows, ids), (id(db), rows.cache.number(rows))
             with self._connections.counting() as counts:
                 found, due = self._connections.uses.add(counts, present, micros(at), view)
             if due:
@@ -183,7 +170,7 @@ class SqliteStore:
 
     def _present(self, ids: Sequence[str]) -> Collection[str]:
         with self._connections.reading() as db:
-            return searching.stamps(db, ids)
+            return lookup.versions(SqliteSearchRows(db), ids)
 
     # Entries
 
@@ -192,30 +179,36 @@ class SqliteStore:
 
     def candidates(self, ids: Iterable[str], filters: Filters = NO_FILTERS) -> dict[str, Candidate]:
         with self._connections.reading() as db:
-            return searching.candidates(db, list(ids), filters)
+            return lookup.candidates(SqliteSearchRows(db), list(ids), filters)
 
     def texts(self, ids: Iterable[str]) -> dict[str, str]:
         with self._connections.reading() as db:
-            return searching.texts(db, list(ids))
+            return lookup.texts(SqliteSearchRows(db), list(ids))
 
     def entries(self, ids: Iterable[str]) -> dict[str, Entry]:
-        asked = list(ids)
+        asked, found = list(ids), {}
         with self._connections.reading() as db:
-            stamps = searching.stamps(db, asked)
-            found = self._decoded.known(stamps)
-            unknown = [number for id, (_, number) in stamps.items() if id not in found]
-            rows = all_rows(db, sql.ENTRIES, (json_list(unknown),)) if unknown else []
-        fresh = {row[0]: entry_of(row) for row in rows}
-        self._decoded.learn(fresh.values())
-        return _by_request(asked, found | fresh)
+            rows = SqliteSearchRows(db)
+            cached, unknown = rows.cache.fixed("entries"), []
+            for id, (version, row) in lookup.versions(rows, asked).items():
+                entry = cached.get(id)
+                if entry is not None and entry.version == version:
+                    found[id] = entry
+                else:
+                    unknown.append(row)
+            for columns in all_rows(db, sql.ENTRIES, (json_list(unknown),)) if unknown else ():
+                found[columns[0]] = entry = entry_of(columns)
+                if not entry.metadata:  # a dict that a caller could change
+                    cached[entry.id] = entry
+        return _by_request(asked, found)
 
     def empty(self, selection: Selection) -> bool:
         with self._connections.asking() as db:
-            return searching.empty(db, selection)
+            return not any(one.size for one in SqliteSearchRows(db).partitions(selection))
 
     def find(self, selection: Selection, *, limit: int = 100, after: str | None = None) -> list[Entry]:
         with self._connections.reading() as db:
-            return searching.find(db, selection, limit, after)
+            return find(db, selection, limit, after)
 
     def twin(self, scope: Scope, owner: str, key: str) -> Entry | None:
         with self._connections.reading() as db:
@@ -270,33 +263,35 @@ class SqliteStore:
 
     def keyword(self, selection: Selection, terms: Sequence[str], limit: int) -> KeywordMatches:
         with rules.only_encodable(), self._connections.reading() as db:
-            return searching.keyword(db, selection, terms, limit)
+            return keyword.search(SqliteSearchRows(db), selection, terms, limit)
 
     def nearest(
         self, selection: Selection, model: EmbeddingModel, vector: Vector, limit: int, *, exact: bool = False
-    ) -> list[Neighbour]:
+    ) -> list[VectorMatch]:
         with self._connections.reading() as db:
-            return searching.nearest(db, self._cache, selection, model, vector, limit, exact=exact)
+            rows = SqliteSearchRows(db)
+            return lookup.nearest(rows, self._vectors, selection, model, vector, limit, exact=exact)
 
-    def near(self, vicinity: Vicinity, newcomers: Sequence[Newcomer]) -> list[list[Near]]:
+    def neighbours(self, query: NeighbourQuery, texts: Sequence[NewText]) -> list[list[Neighbour]]:
         with rules.only_encodable(), self._connections.reading() as db:
-            return batching.near(db, self._cache, vicinity, newcomers)
+            return neighbour_search.neighbours(SqliteSearchRows(db), self._vectors, query, texts)
 
-    def beside(self, ids: Iterable[str], reach: int) -> dict[str, dict[str, int]]:
+    def adjacent(self, ids: Iterable[str], reach: int) -> dict[str, dict[str, int]]:
         with self._connections.reading() as db:
-            return searching.beside(db, ids, reach)
+            return lookup.adjacent(SqliteSearchRows(db), ids, reach)
 
-    def directions(self, ids: Iterable[str], model: EmbeddingModel) -> dict[str, Vector]:
+    def unit_vectors(self, ids: Iterable[str], model: EmbeddingModel) -> dict[str, Vector]:
         with self._connections.reading() as db:
-            return searching.directions(db, self._cache, list(ids), model)
+            return lookup.unit_vectors(SqliteSearchRows(db), self._vectors, list(ids), model)
 
     def vectors(self, ids: Iterable[str], model: EmbeddingModel) -> dict[str, Vector]:
         with self._connections.reading() as db:
-            return searching.vectors(db, ids, model)
+            return lookup.vectors(SqliteSearchRows(db), ids, model)
 
     def unembedded(self, model: EmbeddingModel, limit: int) -> list[Unembedded]:
         with self._connections.reading() as db:
-            return searching.unembedded(db, model, limit)
+            number = SqliteSearchRows(db).model_number(model)
+            return [Unembedded(*row) for row in all_rows(db, sql.UNEMBEDDED, (number, limit))]
 
     # Standing content, conversations, registry
 
@@ -340,7 +335,7 @@ class SqliteStore:
 
     def find_items(self, query: ItemQuery, *, limit: int | None = None, offset: int = 0) -> list[FoundItem]:
         with rules.only_encodable(), self._connections.reading() as db:
-            return item_rows.find(db, self._item_cache, query, limit, offset)
+            return item_rows.find(db, self._item_vectors, query, limit, offset)
 
     def item_namespaces(
         self, prefix: tuple[str, ...] = (), *, alive_at: datetime | None = None
@@ -496,8 +491,8 @@ class SqliteStore:
     def rebuild(self) -> None:
         with self._connections.writing() as db:
             checking.rebuild(db)
-        self._cache.clear()
-        self._item_cache.clear()
+        self._vectors.clear()
+        self._item_vectors.clear()
 
     def part(self) -> None:
         """Write what still waits."""
@@ -519,9 +514,9 @@ class SqliteStore:
         self.part()
         self._tidy()
         self._connections.close()
-        self._cache.clear()
-        self._item_cache.clear()
-        self._decoded.clear()
+        self._vectors.clear()
+        self._item_vectors.clear()
+        self._fixed.clear()
 
 
 def _by_request(ids: Iterable[str], found: Mapping[str, Value]) -> dict[str, Value]:

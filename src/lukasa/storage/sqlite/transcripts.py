@@ -8,6 +8,8 @@ from collections.abc import Collection, Iterable, Sequence
 import apsw
 from msgspec.structs import replace
 
+from lukasa.index import bm25
+from lukasa.index.postings import token, tokens
 from lukasa.model.amendment import Amendment, AmendmentState
 from lukasa.model.errors import Conflict
 from lukasa.model.text import content_hash, terms
@@ -18,7 +20,7 @@ from lukasa.storage.operations import KeepUtterances, SaveAmendment, SaveTranscr
 from lukasa.storage.port import Said
 from lukasa.storage.sqlite import pipeline_sql as sql
 from lukasa.storage.sqlite.query import Row, all_rows, one_row, one_value
-from lukasa.storage.sqlite.rows import json_list, token, tokens
+from lukasa.storage.sqlite.rows import json_list
 
 _ROOM = 0  # the index of messages has one room
 
@@ -76,7 +78,7 @@ def utterance(db: apsw.Connection, transcript: str, message: str) -> Utterance |
 
 
 def find(db: apsw.Connection, asked: Sequence[str], limit: int) -> list[Said]:
-    used = rules.unique(asked)[: rules.MAX_TERMS]
+    used = rules.unique(asked)[: bm25.MAX_TERMS]
     if not used:
         return []
     match = " OR ".join(f'"{token(_ROOM, term)}"' for term in used)

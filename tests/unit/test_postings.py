@@ -9,7 +9,8 @@ import sys
 
 import pytest
 
-from lukasa.storage.sqlite.postings import Postings, by_arrays, by_hand, listed, occurrences
+from lukasa.index.postings import Postings, by_arrays, by_dicts, occurrences
+from lukasa.storage.sqlite.search import row_numbers
 
 
 def drawn(seed: int, rows: int, far: int) -> tuple[dict[str, list[Postings]], dict[str, float]]:
@@ -28,13 +29,13 @@ def test_arrays_find_what_a_loop_finds(seed: int, far: int) -> None:
     """R1: which rows are the best does not depend on how they were added up."""
     postings, weights = drawn(seed, 300, far)
     for limit in (1, 7, 60, 1000):
-        assert by_arrays(postings, weights, limit) == by_hand(postings, weights, limit)
+        assert by_arrays(postings, weights, limit) == by_dicts(postings, weights, limit)
 
 
 def test_equals_are_in_order_of_age() -> None:
     """R2: of rows that hold the same words, the newer come first."""
     postings = {"a": [Postings([3, 5, 9])]}
-    assert by_hand(postings, {"a": 1.0}, 2) == by_arrays(postings, {"a": 1.0}, 2) == [9, 5]
+    assert by_dicts(postings, {"a": 1.0}, 2) == by_arrays(postings, {"a": 1.0}, 2) == [9, 5]
 
 
 def test_occurrences_are_told_in_the_order_asked() -> None:
@@ -52,14 +53,14 @@ LISTS: tuple[list[int], ...] = ([], [7], [1, 1, 2, 999_999, 2**62], list(range(3
 @pytest.mark.parametrize("rows", LISTS, ids=len)
 def test_a_list_is_read_as_it_was_written(rows: list[int]) -> None:
     """R1: with numpy at hand, as SQLite writes lists."""
-    assert listed(json.dumps(rows, separators=(",", ":"))).tolist() == rows
+    assert row_numbers(json.dumps(rows, separators=(",", ":"))).tolist() == rows
 
 
 def test_a_list_is_read_without_numpy() -> None:
     """A hook without an embedder reads the same, and loads no numpy for it."""
     reading = (
-        "import sys; from lukasa.storage.sqlite.postings import listed; "
-        "print(listed('[5,6,6]').tolist(), listed('[]').tolist(), 'numpy' in sys.modules)"
+        "import sys; from lukasa.storage.sqlite.search import row_numbers; "
+        "print(row_numbers('[5,6,6]').tolist(), row_numbers('[]').tolist(), 'numpy' in sys.modules)"
     )
     told = subprocess.run([sys.executable, "-c", reading], capture_output=True, text=True, check=True).stdout
     assert told.strip() == "[5, 6, 6] [] False"

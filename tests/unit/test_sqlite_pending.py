@@ -8,13 +8,14 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from lukasa.index.neighbours import NeighbourQuery, NewText
+from lukasa.model.selection import Filters
 from lukasa.model.values import Kind, State
 from lukasa.ports import Vector
 from lukasa.storage.operations import DropEntry
-from lukasa.storage.port import Filters, Newcomer, Vicinity
 from lukasa.storage.sqlite import SqliteStore, sql
+from lukasa.storage.sqlite.pending import LONG, STEP
 from lukasa.storage.sqlite.query import all_rows, one_value
-from lukasa.storage.sqlite.unfed import LONG, STEP
 from tests.helpers.earlier import first_schema
 from tests.helpers.stores import MODEL, OPEN, WORK, change, commit, entry, move, put, stored, unit
 
@@ -103,7 +104,9 @@ def test_a_repetition_of_what_is_not_fed_is_found(store: SqliteStore) -> None:
     """W3: two who say the same right after each other."""
     said = entry("The ferry leaves from the northern pier")
     commit(store, put(said, EAST))
-    (near,) = store.near(Vicinity(WORK, "shared", MODEL, None, 9), [Newcomer("The ferry leaves from a pier", EAST)])
+    (near,) = store.neighbours(
+        NeighbourQuery(WORK, "shared", MODEL, None, 9), [NewText("The ferry leaves from a pier", EAST)]
+    )
     assert [(n.entry.id, n.cosine) for n in near] == [(said.id, 1.0)]
 
 
@@ -111,7 +114,7 @@ def test_an_index_made_anew_holds_all(store: SqliteStore) -> None:
     """B12: rows that were not fed are fed by a rebuild, and a row in the index that should not be there is found."""
     commit(store, put(entry("lantern")), put(entry("harbour")))
     with store._connections.writing() as db:
-        db.execute(sql.FEED, (2, "1xharbour"))
+        db.execute(sql.INDEX_ROW, (2, "1xharbour"))
     assert {finding.what for finding in store.check()} == {"index"}
     store.rebuild()
     assert indexed(store) == [1, 2]

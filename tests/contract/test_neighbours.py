@@ -5,26 +5,27 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
+from lukasa.index.neighbours import Neighbour, NeighbourQuery, NewText
 from lukasa.model.errors import InvalidInput
 from lukasa.model.values import State
 from lukasa.ports import Vector
-from lukasa.storage.port import Near, Newcomer, Store, Vicinity
+from lukasa.storage.port import Store
 from tests.helpers.stores import MODEL, OTHER_MODEL, ROOM, WORK, change, commit, entry, move, put, stored, unit
 
-HERE = Vicinity(WORK, "shared", MODEL, 0.8, 12)
+HERE = NeighbourQuery(WORK, "shared", MODEL, 0.8, 12)
 
 
-def ids(found: list[Near]) -> list[str]:
+def ids(found: list[Neighbour]) -> list[str]:
     return [near.entry.id for near in found]
 
 
-def ask(store: Store, text: str, vector: Vector | None = None) -> list[Near]:
-    (found,) = store.near(HERE, [Newcomer(text, vector)])
+def ask(store: Store, text: str, vector: Vector | None = None) -> list[Neighbour]:
+    (found,) = store.neighbours(HERE, [NewText(text, vector)])
     return found
 
 
 def test_nothing_is_near_in_an_empty_store(store: Store) -> None:
-    assert store.near(HERE, [Newcomer("Ada lives in Rome", unit(1, 0, 0, 0))] * 2) == [[], []]
+    assert store.neighbours(HERE, [NewText("Ada lives in Rome", unit(1, 0, 0, 0))] * 2) == [[], []]
 
 
 def test_the_twin_comes_first(store: Store) -> None:
@@ -52,12 +53,12 @@ def test_who_holds_every_word_is_near_whatever_the_vectors_say(store: Store) -> 
     commit(store, put(long, unit(1, 2, 0, 0)), put(short, unit(1, 1, 0, 0)), put(other, unit(1, 0, 0, 0)))
     commit(store, put(tagged, unit(0, 1, 0, 0)), put(entry("Ada bought a house boat"), unit(1, 0, 0, 0), OTHER_MODEL))
     here = replace(HERE, floor=None)
-    (found,) = store.near(here, [Newcomer("Actually Ada bought a house now", unit(1, 0, 0, 0))])
+    (found,) = store.neighbours(here, [NewText("Actually Ada bought a house now", unit(1, 0, 0, 0))])
     cosines = {near.entry.id: round(near.cosine, 4) for near in found if near.cosine is not None}
     assert list(cosines.items()) == [(short.id, 0.7071), (long.id, 0.4472), (tagged.id, 0.0)]
-    (found,) = store.near(here, [Newcomer("Ada bought a house in Lisbon", unit(1, 0, 0, 0))])
+    (found,) = store.neighbours(here, [NewText("Ada bought a house in Lisbon", unit(1, 0, 0, 0))])
     assert [near.entry.id for near in found if near.cosine is not None] == [long.id]
-    (found,) = store.near(here, [Newcomer("really now", unit(1, 0, 0, 0))])
+    (found,) = store.neighbours(here, [NewText("really now", unit(1, 0, 0, 0))])
     assert found == []
 
 
@@ -65,7 +66,7 @@ def test_of_a_crowd_that_holds_every_word_the_newest_are_near(store: Store) -> N
     """W3: no word makes a write look at more than the limit."""
     many = [entry(f"The tide is high on day {n}") for n in range(50)]
     commit(store, *(put(e, unit(1, n, 0, 0)) for n, e in enumerate(many)))
-    (found,) = store.near(replace(HERE, floor=None), [Newcomer("A high tide on a day", unit(1, 0, 0, 0))])
+    (found,) = store.neighbours(replace(HERE, floor=None), [NewText("A high tide on a day", unit(1, 0, 0, 0))])
     assert {near.entry.id for near in found if near.cosine is not None} == {e.id for e in many[-12:]}
 
 
@@ -73,11 +74,9 @@ def test_of_a_crowd_that_holds_every_word_the_newest_are_near(store: Store) -> N
 def test_a_batch_is_answered_as_one_after_the_other(store: Store, count: int) -> None:
     """W9: few or many, and with or without vectors among them."""
     commit(store, *(put(entry(f"Member{n} lives in town {n}"), unit(1, n / 9, n % 5, 1)) for n in range(60)))
-    asked = [
-        Newcomer(f"Member{n} lives elsewhere", unit(1, n / 9, n % 5, 1.1) if n % 3 else None) for n in range(count)
-    ]
-    together = store.near(HERE, asked)
-    apart = [store.near(HERE, [one])[0] for one in asked]
+    asked = [NewText(f"Member{n} lives elsewhere", unit(1, n / 9, n % 5, 1.1) if n % 3 else None) for n in range(count)]
+    together = store.neighbours(HERE, asked)
+    apart = [store.neighbours(HERE, [one])[0] for one in asked]
     assert [ids(found) for found in together] == [ids(found) for found in apart]
     assert all(together)
 

@@ -11,13 +11,14 @@ import apsw
 import pytest
 from msgspec.structs import replace
 
+from lukasa.index import bm25, cache
+from lukasa.index.keyword import KeywordMatches
 from lukasa.model.entry import Entry, Scope
 from lukasa.model.events import EventDraft
+from lukasa.model.selection import Selection
 from lukasa.model.values import State, Visibility
-from lukasa.storage import rules
 from lukasa.storage.operations import DropEntry, Embedding, Record, SaveEmbedding
-from lukasa.storage.port import KeywordMatches, Selection
-from lukasa.storage.sqlite import SqliteStore, following, sql
+from lukasa.storage.sqlite import SqliteStore, sql
 from tests.helpers.earlier import first_schema
 from tests.helpers.stores import MODEL, OPEN, WORK, change, commit, entry, move, put, stored, vector_of
 
@@ -60,7 +61,7 @@ def told(matches: KeywordMatches) -> object:
 def answers(store: SqliteStore, alive: list[Entry]) -> object:
     ids = [e.id for e in alive]
     found = [told(store.keyword(room, WORDS, 50)) for room in ROOMS]
-    return found, store.candidates(ids), store.texts(ids), store.beside(ids[:5], 2)
+    return found, store.candidates(ids), store.texts(ids), store.adjacent(ids[:5], 2)
 
 
 @pytest.mark.parametrize("budget", [2500, 6])
@@ -69,7 +70,7 @@ def test_a_store_that_follows_answers_as_one_that_begins(
 ) -> None:
     """T22: after additions, alone and in batches, changes, moves, drops and vectors, by this process or another; and
     of words that become too common to look at all their rows."""
-    monkeypatch.setattr(rules, "POSTING_BUDGET", budget)
+    monkeypatch.setattr(bm25, "POSTING_BUDGET", budget)
     dice = random.Random(11)
     alive: list[Entry] = []
 
@@ -126,7 +127,7 @@ def forgetting(store: SqliteStore, old: Entry) -> dict[str, Callable[[], object]
         "changed beside a newcomer": lambda: commit(
             store, put(entry("a new lantern")), change(stored(store, old), content="no light at all")
         ),
-        "many events": lambda: commit(store, *(put(entry(f"{n}")) for n in range(following._MOST + 1))),
+        "many events": lambda: commit(store, *(put(entry(f"{n}")) for n in range(cache._MOST_EVENTS + 1))),
         "rebuilt": store.rebuild,
         "changed under another name": lambda: commit(
             store, replace(change(stored(store, old), content="no light at all"), action="note.written")

@@ -13,13 +13,16 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
+from lukasa.index import blobs, lookup
+from lukasa.index.ann import Sizes
+from lukasa.index.neighbours import NeighbourQuery, NewText
 from lukasa.model.entry import Entry, Scope
+from lukasa.model.selection import Filters, Selection
 from lukasa.model.values import State
 from lukasa.ports import EmbeddingModel, Vector
 from lukasa.storage.operations import DropEntry, Embedding, SaveEmbedding, SaveEntry
-from lukasa.storage.port import Filters, Newcomer, Selection, Vicinity
-from lukasa.storage.sqlite import SqliteStore, packs, searching
-from lukasa.storage.sqlite.packed import Sizes
+from lukasa.storage.sqlite import SqliteStore
+from lukasa.storage.sqlite.search import SqliteSearchRows
 from tests.helpers.processes import finish, fork
 from tests.helpers.stores import MODEL, OPEN, OTHER_MODEL, Cosine, commit, entry, move, put, stored, vector_of
 
@@ -70,7 +73,7 @@ def test_an_older_view_is_served_as_it_was(store: SqliteStore) -> None:
     with ThreadPoolExecutor(1) as pool, store._connections.reading() as db:
         assert db.execute("SELECT count(*) FROM entries").get == 2  # from here on this is the view
         assert pool.submit(change_and_look).result() == {b.id, c.id}
-        seen = searching.nearest(db, store._cache, OPEN, MODEL, vector_of("q"), 9)
+        seen = lookup.nearest(SqliteSearchRows(db), store._vectors, OPEN, MODEL, vector_of("q"), 9)
         assert {n.id for n in seen} == {a.id, b.id}
     assert {n.id for n in store.nearest(OPEN, MODEL, vector_of("q"), 9)} == {b.id, c.id}
 
@@ -84,7 +87,7 @@ def test_memory_is_bounded(tmp_path: Path) -> None:
         commit(store, *(put(entry(f"e{i}", scope=scope), vector_of(f"e{i}", 256), big) for i in range(12)))
     for scope in (*scopes, *scopes):
         assert len(store.nearest(Selection((scope,)), big, vector_of("q", 256), 99)) == 12
-        assert sum(shelf.bytes for shelf in store._cache._shelves.values()) <= 40_000
+        assert sum(held.bytes for held in store._vectors._held.values()) <= 40_000
     store.close()
 
 
@@ -129,14 +132,14 @@ def test_a_large_room_finds_nearly_all_that_is_near(tmp_path: Path, sizes: Sizes
     assert sum(len(near & best) for near, best in found) / 600 >= 0.99
 
 
-def test_the_first_question_to_a_large_room_is_answered_in_passing(tmp_path: Path) -> None:
+def test_the_first_question_to_a_large_room_is_answered_once(tmp_path: Path) -> None:
     """R2: who asks once is not made to wait for an order that pays later, and misses nothing."""
     store = filled(tmp_path / "store", SMALL, likeness(400))
     query = likeness(1, seed=3)[0]
     assert asked(store, query) == asked(store, query, exact=True)
-    assert not store._cache._shelves
+    assert not store._vectors._held
     asked(store, query)
-    assert all(shelf.packed is not None for shelf in store._cache._shelves.values())
+    assert all(held.quantised is not None for held in store._vectors._held.values())
     store.close()
 
 
@@ -192,9 +195,9 @@ def test_a_room_that_grows_is_packed_in_between(tmp_path: Path, tail: int) -> No
             found, best = asked(store, query), asked(store, query, 900, exact=True)
             assert set(found) <= set(best)
             assert found[:3] == best[:3]
-    (shelf,) = store._cache._shelves.values()
-    assert shelf.packed is not None
-    assert not shelf.pack(Sizes(small=200, large=500)).packed.exact  # type: ignore[union-attr]
+    (held,) = store._vectors._held.values()
+    assert held.quantised is not None
+    assert not held.quantise(Sizes(small=200, large=500)).quantised.exact  # type: ignore[union-attr]
     store.close()
 
 
@@ -204,14 +207,14 @@ def test_what_is_in_bytes_stays_so_when_rows_are_added_to_it(tmp_path: Path) -> 
     store = filled(tmp_path / "store", sizes, rows[:150])
     for query in rows[:2]:
         asked(store, query)
-    (shelf,) = store._cache._shelves.values()
-    assert shelf.packed.exact  # type: ignore[union-attr]
-    shelf = shelf.pack(sizes, spare=True)
-    assert not shelf.packed.exact  # type: ignore[union-attr]
+    (held,) = store._vectors._held.values()
+    assert held.quantised.exact  # type: ignore[union-attr]
+    held = held.quantise(sizes, smallest=True)
+    assert not held.quantised.exact  # type: ignore[union-attr]
     numbers = np.arange(1_000, 1_150, dtype=np.int64)
-    grown = replace(shelf, rows=shelf.rows.plus(numbers, numbers, rows[150:])).pack(sizes)
-    assert not grown.packed.exact  # type: ignore[union-attr]
-    cosines = grown.near(rows[7], 10, None).cosines
+    grown = replace(held, floats=held.floats.plus(numbers, numbers, rows[150:])).quantise(sizes)
+    assert not grown.quantised.exact  # type: ignore[union-attr]
+    cosines = grown.search(rows[7], 10, None).cosines
     assert np.allclose(cosines, np.sort(rows @ rows[7])[:-11:-1], atol=0.02)
     store.close()
 
@@ -221,12 +224,12 @@ def test_a_large_room_with_few_vectors_is_loaded_once(tmp_path: Path) -> None:
     rows = likeness(80)
     store = filled(tmp_path / "store", Sizes(small=100, large=150), rows)
     commit(store, *(put(entry(f"not described {n}")) for n in range(120)))
-    shelves = []
+    partitions = []
     for _ in range(4):
         assert asked(store, rows[7]) == asked(store, rows[7], exact=True)
-        shelves.append(next(iter(store._cache._shelves.values()), None))
-    assert shelves[0] is None  # answered in passing
-    assert shelves[1] is shelves[2] is shelves[3] is not None
+        partitions.append(next(iter(store._vectors._held.values()), None))
+    assert partitions[0] is None  # answered in passing
+    assert partitions[1] is partitions[2] is partitions[3] is not None
     store.close()
 
 
@@ -285,13 +288,13 @@ def test_who_is_near_by_vector_alone_does_not_depend_on_how_a_room_is_kept(tmp_p
         filled(tmp_path / name, sizes, rows)
         for name, sizes in (("packed", SMALL), ("images", AS_THEY_ARE), ("plain", Sizes()))
     ]
-    newcomers = [Newcomer(f"nobody said {n}", row) for n, row in enumerate(sparse(40, like=rows[:40]))]
+    newcomers = [NewText(f"nobody said {n}", row) for n, row in enumerate(sparse(40, like=rows[:40]))]
     heard = []
     for store in stores:
-        store.near(Vicinity(OPEN.scopes[0], "shared", WIDE, 0.8, 12), newcomers)
+        store.neighbours(NeighbourQuery(OPEN.scopes[0], "shared", WIDE, 0.8, 12), newcomers)
         (gone, _), *_ = asked(store, rows[3], exact=True)
         commit(store, DropEntry(gone, 1, "gone"), put(entry("new"), rows[4], WIDE))
-        found = store.near(Vicinity(OPEN.scopes[0], "shared", WIDE, 0.8, 12), newcomers)
+        found = store.neighbours(NeighbourQuery(OPEN.scopes[0], "shared", WIDE, 0.8, 12), newcomers)
         heard.append([[(n.entry.content, Cosine(n.cosine or 0)) for n in those] for those in found])
         store.close()
     assert heard[0] == heard[1] == heard[2]
@@ -307,7 +310,7 @@ def sparse(count: int, like: Vector | None = None) -> Vector:
 
 
 def test_what_is_held_is_added_up_as_it_comes_and_goes(tmp_path: Path) -> None:
-    """R2: the sum by which memory is spared is that of all shelves, whatever is added, removed, packed or given up."""
+    """R2: the sum of memory is that of all partitions, also after some were added, removed, quantised or dropped."""
     store = SqliteStore(tmp_path / "store", role="workspace", create=True, cache_bytes=120_000, sizes=Sizes())
     scopes = [Scope("workspace", (("workspace", f"w{n}"),)) for n in range(12)]
     rows = likeness(90)
@@ -321,10 +324,10 @@ def test_what_is_held_is_added_up_as_it_comes_and_goes(tmp_path: Path) -> None:
             commit(
                 store, DropEntry(found[0].id, 1, "x"), put(entry(f"more {step}", scope=scope), rows[step % 90], WIDE)
             )
-        held = store._cache._shelves.values()
-        assert store._cache._bytes == sum(shelf.bytes for shelf in held)
-    assert store._cache._bytes > 0
-    assert 1 < len(store._cache._shelves) < len(scopes)
+        held = store._vectors._held.values()
+        assert store._vectors._bytes == sum(one.bytes for one in held)
+    assert store._vectors._bytes > 0
+    assert 1 < len(store._vectors._held) < len(scopes)
     store.close()
 
 
@@ -353,8 +356,8 @@ def test_when_memory_is_short_rooms_are_packed_before_they_are_given_up(tmp_path
     exact = {scope: store.nearest(Selection((scope,)), WIDE, rows[7], 10, exact=True) for scope in scopes}
     for scope in scopes * 10:
         assert [n.id for n in store.nearest(Selection((scope,)), WIDE, rows[7], 10)] == [n.id for n in exact[scope]]
-    assert len(store._cache._shelves) == 4
-    assert sum(shelf.bytes for shelf in store._cache._shelves.values()) <= 300_000
+    assert len(store._vectors._held) == 4
+    assert sum(held.bytes for held in store._vectors._held.values()) <= 300_000
     store.close()
 
 
@@ -366,11 +369,11 @@ def test_vectors_that_a_search_has_read_are_not_read_again(tmp_path: Path) -> No
     with store.snapshot():
         near = [n.id for n in store.nearest(OPEN, WIDE, likeness(1, seed=4)[0], 5)]
         with store._connections.reading() as db:
-            read = store._cache.as_they_are(db, 1)
-            known = {id: number in read for id, number in searching.numbers(db, near).items()}
+            read = store._vectors.recent(SqliteSearchRows(db).entry_vectors(), 1)
+            known = {id: row in read for id, (_, row) in lookup.versions(SqliteSearchRows(db), near).items()}
         assert near
         assert all(known.values())
-        found = store.directions(near, WIDE)
+        found = store.unit_vectors(near, WIDE)
         for id, row in store.vectors(near, WIDE).items():
             assert np.allclose(found[id], row / np.linalg.norm(row), atol=1e-7)
     store.close()
@@ -378,14 +381,14 @@ def test_vectors_that_a_search_has_read_are_not_read_again(tmp_path: Path) -> No
 
 def test_a_room_that_was_asked_in_passing_is_at_hand(store: SqliteStore) -> None:
     """R4: hits are compared by what the search before it has read, and by others as soon as these are there."""
-    made = [entry(f"fact {n}") for n in range(packs.SIZE + 8)]
+    made = [entry(f"fact {n}") for n in range(blobs.SIZE + 8)]
     commit(store, *(put(e, vector_of(e.content)) for e in made))
     run: list[dict[str, Any]] = []
     with store.snapshot(), store._connections.reading() as db:
         near = [n.id for n in store.nearest(OPEN, MODEL, vector_of("fact 3"), 5)]
-        assert not store._cache._shelves
+        assert not store._vectors._held
         db.trace_v2(apsw.SQLITE_TRACE_STMT, run.append)
-        found = store.directions(near, MODEL)
+        found = store.unit_vectors(near, MODEL)
         db.trace_v2(0, None)
         for id, row in store.vectors(near, MODEL).items():
             assert np.allclose(found[id], row / np.linalg.norm(row), atol=5e-5)
@@ -393,7 +396,7 @@ def test_a_room_that_was_asked_in_passing_is_at_hand(store: SqliteStore) -> None
     commit(store, SaveEmbedding(near[0], 1, Embedding(MODEL, vector_of("another"))))
     with store.snapshot():
         store.nearest(OPEN, MODEL, vector_of("fact 3"), 5)
-        (moved,) = store.directions(near[:1], MODEL).values()
+        (moved,) = store.unit_vectors(near[:1], MODEL).values()
     assert moved @ vector_of("another") == pytest.approx(np.linalg.norm(vector_of("another")), abs=1e-5)
 
 
@@ -430,7 +433,7 @@ def test_a_room_that_is_said_to_be_smaller_than_it_is_is_searched_whole(tmp_path
         db.execute("UPDATE partitions SET size = 350")
     for _ in range(3):
         assert asked(store, rows[5]) == exact
-    (shelf,) = store._cache._shelves.values()
-    assert shelf.packed is not None
-    assert len(shelf.packed.seqs) == 600
+    (held,) = store._vectors._held.values()
+    assert held.quantised is not None
+    assert len(held.quantised.seqs) == 600
     store.close()

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
+import apsw
 import pytest
 
 from lukasa.model.entry import Document, Scope
 from lukasa.model.errors import NotFound
+from lukasa.model.selection import Selection
 from lukasa.model.values import State, Visibility
 from lukasa.storage.operations import DropEntry, SaveDocument, SaveNamed
-from lukasa.storage.port import Selection
 from lukasa.storage.sqlite import SqliteStore
-from lukasa.storage.sqlite.known import known, standing
+from lukasa.storage.sqlite.records import _cached
+from lukasa.storage.sqlite.search import SqliteSearchRows
 from tests.helpers.stores import MODEL, NOW, OPEN, WORK, change, commit, entry, move, named, put, stored, vector_of
 
 
@@ -40,11 +43,11 @@ def test_what_another_process_writes_is_seen_by_the_next_read(tmp_path: Path, st
     assert store.entries([a.id])[a.id].importance == 0.5
     commit(other, change(stored(other, a), importance=0.9))
     assert store.entries([a.id])[a.id].importance == 0.9
-    assert set(store.beside([a.id], 2)[a.id]) == {b.id}
+    assert set(store.adjacent([a.id], 2)[a.id]) == {b.id}
     commit(other, DropEntry(b.id, 1, "gone"))
     assert found(store) == ({a.id}, {a.id})
     assert not store.entries([b.id])
-    assert not store.beside([a.id], 2)
+    assert not store.adjacent([a.id], 2)
     commit(other, move(stored(other, a), State.HELD))
     assert found(store) == (set(), set())
     other.close()
@@ -67,17 +70,22 @@ def test_what_is_remembered_of_one_room_is_not_another_rooms(store: SqliteStore)
             assert found(store, selection) == ({id}, {id})
 
 
+def answers(db: apsw.Connection) -> dict[Any, Any]:
+    rows = SqliteSearchRows(db)
+    return rows.cache.snapshot("sort", rows)
+
+
 def test_a_write_that_is_undone_leaves_nothing_behind(store: SqliteStore) -> None:
     """T22: nothing is remembered of a write transaction, whose changes may yet be undone."""
     a = entry("a lantern")
     commit(store, put(a, vector_of("a")))
     with store._connections.reading() as db:
-        known(db).of("sort")["asked"] = 1
-        assert known(db).of("sort") == {"asked": 1}
+        answers(db)["asked"] = 1
+        assert answers(db) == {"asked": 1}
     with store._connections.writing() as db:
-        assert known(db).of("sort") == {}
+        assert answers(db) == {}
     with store._connections.reading() as db:
-        assert known(db).of("sort") == {}
+        assert answers(db) == {}
 
 
 def document(body: str) -> Document:
@@ -121,6 +129,6 @@ def test_what_is_much_is_not_kept(store: SqliteStore) -> None:
     assert [len(document.body) for document in store.documents().values()] == [1_200_000]
     assert [page.body for page in store.named()] == ["one"]
     with store._connections.reading() as db:
-        assert set(standing(db)) == {"state", "named"}
+        assert set(_cached(db)) == {"named"}
     with store._connections.writing() as db:
-        assert standing(db) == {}  # what it sees may yet be undone
+        assert _cached(db) == {}  # what it sees may yet be undone

@@ -16,7 +16,7 @@ import pytest
 
 from lukasa.model.entry import Access
 from lukasa.storage.operations import DropEntry
-from lukasa.storage.sqlite import SqliteStore, uses
+from lukasa.storage.sqlite import SqliteStore, access_counts
 from lukasa.storage.sqlite.opening import ACCESS
 from tests.helpers.processes import finish, fork
 from tests.helpers.stores import NOW, commit, entry, later, put
@@ -60,7 +60,7 @@ def test_reads_wait_in_the_process_and_are_in_its_answers(tmp_path: Path, store:
 
 def test_many_are_written_without_being_asked(tmp_path: Path, store: SqliteStore) -> None:
     """D6: what waits is bounded; and what was written is not counted once more."""
-    many = [entry(f"e{n}") for n in range(uses.MANY)]
+    many = [entry(f"e{n}") for n in range(access_counts.MANY)]
     commit(store, *(put(e) for e in many))
     store.touch([e.id for e in many[1:]], NOW)
     assert written(tmp_path / "store") == {}
@@ -74,7 +74,7 @@ def test_what_has_waited_long_is_written_with_the_next(
     tmp_path: Path, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """D6: whoever reads now and then writes every count."""
-    monkeypatch.setattr(uses, "LONG", -1.0)
+    monkeypatch.setattr(access_counts, "LONG", -1.0)
     e = entry("a")
     commit(store, put(e))
     store.touch([e.id], NOW)
@@ -97,7 +97,7 @@ def test_counts_of_several_stores_add_up(tmp_path: Path, store: SqliteStore) -> 
 
 def test_threads_lose_no_count(tmp_path: Path, store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """D6, T31: every thread's reads are in the sum, though they are written in between; no two hear the same count."""
-    monkeypatch.setattr(uses, "MANY", 2)
+    monkeypatch.setattr(access_counts, "MANY", 2)
     a, b = entry("a"), entry("b")
     commit(store, put(a), put(b))
     with ThreadPoolExecutor(8) as pool:
@@ -123,7 +123,7 @@ def test_what_went_before_many_were_written_is_not_counted(
     tmp_path: Path, store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """M3: while memory is as it was, what is counted need not be looked for; once it has changed, it is."""
-    monkeypatch.setattr(uses, "MANY", 2)
+    monkeypatch.setattr(access_counts, "MANY", 2)
     a, b, c = entry("a"), entry("b"), entry("c")
     commit(store, put(a), put(b), put(c))
     store.touch([b.id, c.id], NOW)
@@ -137,11 +137,11 @@ def test_what_went_before_many_were_written_is_not_counted(
 
 def test_a_locked_file_makes_nobody_wait_or_fail(tmp_path: Path, store: SqliteStore) -> None:
     """D1: reading goes on while somebody else writes there, and the counts wait on."""
-    many = [entry(f"e{n}") for n in range(uses.MANY)]
+    many = [entry(f"e{n}") for n in range(access_counts.MANY)]
     commit(store, *(put(e) for e in many))
     writer = apsw.Connection(str(tmp_path / "store" / ACCESS))
     writer.execute("BEGIN IMMEDIATE")
-    assert len(store.touch([e.id for e in many], NOW)) == uses.MANY
+    assert len(store.touch([e.id for e in many], NOW)) == access_counts.MANY
     assert store.access([many[0].id])[many[0].id].count == 1
     writer.execute("ROLLBACK")
     writer.close()

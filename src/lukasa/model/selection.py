@@ -1,0 +1,62 @@
+"""Which entries a question may see, and the structured conditions that it sets."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from msgspec import Struct
+
+from lukasa.model.entry import Entry, Scope
+from lukasa.model.values import SHARED, Curator, Kind, Lifetime, State, Visibility
+
+
+class Filters(Struct, frozen=True):
+    """Structured conditions, all of which must hold; empty ones do not filter."""
+
+    kinds: frozenset[Kind] = frozenset()
+    categories: frozenset[str] = frozenset()
+    tags: frozenset[str] = frozenset()
+    sources: frozenset[str] = frozenset()
+    curators: frozenset[Curator] = frozenset()
+    states: frozenset[State] = frozenset()
+    lifetimes: frozenset[Lifetime] = frozenset()
+    conversations: frozenset[str] = frozenset()
+    since: datetime | None = None
+    until: datetime | None = None
+    min_importance: float | None = None
+    filed: bool | None = None  # only files, or only what is none
+
+    def __bool__(self) -> bool:
+        return self is not NO_FILTERS and self != NO_FILTERS
+
+    def admits(self, entry: Entry) -> bool:
+        """The meaning of a filter, as every store must implement it. Tags: all of them; times: of creation."""
+        return (
+            (not self.kinds or entry.kind in self.kinds)
+            and (not self.categories or (entry.category is not None and entry.category.name in self.categories))
+            and self.tags <= set(entry.tags)
+            and (not self.sources or entry.source in self.sources)
+            and (not self.curators or entry.curator in self.curators)
+            and (not self.states or entry.state in self.states)
+            and (not self.lifetimes or entry.lifetime in self.lifetimes)
+            and (not self.conversations or entry.conversation in self.conversations)
+            and (self.since is None or entry.created_at >= self.since)
+            and (self.until is None or entry.created_at < self.until)
+            and (self.min_importance is None or entry.importance >= self.min_importance)
+            and (self.filed is None or self.filed is (entry.path is not None))
+        )
+
+
+NO_FILTERS = Filters()
+
+
+class Selection(Struct, frozen=True):
+    """The rows that a question may see: whole scopes, by visibility, of these owners. Nothing else can match.
+
+    `owners` None means every owner: for the person the memory belongs to, never for an agent.
+    """
+
+    scopes: tuple[Scope, ...]
+    visibilities: frozenset[Visibility] = frozenset({Visibility.OPEN})
+    owners: tuple[str, ...] | None = (SHARED,)
+    filters: Filters = NO_FILTERS

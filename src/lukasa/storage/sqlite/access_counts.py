@@ -1,0 +1,115 @@
+"""Access counts: how often entries were read, and when last. They are written for many reads at once.
+
+Counts in the write buffer are part of every answer of this process. Other processes see them once they are written:
+when there are many, when they have waited long, and when the store is closed or the process ends. A killed process
+loses its buffer: the counts of a few dozen reads at most, but a process that reads nothing more writes none either.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import NamedTuple, TypeAlias
+
+from lukasa.model.candidate import Use
+from lukasa.storage.sqlite import sql
+from lukasa.storage.sqlite.query import all_rows, one_value
+from lukasa.storage.sqlite.search import Handle
+
+View: TypeAlias = "tuple[int, int]"  # a connection, and the number of the snapshot that it reads
+MANY = 256  # entries
+LONG = 2.0  # seconds
+
+
+class AccessCounts:
+    """The access counts of one process. The lock makes moving counts from the buffer to the file one step."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._buffer: dict[str, Use] = {}
+        self._views: set[View] = set()
+        self._since = 0.0
+
+    def __bool__(self) -> bool:
+        """Whether the buffer holds any."""
+        return bool(self._buffer)
+
+    def of(self, db: Handle, ids: Iterable[str]) -> dict[str, Use]:
+        """The counts of the entries that were read at all."""
+        with self._lock:
+            return self._of(db, list(ids))
+
+    def _of(self, db: Handle, ids: Sequence[str]) -> dict[str, Use]:
+        written, buffer = _written(db, ids), self._buffer
+        found = {id: use for id in ids if (use := written[id]) is not None}
+        found.update((id, _both(written[id], buffer[id])) for id in ids if id in buffer)
+        return found
+
+    def add(self, db: Handle, ids: Iterable[str], at: int, view: View) -> tuple[dict[str, Use], bool]:
+        """Count one read of each entry, all present in this view. Return the counts, and whether to write now."""
+        with self._lock:
+            now = time.monotonic()
+            if not self._buffer:
+                self._since = now
+            self._views.add(view)
+            counted = list(ids)
+            for id in counted:
+                before = self._buffer.get(id)
+                self._buffer[id] = Use(before.reads + 1 if before else 1, at)
+            return self._of(db, counted), len(self._buffer) >= MANY or now - self._since > LONG
+
+    def write(self, db: Handle, present: Callable[[Sequence[str]], Collection[str]], view: View | None = None) -> None:
+        """Write the buffer, but for entries that were removed since. If it fails, the buffer stays.
+
+        If the snapshot is still the one in which they were counted, nothing was removed.
+        """
+        with self._lock:
+            ids = list(self._buffer)
+            kept = sorted(ids if self._views == {view} else present(ids))
+            counts = [(id, *self._buffer[id]) for id in kept]
+            all_rows(db, sql.COUNT, (json.dumps(counts),))
+            cached = _cached(db)
+            cached.update((id, _both(cached[id], self._buffer[id])) for id in kept if id in cached)
+            self._buffer.clear()
+            self._views.clear()
+
+    def ids(self, db: Handle) -> list[str]:
+        """All entries with a count, written or not."""
+        with self._lock:
+            return [*self._buffer, *(id for (id,) in all_rows(db, sql.COUNTED))]
+
+    def forget(self, db: Handle, ids: Sequence[str]) -> None:
+        with self._lock:
+            for id in ids:
+                self._buffer.pop(id, None)
+            all_rows(db, sql.DROP_ACCESS, (json.dumps(ids),))
+            _cached(db).clear()
+
+
+def _both(written: Use | None, more: Use) -> Use:
+    return more if written is None else Use(written.reads + more.reads, max(written.at, more.at))
+
+
+def _written(db: Handle, ids: Sequence[str]) -> dict[str, Use | None]:
+    """The counts of the file, cached until somebody else writes there."""
+    db.cache.begin()
+    answers = _cached(db)
+    unknown = [id for id in ids if id not in answers]
+    if unknown:
+        answers.update(dict.fromkeys(unknown))
+        answers.update((id, Use(count, at)) for id, count, at in all_rows(db, sql.ACCESS, (json.dumps(unknown),)))
+    return answers
+
+
+def _cached(db: Handle) -> dict[str, Use | None]:
+    return db.cache.snapshot("access counts", _AccessFile(db))
+
+
+class _AccessFile(NamedTuple):
+    db: Handle
+
+    def snapshot_number(self) -> int:
+        """SQLite's data version, which does not count the commits of this connection."""
+        return int(one_value(self.db, sql.DATA_VERSION))
