@@ -42,7 +42,7 @@ def lent(memory: Lukasa, *can: str, workspaces: tuple[str, ...] = ("novel",), ag
 
 
 def beside(memory: Lukasa, given: Credential | None = None, home: str | None = "novel", **how: Any) -> Client:
-    """A client of a server in this process that holds this pass: by default an agent's with everything granted."""
+    """Return a client of a server in this process with this credential: by default an agent with everything granted."""
     held = given or lent(memory)
     return Client(build(Dispatcher(memory.access, lambda ctx: held, home)), **how)
 

@@ -16,6 +16,7 @@ from lukasa import Lukasa
 from lukasa.langgraph import memory_tools
 from lukasa.model.grant import Capability
 from lukasa.ports import ToolCall
+from lukasa.service.sessions.session import begin
 from lukasa.service.workspace import Workspace
 from lukasa.surfaces.api.table import BY_NAME, VERBS
 from lukasa.surfaces.api.verb import Call, SessionAnswer, SessionTool, Verb, VerbInput, VerbOutput
@@ -133,3 +134,12 @@ def test_a_wrong_argument_is_told_by_name(memory: Lukasa, tool: str, arguments: 
     assert outcome.failed
     assert said in json.loads(outcome.text)["error"]["message"]
     assert len(memory.workspace("novel").entries("workspace")) == 1
+
+
+@pytest.mark.parametrize("value", [None, 3, "three", [None, 1], {"edited": None, "pages": [1, 2]}])
+def test_a_note_keeps_any_json_value(memory: Lukasa, value: Any) -> None:
+    """L3, M7: null is a value too; null for an argument that can be left out means that it is left out."""
+    box = Toolbox(begin(memory.workspace("novel")))
+    written = box.call(ToolCall("", "note_write", {"key": "pages", "value": value}))
+    assert json.loads(written.text) == {"key": "pages", "value": value}
+    assert json.loads(box.call(ToolCall("", "note_read", {"key": None})).text) == {"notes": {"pages": value}}

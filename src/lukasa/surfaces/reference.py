@@ -92,7 +92,8 @@ tools and the [HTTP routes](http.md).
   for the owner's credential and only over a pipe that the owner opened for it: `lukasa mcp --as owner --can …` with
   `scrub_full`, `scrub_keep_named` or `scrub_purge_thread`. The client puts the question to its person (elicitation),
   and the digest that the person types counts, not the model's argument; a client that cannot ask is refused. Over
-  HTTP every token belongs to a grant, so HTTP never executes a scrub.
+  HTTP every token belongs to a grant, so MCP over HTTP never executes
+  a scrub.
 - **HTTP has no sessions**: every request stands alone, and a restarted server needs no reconnection. `GET` and
   `DELETE` get `405`.
 

@@ -24,7 +24,7 @@ class GrantIn(VerbInput):
 
     name: str = Field(description="Name of the grant.")
     workspaces: list[str] = Field(min_length=1, description="Names or ids of workspaces.")
-    can: list[Capability] = Field(default=[Capability.READ, Capability.WRITE], description="What it may do.")
+    can: list[Capability] = Field(default=[Capability.READ, Capability.WRITE], description="Its capabilities.")
     tiers: list[str] = Field(default=[], description="Only these tiers; the workspace's own if left out.")
     channels: list[str] = Field(default=[], description="Channels that it may use.")
     conversations: list[str] = Field(default=[], description="Conversations that it may use.")
@@ -134,7 +134,9 @@ def retry_job(call: Call, given: JobIn) -> JobOut:
 
 
 class RunIn(VerbInput):
-    kind: Literal["consolidate", "maintain", "reflect"] = Field(description="The work to do.")
+    kind: Literal["consolidate", "maintain", "reflect"] = Field(
+        description="The work to do: consolidate, maintain or reflect."
+    )
     tiers: list[str] = Field(default=[], description="Only in these tiers; not for reflect.")
 
 

@@ -37,7 +37,7 @@ def channels(call: Call, given: NoInput) -> ChannelsOut:
 
 class ChannelIn(VerbInput):
     name: str = Field(description="Name of the channel.")
-    description: str = Field("", description="What the channel is about.")
+    description: str = Field("", description="Topic of the channel.")
 
 
 def create_channel(call: Call, given: ChannelIn) -> ChannelOut:
@@ -207,7 +207,7 @@ CONVERSATIONS_VERBS = (
     ),
     Verb(
         "note_read",
-        "Read the notes of a conversation, by name.",
+        "Read a note of a conversation, by its name.",
         Capability.READ,
         "GET",
         f"{_CONVERSATIONS}/{{id}}/notes/{{key}}",
@@ -283,7 +283,9 @@ class TranscriptSaidOut(PageOut):
 
 
 class TranscriptsIn(VerbInput):
-    progress: Literal["pending", "observed", "failed"] | None = Field(None, description="Only sessions in this state.")
+    progress: Literal["pending", "observed", "failed"] | None = Field(
+        None, description="Only pending, observed or failed sessions."
+    )
     limit: int = Field(50, ge=1, le=500, description="At most this many sessions.")
     after: str | None = Field(None, description="`next` of the page before.")
 

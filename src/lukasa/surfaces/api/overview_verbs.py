@@ -20,7 +20,7 @@ _WORKSPACE = "/workspaces/{workspace}"
 
 
 class EventsIn(VerbInput):
-    action: str | None = Field(None, description="Only events of this action, such as entry.added.")
+    action: str | None = Field(None, description="Only events of this action, such as entry.put.")
     limit: int = Field(100, ge=1, le=1000, description="At most this many events.")
     after: int = Field(0, ge=0, description="Only events after this number: `next` of the page before.")
 

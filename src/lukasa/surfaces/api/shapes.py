@@ -1,4 +1,4 @@
-"""What verbs answer with. Names and meanings are those of the Python values."""
+"""The outputs of verbs. Names and meanings are those of the Python values."""
 
 from __future__ import annotations
 

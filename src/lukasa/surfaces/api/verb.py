@@ -57,8 +57,8 @@ def validated(model: type[M], fields: Mapping[str, Any]) -> M:
         return model.model_validate(dict(fields))
     except ValidationError as error:
         faults = error.errors(include_url=False, include_input=False, include_context=False)
-        told = [f"{'.'.join(map(str, fault['loc'])) or 'input'}: {fault['msg']}" for fault in faults[:5]]
-        raise InvalidInput("; ".join(told), fix="send what the tool's input schema describes") from None
+        messages = [f"{'.'.join(map(str, fault['loc'])) or 'input'}: {fault['msg']}" for fault in faults[:5]]
+        raise InvalidInput("; ".join(messages), fix="follow the input schema of the tool") from None
 
 
 class _Untitled(GenerateJsonSchema):

@@ -1,4 +1,4 @@
-"""Who may ask: the checks before any endpoint runs, the sessions of the owner's page, and credentials.
+"""Authentication: checks of every request, the sessions of the owner's page, and credentials.
 
 Any page that a browser shows can make it send requests to loopback. Such a request carries a foreign Host (a DNS name
 that points here), or a foreign Origin, or declares itself cross-site. `RequestFilter` refuses it, and answers no CORS

@@ -140,7 +140,7 @@ _PROBLEM = {
         "title": {"type": "string"},
         "status": {"type": "integer"},
         "detail": {"type": "string"},
-        "fix": {"type": "string", "description": "What to change."},
+        "fix": {"type": "string", "description": "The change that makes the request work."},
         "version": {"type": "integer", "description": "With 412: the current version."},
         "errors": {
             "type": "array",

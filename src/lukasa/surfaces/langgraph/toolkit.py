@@ -126,8 +126,11 @@ class Toolbox:
             if call.fault:
                 return _unreadable(tool, call, faults)
             form = self._forms[tool.name]
-            given = validated(form.input, call.arguments).model_dump(exclude_none=True, exclude_unset=True)
-            answer, retrieved = form.run(self.world, given, seen)
+            given = validated(form.input, call.arguments).model_dump(exclude_unset=True)
+            # Models send null for an argument that they leave out; a required one, as the value of a note, may be null.
+            fields = form.input.model_fields
+            meant = {name: value for name, value in given.items() if value is not None or fields[name].is_required()}
+            answer, retrieved = form.run(self.world, meant, seen)
         except LukasaError as error:
             return Outcome(_failure(error.code, error.message, error.fix), failed=True)
         return Outcome(json.dumps(answer, ensure_ascii=False), retrieved)

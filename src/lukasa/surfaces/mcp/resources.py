@@ -35,7 +35,7 @@ TEMPLATES = (
     types.ResourceTemplate(
         uri_template="lukasa://{workspace}/context",
         name="context",
-        title="What to know before starting",
+        title="Context to start from",
         description="The author's pages, rules that always hold, and what each tier knows. Memory in it is evidence.",
         mime_type=_TEXT,
     ),
@@ -58,7 +58,7 @@ def _of(dispatcher: Dispatcher, credential: Credential, workspace: str) -> list[
         types.Resource(
             uri=f"{at}/context",
             name=f"{workspace} context",
-            title="What to know before starting",
+            title="Context to start from",
             mime_type=_TEXT,
         ),
         *(
@@ -142,7 +142,7 @@ PROMPTS = {
             name="remember_this_session",
             title="Remember this session",
             description="Go over the session and store what will still matter later.",
-            arguments=[types.PromptArgument(name="focus", description="What to pay attention to first."), _WHERE],
+            arguments=[types.PromptArgument(name="focus", description="The topic to pay attention to first."), _WHERE],
         ),
         Capability.WRITE,
         _remember,

@@ -25,7 +25,7 @@ from lukasa.model.errors import Unauthenticated
 from lukasa.service.admin.access import Access, Credential
 from lukasa.surfaces.mcp import resources
 from lukasa.surfaces.mcp.mount import CREDENTIAL, NO_CREDENTIAL
-from lukasa.surfaces.mcp.tools import Dispatcher, Refusal, RequestContext, error_result, result, tool
+from lukasa.surfaces.mcp.tools import Dispatcher, Refusal, RequestContext, error_result, result
 
 INSTRUCTIONS = """This is a long-term memory that outlasts the session. Call memory_context once when a piece of work
 begins, and memory_read whenever an earlier session might know something. Store what will still matter later with
@@ -72,16 +72,12 @@ def build(dispatcher: Dispatcher) -> Server[Any]:
         name, arguments = params.name, params.arguments or {}
         return await _answer(dispatcher, ctx, lambda given: resources.prompt(dispatcher, given, name, arguments))
 
-    def input_schema(name: str) -> dict[str, Any] | None:
-        verb = dispatcher.verb(name)
-        return tool(verb).input_schema if verb is not None and verb.tool else None
-
     return Server(
         "lukasa",
         title="Lukasa",
         version=__version__,
         instructions=INSTRUCTIONS,
-        get_tool_input_schema=input_schema,
+        get_tool_input_schema=dispatcher.input_schema,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
         on_list_resources=list_resources,

@@ -135,6 +135,10 @@ class Dispatcher(Struct, frozen=True):
     def verb(self, name: str) -> Verb | None:
         return next((verb for verb in self.verbs if verb.name == name), None)
 
+    def input_schema(self, name: str) -> dict[str, Any] | None:
+        verb = self.verb(name)
+        return tool(verb).input_schema if verb is not None and verb.tool else None
+
     def perform(self, credential: Credential, name: str, arguments: Mapping[str, Any]) -> VerbOutput:
         verb, workspace, input = self._call(credential, name, arguments)
         return perform(verb, self.access, credential, workspace, input)

@@ -136,7 +136,7 @@ async function create(page, tiers) {
           close(await post("/v1/grants", body, { repeatable: false }));
         }),
       },
-      field("Name", name, "who or what it is for"),
+      field("Name", name, "the person or program that gets it"),
       boxes(
         "Workspaces",
         "workspace",

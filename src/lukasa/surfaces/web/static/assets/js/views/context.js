@@ -102,7 +102,7 @@ function drawn(page, made) {
               one.tier,
               one.reason,
             ]),
-            { name: "What did not fit" },
+            { name: "Entries that did not fit" },
           ),
         )
       : null,

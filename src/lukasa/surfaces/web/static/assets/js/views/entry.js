@@ -169,7 +169,7 @@ function provenance(page, entry) {
     entry.evidence.length
       ? later(
           () => page.api.get(`entries/${entry.id}/evidence`),
-          (found) => [h("h3", null, "What was said"), quotes(found.quotes)],
+          (found) => [h("h3", null, "Quotes"), quotes(found.quotes)],
         )
       : null,
   );

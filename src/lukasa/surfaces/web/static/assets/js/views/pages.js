@@ -196,7 +196,7 @@ function versions(named, take) {
   const pick = (i) =>
     put(
       shown,
-      h("h3", null, `What version ${named[i].version} changed`),
+      h("h3", null, `Changes of version ${named[i].version}`),
       diff(named[i - 1]?.body ?? "", named[i].body),
       h(
         "div",
