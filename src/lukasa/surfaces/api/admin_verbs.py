@@ -184,7 +184,7 @@ JOBS_VERBS = (
     ),
     Verb(
         "job_get",
-        "Show one background job.",
+        "Show one background job, by its id.",
         Capability.JOBS,
         "GET",
         f"{_JOBS}/{{id}}",
