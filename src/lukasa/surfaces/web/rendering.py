@@ -1,6 +1,8 @@
-"""Charts as SVG, made from values alone. Colours are the page's: each part has a class and a plain default.
+"""Charts as SVG and markdown as HTML, for the owner's page.
 
-Every text goes through one escaping function, because names of tiers and actions are somebody's data too.
+The page's style sheet colours the charts: each part has a class, and a plain colour as a default. Every text of a chart
+goes through one escaping function, because names of tiers and actions come from users. The HTML of markdown is inert:
+no raw HTML, no images, and links only to the web and to mail.
 """
 
 from __future__ import annotations
@@ -10,6 +12,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
 from html import escape
+from importlib import import_module
+from typing import Any
 
 from msgspec import Struct
 
@@ -27,7 +31,7 @@ _COLOURS = ("#1a5a82", "#7a4f00", "#1b6437", "#9c2029", "#565d65")
 
 
 class Plane(Struct, frozen=True):
-    """Where values are in the drawing: x in [0, 1] from left to right, y in [0, top] from bottom to top."""
+    """The position of values in the drawing: x in [0, 1] from left to right, y in [0, top] from bottom to top."""
 
     top: float
     height: int = HEIGHT
@@ -36,8 +40,8 @@ class Plane(Struct, frozen=True):
         return round(_LEFT + share * (WIDTH - _LEFT - _RIGHT), 1)
 
     def y(self, value: float) -> float:
-        room = self.height - _TOP - _BOTTOM
-        return round(_TOP + room * (1 - value / self.top), 1)
+        inner = self.height - _TOP - _BOTTOM
+        return round(_TOP + inner * (1 - value / self.top), 1)
 
     def points(self, values: Sequence[tuple[float, float]]) -> str:
         return " ".join(f"{self.x(x)},{self.y(y)}" for x, y in values)
@@ -49,7 +53,7 @@ class Plane(Struct, frozen=True):
 def decay_curve(
     entry: Entry, access: Access | None, decay: Decay, now: datetime, closed_at: datetime | None = None
 ) -> str:
-    """What time does to an entry: from when it was last seen until now, and on from there if nobody asks for it."""
+    """Draw the relevance of an entry: from its last use until now, and its future if nobody reads it."""
     used = frequency(access)
 
     def at(moment: datetime) -> float:
@@ -81,7 +85,7 @@ def decay_curve(
 
 
 def _horizon(at: Callable[[datetime], float], now: datetime) -> timedelta:
-    """Until a tenth is left, so that the shape of any decay shows; a year where nothing happens."""
+    """Return the time until a tenth of the relevance is left, so that any decay shows; a year if it stays."""
     floor, length = at(now) / 10, _SHORTEST
     while length < _LONGEST:
         if at(now + length) <= floor:
@@ -101,23 +105,23 @@ def _threshold(plane: Plane, decay: Decay) -> Iterator[str]:
 
 
 def growth(days: Sequence[tuple[date, Mapping[str, int]]]) -> str:
-    """Entries there were at the end of each day, a line for each tier."""
+    """Draw the number of entries at the end of each day, a line for each tier."""
     tiers = list(dict.fromkeys(tier for _, counts in days for tier in counts))
     if not days or not tiers:
-        return _svg("Nothing was remembered yet", [_text(WIDTH / 2, HEIGHT / 2, "nothing yet", "middle")])
+        return _svg("No entries yet", [_text(WIDTH / 2, HEIGHT / 2, "nothing yet", "middle")])
     plane = Plane(_round_up(max(max(counts.values(), default=0) for _, counts in days)))
     body = [*_scale(plane, whole=True)]
     last = max(len(days) - 1, 1)
     for number, tier in enumerate(tiers):
-        values = [(place / last, counts.get(tier, 0)) for place, (_, counts) in enumerate(days)]
+        values = [(index / last, counts.get(tier, 0)) for index, (_, counts) in enumerate(days)]
         drawn = values if len(values) > 1 else [values[0], (1.0, values[0][1])]
         colour = _COLOURS[number % len(_COLOURS)]
         body.append(_line(f"line s{number % len(_COLOURS)}", plane.points(drawn), colour))
         body.extend(_key(number, tier, colour))
     body.append(_text(plane.x(0), HEIGHT - 8, _day(days[0][0]), "start"))
     body.append(_text(plane.x(1), HEIGHT - 8, _day(days[-1][0]), "end"))
-    said = ", ".join(f"{tier} {days[-1][1].get(tier, 0)}" for tier in tiers)
-    return _svg(f"Entries by tier: {said}", body)
+    totals = ", ".join(f"{tier} {days[-1][1].get(tier, 0)}" for tier in tiers)
+    return _svg(f"Entries by tier: {totals}", body)
 
 
 def _key(number: int, name: str, colour: str) -> Iterator[str]:
@@ -130,9 +134,9 @@ def _key(number: int, name: str, colour: str) -> Iterator[str]:
 
 
 def daily(days: Sequence[tuple[date, int, int]]) -> str:
-    """Steps on each day, and how many of them failed."""
+    """Draw the number of steps on each day, and of failed ones."""
     if not days:
-        return _svg("Nothing was reported yet", [_text(WIDTH / 2, HEIGHT / 2, "nothing yet", "middle")])
+        return _svg("No steps reported yet", [_text(WIDTH / 2, HEIGHT / 2, "nothing yet", "middle")])
     plane = Plane(_round_up(max(count for _, count, _ in days)))
     width = max(2.0, (WIDTH - _LEFT - _RIGHT) / len(days) - 3)
     body = [*_scale(plane, whole=True)]
@@ -148,10 +152,10 @@ def daily(days: Sequence[tuple[date, int, int]]) -> str:
 
 
 def durations(tallies: Sequence[Tally]) -> str:
-    """How long each step takes on average, the slowest first."""
+    """Draw the mean duration of each step, the slowest first."""
     rows = sorted((t for t in tallies if t.count), key=lambda t: -t.mean_ms)[:12]
     if not rows:
-        return _svg("Nothing was reported yet", [_text(WIDTH / 2, 20, "nothing yet", "middle")], 40)
+        return _svg("No steps reported yet", [_text(WIDTH / 2, 20, "nothing yet", "middle")], 40)
     longest, left = max(rows[0].mean_ms, 0.001), 210
     body = []
     for number, tally in enumerate(rows):
@@ -163,7 +167,7 @@ def durations(tallies: Sequence[Tally]) -> str:
     return _svg("Mean duration by step", body, 16 + len(rows) * 24, "chart rows")
 
 
-# How
+# Parts of a chart
 
 
 def _scale(plane: Plane, *, whole: bool = False) -> Iterator[str]:
@@ -188,16 +192,16 @@ def _text(x: float, y: float, text: str, anchor: str, kind: str = "label") -> st
 
 
 def _svg(title: str, body: Sequence[str], height: int = HEIGHT, kind: str = "chart") -> str:
-    said = _safe(title)
+    label = _safe(title)
     opening = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="{kind}" role="img" aria-label="{said}" '
-        f'viewBox="0 0 {WIDTH} {height}"><title>{said}</title>'
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="{kind}" role="img" aria-label="{label}" '
+        f'viewBox="0 0 {WIDTH} {height}"><title>{label}</title>'
     )
     return opening + "".join(body) + "</svg>"
 
 
 def _safe(text: str) -> str:
-    """Escaped, and without the control characters that XML cannot hold at all."""
+    """Escape a text, and replace the control characters that XML cannot contain."""
     return escape(_UNWRITABLE.sub("\ufffd", text))
 
 
@@ -206,8 +210,22 @@ def _day(moment: date) -> str:
 
 
 def _round_up(value: float) -> float:
-    """The next number that reads well on a scale."""
+    """Return the next round number for a scale."""
     if value <= 4:
         return 4
     power = 10.0 ** math.floor(math.log10(value))
     return next(step * power for step in (1, 2, 4, 5, 8, 10) if step * power >= value)
+
+
+# Markdown
+
+_LINKS = ("http://", "https://", "mailto:", "#")
+
+
+def rendered(text: str) -> str:
+    """Return markdown as inert HTML. The page checks the targets of links once more when it shows them."""
+    # markdown-it comes with the server's packages; a process that renders nothing does not load it.
+    parser: Any = import_module("markdown_it").MarkdownIt("commonmark", {"html": False, "linkify": False})
+    parser.enable("table").enable("strikethrough").disable("image")  # an image would be a request to another server
+    parser.validateLink = lambda url: url.strip().lower().startswith(_LINKS)
+    return str(parser.render(text))
