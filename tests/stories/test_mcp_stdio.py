@@ -198,8 +198,8 @@ def test_as_the_owner_only_if_told(shell: Shell) -> None:
         (["--token-env", "LUKASA_NOT_SET"], "is empty"),
         (["--token-env", "HOME"], "no valid token"),
         (["--token-env", "HOME", "--as", "owner"], "takes everything from its grant"),
-        (["--as", "owner", "--agent", "x"], "leave --agent"),
-        (["--scope", "org_id=acme"], "--scope cannot be given here"),
+        (["--as", "owner", "--agent", "x"], "remove --agent"),
+        (["--scope", "org_id=acme"], "--scope cannot be used here"),
     ],
 )
 def test_a_wrong_start_is_told(shell: Shell, options: list[str], told: str) -> None:
