@@ -108,7 +108,7 @@ def test_importing_and_remembering_loads_little(shell: Shell) -> None:
     assert said == "Ines repaired the lantern\n"
     assert not HEAVY & modules
     assert not {"click", "snowballstemmer", "subprocess", "zipfile", "difflib"} & modules
-    assert not {"lukasa.storage.memory.store", "lukasa.providers.embed.pull", "lukasa.spec.showing"} & modules
+    assert not {"lukasa.storage.memory.store", "lukasa.providers.embed.pull", "lukasa.spec.report"} & modules
 
 
 @pytest.mark.parametrize("moment", EVENTS)

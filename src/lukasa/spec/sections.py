@@ -1,4 +1,4 @@
-"""Reading the sections of a spec file other than [behaviour], one function each."""
+"""Read the sections of a spec file other than [behaviour], one function each."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ DEFAULT_PROFILES = {"lean": Profile(3, False), "balanced": Profile(7, True), "de
 DAY = 24 * 60  # minutes
 MOST_JUDGED = 100
 NAMED = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,59}")
-# These words have a meaning of their own in [behaviour] tables.
+# These words have a special meaning in [behaviour] tables.
 RESERVED = frozenset({*Kind, "same", "next", "reason"})
 
 
@@ -50,7 +50,7 @@ def read_anchor(root: Table) -> tuple[AnchorKey, ...]:
 
 
 def read_tiers(root: Table, anchor: tuple[AnchorKey, ...]) -> tuple[Tier, ...]:
-    """The tiers with their kinds, which stand in [typology]: one line for each tier."""
+    """The tiers with their kinds, which [typology] lists: one line for each tier."""
     typology = root.table("typology")
     found = []
     for table in root.tables("tiers"):
@@ -86,7 +86,7 @@ def _kinds(typology: Table, tier: str) -> tuple[Kind, ...]:
 
 
 def _tier_anchor(table: Table, declared: tuple[AnchorKey, ...]) -> tuple[AnchorKey, ...]:
-    """The tier's keys as [anchor] declares them; a question mark makes a required one nullable in this tier."""
+    """The tier's keys as [anchor] declares them; a question mark makes a required key nullable in this tier."""
     known = {key.name: key for key in declared}
     items = table.texts("anchor", example=tuple(known)[:1] or ("workspace",))
     found = []
@@ -149,12 +149,12 @@ def read_retrieval(root: Table, tiers: tuple[str, ...]) -> Retrieval:
 
 
 def _weights(table: Table, key: str, names: tuple[str, ...]) -> dict[str, float]:
-    """A weight for every name; those not mentioned weigh 1."""
+    """A weight for every name; an omitted name weighs 1."""
     inner = table.table(key)
     weights = {name: inner.number(name, 1.0) for name in names}
     inner.close()
     if names and not sum(weights.values()) > 0:
-        table.wrong(key, "the weights add up to nothing", dict.fromkeys(names, 1.0))
+        table.wrong(key, "the weights add up to zero", dict.fromkeys(names, 1.0))
     return weights
 
 
@@ -258,11 +258,11 @@ def read_triage(root: Table) -> Triage:
         every_minutes=table.whole("every_minutes", base.every_minutes, low=1),
     )
     if value.reject_below > value.promote_above:
-        table.wrong("reject_below", "what is promoted cannot be rejected as well", min(0.3, value.promote_above))
+        table.wrong("reject_below", "must not be above promote_above", min(0.3, value.promote_above))
     if value.batch > MOST_JUDGED:
-        table.wrong("batch", f"a model is asked about at most {MOST_JUDGED} at a time", base.batch)
+        table.wrong("batch", f"a model judges at most {MOST_JUDGED} proposals at a time", base.batch)
     if DAY % value.every_minutes:
-        table.wrong("every_minutes", "a day must divide into such windows", base.every_minutes)
+        table.wrong("every_minutes", "must divide a day into equal windows", base.every_minutes)
     table.close()
     return value
 
