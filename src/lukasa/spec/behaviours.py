@@ -18,7 +18,7 @@ from lukasa.spec.types import (
     TRIGGERS,
     Behaviour,
     Choice,
-    Conflict,
+    ConflictPolicy,
     ConflictRule,
     Consolidation,
     Decay,
@@ -28,8 +28,8 @@ from lukasa.spec.types import (
     LifecyclePolicy,
     Primitive,
     Promotion,
-    Provenance,
     Tier,
+    ValueOrigin,
     WriteMode,
     WritePolicy,
 )
@@ -91,8 +91,8 @@ def _promotion(t: Table, base: Promotion) -> Promotion:
     return value if to else Promotion("")
 
 
-def _conflict(t: Table, base: Conflict) -> Conflict:
-    return Conflict(t.choice("rule", tuple(ConflictRule), base.rule))
+def _conflict(t: Table, base: ConflictPolicy) -> ConflictPolicy:
+    return ConflictPolicy(t.choice("rule", tuple(ConflictRule), base.rule))
 
 
 def _consolidation(t: Table, base: Consolidation) -> Consolidation:
@@ -134,7 +134,7 @@ _BLANK: dict[Primitive, Any] = {
     "decay": Decay(DecayModel.NONE),
     "write": WritePolicy(WriteMode.AUTO),
     "promotion": Promotion(""),
-    "conflict": Conflict(ConflictRule.NOOP),
+    "conflict": ConflictPolicy(ConflictRule.NOOP),
     "consolidation": Consolidation("none"),
     "injection": Injection("on_demand", 1, 0),
 }
@@ -231,14 +231,14 @@ class _Cell(Struct, frozen=True):
     def choose(self, default: Any, layers: list[Layer]) -> Choice:
         value = self._folded(default, layers, self.problems)
         if value == self._placed(default):
-            origin = Provenance.EXPLICIT if layers else Provenance.DEFAULT
+            origin = ValueOrigin.EXPLICIT if layers else ValueOrigin.DEFAULT
             return Choice(self.tier.name, self.kind, self.primitive, value, origin)
         movers = self._movers(default, layers, value)
         for layer in movers:
             if not layer.reason:
                 self.problems.add(layer.path, "differs from the typology default without a reason", REASON_FIX)
         reason = " ".join(dict.fromkeys(layer.reason for layer in movers))
-        return Choice(self.tier.name, self.kind, self.primitive, value, Provenance.DEVIATION, reason)
+        return Choice(self.tier.name, self.kind, self.primitive, value, ValueOrigin.DEVIATION, reason)
 
     def _folded(self, default: Any, layers: list[Layer], problems: Problems) -> Any:
         value = default

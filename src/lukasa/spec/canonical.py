@@ -9,7 +9,7 @@ from msgspec.structs import fields
 
 from lukasa.model.values import Kind
 from lukasa.spec.decode import bare_or_quoted, literal
-from lukasa.spec.types import BEHAVIOURS, Choice, MemorySpec, Primitive, Promotion, Provenance, Tier
+from lukasa.spec.types import BEHAVIOURS, Choice, MemorySpec, Primitive, Promotion, Tier, ValueOrigin
 
 SECTIONS = (
     "anchor",
@@ -103,7 +103,7 @@ def _behaviour(spec: MemorySpec) -> Iterator[str]:
                 choice
                 for choice in spec.choices
                 if (choice.primitive, choice.tier) == (primitive, tier.name)
-                and choice.provenance is not Provenance.DEFAULT
+                and choice.provenance is not ValueOrigin.DEFAULT
             ]
             if _agree(stated):
                 yield from _override(primitive, tier.name, stated)

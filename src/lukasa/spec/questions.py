@@ -19,7 +19,7 @@ KEEP = "keep"
 UPKEEP = ("triggers", "triage")
 
 
-class Step(Struct, frozen=True):
+class WalkStep(Struct, frozen=True):
     """One step of the walk: a question, and the primitives that answer it."""
 
     section: str
@@ -29,20 +29,22 @@ class Step(Struct, frozen=True):
 
 
 WALK = (
-    Step("anchor", "Anchor", "Which keys say whose memory this is? Everything else follows from them.", ("anchor",)),
-    Step("typology", "Typology", "Which kinds of memory does each tier hold?", ("typology",)),
-    Step("tiers", "Tiers", "Which tiers are there, and what ends each of them?", ("tiers",)),
-    Step("backend", "Backend", "Where is memory stored, and which model makes its vectors?", ("backend",)),
-    Step("retrieval", "Retrieval", "Which signals find a memory, and how are they combined?", ("retrieval",)),
-    Step("behaviour", "Behaviour", "Where does it differ from the defaults of its kinds, and why?", BEHAVIOURS),
-    Step(
+    WalkStep(
+        "anchor", "Anchor", "Which keys say whose memory this is? Everything else follows from them.", ("anchor",)
+    ),
+    WalkStep("typology", "Typology", "Which kinds of memory does each tier hold?", ("typology",)),
+    WalkStep("tiers", "Tiers", "Which tiers are there, and what ends each of them?", ("tiers",)),
+    WalkStep("backend", "Backend", "Where is memory stored, and which model makes its vectors?", ("backend",)),
+    WalkStep("retrieval", "Retrieval", "Which signals find a memory, and how are they combined?", ("retrieval",)),
+    WalkStep("behaviour", "Behaviour", "Where does it differ from the defaults of its kinds, and why?", BEHAVIOURS),
+    WalkStep(
         "reference_only",
         "Discipline",
         "What must it never copy, which text is changed on the way in or out, and who may read?",
         ("reference_only", "sanitization", "visibility"),
     ),
-    Step("audit", "Audit", "Does the universal posture hold? An exemption needs a reason.", ("audit",)),
-    Step("upkeep", "Upkeep", "When does background work begin, and what does it decide alone?", UPKEEP),
+    WalkStep("audit", "Audit", "Does the universal posture hold? An exemption needs a reason.", ("audit",)),
+    WalkStep("upkeep", "Upkeep", "When does background work begin, and what does it decide alone?", UPKEEP),
 )
 
 

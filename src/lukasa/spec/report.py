@@ -9,8 +9,8 @@ from msgspec import Struct
 
 from lukasa.model.values import Kind
 from lukasa.spec.canonical import values_of
-from lukasa.spec.questions import WALK, Step
-from lukasa.spec.types import BEHAVIOURS, AnchorKey, Choice, Decay, DecayModel, MemorySpec, Promotion, Provenance
+from lukasa.spec.questions import WALK, WalkStep
+from lukasa.spec.types import BEHAVIOURS, AnchorKey, Choice, Decay, DecayModel, MemorySpec, Promotion, ValueOrigin
 
 UNIVERSAL = "universal default"
 EXEMPTION = "exemption"
@@ -44,7 +44,7 @@ def show(spec: MemorySpec) -> list[Row]:
 
 
 def _explicit(primitive: str, value: str, tier: str = "") -> Row:
-    return Row(primitive, tier, "", value, Provenance.EXPLICIT.value)
+    return Row(primitive, tier, "", value, ValueOrigin.EXPLICIT.value)
 
 
 def _foundational(spec: MemorySpec) -> Iterator[Row]:
@@ -83,7 +83,7 @@ def _audit(spec: MemorySpec) -> Iterator[Row]:
 def _upkeep(spec: MemorySpec) -> Iterator[Row]:
     for name, value in (("triggers", spec.triggers), ("triage", spec.triage)):
         usual = value == type(value)()
-        yield Row(name, "", "", value_text(value), UNIVERSAL if usual else Provenance.EXPLICIT.value)
+        yield Row(name, "", "", value_text(value), UNIVERSAL if usual else ValueOrigin.EXPLICIT.value)
 
 
 def anchor_text(keys: tuple[AnchorKey, ...]) -> str:
@@ -206,7 +206,7 @@ def explain(spec: MemorySpec) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _answer(step: Step, rows: list[Row]) -> Iterator[str]:
+def _answer(step: WalkStep, rows: list[Row]) -> Iterator[str]:
     for primitive in step.primitives:
         mine = [row for row in rows if row.primitive == primitive]
         if len(step.primitives) > 1:

@@ -10,7 +10,6 @@ from lukasa.spec.types import (
     AUDIT_RULES,
     SIGNALS,
     TRANSFORMS,
-    Access,
     AnchorKey,
     AuditExemption,
     Backend,
@@ -21,8 +20,9 @@ from lukasa.spec.types import (
     Retrieval,
     SanitizationGate,
     Tier,
+    TierVisibility,
     Triage,
-    Triggers,
+    TriggerRules,
 )
 
 DEFAULT_PROFILES = {"lean": Profile(3, False), "balanced": Profile(7, True), "deep": Profile(15, True, 15)}
@@ -188,9 +188,9 @@ def read_sanitization(root: Table, tiers: tuple[str, ...]) -> tuple[Sanitization
     return tuple(gates)
 
 
-def read_visibility(root: Table, tiers: tuple[str, ...]) -> dict[str, Access]:
+def read_visibility(root: Table, tiers: tuple[str, ...]) -> dict[str, TierVisibility]:
     table = root.table("visibility")
-    found: dict[str, Access] = {}
+    found: dict[str, TierVisibility] = {}
     if "visibility" not in root:
         return found
     for tier in tiers:
@@ -198,7 +198,7 @@ def read_visibility(root: Table, tiers: tuple[str, ...]) -> dict[str, Access]:
             table.wrong(tier, "this tier has no visibility", {"agents": "shared", "external": "closed"})
             continue
         inner = table.table(tier)
-        found[tier] = Access(
+        found[tier] = TierVisibility(
             agents=inner.choice("agents", ("shared", "participants", "owner")),
             external=inner.choice("external", ("closed", "granted", "participants")),
         )
@@ -235,10 +235,10 @@ def read_profiles(root: Table) -> dict[str, Profile]:
     return found
 
 
-def read_triggers(root: Table) -> Triggers:
+def read_triggers(root: Table) -> TriggerRules:
     table = root.table("triggers")
-    base = Triggers()
-    value = Triggers(
+    base = TriggerRules()
+    value = TriggerRules(
         queue_depth=table.whole("queue_depth", base.queue_depth, low=1),
         revision_queue=table.whole("revision_queue", base.revision_queue, low=1),
         idle_minutes=table.number("idle_minutes", base.idle_minutes, above=True, high=DAY),

@@ -164,7 +164,7 @@ class ConflictRule(StrEnum):
     SUPERSEDE = "supersede"  # the latest wins; the earlier one is archived
 
 
-class Conflict(Struct, frozen=True):
+class ConflictPolicy(Struct, frozen=True):
     """The effect on an entry that a new one contradicts."""
 
     rule: ConflictRule
@@ -197,12 +197,12 @@ class Behaviour(Struct, frozen=True):
     decay: Decay
     write: WritePolicy
     promotion: Promotion
-    conflict: Conflict
+    conflict: ConflictPolicy
     consolidation: Consolidation
     injection: Injection
 
 
-class Provenance(StrEnum):
+class ValueOrigin(StrEnum):
     """The origin of a value in a spec."""
 
     EXPLICIT = "explicit"
@@ -217,7 +217,7 @@ class Choice(Struct, frozen=True):
     kind: Kind
     primitive: Primitive
     value: object
-    provenance: Provenance
+    provenance: ValueOrigin
     reason: str = ""
 
 
@@ -238,7 +238,7 @@ class SanitizationGate(Struct, frozen=True):
     transforms: tuple[str, ...]
 
 
-class Access(Struct, frozen=True):
+class TierVisibility(Struct, frozen=True):
     """The readers of a tier: agents in scope, and clients from outside."""
 
     agents: Literal["shared", "participants", "owner"]
@@ -260,7 +260,7 @@ class Profile(Struct, frozen=True):
     inject_cap: int = 0
 
 
-class Triggers(Struct, frozen=True):
+class TriggerRules(Struct, frozen=True):
     """When the events in a tier's `triggers` fire, and when reflection reads new observations."""
 
     queue_depth: int = 20  # new entries since the last run of this trigger
@@ -303,7 +303,7 @@ class MemorySpec(Struct, frozen=True, eq=False):
     choices: tuple[Choice, ...]
     reference_only: ReferenceOnly
     sanitization: tuple[SanitizationGate, ...]
-    visibility: dict[str, Access]
+    visibility: dict[str, TierVisibility]
     audit_exemptions: tuple[AuditExemption, ...]
     profiles: dict[str, Profile]
     inject_cap: int
@@ -311,7 +311,7 @@ class MemorySpec(Struct, frozen=True, eq=False):
     context_budget: int
     named: tuple[NamedDefault, ...]
     taxonomy: str
-    triggers: Triggers = Triggers()
+    triggers: TriggerRules = TriggerRules()
     triage: Triage = Triage()
     curated: Literal["named", "git"] = "named"  # the curated document: a named entry, or a file under git
     file: str = ""  # the file it was read from; equality ignores it
