@@ -35,7 +35,7 @@ LATER = {
     "lukasa.storage.sqlite.scrubbing",
     "lukasa.upkeep.scrub",
     "lukasa.model.requests",
-    "lukasa.observe.cleaning",
+    "lukasa.observe.noise",
     "lukasa.observe.rules",
     "lukasa.service.jobs.task",
     "lukasa.service.jobs.worker",

@@ -1,1 +1,1 @@
-"""Turning what was said into what is worth remembering. Pure: texts in, cleaned texts and observations out."""
+"""Find what is worth remembering in a session. Pure: texts in, cleaned texts and observations out."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from lukasa.curated import reflecting as pure
+from lukasa.curated import reflection as pure
 from lukasa.curated.document import NAME
-from lukasa.curated.reflecting import Change, Reflection
+from lukasa.curated.reflection import Change, Reflection
 from lukasa.model.amendment import Amendment
 from lukasa.model.entry import Entry
 from lukasa.model.events import EventDraft

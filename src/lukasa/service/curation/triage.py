@@ -9,9 +9,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from lukasa.curated import document
-from lukasa.curated import triaging as pure
+from lukasa.curated import verdicts as pure
 from lukasa.curated.document import Dated
-from lukasa.curated.triaging import Facts, Judged
+from lukasa.curated.verdicts import Judged, ProposalFacts
 from lukasa.model.amendment import Amendment, AmendmentState
 from lukasa.model.arrays import np
 from lukasa.model.errors import EmbedderError
@@ -97,13 +97,13 @@ def _pass_over(task: Task, step: str, id: str) -> None:
     task.commit(step, "passed", point)
 
 
-def _facts(ctx: CallContext, amendment: Amendment, near: tuple[Dated, ...] | None) -> Facts:
+def _facts(ctx: CallContext, amendment: Amendment, near: tuple[Dated, ...] | None) -> ProposalFacts:
     found = ctx.local.entries(amendment.sources)
     standing = [entry for entry in found.values() if entry.state is State.ACTIVE and entry.holds_at(ctx.now)]
     trust = min((entry.trust for entry in standing), default=Trust.UNTRUSTED)
     tiers = {entry.scope.tier for entry in standing}
     shared = all(tier in ctx.spec.visibility and ctx.spec.visibility[tier].agents == "shared" for tier in tiers)
-    return Facts(
+    return ProposalFacts(
         signals=signals(amendment.change),
         artifact=is_artifact(amendment.change),
         short=weight(amendment.change) < _policy(ctx).min_chars,

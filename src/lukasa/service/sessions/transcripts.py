@@ -28,11 +28,11 @@ from lukasa.storage.port import Said
 from lukasa.write.transforms import TRANSFORMS
 
 if TYPE_CHECKING:
-    from lukasa.observe import cleaning
-    from lukasa.observe.cleaning import Cleaned
+    from lukasa.observe import noise
+    from lukasa.observe.noise import Cleaned
     from lukasa.service.jobs.task import Task
 else:
-    cleaning = late("lukasa.observe.cleaning")
+    noise = late("lukasa.observe.noise")
 
 KIND = "observe"
 NOTHING_SAID = "nothing was said in it"
@@ -129,12 +129,12 @@ def _news(ctx: CallContext, recording: Recording, known: Transcript | None) -> C
     """What is new in a recording, cleaned."""
     redact = TRANSFORMS["redact_secrets"]
     if known is None:
-        return cleaning.clean(recording.pieces, redact)
+        return noise.clean(recording.pieces, redact)
     ids = {u.id: u.place for u in ctx.local.utterances(known.id)}
     unseen: Sequence[Piece] = recording.pieces
     last = max((n for n, piece in enumerate(unseen) if ids.get(piece.id) == known.kept - 1), default=-1)
     unseen = [piece for piece in unseen[last + 1 :] if piece.id not in ids]
-    return cleaning.clean(unseen, redact, place=known.kept)
+    return noise.clean(unseen, redact, place=known.kept)
 
 
 def _job(ctx: CallContext, transcript: Transcript, start: int, *, rules: bool = False) -> JobDraft:
