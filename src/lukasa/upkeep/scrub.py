@@ -19,7 +19,9 @@ TIER_MODES = (Mode.FULL, Mode.KEEP_NAMED)
 def one(value: object, what: str) -> str:
     """The name of exactly one thing. An empty name, blanks and patterns mean too much, and are refused."""
     if not isinstance(value, str) or not value.strip() or set(value) & set("*%?"):
-        raise InvalidScope(f"{what} must be the name of exactly one", fix="name one; no scrub removes everything")
+        raise InvalidScope(
+            f"{what} must be one name, without wildcards", fix="name exactly one: no scrub removes everything"
+        )
     return value
 
 
