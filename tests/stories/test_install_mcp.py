@@ -13,7 +13,7 @@ from click.testing import Result
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 
-from lukasa.surfaces.hooks.place import workspace_name
+from lukasa.surfaces.hooks.harness import workspace_name
 from lukasa.surfaces.mcp import clients
 from tests.helpers.cli import Shell
 from tests.helpers.mcp import called, session

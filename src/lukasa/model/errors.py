@@ -28,7 +28,7 @@ are translated at the border that meets them.
     │   ├── StoreNewer             written by a newer Lukasa
     │   └── StoreMissing           known to have existed, and gone
     ├── GitError                   git could not do it; the file itself is written
-    │   └── GitMissing             there is no git on this machine
+    │   └── GitMissing             git is not installed on this machine
     ├── EmbedderError              an embedding model cannot be loaded or used
     │   └── ModelUnavailable       its files are absent or do not match their hash
     └── ChatError                  a language model gave no usable reply; no data of the user was lost

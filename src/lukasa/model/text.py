@@ -6,9 +6,8 @@ import hashlib
 import hmac
 import re
 import unicodedata
-from functools import lru_cache
+from functools import cache, lru_cache
 
-from lukasa.model.late import pattern
 from lukasa.model.snowball import english
 
 TOKENIZER_VERSION = 2  # of everything that is computed from texts and stored
@@ -25,11 +24,9 @@ _UNSPACED = (
 )
 # Combining vowel signs and points are part of their word, although Python's \w does not match them.
 _MARKS = "\u0483-\u0489\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff\u0f00-\u0fff"
-_RUNS = pattern(rf"[{_UNSPACED}]+|(?:[^\W_{_UNSPACED}]|[{_MARKS}])+")
-_UNSPACED_RUN = pattern(rf"[{_UNSPACED}]")
 # In ASCII text, every character but letters and digits separates words; apostrophes are removed.
 _PLAIN = {n: None if chr(n) in "'`" else chr(n) if chr(n).isalnum() else " " for n in range(128)}
-_APOSTROPHES = pattern("['’ʼ`]")
+_APOSTROPHES = re.compile("['’ʼ`]")
 _ACCENTS = re.compile("[\u0300-\u036f]")
 _SPACES = re.compile(r"\s+")
 
@@ -41,6 +38,18 @@ STOP_WORDS = frozenset(
     there these they this those to too under until up very was we were what when where which while who whom whose why
     will with would you your yours im ive id hes shes theyre weve whats thats lets us""".split()
 )
+
+
+@cache
+def _runs() -> re.Pattern[str]:
+    """Match the words of a text that is not plain ASCII. Compiled on first use: most starts meet no such text."""
+    return re.compile(rf"[{_UNSPACED}]+|(?:[^\W_{_UNSPACED}]|[{_MARKS}])+")
+
+
+@cache
+def _unspaced() -> re.Pattern[str]:
+    """Match a character of a script without spaces."""
+    return re.compile(rf"[{_UNSPACED}]")
 
 
 def fold(text: str) -> str:
@@ -98,7 +107,7 @@ _STEMMED = tuple(
 )
 _BEFORE_E = tuple("icate ative alize ance ence able ible ate ive ize".split())
 _APART = tuple("arsen commun emerg gener inter later organ past univers howe".split())  # these have special rules
-_REGION = pattern("[^aeiou]*[aeiou]+[^aeiou]")
+_REGION = re.compile("[^aeiou]*[aeiou]+[^aeiou]")
 
 
 def _drops_e(word: str) -> bool:
@@ -137,8 +146,8 @@ def _words(text: str) -> list[str]:
     if folded.isascii():
         return folded.translate(_PLAIN).split()
     out: list[str] = []
-    for run in _RUNS.findall(_APOSTROPHES.sub("", folded)):
-        if _UNSPACED_RUN.match(run):
+    for run in _runs().findall(_APOSTROPHES.sub("", folded)):
+        if _unspaced().match(run):
             out.extend(run)
             out.extend(run[i : i + 2] for i in range(len(run) - 1))
         else:
@@ -191,9 +200,14 @@ def escape_controls(text: str) -> str:
     )
 
 
+def storable(text: str) -> str:
+    """Return text that can be stored: NUL and lone surrogates, which JSON allows, are replaced."""
+    return text.replace("\x00", " ").encode("utf-8", "replace").decode("utf-8")
+
+
 def is_unspaced(character: str) -> bool:
     """Whether a character belongs to a script without spaces between words."""
-    return not character.isascii() and _UNSPACED_RUN.match(character) is not None
+    return not character.isascii() and _unspaced().match(character) is not None
 
 
 ONESELF = frozenset("i im ive my mine me myself".split())
@@ -201,12 +215,12 @@ OTHERS = frozenset("you your yours yourself we our ours".split())  # also "us", 
 _SPEAKING = ONESELF | OTHERS | frozenset("youre youve lets".split())
 _BEGINNING = 1000  # characters of a text that are checked
 _ENDS = frozenset("?!？！")  # inside a word they end nothing
-_ASKING = pattern(r"""[?!](?=["'”’)\]]*(?:\s|$))|[？！]""")
+_ASKING = re.compile(r"""[?!](?=["'”’)\]]*(?:\s|$))|[？！]""")
 
 _LABEL = 80  # characters within which a line names its speaker
 _COLONS = frozenset(":：")
 # "Ann Lee: so I went", with a time before it or without: "[8 May 2023] Ann:", "8/5/23, 13:56 - Ann:", "**Ann:**".
-_NAMED = pattern(
+_NAMED = re.compile(
     r"\s*(?:[\[(][^\])\n]{1,60}[\])]|\d[\d\-/:.,TZ ]{2,30})?[\s*_–-]*"
     r"(?P<name>[^\W\d_][\w.'’-]*(?: [\w.'’-]+){0,2})[*_]*\s?(?::[*_]*\s|：)[*_]*\s*\S"
 )

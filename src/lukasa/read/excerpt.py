@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
 from collections.abc import Collection, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from lukasa.model.late import pattern
 from lukasa.model.text import terms
 
-_SENTENCES = pattern(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
+_SENTENCES = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
 
 
 class Part(NamedTuple):

@@ -9,7 +9,7 @@ from pydantic import Field
 from lukasa.model.errors import InvalidInput
 from lukasa.model.grant import Capability
 from lukasa.service.curation import reflect
-from lukasa.service.upkeep import request
+from lukasa.service.jobs import queue
 from lukasa.surfaces.api.shapes import JobOut, JobsOut
 from lukasa.surfaces.api.verb import Call, Given, Verb
 
@@ -48,7 +48,7 @@ def run(call: Call, given: RunIn) -> JobOut:
     """Ask for work; whichever worker is free does it."""
     ctx = call.overseen(Capability.JOBS).ctx
     if given.kind != "reflect":
-        return JobOut.of(request.ask(ctx, given.kind, given.tiers or None))
+        return JobOut.of(queue.ask(ctx, given.kind, given.tiers or None))
     if given.tiers:
         raise InvalidInput("reflection is about the whole workspace", fix="leave the tiers out")
     return JobOut.of(ctx.local.job(reflect.ask_for(ctx)))

@@ -30,7 +30,7 @@ from lukasa.model.item import ItemAddress, ItemFilter
 from lukasa.ports import Embedder
 from lukasa.service.entries import items
 from lukasa.service.entries.items import ItemSearch, Pattern, PutItem
-from lukasa.service.upkeep import backfill as backfilling
+from lukasa.service.upkeep import backfill
 from lukasa.service.workspace import Workspace
 from lukasa.storage.port import FoundItem
 from lukasa.surfaces.langgraph.embedding import WHOLE, Index, IndexEmbedder, checked_fields, texts_of
@@ -172,7 +172,7 @@ class LukasaStore(BaseStore):
         Items without an index of their own get theirs by `Workspace.backfill` and `lukasa embed` as well.
         """
         embedder: Embedder | None = IndexEmbedder(self._index, wait_apart) if self._index else self._room.embedder
-        return 0 if embedder is None else backfilling.items(self._room, embedder, limit, indexer=self._indexer)
+        return 0 if embedder is None else backfill.items(self._room, embedder, limit, indexer=self._indexer)
 
     # Expiry
 
