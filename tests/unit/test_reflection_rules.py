@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from lukasa.curated.reflecting import LONGEST, briefing, by_rules, confidence, read_answer
+from lukasa.curated.reflection import LONGEST, briefing, by_rules, confidence, read_answer
 from lukasa.model.entry import Category, GateVerdict
 from lukasa.model.errors import InvalidInput
 from lukasa.model.transcript import Quote

@@ -7,7 +7,7 @@ from collections import Counter
 import pytest
 
 from lukasa.model.echo import marked
-from lukasa.observe.cleaning import MOST_CHARACTERS, MOST_FAILURE, clean, cleaned
+from lukasa.observe.noise import MOST_CHARACTERS, MOST_FAILURE, clean, cleaned
 from lukasa.ports import Aside, Piece
 from lukasa.write.transforms import TRANSFORMS
 

@@ -1,4 +1,4 @@
-"""A spec as canonical TOML that parses back to an equal spec: what a workspace keeps of the spec it was made with."""
+"""Write a spec as canonical TOML that parses back to an equal spec; a workspace stores its spec in this form."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from msgspec.structs import fields
 
 from lukasa.model.values import Kind
 from lukasa.spec.decode import bare_or_quoted, literal
-from lukasa.spec.types import BEHAVIOURS, Choice, MemorySpec, Primitive, Promotion, Provenance, Tier
+from lukasa.spec.types import BEHAVIOURS, Choice, MemorySpec, Primitive, Promotion, Tier, ValueOrigin
 
 SECTIONS = (
     "anchor",
@@ -29,7 +29,7 @@ SECTIONS = (
 
 
 def dump(spec: MemorySpec, comments: Mapping[str, str] | None = None) -> str:
-    """The spec's TOML. `comments` puts lines above a section; they change nothing in what it says."""
+    """The spec's TOML. `comments` puts lines above a section; they do not change the spec."""
     lines = list(_head(spec))
     for section in SECTIONS:
         body = list(_WRITERS[section](spec))
@@ -45,7 +45,7 @@ def dump(spec: MemorySpec, comments: Mapping[str, str] | None = None) -> str:
 def _head(spec: MemorySpec) -> Iterator[str]:
     yield from _pairs({"name": spec.name, "title": spec.title, "description": spec.description})
     if not spec.sanitization:
-        # A bare key must stand before the first header.
+        # A bare key must come before the first header.
         yield "sanitization = []"
 
 
@@ -96,14 +96,14 @@ def _retrieval(spec: MemorySpec) -> Iterator[str]:
 
 
 def _behaviour(spec: MemorySpec) -> Iterator[str]:
-    """The values that are not defaults: one table for a tier where its kinds agree, one for each kind otherwise."""
+    """The values that are not defaults: one table for a tier if its kinds agree, else one for each kind."""
     for primitive in BEHAVIOURS:
         for tier in spec.tiers:
             stated = [
                 choice
                 for choice in spec.choices
                 if (choice.primitive, choice.tier) == (primitive, tier.name)
-                and choice.provenance is not Provenance.DEFAULT
+                and choice.provenance is not ValueOrigin.DEFAULT
             ]
             if _agree(stated):
                 yield from _override(primitive, tier.name, stated)
@@ -145,7 +145,7 @@ def _audit(spec: MemorySpec) -> Iterator[str]:
 
 
 def _upkeep(spec: MemorySpec) -> Iterator[str]:
-    """Defaults are left out: a spec from before there were these says the same without them."""
+    """Without defaults, so that a spec from before these sections existed keeps its text."""
     for name, value in (("triggers", spec.triggers), ("triage", spec.triage)):
         if value != type(value)():
             yield from _table(f"[{name}]", values_of(value))
@@ -170,7 +170,7 @@ def _named(spec: MemorySpec) -> Iterator[str]:
 
 
 def values_of(value: Any) -> dict[str, Any]:
-    """A dataclass's fields as TOML has them; what is absent is an empty text, as TOML has no null."""
+    """The fields of a value as TOML. An absent value is an empty text, because TOML has no null."""
     found = {field.name: getattr(value, field.name) for field in fields(value)}
     return {name: "" if item is None else item for name, item in found.items()}
 

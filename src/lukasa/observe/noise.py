@@ -1,12 +1,12 @@
-"""What is taken out of a session before any of it is kept: what nobody said, what we said ourselves, and secrets.
+"""Clean a session before any of it is stored: remove noise, Lukasa's own text and secrets.
 
     asides       tool calls and their output, thoughts, summaries, system prompts, subagents
-    own words    what Lukasa injected, by its marks or by its shape
+    own words    text that Lukasa injected, found by its marks or by its form
     harness      reminders, echoes of commands, notices in brackets
-    dumps        encoded data, endless lines, long listings
+    dumps        encoded data, very long lines, long listings
     secrets      keys, tokens, passwords, by the same patterns that guard every write
 
-Everything that was taken out is counted.
+Every removal is counted.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from lukasa.ports import Piece
 
 Redact = Callable[[str], tuple[str, int]]
 MOST_CHARACTERS = 20_000  # of one message
-MOST_FAILURE = 500  # what a failed tool said may be kept, if it is short
+MOST_FAILURE = 500  # characters up to which the output of a failed tool is kept
 LISTING_LINES = 40
 _DATA = re.compile(r"data:[\w./+-]{1,60};base64,[\w+/=-]+|(?<![\w+/])[A-Za-z0-9+/_-]{160,}={0,2}(?![\w+/])")
 _LONG_LINE = re.compile(r"^[^\n]{2000,}$", re.MULTILINE)
@@ -31,14 +31,14 @@ _FENCE = re.compile(r"^[ \t]{0,3}(```|~~~)[^\n]*\n(?:.*\n)*?[ \t]{0,3}\1[ \t]*$"
 
 
 class Cleaned(Struct, frozen=True):
-    """What was said, in order, and how often what was taken out."""
+    """The messages in order, and the number of removals of each sort."""
 
     utterances: tuple[Utterance, ...]
     stripped: Mapping[str, int]
 
 
 def clean(pieces: Iterable[Piece], redact: Redact, *, place: int = 0) -> Cleaned:
-    """The pieces that were said, each without what does not belong to it; places are counted from `place`."""
+    """Clean the pieces that somebody said and drop the others; positions are counted from `place`."""
     stripped: Counter[str] = Counter()
     kept: dict[str, Utterance] = {}
     for piece in pieces:
@@ -56,12 +56,12 @@ def clean(pieces: Iterable[Piece], redact: Redact, *, place: int = 0) -> Cleaned
 
 
 def _worth_keeping(piece: Piece) -> bool:
-    """A short failure is what later work runs into again; all other output of tools can be had again."""
+    """Whether to keep the output of a tool: a short failure may happen again; other output can be produced again."""
     return piece.aside == "tool-result" and piece.failed and 0 < len(piece.text.strip()) <= MOST_FAILURE
 
 
 def cleaned(text: str, redact: Redact, stripped: Counter[str] | None = None) -> str:
-    """A text as it may be kept."""
+    """Clean one text and count the removals."""
     counts = Counter[str]() if stripped is None else stripped
     for name, step in (("own-memory", unmarked), ("harness", unharnessed), ("dump", _without_dumps)):
         shorter = step(text)
@@ -86,7 +86,7 @@ def _without_dumps(text: str) -> str:
 
 
 def _line(found: re.Match[str]) -> str:
-    """A long line of words is somebody's paragraph; one without spaces was made by a machine."""
+    """Shorten a long line without spaces, which a machine made; a long line of words is a paragraph and stays."""
     line = found[0]
     return line if line.count(" ") * 12 > len(line) else f"{line[:300]} [… a line of {len(line):,} characters]"
 

@@ -1,4 +1,4 @@
-"""A spec for its reader: every value with its origin, two specs compared, and the walk through the primitives."""
+"""A spec for a reader: every value with its origin, the differences of two specs, the walk through the primitives."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from typing import Any
 from msgspec import Struct
 
 from lukasa.model.values import Kind
-from lukasa.spec.dumping import values_of
-from lukasa.spec.questions import WALK, Step
-from lukasa.spec.types import BEHAVIOURS, AnchorKey, Choice, Decay, DecayModel, MemorySpec, Promotion, Provenance
+from lukasa.spec.canonical import values_of
+from lukasa.spec.questions import WALK, WalkStep
+from lukasa.spec.types import BEHAVIOURS, AnchorKey, Choice, Decay, DecayModel, MemorySpec, Promotion, ValueOrigin
 
 UNIVERSAL = "universal default"
 EXEMPTION = "exemption"
 
 
 class Row(Struct, frozen=True):
-    """One value of a spec. Tier and kind are empty where a primitive does not depend on them."""
+    """One value of a spec. Tier and kind are empty if the primitive does not depend on them."""
 
     primitive: str
     tier: str
@@ -28,7 +28,7 @@ class Row(Struct, frozen=True):
 
 
 class Difference(Struct, frozen=True):
-    """A value that two specs do not share; an empty side does not have it at all."""
+    """A value in which two specs differ; the side of a spec without it is empty."""
 
     path: str
     left: str
@@ -36,7 +36,7 @@ class Difference(Struct, frozen=True):
 
 
 def show(spec: MemorySpec) -> list[Row]:
-    """Every value with where it comes from, in the order of the primitives."""
+    """List every value with its origin, in the order of the primitives."""
     rows = [*_foundational(spec)]
     for primitive in BEHAVIOURS:
         rows += [_behavioural(choice) for choice in spec.choices if choice.primitive == primitive]
@@ -44,7 +44,7 @@ def show(spec: MemorySpec) -> list[Row]:
 
 
 def _explicit(primitive: str, value: str, tier: str = "") -> Row:
-    return Row(primitive, tier, "", value, Provenance.EXPLICIT.value)
+    return Row(primitive, tier, "", value, ValueOrigin.EXPLICIT.value)
 
 
 def _foundational(spec: MemorySpec) -> Iterator[Row]:
@@ -83,16 +83,16 @@ def _audit(spec: MemorySpec) -> Iterator[Row]:
 def _upkeep(spec: MemorySpec) -> Iterator[Row]:
     for name, value in (("triggers", spec.triggers), ("triage", spec.triage)):
         usual = value == type(value)()
-        yield Row(name, "", "", value_text(value), UNIVERSAL if usual else Provenance.EXPLICIT.value)
+        yield Row(name, "", "", value_text(value), UNIVERSAL if usual else ValueOrigin.EXPLICIT.value)
 
 
 def anchor_text(keys: tuple[AnchorKey, ...]) -> str:
-    """The keys in order; a question mark follows one that may be left out."""
+    """The keys in order, with a question mark after each nullable one."""
     return ", ".join(key.name if key.required else f"{key.name}?" for key in keys)
 
 
 def value_text(value: Any) -> str:
-    """A value in one line, without the figures its own choice makes meaningless."""
+    """A value in one line, without figures that do not apply to it."""
     if isinstance(value, Promotion) and not value.to:
         return "never"
     if isinstance(value, Decay) and value.model in (DecayModel.NONE, DecayModel.EXEMPT):
@@ -117,7 +117,7 @@ def _plain(item: object) -> str:
 
 
 def render_show(spec: MemorySpec) -> str:
-    """The rows as text; kinds and tiers that share a value share a line."""
+    """The rows as text; kinds and tiers with the same value share a line."""
     lines = [f"{spec.name}: {spec.title}" if spec.title else spec.name]
     current = ""
     for row in _folded(show(spec)):
@@ -135,7 +135,7 @@ def _where(row: Row) -> str:
 
 
 def _folded(rows: list[Row]) -> list[Row]:
-    """Rows that say the same of several kinds, then of several tiers, as one."""
+    """Merge rows that are equal for several kinds, then for several tiers."""
     by_kind: dict[tuple[str, ...], list[str]] = {}
     for row in rows:
         by_kind.setdefault((row.primitive, row.tier, row.value, row.provenance, row.reason), []).append(row.kind)
@@ -150,7 +150,7 @@ def _folded(rows: list[Row]) -> list[Row]:
 
 
 def diff(a: MemorySpec, b: MemorySpec) -> list[Difference]:
-    """Every value in which two specs differ, reasons included, in the order of the first."""
+    """List every value in which two specs differ, reasons included, in the order of the first."""
     left, right = dict(_flat(a)), dict(_flat(b))
     paths = dict.fromkeys([*left, *right])
     return [
@@ -198,7 +198,7 @@ def _fields(path: str, value: Any) -> Iterator[tuple[str, str]]:
 
 
 def explain(spec: MemorySpec) -> str:
-    """The spec as answers to the questions every agent's memory must answer, in the order they are best asked."""
+    """The spec as answers to the questions that every agent's memory must answer, in a good order for asking."""
     rows = _folded(show(spec))
     lines = [f"{spec.name}: {spec.description}" if spec.description else spec.name]
     for n, step in enumerate(WALK, 1):
@@ -206,7 +206,7 @@ def explain(spec: MemorySpec) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _answer(step: Step, rows: list[Row]) -> Iterator[str]:
+def _answer(step: WalkStep, rows: list[Row]) -> Iterator[str]:
     for primitive in step.primitives:
         mine = [row for row in rows if row.primitive == primitive]
         if len(step.primitives) > 1:

@@ -1,4 +1,4 @@
-"""Reflection: from what was observed to the few lines worth loading every time. Pure, by rules or by a model."""
+"""Reflection: turn observations into a few lines that are worth loading every time. Pure, by rules or by a model."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from lukasa.model.text import content_key
 from lukasa.model.values import Kind
 from lukasa.spec.taxonomy import Taxonomy
 
-SHORTEST, LONGEST = 0.6, 0.8  # what proposals together may have of the length of what was read
+SHORTEST, LONGEST = 0.6, 0.8  # the length of all proposals, as a share of the length of the observations
 MOST_CHANGE = 400
 MOST_PROPOSALS = 50
 UNSORTED = "other"
 
 
 class Change(Struct, frozen=True):
-    """A line proposed for the page: its category, how sure we are, and the entries it rests on."""
+    """A line proposed for the page: its category, its confidence, and the entries behind it."""
 
     section: str
     change: str
@@ -32,20 +32,20 @@ class Change(Struct, frozen=True):
 
 
 class Reflection(Struct, frozen=True):
-    """What is proposed, and the ids of what was read and not proposed."""
+    """The proposals, and the ids of the entries that were read but not proposed."""
 
     changes: tuple[Change, ...]
     left: tuple[str, ...]
 
 
-def room_for(texts: Iterable[str]) -> tuple[int, int]:
-    """How long the proposals should be together, in characters: at least, and at most."""
+def length_range(texts: Iterable[str]) -> tuple[int, int]:
+    """The least and the most characters that all proposals together should have."""
     total = sum(len(text) for text in texts)
     return round(total * SHORTEST), round(total * LONGEST)
 
 
 def confidence(entry: Entry) -> float:
-    """How sure we are of an entry: half what the gate said, the rest its importance and how often it was stated."""
+    """The confidence in an entry: half the gate's, the rest by importance and by how often it was stated."""
     gate = entry.gate.confidence if entry.gate is not None else 0.5
     stated = max(entry.merged_count, len({quote.transcript for quote in entry.evidence}), 1)
     return round(min(1.0, 0.5 * gate + 0.3 * entry.importance + 0.2 * (1 - 1 / stated)), 3)
@@ -55,12 +55,12 @@ def confidence(entry: Entry) -> float:
 
 
 def by_rules(entries: Sequence[Entry], body: str) -> Reflection:
-    """The surest facts that the page does not have, one line each, until they have their share of the length.
+    """Propose the surest facts that the page does not have, one line each, until they fill their share of the length.
 
-    Within a category the surest come first. At least one is proposed, or a single observation would never be.
+    Within a category the surest come first. At least one is proposed; otherwise a single observation never would be.
     """
     facts = [e for e in entries if e.kind is not Kind.EPISODIC and not _there(body, e.content)]
-    _, most = room_for(entry.content for entry in facts)
+    _, most = length_range(entry.content for entry in facts)
     chosen: list[Change] = []
     used, seen = 0, set[str]()
     for entry in sorted(facts, key=lambda e: (-confidence(e), e.created_at, e.id)):
@@ -87,8 +87,8 @@ def _category(entry: Entry) -> str:
 
 
 def briefing(entries: Sequence[Entry], body: str) -> str:
-    """What a model is given: the page, and the observations as numbered lines of JSON. All of it is data."""
-    least, most = room_for(entry.content for entry in entries)
+    """The text for a model: the page, and the observations as numbered lines of JSON. All of it is data."""
+    least, most = length_range(entry.content for entry in entries)
     rows = [
         json.dumps(
             {"n": n, "text": e.content, "category": _category(e), "importance": e.importance, "stated": e.merged_count},
@@ -105,7 +105,7 @@ def briefing(entries: Sequence[Entry], body: str) -> str:
 
 
 def read_answer(data: Mapping[str, Any], ids: Sequence[str], taxonomy: Taxonomy) -> tuple[Change, ...]:
-    """A model's proposals. InvalidInput for whatever is not as it was asked for."""
+    """Read a model's proposals. InvalidInput if the answer does not have the requested form."""
     listed = data.get("proposals")
     if not isinstance(listed, list) or len(listed) > MOST_PROPOSALS:
         raise InvalidInput(f"proposals must be a list of at most {MOST_PROPOSALS}")
@@ -122,13 +122,13 @@ def _read(n: int, given: Any, ids: Sequence[str], taxonomy: Taxonomy) -> Change:
     if section not in (*known, UNSORTED):
         raise InvalidInput(f"section of proposal {n} must be one of {', '.join((*known, UNSORTED))}")
     sources = given.get("sources")
-    if not isinstance(sources, list) or not sources or not all(_place(s, len(ids)) for s in sources):
+    if not isinstance(sources, list) or not sources or not all(_is_listed(s, len(ids)) for s in sources):
         raise InvalidInput(f"sources of proposal {n} must be numbers of observations")
     named = tuple(dict.fromkeys(ids[s - 1] for s in sources))
     return Change(section, document.one_line(change), share(given.get("confidence"), f"proposal {n}"), named)
 
 
-def _place(value: Any, count: int) -> bool:
+def _is_listed(value: Any, count: int) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= count
 
 

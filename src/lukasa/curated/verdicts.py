@@ -1,4 +1,4 @@
-"""Triage of proposals, the first tier: rules that need nobody. And how a model's judgement, the second, is read."""
+"""Verdicts of triage on proposals: the rules of the first tier, and the parsing of a model's verdicts, the second."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from lukasa.curated import document
 from lukasa.curated.document import Dated
-from lukasa.curated.reflecting import MOST_CHANGE
+from lukasa.curated.reflection import MOST_CHANGE
 from lukasa.model.amendment import Amendment
 from lukasa.model.errors import InvalidInput
 from lukasa.model.statements import says_the_same, statement
@@ -24,11 +24,12 @@ MOST_REASON = 300
 Outcome = Literal["promote", "merge", "reject", "review", "judge"]
 
 
-class Facts(Struct, frozen=True):
-    """What the rules are told of a proposal beside its text.
+class ProposalFacts(Struct, frozen=True):
+    """Facts about a proposal that the rules need in addition to its text.
 
-    `signals` are durable ones in it, such as a path; `restricted` and `untrusted` are about the entries it rests on,
-    `standing` whether any of them still holds. `near` are the lines that an embedder finds near, None without one.
+    `signals` are signs of lasting value in it, such as a path. `restricted` and `untrusted` are about the entries
+    behind it; `standing` says whether any of them still holds. `near` are the lines that an embedder finds close, None
+    without one.
     """
 
     signals: tuple[str, ...]
@@ -40,15 +41,15 @@ class Facts(Struct, frozen=True):
     near: tuple[Dated, ...] | None = None
 
 
-class Ruling(Struct, frozen=True):
-    """What a rule decides, and why. `judge` leaves it to the next tier."""
+class TriageRuling(Struct, frozen=True):
+    """The decision of a rule and its reason. `judge` leaves it to the next tier."""
 
     outcome: Outcome
     reason: str
     into: Dated | None = None
 
 
-def rule(amendment: Amendment, body: str, facts: Facts, limits: Triage = USUAL) -> Ruling:
+def rule(amendment: Amendment, body: str, facts: ProposalFacts, limits: Triage = USUAL) -> TriageRuling:
     return (
         _rejected(amendment, body, facts, limits)
         or _reserved(amendment, body, facts)
@@ -56,46 +57,48 @@ def rule(amendment: Amendment, body: str, facts: Facts, limits: Triage = USUAL) 
     )
 
 
-def _rejected(amendment: Amendment, body: str, facts: Facts, limits: Triage) -> Ruling | None:
+def _rejected(amendment: Amendment, body: str, facts: ProposalFacts, limits: Triage) -> TriageRuling | None:
     if not facts.standing:
-        return Ruling("reject", "what it rests on no longer holds")
+        return TriageRuling("reject", "what it rests on no longer holds")
     if facts.artifact:
-        return Ruling("reject", "it reads as an editing instruction, not as something to remember")
+        return TriageRuling("reject", "it reads as an editing instruction, not as something to remember")
     if facts.short:
-        return Ruling("reject", "it is too short to say anything")
+        return TriageRuling("reject", "it is too short to say anything")
     if document.twin(body, amendment.change) is not None:
-        return Ruling("reject", "the page says exactly this already")
+        return TriageRuling("reject", "the page says exactly this already")
     if amendment.confidence < limits.reject_below:
-        return Ruling("reject", f"confidence {amendment.confidence:.2f} is below {limits.reject_below:g}")
+        return TriageRuling("reject", f"confidence {amendment.confidence:.2f} is below {limits.reject_below:g}")
     return None
 
 
-def _reserved(amendment: Amendment, body: str, facts: Facts) -> Ruling | None:
-    """What no rule and no model may put on the page: only a person."""
+def _reserved(amendment: Amendment, body: str, facts: ProposalFacts) -> TriageRuling | None:
+    """Only a person may put these on the page, no rule and no model."""
     if facts.untrusted:
-        return Ruling("review", "it rests on something of unknown authorship")
+        return TriageRuling("review", "it is based on a text of unknown authorship")
     if facts.restricted:
-        return Ruling("review", "it comes from a tier that only its participants read, and the page is read by all")
+        return TriageRuling(
+            "review", "it comes from a tier that only its participants read, and the page is read by all"
+        )
     if has_hidden_characters(amendment.change):
-        return Ruling("review", "it holds characters that a reader would not see")
+        return TriageRuling("review", "it holds characters that a reader would not see")
     if document.contradicted(body, amendment.change) is not None:
-        return Ruling("review", "it contradicts a line of the page")
+        return TriageRuling("review", "it contradicts a line of the page")
     return None
 
 
-def _accepted(amendment: Amendment, body: str, facts: Facts, limits: Triage) -> Ruling:
+def _accepted(amendment: Amendment, body: str, facts: ProposalFacts, limits: Triage) -> TriageRuling:
     same = similar(body, amendment.change, facts.near)
     if same is not None:
-        return Ruling("merge", "a line of the page says the same", same)
+        return TriageRuling("merge", "a line of the page says the same", same)
     if facts.signals and amendment.confidence > limits.promote_above:
         above = f"confidence {amendment.confidence:.2f} is above {limits.promote_above:g}"
         reason = f"it names a {facts.signals[0]}, and {above}"
-        return Ruling("promote", reason)
-    return Ruling("judge", "no rule decides it")
+        return TriageRuling("promote", reason)
+    return TriageRuling("judge", "no rule decides it")
 
 
 def similar(body: str, text: str, near: Sequence[Dated] | None) -> Dated | None:
-    """A line that says the same, one way or the other; of those that are near, where an embedder can tell.
+    """A line that says the same as the text, or less, or more; with an embedder, only among the close lines.
 
     Without one, most of the words must be in both: a short statement may be part of a long one by chance.
     """
@@ -129,7 +132,7 @@ def briefing(batch: Sequence[Amendment], body: str) -> str:
 
 
 def read_verdicts(data: Mapping[str, Any], count: int) -> tuple[Judged, ...]:
-    """A verdict for each proposal, in their order. InvalidInput unless each has exactly one."""
+    """Read a verdict for each proposal, in their order. InvalidInput unless each has exactly one."""
     listed = data.get("verdicts")
     if not isinstance(listed, list) or not all(isinstance(given, dict) for given in listed):
         raise InvalidInput("verdicts must be a list of objects")
@@ -153,7 +156,7 @@ def _verdict(n: int, given: Mapping[str, Any]) -> Judged:
 
 
 def unfaithful(clean: str, change: str) -> str:
-    """Why a model's wording is not the proposal's: a negation, a name or a number differs. Empty if it may stand."""
+    """The reason not to use a model's wording: its negation, names or numbers differ from the proposal; else empty."""
     new, old = statement(clean), statement(change)
     if new.negated != old.negated:
         return "the wording of the model negates it, or no longer does"

@@ -8,7 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from lukasa.curated.document import lines
-from lukasa.curated.triaging import Facts, read_verdicts, rule, unfaithful
+from lukasa.curated.verdicts import ProposalFacts, read_verdicts, rule, unfaithful
 from lukasa.model.amendment import Amendment
 from lukasa.model.errors import InvalidInput
 from lukasa.model.ids import new_id
@@ -16,7 +16,7 @@ from lukasa.spec.types import Triage
 from tests.helpers.stores import NOW
 
 PAGE = "## Operations\n\n- (2026-11-01) The gateway is deployed with make ship on Tuesdays."
-PLAIN = Facts((), False, False, True, False, False)
+PLAIN = ProposalFacts((), False, False, True, False, False)
 
 
 def proposal(change: str, confidence: float = 0.9) -> Amendment:
