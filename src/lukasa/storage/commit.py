@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from os import urandom
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -16,9 +16,8 @@ from lukasa.model.entry import Entry
 from lukasa.model.errors import Conflict
 from lukasa.model.events import EventDraft, Stamp
 from lukasa.model.item import value_text
-from lukasa.model.late import late
 from lukasa.model.telemetry import Spending
-from lukasa.storage import job_queue, rules, tables
+from lukasa.storage import job_queue, removal, rules, tables
 from lukasa.storage.backend import EntryVersion, FieldVector, ModelVector, Rows, StoredEntry, StoredItem, get
 from lukasa.storage.operations import (
     CancelJob,
@@ -62,11 +61,6 @@ from lukasa.storage.operations import (
     describe,
 )
 from lukasa.storage.tables import Action, SealedEvent
-
-if TYPE_CHECKING:
-    from lukasa.storage import removal
-else:
-    removal = late("lukasa.storage.removal")
 
 _SALT = 16  # bytes
 

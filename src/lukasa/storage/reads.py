@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import AbstractContextManager
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from lukasa.model.amendment import Amendment, AmendmentState
 from lukasa.model.answer import Answer
@@ -16,18 +16,12 @@ from lukasa.model.events import Event
 from lukasa.model.grant import Grant
 from lukasa.model.item import Item, ItemAddress
 from lukasa.model.job import Job, JobState
-from lukasa.model.late import late
 from lukasa.model.scrub import Extent, Holdings
 from lukasa.model.telemetry import Spending
 from lukasa.model.transcript import Progress, Transcript, Utterance
-from lukasa.storage import job_queue, rules, tables
+from lukasa.storage import job_queue, removal, rules, tables
 from lukasa.storage.backend import Rows, get
 from lukasa.storage.codec import Query
-
-if TYPE_CHECKING:
-    from lukasa.storage import removal
-else:
-    removal = late("lukasa.storage.removal")
 
 Value = TypeVar("Value")
 _PAGE = 1000  # events that are read at a time

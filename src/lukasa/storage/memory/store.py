@@ -21,7 +21,7 @@ from lukasa.model.entry import Access, Entry, Scope, Version
 from lukasa.model.events import chain_faults
 from lukasa.model.item import ItemAddress
 from lukasa.model.selection import NO_FILTERS, Filters, Selection
-from lukasa.model.statements import role, subject, telling
+from lukasa.model.statements import content_words, role, subject
 from lukasa.model.telemetry import MOST_DEBUG, DayTally, Tally, TelemetryEvent, TelemetryQuery
 from lukasa.model.text import content_key
 from lukasa.model.text import terms as words
@@ -220,7 +220,7 @@ class MemoryStore(PlainReads):
     ) -> list[tuple[str, float]]:
         """Those that hold all that tells something in a text, and those that reach the floor; the nearest first."""
         assert query.model is not None
-        state, limit, wanted = self._state, query.limit, set(telling(text))
+        state, limit, wanted = self._state, query.limit, set(content_words(text))
         holding = [e.id for e in self._selected(state, selection) if wanted and wanted.issubset(state.terms[e.id])]
         ranked = self.nearest(selection, query.model, vector, len(state.entries))
         near = [n.id for n in ranked[:limit] if query.floor is not None and n.cosine >= query.floor]

@@ -5,19 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import apsw
 
 from lukasa.index import bm25
 from lukasa.index.postings import token, tokens
 from lukasa.model.item import ItemAddress
-from lukasa.model.late import late
 from lukasa.model.telemetry import MOST_DEBUG
 from lukasa.model.text import terms
 from lukasa.model.transcript import Utterance
 from lukasa.ports import EmbeddingModel
-from lukasa.storage import rules, tables
+from lukasa.storage import rules, sqlite, tables
 from lukasa.storage.backend import FieldVector, StoredItem
 from lukasa.storage.codec import Dialect, Query, Table
 from lukasa.storage.port import FoundUtterance
@@ -25,11 +24,6 @@ from lukasa.storage.sqlite import sql, vector_blobs
 from lukasa.storage.sqlite.entries import EntryRows
 from lukasa.storage.sqlite.query import all_rows, one_value
 from lukasa.storage.tables import SealedEvent
-
-if TYPE_CHECKING:
-    from lukasa.storage.sqlite import item_rows
-else:
-    item_rows = late("lukasa.storage.sqlite.item_rows")
 
 Value = TypeVar("Value")
 DIALECT = Dialect()
@@ -87,19 +81,19 @@ class SqliteRows(EntryRows):
     # Items
 
     def stored_item(self, place: ItemAddress) -> StoredItem | None:
-        return item_rows.stored(self.db, place)
+        return sqlite.item_rows.stored(self.db, place)
 
     def save_item(self, stored: StoredItem) -> None:
-        item_rows.save(self.db, stored)
+        sqlite.item_rows.save(self.db, stored)
 
     def item_models(self, place: ItemAddress) -> set[EmbeddingModel]:
-        return item_rows.models(self.db, place)
+        return sqlite.item_rows.models(self.db, place)
 
     def add_item_vectors(self, stored: StoredItem, vectors: Sequence[FieldVector]) -> None:
-        item_rows.add_vectors(self.db, stored, vectors)
+        sqlite.item_rows.add_vectors(self.db, stored, vectors)
 
     def drop_item(self, place: ItemAddress) -> None:
-        item_rows.drop(self.db, place)
+        sqlite.item_rows.drop(self.db, place)
 
     # Messages
 

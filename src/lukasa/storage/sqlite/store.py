@@ -8,9 +8,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager, suppress
 from datetime import date, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
-from lukasa.index import keyword, lookup
+from lukasa.index import keyword, lookup, neighbours
 from lukasa.index.ann import USUAL, Sizes
 from lukasa.index.cache import Answers
 from lukasa.index.keyword import KeywordMatches
@@ -20,14 +20,13 @@ from lukasa.model.candidate import Candidate
 from lukasa.model.entry import Access, Document, Entry, NamedEntry, Scope, Version
 from lukasa.model.errors import StoreError
 from lukasa.model.item import ItemAddress
-from lukasa.model.late import late
 from lukasa.model.selection import NO_FILTERS, Filters, Selection
 from lukasa.model.telemetry import DayTally, Tally, TelemetryEvent, TelemetryQuery
 from lukasa.model.text import TOKENIZER_VERSION
 from lukasa.model.timestamps import micros, micros_or_none, moment
 from lukasa.model.values import Kind, State
 from lukasa.ports import EmbeddingModel, Vector
-from lukasa.storage import rules, tables
+from lukasa.storage import rules, sqlite, tables
 from lukasa.storage.commit import commit
 from lukasa.storage.entry_codec import anchor_text, entry_of, entry_of_snapshot, scope_of
 from lukasa.storage.operations import DropEntry, SaveEntry, Scrub, Transaction
@@ -51,14 +50,6 @@ from lukasa.storage.sqlite.opening import Migration, Opening, Role, migrations, 
 from lukasa.storage.sqlite.query import all_rows, json_list, one_row
 from lukasa.storage.sqlite.search import Handle, SqliteSearchRows, find
 from lukasa.storage.sqlite.sqlite_rows import SqliteRows
-
-if TYPE_CHECKING:
-    from lukasa.index import neighbours as neighbour_search
-    from lukasa.storage.sqlite import check, item_rows
-else:
-    neighbour_search = late("lukasa.index.neighbours")
-    check = late("lukasa.storage.sqlite.check")
-    item_rows = late("lukasa.storage.sqlite.item_rows")
 
 _WORTH_KEEPING = 1 << 20  # characters of all pages or documents, up to which they stay in memory
 PARTING = 0.25  # seconds to wait for the lock with what was read and not yet reported, at the end
@@ -263,7 +254,7 @@ class SqliteStore(PlainReads):
 
     def neighbours(self, query: NeighbourQuery, texts: Sequence[NewText]) -> list[list[Neighbour]]:
         with rules.only_encodable(), self._connections.reading() as db:
-            return neighbour_search.neighbours(SqliteSearchRows(db), self._vectors, query, texts)
+            return neighbours.neighbours(SqliteSearchRows(db), self._vectors, query, texts)
 
     def adjacent(self, ids: Iterable[str], reach: int) -> dict[str, dict[str, int]]:
         with self._connections.reading() as db:
@@ -307,25 +298,25 @@ class SqliteStore(PlainReads):
 
     def find_items(self, query: ItemQuery, *, limit: int | None = None, offset: int = 0) -> list[FoundItem]:
         with rules.only_encodable(), self._connections.reading() as db:
-            return item_rows.find(db, self._item_vectors, query, limit, offset)
+            return sqlite.item_rows.find(db, self._item_vectors, query, limit, offset)
 
     def item_namespaces(
         self, prefix: tuple[str, ...] = (), *, alive_at: datetime | None = None
     ) -> list[tuple[str, ...]]:
         with rules.only_encodable(), self._connections.reading() as db:
-            return item_rows.namespaces(db, prefix, alive_at)
+            return sqlite.item_rows.namespaces(db, prefix, alive_at)
 
     def expired_items(self, at: datetime, limit: int) -> list[ItemAddress]:
         with self._connections.reading() as db:
-            return item_rows.expired(db, at, limit)
+            return sqlite.item_rows.expired(db, at, limit)
 
     def unembedded_items(self, model: EmbeddingModel, indexer: str, limit: int) -> list[UnembeddedItem]:
         with self._connections.reading() as db:
-            return item_rows.unembedded(db, model, indexer, limit)
+            return sqlite.item_rows.unembedded(db, model, indexer, limit)
 
     def touch_items(self, places: Sequence[ItemAddress], at: datetime) -> None:
         with rules.only_encodable(), self._connections.writing() as db:
-            item_rows.touch(db, places, at)
+            sqlite.item_rows.touch(db, places, at)
 
     # Messages and telemetry
 
@@ -369,11 +360,11 @@ class SqliteStore(PlainReads):
 
     def check(self) -> list[Finding]:
         with self._connections.reading() as db:
-            return check.check(db)
+            return sqlite.check.check(db)
 
     def rebuild(self) -> None:
         with self._connections.writing() as db:
-            check.rebuild(db)
+            sqlite.check.rebuild(db)
         self._vectors.clear()
         self._item_vectors.clear()
 

@@ -1,1 +1,1 @@
-
+"""Hooks: answer the events of a harness such as Claude Code from memory."""
