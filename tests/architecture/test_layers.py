@@ -37,9 +37,13 @@ def imports(tree: ast.Module) -> Iterator[tuple[str, int, bool]]:
         if isinstance(node, ast.Import):
             for alias in node.names:
                 yield alias.name, node.lineno, id(node) in nested
+        elif isinstance(node, ast.ImportFrom) and node.module == "lukasa":
+            for alias in node.names:
+                packaged = (SOURCE / alias.name).is_dir()
+                yield f"lukasa.{alias.name}" if packaged else "lukasa", node.lineno, id(node) in nested
         elif isinstance(node, ast.ImportFrom) and node.module:
             yield node.module, node.lineno, id(node) in nested
-        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("import_module", "late"):
+        elif isinstance(node, ast.Call) and getattr(node.func, "id", "") == "import_module":
             # Loaded by name when it is first used: that may be in a function, but the layers hold for it as well.
             named = node.args[0]
             if isinstance(named, ast.Constant) and isinstance(named.value, str):

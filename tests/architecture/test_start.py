@@ -35,16 +35,15 @@ LATER = {
     "lukasa.storage.sqlite.scrubbing",
     "lukasa.upkeep.scrub",
     "lukasa.model.requests",
-    "lukasa.observe.cleaning",
+    "lukasa.observe.noise",
     "lukasa.observe.rules",
     "lukasa.service.jobs.task",
     "lukasa.service.jobs.worker",
     "lukasa.service.admin.access",
     "lukasa.service.upkeep.backfill",
     "lukasa.service.admin.stats",
-    "lukasa.service.curation.document",
-    "lukasa.service.curation.publish",
-    "lukasa.service.curation.slog",
+    "lukasa.service.curation.curated_document",
+    "lukasa.service.curation.slog_file",
     "lukasa.service.jobs.queue",
     "lukasa.service.curation.review",
     "lukasa.service.entries.revise",
@@ -108,7 +107,7 @@ def test_importing_and_remembering_loads_little(shell: Shell) -> None:
     assert said == "Ines repaired the lantern\n"
     assert not HEAVY & modules
     assert not {"click", "snowballstemmer", "subprocess", "zipfile", "difflib"} & modules
-    assert not {"lukasa.storage.memory.store", "lukasa.providers.embed.pull", "lukasa.spec.showing"} & modules
+    assert not {"lukasa.storage.memory.store", "lukasa.providers.embed.pull", "lukasa.spec.report"} & modules
 
 
 @pytest.mark.parametrize("moment", EVENTS)

@@ -13,12 +13,12 @@ from msgspec.structs import replace
 from lukasa import Entry, Workspace
 from lukasa.model.job import Job, JobState
 from lukasa.ports import Chat, Message, Reply, Tool, Usage
-from lukasa.service.upkeep import request
+from lukasa.service.jobs import queue
 
 
 def run(world: Workspace, kind: str, *, tiers: Sequence[str] | None = None, chat: Chat | None = None) -> Job:
     """Ask for a run and have it done; it must not fail."""
-    job = request.work(world.ctx, request.ask(world.ctx, kind, tiers), chat=chat)
+    job = queue.work(world.ctx, queue.ask(world.ctx, kind, tiers), chat=chat)
     assert job.state is JobState.DONE, job.error
     return job
 

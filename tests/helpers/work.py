@@ -18,9 +18,8 @@ from lukasa.model.events import Actor
 from lukasa.model.job import Job, JobDraft, JobState
 from lukasa.model.selection import Selection
 from lukasa.ports import Clock, Message, Reply, Tool, Usage
-from lukasa.service.jobs.model_calls import ask
-from lukasa.service.jobs.task import Task
-from lukasa.service.jobs.worker import Station, Worker
+from lukasa.service.jobs.task import Task, ask
+from lukasa.service.jobs.worker import JobSource, Worker
 from lukasa.storage.operations import Enqueue, Transaction
 from lukasa.storage.sqlite import SqliteStore
 from tests.helpers.making import FixedClock
@@ -82,8 +81,8 @@ class Bench:
             return {"stored": 1}
 
         model = Model(self._calls, lambda: passing("replied", held[0]))
-        station = Station("bench", self.store, {"work": work}, lambda kind: Actor("lukasa", "worker", kind))
-        return Worker(lambda: [station], clock=clock, chat=model, dice=lambda: 0.0, **options)
+        source = JobSource("bench", self.store, {"work": work}, lambda kind: Actor("lukasa", "worker", kind))
+        return Worker(lambda: [source], clock=clock, chat=model, dice=lambda: 0.0, **options)
 
     def calls(self) -> Counter[str]:
         return Counter(self._calls.read_text().split()) if self._calls.exists() else Counter()

@@ -13,8 +13,8 @@ from lukasa import Entry, Kind, Lukasa, Memo, State, Trust, Workspace
 from lukasa.model.errors import ChatUnavailable
 from lukasa.model.job import JobState
 from lukasa.model.telemetry import TelemetryQuery
+from lukasa.service.jobs import queue
 from lukasa.service.jobs.handlers import run_next
-from lukasa.service.upkeep import request
 from tests.fakes import FakeEmbedder
 from tests.helpers.making import FixedClock
 from tests.helpers.processes import finish, fork
@@ -102,13 +102,13 @@ def test_a_run_is_taken_up_where_it_stopped(world: Workspace, clock: FixedClock)
     clock.time += timedelta(days=1)
     second = notes(world, [f"{text} again, in the snow" for text in NOTES])
     clock.time += timedelta(days=1)
-    job = request.ask(world.ctx, "consolidate")
+    job = queue.ask(world.ctx, "consolidate")
     chat = Consolidator(say=_dies_at(2))
     run_next(world.ctx, chat=chat)
     assert {world.get(id).state for id in first} == {State.FORGOTTEN}
     assert {world.get(id).state for id in second} == {State.ACTIVE}
     clock.time += timedelta(hours=1)
-    done = request.work(world.ctx, job, chat=chat)
+    done = queue.work(world.ctx, job, chat=chat)
     assert (done.state, done.result) == (JobState.DONE, {"consolidated": 2})
     assert len(consolidated(world)) == 2
 
@@ -160,7 +160,7 @@ def test_a_slow_model_never_clobbers(embedded: Lukasa, clock: FixedClock, tmp_pa
     groups = [notes(world, [f"Day {day}: {text}" for text in NOTES]) for day in _days(clock, 4)]
     gate = threading.Event()
     chat = Consolidator(gate=gate)
-    job = request.ask(world.ctx, "consolidate")
+    job = queue.ask(world.ctx, "consolidate")
     worker = threading.Thread(target=run_next, args=(world.ctx,), kwargs={"chat": chat})
     worker.start()
     assert chat.asked.wait(60)

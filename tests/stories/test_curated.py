@@ -16,7 +16,7 @@ from lukasa.model.amendment import AmendmentState
 from lukasa.model.errors import GitError, GitMissing, InvalidContent, NotFound, ReadOnlyForAgents, Refused
 from lukasa.model.values import Trust
 from lukasa.providers.files.git import GitFile
-from lukasa.service.curation.publish import sync
+from lukasa.service.curation.curated_document import sync
 from tests.helpers.cli import Shell
 from tests.helpers.curating import git, promote, proposal, subjects, work
 from tests.helpers.processes import finish, fork

@@ -19,7 +19,7 @@ from lukasa.ports import Message
 from lukasa.providers.chat import chat_status, open_chat
 from lukasa.providers.chat.local import Bounds, LocalChat, packaged
 from lukasa.service.jobs import handlers
-from lukasa.service.jobs.model_calls import json_object
+from lukasa.service.jobs.task import json_object
 from lukasa.service.retrieval.rewrite import rewritten
 from lukasa.spec.prompts import prompt
 from tests.helpers.sessions import claude

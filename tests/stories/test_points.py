@@ -21,8 +21,8 @@ from lukasa.model.values import Gate, Trust
 from lukasa.service.curation import reflect
 from lukasa.service.entries import files, items
 from lukasa.service.entries.put import Memo
+from lukasa.service.jobs import queue
 from lukasa.service.sessions import conversations, transcripts
-from lukasa.service.upkeep import request
 from lukasa.surfaces.api.table import VERBS
 from tests.helpers.making import FixedClock
 from tests.helpers.sessions import claude
@@ -60,7 +60,7 @@ def ended(world: Workspace) -> str:
 
 
 def dead(world: Workspace) -> str:
-    return request.ask(world.ctx, "maintain").id
+    return queue.ask(world.ctx, "maintain").id
 
 
 def cancelled(world: Workspace) -> str:
@@ -150,7 +150,7 @@ ELSEWHERE: dict[str, Case] = {
         lambda w, _: items.write(w.ctx, [items.PutItem(ItemAddress(("a",), "k"), {"v": 1}, ttl=-1)], None),
     ),
     "item sweep": Case(lambda w, _: items.sweep(w.ctx), lambda w, _: None),
-    "job ask": Case(lambda w, _: reflect.ask_for(w.ctx), lambda w, _: request.ask(w.ctx, "sing")),
+    "job ask": Case(lambda w, _: reflect.ask_for(w.ctx), lambda w, _: queue.ask(w.ctx, "sing")),
     "observe note": Case(
         lambda w, f: transcripts.note(w.ctx, "s1", str(session(f)), 1),
         lambda w, _: transcripts.note(w.ctx, "", "", 1),

@@ -20,8 +20,8 @@ from lukasa.model.telemetry import TelemetryQuery
 from lukasa.model.values import Trust
 from lukasa.ports import Message, Reply
 from lukasa.service.curation.reflect import draft
-from lukasa.service.curation.run import reflect_now
 from lukasa.service.jobs.handlers import run_next
+from lukasa.service.jobs.queue import reflect_now
 from lukasa.spec.load import preset_text
 from lukasa.storage.operations import Enqueue
 from tests.helpers.cli import Shell

@@ -10,7 +10,7 @@ from lukasa import Lukasa, Workspace
 from lukasa.read.signals import Signal
 from lukasa.service.call import CallContext
 from lukasa.service.retrieval import find
-from lukasa.service.retrieval.find import Findings, Lookup, Step
+from lukasa.service.retrieval.find import Findings, Lookup, SignalStep
 from lukasa.spec import preset_text, sections
 from lukasa.spec.types import SIGNALS
 
@@ -24,12 +24,12 @@ def brevity(ctx: CallContext, lookup: Lookup, found: Findings) -> Signal:
 
 def everything(ctx: CallContext, lookup: Lookup, found: Findings) -> Signal:
     """Bring every entry, whatever the question is."""
-    entries = {e.id: e for store, selection in lookup.places for e in store.find(selection, limit=100)}
+    entries = {e.id: e for store, selection in lookup.stores for e in store.find(selection, limit=100)}
     find._admit_entries(ctx, lookup, found, entries)
     return Signal("brevity", dict.fromkeys(entries, 1.0))
 
 
-def registered(monkeypatch: pytest.MonkeyPatch, memory: Lukasa, phase: str, step: Step) -> Workspace:
+def registered(monkeypatch: pytest.MonkeyPatch, memory: Lukasa, phase: str, step: SignalStep) -> Workspace:
     """A workspace whose spec names one signal more, and that signal as the last of its phase."""
     names: Any = (*SIGNALS, step.name)
     monkeypatch.setattr(sections, "SIGNALS", names)
@@ -41,7 +41,7 @@ def registered(monkeypatch: pytest.MonkeyPatch, memory: Lukasa, phase: str, step
 @pytest.mark.parametrize("phase", ["BRING", "WEIGH"])
 def test_a_new_signal_counts_and_explains_itself(memory: Lukasa, monkeypatch: pytest.MonkeyPatch, phase: str) -> None:
     """R1, R8: in either phase, behind `context` as well, it moves hits and shows in `contributions` and `why`."""
-    world = registered(monkeypatch, memory, phase, Step("brevity", brevity, "it is long"))
+    world = registered(monkeypatch, memory, phase, SignalStep("brevity", brevity, "it is long"))
     long, brief = (world.put("workspace", text).id for text in KETTLES)
     first, second = world.read("kettle", count=False)
     assert (first.id, second.id) == (brief, long)
@@ -53,7 +53,7 @@ def test_a_new_signal_counts_and_explains_itself(memory: Lukasa, monkeypatch: py
 
 def test_a_new_signal_brings_candidates(memory: Lukasa, monkeypatch: pytest.MonkeyPatch) -> None:
     """R1: what no other signal finds is a hit once a signal of the first phase brings it."""
-    world = registered(monkeypatch, memory, "BRING", Step("brevity", everything))
+    world = registered(monkeypatch, memory, "BRING", SignalStep("brevity", everything))
     id = world.put("workspace", "The harbour has three lighthouses").id
     assert [hit.id for hit in world.read("quarterly budget", count=False)] == [id]
     assert ("brevity", "found") in {(v.step, v.outcome) for v in world.why("quarterly budget", id)}

@@ -15,19 +15,18 @@ from lukasa.model.errors import InvalidInput, InvalidTransition, NotFound, Refus
 from lukasa.model.job import JobDraft, JobState
 from lukasa.model.telemetry import TelemetryQuery
 from lukasa.model.values import Trust
+from lukasa.service import jobs
 from lukasa.service.call import CallContext
-from lukasa.service.jobs import handlers as chores
-from lukasa.service.jobs import handlers as working
 from lukasa.service.jobs.task import Task
 from lukasa.service.jobs.worker import Trouble, Worker
 from lukasa.spec.load import preset_text
-from lukasa.spec.types import Triggers
+from lukasa.spec.types import TriggerRules
 from lukasa.storage.operations import Enqueue
 from tests.fakes import FakeEmbedder
 from tests.helpers.making import FixedClock
 
-QUEUE_DEPTH = Triggers().queue_depth
-IDLE = timedelta(minutes=Triggers().idle_minutes)
+QUEUE_DEPTH = TriggerRules().queue_depth
+IDLE = timedelta(minutes=TriggerRules().idle_minutes)
 Work = Callable[[CallContext, Task], dict[str, Any]]
 
 
@@ -36,7 +35,7 @@ def noted(ctx: CallContext, task: Task) -> dict[str, Any]:
 
 
 def worker(world: Workspace, **handlers: Work) -> Worker:
-    here = working.station(world.ctx, handlers)
+    here = jobs.handlers.job_source(world.ctx, handlers)
     return Worker(lambda: [here], clock=world.ctx.clock)
 
 
@@ -123,11 +122,11 @@ def test_missing_vectors_come_by_themselves(tmp_path: Path, clock: FixedClock) -
     """O8: fifty a run, one run in half an hour; without an embedder quietly nothing."""
     with Lukasa.open(tmp_path, embedder="none", clock=clock) as bare:
         world = bare.workspace("novel")
-        texts = [f"Castle number {n} has a moat of its own colour {n}" for n in range(chores.BATCH + 10)]
+        texts = [f"Castle number {n} has a moat of its own colour {n}" for n in range(jobs.handlers.BATCH + 10)]
         world.put_many("workspace", texts)
         assert filled(bare) == []
     with Lukasa.open(tmp_path, embedder=FakeEmbedder(256), clock=clock) as memory:
-        assert filled(memory) == [{"embedded": chores.BATCH}]
+        assert filled(memory) == [{"embedded": jobs.handlers.BATCH}]
         clock.time += timedelta(minutes=30)
         assert filled(memory) == [{"embedded": 10}]
         clock.time += timedelta(minutes=30)
@@ -153,8 +152,8 @@ def test_old_records_are_let_go(memory: Lukasa, clock: FixedClock) -> None:
     for _ in range(5):
         worker(world, works=noted, fails=fails).drain()
         clock.time += timedelta(hours=1)
-    clock.time += chores.KEEP_POINTS
-    (run,) = worker(world, tidy=chores.tidy).drain()
+    clock.time += jobs.handlers.KEEP_TELEMETRY
+    (run,) = worker(world, tidy=jobs.handlers.tidy).drain()
     assert run.job.kind == "tidy"
     assert {job.key: job.state for job in world.jobs() if job.kind != "tidy"} == {"dead": JobState.DEAD}
     told = {point.action for point in world.ctx.local.points(TelemetryQuery())}

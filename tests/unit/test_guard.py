@@ -9,9 +9,8 @@ import pytest
 from lukasa.model.errors import ChatMalformed, ChatRefused, ChatUnavailable, InvalidInput
 from lukasa.model.telemetry import Spending
 from lukasa.ports import Usage
-from lukasa.service.jobs.allowance import FAILURES, FIRST, LONGEST, PROBE, Guard
+from lukasa.service.jobs.allowance import FAILURES, FIRST, LONGEST, PROBE, ModelGuard, NotNow
 from lukasa.service.jobs.budget import Budget, Price
-from lukasa.service.jobs.task import NotNow
 from tests.helpers.making import FixedClock
 from tests.unit.test_task import Scripted
 
@@ -24,7 +23,7 @@ class Watched:
     def __init__(self, budget: Budget | None = None, spent: list[Spending] | None = None) -> None:
         self.clock = FixedClock()
         self.model = Scripted([], name="openai:gpt-x")
-        self.guard = Guard(self.clock, budget or Budget(), lambda day: [s for s in spent or [] if s.day >= day])
+        self.guard = ModelGuard(self.clock, budget or Budget(), lambda day: [s for s in spent or [] if s.day >= day])
 
     def later(self, pause: timedelta) -> None:
         self.clock.time += pause

@@ -10,11 +10,10 @@ from lukasa.model.errors import ChatUnavailable
 from lukasa.model.events import Actor
 from lukasa.model.job import MAX_ATTEMPTS, JobDraft, JobState
 from lukasa.ports import Message, Reply, Tool, Usage
-from lukasa.service.jobs.allowance import Guard
+from lukasa.service.jobs.allowance import ModelGuard
 from lukasa.service.jobs.budget import Budget, Price
-from lukasa.service.jobs.model_calls import ask
-from lukasa.service.jobs.task import Task
-from lukasa.service.jobs.worker import PATIENCE, WAKE, Station, Worker
+from lukasa.service.jobs.task import Task, ask
+from lukasa.service.jobs.worker import PATIENCE, WAKE, JobSource, Worker
 from lukasa.storage.memory.store import MemoryStore
 from lukasa.storage.operations import Enqueue, Transaction
 from tests.helpers.making import FixedClock
@@ -78,9 +77,9 @@ class Plant:
         self.clock = FixedClock()
         self.store = MemoryStore()
         self.provider = Provider(self.clock, self.clock.now() + down)
-        guard = Guard(self.clock, budget or Budget(), self.store.spent)
-        station = Station("w", self.store, {"work": self.work}, lambda kind: Actor("lukasa", "worker", kind))
-        self.worker = Worker(lambda: [station], clock=self.clock, chat=self.provider, allowance=guard, dice=lambda: 0.5)
+        guard = ModelGuard(self.clock, budget or Budget(), self.store.spent)
+        source = JobSource("w", self.store, {"work": self.work}, lambda kind: Actor("lukasa", "worker", kind))
+        self.worker = Worker(lambda: [source], clock=self.clock, chat=self.provider, allowance=guard, dice=lambda: 0.5)
         drafts = tuple(Enqueue(JobDraft("work", f"k{n}")) for n in range(jobs))
         self.store.apply(Transaction(ACTOR, self.clock.now(), drafts))
 

@@ -8,13 +8,13 @@ import pytest
 from msgspec.structs import replace
 
 from lukasa.model.job import JobDraft
-from lukasa.service.jobs.schedule import FIRST_DELAY, Facts, due, portion, triggers, window
+from lukasa.service.jobs.triggers import FIRST_DELAY, Activity, due, portion, triggers, window
 from lukasa.spec import load_preset
-from lukasa.spec.types import TRIGGERS, MemorySpec, Triage, Triggers
+from lukasa.spec.types import TRIGGERS, MemorySpec, Triage, TriggerRules
 
 NOW = datetime(2026, 11, 18, 15, 47, 11, tzinfo=UTC)  # a Wednesday
-OLD = Facts(created_at=NOW - timedelta(days=365))
-USUAL = Triggers()
+OLD = Activity(created_at=NOW - timedelta(days=365))
+USUAL = TriggerRules()
 IDLE = timedelta(minutes=USUAL.idle_minutes)
 TIERED, OBSERVER = load_preset("tiered"), load_preset("observer")
 
@@ -28,7 +28,7 @@ def spec_with(*wanted: str) -> MemorySpec:
     return replace(TIERED, behaviours=changed)
 
 
-def consolidations(spec: MemorySpec, now: datetime, facts: Facts) -> list[JobDraft]:
+def consolidations(spec: MemorySpec, now: datetime, facts: Activity) -> list[JobDraft]:
     return [draft for draft in due(spec, now, facts) if draft.kind == "consolidate"]
 
 
@@ -61,7 +61,7 @@ def test_a_schedule_asks_once_for_each_window(every: str) -> None:
 def test_a_schedule_begins_with_the_workspace() -> None:
     """O5: a window that began before the workspace did is not made up for."""
     spec = spec_with("schedule:daily")
-    young = Facts(created_at=NOW - timedelta(hours=1))
+    young = Activity(created_at=NOW - timedelta(hours=1))
     assert due(spec, NOW, young) == []
     assert [draft.kind for draft in due(spec, NOW + timedelta(days=1), young)] == ["consolidate", "maintain", "tidy"]
 
@@ -143,7 +143,7 @@ def test_reflection_follows_observations() -> None:
 def test_a_spec_says_when_an_event_fires() -> None:
     """O5: thresholds are the spec's, and so is how often what waits for triage is taken up."""
     spec = spec_with("queue_depth", "revision_queue", "idle")
-    eager = replace(spec, triggers=Triggers(3, 2, 0.5, 1), triage=Triage(every_minutes=10))
+    eager = replace(spec, triggers=TriggerRules(3, 2, 0.5, 1), triage=Triage(every_minutes=10))
     facts = replace(OLD, added=3, revised=2, idle_change=True, changed_at=NOW - timedelta(seconds=30), unreflected=1)
     fired = [draft.payload["trigger"] for draft in consolidations(eager, NOW, facts)]
     assert fired == ["queue_depth", "revision_queue", "idle"]

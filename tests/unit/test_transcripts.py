@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lukasa.model.errors import InvalidInput
-from lukasa.observe.cleaning import clean
+from lukasa.observe.noise import clean
 from lukasa.ports import Recording
 from lukasa.providers.transcripts import FileReader
 from lukasa.providers.transcripts.recording_builder import MOST_OUTPUT

@@ -12,8 +12,9 @@ from lukasa.model.errors import ChatUnavailable, InvalidInput, StoreBusy
 from lukasa.model.events import Actor
 from lukasa.model.job import Job, JobDraft, JobState
 from lukasa.model.telemetry import TelemetryQuery
-from lukasa.service.jobs.task import Handler, NotNow, Task
-from lukasa.service.jobs.worker import Run, Station, Trouble, Worker
+from lukasa.service.jobs.allowance import NotNow
+from lukasa.service.jobs.task import Handler, Task
+from lukasa.service.jobs.worker import JobSource, Run, Trouble, Worker
 from lukasa.storage.memory.store import MemoryStore
 from lukasa.storage.operations import CancelJob, Enqueue, Transaction
 from tests.helpers.making import FixedClock
@@ -27,9 +28,9 @@ class Shop:
         self.clock = FixedClock()
         self.store = MemoryStore()
         self.told: list[Run | Trouble] = []
-        self.station = Station("novel", self.store, {"work": work}, lambda kind: Actor("lukasa", "worker", kind))
+        self.source = JobSource("novel", self.store, {"work": work}, lambda kind: Actor("lukasa", "worker", kind))
         self.worker = Worker(
-            lambda: [self.station], clock=self.clock, dice=lambda: 0.0, tell=self.told.append, **options
+            lambda: [self.source], clock=self.clock, dice=lambda: 0.0, tell=self.told.append, **options
         )
 
     def ask(self, *keys: str, kind: str = "work", most: int = 5) -> None:
@@ -102,7 +103,7 @@ def test_not_now_costs_no_attempt() -> None:
     """T06: an open breaker or a spent budget is not the job's fault."""
     shop = Shop(lambda task: {})
     until = shop.clock.now() + timedelta(hours=1)
-    shop.station = Station("novel", shop.store, {"work": failing(NotNow(until, "budget"))}, shop.station.actor)
+    shop.source = JobSource("novel", shop.store, {"work": failing(NotNow(until, "budget"))}, shop.source.actor)
     shop.ask("k", most=1)
     (run,) = shop.worker.drain()
     assert (run.outcome, shop.job().attempts, shop.job().run_after, shop.job().error) == (
@@ -139,9 +140,9 @@ def test_workspaces_take_turns() -> None:
     """O2: ninety jobs of one workspace do not hold up the one job of another."""
     shops = [Shop(lambda task: {}) for _ in range(3)]
     for number, shop in enumerate(shops):
-        shop.station = Station(f"w{number}", shop.store, shop.station.handlers, shop.station.actor)
+        shop.source = JobSource(f"w{number}", shop.store, shop.source.handlers, shop.source.actor)
         shop.ask(*(f"k{n}" for n in range((90, 1, 2)[number])))
-    worker = Worker(lambda: [shop.station for shop in shops], clock=shops[0].clock)
+    worker = Worker(lambda: [shop.source for shop in shops], clock=shops[0].clock)
     assert [run.workspace for run in worker.drain(limit=6)] == ["w0", "w1", "w2", "w0", "w2", "w0"]
     assert len(worker.drain()) == 87
 
@@ -156,8 +157,8 @@ def test_a_broken_workspace_does_not_stop_the_others() -> None:
     good = Shop(lambda task: {})
     told: list[Run | Trouble] = []
     good.ask("k")
-    bad = Station("bad", Broken(), good.station.handlers, good.station.actor)
-    worker = Worker(lambda: [bad, good.station], clock=good.clock, tell=told.append)
+    bad = JobSource("bad", Broken(), good.source.handlers, good.source.actor)
+    worker = Worker(lambda: [bad, good.source], clock=good.clock, tell=told.append)
     assert [run.outcome for run in worker.drain()] == ["done"]
     assert told[0] == Trouble("bad", "store-busy: held too long")
     assert len([t for t in told if isinstance(t, Trouble)]) == 1

@@ -1,8 +1,8 @@
-"""The context of a call: everything a verb needs to know of who acts where.
+"""The context of a call: who acts, in which workspace and scope, with which stores and models.
 
-A `CallContext` is bound to one workspace, one identity and one scope. It is frozen, so that threads and requests share
-it. The instrument of the running verb is no part of it: `lukasa.service.instrument` keeps that in a context variable.
-`retry_on_conflict` repeats a decision whose grounds somebody else changed before it was committed.
+A `CallContext` is frozen, so threads and requests share it. The instrument of the running verb is no part of it:
+`lukasa.service.instrument` keeps that in a context variable. `retry_on_conflict` repeats a decision if another writer
+changed its grounds before the commit.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class CallContext(Struct, frozen=True):
             if not isinstance(value, str) or not value.strip() or len(value) > 200 or not value.isprintable():
                 raise InvalidScope(
                     f"scope key {name!r} cannot be {str(value)[:60]!r}: a name has 1 to 200 printable characters",
-                    fix="give it such a name",
+                    fix="choose another name",
                 )
             if not self.takes_part(name, value):
                 raise NotFound(f"no {name} {value[:60]!r} in this workspace", fix="ask the owner to grant it")
@@ -99,18 +99,22 @@ class CallContext(Struct, frozen=True):
 
     @property
     def now(self) -> datetime:
+        """The present time, by the clock of this context."""
         return self.clock.now()
 
     @property
     def actor(self) -> Actor:
+        """The actor that events name."""
         return Actor(self.origin.principal, self.origin.surface, self.origin.transport)
 
     @property
     def curator(self) -> Curator:
+        """The curator of an entry written here: the author, or an agent."""
         return Curator.AUTHOR if self.origin.trust is Trust.AUTHOR else Curator.AGENT
 
     @property
     def owners(self) -> tuple[str, ...]:
+        """The owners whose entries this context may see: all, and its own agent."""
         return (SHARED,) if self.agent is None else (SHARED, self.agent)
 
     @property
@@ -119,6 +123,7 @@ class CallContext(Struct, frozen=True):
         return self.agent is None and self.origin.trust is Trust.AUTHOR
 
     def require_author(self, what: str) -> None:
+        """Refuse anybody but the owner of the memory."""
         if not self.is_author:
             raise Refused(f"{self.origin.principal!r} cannot {what}: only the author can", fix="ask the author")
 
@@ -143,9 +148,9 @@ class CallContext(Struct, frozen=True):
         return home is not None and self.reach.opens(tier, home)
 
     def takes_part(self, key: str, id: str) -> bool:
-        """Whether this context may see a channel or conversation.
+        """Say whether this context may see a channel or conversation.
 
-        A grant takes part in those that it lists, and in those that its own principal began.
+        A grant sees the channels and conversations that it lists, and those that its own principal began.
         """
         if self.reach is None or key not in ("channel", "conversation"):
             return True
@@ -161,6 +166,7 @@ class CallContext(Struct, frozen=True):
         )
 
     def store(self, tier: str) -> Store:
+        """The store that holds a tier: the workspace's or the account's."""
         return self.account if self.spec.tier(tier).home == "account" else self.local
 
     def scope(self, tier: str) -> Scope:
@@ -228,13 +234,19 @@ class CallContext(Struct, frozen=True):
             instrument.about.update(about)
 
     def entry(self, id: str) -> tuple[Store, Entry]:
-        """Return an entry that this context may see, and its store. Others' private entries are not found."""
+        """Return an entry that this context may see, and its store. Private entries of others are not found."""
         key = parse_id(id)
         for store in (self.local, self.account):
             entry = store.entries([key]).get(key)
             if entry is not None and (self.is_author or entry.owner in self.owners) and self.admits(entry.scope):
                 return store, entry
         raise NotFound(f"no entry {key} in workspace {self.info.name!r}", fix="`lukasa list --all` shows the ids")
+
+
+class Bound(Struct, frozen=True):
+    """A handle that acts in one call context."""
+
+    ctx: CallContext
 
 
 def default_tier(tiers: Iterable[Tier]) -> str:

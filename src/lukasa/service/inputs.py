@@ -1,4 +1,4 @@
-"""What callers hand in, checked before anything else happens. Each refusal says what to change."""
+"""Check the arguments of callers before anything else happens. Each refusal says what to change."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ T = TypeVar("T")
 
 
 def text(value: object, what: str, limit: int) -> str:
-    """Non-empty text that every part of the system can hold exactly."""
+    """Return non-empty text that every part of the system can hold exactly."""
     if isinstance(value, str) and not value.strip():
-        raise InvalidContent(f"{what} is empty", fix="say what is to be remembered")
+        raise InvalidContent(f"{what} is empty", fix="give the text to remember")
     return verbatim(value, what, limit)
 
 
 def verbatim(value: object, what: str, limit: int) -> str:
-    """Text as it is, also empty or blank, as a file may be."""
+    """Return text as it is; it may be empty or blank, like a file."""
     if not isinstance(value, str):
         raise InvalidContent(f"{what} must be text, not {type(value).__name__}", fix="pass a str")
     if len(value) > limit:
@@ -47,13 +47,14 @@ def verbatim(value: object, what: str, limit: int) -> str:
 
 
 def page(value: object, what: str, limit: int) -> str:
-    """Text that may be empty, as a page may be."""
+    """Return text that may be empty, like a page."""
     if value == "":
         return ""
     return text(value, what, limit)
 
 
 def storable(value: str, what: str) -> None:
+    """Refuse text that a database or a file cannot hold."""
     if "\x00" in value:
         raise InvalidContent(f"{what} holds a NUL character", fix="remove it")
     if value.isascii():
@@ -67,17 +68,19 @@ def storable(value: str, what: str) -> None:
 
 
 def query(value: object) -> str:
+    """Return the text of a query, without characters that cannot be stored."""
     if not isinstance(value, str):
         raise InvalidQuery(f"a query must be text, not {type(value).__name__}", fix="pass a str")
     if len(value) > MAX_QUERY:
         raise InvalidQuery(f"the query has {len(value):,} characters", fix=f"keep it under {MAX_QUERY:,}")
-    # A question is not kept, so what cannot be stored is simply not matched.
+    # A query is not stored: a character that cannot be stored just matches nothing.
     if value.isascii() and "\x00" not in value:
         return value
     return value.replace("\x00", " ").encode("utf-8", "replace").decode("utf-8")
 
 
 def importance(value: object, what: str = "importance") -> float:
+    """Return an importance from 0 to 1."""
     if type(value) is float and 0 <= value <= 1:
         return value
     if isinstance(value, bool) or not isinstance(value, int | float):
@@ -88,30 +91,35 @@ def importance(value: object, what: str = "importance") -> float:
 
 
 def label(value: object, what: str) -> str:
+    """Return a short text, such as a name or a reason."""
     if not isinstance(value, str) or not value.strip() or len(value) > MAX_LABEL:
-        raise InvalidInput(f"{what} must be text of 1 to {MAX_LABEL} characters", fix="shorten or name it")
+        raise InvalidInput(
+            f"{what} must be text of 1 to {MAX_LABEL} characters", fix="give a shorter text that is not blank"
+        )
     storable(value, what)
     return value
 
 
 def several(values: Iterable[T], what: str) -> list[T]:
-    """A list that is not one text by mistake, which Python would take letter by letter."""
+    """Return a list; refuse a single text, which Python would split into letters."""
     if type(values) is not tuple and (isinstance(values, str) or not isinstance(values, Iterable)):
         raise InvalidInput(f"{what} must be a list", fix=f"write [{values!r}]")
     return list(values)
 
 
 def tags(values: Iterable[object]) -> tuple[str, ...]:
+    """Return tags, each once."""
     values = several(values, "tags")
     found: dict[str, None] = {}
     for value in values:
         found[label(value, "a tag")] = None
         if len(found) > MAX_TAGS:
-            raise InvalidInput(f"more than {MAX_TAGS} tags", fix="keep the few that you would search by")
+            raise InvalidInput(f"more than {MAX_TAGS} tags", fix="keep the tags that you would search by")
     return tuple(found)
 
 
 def choice(value: object, kind: type[E], what: str) -> E:
+    """Return a member of an enumeration by its value."""
     try:
         return kind(str(value))
     except ValueError:
@@ -120,6 +128,7 @@ def choice(value: object, kind: type[E], what: str) -> E:
 
 
 def metadata(value: Mapping[str, Any]) -> dict[str, Any]:
+    """Return metadata as plain JSON data of its own."""
     if type(value) is dict and not value:
         return {}
     try:
@@ -127,12 +136,16 @@ def metadata(value: Mapping[str, Any]) -> dict[str, Any]:
     except (TypeError, ValueError, RecursionError):
         raise InvalidInput("metadata must be plain JSON data", fix="use texts, numbers, lists and objects") from None
     if not isinstance(value, Mapping) or len(encoded) > MAX_METADATA:
-        raise InvalidInput(f"metadata must be an object of at most {MAX_METADATA:,} bytes", fix="keep it small")
+        raise InvalidInput(
+            f"metadata must be an object of at most {MAX_METADATA:,} bytes",
+            fix="store less in metadata, and the rest as content",
+        )
     storable(json.dumps(value, ensure_ascii=False), "metadata")
     return dict(json.loads(encoded))
 
 
 def json_value(value: object, what: str) -> Any:
+    """Return a value as plain JSON data of its own."""
     try:
         encoded = json.dumps(value, allow_nan=False, ensure_ascii=False)
     except (TypeError, ValueError, RecursionError):
@@ -142,7 +155,7 @@ def json_value(value: object, what: str) -> Any:
 
 
 def moment(value: object, what: str) -> datetime:
-    """A time with a zone; text is read as ISO 8601, and a time without a zone is taken as UTC."""
+    """Return a time in UTC; text is read as ISO 8601, and a time without a zone is taken as UTC."""
     if isinstance(value, str):
         value = _from_iso(value, what)
     if not isinstance(value, datetime):
@@ -155,7 +168,7 @@ _HOURS = {"h": 1, "d": 24, "w": 168}
 
 
 def since(value: object, what: str, now: datetime) -> datetime:
-    """A time, or how long ago: 24h, 7d, 2w."""
+    """Return a time, or the time that long ago: 24h, 7d, 2w."""
     found = _SPAN.fullmatch(value.strip()) if isinstance(value, str) else None
     if found is None:
         return moment(value, what)
@@ -170,13 +183,14 @@ def _from_iso(value: str, what: str) -> datetime:
 
 
 def limit(value: object, most: int = 1000) -> int:
+    """Return a number of results from 1 to `most`."""
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
         raise InvalidQuery(f"limit {value!r} is not a number from 1 to {most}", fix="choose one in that range")
     return value
 
 
 def path(value: object) -> str:
-    """A relative path of plain names, such as project/todo.md, in the one spelling that it is kept in."""
+    """Return a relative path of plain names, such as project/todo.md, in its one normalised spelling."""
     whole = unicodedata.normalize("NFC", value) if isinstance(value, str) else ""
     names = whole.split("/")
     if len(whole) > MAX_PATH or len(names) > MAX_PATH_DEPTH or not all(map(_plain_name, names)):
@@ -194,6 +208,7 @@ def _plain_name(value: str) -> bool:
 
 
 def name(value: object) -> str:
+    """Return the name of a page, in capitals."""
     if not isinstance(value, str) or not _NAME.fullmatch(value):
         raise InvalidInput(
             f"{str(value)[:60]!r} cannot be the name of a named entry",

@@ -77,6 +77,7 @@ class Instrument:
         self.began = time.perf_counter()
 
     def event(self, level: Level, **more: Any) -> TelemetryEvent:
+        """Return the telemetry event of this call, with its duration up to now."""
         took = (time.perf_counter() - self.began) * 1000
         now, source = self.reporter.now, self.reporter.origin.surface
         about = {**self.about, **more} if more else self.about
@@ -98,10 +99,12 @@ class Instrument:
         return Emit(self.event("error", error=error.code))
 
     def done(self) -> None:
+        """Report a call that committed nothing, or a read."""
         if not self.reported:
             self.reporter.home.report(self.event("debug" if self.reads else "info"))
 
     def failed(self, error: Exception) -> None:
+        """Report a call that raised an error."""
         if self.refusal is not error:
             code = error.code if isinstance(error, LukasaError) else type(error).__name__
             self.reporter.home.report(self.event("error", error=code))

@@ -21,17 +21,18 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 
+from lukasa.model import submodules
 from lukasa.model.arrays import np
 from lukasa.model.errors import InvalidInput, ModelUnavailable
-from lukasa.model.late import late
 from lukasa.ports import Embedder, EmbeddingModel, Vector
+from lukasa.providers import embed
 from lukasa.providers.embed import cached
 from lukasa.providers.embed.cached import ARCTIC, PULL_FIX
 
 if TYPE_CHECKING:
-    from lukasa.providers.embed import onnx
+    from lukasa.providers.embed import onnx as onnx
 else:
-    onnx = late("lukasa.providers.embed.onnx")  # imported with its tokenizer at first use
+    __getattr__ = submodules(__name__, ("onnx",))  # imported, with its tokenizer, when a model is opened
 
 _ALLOWED = "none, auto, default, folder:/path, fastembed:<model>"
 _RUNTIME_FIX = "pip install 'lukasa[embed]'"
@@ -58,7 +59,7 @@ def open_embedder(setting: str, cache: Path) -> Embedder | None:
         raise ModelUnavailable(status.reason, fix=status.fix)
     if kind == "folder":
         folder = Path(argument).expanduser()
-        return onnx.OnnxEmbedder(folder, name=status.name, query_prefix=_query_prefix(folder))
+        return embed.onnx.OnnxEmbedder(folder, name=status.name, query_prefix=_query_prefix(folder))
     if kind == "fastembed":
         return FastembedEmbedder(argument)
     return _default(cache)
@@ -133,10 +134,10 @@ class FastembedEmbedder:
     def embed_memories(self, texts: Sequence[str]) -> Vector:
         if not texts:
             return np.empty((0, self._model.dimensions), dtype=np.float32)
-        return onnx.unit_rows(np.array(list(self._backend.passage_embed(list(texts))), dtype=np.float32))
+        return embed.onnx.unit_rows(np.array(list(self._backend.passage_embed(list(texts))), dtype=np.float32))
 
     def embed_query(self, text: str) -> Vector:
-        vector: Vector = onnx.unit_rows(np.array(list(self._backend.query_embed(text)), dtype=np.float32))[0]
+        vector: Vector = embed.onnx.unit_rows(np.array(list(self._backend.query_embed(text)), dtype=np.float32))[0]
         return vector
 
 
@@ -153,7 +154,7 @@ def _default(cache: Path) -> LazyEmbedder:
     folder = cache / source.name
 
     def load() -> Embedder:
-        return onnx.OnnxEmbedder(folder, name=source.name, query_prefix=source.query_prefix, floor=source.floor)
+        return embed.onnx.OnnxEmbedder(folder, name=source.name, query_prefix=source.query_prefix, floor=source.floor)
 
     model = EmbeddingModel(source.name, source.dimensions, source.digest, source.floor)
     return LazyEmbedder(model, load)
@@ -161,14 +162,14 @@ def _default(cache: Path) -> LazyEmbedder:
 
 def _folder_status(folder: Path) -> EmbedderStatus:
     name = folder.resolve().name
-    missing = [file for file in (onnx.MODEL_FILE, onnx.VOCABULARY_FILE) if not (folder / file).is_file()]
+    missing = [file for file in (embed.onnx.MODEL_FILE, embed.onnx.VOCABULARY_FILE) if not (folder / file).is_file()]
     if missing:
         return EmbedderStatus(name, False, f"{folder} has no {' and no '.join(missing)}", "name a model's folder")
     return _runtime_status(name)
 
 
 def _runtime_status(name: str) -> EmbedderStatus:
-    if not onnx.runtime_installed():
+    if not embed.onnx.runtime_installed():
         return EmbedderStatus(name, False, "onnxruntime is not installed", _RUNTIME_FIX)
     return EmbedderStatus(name, True)
 

@@ -1,1 +1,12 @@
-"""admin."""
+"""Administration: grants, an overview, statistics, and removal for good."""
+
+from typing import TYPE_CHECKING
+
+from lukasa.model import submodules
+
+__all__ = ["access", "overview", "scrub", "stats"]
+
+if TYPE_CHECKING:
+    from lukasa.service.admin import access, overview, scrub, stats
+else:
+    __getattr__ = submodules(__name__, __all__)

@@ -1,7 +1,7 @@
-"""Access: grants for other clients, the passes that tokens turn into, and the one way with a pass into a workspace.
+"""Access control: grants for other clients, and the credentials that open a workspace.
 
-A pass is the owner's or a grant's. It is made by a surface from a credential and from nothing else: no argument of a
-verb can say who is asking. A grant acts as its agent, never as the author, whatever it may do.
+A credential is the owner's or a grant's. A surface makes it by authenticating the caller; no argument of a verb can say
+who asks. A grant always acts as its agent and never as the author, with every capability.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from lukasa.service.workspace import Workspace
 from lukasa.storage.operations import SaveGrant, Transaction
 from lukasa.storage.port import Store
 
-WORKER = "lukasa"  # in whose name background work is done
+WORKER = "lukasa"  # the principal of background work
 _NOBODY = "0" * 64
 
 
 class Credential(Struct, frozen=True):
-    """An authenticated caller: the owner (`grant` None), or whoever holds a grant.
+    """An authenticated caller: the owner (`grant` is None), or the holder of a grant.
 
-    With `only`, it is a program that acts as the owner, who has kept the other capabilities back from it.
+    With `only`, it is a program that acts as the owner with these capabilities alone.
     """
 
     surface: str
@@ -47,22 +47,25 @@ class Credential(Struct, frozen=True):
 
     @property
     def holder(self) -> str:
-        """A stable name for what must not be shared between callers, such as their keys."""
+        """A stable name of the caller, for what callers must not share, such as idempotency keys."""
         return "owner" if self.grant is None else self.grant.id
 
     def allows(self, *any_of: Capability) -> bool:
+        """Say whether it has any of these capabilities."""
         held = self.only if self.grant is None else self.grant.capabilities
         return held is None or any(one in held for one in any_of)
 
     def require(self, *any_of: Capability) -> None:
+        """Refuse a caller that has none of these capabilities."""
         if not self.allows(*any_of):
             named = " or ".join(repr(str(one)) for one in any_of)
             asked = "a grant that does, as with `lukasa grant create`"
             if self.grant is None:
-                asked = "it: they start this program, and say with --can what it may do as they"
-            raise Forbidden(f"this pass does not include {named}", fix=f"ask the owner for {asked}")
+                asked = "it: the owner starts this program, and gives it capabilities with --can"
+            raise Forbidden(f"this credential does not include {named}", fix=f"ask the owner for {asked}")
 
     def require_owner(self, what: str) -> None:
+        """Refuse a caller that holds a grant."""
         if self.grant is not None:
             raise Forbidden(
                 f"only the owner can {what}", fix="use the command line or the page that `lukasa serve` opens"
@@ -70,20 +73,22 @@ class Credential(Struct, frozen=True):
 
 
 class Issued(Struct, frozen=True):
-    """A new grant with its token, which is shown this once and kept nowhere."""
+    """A new grant with its token. The token is shown once and stored nowhere."""
 
     grant: Grant
     token: str
 
 
 class Workspaces(Protocol):
-    """What access needs of an account's memory."""
+    """The workspaces of an account, as access control needs them."""
 
     def workspaces(self) -> list[WorkspaceInfo]: ...
     def existing(self, name: str) -> Workspace: ...
 
 
 class Access(Struct, frozen=True):
+    """Manage grants, authenticate tokens, and open workspaces for credentials."""
+
     memory: Workspaces
     account: Store
     clock: Clock
@@ -96,7 +101,7 @@ class Access(Struct, frozen=True):
 
     @property
     def home(self) -> Store:
-        """Where verbs report what they did."""
+        """The store that keeps the telemetry events of verbs."""
         return self.account
 
     # Grants
@@ -115,7 +120,7 @@ class Access(Struct, frozen=True):
         trust: Trust = Trust.AGENT,
         expires: timedelta | datetime | None = None,
     ) -> Issued:
-        """Let another client in. The answer has its token, this once."""
+        """Create a grant for another client. The result holds its token, which is not shown again."""
         id = new_id()
         token = new_token(id)
         who = agent if agent is not None else name
@@ -137,16 +142,17 @@ class Access(Struct, frozen=True):
         surface: str,
         transport: str,
     ) -> Credential:
-        """A pass for a program that the owner starts on this machine: an agent's, without a token, kept nowhere."""
+        """Return a credential for an agent that the owner starts on this machine. It has no token and is not stored."""
         return Credential(
             surface, transport, self._made(agent, agent, can, (workspaces, tiers, channels, conversations))
         )
 
     def grants(self) -> list[Grant]:
+        """Return all grants."""
         return self.account.grants()
 
     def get(self, id_or_name: str) -> Grant:
-        """A grant by id, or by name if one alone that is still live has it."""
+        """Return a grant by id, or by name if exactly one live grant has that name."""
         found = self.account.grant(id_or_name)
         if found is not None:
             return found
@@ -154,16 +160,14 @@ class Access(Struct, frozen=True):
         named = [grant for grant in self.account.grants() if grant.name == id_or_name]
         live = [grant for grant in named if grant.live(now)] or named
         if len(live) > 1:
-            raise InvalidInput(
-                f"there are {len(live)} grants {id_or_name[:60]!r}", fix="name the one you mean by its id"
-            )
+            raise InvalidInput(f"there are {len(live)} grants {id_or_name[:60]!r}", fix="give the id of the grant")
         if not live:
             raise NotFound(f"no grant {id_or_name[:60]!r}", fix="`lukasa grant list` shows them")
         return live[0]
 
     @verb("grant", "revoke")
     def revoke(self, id_or_name: str) -> Grant:
-        """End a grant: from the next request on, its token opens nothing. Ending it twice is ending it."""
+        """End a grant: its token is invalid from the next request on. A second call changes nothing."""
         grant = self.get(id_or_name)
         if grant.revoked_at is not None:
             return grant
@@ -171,14 +175,14 @@ class Access(Struct, frozen=True):
         self._apply(SaveGrant(ended, grant.version))
         return ended
 
-    # Passes
+    # Credentials
 
     def owner(self, surface: str, transport: str, *, can: Iterable[Capability | str] | None = None) -> Credential:
-        """The owner's pass, for all or for what it `can`. Only where other means tell that it is the owner."""
+        """The owner's credential, with all capabilities or those in `can`. The surface must have verified the owner."""
         return Credential(surface, transport, only=None if can is None else _chosen(can))
 
     def admit(self, token: str, *, surface: str, transport: str) -> Credential:
-        """The pass of a token. Whatever is wrong with it, the answer is the same."""
+        """Return the credential of a token. Every invalid token gives the same error."""
         id = grant_id(token)
         grant = None if id is None else self.account.grant(id)
         genuine = matches(token, grant.digest if grant is not None else _NOBODY)
@@ -187,30 +191,31 @@ class Access(Struct, frozen=True):
         return Credential(surface, transport, grant)
 
     def enter(self, given: Credential, workspace: str) -> Workspace:
-        """A workspace as this pass may hold it. One that is not for it answers as if it were not there."""
+        """Open a workspace for a credential. A workspace outside its grant is reported as missing."""
         for info in self.visible(given):
             if workspace in (info.name, info.id):
                 return self._held(given, self.memory.existing(info.name))
-        raise NotFound(f"no workspace {workspace[:60]!r}", fix="ask which workspaces this pass is for")
+        raise NotFound(f"no workspace {workspace[:60]!r}", fix="ask the owner which workspaces the grant covers")
 
     def visible(self, given: Credential) -> list[WorkspaceInfo]:
+        """Return the workspaces that a credential may open."""
         return [info for info in self.memory.workspaces() if given.grant is None or info.id in given.grant.workspaces]
 
     def through(self, given: Credential) -> Access:
-        """The same, writing its events as the surface of this pass."""
+        """Return this access control with events that name the surface of the credential."""
         given.require_owner("manage grants")
         return replace(self, origin=Origin(self.origin.principal, given.surface, given.transport, self.origin.trust))
 
     def overseen(self, given: Credential, workspace: Workspace, capability: Capability) -> Workspace:
-        """A workspace without a grant's limits, for what is about all of it: jobs, numbers, the log.
+        """Return a workspace without a grant's limits, for verbs about all of it: jobs, statistics, the log.
 
-        Only the capability that a verb is for opens it, and events still name who asked.
+        The verb's own capability is required, and events still name the caller.
         """
         given.require(capability)
         whole = replace(workspace.ctx, agent=None, reach=None, keys={})
         return Workspace(replace(whole, origin=replace(whole.origin, trust=Trust.AUTHOR)))
 
-    # How
+    # Parts of the above
 
     def _held(self, given: Credential, workspace: Workspace) -> Workspace:
         ctx, grant = workspace.ctx, given.grant
@@ -230,38 +235,36 @@ class Access(Struct, frozen=True):
         trust: Trust = Trust.AGENT,
         expires: timedelta | datetime | None = None,
     ) -> Grant:
-        """A grant that nobody has a token of yet. `where` is workspaces, tiers, channels, conversations."""
+        """Return a grant without a token. `where` holds workspaces, tiers, channels and conversations."""
         workspaces, tiers, channels, conversations = where
         label = inputs.label(name, "a grant's name")
-        places = [self._place(place) for place in inputs.several(workspaces, "workspaces")]
-        if not places:
-            raise InvalidInput("a grant is for at least one workspace", fix="name it")
+        opened = [self._workspace(name) for name in inputs.several(workspaces, "workspaces")]
+        if not opened:
+            raise InvalidInput(f"grant {label[:60]!r} names no workspace", fix="name at least one workspace")
         if trust not in (Trust.AGENT, Trust.UNTRUSTED):
-            raise InvalidInput("a grant's trust is agent or untrusted", fix="the author's own surfaces need no grant")
+            raise InvalidInput(f"a grant cannot have trust {trust!r}", fix="use agent or untrusted")
         now, who = self.clock.now(), self._agent(agent)
         return Grant(
             id=new_id(),
             name=label,
             principal=who,
             agent=who,
-            workspaces=tuple(dict.fromkeys(place.id for place in places)),
+            workspaces=tuple(dict.fromkeys(workspace.id for workspace in opened)),
             capabilities=_capabilities(can),
-            reach=_reach(places, tiers, channels, conversations),
+            reach=_reach(opened, tiers, channels, conversations),
             trust=trust,
             created_at=now,
             digest=_NOBODY,
             expires_at=_expiry(expires, now),
         )
 
-    def _place(self, name: str) -> Workspace:
+    def _workspace(self, name: str) -> Workspace:
         known = next((info for info in self.memory.workspaces() if name in (info.name, info.id)), None)
         return self.memory.existing(known.name if known is not None else name)
 
     def _agent(self, name: str) -> str:
         if inputs.label(name, "agent") in (SHARED, WORKER, self.origin.principal):
-            raise InvalidInput(
-                f"an agent cannot be called {name!r}, which stands for another", fix="give it its own name"
-            )
+            raise InvalidInput(f"an agent cannot be called {name!r}: that name is taken", fix="choose another name")
         return name
 
     def _apply(self, operation: SaveGrant) -> None:
@@ -276,43 +279,45 @@ class Access(Struct, frozen=True):
 def _capabilities(given: Iterable[Capability | str]) -> tuple[Capability, ...]:
     asked = _chosen(given)
     if kept := OWNERS_ALONE.intersection(asked):
-        raise InvalidInput(f"{sorted(kept)[0]!s} is the owner's and cannot be granted", fix="leave it out")
+        raise InvalidInput(f"{sorted(kept)[0]!s} is the owner's and cannot be granted", fix="leave that capability out")
     return asked
 
 
 def _chosen(given: Iterable[Capability | str]) -> tuple[Capability, ...]:
     asked = {inputs.choice(one, Capability, "capability") for one in inputs.several(given, "can")}
     if not asked:
-        raise InvalidInput("a pass that can do nothing is no pass", fix=f"choose among: {', '.join(Capability)}")
+        raise InvalidInput("no capability is given", fix=f"choose among: {', '.join(Capability)}")
     return tuple(one for one in Capability if one in asked)
 
 
 def _reach(
-    places: Sequence[Workspace], tiers: Sequence[str], channels: Sequence[str], conversations: Sequence[str]
+    opened: Sequence[Workspace], tiers: Sequence[str], channels: Sequence[str], conversations: Sequence[str]
 ) -> Reach:
-    known = {tier.name for place in places for tier in place.spec.tiers}
+    known = {tier.name for workspace in opened for tier in workspace.spec.tiers}
     for tier in inputs.several(tiers, "tiers"):
         if tier not in known:
-            raise InvalidScope(f"no tier {str(tier)[:60]!r} there", fix=f"use: {', '.join(sorted(known))}")
-    rooms = [
-        _somewhere([c.id for p in places for c in p.channels() if name in (c.name, c.id)], "channel", name)
+            raise InvalidScope(
+                f"no tier {str(tier)[:60]!r} in these workspaces", fix=f"use: {', '.join(sorted(known))}"
+            )
+    in_channels = [
+        _somewhere([c.id for w in opened for c in w.channels() if name in (c.name, c.id)], "channel", name)
         for name in inputs.several(channels, "channels")
     ]
-    talks = [
+    in_conversations = [
         _somewhere(
-            [c.id for p in places for c in p.conversations(archived=True) if ref in (c.ref_code, c.id)],
+            [c.id for w in opened for c in w.conversations(archived=True) if ref in (c.ref_code, c.id)],
             "conversation",
             ref,
         )
         for ref in inputs.several(conversations, "conversations")
     ]
-    flat = [tuple(dict.fromkeys(id for ids in found for id in ids)) for found in (rooms, talks)]
+    flat = [tuple(dict.fromkeys(id for ids in found for id in ids)) for found in (in_channels, in_conversations)]
     return Reach(tuple(dict.fromkeys(tiers)), *flat)
 
 
 def _somewhere(ids: list[str], what: str, name: str) -> list[str]:
     if not ids:
-        raise NotFound(f"no {what} {str(name)[:60]!r} there", fix=f"`lukasa {what} list` shows them")
+        raise NotFound(f"no {what} {str(name)[:60]!r} in these workspaces", fix=f"`lukasa {what} list` shows them")
     return ids
 
 
@@ -321,5 +326,7 @@ def _expiry(expires: timedelta | datetime | None, now: datetime) -> datetime | N
         return None
     at = now + expires if isinstance(expires, timedelta) else inputs.moment(expires, "expires")
     if at <= now:
-        raise InvalidInput("it would be over before it began", fix="choose a time to come, such as 30d")
+        raise InvalidInput(
+            f"the grant would expire at {at.isoformat()}, in the past", fix="choose a later time, such as 30d"
+        )
     return at

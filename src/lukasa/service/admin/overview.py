@@ -1,4 +1,4 @@
-"""The survey: a workspace at a glance. What there is in each tier, how it grew, what fades, and what waits."""
+"""The overview of a workspace: entries by tier, growth, fading entries, waiting work; and the evidence of an entry."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from lukasa.service.call import CallContext
 from lukasa.spec.types import DecayModel, Tier
 from lukasa.storage.port import Arrivals, Store
 
-LOOKED_AT = 2000  # entries of a database whose standing is worked out for a survey; beyond, the newest
+LOOKED_AT = 2000  # the newest entries of a store, for which an overview computes the relevance
 SHOWN = 8
 AHEAD = timedelta(days=30)
 _STEADY = (DecayModel.NONE, DecayModel.EXEMPT)
 
 
 class TierCount(Struct, frozen=True):
-    """A tier, how many entries it has in each state, and the keys that must be chosen to look into it."""
+    """A tier, its entries by state, and the scope keys that a reader must choose."""
 
     name: str
     home: str
@@ -37,14 +37,14 @@ class TierCount(Struct, frozen=True):
 
 
 class Day(Struct, frozen=True):
-    """How many entries had been written by the end of a day, by tier."""
+    """The number of entries written by the end of a day, by tier."""
 
     day: date
     counts: Mapping[str, int]
 
 
-class Fading(Struct, frozen=True):
-    """An entry that time takes from: its relevance now, and in a month if nobody asks for it."""
+class FadingEntry(Struct, frozen=True):
+    """An entry that decays: its relevance now, and in a month if nobody retrieves it."""
 
     entry: Entry
     now: float
@@ -52,16 +52,18 @@ class Fading(Struct, frozen=True):
 
 
 class Vectors(Struct, frozen=True):
-    """Whether meaning can be searched. `waiting` entries have no vector of the model yet."""
+    """Whether vector search works. `waiting` entries have no vector of the present model yet."""
 
     model: str
     waiting: int
 
 
 class Survey(Struct, frozen=True):
+    """The overview of one workspace."""
+
     tiers: tuple[TierCount, ...]
     growth: tuple[Day, ...]
-    fading: tuple[Fading, ...]
+    fading: tuple[FadingEntry, ...]
     held: int
     proposals: int
     jobs: Mapping[JobState, int]
@@ -70,7 +72,7 @@ class Survey(Struct, frozen=True):
 
 
 def survey(ctx: CallContext) -> Survey:
-    """For the author, who sees all tiers and all owners."""
+    """Return the overview. Only the author may see it, because it covers all tiers and owners."""
     ctx.require_author("survey the workspace")
     stores = (ctx.local, ctx.account)
     states = {tier.name: Counter[State]() for tier in ctx.spec.tiers}
@@ -94,20 +96,20 @@ def _tier(tier: Tier, states: Counter[State]) -> TierCount:
 
 
 def growth(arrivals: Sequence[Arrivals]) -> tuple[Day, ...]:
-    """Arrivals added up, a value for each day on which there was one."""
+    """Return the running totals, one for each day with new entries."""
     ordered = sorted(arrivals, key=lambda one: (one.day, one.tier))
     days = [(day, Counter({a.tier: a.count for a in same})) for day, same in groupby(ordered, key=lambda one: one.day)]
     totals = accumulate((counts for _, counts in days), lambda before, new: before + new)
     return tuple(Day(day, dict(total)) for (day, _), total in zip(days, totals, strict=True))
 
 
-def _fading(ctx: CallContext, stores: Sequence[Store]) -> tuple[Fading, ...]:
-    """The least relevant among what decays: what would be stale or pruned first."""
+def _fading(ctx: CallContext, stores: Sequence[Store]) -> tuple[FadingEntry, ...]:
+    """Return the least relevant decaying entries: the next ones to become stale or be pruned."""
     found = [one for store in stores for one in _standing(ctx, store)]
     return tuple(sorted(found, key=lambda one: one.now)[:SHOWN])
 
 
-def _standing(ctx: CallContext, store: Store) -> list[Fading]:
+def _standing(ctx: CallContext, store: Store) -> list[FadingEntry]:
     known = {tier.name for tier in ctx.spec.tiers}
     scopes = tuple(census.scope for census in store.census() if census.scope.tier in known)
     if not scopes:
@@ -125,7 +127,7 @@ def _standing(ctx: CallContext, store: Store) -> list[Fading]:
             relevance(entry.importance, decay_factor(decay, entry, access, at, closed), frequency(access))
             for at in (now, now + AHEAD)
         ]
-        found.append(Fading(entry, *values))
+        found.append(FadingEntry(entry, *values))
     return found
 
 
@@ -139,8 +141,8 @@ def _vectors(ctx: CallContext, stores: Sequence[Store]) -> Vectors | None:
 # Evidence
 
 
-class Said(Struct, frozen=True):
-    """A quote as it was said; without text where the message is no longer kept."""
+class EvidenceQuote(Struct, frozen=True):
+    """A quote, verbatim; without text if the message is no longer kept."""
 
     quote: Quote
     text: str = ""
@@ -148,16 +150,16 @@ class Said(Struct, frozen=True):
     title: str = ""
 
 
-def evidence(ctx: CallContext, id: str) -> list[Said]:
-    """The words that an entry rests on, from the transcripts they were said in."""
+def evidence(ctx: CallContext, id: str) -> list[EvidenceQuote]:
+    """Return the words that an entry rests on, from their transcripts."""
     _, entry = ctx.entry(id)
     return [_said(ctx, quote) for quote in entry.evidence]
 
 
-def _said(ctx: CallContext, quote: Quote) -> Said:
+def _said(ctx: CallContext, quote: Quote) -> EvidenceQuote:
     message = ctx.local.utterance(quote.transcript, quote.message)
     if message is None:
-        return Said(quote)
+        return EvidenceQuote(quote)
     transcript = ctx.local.transcript(quote.transcript)
     text = message.text[quote.start : quote.end]
-    return Said(quote, text, str(message.role), transcript.title if transcript else "")
+    return EvidenceQuote(quote, text, str(message.role), transcript.title if transcript else "")

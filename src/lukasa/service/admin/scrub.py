@@ -1,7 +1,7 @@
-"""Scrubbing: a plan that removes nothing, and its execution by the person the memory belongs to.
+"""Scrub: plan the removal of a tier or a conversation, and execute it for the owner of the memory.
 
-The plan's digest covers every single thing that would go. Execution repeats it, and the store compares it once more
-inside the transaction that removes. There is no undo, no schedule, and no way across workspaces.
+The plan removes nothing. Its digest covers every single row. Execution must repeat the digest, and the store compares
+it again inside the transaction that removes. There is no undo, no schedule, and no scrub across workspaces.
 """
 
 from __future__ import annotations
@@ -19,12 +19,11 @@ from lukasa.service.call import CallContext
 from lukasa.service.sessions import conversations
 from lukasa.storage.operations import ForgetAnswers, Operation, SaveConversation, Scrub
 from lukasa.storage.port import Store
-from lukasa.upkeep import scrub as reach
-from lukasa.upkeep.scrub import Manifest, confirmed, manifest
+from lukasa.upkeep.scrub import Manifest, confirmed, manifest, of_thread, of_tier, one, tier_mode
 
 
 class Scrubbed(Struct, frozen=True):
-    """What was removed, the number of the event that says so, and whether the files were rewritten at once."""
+    """What a scrub removed, the number of its event, and whether the files were rewritten at once."""
 
     manifest: Manifest
     event: int
@@ -32,7 +31,7 @@ class Scrubbed(Struct, frozen=True):
 
 
 class _Target(Struct, frozen=True):
-    """One extent, the store it is in, and the conversation if it is one."""
+    """An extent to remove, its store, and the conversation if it is one."""
 
     extent: Extent
     store: Store
@@ -40,31 +39,35 @@ class _Target(Struct, frozen=True):
 
 
 def plan(ctx: CallContext, tier: object, mode: object = Mode.FULL) -> Manifest:
+    """List all that a scrub of a tier's scope would remove."""
     return _plan(ctx, _tier(ctx, tier, mode))
 
 
 def execute(ctx: CallContext, tier: object, confirm: object, mode: object = Mode.FULL) -> Scrubbed:
+    """Remove all that the plan of a tier's scope lists; `confirm` repeats the plan's digest."""
     return _execute(ctx, _tier(ctx, tier, mode), confirm)
 
 
 def plan_purge(ctx: CallContext, conversation: object) -> Manifest:
+    """List all that a purge of a conversation would remove."""
     return _plan(ctx, _thread(ctx, conversation))
 
 
 def purge(ctx: CallContext, conversation: object, confirm: object) -> Scrubbed:
+    """Remove all that the plan of a conversation lists, and archive the conversation."""
     return _execute(ctx, _thread(ctx, conversation), confirm)
 
 
 def _tier(ctx: CallContext, tier: object, mode: object) -> _Target:
-    definition = ctx.spec.tier(reach.one(tier, "the tier to scrub"))
+    definition = ctx.spec.tier(one(tier, "the tier to scrub"))
     scope = ctx.scope(definition.name)
-    extent = reach.of_tier(definition, scope, reach.tier_mode(mode), ctx.info.id)
+    extent = of_tier(definition, scope, tier_mode(mode), ctx.info.id)
     return _Target(extent, ctx.store(definition.name))
 
 
 def _thread(ctx: CallContext, conversation: object) -> _Target:
-    found = conversations.conversation(ctx, reach.one(conversation, "the conversation to purge"))
-    return _Target(reach.of_thread(found.id, ctx.info.id), ctx.local, found)
+    found = conversations.conversation(ctx, one(conversation, "the conversation to purge"))
+    return _Target(of_thread(found.id, ctx.info.id), ctx.local, found)
 
 
 def _plan(ctx: CallContext, target: _Target) -> Manifest:
@@ -76,14 +79,14 @@ def _plan(ctx: CallContext, target: _Target) -> Manifest:
 
 
 def _in_a_file(ctx: CallContext, target: _Target) -> bool:
-    """Whether the curated page would go, and come back from its file."""
+    """Say whether the scrub removes the curated page and its file would bring the page back."""
     if target.extent.named is None or target.store is not ctx.local or ctx.curated_file is None:
         return False
     return ctx.curated_file.read() is not None
 
 
 def _visible(ctx: CallContext, store: Store, ids: Sequence[str]) -> list[str]:
-    """Those whose ids this room may be told: others' private entries are counted, not named."""
+    """Keep the ids that this context may see. Private entries of others are counted, not named."""
     if ctx.is_author:
         return list(ids)
     return [id for id, entry in store.entries(ids).items() if entry.owner in ctx.owners]
@@ -94,9 +97,7 @@ def _execute(ctx: CallContext, target: _Target, confirm: object) -> Scrubbed:
     shown = _plan(ctx, target)
     confirmed(shown, confirm)
     if target.thread is not None and ctx.threads is not None and ctx.threads.led(target.thread):
-        raise Refused(
-            f"conversation {target.thread.ref_code} is being led by a process", fix="end it there, then plan again"
-        )
+        raise Refused(f"a process has conversation {target.thread.ref_code} open", fix="end it there, then plan again")
     if _in_a_file(ctx, target) and ctx.curated_file is not None:
         raise Refused(
             f"the curated page is also in {ctx.curated_file.path}, with its history, and would come back from there",
@@ -104,13 +105,13 @@ def _execute(ctx: CallContext, target: _Target, confirm: object) -> Scrubbed:
         )
     operations: list[Operation] = []
     if target.thread is not None and target.thread.status is not Status.ARCHIVED:
-        # Archived first, so that the event of it is among those that are emptied.
+        # Archive first, so that the scrub also empties the event of it.
         operations.append(SaveConversation(target.thread.archive(ctx.now), target.thread.status))
     about = {**shown.summary(), "operator": str(ctx.actor)}
     ctx.apply(target.store, *operations, Scrub(target.extent, shown.digest, about))
     swept = target.store.sweep()
     if target.store is not ctx.local:
-        # What clients were answered is kept in the workspace, whatever tier it was about.
+        # Stored answers to clients are in the workspace, for every tier.
         ctx.apply(ctx.local, ForgetAnswers(ctx.now))
         swept = ctx.local.sweep() and swept
     return Scrubbed(shown, _event(target.store, shown), finish(target.store, ctx.threads) and swept)
@@ -122,14 +123,14 @@ def _event(store: Store, shown: Manifest) -> int:
 
 
 def finish(store: Store, threads: Threads | None) -> bool:
-    """Clear away outside the store what purges have left there; also what a process did not live to do."""
+    """Remove what purges left outside the store, also what a process that died did not finish."""
     done = True
     for conversation in store.unswept():
         try:
             if threads is not None:
                 threads.purge(conversation)
         except LukasaError:
-            done = False  # it stays noted, and is tried again when the workspace is opened next
+            done = False  # it stays noted; opening the workspace tries again
         else:
             store.swept(conversation)
     return done

@@ -1,4 +1,4 @@
-"""Statistics: what is remembered, what happened to it, how the work went and what it cost."""
+"""Statistics: counts of entries and events, and the duration, outcome and cost of work."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from lukasa.model.job import JobState
 from lukasa.model.telemetry import DayTally, Spending, Tally, TelemetryEvent, TelemetryQuery, days_together, together
 from lukasa.read.decay import awaits_disposition
 from lukasa.service.call import CallContext
-from lukasa.service.upkeep.scope import places, weighed
+from lukasa.service.upkeep.run import targets, weighed
 from lukasa.storage.port import Share
 from lukasa.upkeep.weighed import Weighed
 
@@ -21,7 +21,7 @@ _WRITE = (
     "file",
     "review",
     "curated",
-)  # verbs that end in entries; what jobs count of themselves is beside it
+)  # verbs that write entries; jobs have their own counts
 _OUTCOMES = (
     "stored",
     "merged",
@@ -39,10 +39,11 @@ _OUTCOMES = (
 
 
 class Stats(Struct, frozen=True):
-    """`entries` counts all there are, each share also those added `since`; `events` and `work` are of the time since.
+    """Counts of all entries, and of events and work since a time.
 
-    `outcomes` is what became of all that was written since, by any way: stored, merged, held, discarded, and so on.
-    `fading` are the least relevant of what is still found, and `awaiting` how many wait for a disposition.
+    Each share of `entries` also counts those added `since`. `outcomes` counts all writes since then by outcome: stored,
+    merged, held, discarded, and so on. `fading` holds the least relevant entries in recall, and `awaiting` counts those
+    that wait for a disposition.
     """
 
     since: datetime
@@ -56,7 +57,7 @@ class Stats(Struct, frozen=True):
     spending: tuple[Spending, ...]
 
     def total(self, **alike: str) -> int:
-        """Entries that are alike in what is named, as in `total(state="active", tier="workspace")`."""
+        """Count entries with these properties, as in `total(state="active", tier="workspace")`."""
         return sum(s.count for s in self.entries if all(str(getattr(s, k)) == v for k, v in alike.items()))
 
     @property
@@ -65,7 +66,7 @@ class Stats(Struct, frozen=True):
 
 
 def work(ctx: CallContext, query: TelemetryQuery) -> list[Tally]:
-    """Reports of this workspace, and of the account's own memory, which lies in another database."""
+    """Summarise the telemetry events of this workspace and of the account, which is another store."""
     return together(ctx.local.tally(query), ctx.account.tally(query))
 
 
@@ -74,23 +75,25 @@ def days(ctx: CallContext, query: TelemetryQuery) -> list[DayTally]:
 
 
 def reports(ctx: CallContext, query: TelemetryQuery, limit: int) -> list[TelemetryEvent]:
-    """Single reports of both, the newest first."""
+    """Return telemetry events of both stores, the newest first."""
     ctx.require_author("see reports")
     found = [*ctx.local.points(query, limit=limit), *ctx.account.points(query, limit=limit)]
     return sorted(found, key=lambda point: point.at, reverse=True)[:limit]
 
 
 def outcomes(tallies: Iterable[Tally]) -> dict[str, int]:
+    """Count writes by outcome."""
     told = [t.sums for t in tallies if t.component in _WRITE]
     found = {name: sum(int(sums.get(name, 0)) for sums in told) for name in _OUTCOMES}
     return {name: count for name, count in found.items() if count}
 
 
 def stats(ctx: CallContext, since: datetime) -> Stats:
+    """Return the statistics since a time."""
     ctx.require_author("see statistics")
     tiers = {tier.name for tier in ctx.spec.tiers if tier.home == "account"}
     shares = [*ctx.local.shares(since), *(s for s in ctx.account.shares(since) if s.tier in tiers)]
-    found = [w for place in places(ctx) for w in weighed(ctx, place)]
+    found = [w for target in targets(ctx) for w in weighed(ctx, target)]
     decays = {(t, k): b.decay for (t, k), b in ctx.spec.behaviours.items()}
     awaiting = sum(awaits_disposition(decays[w.entry.scope.tier, w.entry.kind], w.relevance) for w in found)
     done = work(ctx, TelemetryQuery(since=since))

@@ -1,1 +1,12 @@
-"""curation."""
+"""Curation: proposals, their review, the curated document, decision records and the log of work."""
+
+from typing import TYPE_CHECKING
+
+from lukasa.model import submodules
+
+__all__ = ["curated_document", "decision_records", "reflect", "review", "slog_file", "triage"]
+
+if TYPE_CHECKING:
+    from lukasa.service.curation import curated_document, decision_records, reflect, review, slog_file, triage
+else:
+    __getattr__ = submodules(__name__, __all__)

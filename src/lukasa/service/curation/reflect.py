@@ -1,12 +1,12 @@
-"""Reflection: what was remembered since the last one becomes proposals for the curated document, each once."""
+"""Reflection: turn observations since the last reflection into proposals for the curated document, each once."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from lukasa.curated import reflecting as pure
+from lukasa.curated import reflection
 from lukasa.curated.document import NAME
-from lukasa.curated.reflecting import Change, Reflection
+from lukasa.curated.reflection import Change, Reflection
 from lukasa.model.amendment import Amendment
 from lukasa.model.entry import Entry
 from lukasa.model.events import EventDraft
@@ -15,11 +15,10 @@ from lukasa.model.job import JobDraft
 from lukasa.model.text import content_key
 from lukasa.model.values import SHARED, State
 from lukasa.service.call import CallContext
-from lukasa.service.curation import publish
-from lukasa.service.curation.publish import EVERY
+from lukasa.service.curation import curated_document
+from lukasa.service.curation.curated_document import EVERY
 from lukasa.service.instrument import verb
-from lukasa.service.jobs.model_calls import ask
-from lukasa.service.jobs.task import Task
+from lukasa.service.jobs.task import Task, ask
 from lukasa.spec.prompts import prompt
 from lukasa.storage.operations import Enqueue, Operation, Record, SaveAmendment
 
@@ -30,38 +29,38 @@ _SAID = frozenset({"entry.put", "entry.merged", "entry.updated", "entry.accepted
 
 
 def marker(ctx: CallContext) -> int:
-    """The event that the last reflection read up to."""
+    """Return the number of the last event that a reflection has read."""
     told = ctx.local.events(subject=NAME, action=COMPLETED, limit=EVERY)
     return int(told[-1].detail["until"]) if told else 0
 
 
 def draft(ctx: CallContext) -> JobDraft:
-    """A reflection on everything up to now."""
+    """Return a job that reflects on all events up to now."""
     head, _ = ctx.local.head()
     return JobDraft("reflect", f"reflect:to:{head}", {"after": marker(ctx), "until": head})
 
 
 @verb("job", "ask")
 def ask_for(ctx: CallContext) -> str:
-    """Ask for such a reflection; the answer is the key of its job."""
+    """Queue a reflection on all events up to now; return the key of its job."""
     asked = draft(ctx)
     ctx.apply(ctx.local, Enqueue(asked))
     return asked.key
 
 
 def reflect(ctx: CallContext, task: Task) -> dict[str, Any]:
-    """O3: observations since the last reflection, the page, and how much to keep, in; proposals out."""
+    """O3: read the observations since the last reflection and the page, and write proposals."""
     read = task.once("read", lambda: _read(ctx))
     entries = [e for id, e in task.store.entries(read["ids"]).items()]
     entries.sort(key=lambda e: read["ids"].index(e.id))
-    reflection = _reflected(ctx, task, entries) if entries else Reflection((), ())
+    result = _reflected(ctx, task, entries) if entries else Reflection((), ())
     if not task.journaled("proposed"):
-        _propose(ctx, task, read, entries, reflection)
+        _propose(ctx, task, read, entries, result)
     return dict(task.output("proposed"))
 
 
 def _read(ctx: CallContext) -> dict[str, Any]:
-    """The ids of what is to be read, and up to which event."""
+    """Return the ids of the observations to read, and the event up to which they go."""
     after = until = marker(ctx)
     ids: dict[str, None] = {}
     more = False
@@ -81,7 +80,7 @@ def _read(ctx: CallContext) -> dict[str, Any]:
 
 
 def _readable(ctx: CallContext, entry: Entry) -> bool:
-    """Shared memory that lasts and holds. Private entries, files and what waits for review are not for the page."""
+    """Say whether an entry is for the page: shared, lasting, in force, no file, and not held."""
     lasts = ctx.spec.tier(entry.scope.tier).persistent
     return (
         lasts
@@ -94,24 +93,28 @@ def _readable(ctx: CallContext, entry: Entry) -> bool:
 
 
 def _reflected(ctx: CallContext, task: Task, entries: list[Entry]) -> Reflection:
-    body = publish.body(ctx)
+    body = curated_document.body(ctx)
     if task.chat is None:
-        return pure.by_rules(entries, body)
+        return reflection.by_rules(entries, body)
     ids = [entry.id for entry in entries]
     categories = ", ".join(concept.id for concept in ctx.taxonomy.concepts)
     asked = prompt("reflector", ctx.prompts, categories=categories)
     changes = ask(
-        task, "reflected", asked, pure.briefing(entries, body), lambda data: pure.read_answer(data, ids, ctx.taxonomy)
+        task,
+        "reflected",
+        asked,
+        reflection.briefing(entries, body),
+        lambda data: reflection.read_answer(data, ids, ctx.taxonomy),
     )
     used = {id for change in changes for id in change.sources}
     return Reflection(changes, tuple(id for id in ids if id not in used))
 
 
-def _propose(ctx: CallContext, task: Task, read: dict[str, Any], entries: list[Entry], reflection: Reflection) -> None:
-    """Proposals, the mark, triage and the report, in one commit."""
+def _propose(ctx: CallContext, task: Task, read: dict[str, Any], entries: list[Entry], result: Reflection) -> None:
+    """Commit the proposals, the mark, the triage job and the telemetry event together."""
     known = {content_key(a.change) for a in ctx.local.amendments(limit=EVERY)}
     new: dict[str, Change] = {}
-    for change in reflection.changes:
+    for change in result.changes:
         key = content_key(change.change)
         if key not in known:
             new.setdefault(key, change)
@@ -121,11 +124,11 @@ def _propose(ctx: CallContext, task: Task, read: dict[str, Any], entries: list[E
     counts = {
         "observations": len(entries),
         "proposals": len(made),
-        "known": len(reflection.changes) - len(made),
-        "left": len(reflection.left),
+        "known": len(result.changes) - len(made),
+        "left": len(result.left),
         "kept_percent": round(100 * after / before) if before else 0,
     }
-    detail = {**counts, "after": read["after"], "until": read["until"], "left": list(reflection.left)}
+    detail = {**counts, "after": read["after"], "until": read["until"], "left": list(result.left)}
     operations: list[Operation] = [SaveAmendment(amendment, 0) for amendment in made]
     operations.append(Record(EventDraft(COMPLETED, NAME, detail)))
     if made:
@@ -133,4 +136,4 @@ def _propose(ctx: CallContext, task: Task, read: dict[str, Any], entries: list[E
     if read["more"]:
         rest = {"after": read["until"], "until": task.store.head()[0]}
         operations.append(Enqueue(JobDraft("reflect", f"reflect:from:{read['until']}", rest)))
-    task.commit("proposed", counts, *operations, task.point("reflect.completed", metadata=counts))
+    task.commit("proposed", counts, *operations, task.telemetry("reflect.completed", metadata=counts))

@@ -1,7 +1,7 @@
-"""The review inbox: what waits for a person, with the words it came from, and what they decide.
+"""The review inbox: held entries and proposals that wait for a person, with their evidence, and the decisions.
 
-Nothing in it is recalled or on the curated page until it is approved. Every decision leaves its event, and can be
-taken back: a rejected entry by `restore`, after which it waits again, a rejected proposal by approving it after all.
+A text in the inbox is neither recalled nor on the curated page until a person approves it. Every decision leaves an
+event and can be taken back: `restore` lets a rejected entry wait again, and a rejected proposal can still be approved.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from lukasa.model.ids import parse_id
 from lukasa.model.selection import Selection
 from lukasa.model.values import State, Visibility
 from lukasa.service import inputs
-from lukasa.service.admin.overview import Said, evidence
+from lukasa.service.admin.overview import EvidenceQuote, evidence
 from lukasa.service.call import CallContext, retry_on_conflict
-from lukasa.service.curation import publish
+from lukasa.service.curation import curated_document
 from lukasa.service.entries import revise
 from lukasa.storage.operations import SaveAmendment
 from lukasa.storage.port import Store
@@ -29,21 +29,25 @@ _DECIDED = (AmendmentState.PROMOTED, AmendmentState.MERGED)
 
 
 class HeldEntry(Struct, frozen=True):
+    """A held entry, with the reason and the quotes that it rests on."""
+
     entry: Entry
     why: str
-    quotes: tuple[Said, ...]
+    quotes: tuple[EvidenceQuote, ...]
 
 
 class OpenProposal(Struct, frozen=True):
-    """A change proposed to the curated document, and the entries it rests on."""
+    """A change proposed to the curated document, and the entries that it rests on."""
 
     amendment: Amendment
     why: str
     sources: tuple[Entry, ...]
-    quotes: tuple[Said, ...]
+    quotes: tuple[EvidenceQuote, ...]
 
 
 class Inbox(Struct, frozen=True):
+    """Everything that waits for a decision of the author."""
+
     entries: tuple[HeldEntry, ...]
     proposals: tuple[OpenProposal, ...]
 
@@ -52,7 +56,7 @@ class Inbox(Struct, frozen=True):
 
 
 class Decided(Struct, frozen=True):
-    """What a person decided, and what became of it: an entry's state or a proposal's."""
+    """A decision, and the new state of its entry or proposal."""
 
     id: str
     outcome: str
@@ -62,7 +66,7 @@ class Decided(Struct, frozen=True):
 
 
 def inbox(ctx: CallContext, limit: int) -> Inbox:
-    """What waits, the oldest first: held entries of every scope and owner, and proposals that triage left to you."""
+    """Return what waits, oldest first: held entries of every scope and owner, and proposals left by triage."""
     ctx.require_author("look into the review inbox")
     held = [item for store in (ctx.local, ctx.account) for item in _held(ctx, store, limit)]
     found = ctx.local.amendments(states={AmendmentState.REVIEW}, limit=limit)
@@ -93,7 +97,7 @@ def _proposal(ctx: CallContext, amendment: Amendment) -> OpenProposal:
 
 
 def approve(ctx: CallContext, id: str, *, text: str | None, reason: str) -> Decided:
-    """Let a held entry in, or put a proposal on the page; with `text`, in these words instead."""
+    """Let a held entry into recall, or put a proposal on the page; `text` replaces its words."""
     ctx.require_author("approve what waits for review")
     key = parse_id(id)
     if text is not None:
@@ -122,9 +126,9 @@ def _waiting(ctx: CallContext, id: str) -> Entry:
 
 
 def _promote(ctx: CallContext, id: str, text: str | None, reason: str) -> Decided:
-    publish.take_in(ctx)
+    curated_document.take_in(ctx)
     amendment = _open(ctx, id, also=AmendmentState.REJECTED)
-    decided, operations = publish.promotion(
+    decided, operations = curated_document.promotion(
         ctx, amendment, text if text is not None else amendment.change, decided_by=str(ctx.actor), reason=reason
     )
     ctx.apply(ctx.local, *operations)

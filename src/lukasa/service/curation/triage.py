@@ -1,4 +1,4 @@
-"""Triage: every proposal ends somewhere, with who decided and why. Rules first, then a model, then a person."""
+"""Triage: decide every proposal, and record who decided and why. Rules first, then a model, then a person."""
 
 from __future__ import annotations
 
@@ -8,10 +8,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from lukasa.curated import document
-from lukasa.curated import triaging as pure
+from lukasa.curated import document, verdicts
 from lukasa.curated.document import Dated
-from lukasa.curated.triaging import Facts, Judged
+from lukasa.curated.verdicts import Judged, ProposalFacts
 from lukasa.model.amendment import Amendment, AmendmentState
 from lukasa.model.arrays import np
 from lukasa.model.errors import EmbedderError
@@ -19,23 +18,22 @@ from lukasa.model.job import JobDraft
 from lukasa.model.values import State, Trust
 from lukasa.ports import Vector
 from lukasa.service.call import CallContext, retry_on_conflict
-from lukasa.service.curation import publish
-from lukasa.service.jobs.model_calls import ask
-from lukasa.service.jobs.task import Task
+from lukasa.service.curation import curated_document
+from lukasa.service.jobs.task import Task, ask
 from lukasa.spec.prompts import prompt
 from lukasa.spec.types import WritePolicy
 from lukasa.storage.operations import Enqueue, Operation, SaveAmendment
 from lukasa.write.check import is_artifact, signals, weight
 
-MOST = 200  # proposals in one job; more of them are another's
+MOST = 200  # proposals in one job; another job takes the rest
 RULES = "rules"
 NO_MODEL = "no rule decides it, and no language model is set: a person has to"
 _STATES = {"reject": AmendmentState.REJECTED, "review": AmendmentState.REVIEW}
 
 
 def triage(ctx: CallContext, task: Task) -> dict[str, Any]:
-    """O4: what waits for triage is promoted, merged, rejected, or left to a person. Nothing is left undecided."""
-    publish.take_in(ctx)
+    """O4: promote, merge or reject each waiting proposal, or leave it to a person. None stays undecided."""
+    curated_document.take_in(ctx)
     ids = task.once("waiting", lambda: [a.id for a in _pending(ctx)])
     near = _Near(ctx)
     for id in ids:
@@ -48,7 +46,7 @@ def triage(ctx: CallContext, task: Task) -> dict[str, Any]:
     if not task.journaled("completed"):
         counts = _counts(task, ids, left)
         more = [Enqueue(JobDraft("triage", f"triage:after:{ids[-1]}"))] if len(ids) == MOST else []
-        task.commit("completed", counts, *more, task.point("triage.completed", metadata=counts))
+        task.commit("completed", counts, *more, task.telemetry("triage.completed", metadata=counts))
     return dict(task.output("completed"))
 
 
@@ -70,9 +68,9 @@ def _rule(ctx: CallContext, task: Task, id: str, near: _Near) -> None:
         if amendment is None:
             _pass_over(task, f"ruled:{id}", id)
             return
-        body = publish.body(ctx)
+        body = curated_document.body(ctx)
         facts = _facts(ctx, amendment, near.lines(body, amendment.change))
-        ruling = pure.rule(amendment, body, facts, ctx.spec.triage)
+        ruling = verdicts.rule(amendment, body, facts, ctx.spec.triage)
         if ruling.outcome == "judge":
             if task.chat is not None:
                 task.commit(f"ruled:{id}", "judge")
@@ -87,23 +85,23 @@ def _rule(ctx: CallContext, task: Task, id: str, near: _Near) -> None:
 
 
 def _still(ctx: CallContext, id: str) -> Amendment | None:
-    """The proposal, if nobody has decided about it meanwhile."""
+    """Return the proposal, if nobody has decided about it meanwhile."""
     found = ctx.local.amendments([id])
     return found[0] if found and found[0].state is AmendmentState.PENDING else None
 
 
 def _pass_over(task: Task, step: str, id: str) -> None:
-    point = task.point("triage.passed", metadata={"proposal": id, "reason": "somebody else decided meanwhile"})
+    point = task.telemetry("triage.passed", metadata={"proposal": id, "reason": "somebody else decided meanwhile"})
     task.commit(step, "passed", point)
 
 
-def _facts(ctx: CallContext, amendment: Amendment, near: tuple[Dated, ...] | None) -> Facts:
+def _facts(ctx: CallContext, amendment: Amendment, near: tuple[Dated, ...] | None) -> ProposalFacts:
     found = ctx.local.entries(amendment.sources)
     standing = [entry for entry in found.values() if entry.state is State.ACTIVE and entry.holds_at(ctx.now)]
     trust = min((entry.trust for entry in standing), default=Trust.UNTRUSTED)
     tiers = {entry.scope.tier for entry in standing}
     shared = all(tier in ctx.spec.visibility and ctx.spec.visibility[tier].agents == "shared" for tier in tiers)
-    return Facts(
+    return ProposalFacts(
         signals=signals(amendment.change),
         artifact=is_artifact(amendment.change),
         short=weight(amendment.change) < _policy(ctx).min_chars,
@@ -115,7 +113,7 @@ def _facts(ctx: CallContext, amendment: Amendment, near: tuple[Dated, ...] | Non
 
 
 def _policy(ctx: CallContext) -> WritePolicy:
-    tier = ctx.spec.tier(publish.home(ctx))
+    tier = ctx.spec.tier(curated_document.home(ctx))
     return ctx.spec.behaviour(tier.name, tier.typology[0]).write
 
 
@@ -123,7 +121,7 @@ def _policy(ctx: CallContext) -> WritePolicy:
 
 
 def _judge(ctx: CallContext, task: Task, ids: Sequence[str], number: int, near: _Near) -> None:
-    """A model's judgement of a batch, asked for once. What was decided meanwhile stays as it was decided."""
+    """Ask a model once about a batch, and apply its decisions to proposals that nobody has decided meanwhile."""
     step = f"batch:{number}"
     if task.chat is None and not task.journaled(step):
         for id in ids:
@@ -133,14 +131,14 @@ def _judge(ctx: CallContext, task: Task, ids: Sequence[str], number: int, near: 
     found = {a.id: a for a in ctx.local.amendments(ids)}
     batch = [found[id] for id in ids]
     asked = prompt("triage", ctx.prompts)
-    verdicts = ask(
+    judgements = ask(
         task,
         step,
         asked,
-        pure.briefing(batch, publish.body(ctx)),
-        lambda data: pure.read_verdicts(data, len(ids)),
+        verdicts.briefing(batch, curated_document.body(ctx)),
+        lambda data: verdicts.read_verdicts(data, len(ids)),
     )
-    for id, judged in zip(ids, verdicts, strict=True):
+    for id, judged in zip(ids, judgements, strict=True):
         if not task.journaled(f"judged:{id}"):
             _follow(ctx, task, id, judged, near)
 
@@ -156,14 +154,14 @@ def _follow(ctx: CallContext, task: Task, id: str, judged: Judged, near: _Near) 
         if judged.decision != "promote":
             _settle(ctx, task, step, amendment, judged.decision, by, judged.reason)
             return
-        body = publish.body(ctx)
-        doubt = pure.unfaithful(judged.text, amendment.change)
+        body = curated_document.body(ctx)
+        doubt = verdicts.unfaithful(judged.text, amendment.change)
         if not doubt and document.contradicted(body, judged.text) is not None:
             doubt = "it contradicts a line of the page"
         if doubt:
             _settle(ctx, task, step, amendment, "review", by, doubt)
             return
-        into = pure.similar(body, judged.text, near.lines(body, judged.text))
+        into = verdicts.similar(body, judged.text, near.lines(body, judged.text))
         reason = judged.reason or "worth loading every time"
         _promote(ctx, task, step, amendment, judged.text, by, reason, into)
 
@@ -182,13 +180,13 @@ def _settle(ctx: CallContext, task: Task, step: str, amendment: Amendment, outco
 def _promote(
     ctx: CallContext, task: Task, step: str, amendment: Amendment, text: str, by: str, reason: str, into: Dated | None
 ) -> None:
-    decided, operations = publish.promotion(ctx, amendment, text, decided_by=by, reason=reason, into=into)
+    decided, operations = curated_document.promotion(ctx, amendment, text, decided_by=by, reason=reason, into=into)
     done: tuple[Operation, ...] = operations
     task.commit(step, str(decided.state), *done)
 
 
 class _Near:
-    """Which lines of a page an embedder finds near a text. Each text is embedded once in a run."""
+    """Find the lines of a page that are near a text by vector. Each text is embedded once in a run."""
 
     def __init__(self, ctx: CallContext) -> None:
         self._embedder = ctx.embedder
@@ -196,7 +194,7 @@ class _Near:
         self._vectors: dict[str, Vector] = {}
 
     def lines(self, body: str, text: str) -> tuple[Dated, ...] | None:
-        """None where there is no embedder, or it fails: then words have to do."""
+        """Return the near lines; None without an embedder or if it fails: words decide then."""
         if self._embedder is None:
             return None
         lines = document.lines(body)

@@ -1,7 +1,7 @@
-"""Files: entries kept verbatim under a path, one for each path of a tier; shared, and recalled as all entries are.
+"""Files: entries kept verbatim under a path, one for each path of a tier. They are shared, and recalled like entries.
 
-A file that is held is out of every recall, as held entries are. By its path it is still read, but only by those who
-are trusted no more than the text is: an agent gets back what an agent wrote, never what a stranger did.
+A held file is out of recall, like every held entry. A caller can still read it by its path, but only if the caller is
+trusted no more than the text: an agent gets back an agent's text, never a stranger's.
 """
 
 from __future__ import annotations
@@ -26,48 +26,49 @@ _ALL = 1_000_000
 
 
 def file(ctx: CallContext, tier: str, path: str) -> Entry | None:
-    """The file at a path, whether or not it may be shown."""
+    """Return the file at a path, also if this context may not show it."""
     return ctx.store(tier).twin(ctx.scope(tier), SHARED, path_key(inputs.path(path)))
 
 
 def may_see(ctx: CallContext, entry: Entry) -> bool:
+    """Say whether this context may show a file."""
     return entry.state is not State.HELD or entry.trust >= ctx.origin.trust
 
 
 def files(ctx: CallContext, tier: str) -> list[Entry]:
-    """Every file of a tier that may be shown, by path."""
-    rooms = frozenset({Visibility.OPEN, Visibility.HELD})
-    selection = Selection((ctx.scope(tier),), rooms, (SHARED,), Filters(filed=True))
+    """Return every file of a tier that this context may show, by path."""
+    visible = frozenset({Visibility.OPEN, Visibility.HELD})
+    selection = Selection((ctx.scope(tier),), visible, (SHARED,), Filters(filed=True))
     found = ctx.store(tier).find(selection, limit=_ALL)
     return sorted((entry for entry in found if may_see(ctx, entry)), key=lambda entry: entry.path or "")
 
 
 def others(ctx: CallContext, tier: str, limit: int) -> list[Entry]:
-    """The newest entries of a tier that are no files."""
+    """Return the newest entries of a tier that are not files."""
     selection = Selection((ctx.scope(tier),), owners=ctx.owners, filters=Filters(filed=False))
     return ctx.store(tier).find(selection, limit=limit)
 
 
 @verb("file", "create")
 def create(ctx: CallContext, tier: str, path: str, text: str) -> Written:
-    """A new file; if the path is taken, a Conflict."""
+    """Create a file; Conflict if the path is taken."""
     return put.put_many(ctx, tier, [Memo(text, kind=Kind.EPISODIC, path=path)])[0]
 
 
 @verb("file", "copy")
 def copy(ctx: CallContext, tier: str, moves: Sequence[tuple[Entry, str]]) -> None:
-    """New files in another tier with the texts of these, and no more trust than theirs; all or none."""
+    """Copy files into another tier, all or none. A copy is trusted no more than its original."""
     put.put_many(ctx, tier, [Memo(e.content, kind=e.kind, path=path, derived_from=(e.id,)) for e, path in moves])
 
 
 @verb("file", "rewrite")
 def rewrite(ctx: CallContext, tier: str, path: str, change: Callable[[str], str]) -> Written:
-    """Apply a change to a file as it is now; if somebody edits it meanwhile, to what they made of it."""
+    """Apply a change to the present text of a file; if somebody edits it meanwhile, apply it to their text."""
 
     def attempt() -> Written:
         entry = file(ctx, tier, path)
         if entry is None or not may_see(ctx, entry):
-            raise NotFound(f"no file {path}", fix="list the files")
+            raise NotFound(f"no file {path} in tier {tier!r}", fix="list the files to see their paths")
         return revise.update(ctx, entry.id, {"content": change(entry.content)}, expect=entry.version)
 
     return retry_on_conflict(attempt)
@@ -75,7 +76,7 @@ def rewrite(ctx: CallContext, tier: str, path: str, change: Callable[[str], str]
 
 @verb("file", "rename")
 def rename(ctx: CallContext, tier: str, moves: Sequence[tuple[Entry, str]]) -> None:
-    """Give files new paths in their tier, all or none; each stays the entry that it is, with its history."""
+    """Give files new paths in their tier, all or none. Each stays the same entry, with its history."""
     saves = []
     for entry, path in moves:
         ctx.require_trust(entry, "rename")
@@ -87,7 +88,7 @@ def rename(ctx: CallContext, tier: str, moves: Sequence[tuple[Entry, str]]) -> N
 
 @verb("file", "remove")
 def remove(ctx: CallContext, tier: str, entries: Sequence[Entry], cause: str) -> None:
-    """Forget files, all or none. Rows and history stay, and `restore` brings each of them back."""
+    """Forget files, all or none. Rows and history stay; `restore` brings each file back."""
     saves = []
     for entry in entries:
         ctx.require_trust(entry, "forget")

@@ -1,4 +1,4 @@
-"""Items for graphs: write, read, search, list and sweep. What is given is kept as it is; every change is an event."""
+"""Items of a LangGraph store: write, read, search, list, sweep. Values are kept as given; a change is an event."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _SWEEP = 500
 
 
 class PutItem(Struct, frozen=True):
-    """A value for a place; None empties it.
+    """A value for an address; None deletes the item.
 
-    `texts` are what a search is to find it by, each with its field; `indexer` says who makes their vectors.
+    `texts` are the texts that a search compares, each with its field; `indexer` names the maker of their vectors.
     """
 
     place: ItemAddress
@@ -37,11 +37,14 @@ class PutItem(Struct, frozen=True):
 
     @property
     def index(self) -> ItemIndex:
+        """The fields that a search compares."""
         whole = whole_text(self.value or {})
         return ItemIndex(tuple((f, None if text == whole else text) for f, text in self.texts), self.indexer)
 
 
 class ItemSearch(Struct, frozen=True):
+    """A search for items: a namespace prefix, a query, filters and a page."""
+
     prefix: tuple[str, ...]
     query: str | None = None
     filter: ItemFilter = field(default_factory=ItemFilter)
@@ -51,7 +54,7 @@ class ItemSearch(Struct, frozen=True):
 
 
 class Pattern(Struct, frozen=True):
-    """How a namespace must begin or end; `*` stands for any one label."""
+    """The labels with which a namespace must begin or end; `*` stands for any one label."""
 
     end: Literal["prefix", "suffix"]
     path: tuple[str, ...]
@@ -62,13 +65,14 @@ class Pattern(Struct, frozen=True):
         force_setattr(self, "path", checked_namespace(self.path))
 
     def fits(self, namespace: tuple[str, ...]) -> bool:
+        """Say whether a namespace matches."""
         size = len(self.path)
         part = namespace[:size] if self.end == "prefix" else namespace[max(len(namespace) - size, 0) :]
         return len(part) == size and all(asked in ("*", label) for asked, label in zip(self.path, part, strict=True))
 
     @property
     def plain_prefix(self) -> tuple[str, ...]:
-        """The labels that every namespace of this pattern begins with."""
+        """Return the labels with which every matching namespace begins."""
         known = self.path if self.end == "prefix" else ()
         return known[: known.index("*")] if "*" in known else known
 
@@ -78,7 +82,7 @@ class Pattern(Struct, frozen=True):
 
 @verb("item", "write")
 def write(ctx: CallContext, puts: Sequence[PutItem], embedder: Embedder | None) -> None:
-    """Apply all of it in one transaction. Of several values for one place the last counts."""
+    """Write values in one transaction. Of several values for one address, the last counts."""
     last = {put.place: put for put in puts}
     vectors = _vectors([put for put in last.values() if put.value is not None], embedder)
     now = ctx.now
@@ -96,7 +100,7 @@ def write(ctx: CallContext, puts: Sequence[PutItem], embedder: Embedder | None) 
         try:
             ctx.apply(ctx.local, *operations)
         except NotFound:
-            continue  # another process emptied one of these places since we looked
+            continue  # another process deleted one of these items meanwhile
         return
 
 
@@ -107,9 +111,9 @@ def _new(put: PutItem, now: datetime) -> Item:
 
 
 def _vectors(puts: Sequence[PutItem], embedder: Embedder | None) -> dict[ItemAddress, tuple[ItemVector, ...]]:
-    """One vector a field. If the embedder fails, the values are still kept, and their vectors come with a backfill."""
+    """Compute one vector for each field. If the embedder fails, the values are kept and backfilled later."""
     for put in puts:
-        value_text(put.value or {})  # a value that cannot be stored is said before anything is paid for
+        value_text(put.value or {})  # refuse a value that cannot be stored before computing vectors
         lifetime(put.ttl)
     texts = list(dict.fromkeys(text for put in puts for _, text in put.texts))
     if embedder is None or not texts:
@@ -124,7 +128,7 @@ def _vectors(puts: Sequence[PutItem], embedder: Embedder | None) -> dict[ItemAdd
 
 @verb("item", "sweep")
 def sweep(ctx: CallContext) -> int:
-    """Remove what has expired; the answer is how many."""
+    """Delete expired items; return how many."""
     swept = 0
     while True:
         now = ctx.now
@@ -134,7 +138,7 @@ def sweep(ctx: CallContext) -> int:
         try:
             ctx.apply(ctx.local, *(DropItem(place, "expired", expired_by=now) for place in places))
         except (NotFound, Conflict):
-            continue  # one of them was removed or renewed since we looked
+            continue  # another process deleted or renewed one of them meanwhile
         swept += len(places)
 
 
@@ -142,20 +146,21 @@ def sweep(ctx: CallContext) -> int:
 
 
 def read(ctx: CallContext, places: Iterable[ItemAddress], *, omit_expired: bool = False) -> dict[ItemAddress, Item]:
+    """Return the items at these addresses."""
     now = ctx.now
     found = ctx.local.items(places)
     return {place: item for place, item in found.items() if not (omit_expired and item.expired(now))}
 
 
 def renew(ctx: CallContext, items: Iterable[Item]) -> None:
-    """Start the time to live of items anew, as reading them does."""
+    """Restart the time to live of items, as reading them does."""
     places = list(dict.fromkeys(item.place for item in items if item.ttl is not None))
     if places:
         ctx.local.touch_items(places, ctx.now)
 
 
 def search(ctx: CallContext, asked: ItemSearch, embedder: Embedder | None) -> list[FoundItem]:
-    """Without a query the last changed first; with one the best first, and after them what cannot be compared."""
+    """Return items: without a query the last changed first; with one the best first, then items without a vector."""
     _check_page(asked.limit, asked.offset)
     alive_at = ctx.now if asked.omit_expired else None
     plain = ItemQuery(checked_namespace(asked.prefix), asked.filter, alive_at)
@@ -179,7 +184,7 @@ def _check_page(limit: int, offset: int) -> None:
 
 
 def _by_words(items: Sequence[Item], query: str) -> list[FoundItem]:
-    """Scores without an embedder: the share of the query's words that an item has, the rarer ones counting more."""
+    """Score items without an embedder: the share of the query's words that an item has, rare words counting more."""
     asked = set(terms(query))
     held = [asked & set(terms(" ".join(_strings(item.value)))) for item in items]
     counts = Counter(term for shared in held for term in shared)
@@ -209,7 +214,7 @@ def namespaces(
     offset: int = 0,
     omit_expired: bool = False,
 ) -> list[tuple[str, ...]]:
-    """Those that fit all patterns, cut off at a depth, each once, in order."""
+    """Return the namespaces that match all patterns, cut at a depth, each once, in order."""
     _check_page(limit, offset)
     if max_depth is not None:
         _check_page(max_depth, 0)

@@ -1,10 +1,10 @@
-"""Named entries and documents: what the author writes and memory may only read or point at."""
+"""Pages (named entries) and documents: the author writes them; agents may only read them or link to them."""
 
 from __future__ import annotations
 
 from msgspec.structs import replace
 
-from lukasa.curated.document import NAME as CURATED
+from lukasa.curated.document import NAME
 from lukasa.model.entry import Document, NamedEntry
 from lukasa.model.errors import Conflict, InvalidScope, NotFound, ReadOnlyForAgents
 from lukasa.model.job import JobDraft
@@ -16,10 +16,11 @@ from lukasa.storage.port import Store
 
 BODY_LIMIT = 100_000
 DOCUMENT_LIMIT = 5_000_000
-_MOVING = {"channel", "conversation", "session"}  # scopes that come and go; a standing page belongs above them
+_MOVING = {"channel", "conversation", "session"}  # scopes that end; a page belongs to a lasting one
 
 
 def named(ctx: CallContext) -> list[NamedEntry]:
+    """Return the pages of all tiers in reach."""
     found = (n for store in (ctx.account, ctx.local) for n in store.named())
     return sorted((n for n in found if _opens(ctx, n)), key=lambda n: n.name)
 
@@ -29,6 +30,7 @@ def _opens(ctx: CallContext, page: NamedEntry) -> bool:
 
 
 def get_named(ctx: CallContext, name: str) -> NamedEntry:
+    """Return the page of that name."""
     return _find(ctx, inputs.name(name))[1]
 
 
@@ -41,6 +43,7 @@ def _find(ctx: CallContext, name: str) -> tuple[Store, NamedEntry]:
 
 
 def named_versions(ctx: CallContext, name: str) -> list[NamedEntry]:
+    """Return every version of a page, oldest first."""
     key = inputs.name(name)
     store, _ = _find(ctx, key)
     return store.named_versions(key)
@@ -49,10 +52,10 @@ def named_versions(ctx: CallContext, name: str) -> list[NamedEntry]:
 def edit_named(
     ctx: CallContext, name: str, body: str, *, tier: str | None = None, expect: int | None = None
 ) -> NamedEntry:
-    """Write a named entry, creating it if it is new. Authors only; every former text is kept."""
+    """Write a page, creating it if it is new. Only the author may; every former text is kept."""
     if not ctx.is_author:
         raise ReadOnlyForAgents(
-            f"{ctx.origin.principal!r} cannot write {name}: named entries are the author's",
+            f"{ctx.origin.principal!r} cannot write {name}: only the author writes named entries",
             fix="ask the author to edit it",
         )
     key = inputs.name(name)
@@ -68,14 +71,14 @@ def edit_named(
 
 
 def _written_out(ctx: CallContext, entry: NamedEntry) -> tuple[Operation, ...]:
-    """The curated page may have a file, which follows it."""
-    if entry.name != CURATED or ctx.curated_file is None or ctx.store(entry.tier) is not ctx.local:
+    """Return the job that writes the curated page to its file, if the page is that one."""
+    if entry.name != NAME or ctx.curated_file is None or ctx.store(entry.tier) is not ctx.local:
         return ()
     return (Enqueue(JobDraft("curate", f"curate:{entry.version}", {"version": entry.version})),)
 
 
 def lasting(ctx: CallContext) -> list[Tier]:
-    """The tiers that can hold standing pages, the narrowest first."""
+    """Return the tiers that can hold pages, the narrowest first."""
     return [t for t in ctx.spec.tiers if t.persistent and not _MOVING & {key.name for key in t.anchor}]
 
 
@@ -103,7 +106,7 @@ def save_document(
     weight: float = 1.0,
     standing: str = "canonical",
 ) -> Document:
-    """Add canonical content that entries may link to, or a new version of it."""
+    """Add a canonical document that entries may link to, or a new version of it."""
     ctx.require_author("write documents")
     key = inputs.label(id, "document id")
     text = inputs.text(body, "body", DOCUMENT_LIMIT)
@@ -126,7 +129,7 @@ def save_document(
 
 
 def remove_document(ctx: CallContext, id: str) -> Document:
-    """Take a document out of the corpus; links to it show that it vanished."""
+    """Remove a document; links to it then show that it is gone."""
     ctx.require_author("remove documents")
     before = get_document(ctx, id)
     gone = replace(before, removed=True, body="", version=before.version + 1, updated_at=ctx.now)
@@ -135,6 +138,7 @@ def remove_document(ctx: CallContext, id: str) -> Document:
 
 
 def get_document(ctx: CallContext, id: str) -> Document:
+    """Return one document."""
     key = inputs.label(id, "document id")
     found = ctx.local.documents([key]).get(key)
     if found is None or found.removed:
@@ -143,4 +147,5 @@ def get_document(ctx: CallContext, id: str) -> Document:
 
 
 def documents(ctx: CallContext) -> list[Document]:
+    """Return all documents."""
     return sorted((d for d in ctx.local.documents().values() if not d.removed), key=lambda d: d.id)

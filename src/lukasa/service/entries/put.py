@@ -1,4 +1,4 @@
-"""Put, update, forget, restore: from a caller's words to one transaction."""
+"""Put: check a caller's texts, compare them with their neighbours, and write them in one transaction."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from msgspec import Struct, field
 
-from lukasa.curated.document import NAME as CURATED
+from lukasa.curated.document import NAME
 from lukasa.index.neighbours import Neighbour, NeighbourQuery, NewText
 from lukasa.model.conversation import Status
 from lukasa.model.entry import Entry, GateVerdict, Scope, SourceLink
@@ -38,15 +38,15 @@ from lukasa.write.check import SCREEN
 from lukasa.write.plan import DOUBT_COSINE, SETTLE, Canonical, Draft, Plan, Proposal, Setting, ambiguous, plan, run
 
 NEIGHBOURS = 24
-BEGINNING = 4  # terms of a statement that mostly name what it is about
-NAMED_ENTRIES = "named entries"  # as a spec's non-mirror list calls them; other names are collections of documents
+BEGINNING = 4  # the first terms of a statement mostly name its subject
+NAMED_ENTRIES = "named entries"  # the name in a spec's non-mirror list; other names there are collections of documents
 
 
 class Memo(Struct, frozen=True):
-    """One thing to remember, as a caller gives it. Only `content` is needed.
+    """One text to remember, with its options. Only `content` is required.
 
-    With a `path` it is a file: kept verbatim, also if it is empty or says what another entry says. With an `id` of
-    the caller's, which must be new, the same memo is never stored twice. A `category` counts where words leave doubt.
+    With a `path` it is a file: kept verbatim, also if it is empty or repeats another entry. With a new `id` of the
+    caller's, a repeated call never stores it twice. A `category` counts if the words leave doubt.
     """
 
     content: str
@@ -70,10 +70,10 @@ class Memo(Struct, frozen=True):
 
 
 class Written(Struct, frozen=True):
-    """What became of a write, and in the ledger why.
+    """The outcome of a write, with the verdicts that led to it.
 
     `outcome`: stored, held, merged, replaced or discarded for a put; updated, forgotten, restored or accepted for a
-    change. `replaces` are the ids of what the statement retired, `reopened` those of what its end brought back.
+    change. `replaces` holds the ids of entries that the write retired, `reopened` of those that it brought back.
     """
 
     outcome: str
@@ -85,7 +85,7 @@ class Written(Struct, frozen=True):
 
     @property
     def reason(self) -> str:
-        """The verdict that decided: the last one that did not just let the write pass. Empty if no step ran."""
+        """The reason of the last verdict that did not just let the write pass. Empty if no step ran."""
         passing = {"pass", "unchanged", "new", "add", "none", "allow", "ambiguous"}
         deciding = [v for v in self.ledger if v.outcome not in passing and v.step != "categorise"]
         return (deciding or list(self.ledger))[-1].reason if self.ledger else ""
@@ -97,18 +97,18 @@ Also = Callable[[list[Written]], Sequence[Operation]]
 
 @verb("memory", "put")
 def put_many(ctx: CallContext, tier: str, memos: Sequence[Memo], *, also: Also | None = None) -> list[Written]:
-    """Write a batch into one tier, in one transaction; each memo sees those before it.
+    """Write a batch into one tier, in one transaction; each memo is compared with those before it.
 
-    `also` is told what will become of them, and names what must be committed with it: a journal, a job.
+    `also` gets the outcomes, and returns operations to commit with them: a journal line, a job.
     """
     if not memos:
         return []
     store = ctx.store(tier)
-    place = _place(ctx, tier)
-    proposals = [_propose(ctx, place, memo) for memo in memos]
+    destination = _destination(ctx, tier)
+    proposals = [_propose(ctx, destination, memo) for memo in memos]
     _check_conversation(ctx, tier)
     setting = Setting(ctx.spec, ctx.taxonomy, ctx.now, canonical(ctx))
-    drafts = [screened(ctx, store, proposal, setting) for proposal in proposals]
+    drafts = [checked(ctx, store, proposal, setting) for proposal in proposals]
     embeddings = _embed(ctx, drafts)
 
     def attempt() -> list[Written]:
@@ -116,7 +116,9 @@ def put_many(ctx: CallContext, tier: str, memos: Sequence[Memo], *, also: Also |
         written = [_written(p, d) for p, d in zip(plans, settled, strict=True)]
         with_it = [*(also(written) if also else ()), *(doubts if store is ctx.local else ())]
         ctx.apply(store, *(operation for p in plans for operation in p.operations), *with_it)
-        if doubts and store is not ctx.local:  # jobs live in the workspace: if this fails, the rules' word stands
+        if (
+            doubts and store is not ctx.local
+        ):  # jobs are in the workspace's store: if this commit fails, the decision of the rules holds
             ctx.apply(ctx.local, *doubts)
         return written
 
@@ -127,27 +129,29 @@ def _written(p: Plan, draft: Draft) -> Written:
     return Written(p.outcome, p.entry.id if p.entry else draft.proposal.id, p.entry, draft.ledger, p.replaces)
 
 
-class _Place(NamedTuple):
-    """What is the same for all that is put into one tier of one room."""
+class _Destination(NamedTuple):
+    """The scope, default lifetime and store of everything that one call puts into a tier."""
 
     scope: Scope
     lifetime: Lifetime
     home: str
 
 
-def _place(ctx: CallContext, tier: str) -> _Place:
+def _destination(ctx: CallContext, tier: str) -> _Destination:
     definition = ctx.spec.tier(tier)
     lasting = definition.persistent or ctx.keys.get("conversation") is None
     if definition.persistent is False and "conversation" in {key.name for key in definition.anchor}:
         lasting = False
-    return _Place(ctx.scope(tier), Lifetime.LONG_TERM if lasting else Lifetime.CONVERSATION, definition.home)
+    return _Destination(ctx.scope(tier), Lifetime.LONG_TERM if lasting else Lifetime.CONVERSATION, definition.home)
 
 
-def _propose(ctx: CallContext, place: _Place, memo: Memo) -> Proposal:
+def _propose(ctx: CallContext, destination: _Destination, memo: Memo) -> Proposal:
     sources = [ctx.entry(id)[1] for id in inputs.several(memo.derived_from, "derived_from")]
     links = inputs.several(memo.links, "links")
-    if links and place.home == "account":
-        raise InvalidInput("an account entry cannot link to a workspace's documents", fix="put it in the workspace")
+    if links and destination.home == "account":
+        raise InvalidInput(
+            "an account entry cannot link to a workspace's documents", fix="put the entry in a tier of the workspace"
+        )
     owner = inputs.label(memo.owner, "owner")
     if not ctx.is_author and owner not in ctx.owners:
         raise InvalidInput(
@@ -158,7 +162,7 @@ def _propose(ctx: CallContext, place: _Place, memo: Memo) -> Proposal:
     kind = inputs.choice(memo.kind, Kind, "kind") if memo.kind is not None else None
     return Proposal(
         id=new_id() if memo.id is None else parse_id(memo.id),
-        scope=place.scope,
+        scope=destination.scope,
         content=content,
         curator=_curator(ctx, memo),
         source=inputs.label(memo.source or _speaker(memo, content, kind) or ctx.agent or "user", "source"),
@@ -166,7 +170,9 @@ def _propose(ctx: CallContext, place: _Place, memo: Memo) -> Proposal:
         owner=owner,
         importance=inputs.importance(memo.importance),
         kind=kind,
-        lifetime=inputs.choice(memo.lifetime, Lifetime, "lifetime") if memo.lifetime is not None else place.lifetime,
+        lifetime=inputs.choice(memo.lifetime, Lifetime, "lifetime")
+        if memo.lifetime is not None
+        else destination.lifetime,
         tags=inputs.tags(memo.tags),
         conversation=ctx.keys.get("conversation"),
         links=tuple(_link(ctx, link) for link in links),
@@ -183,20 +189,20 @@ def _propose(ctx: CallContext, place: _Place, memo: Memo) -> Proposal:
 
 
 def _speaker(memo: Memo, content: str, kind: Kind | None) -> str | None:
-    """Who says a line of a talk, where nobody says whose it is and the line itself does."""
+    """Return the speaker that a line of dialogue names, if the caller names no source."""
     if memo.path is not None or (name := speaker(content)) is None:
         return None
     return name if kind is Kind.EPISODIC or speaks(content) else None
 
 
 def checked_content(ctx: CallContext, value: object, path: str | None) -> str:
-    """The text of an entry; only a file may be blank."""
+    """Return the text of an entry; only a file may be blank."""
     check = inputs.text if path is None else inputs.verbatim
     return check(value, "content", ctx.spec.reference_only.max_chars)
 
 
 def _curator(ctx: CallContext, memo: Memo) -> Curator:
-    """Who curates follows from who is acting; only an author may mark what they write as an import."""
+    """Return the curator of a memo: the acting one; an author may also mark a memo as an import."""
     if memo.curator is None:
         return ctx.curator
     asked = inputs.choice(memo.curator, Curator, "curator")
@@ -206,7 +212,7 @@ def _curator(ctx: CallContext, memo: Memo) -> Curator:
 
 
 def _link(ctx: CallContext, link: SourceLink | str) -> SourceLink:
-    """A link pins the version that was read; a bare id pins the present one."""
+    """Return a link that pins the version which was read; a bare id pins the present version."""
     source = inputs.label(link if isinstance(link, str) else link.source, "document id")
     document = ctx.local.documents([source]).get(source)
     if document is None or document.removed:
@@ -226,18 +232,20 @@ def _check_conversation(ctx: CallContext, tier: str) -> None:
 
 
 def canonical(ctx: CallContext) -> tuple[Canonical, ...]:
+    """Return the canonical texts that the spec forbids entries to repeat."""
     wanted = set(ctx.spec.reference_only.non_mirror)
     found: list[Canonical] = []
     if NAMED_ENTRIES in wanted:
         for store in (ctx.local, ctx.account):
             # The curated page is made from entries: they cannot be copies of it.
-            found.extend(Canonical(n.name, NAMED_ENTRIES, n.body) for n in store.named() if n.name != CURATED)
+            found.extend(Canonical(n.name, NAMED_ENTRIES, n.body) for n in store.named() if n.name != NAME)
     documents = ctx.local.documents().values() if wanted - {NAMED_ENTRIES} else ()
     found.extend(Canonical(d.id, d.collection, d.body) for d in documents if d.collection in wanted and not d.removed)
     return tuple(found)
 
 
-def screened(ctx: CallContext, store: Store, proposal: Proposal, setting: Setting) -> Draft:
+def checked(ctx: CallContext, store: Store, proposal: Proposal, setting: Setting) -> Draft:
+    """Check a proposal: sanitise, guard, gate, categorise. Record a refusal as an event."""
     trust = min((proposal.origin.trust, *proposal.derived_trust))
     typology = ctx.spec.tier(proposal.scope.tier).typology
     kind = proposal.kind or (Kind.SEMANTIC if Kind.SEMANTIC in typology else typology[0])
@@ -251,7 +259,7 @@ def screened(ctx: CallContext, store: Store, proposal: Proposal, setting: Settin
 
 
 def _embed(ctx: CallContext, drafts: Sequence[Draft]) -> list[Embedding | None]:
-    """Vectors for what will be stored. If the embedder fails, the text is kept and its vector comes later."""
+    """Compute vectors for the texts to store. If the embedder fails, the text is stored and backfilled later."""
     wanted = [i for i, draft in enumerate(drafts) if not draft.settled]
     out: list[Embedding | None] = [None] * len(drafts)
     if ctx.embedder is None or not wanted:
@@ -268,9 +276,9 @@ def _embed(ctx: CallContext, drafts: Sequence[Draft]) -> list[Embedding | None]:
 def _settle(
     ctx: CallContext, store: Store, drafts: Sequence[Draft], embeddings: Sequence[Embedding | None], setting: Setting
 ) -> tuple[list[Plan], list[Draft], list[Enqueue]]:
-    """Fold over the batch: every draft is compared with the store as the drafts before it will have left it.
+    """Compare each draft with its neighbours in the store and with the drafts before it, and plan its operations.
 
-    Also: what a language model should look at later, where there is one and the rules leave doubt.
+    Also return the jobs for a language model, if one is set and the rules leave doubt.
     """
     secret, actor = store.secret(), str(ctx.actor)
     doubted = ctx.chat is not None
@@ -280,23 +288,23 @@ def _settle(
     plans: list[Plan] = []
     settled: list[Draft] = []
     doubts: list[Enqueue] = []
-    for place, (draft, embedding, near) in enumerate(zip(drafts, embeddings, around, strict=True)):
+    for position, (draft, embedding, near) in enumerate(zip(drafts, embeddings, around, strict=True)):
         if not draft.settled:
             wide = near if ctx.chat is None else _wider(store, draft, near)
-            around_it = batch.view(place, wide)
+            around_it = batch.view(position, wide)
             with_near = setting.among(around_it) if around_it else setting
             draft = run(SETTLE, draft, with_near)
             if ctx.chat is not None:
                 doubts.extend(_doubt(draft, with_near))
         planned = plan(draft, setting, actor=actor, embedding=embedding, secret=secret)
-        batch.add(place, planned)
+        batch.add(position, planned)
         plans.append(planned)
         settled.append(draft)
     return plans, settled, doubts
 
 
 def _doubt(draft: Draft, setting: Setting) -> list[Enqueue]:
-    """W4: a job that asks a model, committed with the write and never waited for by it."""
+    """W4: return a job that asks a model. It is committed with the write, which does not wait for it."""
     others = ambiguous(draft, setting)
     if not others:
         return []
@@ -306,37 +314,39 @@ def _doubt(draft: Draft, setting: Setting) -> list[Enqueue]:
 
 
 def neighbours(store: Store, draft: Draft, embedding: Embedding | None) -> list[Neighbour]:
-    """The entries of the same scope and owner that a new one may repeat or contradict; a file does neither."""
+    """Return entries of the same scope and owner that a new one may repeat or contradict; none for a file."""
     return _around(store, [draft], [embedding], None)[0]
 
 
 def _around(
     store: Store, drafts: Sequence[Draft], embeddings: Sequence[Embedding | None], floor: float | None
 ) -> list[list[Neighbour]]:
-    """The neighbours of each draft, asked for all at once, and what a draft says that it replaces. With a floor, also
-    those that are near by vector alone, for somebody to look at who sees more than words."""
+    """Return the neighbours of each draft, fetched at once, and the entries that drafts say they replace.
+
+    With a cosine floor, entries that are near by vector alone are included, for a model to judge.
+    """
     found: list[list[Neighbour]] = [[] for _ in drafts]
-    for (scope, owner, model), places in _by_room(drafts, embeddings).items():
+    for (scope, owner, model), positions in _by_scope(drafts, embeddings).items():
         query = NeighbourQuery(scope, owner, model, floor, NEIGHBOURS)
-        vectors = [None if (e := embeddings[place]) is None else e.vector for place in places]
-        texts = [NewText(drafts[place].content, v) for place, v in zip(places, vectors, strict=True)]
-        for place, near in zip(places, store.neighbours(query, texts), strict=True):
-            found[place] = near
+        vectors = [None if (e := embeddings[position]) is None else e.vector for position in positions]
+        texts = [NewText(drafts[position].content, v) for position, v in zip(positions, vectors, strict=True)]
+        for position, near in zip(positions, store.neighbours(query, texts), strict=True):
+            found[position] = near
     named = [p.supersedes for draft in drafts if (p := draft.proposal).supersedes is not None]
     if named:
         _add_named(drafts, found, store.entries(named))
     return found
 
 
-def _by_room(
+def _by_scope(
     drafts: Sequence[Draft], embeddings: Sequence[Embedding | None]
 ) -> dict[tuple[Scope, str, EmbeddingModel | None], list[int]]:
-    rooms: dict[tuple[Scope, str, EmbeddingModel | None], list[int]] = {}
-    for place, (draft, embedding) in enumerate(zip(drafts, embeddings, strict=True)):
+    groups: dict[tuple[Scope, str, EmbeddingModel | None], list[int]] = {}
+    for position, (draft, embedding) in enumerate(zip(drafts, embeddings, strict=True)):
         if not draft.settled and draft.proposal.path is None:
             key = (draft.proposal.scope, draft.proposal.owner, embedding.model if embedding is not None else None)
-            rooms.setdefault(key, []).append(place)
-    return rooms
+            groups.setdefault(key, []).append(position)
+    return groups
 
 
 def _add_named(drafts: Sequence[Draft], found: Sequence[list[Neighbour]], entries: Mapping[str, Entry]) -> None:
@@ -355,13 +365,13 @@ def _add_named(drafts: Sequence[Draft], found: Sequence[list[Neighbour]], entrie
 
 
 def _wider(store: Store, draft: Draft, near: Sequence[Neighbour]) -> list[Neighbour]:
-    """With those that share many words: what the rules cannot compare, a model may."""
+    """Add entries that share many words: a model may see a contradiction where the rules cannot."""
     p = draft.proposal
     if p.path is not None:
         return list(near)
     selection = Selection((p.scope,), frozenset({Visibility.OPEN}), (p.owner,))
     asked = tuple(dict.fromkeys(terms(draft.content)))[:16]
-    # A statement with another value shares its beginning, and may share less of the rest than many others do.
+    # A statement with another value shares the beginning, and perhaps little of the rest.
     matches = [store.keyword(selection, sought, NEIGHBOURS) for sought in dict.fromkeys((asked, asked[:BEGINNING]))]
     known = {n.entry.id for n in near}
     more = store.entries(dict.fromkeys(id for match in matches for id in match.ids if id not in known))

@@ -1,7 +1,7 @@
-"""Contradictions that rules cannot see, looked at by a language model after the write: ADD, UPDATE, DELETE or NOOP.
+"""Resolve: let a language model judge a possible contradiction after the write: ADD, UPDATE, DELETE or NOOP.
 
-Its decision holds for the versions it was asked about, is recorded with its reason, and can be undone. What is less
-trusted never overrules what is more: it is held for a person instead.
+The decision holds for the versions that the model saw, is recorded with its reason, and can be undone. A less trusted
+statement never overrules a more trusted one: it is held for a person instead.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ from lukasa.model.entry import Entry, GateVerdict
 from lukasa.model.errors import ChatMalformed, InvalidInput
 from lukasa.model.values import Gate, State
 from lukasa.service.call import CallContext
-from lukasa.service.jobs.model_calls import ask
-from lukasa.service.jobs.task import Task
-from lukasa.service.upkeep.scope import COMPLETED, Upkeep
+from lukasa.service.jobs.task import Task, ask
+from lukasa.service.upkeep.run import COMPLETED, Upkeep
 from lukasa.spec.prompts import prompt
 from lukasa.storage.operations import SaveEntry, Verdict
 from lukasa.storage.port import Store
@@ -28,16 +27,16 @@ from lukasa.write.plan import Setting, retire
 DECISIONS = ("add", "update", "delete", "noop")
 
 
-class Ruling(Struct, frozen=True):
-    """What a model says of one older statement."""
+class ModelRuling(Struct, frozen=True):
+    """The decision of a model about one older statement."""
 
-    place: int
+    position: int
     decision: str
     reason: str
 
 
 def resolve(ctx: CallContext, task: Task) -> dict[str, Any]:
-    """W4. Without a model the rules' word stands."""
+    """W4: ask the model and carry out its decisions. Without a model the decision of the rules holds."""
     if task.journaled(COMPLETED):
         return dict(task.output(COMPLETED))
     up = Upkeep(ctx, task)
@@ -51,7 +50,7 @@ def resolve(ctx: CallContext, task: Task) -> dict[str, Any]:
 
 
 def _present(store: Store, payload: Mapping[str, Any]) -> tuple[Entry | None, list[Entry]]:
-    """The statements, if they are still as they were when the question arose."""
+    """Return the statements, if they have not changed since the question arose."""
     versions = {payload["entry"]: payload["version"], **dict(payload["against"])}
     found = store.entries(versions)
     same = {id: e for id, e in found.items() if e.version == versions[id] and e.state is State.ACTIVE}
@@ -68,7 +67,7 @@ def _decide(up: Upkeep, task: Task, store: Store, new: Entry, old: Sequence[Entr
         return
     name = task.chat.name if task.chat else ""
     for ruling in rulings:
-        other = old[ruling.place]
+        other = old[ruling.position]
         if ruling.decision == "add":
             continue
         now, rest = _present(store, {**task.job.payload, "against": [[other.id, other.version]]})
@@ -88,11 +87,11 @@ def _question(new: Entry, old: Sequence[Entry]) -> str:
     return json.dumps(given, ensure_ascii=False)
 
 
-def _rulings(data: Mapping[str, Any], size: int) -> list[Ruling]:
+def _rulings(data: Mapping[str, Any], size: int) -> list[ModelRuling]:
     listed = data.get("decisions")
     if not isinstance(listed, list):
         raise InvalidInput('"decisions" must be a list')
-    out: dict[int, Ruling] = {}
+    out: dict[int, ModelRuling] = {}
     for item in listed:
         number = item.get("number") if isinstance(item, Mapping) else None
         decision = item.get("decision") if isinstance(item, Mapping) else None
@@ -102,14 +101,14 @@ def _rulings(data: Mapping[str, Any], size: int) -> list[Ruling]:
             raise InvalidInput(f'each "decision" must be one of: {", ".join(DECISIONS)}')
         reason = item.get("reason")
         told = " ".join(reason.split())[:200] if isinstance(reason, str) and reason.strip() else "no reason was given"
-        out[number] = Ruling(number - 1, str(decision), told)
+        out[number] = ModelRuling(number - 1, str(decision), told)
     return list(out.values())
 
 
-def _saves(ctx: CallContext, new: Entry, old: Entry, ruling: Ruling, cause: str) -> list[SaveEntry]:
+def _saves(ctx: CallContext, new: Entry, old: Entry, ruling: ModelRuling, cause: str) -> list[SaveEntry]:
     verdict = Verdict("resolve", ruling.decision, cause, {"targets": [old.id]})
     if ruling.decision == "noop":
-        # A trusted restatement is not swallowed by a less trusted copy.
+        # A less trusted copy does not replace a more trusted restatement.
         kept, copy = (new, old) if new.trust > old.trust else (old, new)
         return [_gives_way(ctx, copy, kept, cause), _confirmed(ctx, kept, copy, cause)]
     if new.trust < old.trust:

@@ -1,27 +1,30 @@
-"""Update, forget, accept, restore: changes to what is there, each a new version with its cause and actor."""
+"""Update, forget, accept, restore: change an entry. Each change is a new version with its cause and actor."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
+from msgspec import Struct
 from msgspec.structs import replace
 
-from lukasa.model.entry import Entry, GateVerdict
+from lukasa.index.neighbours import Neighbour
+from lukasa.model.entry import Entry, GateVerdict, Transition, Version
 from lukasa.model.errors import Conflict, EmbedderError, InvalidInput, InvalidTransition, Refused
+from lukasa.model.statements import says_the_same
+from lukasa.model.text import content_key
 from lukasa.model.values import VISIBILITY, Gate, Kind, Lifetime, State, Trust, Visibility
 from lukasa.service import inputs
 from lukasa.service.call import CallContext, retry_on_conflict
-from lukasa.service.entries.put import Written, canonical, checked_content, neighbours, screened
-from lukasa.service.entries.reopen import Reopened, corrected, redraft
-from lukasa.storage.operations import Embedding, SaveEntry
+from lukasa.service.entries.put import Written, canonical, checked, checked_content, neighbours
+from lukasa.storage.operations import Embedding, SaveEntry, Verdict
 from lukasa.storage.port import Store, twin_key
 from lukasa.write.check import policy
-from lukasa.write.plan import Action, Draft, Setting, resolve, retire, run
+from lukasa.write.plan import Action, Draft, Proposal, Setting, resolve, retire, run
 
 T = TypeVar("T")
 _READERS: dict[str, Callable[[Any], Any]] = {
-    "content": lambda value: value,  # screened below, as a put is
+    "content": lambda value: value,  # checked below, like the text of a put
     "importance": inputs.importance,
     "tags": inputs.tags,
     "kind": lambda value: inputs.choice(value, Kind, "kind"),
@@ -61,7 +64,7 @@ def update(ctx: CallContext, id: str, patch: Mapping[str, Any], *, expect: int |
 
 
 def final(attempts: Callable[[], T]) -> T:
-    """What looking again cannot mend is a conflict for the caller."""
+    """Run a change; turn a conflict that a retry cannot solve into one for the caller."""
     try:
         return attempts()
     except (_Stale, _Taken) as lost:
@@ -69,18 +72,18 @@ def final(attempts: Callable[[], T]) -> T:
 
 
 class _Stale(InvalidInput):
-    """The caller's version is not the present one; looking again cannot help."""
+    """The caller expects another version than the present one; a retry cannot help."""
 
 
 def _redrafted(ctx: CallContext, store: Store, entry: Entry, patch: Mapping[str, Any]) -> Draft:
-    """The entry as it would be, put through the steps again: all of them for new text, policy for anything else."""
+    """Return the entry after the patch, checked again: by all steps for a new text, else by the policy alone."""
     trust = min(entry.trust, ctx.origin.trust)
     content = checked_content(ctx, patch["content"], entry.path) if "content" in patch else entry.content
     kind = inputs.choice(patch["kind"], Kind, "kind") if "kind" in patch else entry.kind
     proposal = redraft(ctx, replace(entry, content=content, kind=kind)).proposal
     setting = Setting(ctx.spec, ctx.taxonomy, ctx.now, canonical(ctx))
     if "content" in patch:
-        draft = screened(ctx, store, proposal, setting)
+        draft = checked(ctx, store, proposal, setting)
     else:
         gate = GateVerdict(Gate.ALLOW, 1.0, "")
         draft = run((policy,), Draft(proposal, content, kind, trust, gate, entry.category), setting)
@@ -100,6 +103,7 @@ def _patched(ctx: CallContext, entry: Entry, patch: Mapping[str, Any], draft: Dr
 
 
 def says_otherwise(old: Entry, new: Entry) -> bool:
+    """Say whether a new version is in force and states something else than the old one."""
     return new.state is State.ACTIVE and (old.content, old.kind) != (new.content, new.kind)
 
 
@@ -113,15 +117,15 @@ def _reembedded(ctx: CallContext, old: Entry, new: Entry) -> Embedding | None:
 
 
 def outdated(ctx: CallContext, store: Store, entry: Entry, embedding: Embedding | None) -> tuple[SaveEntry, ...]:
-    """What an entry contradicts once it says what it says now: retired with it, in the same transaction."""
+    """Return the entries that an entry now contradicts, to retire in the same transaction."""
     draft = redraft(ctx, entry)
     near = tuple(n for n in neighbours(store, draft, embedding) if n.entry.id != entry.id)
     setting = Setting(ctx.spec, ctx.taxonomy, ctx.now, neighbours=near)
     draft = resolve(draft, setting)
     if draft.gate.verdict is Gate.HOLD:
         raise Refused(
-            f"it cannot hold beside what is more trusted: {draft.gate.reason}",
-            fix=f"forget what it contradicts first: {', '.join(draft.ledger[-1].data['targets'])}",
+            f"the entry contradicts a more trusted one: {draft.gate.reason}",
+            fix=f"forget the other first: {', '.join(draft.ledger[-1].data['targets'])}",
         )
     if draft.decision.action is not Action.UPDATE:
         return ()
@@ -130,7 +134,7 @@ def outdated(ctx: CallContext, store: Store, entry: Entry, embedding: Embedding 
 
 
 def commit(ctx: CallContext, store: Store, entry: Entry, *operations: SaveEntry) -> None:
-    """Apply a revision; if another entry has taken the text that this one would hold, say which."""
+    """Apply a revision; if another entry holds the same text, name it in the error."""
     try:
         ctx.apply(store, *operations)
     except Conflict as conflict:
@@ -143,27 +147,27 @@ def commit(ctx: CallContext, store: Store, entry: Entry, *operations: SaveEntry)
 
 
 class _Taken(InvalidInput):
-    """Another entry holds the same text; looking again cannot help."""
+    """Another entry holds the same text; a retry cannot help."""
 
 
 def forget(ctx: CallContext, id: str, cause: str) -> Written:
-    """Take an entry out of memory; its row stays, and what it had corrected is open again."""
+    """Take an entry out of recall. Its row stays, and the entries that it had corrected hold again."""
     return _move(ctx, id, State.FORGOTTEN, "entry.forgotten", cause)
 
 
 def restore(ctx: CallContext, id: str, cause: str) -> Written:
-    """Bring an entry back from history; what contradicts it now is retired in its stead."""
+    """Bring an entry back from history, and retire the entries that contradict it now."""
     _, entry = ctx.entry(id)
     if entry.state is State.HELD:
         raise InvalidTransition(f"entry {entry.id} is held, not gone", fix=f"`lukasa accept {entry.id}` lets it in")
     store, _ = ctx.entry(id)
     before = next((v.entry.state for v in reversed(store.versions(entry.id)) if v.entry.state is not entry.state), None)
-    # What was held when it went is held again: bringing something back is not the same as letting it in.
+    # An entry that was held before is held again: a restore is no acceptance.
     return _move(ctx, id, State.HELD if before is State.HELD else State.ACTIVE, "entry.restored", cause)
 
 
 def accept(ctx: CallContext, id: str, cause: str) -> Written:
-    """Let a held entry in. Only its author may; untrusted text becomes evidence that the owner let in, no more."""
+    """Let a held entry into recall. Only the author may; an untrusted text becomes evidence, no more."""
     ctx.require_author("accept held entries")
     _, entry = ctx.entry(id)
     if entry.state is not State.HELD:
@@ -195,7 +199,129 @@ def _move(ctx: CallContext, id: str, state: State, action: str, cause: str, **ch
 
 
 def _corrected(ctx: CallContext, entry: Entry) -> Reopened:
-    """What comes back with the end of a statement; one that was no longer in force had nothing to hold down."""
+    """Return the entries that come back if a statement ends; none if it was not in force."""
     if VISIBILITY[entry.state] is not Visibility.OPEN:
         return Reopened()
     return corrected(ctx, entry, f"entry {entry.id}, which had replaced it, was forgotten")
+
+
+ACTION = "entry.reopened"
+
+
+class LeftAlone(Struct, frozen=True):
+    """An entry that stays as it is, and the reason."""
+
+    id: str
+    reason: str
+
+
+class Reopened(Struct, frozen=True):
+    """The entries that come back, by store, and those that cannot."""
+
+    saves: tuple[tuple[Store, SaveEntry], ...] = ()
+    kept: tuple[LeftAlone, ...] = ()
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The ids of the entries that come back."""
+        return tuple(save.entry.id for _, save in self.saves)
+
+    def of(self, store: Store) -> tuple[SaveEntry, ...]:
+        """Return the changes for one store."""
+        return tuple(save for home, save in self.saves if home is store)
+
+
+def corrected(ctx: CallContext, leaving: Entry, cause: str) -> Reopened:
+    """Return the entries that a correction superseded, for when the correction is forgotten.
+
+    Its copies and its sources do not come back: a user who forgets a statement does not want it in other words. `undo`
+    brings them back too.
+    """
+    found = [
+        (store, entry)
+        for store, entry, _ in _retired_for(ctx, leaving.id)
+        if entry.id not in leaving.derived_from and not _copies(entry, leaving)
+    ]
+    return reopen(ctx, found, leaving, None, cause)
+
+
+def retired_with(ctx: CallContext, version: Version, *, since: bool = False) -> list[tuple[Store, Entry]]:
+    """Return the entries that a version of an entry retired in its transaction, with `since` also later ones."""
+    found = _retired_for(ctx, version.entry.id)
+    return [(store, entry) for store, entry, last in found if since or last.at == version.at]
+
+
+def reopen(
+    ctx: CallContext, retired: Sequence[tuple[Store, Entry]], leaving: Entry, staying: Entry | None, cause: str
+) -> Reopened:
+    """Bring each entry back as it was before it was retired, unless another entry contradicts it.
+
+    `staying` is the form in which the replacing entry remains, if it does.
+    """
+    saves: list[tuple[Store, SaveEntry]] = []
+    kept: list[LeftAlone] = []
+    for store, entry in retired:
+        before = store.versions(entry.id)[-2].entry
+        why = _against(ctx, store, before, {leaving.id, *(e.id for _, e in retired)}, staying)
+        if why:
+            kept.append(LeftAlone(entry.id, why))
+            continue
+        back = as_before(before, entry, ctx, cause)
+        ledger = (Verdict("reopen", "reopened", cause, {"targets": [leaving.id]}),)
+        saves.append((store, SaveEntry(back, entry.version, ACTION, cause, ledger)))
+    return Reopened(tuple(saves), tuple(kept))
+
+
+def as_before(before: Entry, now: Entry, ctx: CallContext, cause: str) -> Entry:
+    """Return an earlier version as the next one, with a transition if the state changes."""
+    stamp = before.transition if before.state is now.state else Transition(ctx.now, cause, str(ctx.actor))
+    return replace(before, transition=stamp, updated_at=ctx.now, version=now.version + 1)
+
+
+def _retired_for(ctx: CallContext, id: str) -> list[tuple[Store, Entry, Version]]:
+    """Return the entries whose last change was to give way to this one; a later change of theirs stands."""
+    found = []
+    for store in (ctx.local, ctx.account):
+        for entry in store.replaced_by(id):
+            versions = store.versions(entry.id)
+            if len(versions) > 1 and versions[-2].entry.superseded_by != id:
+                found.append((store, entry, versions[-1]))
+    return found
+
+
+def _copies(entry: Entry, other: Entry) -> bool:
+    same = content_key(entry.content) == content_key(other.content)
+    return same or says_the_same(entry.content, other.content)
+
+
+def _against(ctx: CallContext, store: Store, entry: Entry, going: Collection[str], staying: Entry | None) -> str:
+    """Return why an entry cannot come back; empty if it can."""
+    if entry.state is not State.ACTIVE:
+        return ""
+    twin = store.twin(entry.scope, entry.owner, twin_key(entry))
+    if twin is not None and twin.id != entry.id and twin.id not in going:
+        return f"entry {twin.id} holds its text by now"
+    draft = redraft(ctx, entry)
+    near = [n for n in neighbours(store, draft, None) if n.entry.id not in going and n.entry.id != entry.id]
+    if staying is not None and (staying.scope, staying.owner) == (entry.scope, entry.owner):
+        near.append(Neighbour(staying, None))
+    verdict = resolve(draft, Setting(ctx.spec, ctx.taxonomy, ctx.now, neighbours=tuple(near))).ledger[-1]
+    against = verdict.data.get("targets", ())
+    return f"{', '.join(against)} still speaks against it" if against and verdict.outcome != "noop" else ""
+
+
+def redraft(ctx: CallContext, entry: Entry) -> Draft:
+    """Return a stored entry as a draft, to compare it with its neighbours."""
+    proposal = Proposal(
+        id=entry.id,
+        scope=entry.scope,
+        content=entry.content,
+        curator=ctx.curator,
+        source=entry.source,
+        origin=ctx.origin.capped(entry.trust),
+        owner=entry.owner,
+        importance=entry.importance,
+        kind=entry.kind,
+        path=entry.path,
+    )
+    return Draft(proposal, entry.content, entry.kind, entry.trust, GateVerdict(Gate.ALLOW, 1.0, ""))

@@ -1,4 +1,4 @@
-"""Undo: any change of memory taken back, as a new version, so that undoing can be undone too."""
+"""Undo: take back a change of memory by writing a new version, so that an undo can be undone too."""
 
 from __future__ import annotations
 
@@ -14,9 +14,18 @@ from lukasa.model.ids import parse_id
 from lukasa.model.job import Job
 from lukasa.model.values import VISIBILITY, State, Visibility
 from lukasa.service.call import CallContext, retry_on_conflict
-from lukasa.service.entries import pages as standing
-from lukasa.service.entries.reopen import Kept, Reopened, as_before, reopen, retired_with
-from lukasa.service.entries.revise import commit, final, outdated, says_otherwise
+from lukasa.service.entries import pages
+from lukasa.service.entries.revise import (
+    LeftAlone,
+    Reopened,
+    as_before,
+    commit,
+    final,
+    outdated,
+    reopen,
+    retired_with,
+    says_otherwise,
+)
 from lukasa.storage.operations import SaveEntry, Verdict
 from lukasa.storage.port import Store
 
@@ -24,22 +33,26 @@ ACTION = "entry.undone"
 
 
 class Undone(Struct, frozen=True):
-    """What was taken back: entries as they are now. `kept` is what was left alone, each with its reason."""
+    """The entries as they are after an undo. `kept` lists entries that stay as they are, each with its reason."""
 
     entries: tuple[Entry, ...] = ()
-    kept: tuple[Kept, ...] = ()
+    kept: tuple[LeftAlone, ...] = ()
     replaces: tuple[str, ...] = ()
     named: str = ""
 
     @property
     def ids(self) -> tuple[str, ...]:
+        """The ids of the changed entries."""
         return tuple(entry.id for entry in self.entries)
 
 
 def undo(ctx: CallContext, what: str | int, cause: str) -> Undone:
-    """Take back the last change of an entry, the change an event tells of, or all that a job changed."""
+    """Take back the last change of an entry, the change of an event, or all changes of a job."""
     if isinstance(what, bool) or not isinstance(what, str | int):
-        raise InvalidInput(f"{what!r} is neither an id nor an event's number", fix="give an entry's id")
+        raise InvalidInput(
+            f"{what!r} is neither an id nor an event's number",
+            fix="give the id of an entry or job, or the number of an event",
+        )
     if isinstance(what, int):
         return _event(ctx, what, cause)
     key = parse_id(what)
@@ -78,7 +91,7 @@ def _entry(ctx: CallContext, id: str, cause: str, expect: int | None = None) -> 
 
 
 def _reversed(ctx: CallContext, entry: Entry, versions: list[Version], cause: str) -> Entry:
-    """The entry without its last change. Its creation is taken back by forgetting it: the row stays."""
+    """Return the entry without its last change. For a creation, forget the entry: its row stays."""
     ctx.require_trust(entry, "undo a change of")
     if len(versions) == 1:
         moved = entry.moved(State.FORGOTTEN, at=ctx.now, cause=cause, actor=str(ctx.actor))
@@ -115,29 +128,29 @@ def _event(ctx: CallContext, seq: int, cause: str) -> Undone:
 
 
 def _named(ctx: CallContext, event: Event) -> Undone:
-    """The page as it was before that edit; later edits must be undone first."""
-    pages = ctx.local.named_versions(event.subject)
+    """Restore a page to its text before an edit; later edits must be undone first."""
+    versions = ctx.local.named_versions(event.subject)
     version = event.detail["version"]
-    if pages[-1].version != version:
+    if versions[-1].version != version:
         raise Conflict(f"{event.subject} was edited again since", fix="undo the later edits first")
-    standing.edit_named(ctx, event.subject, pages[-2].body, expect=version)
+    pages.edit_named(ctx, event.subject, versions[-2].body, expect=version)
     return Undone(named=event.subject)
 
 
 def _job(ctx: CallContext, job: Job, cause: str) -> Undone:
-    """Everything that a job changed and that nobody has changed since, the last first."""
+    """Take back all changes of a job that nobody has changed since, the last first."""
     ctx.require_author("undo what a job did")
     changes = [change for output in ctx.local.steps(job.id).values() for change in _changes(output)]
     if not changes:
-        raise InvalidTransition(f"job {job.id} ({job.kind}) changed no entry", fix="nothing to do")
+        raise InvalidTransition(f"job {job.id} ({job.kind}) changed no entry", fix="choose another job")
     entries: dict[str, Entry] = {}
-    kept: list[Kept] = []
+    kept: list[LeftAlone] = []
     replaced: list[str] = []
     for id, version in reversed(changes):
         try:
             done = _entry(ctx, id, cause, expect=version)
         except LukasaError as error:
-            kept.append(Kept(id, error.message))
+            kept.append(LeftAlone(id, error.message))
             continue
         entries.update((entry.id, entry) for entry in done.entries)
         kept.extend(done.kept)
@@ -146,6 +159,6 @@ def _job(ctx: CallContext, job: Job, cause: str) -> Undone:
 
 
 def _changes(output: Any) -> list[tuple[str, int]]:
-    """What a journaled step says can be undone: ids, each with the version that the step left."""
+    """Return the changes that a journaled step lists: ids, each with the version that the step left."""
     listed = output.get("changed", ()) if isinstance(output, dict) else ()
     return [(str(id), int(version)) for id, version in listed]

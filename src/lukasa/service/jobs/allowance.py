@@ -1,7 +1,7 @@
-"""The worker's allowance: a breaker for each model, and a budget for the day.
+"""Limits for background work: a circuit breaker for each model, and a budget for the day.
 
-Breakers are the process's own. What was spent is read from the stores, so that the budget holds for all workers of an
-account together; each may exceed it by the call it is making.
+Each process has its own breakers. Spending is read from the stores, so the budget holds for all workers of an account
+together; each worker may exceed it by the one call that it is making.
 """
 
 from __future__ import annotations
@@ -14,11 +14,43 @@ from lukasa.model.errors import ChatRefused, ChatUnavailable, LukasaError
 from lukasa.model.telemetry import Spending
 from lukasa.ports import Chat, Clock, Usage
 from lukasa.service.jobs.budget import MILLION, Budget
-from lukasa.service.jobs.task import Allowance, NotNow
-from lukasa.service.jobs.worker import LONGEST_ASKED
+
+LONGEST_ASKED = 86_400.0  # seconds; if a provider asks for a longer pause, call it again after a day
 
 
-class Guard(Allowance):
+class NotNow(Exception):
+    """Signal that a job cannot run before `until`: the worker puts it back and counts no attempt."""
+
+    def __init__(self, until: datetime, reason: str) -> None:
+        super().__init__(reason)
+        self.until = until
+        self.reason = reason
+
+
+class Allowance:
+    """Say whether a model may be called now. This base class always allows it; a worker uses `ModelGuard`."""
+
+    def check(self, chat: Chat) -> None:
+        """Raise NotNow if the model may not be called now."""
+
+    def succeeded(self, chat: Chat) -> None:
+        """Note that the model answered."""
+
+    def failed(self, chat: Chat, error: LukasaError) -> None:
+        """Note a call that gave no usable answer."""
+
+    def blocked(self, chat: Chat) -> datetime | None:
+        """Return until when no job may call the model because it keeps failing; None if it may be called."""
+        return None
+
+    def cost(self, chat: Chat, usage: Usage) -> float:
+        """Return the cost of that many tokens; 0 if the model has no price."""
+        return 0.0
+
+
+class ModelGuard(Allowance):
+    """An allowance that refuses while a breaker is open or the day's budget is spent."""
+
     def __init__(self, clock: Clock, budget: Budget, spent: Callable[[str], Sequence[Spending]]) -> None:
         self._clock = clock
         self._budget = budget
@@ -35,14 +67,14 @@ class Guard(Allowance):
         with self._lock:
             until = self._breaker(chat).closed_again(now)
         if until is not None:
-            raise NotNow(until, f"{chat.name} keeps failing, and is left alone until {until:%H:%M:%S} UTC")
+            raise NotNow(until, f"{chat.name} keeps failing; no job calls it before {until:%H:%M:%S} UTC")
 
     def succeeded(self, chat: Chat) -> None:
         with self._lock:
             self._breaker(chat).succeeded()
 
     def failed(self, chat: Chat, error: LukasaError) -> None:
-        """An answer that cannot be used is still an answer: what is wrong with it is the job's own trouble."""
+        """Count an outage or a refusal. An unusable answer is the job's own failure: the model did answer."""
         if not isinstance(error, ChatUnavailable | ChatRefused):
             return self.succeeded(chat)
         seconds = error.retry_after if isinstance(error, ChatUnavailable) else None
@@ -72,13 +104,14 @@ def _tomorrow(now: datetime) -> datetime:
 FAILURES = 5  # in a row
 FIRST = timedelta(seconds=30)
 LONGEST = timedelta(minutes=15)
-PROBE = timedelta(minutes=5)  # a probe that says nothing for so long has died with its worker
+PROBE = timedelta(minutes=5)  # a probe without an outcome for so long died with its worker
 
 
 class Breaker:
-    """Closed, it lets every call through. Open, none until its pause is over; then one, which decides.
+    """A circuit breaker. Closed, it lets every call through; open, it lets none through until its pause is over.
 
-    Not safe for threads by itself: whoever shares it takes a lock.
+    Then one call goes through as a probe: its outcome closes the breaker or opens it again. A breaker has no lock of
+    its own; callers that share one must lock.
     """
 
     def __init__(self) -> None:
@@ -88,7 +121,7 @@ class Breaker:
         self._probing: datetime | None = None
 
     def closed_again(self, now: datetime) -> datetime | None:
-        """When a call may be made, if not now. Answering None in an open breaker's last moment starts the probe."""
+        """Return when a call may be made, or None for now. After an open breaker's pause, None starts the probe."""
         if self.open_until is None:
             return None
         if now < self.open_until:
@@ -102,7 +135,7 @@ class Breaker:
         self._failures, self._pause, self.open_until, self._probing = 0, FIRST, None, None
 
     def failed(self, now: datetime, asked: timedelta | None = None) -> None:
-        """`asked` is the pause that the provider asks for: it opens the breaker at once."""
+        """Count a failure. `asked` is the pause that the provider asked for; it opens the breaker at once."""
         self._failures += 1
         if self._probing is not None:
             self._probing, self._pause = None, min(self._pause * 2, LONGEST)

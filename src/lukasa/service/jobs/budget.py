@@ -1,4 +1,4 @@
-"""The budget of background work: how much it may spend on models in a day, and what their tokens cost."""
+"""The budget of background work: the tokens and cost allowed in a day, and the prices of models."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ MILLION = 1_000_000
 
 
 class Price(Struct, frozen=True):
-    """What a million tokens cost, in whatever currency the budget is in."""
+    """The price of a million tokens, in the currency of the budget."""
 
     prompt: float
     completion: float
 
 
 class Budget(Struct, frozen=True):
-    """What background work may use in a day (UTC). None is no limit."""
+    """The most that background work may use in a day (UTC). None is no limit."""
 
     tokens: int | None = None
     cost: float | None = None
@@ -29,17 +29,17 @@ class Budget(Struct, frozen=True):
 
     @classmethod
     def read(cls, env: Mapping[str, str]) -> Budget:
-        """From LUKASA_BUDGET_TOKENS, LUKASA_BUDGET_COST and LUKASA_PRICES, as in `gpt-x=0.25/2, claude-y=3/15`."""
+        """Read LUKASA_BUDGET_TOKENS, LUKASA_BUDGET_COST and LUKASA_PRICES, as in `gpt-x=0.25/2, claude-y=3/15`."""
         tokens, cost = (_amount(env, name) for name in ("LUKASA_BUDGET_TOKENS", "LUKASA_BUDGET_COST"))
         listed = [part.strip() for part in env.get("LUKASA_PRICES", "").split(",") if part.strip()]
         return cls(None if tokens is None else int(tokens), cost, dict(_priced(part) for part in listed))
 
     def price(self, model: str) -> Price | None:
-        """By the model's whole name, or by the part after the provider."""
+        """Look up a price by the model's whole name, or by the part after the provider."""
         return self.prices.get(model) or self.prices.get(model.partition(":")[2])
 
     def exceeded(self, spent: Sequence[Spending]) -> str:
-        """Which limit is reached, in words; empty if none is."""
+        """Say which limit is reached; empty if none is."""
         tokens = sum(s.prompt + s.completion for s in spent)
         cost = sum(s.cost for s in spent)
         if self.tokens is not None and tokens >= self.tokens:
@@ -60,7 +60,10 @@ def _priced(part: str) -> tuple[str, Price]:
     model, _, prices = part.rpartition("=")
     prompt, _, completion = prices.partition("/")
     if not model.strip():
-        raise InvalidInput(f"LUKASA_PRICES has {part[:60]!r}", fix="write MODEL=PROMPT/COMPLETION, per million tokens")
+        raise InvalidInput(
+            f"LUKASA_PRICES holds {part[:60]!r}, which names no model",
+            fix="write MODEL=PROMPT/COMPLETION, per million tokens",
+        )
     return model.strip(), Price(
         _number(prompt, f"the price {part[:60]!r}"), _number(completion, f"the price {part[:60]!r}")
     )

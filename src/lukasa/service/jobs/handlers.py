@@ -1,30 +1,35 @@
-"""Background work of a workspace: which kinds there are, and the station a worker finds there.
+"""Background work by kind: the handler of each kind of job, and the workers that run them for an account.
 
-A handler gets the workspace's room and a task, does its work in journaled steps, and returns its counts. A new kind of
-work is one line in `HANDLERS`; a kind that is not there is neither asked for nor claimed.
+A handler gets the call context of its workspace and a task, works in journaled steps, and returns its counts. A new
+kind of work is one line in `HANDLERS`; nobody requests or claims a kind that is not there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import timedelta
 from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
 
+from lukasa.model.conversation import WorkspaceInfo
+from lukasa.model.errors import InvalidInput, LukasaError
 from lukasa.model.events import Actor
+from lukasa.model.telemetry import Spending
 from lukasa.model.values import Origin, Trust
-from lukasa.ports import Chat
+from lukasa.ports import Chat, Clock, Span, no_span
 from lukasa.service.call import CallContext
-from lukasa.service.curation import publish, reflect, triage
+from lukasa.service.curation import curated_document, reflect, triage
 from lukasa.service.entries import resolve
+from lukasa.service.jobs.allowance import ModelGuard
+from lukasa.service.jobs.budget import Budget
 from lukasa.service.jobs.task import Task
-from lukasa.service.jobs.triggers import Triggers
-from lukasa.service.jobs.worker import Run, Station, Worker
+from lukasa.service.jobs.triggers import TriggerCheck
+from lukasa.service.jobs.worker import Crew, JobSource, Run, Tell, Trouble, Worker, said
 from lukasa.service.sessions import observe
-from lukasa.service.upkeep import backfill as backfilling
-from lukasa.service.upkeep import consolidate, maintain
+from lukasa.service.upkeep import backfill, consolidate, maintain
 from lukasa.storage.operations import ForgetAnswers, ForgetJobs, ForgetTelemetry
 
 PRINCIPAL = "lukasa"
@@ -33,35 +38,35 @@ SURFACE = "worker"
 Work = Callable[[CallContext, Task], dict[str, Any]]
 
 BATCH = 50
-KEEP_JOBS = timedelta(days=30)  # longer than any schedule's window, so that a window is never worked on twice
-KEEP_POINTS = timedelta(days=90)
-KEEP_READS = timedelta(days=14)  # what reads report, which are many
+KEEP_JOBS = timedelta(days=30)  # longer than any window of a schedule, so that no window gets a second job
+KEEP_TELEMETRY = timedelta(days=90)
+KEEP_READS = timedelta(days=14)  # of reads, which are many
 KEEP_ANSWERS = timedelta(days=1)
 
 
-def backfill(ctx: CallContext, task: Task) -> dict[str, Any]:
-    """O8: vectors for a batch of entries that have none. They are derived, so that repeating it costs nothing."""
+def fill_vectors(ctx: CallContext, task: Task) -> dict[str, Any]:
+    """O8: compute vectors for a batch of entries without one. A repetition changes nothing."""
     if not task.journaled("embedded"):
-        counts = {"embedded": backfilling.backfill(ctx, BATCH)}
-        task.commit("embedded", counts, task.point("backfill.completed", metadata=counts))
+        counts = {"embedded": backfill.backfill(ctx, BATCH)}
+        task.commit("embedded", counts, task.telemetry("backfill.completed", metadata=counts))
     return dict(task.output("embedded"))
 
 
 def tidy(ctx: CallContext, task: Task) -> dict[str, Any]:
-    """Finished jobs, answers and telemetry are kept for a while. Dead jobs stay until somebody decides."""
+    """Delete finished jobs, answers and telemetry after a while. Dead jobs stay until somebody decides."""
     now = ctx.now
-    points = (ForgetTelemetry(now - KEEP_POINTS), ForgetTelemetry(now - KEEP_READS, "debug"))
+    points = (ForgetTelemetry(now - KEEP_TELEMETRY), ForgetTelemetry(now - KEEP_READS, "debug"))
     if not task.journaled("tidied"):
         ctx.apply(ctx.account, *points)
     forget = (ForgetJobs(now - KEEP_JOBS), *points, ForgetAnswers(now - KEEP_ANSWERS))
-    task.once("tidied", dict, *forget, task.point("tidy.completed"))
+    task.once("tidied", dict, *forget, task.telemetry("tidy.completed"))
     return {}
 
 
 HANDLERS: dict[str, Work] = {
-    "backfill": backfill,
+    "backfill": fill_vectors,
     "consolidate": consolidate.consolidate,
-    "curate": publish.curate,
+    "curate": curated_document.curate,
     "maintain": maintain.maintain,
     "reflect": reflect.reflect,
     "resolve": resolve.resolve,
@@ -71,27 +76,94 @@ HANDLERS: dict[str, Work] = {
 }
 
 
-def room_for(ctx: CallContext, kind: str) -> CallContext:
-    """The room as a job of that kind has it: nothing bound, and the log says which work it was.
+def job_context(ctx: CallContext, kind: str) -> CallContext:
+    """Return the context for a job of that kind: no scope key bound, and the kind of work named in the log.
 
-    It sees what the author sees, since maintenance is about all entries. What a job writes that it concluded itself,
-    or was told by a model, it writes with `acting(trust=Trust.AGENT)` or less.
+    It sees all that the author sees, because maintenance is about all entries. For its own conclusions and for a
+    model's words, a job writes with `acting(trust=Trust.AGENT)` or less.
     """
     return replace(ctx, origin=Origin(PRINCIPAL, SURFACE, kind, Trust.AUTHOR), agent=None, keys={})
 
 
-def station(ctx: CallContext, handlers: Mapping[str, Work] | None = None) -> Station:
+def job_source(ctx: CallContext, handlers: Mapping[str, Work] | None = None) -> JobSource:
+    """Return a workspace as a worker sees it, with all handlers or the given ones."""
     work = HANDLERS if handlers is None else handlers
-    return Station(
+    return JobSource(
         workspace=ctx.info.name,
         store=ctx.local,
-        handlers={kind: partial(handle, room_for(ctx, kind)) for kind, handle in work.items()},
+        handlers={kind: partial(handle, job_context(ctx, kind)) for kind, handle in work.items()},
         actor=lambda kind: Actor(PRINCIPAL, SURFACE, kind),
-        wanted=Triggers(ctx).wanted,
+        wanted=TriggerCheck(ctx).wanted,
     )
 
 
 def run_next(ctx: CallContext, *, chat: Chat | None = None, handlers: Mapping[str, Work] | None = None) -> Run | None:
     """Run the next job that is due in this workspace, if there is one."""
-    here = station(ctx, handlers)
+    here = job_source(ctx, handlers)
     return Worker(lambda: [here], clock=ctx.clock, chat=chat).step()
+
+
+REST = 30.0  # seconds until the worker tries again to open a workspace
+
+
+class JobSources:
+    """List the workspaces of an account for a worker, which asks before each job and so sees a new one at once."""
+
+    def __init__(
+        self,
+        workspaces: Callable[[], Sequence[WorkspaceInfo]],
+        ctx: Callable[[WorkspaceInfo], CallContext],
+        tell: Tell,
+        kinds: Collection[str] | None = None,
+    ) -> None:
+        self._workspaces = workspaces
+        known = HANDLERS
+        self._handlers = known if kinds is None else {kind: work for kind, work in known.items() if kind in kinds}
+        self._context = ctx
+        self._tell = tell
+        self._known: dict[str, JobSource] = {}
+        self._resting: dict[str, float] = {}
+
+    def __call__(self) -> list[JobSource]:
+        for info in self._workspaces():
+            if info.ready and info.id not in self._known and time.monotonic() >= self._resting.get(info.id, 0.0):
+                try:
+                    self._known[info.id] = job_source(self._context(info), self._handlers)
+                except LukasaError as error:
+                    self._resting[info.id] = time.monotonic() + REST
+                    self._tell(Trouble(info.name, said(error)))
+        return list(self._known.values())
+
+    def spent(self, day: str) -> list[Spending]:
+        """Return the spending on models since a day, in all workspaces."""
+        return [spending for source in self() for spending in source.store.spent(day)]
+
+
+def crew(
+    threads: int,
+    workspaces: Callable[[], Sequence[WorkspaceInfo]],
+    ctx: Callable[[WorkspaceInfo], CallContext],
+    *,
+    chat: Chat | None,
+    clock: Clock,
+    budget: Budget,
+    tell: Tell | None = None,
+    span: Span | None = None,
+    workspace: str | None = None,
+    kinds: Collection[str] | None = None,
+) -> Crew:
+    """Make workers for all workspaces and kinds of work, or for the named ones. The budget is always the account's."""
+    if chat is not None and budget.cost is not None and budget.price(chat.name) is None:
+        raise InvalidInput(
+            f"LUKASA_BUDGET_COST is set, but {chat.name} has no price",
+            fix=f"set LUKASA_PRICES={chat.name}=PROMPT/COMPLETION, per million tokens, or LUKASA_BUDGET_TOKENS instead",
+        )
+    told = tell or (lambda what: None)
+    guard = ModelGuard(clock, budget, JobSources(workspaces, ctx, told).spent)
+
+    def wanted() -> list[WorkspaceInfo]:
+        return [info for info in workspaces() if workspace is None or info.id == workspace]
+
+    each = [JobSources(wanted, ctx, told, kinds) for _ in range(threads)]
+    seen = span or no_span
+    return Crew([Worker(here, clock=clock, chat=chat, allowance=guard, tell=told, span=seen) for here in each])

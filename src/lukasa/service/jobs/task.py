@@ -1,61 +1,34 @@
-"""A job in the hands of a worker. Its steps are journaled: what one gave is kept before it is used, and never made
-twice.
+"""A job that a worker runs: its journal, and its calls of a language model.
 
-A handler is a function from a task to a result. It may be run again from the start at any time, after a failure or a
-crash; every step that is in the journal is then answered from there.
+A handler is a function from a task to a result. It may run again from the start at any time, after a failure or a
+crash. The journal keeps the output of each step before the job uses it, so a step that is in the journal is never done
+twice.
 """
 
 from __future__ import annotations
 
+import json
+import re
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
-from lukasa.model.errors import LukasaError
+from lukasa.model.errors import ChatError, ChatMalformed, InvalidInput
 from lukasa.model.events import Actor
 from lukasa.model.job import Job
-from lukasa.model.telemetry import Level, TelemetryEvent
-from lukasa.ports import Chat, Clock, Span, Usage, no_span
+from lukasa.model.telemetry import Level, Spending, TelemetryEvent
+from lukasa.ports import Chat, Clock, Message, Reply, Span, Usage, no_span
+from lukasa.service.jobs.allowance import Allowance
 from lukasa.storage.operations import Emit, JournalStep, Operation, Spend, Transaction
 from lukasa.storage.port import Store
 
 SOURCE = "worker"
 
 
-class NotNow(Exception):
-    """The work cannot be done before `until`, through no fault of its own: put it back without counting an attempt."""
-
-    def __init__(self, until: datetime, reason: str) -> None:
-        super().__init__(reason)
-        self.until = until
-        self.reason = reason
-
-
-class Allowance:
-    """Whether a model may be asked now. The worker's own says no while a breaker is open or the budget is spent."""
-
-    def check(self, chat: Chat) -> None:
-        """Raises NotNow if it may not."""
-
-    def succeeded(self, chat: Chat) -> None:
-        """Told after each answer."""
-
-    def failed(self, chat: Chat, error: LukasaError) -> None:
-        """Told after each call without a usable answer."""
-
-    def blocked(self, chat: Chat) -> datetime | None:
-        """Until when the model is left alone because it keeps failing, whoever asks."""
-        return None
-
-    def cost(self, chat: Chat, usage: Usage) -> float:
-        """What that many tokens cost, where prices are known."""
-        return 0.0
-
-
 @dataclass(slots=True)
 class Task:
-    """One attempt at a job. `chat` is None where no language model is set: work is then done by rules."""
+    """One attempt at a job. `chat` is None if no language model is set; rules then do the work."""
 
     job: Job
     store: Store
@@ -72,13 +45,13 @@ class Task:
         return step in self._steps()
 
     def output(self, step: str) -> Any:
-        """What a journaled step gave."""
+        """Return the output of a journaled step."""
         return self._steps()[step]
 
     def once(self, step: str, compute: Callable[[], Any], *also: Operation) -> Any:
-        """What the step gives: from the journal, or computed now and kept, with `also` in the same commit.
+        """Return the output of a step: from the journal, or computed now and committed together with `also`.
 
-        Plain JSON, because that is what the journal holds. Nothing is held open while it is computed.
+        The output is plain JSON, as the journal holds it. No transaction is open while it is computed.
         """
         if self.journaled(step):
             return self.output(step)
@@ -87,12 +60,12 @@ class Task:
         return self.output(step)
 
     def commit(self, step: str, output: Any, *operations: Operation) -> None:
-        """The effect of a step and its place in the journal, in one transaction. LostClaim if the job was taken."""
+        """Commit the effect of a step and its journal line together; LostClaim if another worker has the job."""
         self.store.apply(Transaction(self.actor, self.clock.now(), (*operations, self.entry(step, output))))
         self._journal = None
 
     def entry(self, step: str, output: Any) -> JournalStep:
-        """The journal's line for a step, for whoever commits the effect themselves. Call `refresh` after it."""
+        """Return the journal line of a step, for a caller that commits the effect itself and then calls `refresh`."""
         return JournalStep(self.job.id, self.job.claim, step, output)
 
     def refresh(self) -> None:
@@ -103,9 +76,9 @@ class Task:
             self._journal = self.store.steps(self.job.id)
         return self._journal
 
-    # Telling
+    # Telemetry
 
-    def point(
+    def telemetry(
         self,
         action: str,
         *,
@@ -114,14 +87,141 @@ class Task:
         duration_ms: float = 0.0,
         metadata: Mapping[str, Any] | None = None,
     ) -> Emit:
-        """A report of this job as an operation, to be committed with what it reports."""
+        """Return a telemetry event of this job as an operation, to commit with the work that it reports."""
         about = {"job": self.job.id, "attempt": self.job.attempts, **(metadata or {})}
         now = self.clock.now()
         return Emit(TelemetryEvent(now, level, SOURCE, self.job.kind, action, success, duration_ms, about))
 
     def tell(self, *points: Emit | Spend) -> None:
-        """Reports that belong to no step: what failed, and what it cost."""
+        """Commit telemetry events that belong to no step: failures and costs."""
         self.store.apply(Transaction(self.actor, self.clock.now(), points))
 
 
 Handler = Callable[[Task], dict[str, Any]]
+
+
+T = TypeVar("T")
+TIMEOUT = 120.0
+_THINKING = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
+
+
+def ask(
+    task: Task,
+    step: str,
+    prompt: str,
+    content: str,
+    read: Callable[[Mapping[str, Any]], T],
+    *,
+    timeout: float = TIMEOUT,
+) -> T:
+    """Call the model of a task, and return its answer as `read` reads it.
+
+    `read` raises InvalidInput for an answer that it cannot use. The answer is journaled, together with its cost, before
+    anything else happens: no repetition of the job pays for it again.
+    """
+    if not task.journaled(step):
+        chat = task.chat
+        if chat is None:
+            raise InvalidInput("no language model is set", fix="set LUKASA_CHAT, or run the job by rules")
+        task.allowance.check(chat)
+        began, bill = time.monotonic(), _Bill()
+        try:
+            with task.span("model.answer", {"lukasa.model": chat.name, "lukasa.step": step}):
+                data = _answer(chat, prompt, content, read, timeout, bill)
+        except ChatError as error:
+            task.allowance.failed(chat, error)
+            about: dict[str, Any] = {"step": step, "error": error.code, **bill.about(chat)}
+            took = (time.monotonic() - began) * 1000
+            failed = task.telemetry("model.failed", success=False, level="error", duration_ms=took, metadata=about)
+            task.tell(*bill.spending(task, chat), failed)
+            raise
+        task.allowance.succeeded(chat)
+        took = (time.monotonic() - began) * 1000
+        answered = task.telemetry("model.answered", duration_ms=took, metadata={"step": step, **bill.about(chat)})
+        task.commit(step, data, *bill.spending(task, chat), answered)
+    return read(task.output(step))
+
+
+@dataclass(slots=True)
+class _Bill:
+    """The calls and tokens used so far, counted also if the answer is unusable."""
+
+    calls: int = 0
+    usage: Usage = field(default_factory=Usage)
+
+    def add(self, usage: Usage) -> None:
+        self.calls += 1
+        self.usage = Usage(self.usage.prompt + usage.prompt, self.usage.completion + usage.completion)
+
+    def about(self, chat: Chat) -> dict[str, Any]:
+        tokens = {"prompt_tokens": self.usage.prompt, "completion_tokens": self.usage.completion}
+        return {"model": chat.name, "calls": self.calls, **tokens}
+
+    def spending(self, task: Task, chat: Chat) -> list[Spend]:
+        if not self.calls:
+            return []
+        day, cost = f"{task.clock.now():%Y-%m-%d}", task.allowance.cost(chat, self.usage)
+        return [Spend(Spending(day, chat.name, self.calls, self.usage.prompt, self.usage.completion, cost))]
+
+
+def _answer(
+    chat: Chat,
+    prompt: str,
+    content: str,
+    read: Callable[[Mapping[str, Any]], object],
+    timeout: float,
+    bill: _Bill,
+) -> Mapping[str, Any]:
+    """Call the model, and once more if its answer is unusable. Both calls end within `timeout`."""
+    ends = time.monotonic() + timeout
+    asked = [Message("system", prompt), Message("user", content)]
+    first = chat.reply(asked, timeout=timeout)
+    bill.add(first.usage)
+    try:
+        return _usable(first, read)
+    except InvalidInput as fault:
+        said = Message("assistant", first.text.strip()[:20_000] or "(nothing)")
+        asked += [said, Message("user", f"That cannot be used: {fault.message}. Answer with the JSON object alone.")]
+    second = chat.reply(asked, timeout=max(1.0, ends - time.monotonic()))
+    bill.add(second.usage)
+    try:
+        return _usable(second, read)
+    except InvalidInput as fault:
+        raise ChatMalformed(
+            f"{chat.name} gave no usable answer: {fault.message}", fix="try again later, or with another model"
+        ) from fault
+
+
+def _usable(reply: Reply, read: Callable[[Mapping[str, Any]], object]) -> Mapping[str, Any]:
+    data = json_object(reply.text)
+    read(data)
+    return data
+
+
+def json_object(text: str) -> Mapping[str, Any]:
+    """Return the JSON object in a reply, ignoring thoughts, a code fence or prose around it."""
+    text = _THINKING.sub("", text)
+    decoder = json.JSONDecoder(object_pairs_hook=_each_key_once)
+    for match in re.finditer(r"\{", text):
+        try:
+            data, _ = decoder.raw_decode(text, match.start())
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(data, dict):
+            return _encodable(data)
+    raise InvalidInput("the answer is not a JSON object")
+
+
+def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    data = dict(pairs)
+    if len(data) != len(pairs):
+        raise InvalidInput("an object of the answer has the same key twice")
+    return data
+
+
+def _encodable(data: dict[str, Any]) -> dict[str, Any]:
+    try:
+        json.dumps(data, ensure_ascii=False, allow_nan=False).encode("utf-8")
+    except (UnicodeEncodeError, ValueError):
+        raise InvalidInput("the answer holds text or numbers that JSON cannot store") from None
+    return data

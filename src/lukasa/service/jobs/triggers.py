@@ -1,9 +1,11 @@
-"""Looking at a workspace for what its triggers ask about. Every look is bounded, however long the log is."""
+"""Triggers: look at a workspace and say which jobs are due. Each look reads a bounded number of events."""
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Any
 
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from lukasa.model.amendment import AmendmentState
@@ -11,8 +13,7 @@ from lukasa.model.events import Event
 from lukasa.model.job import JobDraft
 from lukasa.model.values import State
 from lukasa.service.call import CallContext
-from lukasa.service.jobs import schedule
-from lukasa.service.jobs.schedule import Facts
+from lukasa.spec.types import MemorySpec
 
 ADDED = ("entry.put",)
 REVISED = ("entry.superseded", "entry.invalidated", f"entry.{State.STALE}")
@@ -21,32 +22,31 @@ LOOK_BACK = 2000  # events
 LAST_JOBS = 1000
 
 
-class Triggers:
-    """The triggers of one workspace, as a worker asks them. Looking for missing vectors is the dear part, and done
-    once in each half hour."""
+class TriggerCheck:
+    """The triggers of one workspace. The search for missing vectors is expensive, so it runs once in half an hour."""
 
     def __init__(self, ctx: CallContext) -> None:
-        self._room = ctx
+        self._ctx = ctx
         self._searched: datetime | None = None
 
     def wanted(self, now: datetime, started: datetime | None) -> list[JobDraft]:
-        """The jobs that are wanted now."""
-        found = facts(self._room, started)
-        half_hour = schedule.window("half-hourly", now)
-        if self._searched != half_hour and schedule.warm(now, started):
+        """Return the jobs that are due now."""
+        found = activity(self._ctx, started)
+        half_hour = window("half-hourly", now)
+        if self._searched != half_hour and warm(now, started):
             self._searched = half_hour
-            found = replace(found, unembedded=_unembedded(self._room))
-        return schedule.due(self._room.spec, now, found)
+            found = replace(found, unembedded=_unembedded(self._ctx))
+        return due(self._ctx.spec, now, found)
 
 
-def facts(ctx: CallContext, started: datetime | None = None) -> Facts:
-    """All but whether vectors are missing."""
+def activity(ctx: CallContext, started: datetime | None = None) -> Activity:
+    """Read the activity of a workspace since its last jobs, except whether vectors are missing."""
     store = ctx.local
     head, _ = store.head()
     last = store.events(after=head - 1, limit=1) if head else []
     marks = _marks(ctx)
     wanted = ctx.spec.triggers
-    return Facts(
+    return Activity(
         created_at=ctx.info.created_at,
         started=started,
         head=head,
@@ -61,7 +61,7 @@ def facts(ctx: CallContext, started: datetime | None = None) -> Facts:
 
 
 def _marks(ctx: CallContext) -> dict[str, int]:
-    """Where each trigger's last job looked up to, whatever became of that job."""
+    """Return for each trigger the event up to which its last job looked, also if that job failed."""
     jobs = [*ctx.local.jobs(kind="consolidate", limit=LAST_JOBS), *ctx.local.jobs(kind="reflect", limit=LAST_JOBS)]
     marks: dict[str, int] = {}
     for job in jobs:
@@ -73,7 +73,7 @@ def _marks(ctx: CallContext) -> dict[str, int]:
 
 
 def _count(ctx: CallContext, actions: tuple[str, ...], after: int, most: int) -> int:
-    """How many events of these there are, counted no further than matters."""
+    """Count events of these actions, up to `most` of each."""
     return sum(len(ctx.local.events(after=after, limit=most, action=action)) for action in actions)
 
 
@@ -91,3 +91,114 @@ def _unembedded(ctx: CallContext) -> bool:
     model = ctx.embedder.model
     stores = (ctx.local, ctx.account)
     return any(store.unembedded(model, 1) for store in stores) or bool(ctx.local.unembedded_items(model, "", 1))
+
+
+FIRST_DELAY = timedelta(seconds=60)  # O8: a worker that has just started leaves the processor to others
+
+
+class Activity(Struct, frozen=True):
+    """The activity of a workspace, as triggers judge it.
+
+    `marks` holds for each trigger the event up to which its last job looked. `started` is when the worker started, None
+    for a single pass.
+    """
+
+    created_at: datetime
+    started: datetime | None = None
+    head: int = 0
+    changed_at: datetime | None = None
+    marks: dict[str, int] = field(default_factory=dict)
+    added: int = 0
+    revised: int = 0
+    idle_change: bool = False
+    unreflected: int = 0
+    unembedded: bool = False
+    untriaged: bool = False
+
+
+def due(spec: MemorySpec, now: datetime, facts: Activity) -> list[JobDraft]:
+    """Return the jobs that a spec's triggers ask for, given the activity."""
+    return [*_consolidations(spec, now, facts), *_recurring(spec, now, facts)]
+
+
+def triggers(spec: MemorySpec) -> frozenset[str]:
+    """Return all triggers that some tier of a spec names."""
+    return frozenset(t for b in spec.behaviours.values() for t in b.consolidation.triggers)
+
+
+def session_close(spec: MemorySpec, conversation: str) -> list[JobDraft]:
+    """Return the jobs to queue in the transaction that ends a conversation."""
+    if "session_close" not in triggers(spec):
+        return []
+    payload = {"trigger": "session_close", "conversation": conversation}
+    return [JobDraft("consolidate", f"consolidate:session_close:{conversation}", payload)]
+
+
+def window(every: str, now: datetime) -> datetime:
+    """Return when the present window of a schedule began (UTC; a week begins on Monday)."""
+    hour = now.replace(minute=0, second=0, microsecond=0)
+    match every:
+        case "half-hourly":
+            return hour.replace(minute=now.minute // 30 * 30)
+        case "hourly":
+            return hour
+        case "daily":
+            return hour.replace(hour=0)
+        case _:
+            return hour.replace(hour=0) - timedelta(days=now.weekday())
+
+
+def portion(minutes: int, now: datetime) -> datetime:
+    """Return when the present window began, of windows of that many minutes into which a day is divided."""
+    day = window("daily", now)
+    return day + timedelta(minutes=(now - day) // timedelta(minutes=1) // minutes * minutes)
+
+
+def _consolidations(spec: MemorySpec, now: datetime, facts: Activity) -> list[JobDraft]:
+    wanted = triggers(spec)
+    out = [
+        _windowed("consolidate", trigger, window(trigger.partition(":")[2], now), {"trigger": trigger})
+        for trigger in sorted(wanted)
+        if trigger.startswith("schedule:") and window(trigger.partition(":")[2], now) >= facts.created_at
+    ]
+    events = {
+        "queue_depth": facts.added >= spec.triggers.queue_depth,
+        "revision_queue": facts.revised >= spec.triggers.revision_queue,
+        "idle": _quiet(spec, now, facts) and facts.idle_change,
+    }
+    for trigger, fires in events.items():
+        if trigger in wanted and fires:
+            after = facts.marks.get(trigger, 0)
+            payload = {"trigger": trigger, "after": after, "until": facts.head}
+            out.append(JobDraft("consolidate", f"consolidate:{trigger}:{after}", payload))
+    return out
+
+
+def _recurring(spec: MemorySpec, now: datetime, facts: Activity) -> list[JobDraft]:
+    """Return the jobs that every workspace gets if there is something to do."""
+    out = []
+    day, half = window("daily", now), window("half-hourly", now)
+    if facts.unembedded and warm(now, facts.started):
+        out.append(_windowed("backfill", "", half))
+    if facts.untriaged:
+        out.append(_windowed("triage", "", portion(spec.triage.every_minutes, now)))
+    if day >= facts.created_at:
+        out += [_windowed("maintain", "", day), _windowed("tidy", "", day)]
+    if facts.unreflected >= spec.triggers.reflect_at or (facts.unreflected and _quiet(spec, now, facts)):
+        after = facts.marks.get("reflect", 0)
+        out.append(JobDraft("reflect", f"reflect:{after}", {"after": after, "until": facts.head}))
+    return out
+
+
+def warm(now: datetime, started: datetime | None) -> bool:
+    """Say whether a worker has run long enough to compute vectors; a single pass does not wait."""
+    return started is None or now - started >= FIRST_DELAY
+
+
+def _quiet(spec: MemorySpec, now: datetime, facts: Activity) -> bool:
+    return facts.changed_at is not None and now - facts.changed_at >= timedelta(minutes=spec.triggers.idle_minutes)
+
+
+def _windowed(kind: str, trigger: str, start: datetime, payload: dict[str, Any] | None = None) -> JobDraft:
+    key = ":".join(part for part in (kind, trigger, f"{start:%Y-%m-%dT%H:%MZ}") if part)
+    return JobDraft(kind, key, {**(payload or {}), "window": start.isoformat()})

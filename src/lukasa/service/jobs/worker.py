@@ -1,13 +1,14 @@
-"""The worker: claims due jobs of every workspace in turn, runs them, and records what became of each.
+"""The worker: claim due jobs of every workspace in turn, run them, and record the outcome of each.
 
     drain / run     until nothing is due / until told to stop
-    └ _look         asks each workspace which work its triggers want
+    └ _look         ask each workspace which jobs its triggers want
     └ step          one job of the next workspace that has one
-      └ _attempt    the handler, with the lease renewed while it runs
+      └ _attempt    the handler, while a thread renews the lease
         └ _record   finished, failed, put back, or lost
 
-Any number of workers may run, in threads and processes: a claim is one transaction, and everything a job writes
-carries the number of its claim. Nothing needs to be done after a crash, because a lease that ran out is free.
+Any number of workers may run, in threads and processes: a claim is one transaction, and every write of a job carries
+the number of its claim (a fencing token). After a crash nothing needs to be done: another worker takes the job when its
+lease has run out.
 """
 
 from __future__ import annotations
@@ -31,22 +32,23 @@ from lukasa.model.events import Actor
 from lukasa.model.job import Job, JobDraft
 from lukasa.model.telemetry import Level
 from lukasa.ports import Chat, Clock, Span, no_span
-from lukasa.service.jobs.task import Allowance, Handler, NotNow, Task
+from lukasa.service.jobs.allowance import LONGEST_ASKED, Allowance, NotNow
+from lukasa.service.jobs.task import Handler, Task
 from lukasa.storage.operations import Enqueue, FailJob, FinishJob, Operation, PostponeJob, Transaction
 from lukasa.storage.port import Store
 
 LEASE = timedelta(seconds=60)
-LOOK = timedelta(seconds=30)  # how often triggers are asked
-WAKE = 1.0  # seconds; the longest sleep, since another process may ask for work at any time
-PATIENCE = timedelta(days=7)  # for which an outage costs a job no attempts
+LOOK = timedelta(seconds=30)  # how often a worker checks triggers
+WAKE = 1.0  # seconds; the longest sleep, because another process may queue a job at any time
+PATIENCE = timedelta(days=7)  # an outage up to this long costs a job no attempts
 LONGEST_ERROR = 500
 
 Outcome = Literal["done", "failed", "dead", "postponed", "lost"]
 Wanted = Callable[[datetime, datetime | None], Sequence[JobDraft]]
 
 
-class Station(Struct, frozen=True):
-    """A workspace as a worker sees it: its store, what can be done there, and what its triggers want done."""
+class JobSource(Struct, frozen=True):
+    """A workspace as a worker sees it: its store, its handlers, and the jobs that its triggers want."""
 
     workspace: str
     store: Store
@@ -56,7 +58,7 @@ class Station(Struct, frozen=True):
 
 
 class Run(Struct, frozen=True):
-    """One attempt at a job and what became of it. `job` is as it was claimed."""
+    """One attempt at a job, and its outcome. `job` is as it was claimed."""
 
     workspace: str
     job: Job
@@ -68,14 +70,14 @@ class Run(Struct, frozen=True):
 
 
 class Trouble(Struct, frozen=True):
-    """A workspace that could not be worked on for now; the others go on."""
+    """An error that keeps a worker from one workspace for now; it goes on with the others."""
 
     workspace: str
     error: str
 
 
 class Stop(Protocol):
-    """A `threading.Event`, or what a test puts in its place."""
+    """A `threading.Event`, or a test's substitute."""
 
     def is_set(self) -> bool: ...
     def wait(self, timeout: float) -> bool: ...
@@ -85,9 +87,11 @@ Tell = Callable[[Run | Trouble], None]
 
 
 class Worker:
+    """Run the due jobs of all workspaces, one at a time."""
+
     def __init__(
         self,
-        stations: Callable[[], Sequence[Station]],
+        sources: Callable[[], Sequence[JobSource]],
         *,
         clock: Clock,
         chat: Chat | None = None,
@@ -99,7 +103,7 @@ class Worker:
         span: Span = no_span,
     ) -> None:
         self.name = name or f"{os.getpid()}-{secrets.token_hex(3)}"
-        self._stations = stations
+        self._sources = sources
         self._clock = clock
         self._chat = chat
         self._allowance = allowance or Allowance()
@@ -110,131 +114,131 @@ class Worker:
         self._turn = 0
         self._looked: dict[str, datetime] = {}
         self._resting: dict[str, datetime] = {}
-        self._hand: tuple[Station, Job] | None = None
+        self._hand: tuple[JobSource, Job] | None = None
         self._letting_go = threading.Lock()
 
     # Loops
 
     def drain(self, limit: int | None = None) -> list[Run]:
-        """Work until nothing is due; returns what was done. Work that is only due later is left for then."""
+        """Work until nothing is due now, and return the runs."""
         done: list[Run] = []
         while limit is None or len(done) < limit:
             before = len(done)
-            stations = self._stations()
-            for station in stations:
-                self._look(station, None)
-            while (limit is None or len(done) < limit) and (run := self.step(stations)) is not None:
+            sources = self._sources()
+            for source in sources:
+                self._look(source, None)
+            while (limit is None or len(done) < limit) and (run := self.step(sources)) is not None:
                 done.append(run)
             if len(done) == before:
                 break
         return done
 
     def run(self, stop: Stop) -> None:
-        """Work until `stop` is set. In between it sleeps until the next job is due, and at most a second."""
+        """Work until `stop` is set. With nothing due, sleep until the next job is, and at most a second."""
         started = self._clock.now()
         while not stop.is_set():
             try:
                 pause = self._pass(started)
-            except Exception as error:  # noqa: BLE001 - a worker outlives whatever befalls the account it serves
+            except Exception as error:  # noqa: BLE001 - the worker must survive every error of the account
                 self._tell(Trouble("", said(error)))
                 pause = WAKE
             if pause:
                 stop.wait(pause)
 
     def _pass(self, started: datetime) -> float:
-        """One job, if one is due; how long to sleep if none is."""
-        stations = self._stations()
-        for station in stations:
-            if self._clock.now() - self._looked.get(station.workspace, started - LOOK) >= LOOK:
-                self._look(station, started)
-        return self._idle(stations) if self.step(stations) is None else 0.0
+        """Run one job if one is due; return how long to sleep if none is."""
+        sources = self._sources()
+        for source in sources:
+            if self._clock.now() - self._looked.get(source.workspace, started - LOOK) >= LOOK:
+                self._look(source, started)
+        return self._idle(sources) if self.step(sources) is None else 0.0
 
-    def step(self, stations: Sequence[Station] | None = None) -> Run | None:
-        """One job of the next workspace that has one due, in turn; None if none has."""
-        stations = self._stations() if stations is None else stations
-        for offset in range(len(stations)):
-            place = (self._turn + offset) % len(stations)
-            station = stations[place]
-            job = self._claim(station)
+    def step(self, sources: Sequence[JobSource] | None = None) -> Run | None:
+        """Run one job of the next workspace that has one due, in turn; None if none has."""
+        sources = self._sources() if sources is None else sources
+        for offset in range(len(sources)):
+            position = (self._turn + offset) % len(sources)
+            source = sources[position]
+            job = self._claim(source)
             if job is not None:
-                self._turn = place + 1
-                return self._attempt(station, job)
+                self._turn = position + 1
+                return self._attempt(source, job)
         return None
 
     def release(self) -> bool:
-        """Put back the job in hand, from another thread: this worker is being stopped. Whether there was one."""
+        """Put back the job that runs, from another thread that stops this worker. Return whether there was one."""
         with self._letting_go:
             held, self._hand = self._hand, None
         if held is None:
             return False
-        station, job = held
+        source, job = held
         now = self._clock.now()
         try:
-            self._apply(station, job.kind, PostponeJob(job.id, job.claim, now, "its worker was stopped"))
+            self._apply(source, job.kind, PostponeJob(job.id, job.claim, now, "its worker was stopped"))
         except LukasaError:
             return False  # the lease runs out by itself
         return True
 
     # One job
 
-    def _claim(self, station: Station) -> Job | None:
+    def _claim(self, source: JobSource) -> Job | None:
         now = self._clock.now()
-        if self._resting.get(station.workspace, now) > now:
+        if self._resting.get(source.workspace, now) > now:
             return None
         try:
-            kinds = tuple(station.handlers)
-            due = station.store.next_run(kinds)
+            kinds = tuple(source.handlers)
+            due = source.store.next_run(kinds)
             if due is None or due > now:
-                return None  # looking is free; claiming takes the write lock
-            return station.store.claim_job(self.name, now=now, lease_until=now + self._lease, kinds=kinds)
+                return None  # a look takes no lock; a claim takes the write lock
+            return source.store.claim_job(self.name, now=now, lease_until=now + self._lease, kinds=kinds)
         except LukasaError as error:
-            self._trouble(station, error)
+            self._trouble(source, error)
             return None
 
-    def _attempt(self, station: Station, job: Job) -> Run:
-        actor = station.actor(job.kind)
-        task = Task(job, station.store, self._clock, actor, self._chat, self._allowance, self._span)
+    def _attempt(self, source: JobSource, job: Job) -> Run:
+        actor = source.actor(job.kind)
+        task = Task(job, source.store, self._clock, actor, self._chat, self._allowance, self._span)
         began = time.monotonic()
-        self._hand = (station, job)
+        self._hand = (source, job)
         try:
-            with Heartbeat(lambda: self._renew(station, job), self._lease.total_seconds() / 3):
-                run = self._outcome(station, task)
+            with Heartbeat(lambda: self._renew(source, job), self._lease.total_seconds() / 3):
+                run = self._outcome(source, task)
         except BaseException:
-            self.release()  # a signal in the foreground: the job is nobody's fault, and somebody else's now
+            self.release()  # a signal in the foreground: another worker may take the job at once
             raise
         finally:
             self._hand = None
-        return self._record(station, task, run, (time.monotonic() - began) * 1000)
+        return self._record(source, task, run, (time.monotonic() - began) * 1000)
 
-    def _outcome(self, station: Station, task: Task) -> Run:
+    def _outcome(self, source: JobSource, task: Task) -> Run:
         job = task.job
         try:
             with task.span(f"job.{job.kind}", {"lukasa.job": job.id, "lukasa.attempt": job.attempts}):
-                result = station.handlers[job.kind](task)
+                result = source.handlers[job.kind](task)
         except LostClaim as error:
-            return Run(station.workspace, job, "lost", 0.0, error=said(error))
+            return Run(source.workspace, job, "lost", 0.0, error=said(error))
         except NotNow as later:
-            return Run(station.workspace, job, "postponed", 0.0, error=later.reason, next_run=later.until)
+            return Run(source.workspace, job, "postponed", 0.0, error=later.reason, next_run=later.until)
         except ChatUnavailable as error:
-            return self._unanswered(station, job, error)
-        except Exception as error:  # noqa: BLE001 - the worker's own handler: whatever a job does, the worker goes on
-            return self._failed(station, job, error)
-        return Run(station.workspace, job, "done", 0.0, result=result)
+            return self._unanswered(source, job, error)
+        except Exception as error:  # noqa: BLE001 - the worker must survive every error of a job
+            return self._failed(source, job, error)
+        return Run(source.workspace, job, "done", 0.0, result=result)
 
-    def _unanswered(self, station: Station, job: Job, error: ChatUnavailable) -> Run:
-        """While nobody gets an answer, it is not this job's fault: a week offline must not end in dead letters."""
+    def _unanswered(self, source: JobSource, job: Job, error: ChatUnavailable) -> Run:
+        """Postpone a job while the model answers nobody: a week offline must not kill jobs."""
         until = self._allowance.blocked(self._chat) if self._chat is not None else None
         if until is None or self._clock.now() - job.created_at >= PATIENCE:
-            return self._failed(station, job, error, error.retry_after)
-        return Run(station.workspace, job, "postponed", 0.0, error=said(error), next_run=until)
+            return self._failed(source, job, error, error.retry_after)
+        return Run(source.workspace, job, "postponed", 0.0, error=said(error), next_run=until)
 
-    def _failed(self, station: Station, job: Job, error: Exception, asked: float | None = None) -> Run:
+    def _failed(self, source: JobSource, job: Job, error: Exception, asked: float | None = None) -> Run:
         over = job.attempts >= job.max_attempts
         until = None if over else self._clock.now() + pause(job.attempts, self._dice(), asked)
-        return Run(station.workspace, job, "dead" if over else "failed", 0.0, error=said(error), next_run=until)
+        return Run(source.workspace, job, "dead" if over else "failed", 0.0, error=said(error), next_run=until)
 
-    def _record(self, station: Station, task: Task, run: Run, took: float) -> Run:
-        """The end of an attempt and its report, in one commit. If the claim is gone, only the report."""
+    def _record(self, source: JobSource, task: Task, run: Run, took: float) -> Run:
+        """Commit the end of an attempt with its telemetry event; if the claim is lost, commit the event alone."""
         job = run.job
         end: tuple[Operation, ...] = ()
         level: Level = "info"
@@ -250,59 +254,59 @@ class Worker:
                 level = "warn"
         about = {"error": run.error} if run.error else {}
         success = run.outcome in ("done", "postponed")
-        point = task.point(f"job.{run.outcome}", success=success, level=level, duration_ms=took, metadata=about)
+        point = task.telemetry(f"job.{run.outcome}", success=success, level=level, duration_ms=took, metadata=about)
         done = Run(run.workspace, job, run.outcome, took, run.result, run.error, run.next_run)
         try:
-            self._apply(station, job.kind, *end, point)
+            self._apply(source, job.kind, *end, point)
         except LostClaim as error:
-            return self._record(station, task, Run(run.workspace, job, "lost", 0.0, error=said(error)), took)
+            return self._record(source, task, Run(run.workspace, job, "lost", 0.0, error=said(error)), took)
         except LukasaError as error:
-            # It could not be written down: the lease runs out, and the job is taken up again with its journal.
-            self._trouble(station, error)
+            # The outcome is not recorded: the lease runs out, and a worker resumes the job with its journal.
+            self._trouble(source, error)
         self._tell(done)
         return done
 
-    def _renew(self, station: Station, job: Job) -> bool:
-        return station.store.renew_lease(job.id, job.claim, self._clock.now() + self._lease)
+    def _renew(self, source: JobSource, job: Job) -> bool:
+        return source.store.renew_lease(job.id, job.claim, self._clock.now() + self._lease)
 
     # Triggers
 
-    def _look(self, station: Station, started: datetime | None) -> None:
-        """Ask for the work that is wanted now. What was asked for before, by whomever, is not asked for again."""
+    def _look(self, source: JobSource, started: datetime | None) -> None:
+        """Queue the jobs that triggers want now, except those that are already queued."""
         now = self._clock.now()
-        self._looked[station.workspace] = now
+        self._looked[source.workspace] = now
         try:
-            drafts = [draft for draft in station.wanted(now, started) if draft.kind in station.handlers]
-            new = [draft for draft in drafts if station.store.job(draft.key) is None]
+            drafts = [draft for draft in source.wanted(now, started) if draft.kind in source.handlers]
+            new = [draft for draft in drafts if source.store.job(draft.key) is None]
             if new:
-                self._apply(station, "triggers", *(Enqueue(draft) for draft in new))
+                self._apply(source, "triggers", *(Enqueue(draft) for draft in new))
         except LukasaError as error:
-            self._trouble(station, error)
+            self._trouble(source, error)
 
-    def _idle(self, stations: Sequence[Station]) -> float:
+    def _idle(self, sources: Sequence[JobSource]) -> float:
         now, soonest = self._clock.now(), WAKE
-        for station in stations:
+        for source in sources:
             try:
-                due = station.store.next_run(tuple(station.handlers))
+                due = source.store.next_run(tuple(source.handlers))
             except LukasaError as error:
-                self._trouble(station, error)
+                self._trouble(source, error)
                 continue
             if due is not None and due > now:
                 soonest = min(soonest, (due - now).total_seconds())
         return soonest
 
-    def _trouble(self, station: Station, error: LukasaError) -> None:
-        self._resting[station.workspace] = self._clock.now() + LOOK
-        self._tell(Trouble(station.workspace, said(error)))
+    def _trouble(self, source: JobSource, error: LukasaError) -> None:
+        self._resting[source.workspace] = self._clock.now() + LOOK
+        self._tell(Trouble(source.workspace, said(error)))
 
-    def _apply(self, station: Station, kind: str, *operations: Operation) -> None:
-        station.store.apply(Transaction(station.actor(kind), self._clock.now(), operations))
+    def _apply(self, source: JobSource, kind: str, *operations: Operation) -> None:
+        source.store.apply(Transaction(source.actor(kind), self._clock.now(), operations))
 
 
 def said(error: Exception) -> str:
-    """An error as it is kept with a job: its code and message if it is ours, else what it was and where.
+    """Return an error as text for a job: its code and message if it is ours, else its type and line.
 
-    The message of a foreign error may quote what it was given, which is nothing for a log.
+    The message of a foreign error may quote user data, which does not belong in a log.
     """
     if isinstance(error, LukasaError):
         return f"{error.code}: {error.message}"[:LONGEST_ERROR]
@@ -313,19 +317,21 @@ def said(error: Exception) -> str:
     return f"unexpected {type(error).__name__}{where}"[:LONGEST_ERROR]
 
 
-GRACE = 8.0  # seconds; whoever stops us usually kills after ten
+GRACE = 8.0  # seconds; service managers usually kill a process after ten
 _GLANCE = 0.05
 
 
 class Crew:
+    """Several workers in threads of one process."""
+
     def __init__(self, workers: Sequence[Worker]) -> None:
         self.workers = tuple(workers)
 
     def serve(self, stop: threading.Event, hurry: threading.Event, *, grace: float = GRACE) -> bool:
-        """Work until `stop` is set, then let each worker finish its job, for `grace` seconds or until `hurry` is set.
+        """Work until `stop` is set, then wait for running jobs: `grace` seconds, or until `hurry` is set.
 
-        Whether all of them did. A job that was not finished is put back, and what its thread still tries to write for
-        it is refused; the thread itself ends with the process.
+        Return whether all jobs finished. A job that did not is put back; later writes of its thread are refused, and
+        the thread ends with the process.
         """
         threads = [
             threading.Thread(target=partial(w.run, stop), name="lukasa-worker", daemon=True) for w in self.workers
@@ -343,7 +349,7 @@ class Crew:
 
 
 class Heartbeat:
-    """Calls `renew` every so many seconds from a thread of its own, until the work ends or the claim is lost."""
+    """Call `renew` at an interval from its own thread, until the work ends or the claim is lost."""
 
     def __init__(self, renew: Callable[[], bool], every: float) -> None:
         self._renew = renew
@@ -365,18 +371,17 @@ class Heartbeat:
         while not self._over.wait(self._every):
             try:
                 if not self._renew():
-                    return  # somebody else has the job now; the next write of this one will be refused
+                    return  # another worker has the job; the store refuses the next write of this one
             except StoreError:
-                continue  # the file is busy or full; there is a beat or two before the lease runs out
+                continue  # the file is busy or full; there is time for another beat before the lease runs out
 
 
 FIRST = 30.0  # seconds
 LONGEST = 3600.0
-LONGEST_ASKED = 86_400.0  # a provider that asks for more than a day is asked again tomorrow
 
 
 def pause(attempt: int, dice: float, asked: float | None = None) -> timedelta:
-    """The pause after the `attempt`-th failure. `dice` in [0, 1) spreads jobs that failed together."""
+    """Return the pause after the `attempt`-th failure. `dice` in [0, 1) spreads jobs that failed together."""
     doubled = min(FIRST * 2.0 ** min(attempt - 1, 30), LONGEST)
     seconds = doubled * (0.5 + 0.5 * dice)
     if asked is not None:

@@ -1,25 +1,52 @@
-"""Why: one entry followed through every stage of a read."""
+"""Explain a read: why an entry was or was not a hit, and how relevant it is now."""
 
 from __future__ import annotations
 
-from lukasa.model.entry import Entry
+from msgspec import Struct
+
+from lukasa.model.entry import Access, Entry
 from lukasa.model.values import VISIBILITY, Visibility
+from lukasa.read.decay import awaits_disposition, decay_factor, frequency, relevance
 from lukasa.read.rank import Hit
 from lukasa.read.signals import Signal
 from lukasa.service.call import CallContext
 from lukasa.service.retrieval import find
 from lukasa.service.retrieval.find import as_it_was
-from lukasa.service.retrieval.read import Question, Search, search
+from lukasa.service.retrieval.read import ReadRequest, Search, search
 from lukasa.storage.operations import Verdict
 
 
-def why(ctx: CallContext, question: Question, id: str) -> list[Verdict]:
-    """Trace one entry through every stage of a read: why it was, or was not, among the hits."""
+class RelevanceNow(Struct, frozen=True):
+    """The relevance of an entry before any question, with its factors."""
+
+    entry: Entry
+    access: Access | None
+    decay: float
+    frequency: float
+    relevance: float
+    awaits_disposition: bool
+
+
+def relevance_now(ctx: CallContext, id: str) -> RelevanceNow:
+    """Compute the present relevance of an entry."""
+    store, entry = ctx.entry(id)
+    access = store.access([entry.id]).get(entry.id)
+    decay = ctx.spec.behaviour(entry.scope.tier, entry.kind).decay
+    key = entry.scope.value("conversation")
+    conversation = store.conversation(key) if key else None
+    factor = decay_factor(decay, entry, access, ctx.now, conversation.ended_at if conversation else None)
+    often = frequency(access)
+    value = relevance(entry.importance, factor, often)
+    return RelevanceNow(entry, access, factor, often, value, awaits_disposition(decay, value))
+
+
+def why(ctx: CallContext, question: ReadRequest, id: str) -> list[Verdict]:
+    """Explain why an entry is or is not among the hits: one verdict for each stage of the read."""
     with ctx.local.snapshot(), ctx.account.snapshot():
         return _trail(ctx, question, id)
 
 
-def _trail(ctx: CallContext, question: Question, id: str) -> list[Verdict]:
+def _trail(ctx: CallContext, question: ReadRequest, id: str) -> list[Verdict]:
     _, entry = ctx.entry(id)
     found = search(ctx, question)
     trail = [_where(ctx, entry, found.question), _admitted(ctx, entry, found.question)]
@@ -28,16 +55,16 @@ def _trail(ctx: CallContext, question: Question, id: str) -> list[Verdict]:
     trail.extend(_signal_verdict(ctx, entry, signal, found) for signal in found.signals)
     trail.extend(Verdict("note", "degraded", note) for note in found.notes)
     if entry.id not in found.ranked.ids:
-        trail.append(Verdict("fuse", "out", "no signal found it, so it was never a candidate"))
+        trail.append(Verdict("fuse", "out", "no signal found it, so it was no candidate"))
         return trail
-    place = found.ranked.ids.index(entry.id)
-    hit = found.ranked[place]
-    trail.append(_ranked(hit, place + 1, len(found.ranked)))
+    position = found.ranked.ids.index(entry.id)
+    hit = found.ranked[position]
+    trail.append(_ranked(hit, position + 1, len(found.ranked)))
     trail.append(_fate(hit, found))
     return trail
 
 
-def _where(ctx: CallContext, entry: Entry, question: Question) -> Verdict:
+def _where(ctx: CallContext, entry: Entry, question: ReadRequest) -> Verdict:
     tiers = ctx.reachable(question.tiers)
     here = any(ctx.scope(t.name) == entry.scope for t in tiers)
     if here:
@@ -46,7 +73,7 @@ def _where(ctx: CallContext, entry: Entry, question: Question) -> Verdict:
     return Verdict("scope", "out", f"it is in another {entry.scope.tier} scope; searched here: {searched}")
 
 
-def _admitted(ctx: CallContext, entry: Entry, question: Question) -> Verdict:
+def _admitted(ctx: CallContext, entry: Entry, question: ReadRequest) -> Verdict:
     if entry.owner not in ctx.owners:
         return Verdict("owner", "out", f"it belongs to {entry.owner!r} alone")
     if question.as_of is not None:
@@ -69,9 +96,9 @@ def _admitted(ctx: CallContext, entry: Entry, question: Question) -> Verdict:
 
 def _signal_verdict(ctx: CallContext, entry: Entry, signal: Signal, found: Search) -> Verdict:
     if entry.id in signal.scores:
-        place = signal.ranks()[entry.id]
-        data = {"rank": place, "of": len(signal.scores), "score": round(signal.scores[entry.id], 4)}
-        return Verdict(signal.name, "found", f"place {place} of {len(signal.scores)}", data)
+        position = signal.ranks()[entry.id]
+        data = {"rank": position, "of": len(signal.scores), "score": round(signal.scores[entry.id], 4)}
+        return Verdict(signal.name, "found", f"place {position} of {len(signal.scores)}", data)
     if signal.name == "keyword":
         return Verdict("keyword", "missed", f"none of its words is among the asked ones ({', '.join(found.terms)})")
     if signal.name == "vector":
@@ -88,12 +115,12 @@ def _vector_miss(ctx: CallContext, entry: Entry) -> str:
     return "its meaning is not near enough to the question's, or others are nearer"
 
 
-def _ranked(hit: Hit, place: int, total: int) -> Verdict:
+def _ranked(hit: Hit, position: int, total: int) -> Verdict:
     s = hit.score
     factors = f"match {s.match.value:.3f} × prior {s.prior:.3f} × tier {s.tier_weight:g} = {s.final:.4f}"
-    reason = f"place {place} of {total}: {factors}"
+    reason = f"place {position} of {total}: {factors}"
     data = {"importance": s.importance, "decay": s.decay, "frequency": s.frequency, "relevance": s.relevance}
-    return Verdict("rank", f"place {place}", reason, {k: round(v, 4) for k, v in data.items()})
+    return Verdict("rank", f"place {position}", reason, {k: round(v, 4) for k, v in data.items()})
 
 
 def _fate(hit: Hit, found: Search) -> Verdict:

@@ -32,7 +32,7 @@ from lukasa.storage.port import Store
 NO_EMBEDDER = "no embedding model: found by keyword only"
 MOST_BY_TIME = 60  # entries that the time alone brings in
 
-Place = tuple[Store, Selection]
+StoreSelection = tuple[Store, Selection]
 
 
 class Lookup(Struct, frozen=True):
@@ -41,23 +41,23 @@ class Lookup(Struct, frozen=True):
 
     query: str
     terms: tuple[str, ...]
-    places: Sequence[Place]
+    stores: Sequence[StoreSelection]
     wanted: int = 0
     as_of: datetime | None = None
 
     @property
     def filters(self) -> Filters:
-        return self.places[0][1].filters if self.places else NO_FILTERS
+        return self.stores[0][1].filters if self.stores else NO_FILTERS
 
 
 class Findings(Struct):
     """The candidates so far, the signals that have spoken, and notes for the caller.
 
-    `places` are the stores of the question that hold anything; `past` holds former versions of entries, for a question
+    `stores` are those that hold anything; `past` holds former versions of entries, for a question
     about a time in the past.
     """
 
-    places: Sequence[Place]
+    stores: Sequence[StoreSelection]
     now: int
     span: Span | None = None  # the time that the question names
     candidates: dict[str, Candidate] = field(default_factory=dict)
@@ -71,7 +71,7 @@ class Findings(Struct):
     adjacent: dict[str, dict[str, int]] = field(default_factory=dict)  # turns beside the strongest matches, in steps
 
 
-class Step(NamedTuple):
+class SignalStep(NamedTuple):
     """A signal's part in one phase. `missed` says in an explanation why the signal did not find an entry.
 
     A function that only brings candidates returns None.
@@ -84,7 +84,7 @@ class Step(NamedTuple):
 
 def find(ctx: CallContext, lookup: Lookup) -> Findings:
     """Run the signals of the spec: first those that bring candidates, then those that weigh them."""
-    found = Findings(lookup.places, micros(ctx.now))
+    found = Findings(lookup.stores, micros(ctx.now))
     if not lookup.query.strip():
         _newest(ctx, lookup, found)
         return found
@@ -108,7 +108,7 @@ def _limit(ctx: CallContext, lookup: Lookup) -> int:
 def _newest(ctx: CallContext, lookup: Lookup, found: Findings) -> None:
     """Bring the newest entries: the answer to an empty question."""
     limit = _limit(ctx, lookup)
-    recent = {e.id: e for store, selection in lookup.places for e in store.find(selection, limit=limit)}
+    recent = {e.id: e for store, selection in lookup.stores for e in store.find(selection, limit=limit)}
     _admit_entries(ctx, lookup, found, recent)
     found.signals.append(Signal("recency", dict.fromkeys(found.candidates, 1.0)))
 
@@ -118,10 +118,10 @@ def _by_keyword(ctx: CallContext, lookup: Lookup, found: Findings) -> Signal | N
     if not lookup.terms:
         return None
     limit = _limit(ctx, lookup)
-    matches = [store.keyword(selection, lookup.terms, limit) for store, selection in lookup.places]
-    for (store, _), match in zip(lookup.places, matches, strict=True):
+    matches = [store.keyword(selection, lookup.terms, limit) for store, selection in lookup.stores]
+    for (store, _), match in zip(lookup.stores, matches, strict=True):
         _admit(ctx, lookup, found, store, match.candidates)
-    found.places = [place for place, match in zip(lookup.places, matches, strict=True) if match.size]
+    found.stores = [pair for pair, match in zip(lookup.stores, matches, strict=True) if match.size]
     found.names = named_sources(lookup.query, {candidate.source for candidate in found.candidates.values()})
     names = frozenset(term for source in found.names for term in terms_of(source))
     lines = {id for id, candidate in found.candidates.items() if candidate.said} if names else frozenset[str]()
@@ -136,7 +136,7 @@ def _by_vector(ctx: CallContext, lookup: Lookup, found: Findings) -> Signal | No
     model = ctx.embedder.model
     limit = _limit(ctx, lookup)
     near: list[VectorMatch] = []
-    for store, selection in found.places:
+    for store, selection in found.stores:
         these = store.nearest(selection, model, vector, limit)
         _admit(ctx, lookup, found, store, [candidate for candidate, cosine in these if cosine > model.floor])
         near += these
@@ -159,7 +159,7 @@ def _recorded_then(ctx: CallContext, lookup: Lookup, found: Findings) -> None:
     named = found.span
     if named is None:
         return
-    for store, selection in found.places:
+    for store, selection in found.stores:
         filters = selection.filters
         since = max(named.start, filters.since) if filters.since else named.start
         until = min(named.until, filters.until) if filters.until else named.until
@@ -207,19 +207,19 @@ def _answer(ctx: CallContext, lookup: Lookup, found: Findings) -> Signal:
 
 # Phase one, in order: each step sees the candidates of the steps before it. Keywords come first, because they show
 # which speakers the question names; adjacent turns come last, because they belong to the strongest matches.
-BRING: tuple[Step, ...] = (
-    Step("keyword", _by_keyword),
-    Step("vector", _by_vector),
-    Step("time", _recorded_then),
-    Step("structured", _by_label, "no tag, category, kind or source of it is named in the question"),
-    Step("context", _adjacent_turns),
+BRING: tuple[SignalStep, ...] = (
+    SignalStep("keyword", _by_keyword),
+    SignalStep("vector", _by_vector),
+    SignalStep("time", _recorded_then),
+    SignalStep("structured", _by_label, "no tag, category, kind or source of it is named in the question"),
+    SignalStep("context", _adjacent_turns),
 )
 # Phase two: all candidates are known, and no step depends on another.
-WEIGH: tuple[Step, ...] = (
-    Step("context", _context, "nothing beside it matches, or it does not depend on what is beside it"),
-    Step("speaker", _speaker, "the question does not name who said it"),
-    Step("time", _time, "the question names no time, or another one"),
-    Step(
+WEIGH: tuple[SignalStep, ...] = (
+    SignalStep("context", _context, "nothing beside it matches, or it does not depend on what is beside it"),
+    SignalStep("speaker", _speaker, "the question does not name who said it"),
+    SignalStep("time", _time, "the question names no time, or another one"),
+    SignalStep(
         "answer",
         _answer,
         "the question asks for no time or number, or it holds none, or is too long for that to say anything",
@@ -238,10 +238,10 @@ def _texts(found: Findings) -> dict[str, str]:
 
 def by_store(found: Findings, ids: Sequence[str]) -> list[tuple[Store, Sequence[str]]]:
     """Group candidates by the store that holds them: mostly one store holds all."""
-    if len(found.places) == 1:
-        return [(found.places[0][0], ids)] if ids else []
+    if len(found.stores) == 1:
+        return [(found.stores[0][0], ids)] if ids else []
     grouped: list[tuple[Store, Sequence[str]]] = []
-    for store, selection in found.places:
+    for store, selection in found.stores:
         tiers = {scope.tier for scope in selection.scopes}
         here = [id for id in ids if found.candidates[id].scope.tier in tiers]
         if here:

@@ -1,4 +1,4 @@
-"""Read: fetch from every reachable tier, then let the pure read path decide."""
+"""Read and context: search every tier in reach, rank the candidates, and return hits or a document for a prompt."""
 
 from __future__ import annotations
 
@@ -12,11 +12,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lukasa.model.candidate import Use
-from lukasa.model.entry import Access, Document, Entry
+from lukasa.model.entry import Access, Document, Entry, NamedEntry
 from lukasa.model.errors import InvalidQuery
 from lukasa.model.selection import NO_FILTERS, Filters, Selection
-from lukasa.model.values import Curator, Kind, State, Visibility
+from lukasa.model.text import estimate_tokens
+from lukasa.model.values import Authority, Curator, Kind, State, Visibility
 from lukasa.ports import Vector
+from lukasa.read.context import Context, Slice, compose, item, render
 from lukasa.read.excerpt import Part, excerpt
 from lukasa.read.fuse import fuse
 from lukasa.read.question import choose_profile, query_terms
@@ -25,16 +27,16 @@ from lukasa.read.signals import Signal
 from lukasa.service import inputs
 from lukasa.service.call import CallContext
 from lukasa.service.retrieval.find import Findings, Lookup, by_store, find
-from lukasa.spec.types import DecayModel, Profile, Tier
+from lukasa.spec.types import DecayModel, Injection, Profile, Tier
 from lukasa.storage.operations import Verdict
 from lukasa.storage.port import Store
 
-SHOWN = 600  # characters of a hit that are enough to see why it was found
-_BY_MODEL = "lukasa.service.retrieval.rewrite"  # loaded only where there is a model
+SHOWN = 600  # characters of a hit that show why it was found
+_BY_MODEL = "lukasa.service.retrieval.rewrite"  # imported only if a model is set
 
 
-class Question(Struct, frozen=True):
-    """A read as asked for: where to look, what to admit, how much to return."""
+class ReadRequest(Struct, frozen=True):
+    """The arguments of a read: where to look, which entries to admit, how many to return."""
 
     query: str
     tiers: tuple[str, ...] | None = None
@@ -44,13 +46,13 @@ class Question(Struct, frozen=True):
     held: bool = False
     history: bool = False
     as_of: datetime | None = None
-    rewrite: bool | None = None  # by a model before searching; None: as the profile says
+    rewrite: bool | None = None  # whether a model rewrites the query; None: as the profile says
 
 
 class Search(Struct, frozen=True):
-    """Everything a read found out, before anything is counted or cut: what `why` looks into."""
+    """All results of a read before hits are counted or cut; `why` explains from it."""
 
-    question: Question
+    question: ReadRequest
     limit: int
     terms: tuple[str, ...]
     signals: tuple[Signal, ...]
@@ -62,22 +64,21 @@ class Search(Struct, frozen=True):
 
     @property
     def named(self) -> str:
-        """The signals that said something of any candidate."""
+        """The names of the signals that scored a candidate."""
         return " ".join(signal.name for signal in self.signals if signal.scores)
 
 
 class Recall(Struct, frozen=True):
-    """Hits, best first, with what a caller should know about how they were found."""
+    """The hits of a read, best first, with notes about how they were found."""
 
     query: str
     profile: str
     hits: tuple[Hit, ...]
     notes: tuple[str, ...] = ()
-    asked: str = ""  # what was searched for: the query, or what a model made of it
+    asked: str = ""  # the query that was searched: as given, or rewritten by a model
 
     def excerpt(self, hit: Hit, most: int = SHOWN) -> Part:
-        """Which part of a hit to show where there is room for so many characters: all of it, if it is not longer, else
-        where the words that were asked for stand."""
+        """Return the part of a hit to show in so many characters: all of it, or the part with the query's words."""
         return excerpt(hit.content, query_terms(self.asked or self.query), most)
 
     def __iter__(self) -> Iterator[Hit]:
@@ -86,8 +87,8 @@ class Recall(Struct, frozen=True):
     def __len__(self) -> int:
         return len(self.hits)
 
-    def __getitem__(self, place: int) -> Hit:
-        return self.hits[place]
+    def __getitem__(self, position: int) -> Hit:
+        return self.hits[position]
 
 
 def filters(
@@ -101,6 +102,7 @@ def filters(
     since: datetime | str | None = None,
     until: datetime | str | None = None,
 ) -> Filters:
+    """Return filters from the conditions of a caller."""
     return Filters(
         kinds=frozenset({inputs.choice(kind, Kind, "kind")}) if kind is not None else frozenset(),
         categories=frozenset({inputs.label(category, "category")}) if category is not None else frozenset(),
@@ -113,11 +115,11 @@ def filters(
     )
 
 
-def read(ctx: CallContext, question: Question, *, count: bool = True) -> Recall:
-    """Find, rank, and count one retrieval of each hit returned."""
+def read(ctx: CallContext, question: ReadRequest, *, count: bool = True) -> Recall:
+    """Search, rank, and count one retrieval of each returned hit."""
     notes: list[str] = []
     asked = _rewritten(ctx, question, notes)
-    with ctx.local.snapshot() if ctx.chat is None else nullcontext():  # which never waits for a model
+    with ctx.local.snapshot() if ctx.chat is None else nullcontext():  # a context never waits for a model
         found = search(ctx, asked)
         hits = list(found.kept)
         if ctx.chat is not None:
@@ -129,8 +131,8 @@ def read(ctx: CallContext, question: Question, *, count: bool = True) -> Recall:
     return Recall(question.query, found.question.profile, tuple(hits), (*notes, *found.notes), asked.query)
 
 
-def _rewritten(ctx: CallContext, question: Question, notes: list[str]) -> Question:
-    """The question as it is searched with: rewritten where the profile says so and there is a model to do it."""
+def _rewritten(ctx: CallContext, question: ReadRequest, notes: list[str]) -> ReadRequest:
+    """Return the request to search with: rewritten by a model if the profile says so and a model is set."""
     if ctx.chat is None or question.rewrite is False:
         return question
     checked = _checked(ctx, question)
@@ -139,16 +141,17 @@ def _rewritten(ctx: CallContext, question: Question, notes: list[str]) -> Questi
     return replace(checked, query=import_module(_BY_MODEL).rewritten(ctx, checked.query, notes))
 
 
-def search(ctx: CallContext, question: Question) -> Search:
+def search(ctx: CallContext, question: ReadRequest) -> Search:
+    """Search all signals, rank the candidates, and drop repeats."""
     question = _checked(ctx, question)
     tiers = ctx.reachable(question.tiers)
     terms = query_terms(question.query)
-    places = _inhabited(selections(ctx, tiers, question))
+    stores = _inhabited(selections(ctx, tiers, question))
     limit = _limit(ctx, question)
     with ExitStack() as moment:
-        for store, _ in places:
+        for store, _ in stores:
             moment.enter_context(store.snapshot())
-        found = find(ctx, Lookup(question.query, terms, places, limit, question.as_of))
+        found = find(ctx, Lookup(question.query, terms, stores, limit, question.as_of))
         matches = fuse(found.signals, ctx.spec.retrieval, found.compared)
         order = matches.best_first()
         reach = _reach(ctx, question, limit)
@@ -160,16 +163,18 @@ def search(ctx: CallContext, question: Question) -> Search:
     return Search(question, limit, terms, said, ranked, tuple(kept), dropped, notes, len(found.candidates))
 
 
-def _reach(ctx: CallContext, question: Question, limit: int) -> int:
-    """How many of the best matches are weighed by their standing. Where matches are all alike, or told by their ranks
-    alone, standing may lift anything, and all are."""
+def _reach(ctx: CallContext, question: ReadRequest, limit: int) -> int:
+    """Return how many of the best matches to weigh by relevance.
+
+    If all matches score alike, or only their ranks are known, relevance may lift any of them, so all are weighed.
+    """
     if ctx.spec.retrieval.fusion != "zscore" or not question.query.strip():
         return EVERYONE
     return max(LEADERS, 4 * limit)
 
 
 def _unlike(ctx: CallContext, found: Findings, ranked: Ranked, limit: int) -> tuple[list[Hit], dict[str, Verdict]]:
-    """The best hits without repeats. Mostly there are none, and then no more than these need to be compared."""
+    """Return the best hits without repeats. Compare no more hits than needed: mostly there are no repeats."""
     for reach in (limit, limit * 3):
         vectors = _directions(ctx, found, ranked.ids[:reach])
         kept, dropped = drop_repeats(ranked, vectors, ctx.spec.retrieval.dedup_cosine, limit)
@@ -179,14 +184,14 @@ def _unlike(ctx: CallContext, found: Findings, ranked: Ranked, limit: int) -> tu
 
 
 def _entries(found: Findings, ids: Sequence[str]) -> dict[str, Entry]:
-    """The entries behind candidates: as they are, or as they were at the moment that was asked for."""
+    """Return the entries of candidates: as they are, or as they were at the time of the request."""
     entries = {id: found.past[id] for id in ids if id in found.past}
     for store, unread in by_store(found, [id for id in ids if id not in entries]):
         entries |= store.entries(unread)
     return entries
 
 
-def _checked(ctx: CallContext, question: Question) -> Question:
+def _checked(ctx: CallContext, question: ReadRequest) -> ReadRequest:
     query = inputs.query(question.query)
     profile = choose_profile(query) if question.profile == "auto" else question.profile
     profile_of(ctx, profile)
@@ -199,34 +204,35 @@ def _checked(ctx: CallContext, question: Question) -> Question:
 
 
 def profile_of(ctx: CallContext, name: str) -> Profile:
+    """Return a retrieval profile of the spec by name."""
     if name not in ctx.spec.profiles:
         known = ", ".join(["auto", *ctx.spec.profiles])
         raise InvalidQuery(f"unknown profile {str(name)[:60]!r}", fix=f"use one of: {known}")
     return ctx.spec.profiles[name]
 
 
-def _limit(ctx: CallContext, question: Question) -> int:
+def _limit(ctx: CallContext, question: ReadRequest) -> int:
     return question.limit or ctx.spec.profiles[question.profile].limit
 
 
-def selections(ctx: CallContext, tiers: Sequence[Tier], question: Question) -> list[tuple[Store, Selection]]:
-    """One selection for each database: the scopes of the asked tiers that live there."""
-    rooms = {Visibility.OPEN}
+def selections(ctx: CallContext, tiers: Sequence[Tier], question: ReadRequest) -> list[tuple[Store, Selection]]:
+    """Return one selection for each store: the scopes of the requested tiers that it holds."""
+    visible = {Visibility.OPEN}
     if question.held:
-        rooms.add(Visibility.HELD)
+        visible.add(Visibility.HELD)
     if question.history or question.as_of is not None:
-        rooms.add(Visibility.HISTORY)
+        visible.add(Visibility.HISTORY)
     found = []
     for store in (ctx.local, ctx.account):
         scopes = tuple(ctx.scope(t.name) for t in tiers if ctx.store(t.name) is store)
         if scopes:
-            found.append((store, Selection(scopes, frozenset(rooms), ctx.owners, question.filters)))
+            found.append((store, Selection(scopes, frozenset(visible), ctx.owners, question.filters)))
     return found
 
 
-def _inhabited(places: list[tuple[Store, Selection]]) -> list[tuple[Store, Selection]]:
-    """Without those behind the first that hold nothing, as an account mostly does: one look is all they cost."""
-    return [place for n, place in enumerate(places) if not n or not place[0].empty(place[1])]
+def _inhabited(stores: list[tuple[Store, Selection]]) -> list[tuple[Store, Selection]]:
+    """Leave out stores after the first that hold nothing, as the account's mostly does. That costs one look."""
+    return [pair for n, pair in enumerate(stores) if not n or not pair[0].empty(pair[1])]
 
 
 def _uses(found: Findings, ids: Sequence[str]) -> dict[str, Use]:
@@ -237,7 +243,7 @@ def _uses(found: Findings, ids: Sequence[str]) -> dict[str, Use]:
 
 
 def _closed(ctx: CallContext, tiers: Sequence[Tier]) -> dict[str, datetime]:
-    """When the conversation at hand ended, for tiers whose decay begins there."""
+    """Return when the bound conversation ended, for tiers whose decay begins then."""
     key = ctx.keys.get("conversation")
     if key is None or not any(
         ctx.spec.behaviour(t.name, kind).decay.model is DecayModel.SCOPE_CLOSE for t in tiers for kind in Kind
@@ -257,6 +263,7 @@ def _directions(ctx: CallContext, found: Findings, ids: Sequence[str]) -> dict[s
 
 
 def counted(ctx: CallContext, hits: Sequence[Hit], now: datetime) -> list[Hit]:
+    """Count one retrieval of each hit, and return the hits with the new counts."""
     counts: dict[str, Access] = {}
     homes = {tier: ctx.store(tier) for tier in {hit.entry.scope.tier for hit in hits}}
     for store in (ctx.local, ctx.account):
@@ -267,8 +274,77 @@ def counted(ctx: CallContext, hits: Sequence[Hit], now: datetime) -> list[Hit]:
 
 
 def with_provenance(ctx: CallContext, hits: Sequence[Hit]) -> list[Hit]:
+    """Return hits with their provenance: links to documents and the state of these."""
     wanted = {link.source for hit in hits for link in hit.entry.links}
     if not wanted:
         return list(hits)
     documents: dict[str, Document] = ctx.local.documents(wanted)
     return [hit._replace(provenance=provenance(hit.entry, documents)) for hit in hits]
+
+
+# Context
+
+
+def context(
+    ctx: CallContext, query: str, *, tiers: tuple[str, ...] | None, budget: int | None, profile: str, count: bool
+) -> Context:
+    """Compose the context document. It is deterministic and calls no model.
+
+    By default it counts no retrieval, so a second call returns the same bytes.
+    """
+    query = inputs.query(query)
+    allowed = ctx.spec.context_budget if budget is None else inputs.limit(budget, 1_000_000)
+    reachable = ctx.reachable(tiers)
+    chosen = choose_profile(query) if profile == "auto" else profile
+    cap = profile_of(ctx, chosen).inject_cap or ctx.spec.inject_cap
+    standing = _standing_rules(ctx, reachable)
+    fixed = {entry.id for entry in standing}
+    searches = {t.name: _slice(ctx, t, query, cap) for t in reachable}
+    found = {name: [hit for hit in done.kept if hit.id not in fixed] for name, done in searches.items()}
+    notes = dict.fromkeys(note for done in searches.values() for note in done.notes)
+    hits = {hit.id: hit for found_hits in found.values() for hit in with_provenance(ctx, found_hits)}
+    slices = [
+        Slice(t.name, tuple(item(h.entry, hits[h.id].provenance) for h in found[t.name])) for t in reachable[::-1]
+    ]
+    injections = {t.name: injection(ctx, t) for t in reachable}
+    rules, asked = [item(e) for e in standing], query_terms(query)
+    document, evicted = compose(ctx.info.name, _named(ctx, reachable), rules, slices, injections, allowed, asked)
+    shown = {i.id for part in document.recalled for i in part.items}
+    if count and shown:
+        counted(ctx, [hit for id, hit in hits.items() if id in shown], ctx.now)
+    kept = {id: hit for id, hit in hits.items() if id in shown}
+    tokens = estimate_tokens(render(document))
+    looked_at = sum(done.looked_at for done in searches.values())
+    ctx.note(hits=len(kept), candidates=looked_at, evicted=len(evicted), tokens=tokens, budget=allowed)
+    return Context(document, tokens, allowed, kept, evicted, tuple(notes))
+
+
+def injection(ctx: CallContext, tier: Tier) -> Injection:
+    """Return how a tier enters the prompt: as the kind that it mainly holds."""
+    return ctx.spec.behaviour(tier.name, tier.typology[0]).injection
+
+
+def _named(ctx: CallContext, tiers: Sequence[Tier]) -> list[NamedEntry]:
+    names = {t.name for t in tiers}
+    found = [n for store in (ctx.account, ctx.local) for n in store.named() if n.tier in names]
+    order = [t.name for t in ctx.spec.tiers][::-1]
+    return sorted(found, key=lambda n: (order.index(n.tier), n.name))
+
+
+def _standing_rules(ctx: CallContext, tiers: Sequence[Tier]) -> list[Entry]:
+    """Return the procedures that always apply, oldest first, so that a new one leaves the prompt's prefix unchanged."""
+    wanted = Filters(kinds=frozenset({Kind.PROCEDURAL}), min_importance=ctx.spec.standing_importance)
+    persistent = [t for t in tiers if t.persistent]
+    found = [
+        entry
+        for store, selection in selections(ctx, persistent, ReadRequest("", filters=wanted))
+        for entry in store.find(selection, limit=100)
+        if entry.authority is not Authority.NONE and entry.holds_at(ctx.now)
+    ]
+    return sorted(found, key=lambda entry: (entry.created_at, entry.id))
+
+
+def _slice(ctx: CallContext, tier: Tier, query: str, cap: int) -> Search:
+    """Return the part of one tier: its newest entries if it is always present, else the matches."""
+    always = injection(ctx, tier).mode == "always"
+    return search(ctx, ReadRequest("" if always else query, (tier.name,), limit=cap))

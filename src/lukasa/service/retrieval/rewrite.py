@@ -1,5 +1,7 @@
-"""A language model's two looks at a read: the question in the words that memory may use, and the order of what was
-found. Each has two seconds; without an answer the question and the order stay as they are, and a note says so."""
+"""Rewrite and rerank: let a language model rephrase the question of a read, and order its hits.
+
+Each call has two seconds. Without an answer, the question and the order stay as they are, and a note says so.
+"""
 
 from __future__ import annotations
 
@@ -17,18 +19,18 @@ from lukasa.read.excerpt import excerpt
 from lukasa.read.question import query_terms
 from lukasa.read.rank import Hit
 from lukasa.service.call import CallContext
-from lukasa.service.jobs.model_calls import json_object
+from lukasa.service.jobs.task import json_object
 from lukasa.spec.prompts import prompt
 from lukasa.storage.operations import Emit, Spend
 
 TIMEOUT = 2.0
 LONGEST = 400
-MOST_RANKED, LONGEST_NOTE = 15, 500  # hits that a model is asked to order, and characters of each that it sees
-FEWEST_WORDS = 2  # that mean something; less is a name or a key, and must be found as it stands
+MOST_RANKED, LONGEST_NOTE = 15, 500  # hits that a model orders, and characters of each that it sees
+FEWEST_WORDS = 2  # content words; a shorter question is a name or a key, and is searched as given
 
 
 def rewritten(ctx: CallContext, query: str, notes: list[str]) -> str:
-    """The question to search with."""
+    """Return the question to search with."""
     if sum(word not in STOP_WORDS for word in words(query)) < FEWEST_WORDS:
         return query
     said = _asked(ctx, "rewrite", {"question": query[:2000]}, notes, "the question was asked as it is")
@@ -43,7 +45,7 @@ def rewritten(ctx: CallContext, query: str, notes: list[str]) -> str:
 
 
 def reranked(ctx: CallContext, query: str, hits: Sequence[Hit], notes: list[str]) -> list[Hit]:
-    """The hits in a model's order. What it does not name keeps its order behind the rest; nothing is added or lost."""
+    """Return the hits in the order of a model. Hits that it does not name follow in their old order; none is lost."""
     if ctx.spec.retrieval.rerank != "model" or len(hits) < 2 or not query.strip():
         return list(hits)
     top = hits[:MOST_RANKED]
@@ -54,13 +56,13 @@ def reranked(ctx: CallContext, query: str, hits: Sequence[Hit], notes: list[str]
     said = _asked(ctx, "rerank", given, notes, "the order was not looked at")
     order = said.get("order") if said is not None else None
     numbers = order if isinstance(order, list) else []
-    places = [n - 1 for n in numbers if isinstance(n, int) and not isinstance(n, bool) and 1 <= n <= len(top)]
-    first = [top[place] for place in dict.fromkeys(places)]
+    positions = [n - 1 for n in numbers if isinstance(n, int) and not isinstance(n, bool) and 1 <= n <= len(top)]
+    first = [top[position] for position in dict.fromkeys(positions)]
     return [*first, *(hit for hit in hits if hit not in first)]
 
 
 def _tell(ctx: CallContext, chat: Chat, name: str, reply: Reply, took: float) -> None:
-    """What it cost is counted like any other call."""
+    """Record the cost of a call, as for any other call."""
     spent = Spending(f"{ctx.now:%Y-%m-%d}", chat.name, 1, reply.usage.prompt, reply.usage.completion)
     point = TelemetryEvent(ctx.now, "info", "read", name, "model.answered", True, took, {"model": chat.name})
     ctx.apply(ctx.local, Spend(spent), Emit(point))

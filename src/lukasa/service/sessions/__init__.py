@@ -1,1 +1,12 @@
-"""sessions."""
+"""Sessions: conversations, notes, transcripts, and the facts that are taken from them."""
+
+from typing import TYPE_CHECKING
+
+from lukasa.model import submodules
+
+__all__ = ["conversations", "distill", "observe", "refine", "session", "transcripts"]
+
+if TYPE_CHECKING:
+    from lukasa.service.sessions import conversations, distill, observe, refine, session, transcripts
+else:
+    __getattr__ = submodules(__name__, __all__)

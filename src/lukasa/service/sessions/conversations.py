@@ -1,4 +1,4 @@
-"""Channels, conversations and their working notes."""
+"""Channels, conversations and the notes (scratchpad) of a conversation."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from lukasa.model.values import Lifetime, State, Visibility
 from lukasa.service import inputs
 from lukasa.service.call import CallContext, retry_on_conflict
 from lukasa.service.instrument import verb
-from lukasa.service.jobs.schedule import session_close
+from lukasa.service.jobs.triggers import session_close
 from lukasa.spec.types import LifecyclePolicy
 from lukasa.storage.operations import (
     DropEntry,
@@ -35,6 +35,7 @@ PAGE = 500
 
 
 def create_channel(ctx: CallContext, name: str, description: str = "") -> Channel:
+    """Create a channel."""
     label = inputs.label(name, "channel name")
     inputs.storable(description, "description")
     channel = Channel(new_id(), ctx.info.id, label, description[:2000], False, ctx.now)
@@ -46,7 +47,7 @@ def create_channel(ctx: CallContext, name: str, description: str = "") -> Channe
 
 
 def channel(ctx: CallContext, name_or_id: str | None = None) -> Channel:
-    """A channel by name or id; the default one if none is named."""
+    """Return a channel by name or id; the default one if none is named."""
     for found in channels(ctx):
         if (name_or_id is None and found.is_default) or name_or_id in (found.id, found.name):
             return found
@@ -57,16 +58,18 @@ def channel(ctx: CallContext, name_or_id: str | None = None) -> Channel:
 
 
 def channels(ctx: CallContext) -> list[Channel]:
-    """Those that this room takes part in. Anybody may begin a conversation in the default one."""
+    """Return the channels that this context takes part in. Anybody may begin a conversation in the default one."""
     return [found for found in ctx.local.channels() if found.is_default or ctx.takes_part("channel", found.id)]
 
 
 def conversations(ctx: CallContext, *, archived: bool = False, channel: str | None = None) -> list[Conversation]:
+    """Return the conversations that this context takes part in."""
     found = ctx.local.conversations(archived=archived, channel=channel)
     return [talk for talk in found if ctx.takes_part("conversation", talk.id)]
 
 
 def start(ctx: CallContext, channel_name: str | None = None) -> Conversation:
+    """Start a conversation."""
     conversation = Conversation(new_id(), new_ref_code(), channel(ctx, channel_name).id, ctx.now)
     ctx.apply(ctx.local, SaveConversation(conversation, None))
     return conversation
@@ -74,7 +77,7 @@ def start(ctx: CallContext, channel_name: str | None = None) -> Conversation:
 
 @verb("conversation", "join")
 def join(ctx: CallContext, id: str, ref_code: str, channel_name: str | None = None) -> Conversation:
-    """The conversation with this id, started if it is not there yet. Of many who ask at once, one starts it."""
+    """Return the conversation with this id; start it if there is none. Of several callers at once, one starts it."""
     found = ctx.local.conversation(id)
     if found is not None:
         return found
@@ -87,6 +90,7 @@ def join(ctx: CallContext, id: str, ref_code: str, channel_name: str | None = No
 
 
 def conversation(ctx: CallContext, id_or_ref: str) -> Conversation:
+    """Return a conversation by id or ref code."""
     key = inputs.label(id_or_ref, "conversation")
     found = ctx.local.conversation(key)
     if found is None or not ctx.takes_part("conversation", found.id):
@@ -97,7 +101,7 @@ def conversation(ctx: CallContext, id_or_ref: str) -> Conversation:
 
 
 class Ended(Struct, frozen=True):
-    """A conversation that has ended, and how many entries went with it or were archived."""
+    """A conversation that has ended, and how many of its entries were dropped or archived."""
 
     conversation: Conversation
     dropped: int
@@ -105,10 +109,12 @@ class Ended(Struct, frozen=True):
 
 
 def idle(ctx: CallContext, id_or_ref: str) -> Conversation:
+    """Mark a conversation as idle."""
     return _advance(ctx, id_or_ref, Status.IDLE)
 
 
 def archive(ctx: CallContext, id_or_ref: str) -> Conversation:
+    """Archive a conversation."""
     return _advance(ctx, id_or_ref, Status.ARCHIVED)
 
 
@@ -119,16 +125,18 @@ def _advance(ctx: CallContext, id_or_ref: str, status: Status, *operations: Oper
     try:
         ctx.apply(ctx.local, SaveConversation(after, before.status), *operations)
     except Conflict:
-        # Somebody else moved it first; say so in terms of where it is now.
+        # Another writer changed the status first: name the present status.
         now = conversation(ctx, id_or_ref)
-        raise InvalidTransition(f"conversation {now.ref_code} is {now.status}", fix="look at it again") from None
+        raise InvalidTransition(
+            f"conversation {now.ref_code} is {now.status}", fix="`lukasa conversation list` shows the status"
+        ) from None
     return after
 
 
 def end(ctx: CallContext, id_or_ref: str) -> Ended:
-    """End a conversation: idle it and clear what lives only in it, whoever wrote it.
+    """End a conversation: mark it as idle, and clear the entries that live only in it, of every owner.
 
-    What a persistent tier holds, and what an action rests on, is archived: its row stays.
+    Entries of a persistent tier, and entries that an action rests on, are archived: their rows stay.
     """
     ctx.require_agent("end a conversation")
     found = conversation(ctx, id_or_ref)
@@ -156,7 +164,7 @@ def end(ctx: CallContext, id_or_ref: str) -> Ended:
 
 
 def _ending(store: Store, found: Conversation) -> list[Entry]:
-    """Everything of conversation lifetime that came from this conversation, in whatever scope, whoever owns it."""
+    """Return all entries of conversation lifetime that came from this conversation, in every scope, of every owner."""
     mine = Filters(lifetimes=frozenset({Lifetime.CONVERSATION}), conversations=frozenset({found.id}))
     scopes = tuple(count.scope for count in store.census())
     selection = Selection(scopes, frozenset(Visibility), None, mine)
@@ -169,7 +177,7 @@ def _ending(store: Store, found: Conversation) -> list[Entry]:
 
 
 def _leaves(ctx: CallContext, entry: Entry, linked: Container[str]) -> bool:
-    """Whether a row may go for good: only from a transient tier that drops at its end, and with no action on it."""
+    """Say whether a row may be deleted: its tier is transient and drops at the end, and no action rests on it."""
     transient = not ctx.spec.tier(entry.scope.tier).persistent
     policy = ctx.spec.behaviour(entry.scope.tier, entry.kind).lifecycle.policy
     return transient and policy is LifecyclePolicy.DROP and entry.id not in linked
@@ -187,6 +195,7 @@ def _scratchpad(ctx: CallContext) -> str:
 
 
 def write_note(ctx: CallContext, id_or_ref: str, key: str, value: object) -> Note:
+    """Write a note."""
     note = _new_note(ctx, id_or_ref, key, value)
     ctx.apply(ctx.local, SaveNote(note))
     return read_note(ctx, note.conversation, note.key)
@@ -194,9 +203,9 @@ def write_note(ctx: CallContext, id_or_ref: str, key: str, value: object) -> Not
 
 @verb("note", "change")
 def change_note(ctx: CallContext, id_or_ref: str, key: str, change: Callable[[Any], object]) -> None:
-    """Write what a function makes of a note's value, None if there is no note yet; nothing if it makes None.
+    """Replace a note's value by what a function returns; write nothing if it returns None.
 
-    If somebody else wrote the note in between, the function is asked again with what is there then.
+    The function gets None if there is no note. If another writer changed the note meanwhile, it is called again.
     """
     found = conversation(ctx, id_or_ref)
     inputs.label(key, "a note's key")
@@ -223,6 +232,7 @@ def _new_note(ctx: CallContext, id_or_ref: str, key: str, value: object) -> Note
 
 
 def read_note(ctx: CallContext, id_or_ref: str, key: str) -> Note:
+    """Return a note."""
     found = conversation(ctx, id_or_ref)
     inputs.label(key, "a note's key")
     for note in ctx.local.notes(found.id):
@@ -232,6 +242,7 @@ def read_note(ctx: CallContext, id_or_ref: str, key: str) -> Note:
 
 
 def clear_notes(ctx: CallContext, id_or_ref: str, key: str | None = None) -> int:
+    """Delete one note, or all notes of a conversation; return how many."""
     found = conversation(ctx, id_or_ref)
     count = sum(key is None or note.key == key for note in ctx.local.notes(found.id))
     if count:

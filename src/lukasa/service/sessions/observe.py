@@ -1,12 +1,12 @@
-"""Observe: from what was said in a session to what is remembered of it, in journaled steps.
+"""Observe: turn a recorded session into entries, in journaled steps.
 
-    take in      a file that was only noted so far: its messages are kept, and a job of their own follows
-    look         a model, chunk by chunk, its answer journaled; or the rules, where there is none
-    store        gate → categorise → dedup → resolve, as every write goes; committed with its place in the journal
-    finish       how far the transcript is, what came of it, and by what
+    take in      keep the messages of a session file that was only noted so far, and queue a job for them
+    look         find observations by a model, chunk by chunk, with journaled answers; or by rules without a model
+    store        gate → categorise → dedup → resolve, like every write; committed with its journal line
+    finish       record how much of the transcript is observed, with which result and by what
 
-What fails is tried again by the worker. Until then the transcript says what is wrong, its words are kept and can be
-searched, and nothing is taken for observed that was not.
+A worker retries failures. Until then the transcript states the error, its messages stay searchable, and it does not
+count as observed.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from lukasa.observe import observation, rules
 from lukasa.observe.observation import Answer, Observation, Segment
 from lukasa.service.call import CallContext, retry_on_conflict
 from lukasa.service.entries.put import Memo, Written, put_many
-from lukasa.service.jobs.model_calls import ask
-from lukasa.service.jobs.task import NotNow, Task
+from lukasa.service.jobs.allowance import NotNow
+from lukasa.service.jobs.task import Task, ask
 from lukasa.service.sessions import transcripts
 from lukasa.spec.prompts import prompt
 from lukasa.spec.types import WriteMode
@@ -44,7 +44,7 @@ _COUNTED = {"stored": "allowed", "replaced": "allowed", "held": "held", "discard
 
 
 class _Batch(Struct, frozen=True):
-    """What goes into one tier with one trust, in one commit."""
+    """The memos for one tier with one trust, written in one commit."""
 
     step: str
     tier: str
@@ -53,7 +53,7 @@ class _Batch(Struct, frozen=True):
 
 
 def observe(ctx: CallContext, task: Task) -> dict[str, Any]:
-    """The handler of "observe" jobs."""
+    """Run an "observe" job."""
     payload = task.job.payload
     try:
         here = ctx.at(**{str(k): str(v) for k, v in dict(payload.get("keys") or {}).items()})
@@ -77,7 +77,7 @@ def _observe(ctx: CallContext, task: Task) -> dict[str, Any]:
     payload = task.job.payload
     found = ctx.local.transcript(str(payload["transcript"]))
     if found is None:
-        raise NotFound("the transcript of this job is gone", fix="cancel the job")
+        raise NotFound(f"the transcript of job {task.job.id} is gone", fix="cancel the job")
     start, end = int(payload["start"]), int(payload["end"])
     said = ctx.local.utterances(found.id, start=start, limit=end - start)
     by_rules = task.chat is None or bool(payload.get("rules"))
@@ -107,7 +107,7 @@ def _by_model(ctx: CallContext, task: Task, number: int, said: Sequence[Utteranc
     answer = ask(task, step, asked, observation.shown(said), lambda data: observation.read(data, said, categories))
     if answer.faults and not task.journaled(f"faults:{number}"):
         points = (
-            task.point("observe.malformed", success=False, level="error", metadata={"step": step, "fault": fault})
+            task.telemetry("observe.malformed", success=False, level="error", metadata={"step": step, "fault": fault})
             for fault in answer.faults
         )
         task.commit(f"faults:{number}", len(answer.faults), *points)
@@ -118,7 +118,7 @@ def _by_model(ctx: CallContext, task: Task, number: int, said: Sequence[Utteranc
 
 
 def _batches(ctx: CallContext, task: Task, found: Transcript, number: int, answer: Answer) -> list[_Batch]:
-    """What to write, by tier and trust. Only what the user said is the agent's word; all else is nobody's."""
+    """Group the memos by tier and trust. The user's words get an agent's trust; all other words are untrusted."""
     default = ctx.default_tier()
     reachable = {tier.name for tier in ctx.reachable() if tier.persistent}
     sorted_out: dict[tuple[str, Trust], list[Memo]] = {}
@@ -134,7 +134,7 @@ def _batches(ctx: CallContext, task: Task, found: Transcript, number: int, answe
     for (tier, trust), memos in sorted_out.items():
         step = f"store:{number}:{tier}:{trust.name.lower()}"
         if ctx.store(tier) is not task.store:
-            # Another database cannot be part of the journal's commit: there a repeat must find itself.
+            # Another store is not in the journal's transaction: a derived id lets a repetition find its entry there.
             memos = [replace(m, id=derived_id(task.job.key, step, str(n))) for n, m in enumerate(memos)]
         batches.append(_Batch(step, tier, trust, tuple(memos)))
     return batches
@@ -154,7 +154,7 @@ def _memo(fact: Observation, found: Transcript) -> Memo:
 
 
 def _keeps_narratives(ctx: CallContext, tier: str) -> bool:
-    """Whether the spec wants to know what happened: the tier holds episodes, and all of it is written as observed."""
+    """Say whether the spec keeps narratives: the tier holds episodes and is written as observed."""
     kinds = ctx.spec.tier(tier).typology
     return Kind.EPISODIC in kinds and all(ctx.spec.behaviour(tier, k).write.mode is WriteMode.AUTO for k in kinds)
 
@@ -177,7 +177,7 @@ def _narrative(segment: Segment, found: Transcript) -> Memo:
 
 
 def _store(ctx: CallContext, task: Task, batch: _Batch) -> list[str]:
-    """Write a batch once, and say what became of each. One that repeats a canonical body does not stop the others."""
+    """Write a batch once, and count the outcomes. A memo that repeats a canonical text does not stop the others."""
     if not task.journaled(batch.step):
         actor = ctx.acting(agent=OBSERVER, trust=batch.trust)
         try:
@@ -194,7 +194,7 @@ def _alone(actor: CallContext, task: Task, batch: _Batch, number: int) -> str:
         try:
             _put(actor, task, single)
         except MirrorsCanonical:
-            task.commit(single.step, ["discarded"])  # the refusal has its own event
+            task.commit(single.step, ["discarded"])  # the refused memo has its own event
     return str(task.output(single.step)[0])
 
 
@@ -217,7 +217,7 @@ def _outcomes(written: Sequence[Written]) -> list[str]:
 
 
 def _finish(ctx: CallContext, task: Task, id: str, how: str, counts: Mapping[str, int]) -> dict[str, Any]:
-    """The transcript moves on, and what accumulated is told, in one commit."""
+    """Commit the transcript's progress and the telemetry event together."""
 
     def finish() -> None:
         now = _current(ctx, id)
@@ -232,7 +232,7 @@ def _finish(ctx: CallContext, task: Task, id: str, how: str, counts: Mapping[str
             updated_at=ctx.now,
         )
         told = EventDraft("transcript.observed", id, {"how": how, **counts})
-        point = task.point("observe.completed", metadata={"transcript": id, "how": how, **counts})
+        point = task.telemetry("observe.completed", metadata={"transcript": id, "how": how, **counts})
         task.commit("done", {**counts, "how": how}, SaveTranscript(after, now.version), Record(told), point)
 
     if not task.journaled("done"):
@@ -241,7 +241,7 @@ def _finish(ctx: CallContext, task: Task, id: str, how: str, counts: Mapping[str
 
 
 def _reached(ctx: CallContext, transcript: Transcript, payload: Mapping[str, Any]) -> int:
-    """How many messages are observed without a gap, now that these are; a later part may have been done before."""
+    """Return how many messages are observed without a gap, after these; a later part may have been done before."""
     start, end = int(payload["start"]), int(payload["end"])
     if start > transcript.observed:
         return transcript.observed
@@ -258,12 +258,12 @@ def _reached(ctx: CallContext, transcript: Transcript, payload: Mapping[str, Any
 def _current(ctx: CallContext, id: str) -> Transcript:
     found = ctx.local.transcript(id)
     if found is None:
-        raise NotFound("the transcript of this job is gone", fix="cancel the job")
+        raise NotFound(f"transcript {id} is gone", fix="cancel the job")
     return found
 
 
 def _say(ctx: CallContext, task: Task, progress: Progress, detail: str) -> None:
-    """What the transcript says while it is not observed; and, if something failed, a report of it."""
+    """Record on the transcript why it is not observed yet; report a failure as a telemetry event."""
     id = str(task.job.payload.get("transcript", ""))
 
     def say() -> None:
@@ -274,7 +274,7 @@ def _say(ctx: CallContext, task: Task, progress: Progress, detail: str) -> None:
             operations.append(SaveTranscript(after, now.version))
         if progress is Progress.FAILED or not detail.startswith("waits"):
             about = {"transcript": id, "reason": detail[:MOST_DETAIL]}
-            operations.append(task.point("observe.failed", success=False, level="error", metadata=about))
+            operations.append(task.telemetry("observe.failed", success=False, level="error", metadata=about))
         if operations:
             ctx.apply(ctx.local, *operations)
 

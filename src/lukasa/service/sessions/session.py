@@ -1,13 +1,13 @@
-"""A session's life: Orient → Work → Persist.
+"""The life of a session: Orient → Work → Persist.
 
-    begin     start or take up a conversation, and mark it as being led
-    orient    compose the context, and count what it shows as retrieved, once
-    record    keep each thing said as a raw note, before anybody answers it
-    recall    read while working, without counting twice what the context has shown
-    persist   write what Work missed, then the summary for the channel, then end the conversation
+    begin     start or resume a conversation, and mark it as open
+    orient    compose the context, and count its entries as retrieved, once
+    record    keep each message as a raw note before anybody answers it
+    recall    read while working, without counting again the entries that the context has shown
+    persist   write missed facts, then the summary for the channel, then end the conversation
 
-Persist comes before anything is cleared. If it fails, an error event says so, everything raw stays, and it can be run
-again: nothing is written twice. A session that died is found by its mark, and persisted by `resume_pending`.
+Persist comes before anything is cleared. If it fails, an error event says so, all raw notes stay, and it can run again:
+it writes nothing twice. `resume_pending` finds a dead session by its mark, and persists it.
 """
 
 from __future__ import annotations
@@ -25,12 +25,11 @@ from lukasa.model.entry import Entry
 from lukasa.model.errors import InvalidInput, InvalidTransition, LukasaError, StoreError
 from lukasa.model.events import EventDraft
 from lukasa.model.ids import new_id
-from lukasa.model.late import late
 from lukasa.model.selection import Filters, Selection
 from lukasa.model.statements import says_the_same
 from lukasa.model.text import content_key, terms
 from lukasa.model.values import SHARED, VISIBILITY, Kind, Lifetime, Visibility
-from lukasa.service import inputs
+from lukasa.service import inputs, retrieval
 from lukasa.service.entries.put import Memo, Written
 from lukasa.service.sessions.conversations import Ended
 from lukasa.service.sessions.distill import Distil, Distilled, Fact, Turn, by_rules
@@ -40,11 +39,8 @@ from lukasa.storage.operations import Record
 
 if TYPE_CHECKING:
     from lukasa.read.context import Context
-    from lukasa.service.retrieval import read
     from lukasa.service.retrieval.read import Recall
     from lukasa.service.sessions.refine import Refine
-else:
-    read = late("lukasa.service.retrieval.read")
 
 SOURCE = "persist"
 SUMMARY = SUMMARY_TAG
@@ -54,7 +50,7 @@ _SHOWN, _CUT = 5, 120
 
 
 class Persisted(Struct, frozen=True):
-    """What the end of a session wrote: facts that were missed, the summary, and what ended with the conversation."""
+    """The result of persisting a session: missed facts, the summary, and the ended conversation."""
 
     conversation: Conversation
     facts: tuple[Written, ...]
@@ -66,7 +62,7 @@ class Persisted(Struct, frozen=True):
 
 
 def begin(world: Workspace, conversation: str | None = None) -> Workspace:
-    """The workspace bound to a new conversation or to an open one; it is marked until `leave` or `persist`."""
+    """Return the workspace bound to a new or open conversation; a mark stays until `leave` or `persist`."""
     found = open_conversation(world, conversation)
     here = world.at(conversation=found.id)
     here.write_note(found.id, _MARK, {"agent": world.ctx.agent, "since": world.ctx.now.isoformat()})
@@ -74,7 +70,7 @@ def begin(world: Workspace, conversation: str | None = None) -> Workspace:
 
 
 def open_conversation(world: Workspace, conversation: str | None = None) -> Conversation:
-    """A conversation that is open, or a new one in the channel at hand."""
+    """Return an open conversation, or a new one in the bound channel."""
     found = world.conversation(conversation) if conversation else world.start(world.ctx.keys.get("channel"))
     if found.status is not Status.ACTIVE:
         raise InvalidTransition(f"conversation {found.ref_code} is {found.status}", fix="start a new conversation")
@@ -82,15 +78,15 @@ def open_conversation(world: Workspace, conversation: str | None = None) -> Conv
 
 
 def leave(world: Workspace) -> None:
-    """Stop without an end: the conversation stays open, to be taken up again."""
+    """Stop without ending the conversation: it stays open and can be resumed."""
     world.clear_notes(current(world).id, _MARK)
 
 
 def current(world: Workspace) -> Conversation:
-    """The conversation that this workspace is bound to."""
+    """Return the conversation that this workspace is bound to."""
     key = world.ctx.keys.get("conversation")
     if key is None:
-        raise InvalidInput("no conversation is bound", fix="begin one, or bind it with `at(conversation=…)`")
+        raise InvalidInput("no conversation is bound", fix="begin one, or bind one with `at(conversation=…)`")
     return world.conversation(key)
 
 
@@ -102,28 +98,28 @@ def orient(
     budget: int | None = None,
     refine: Refine | None = None,
 ) -> Context:
-    """The context for a turn. What it shows counts as retrieved once, after a refinement gate has had its say."""
+    """Return the context for a turn. The entries that remain after the refinement gate count as retrieved, once."""
     asked = query[: inputs.MAX_QUERY]
     context = world.context(asked, tiers=tiers, budget=budget, count=False)
     if refine is not None:
         context = refine(asked, context)
     if context.hits:
-        read.counted(world.ctx, list(context.hits.values()), world.ctx.now)
+        retrieval.read.counted(world.ctx, list(context.hits.values()), world.ctx.now)
     return context
 
 
 def recall(
     world: Workspace, query: str, *, tier: str | None = None, limit: int | None = None, seen: Collection[str] = ()
 ) -> Recall:
-    """A read in the course of a turn. What the turn has seen already is returned, and not counted again."""
+    """Read during a turn. Hits that the turn has seen already are returned, and not counted again."""
     found = world.read(query, tier=tier, limit=limit, count=False)
     new = [hit for hit in found.hits if hit.id not in seen]
-    fresh = {hit.id: hit for hit in read.counted(world.ctx, new, world.ctx.now)} if new else {}
+    fresh = {hit.id: hit for hit in retrieval.read.counted(world.ctx, new, world.ctx.now)} if new else {}
     return replace(found, hits=tuple(fresh.get(hit.id, hit) for hit in found.hits))
 
 
 def record(world: Workspace, turn: Turn) -> None:
-    """Keep something said, word for word, until Persist has seen it. The same message is kept once."""
+    """Keep a message verbatim until Persist has seen it. A repeated message is kept once."""
     said = turns(world)
     if turn.id and any(other.id == turn.id for other in said):
         return
@@ -133,7 +129,7 @@ def record(world: Workspace, turn: Turn) -> None:
 
 
 def turns(world: Workspace) -> list[Turn]:
-    """What was said so far and is kept raw, in order."""
+    """Return the recorded messages, in order."""
     notes = [note for note in world.notes(current(world).id) if note.key.startswith(_TURN)]
     ordered = sorted(notes, key=lambda note: note.key)
     return [
@@ -145,7 +141,7 @@ def turns(world: Workspace) -> list[Turn]:
 
 
 def persist(world: Workspace, said: Sequence[Turn] | None = None, *, distil: Distil = by_rules) -> Persisted:
-    """Write what Work missed and the summary, then end the conversation. Raises what failed, and then ends nothing."""
+    """Write missed facts and the summary, then end the conversation. If a step fails, raise and end nothing."""
     conversation = current(world)
     heard = tuple(turns(world) if said is None else said)
     try:
@@ -166,7 +162,7 @@ def resume_pending(
     alive: Callable[[Conversation], bool] = lambda conversation: False,
     distil: Distil = by_rules,
 ) -> list[Persisted]:
-    """Persist conversations whose session died. One that fails again stays as it is, with its error event."""
+    """Persist conversations of dead sessions. One that fails again stays as it is, with its error event."""
     done = []
     for conversation in world.conversations():
         here = world.at(conversation=conversation.id)
@@ -180,11 +176,12 @@ def resume_pending(
 
 
 def durable_tier(world: Workspace) -> str:
+    """Return the tier for facts that name none."""
     return world.ctx.default_tier()
 
 
 def _summary_tier(world: Workspace) -> str:
-    """The narrowest tier that outlives the conversation: what carries it into the next one."""
+    """Return the narrowest tier that outlives the conversation: the next conversation reads the summary there."""
     lasting: list[Tier] = [tier for tier in world.ctx.reachable() if tier.persistent]
     return lasting[0].name if lasting else durable_tier(world)
 
@@ -206,7 +203,7 @@ def _memo(world: Workspace, fact: Fact) -> Memo:
 
 
 def _known(world: Workspace, conversation: Conversation, text: str) -> bool:
-    """Whether this is remembered, or was and the session itself retired it: that must not come back by the end."""
+    """Say whether a fact is remembered, or this session retired it: persisting must not bring it back."""
     found = world.read(text, limit=10, held=True, history=True, count=False, rewrite=False)
     return any(
         _says(hit.entry.content, text)
@@ -222,7 +219,7 @@ def _says(stored: str, text: str) -> bool:
 
 
 def _write_summary(world: Workspace, conversation: Conversation, said: Sequence[Turn], text: str) -> Entry | None:
-    """One summary a conversation: a second pass finds it, and changes it only if there is more to say."""
+    """Write one summary for a conversation; a second pass changes it only if there is more to say."""
     tier = _summary_tier(world)
     content = _summary(world, conversation, said, text)
     before = next(iter(_written(world, tier, conversation, Filters(tags=frozenset({SUMMARY})))), None)
@@ -244,7 +241,7 @@ def _summary(world: Workspace, conversation: Conversation, said: Sequence[Turn],
 
 
 def _kept(world: Workspace, conversation: Conversation) -> list[Entry]:
-    """What the conversation wrote that outlives it and everybody in the channel may see, oldest first."""
+    """Return the conversation's entries that outlive it and everybody in the channel may see, oldest first."""
     lasting = Filters(lifetimes=frozenset({Lifetime.LONG_TERM, Lifetime.SHORT_TERM}))
     found = [e for tier in world.ctx.reachable() for e in _written(world, tier.name, conversation, lasting)]
     shown = [e for e in found if SUMMARY not in e.tags and VISIBILITY[e.state] is Visibility.OPEN]
@@ -252,7 +249,7 @@ def _kept(world: Workspace, conversation: Conversation) -> list[Entry]:
 
 
 def _written(world: Workspace, tier: str, conversation: Conversation, filters: Filters) -> list[Entry]:
-    """Shared entries of a tier that came from this conversation, whatever has become of them since."""
+    """Return the shared entries of a tier that came from this conversation, in any state."""
     wanted = replace(filters, conversations=frozenset({conversation.id}))
     selection = Selection((world.ctx.scope(tier),), frozenset(Visibility), filters=wanted)
     return world.ctx.store(tier).find(selection, limit=100)
@@ -269,7 +266,7 @@ def _number(count: int, what: str) -> str:
 
 
 def _record_failure(world: Workspace, conversation: Conversation, error: Exception) -> None:
-    """Say in the log that Persist failed. If the log cannot be written either, the error itself is what is told."""
+    """Log that Persist failed. If the log cannot be written either, the caller still gets the first error."""
     code = error.code if isinstance(error, LukasaError) else type(error).__name__
     message = error.message if isinstance(error, LukasaError) else ""
     draft = EventDraft("session.persist_failed", conversation.id, {"error": code, "message": message[:200]})

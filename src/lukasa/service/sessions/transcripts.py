@@ -1,7 +1,7 @@
-"""Sessions as they are taken in: kept word for word, cleaned, findable at once, and queued to be observed.
+"""Transcripts: keep recorded sessions verbatim and clean, make them searchable at once, queue them for observation.
 
-A session is known by its id, or without one by its own beginning. Taken in again it adds what is new, and only that
-is observed; if nothing is new, nothing is written.
+A session is known by its id, or without one by its beginning. Keeping it again adds the new messages, and only those
+are observed; without new messages nothing is written.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 from msgspec.structs import replace
 
+from lukasa import observe
 from lukasa.model.errors import InvalidInput, NotFound
 from lukasa.model.ids import new_id
 from lukasa.model.job import JobDraft
-from lukasa.model.late import late
 from lukasa.model.telemetry import Level, TelemetryEvent
 from lukasa.model.text import terms
 from lukasa.model.transcript import Progress, Transcript, Utterance
@@ -28,11 +28,8 @@ from lukasa.storage.port import Said
 from lukasa.write.transforms import TRANSFORMS
 
 if TYPE_CHECKING:
-    from lukasa.observe import cleaning
-    from lukasa.observe.cleaning import Cleaned
+    from lukasa.observe.noise import Cleaned
     from lukasa.service.jobs.task import Task
-else:
-    cleaning = late("lukasa.observe.cleaning")
 
 KIND = "observe"
 NOTHING_SAID = "nothing was said in it"
@@ -40,7 +37,7 @@ MOST_PATH = 4096
 
 
 class Taken(Struct, frozen=True):
-    """What taking in a file did: how many messages are new, what was taken out of them, and the job that follows."""
+    """The result of keeping a file: how many messages are new, what was removed from them, and the next job."""
 
     transcript: Transcript
     new: int
@@ -49,16 +46,16 @@ class Taken(Struct, frozen=True):
     job: str = ""
 
 
-# Taking in
+# Keeping
 
 
 def take_in(ctx: CallContext, path: str, *, into: str | None = None, task: Task | None = None) -> Taken:
-    """Keep what a session file says and ask for it to be observed, in one transaction.
+    """Keep the messages of a session file, and queue a job that observes them, in one transaction.
 
-    `into` is the id of the transcript it belongs to, if that is known already. A task gets its step journaled with it.
+    `into` is the id of its transcript, if it is known. With a task, the step is journaled in the same transaction.
     """
     if ctx.transcripts is None:
-        raise InvalidInput("nothing here can read session files", fix="open memory with `Lukasa.open`")
+        raise InvalidInput("this memory cannot read session files", fix="open memory with `Lukasa.open`")
     recording = ctx.transcripts().read(path)
     return retry_on_conflict(lambda: _take_in(ctx, recording, into, task))
 
@@ -98,10 +95,10 @@ def _take_in(ctx: CallContext, recording: Recording, into: str | None, task: Tas
 
 
 def find(ctx: CallContext, recording: Recording) -> Transcript | None:
-    """The transcript of a session that was taken in before."""
+    """Return the transcript of a session that was kept before."""
     if recording.session:
         return ctx.local.transcript(f"{recording.format}:{recording.session}")
-    # Each id depends on all that went before, so that a known one means a known beginning.
+    # Each id depends on all messages before it, so a known id means a known beginning.
     for piece in reversed(_spoken(recording)):
         found = ctx.local.transcript(f"{recording.format}:{piece.id}")
         if found is not None and _continues(ctx, found, recording):
@@ -117,7 +114,7 @@ def _continues(ctx: CallContext, found: Transcript, recording: Recording) -> boo
 def _key(recording: Recording) -> str:
     spoken = _spoken(recording)
     if not recording.session and not spoken:
-        raise InvalidInput("nothing is said in that file", fix="give a file with messages")
+        raise InvalidInput("the session file holds no message", fix="give a file with messages")
     return f"{recording.format}:{recording.session or spoken[-1].id}"
 
 
@@ -126,26 +123,26 @@ def _spoken(recording: Recording) -> list[Piece]:
 
 
 def _news(ctx: CallContext, recording: Recording, known: Transcript | None) -> Cleaned:
-    """What is new in a recording, cleaned."""
+    """Return the new messages of a recording, cleaned."""
     redact = TRANSFORMS["redact_secrets"]
     if known is None:
-        return cleaning.clean(recording.pieces, redact)
+        return observe.noise.clean(recording.pieces, redact)
     ids = {u.id: u.place for u in ctx.local.utterances(known.id)}
     unseen: Sequence[Piece] = recording.pieces
     last = max((n for n, piece in enumerate(unseen) if ids.get(piece.id) == known.kept - 1), default=-1)
     unseen = [piece for piece in unseen[last + 1 :] if piece.id not in ids]
-    return cleaning.clean(unseen, redact, place=known.kept)
+    return observe.noise.clean(unseen, redact, place=known.kept)
 
 
 def _job(ctx: CallContext, transcript: Transcript, start: int, *, rules: bool = False) -> JobDraft:
-    """The work that remains. Its key names the messages, so that they are observed once however often it is asked."""
+    """Return the job for the remaining messages. Its key names them, so they are observed once."""
     payload = {"transcript": transcript.id, "start": start, "end": transcript.kept, "keys": _keys(ctx)}
     key = f"{KIND}:{transcript.id}:{start}-{transcript.kept}"
     return JobDraft(KIND, f"{key}:rules", {**payload, "rules": True}) if rules else JobDraft(KIND, key, payload)
 
 
 def _keys(ctx: CallContext) -> dict[str, str]:
-    """The part of the scope that decides where facts go: a worker has nothing bound."""
+    """Return the scope keys that decide where facts go: a worker has none bound."""
     lasting = {key.name for tier in ctx.reachable() if tier.persistent for key in tier.anchor}
     return {name: value for name, value in ctx.keys.items() if name in lasting}
 
@@ -161,12 +158,12 @@ def _told(ctx: CallContext, taken: Taken) -> Emit:
     return Emit(TelemetryEvent(ctx.now, level, ctx.origin.surface, KIND, "transcript.taken", True, 0.0, about))
 
 
-# Asking for it
+# Requests
 
 
 @verb("observe", "note")
 def note(ctx: CallContext, session: str, path: str, size: int, *, format: str = "claude-code") -> Transcript:
-    """Say that a session is to be observed, without reading its file: that is left to the job.
+    """Note that a session is to be observed, without reading its file; the job reads it.
 
     If the file is gone by then, the transcript is marked as failed with that reason.
     """
@@ -187,7 +184,7 @@ def _note(ctx: CallContext, session: str, path: str, size: int, format: str) -> 
 
 
 def again(ctx: CallContext, id_or_key: str) -> Transcript:
-    """Have what was not observed yet of a transcript observed by rules: a model is not needed for it."""
+    """Queue the unobserved part of a transcript to be observed by rules, without a model."""
     found = transcript(ctx, id_or_key)
     if found.observed >= found.kept:
         return found
@@ -195,19 +192,20 @@ def again(ctx: CallContext, id_or_key: str) -> Transcript:
     return found
 
 
-# Looking
+# Reading
 
 
 def transcripts(
     ctx: CallContext, *, progress: Progress | str | None = None, limit: int = 100, after: str | None = None
 ) -> list[Transcript]:
-    """The last taken in first."""
+    """Return the kept sessions, newest first."""
     ctx.require_agent("read transcripts")
     wanted = None if progress is None else inputs.choice(progress, Progress, "progress")
     return ctx.local.transcripts(progress=wanted, limit=inputs.limit(limit, 10_000), after=after)
 
 
 def transcript(ctx: CallContext, id_or_key: str) -> Transcript:
+    """Return one kept session."""
     ctx.require_agent("read transcripts")
     wanted = inputs.label(id_or_key, "transcript")
     found = ctx.local.transcript(wanted)
@@ -219,12 +217,12 @@ def transcript(ctx: CallContext, id_or_key: str) -> Transcript:
 
 
 def said(ctx: CallContext, id_or_key: str, *, start: int = 0, limit: int | None = None) -> list[Utterance]:
-    """The messages of a transcript, in order."""
+    """Return the messages of a transcript, in order."""
     return ctx.local.utterances(transcript(ctx, id_or_key).id, start=start, limit=limit)
 
 
 def search(ctx: CallContext, words: str, limit: int = 20) -> list[Said]:
-    """Messages with any of these words, the best match first; also of sessions that were not observed yet."""
+    """Return messages with any of these words, the best match first, also of sessions not yet observed."""
     ctx.require_agent("search transcripts")
     asked = tuple(dict.fromkeys(terms(inputs.query(words))))
     return ctx.local.find_utterances(asked, inputs.limit(limit, 1000)) if asked else []

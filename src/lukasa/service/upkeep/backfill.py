@@ -1,7 +1,7 @@
-"""Vectors that are still missing: of what was written without the embedder, or before the present model.
+"""Compute missing vectors: of entries written without the embedder, or before the present model.
 
-The model is asked between transactions, never inside one, a few texts at a time: whoever is interrupted goes on from
-there. A vector is kept only for the text that it was computed from, so an edit in between wins.
+The model is called between transactions, never inside one, for a few texts at a time; after an interruption the next
+run goes on from there. A vector is stored only for the text that it was computed from, so an edit in between wins.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ BATCH = 32
 
 
 def backfill(ctx: CallContext, limit: int) -> int:
-    """Embed up to so many entries and items; the answer is how many. Without an embedder there is nothing to do."""
+    """Embed up to so many entries and items; return how many. Without an embedder do nothing."""
     if ctx.embedder is None:
         return 0
     done = 0
@@ -25,6 +25,7 @@ def backfill(ctx: CallContext, limit: int) -> int:
 
 
 def entries(ctx: CallContext, store: Store, embedder: Embedder, limit: int) -> int:
+    """Embed up to so many entries of a store."""
     done = 0
     while batch := store.unembedded(embedder.model, min(BATCH, limit - done)) if done < limit else []:
         vectors = embedder.embed_memories([each.content for each in batch])
@@ -35,7 +36,7 @@ def entries(ctx: CallContext, store: Store, embedder: Embedder, limit: int) -> i
 
 
 def items(ctx: CallContext, embedder: Embedder, limit: int, *, indexer: str = "") -> int:
-    """The items that are found by this embedder: an index's own, or the workspace's."""
+    """Embed up to so many items that this embedder finds: those of an index, or of the workspace."""
     done, model = 0, embedder.model
     while batch := ctx.local.unembedded_items(model, indexer, min(BATCH, limit - done)) if done < limit else []:
         texts = list(dict.fromkeys(text for each in batch for _, text in each.texts))

@@ -1,9 +1,9 @@
-"""Consolidation: many become few. It rewrites and never accretes: what went into an entry is retired by it.
+"""Consolidation: replace several entries by one, and retire the originals.
 
     score → promote → prune → by the spec's style: compound, merge or supersession → cap
 
-Every group is one commit with its journal, so that a run can stop anywhere and a tier is coherent at every moment. A
-language model, where there is one, is asked between commits, and its answer holds for the versions it was asked about.
+Every group is one commit with its journal line, so a run can stop anywhere and leaves a tier coherent. A language
+model, if one is set, is called between commits; its answer holds for the versions that it saw.
 """
 
 from __future__ import annotations
@@ -20,58 +20,56 @@ from lukasa.model.ids import derived_id
 from lukasa.model.selection import Filters, Selection
 from lukasa.model.values import Kind, State, Trust
 from lukasa.service.call import CallContext
-from lukasa.service.jobs.model_calls import ask
-from lukasa.service.jobs.task import Task
-from lukasa.service.upkeep.merge import merge, settle
+from lukasa.service.jobs.task import Task, ask
 from lukasa.service.upkeep.promote import crossed, embedded, promote, proposed, scope_above
-from lukasa.service.upkeep.scope import (
+from lukasa.service.upkeep.run import (
     COMPLETED,
-    Place,
+    Target,
     Tell,
     Upkeep,
     active,
     open_conversations,
-    places,
     silent,
+    targets,
     vectors,
     weighed,
     without,
 )
 from lukasa.spec.prompts import prompt
 from lukasa.spec.types import Consolidation
-from lukasa.storage.operations import SaveEntry
+from lukasa.storage.operations import SaveEntry, Verdict
 from lukasa.upkeep.digest import MOST_CHARS, SOURCE, Text, answer, digest, episodes, question
 from lukasa.upkeep.promotion import capped, pruned
-from lukasa.upkeep.weighed import Weighed, related, support
-from lukasa.write.plan import Setting, plan
+from lukasa.upkeep.weighed import Copies, Weighed, copies, outdated, recency, related, support
+from lukasa.write.plan import MOST_EVIDENCE, Setting, plan, retire
 
 if TYPE_CHECKING:
     from lukasa.ports import Vector
 
 OPERATOR = "operator"
-MOST_GROUPS = 50  # that a model is asked about in one run of a scope and kind; the rest is for the next
+MOST_GROUPS = 50  # for which one run asks a model, by scope and kind; the next run takes the rest
 
 
 def consolidate(
     ctx: CallContext, task: Task | None, *, tell: Tell = silent, tiers: list[str] | None = None
 ) -> dict[str, Any]:
-    """O5, O6, W8. Without a task nothing is changed: the answer says what would be, as far as rules can tell."""
+    """O5, O6, W8: consolidate tiers. Without a task, change nothing and count what rules would change."""
     if task is not None and task.journaled(COMPLETED):
         return dict(task.output(COMPLETED))
     payload = {"trigger": OPERATOR, "tiers": tiers} if task is None else task.job.payload
     up = Upkeep(ctx, task, tell)
-    for place in places(ctx, payload.get("tiers")):
-        _Scope(up, place, payload).run()
+    for target in targets(ctx, payload.get("tiers")):
+        _Scope(up, target, payload).run()
     return up.finish()
 
 
 class _Scope:
     """The consolidation of one scope."""
 
-    def __init__(self, up: Upkeep, place: Place, payload: Mapping[str, Any]) -> None:
+    def __init__(self, up: Upkeep, target: Target, payload: Mapping[str, Any]) -> None:
         self.up = up
         self.ctx = up.ctx
-        self.place = place
+        self.target = target
         self.trigger = str(payload.get("trigger") or OPERATOR)
         self.conversation: str | None = payload.get("conversation")
         self.near: dict[str, Vector] = {}
@@ -81,28 +79,28 @@ class _Scope:
         wanted = [kind for kind in Kind if self._rule(kind).style != "none" and self._fires(self._rule(kind))]
         if not wanted:
             return
-        found = weighed(self.ctx, self.place, conversation=self.conversation)
+        found = weighed(self.ctx, self.target, conversation=self.conversation)
         if not found:
             return
-        self.up.say(f"{self.place.tier}: {len(found):,} entries")
-        self.near = vectors(self.ctx, self.place, found)
+        self.up.say(f"{self.target.tier}: {len(found):,} entries")
+        self.near = vectors(self.ctx, self.target, found)
         left = [w for w in found if w.entry.kind not in wanted]
         for kind in wanted:
             left += self._kind(kind, [w for w in found if w.entry.kind is kind])
         caps = [self._rule(kind).cap for kind in wanted if self._rule(kind).cap]
         if caps and self.conversation is None:
-            self.up.move(self.place.store, "pruned", capped([w for w in left if w.entry.kind in wanted], min(caps)))
+            self.up.move(self.target.store, "pruned", capped([w for w in left if w.entry.kind in wanted], min(caps)))
 
     def _rule(self, kind: Kind) -> Consolidation:
-        return self.ctx.spec.behaviour(self.place.tier, kind).consolidation
+        return self.ctx.spec.behaviour(self.target.tier, kind).consolidation
 
     def _fires(self, rule: Consolidation) -> bool:
         return self.trigger == OPERATOR or self.trigger in rule.triggers
 
     def _kind(self, kind: Kind, found: list[Weighed]) -> list[Weighed]:
-        rule, store = self._rule(kind), self.place.store
-        left = promote(self.up, self.place, found, self.near, kind)
-        # What was promoted just now is in use: it is neither pruned nor merged in the same run.
+        rule, store = self._rule(kind), self.target.store
+        left = promote(self.up, self.target, found, self.near, kind)
+        # An entry promoted just now is in use: this run neither prunes nor merges it.
         moves = pruned(left, rule)
         left = without(left, self.up.move(store, "pruned", moves)) if moves else left
         stale = [w for w in left if w.entry.state is State.STALE]
@@ -113,20 +111,20 @@ class _Scope:
             case "merge":
                 fresh = self._merge(fresh, rule)
             case "supersession":
-                fresh = merge(self.up, self.place, settle(self.up, self.place, fresh, self.near), self.near, rule)
+                fresh = merge(self.up, self.target, settle(self.up, self.target, fresh, self.near), self.near, rule)
         return fresh + stale
 
     # Styles
 
     def _merge(self, found: list[Weighed], rule: Consolidation) -> list[Weighed]:
-        left = merge(self.up, self.place, found, self.near, rule)
+        left = merge(self.up, self.target, found, self.near, rule)
         if not self.up.asks:
             return left
         groups = [group for group in related(left, self.near, support) if len(group) > 1]
         return without(left, self._rewrite(groups, "merge"))
 
     def _compound(self, found: list[Weighed]) -> list[Weighed]:
-        transient = not self.ctx.spec.tier(self.place.tier).persistent
+        transient = not self.ctx.spec.tier(self.target.tier).persistent
         if self.trigger == "session_close" and not transient:
             return found
         notes = [w for w in found if SUMMARY_TAG not in w.entry.tags and not self._summarised(w.entry)]
@@ -135,7 +133,7 @@ class _Scope:
         return without(found, self._rewrite(groups, "compound"))
 
     def _summarised(self, entry: Entry) -> bool:
-        """Whether the end of its conversation has left a summary: then there is nothing more to carry on."""
+        """Say whether the end of the conversation has left a summary: then nothing more needs to be carried on."""
         conversation = entry.scope.value("conversation")
         if conversation is None:
             return False
@@ -149,7 +147,7 @@ class _Scope:
     # One entry out of several
 
     def _rewrite(self, groups: Sequence[Sequence[Weighed]], style: str) -> set[str]:
-        """Write each group as one entry; the answer is the ids that went into one."""
+        """Write each group as one entry; return the ids that were replaced."""
         up, gone = self.up, set[str]()
         chosen = groups[:MOST_GROUPS]
         for number, group in enumerate(chosen, 1):
@@ -158,10 +156,10 @@ class _Scope:
                 continue
             text = self._text(group, name)
             if text is not None:
-                gone |= self._replace([group[place] for place in text.sources], text.content, name)
+                gone |= self._replace([group[target] for target in text.sources], text.content, name)
             elif up.task is not None and not up.task.journaled(name):
-                up.task.commit(name, {"counts": {}})  # the model found nothing to make of them
-            up.say(f"{self.place.tier}: {style} {number} of {len(chosen)}")
+                up.task.commit(name, {"counts": {}})  # the model made no entry of them
+            up.say(f"{self.target.tier}: {style} {number} of {len(chosen)}")
         return gone
 
     def _text(self, group: Sequence[Weighed], name: str) -> Text | None:
@@ -184,7 +182,7 @@ class _Scope:
         return f"conversation {conversation.ref_code}" if conversation else ""
 
     def _replace(self, group: Sequence[Weighed], content: str, name: str) -> set[str]:
-        """The new entry in, its sources forgotten, in one commit; nothing at all if one of them has changed."""
+        """Write the new entry and forget its sources in one commit; do nothing if a source has changed."""
         up, sources = self.up, [w.entry for w in group]
         ids = [e.id for e in sources]
         if self._changed(sources):
@@ -195,11 +193,11 @@ class _Scope:
             return set()
         cause = f"consolidated into {save.entry.id}"
         gone = [self._forgotten(e, save.entry.id, cause) for e in sources]
-        done = up.commit(self.place.store, "consolidated", [*gone, save], main=save.entry.id, step=name)
+        done = up.commit(self.target.store, "consolidated", [*gone, save], main=save.entry.id, step=name)
         return set(ids) if done else set()
 
     def _changed(self, sources: Sequence[Entry]) -> bool:
-        now = self.place.store.entries([e.id for e in sources])
+        now = self.target.store.entries([e.id for e in sources])
         return any(e.id not in now or now[e.id].version != e.version for e in sources)
 
     def _entry(self, sources: Sequence[Entry], content: str) -> SaveEntry | None:
@@ -211,24 +209,24 @@ class _Scope:
         )
         shared = {e.conversation for e in sources}
         conversation = shared.pop() if len(shared) == 1 else None
-        # Word for word it is as trusted as its sources; in a model's words, no more than a model.
+        # Verbatim text is as trusted as its sources; a model's words are trusted no more than the model.
         origin = base.origin.capped(Trust.AGENT) if self.up.asks else base.origin
         proposal = base._replace(source=SOURCE, conversation=conversation, valid_at=None, origin=origin)
         draft = crossed(self.up, [e.id for e in sources], proposal, best.kind)
         if draft is None:
             return None
         setting = Setting(ctx.spec, ctx.taxonomy, ctx.now)
-        secret = self.place.store.secret()
+        secret = self.target.store.secret()
         planned = plan(draft, setting, actor=str(ctx.actor), embedding=embedded(ctx, "", draft.content), secret=secret)
         (save,) = (op for op in planned.operations if isinstance(op, SaveEntry))
         cause = f"{len(sources)} entries became one"
         return replace(save, action="entry.consolidated", cause=cause)
 
     def _target(self, entry: Entry) -> Scope:
-        """Where the new entry goes: a transient tier compounds into the broader one that the spec names."""
-        tier = self.ctx.spec.tier(self.place.tier)
+        """Return the scope of the new entry: a transient tier compounds into the broader one that the spec names."""
+        tier = self.ctx.spec.tier(self.target.tier)
         to = self.ctx.spec.behaviour(tier.name, entry.kind).promotion.to
-        if tier.persistent or not to or self.ctx.store(to) is not self.place.store:
+        if tier.persistent or not to or self.ctx.store(to) is not self.target.store:
             return entry.scope
         return scope_above(self.ctx, entry, to) or entry.scope
 
@@ -236,3 +234,56 @@ class _Scope:
         at, actor = self.ctx.now, str(self.ctx.actor)
         moved = entry.moved(State.FORGOTTEN, at=at, cause=cause, actor=actor, superseded_by=by)
         return SaveEntry(replace(moved, version=entry.version + 1), entry.version, "entry.forgotten", cause)
+
+
+def merge(
+    up: Upkeep, target: Target, found: Sequence[Weighed], near: Mapping[str, Vector], rule: Consolidation
+) -> list[Weighed]:
+    """Merge each group of copies in one commit; return the entries that remain."""
+    order = recency if rule.style == "supersession" else support
+    gone: set[str] = set()
+    for group in copies(found, near, rule.merge_cosine, order):
+        saves = _fold(up.ctx, group)
+        if up.commit(target.store, "merged", saves, main=group.kept.id):
+            gone |= {w.id for w in group.copies} | {group.kept.id}
+    # The kept entry has a new version: this run does not change it again.
+    return without(found, gone)
+
+
+def _fold(ctx: CallContext, group: Copies) -> list[SaveEntry]:
+    kept, now = group.kept.entry, ctx.now
+    cause = f"says the same as {kept.id}"
+    gone = [_superseded(ctx, w.entry, kept, cause) for w in group.copies]
+    members = [kept, *(w.entry for w in group.copies)]
+    evidence = tuple(dict.fromkeys(quote for e in members for quote in e.evidence))[:MOST_EVIDENCE]
+    trusted = [e for e in members if e.trust >= kept.trust]  # a less trusted copy adds neither support nor labels
+    fuller = replace(
+        kept,
+        merged_count=sum(e.merged_count for e in members),
+        confirmed_at=max(e.confirmed_at for e in members),
+        importance=max(e.importance for e in trusted),
+        tags=tuple(dict.fromkeys(tag for e in trusted for tag in e.tags)),
+        evidence=evidence,
+        updated_at=now,
+        version=kept.version + 1,
+    )
+    ledger = (
+        Verdict("merge", "kept", "best supported of those that say the same", {"targets": [s.entry.id for s in gone]}),
+    )
+    return [*gone, SaveEntry(fuller, kept.version, "entry.merged", f"{len(gone)} copies folded in", ledger)]
+
+
+def _superseded(ctx: CallContext, entry: Entry, by: Entry, cause: str) -> SaveEntry:
+    moved = entry.moved(State.SUPERSEDED, at=ctx.now, cause=cause, actor=str(ctx.actor), superseded_by=by.id)
+    return SaveEntry(replace(moved, version=entry.version + 1), entry.version, "entry.superseded", cause)
+
+
+def settle(up: Upkeep, target: Target, found: Sequence[Weighed], near: Mapping[str, Vector]) -> list[Weighed]:
+    """Let the latest of contradicting statements hold. A less trusted one never overrules a more trusted one."""
+    setting = Setting(up.ctx.spec, up.ctx.taxonomy, up.ctx.now)
+    gone: set[str] = set()
+    for old, new, why in outdated(found, near):
+        save = retire(old.entry, new.entry, setting, f"{why}; the later one holds", str(up.ctx.actor))
+        if up.commit(target.store, "superseded", [save]):
+            gone.add(old.id)
+    return without(found, gone)

@@ -1,8 +1,8 @@
-"""The disposition queue: what a forcing decay has pressed below its threshold waits for a decision, never for its end.
+"""The disposition queue: entries that a forcing decay took below its threshold wait for a decision, never for deletion.
 
-promote    it has proven true: it becomes a fact
-exempt     it shall not fade: decay no longer counts for it
-archive    it has served its time
+promote    the entry has proven true: it becomes a fact
+exempt     the entry must not fade: decay no longer counts for it
+archive    the entry has served its time
 """
 
 from __future__ import annotations
@@ -18,9 +18,8 @@ from lukasa.model.values import VISIBILITY, Gate, Kind, State, Visibility
 from lukasa.read.decay import awaits_disposition
 from lukasa.service.call import CallContext, retry_on_conflict
 from lukasa.service.entries.put import Written, canonical
-from lukasa.service.entries.reopen import redraft
-from lukasa.service.entries.revise import commit, final, outdated
-from lukasa.service.upkeep.scope import places, weighed
+from lukasa.service.entries.revise import commit, final, outdated, redraft
+from lukasa.service.upkeep.run import targets, weighed
 from lukasa.spec.types import DecayModel
 from lukasa.storage.operations import SaveEntry, Verdict
 from lukasa.storage.port import Store
@@ -33,28 +32,28 @@ Change = Callable[[CallContext, Store, Entry], tuple[Entry, tuple[SaveEntry, ...
 
 
 def waiting(ctx: CallContext) -> list[Waiting]:
-    """What waits for a decision in any scope of this workspace and of the account, the most faded first."""
+    """Return the entries that wait for a decision, in this workspace and the account, the most faded first."""
     ctx.require_author("see what waits for a disposition")
     found: list[Weighed] = []
-    for place in places(ctx):
-        rules = {kind: ctx.spec.behaviour(place.tier, kind).decay for kind in Kind}
+    for target in targets(ctx):
+        rules = {kind: ctx.spec.behaviour(target.tier, kind).decay for kind in Kind}
         if any(rule.model is DecayModel.FORCING for rule in rules.values()):
-            found += [w for w in weighed(ctx, place) if awaits_disposition(rules[w.entry.kind], w.relevance)]
+            found += [w for w in weighed(ctx, target) if awaits_disposition(rules[w.entry.kind], w.relevance)]
     return sorted(found, key=lambda w: (w.relevance, w.entry.confirmed_at, w.id))
 
 
 def promote(ctx: CallContext, id: str, cause: str) -> Written:
-    """It becomes a fact, through the gates of its tier; what it contradicts is retired."""
+    """Make the entry a fact, if the gates of its tier allow it, and retire the entries that it contradicts."""
     return _dispose(ctx, id, "promoted", cause, _promoted)
 
 
 def exempt(ctx: CallContext, id: str, cause: str) -> Written:
-    """It stays as it is, and does not fade."""
+    """Keep the entry as it is, without decay."""
     return _dispose(ctx, id, "exempted", cause, _exempted)
 
 
 def archive(ctx: CallContext, id: str, cause: str) -> Written:
-    """It leaves reads for history."""
+    """Move the entry from recall to history."""
     return _dispose(ctx, id, "archived", cause, lambda r, s, e: (_archived(r, e, cause), (), ()))
 
 
@@ -67,7 +66,7 @@ def _dispose(ctx: CallContext, id: str, outcome: str, cause: str, change: Change
         if decay.model is not DecayModel.FORCING or VISIBILITY[entry.state] is not Visibility.OPEN:
             raise InvalidTransition(
                 f"entry {entry.id} is {entry.state} {entry.kind} memory, which waits for no disposition",
-                fix="`lukasa disposition list` shows what does",
+                fix="`lukasa disposition list` shows the entries that wait",
             )
         changed, retired, ledger = change(ctx, store, entry)
         changed = replace(changed, updated_at=ctx.now, version=entry.version + 1)
@@ -82,7 +81,9 @@ def _promoted(ctx: CallContext, store: Store, entry: Entry) -> tuple[Entry, tupl
     setting = Setting(ctx.spec, ctx.taxonomy, ctx.now, canonical(ctx))
     draft: Draft = run((sanitise, guard), redraft(ctx, entry)._replace(kind=kind), setting)
     if draft.gate.verdict is not Gate.ALLOW:
-        raise Refused(f"it cannot be promoted: {draft.gate.reason}", fix="exempt or archive it instead")
+        raise Refused(
+            f"entry {entry.id} cannot be promoted: {draft.gate.reason}", fix="exempt or archive the entry instead"
+        )
     changed = replace(
         entry,
         content=draft.content,

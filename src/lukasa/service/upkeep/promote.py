@@ -1,5 +1,7 @@
-"""Promotion: short-term becomes long-term, episodes that many saw become a fact, a fact that outlived its sources'
-versions rises to a broader tier. What crosses a boundary goes through the spec's gates there, and trust only falls."""
+"""Promotion: make entries long-term, turn repeated episodes into a fact, and raise lasting facts to a broader tier.
+
+A text that changes its tier passes the gates of the new tier, and its trust can only fall.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ from lukasa.model.ids import derived_id
 from lukasa.model.values import Curator, Gate, Kind, Lifetime, State
 from lukasa.service.call import ACCOUNT, CallContext
 from lukasa.service.entries.put import canonical, neighbours
-from lukasa.service.upkeep.scope import Place, Upkeep, active, without
+from lukasa.service.upkeep.run import Target, Upkeep, active, without
 from lukasa.storage.operations import Embedding, SaveEntry, Verdict
 from lukasa.upkeep.promotion import Rise, rises
 from lukasa.upkeep.weighed import Weighed, copies, support
@@ -29,10 +31,10 @@ ACTION = "entry.promoted"
 
 
 def promote(
-    up: Upkeep, place: Place, found: Sequence[Weighed], near: Mapping[str, Vector], kind: Kind
+    up: Upkeep, target: Target, found: Sequence[Weighed], near: Mapping[str, Vector], kind: Kind
 ) -> list[Weighed]:
-    """Promote what has earned it; the answer is what is left as it was."""
-    behaviour = up.ctx.spec.behaviour(place.tier, kind)
+    """Promote the entries that have earned it; return the others."""
+    behaviour = up.ctx.spec.behaviour(target.tier, kind)
     if not behaviour.promotion.to:
         return list(found)
     mine = active(found)
@@ -45,13 +47,13 @@ def promote(
     documents = up.ctx.local.documents(wanted) if wanted else {}
     gone: set[str] = set()
     for rise in rises(groups, behaviour.promotion, documents):
-        if _within(up, place, rise) if rise.within else _across(up, place, rise):
+        if _within(up, target, rise) if rise.within else _across(up, target, rise):
             gone |= {rise.weighed.id, *(w.id for w in rise.with_it)}
     return without(found, gone)
 
 
-def _within(up: Upkeep, place: Place, rise: Rise) -> bool:
-    """In place: the entry itself changes, and copies that bore it out give way to it."""
+def _within(up: Upkeep, target: Target, rise: Rise) -> bool:
+    """Promote an entry in its tier, and retire the copies that supported it."""
     entry, kind, now = rise.weighed.entry, rise.rule.kind or rise.weighed.entry.kind, up.ctx.now
     sources = [entry, *(w.entry for w in rise.with_it)]
     proposal = proposed(up.ctx, entry, sources, entry.scope, entry.id, kind)
@@ -74,30 +76,30 @@ def _within(up: Upkeep, place: Place, rise: Rise) -> bool:
         changed, entry.version, ACTION, rise.cause, ledger, embedded(up.ctx, entry.content, changed.content)
     )
     gone = [_gives_way(up.ctx, w.entry, entry.id, rise.cause) for w in rise.with_it]
-    return up.commit(place.store, "promoted", [*gone, save], main=entry.id)
+    return up.commit(target.store, "promoted", [*gone, save], main=entry.id)
 
 
-def _across(up: Upkeep, place: Place, rise: Rise) -> bool:
-    """Into another tier: written there under an id that is always the same, and the original gives way to it."""
+def _across(up: Upkeep, target: Target, rise: Rise) -> bool:
+    """Promote an entry to another tier under a derived id, and retire the original."""
     ctx, entry = up.ctx, rise.weighed.entry
-    target = scope_above(ctx, entry, rise.rule.to)
+    above = scope_above(ctx, entry, rise.rule.to)
     sources = [entry, *(w.entry for w in rise.with_it)]
     ids = [e.id for e in sources]
-    if target is None:
-        up.drop("promoted", ids, f"its place in the {rise.rule.to} tier is not known")
+    if above is None:
+        up.drop("promoted", ids, f"its scope in the {rise.rule.to} tier is not known")
         return False
     kind = rise.rule.kind or entry.kind
     proposal = proposed(
-        ctx, entry, sources, target, derived_id("promoted", entry.id, str(entry.version), target.tier), kind
+        ctx, entry, sources, above, derived_id("promoted", entry.id, str(entry.version), above.tier), kind
     )
     draft = crossed(up, ids, proposal, kind)
     if draft is None:
         return False
-    return write_above(up, place, draft.noting("promote", target.tier, rise.cause), sources, rise.cause)
+    return write_above(up, target, draft.noting("promote", above.tier, rise.cause), sources, rise.cause)
 
 
-def write_above(up: Upkeep, place: Place, draft: Draft, sources: Sequence[Entry], cause: str) -> bool:
-    """Store a draft in its own tier and retire what it stands for; it may turn out to be known there already."""
+def write_above(up: Upkeep, target: Target, draft: Draft, sources: Sequence[Entry], cause: str) -> bool:
+    """Store a draft in its own tier and retire its sources; the tier may know the statement already."""
     ctx, store = up.ctx, up.ctx.store(draft.proposal.scope.tier)
     embedding = embedded(ctx, "", draft.content)
     setting = Setting(ctx.spec, ctx.taxonomy, ctx.now)
@@ -111,7 +113,7 @@ def write_above(up: Upkeep, place: Place, draft: Draft, sources: Sequence[Entry]
         return False
     gone = [_gives_way(ctx, e, above.id, cause) for e in sources]
     written = [op for op in planned.operations if isinstance(op, SaveEntry)]
-    if store is place.store:
+    if store is target.store:
         return up.commit(store, "promoted", [*gone, *written], main=above.id)
     if up.task is not None:
         try:
@@ -120,10 +122,11 @@ def write_above(up: Upkeep, place: Place, draft: Draft, sources: Sequence[Entry]
             if above.id not in store.entries([above.id]):
                 up.drop("promoted", sorted(going), f"the {above.scope.tier} tier has changed meanwhile")
                 return False
-    return up.commit(place.store, "promoted", gone)
+    return up.commit(target.store, "promoted", gone)
 
 
 def proposed(ctx: CallContext, entry: Entry, sources: Sequence[Entry], scope: Scope, id: str, kind: Kind) -> Proposal:
+    """Return the proposal for an entry in another scope, with the least trust of its sources."""
     trust = min(e.trust for e in sources)
     return Proposal(
         id=id,
@@ -148,7 +151,7 @@ def proposed(ctx: CallContext, entry: Entry, sources: Sequence[Entry], scope: Sc
 
 
 def crossed(up: Upkeep, ids: Sequence[str], proposal: Proposal, kind: Kind) -> Draft | None:
-    """What is left of a text once it has gone through the gates of where it goes; None, told, if it may not."""
+    """Return a draft that has passed the gates of its new tier; None, with an event, if they refuse it."""
     ctx = up.ctx
     setting = Setting(ctx.spec, ctx.taxonomy, ctx.now, canonical(ctx))
     start = Draft(proposal, proposal.content, kind, proposal.origin.trust, GateVerdict(Gate.ALLOW, 1.0, ""))
@@ -164,7 +167,7 @@ def crossed(up: Upkeep, ids: Sequence[str], proposal: Proposal, kind: Kind) -> D
 
 
 def scope_above(ctx: CallContext, entry: Entry, tier: str) -> Scope | None:
-    """The scope of a broader tier that an entry's own lies in; None if one of its keys is not known."""
+    """Return the scope of a broader tier that contains the entry's own; None if one of its keys is unknown."""
     values: dict[str, str | None] = {"account": ACCOUNT, "workspace": ctx.info.id, **dict(entry.scope.anchor)}
     conversation = ctx.local.conversation(entry.conversation or values.get("conversation") or "")
     if conversation is not None:
@@ -182,6 +185,7 @@ def _gives_way(ctx: CallContext, entry: Entry, to: str, cause: str) -> SaveEntry
 
 
 def embedded(ctx: CallContext, before: str, after: str) -> Embedding | None:
+    """Return the vector of a new text; None if the text is unchanged or there is no embedder."""
     if ctx.embedder is None or before == after:
         return None
     try:

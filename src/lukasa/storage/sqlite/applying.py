@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import apsw
 
 from lukasa.model.events import EventDraft, Stamp
-from lukasa.model.late import late
-from lukasa.storage import rules
+from lukasa.storage import rules, sqlite
 from lukasa.storage.operations import (
     CancelJob,
     DropAnswer,
@@ -57,16 +56,6 @@ from lukasa.storage.sqlite.entries import EntryWriter
 from lukasa.storage.sqlite.numbers import Numbers
 from lukasa.storage.sqlite.query import all_rows
 
-if TYPE_CHECKING:
-    from lukasa.storage.sqlite import grants, items, jobs, scrubbing, telemetry, transcripts
-else:
-    grants = late("lukasa.storage.sqlite.grants")
-    items = late("lukasa.storage.sqlite.items")
-    jobs = late("lukasa.storage.sqlite.jobs")
-    scrubbing = late("lukasa.storage.sqlite.scrubbing")
-    telemetry = late("lukasa.storage.sqlite.telemetry")
-    transcripts = late("lukasa.storage.sqlite.transcripts")
-
 
 def run(db: apsw.Connection, transaction: Transaction, secret: bytes) -> Numbers:
     """Inside an open write transaction; raises to have all of it undone. The answer is what rooms and models are
@@ -90,11 +79,11 @@ def _is_new(operation: Operation) -> bool:
 
 
 def _change(db: apsw.Connection, writer: EntryWriter, log: _Log, given: Operation, secret: bytes) -> None:
-    operation = scrubbing.take(db, given) if isinstance(given, Scrub) else given
+    operation = sqlite.scrubbing.take(db, given) if isinstance(given, Scrub) else given
     salt = _run(db, writer, operation, writer.transaction.at) or secret
     log.add([describe(operation, salt)])
     if isinstance(operation, Scrub):
-        scrubbing.seal(db, operation, log.seq)
+        sqlite.scrubbing.seal(db, operation, log.seq)
 
 
 class _Log:
@@ -129,11 +118,11 @@ def _run(db: apsw.Connection, writer: EntryWriter, operation: Operation, at: dat
         case SaveEntry():
             return writer.save(operation)
         case SaveItem():
-            return items.save(db, operation)
+            return sqlite.items.save(db, operation)
         case DropItem():
-            return items.drop(db, operation)
+            return sqlite.items.drop(db, operation)
         case SaveItemVectors():
-            items.embed(db, operation)
+            sqlite.items.embed(db, operation)
         case DropEntry():
             writer.drop(operation)
         case SaveEmbedding():
@@ -157,7 +146,7 @@ def _run(db: apsw.Connection, writer: EntryWriter, operation: Operation, at: dat
         case Record() | Scrub():
             pass
         case SaveGrant() | SaveAnswer() | DropAnswer() | ForgetAnswers():
-            grants.run(db, operation)
+            sqlite.grants.run(db, operation)
         case _:
             _background(db, operation, at)
     return None
@@ -166,30 +155,30 @@ def _run(db: apsw.Connection, writer: EntryWriter, operation: Operation, at: dat
 def _background(db: apsw.Connection, operation: PipelineOperation, at: datetime) -> None:
     match operation:
         case Enqueue(draft):
-            jobs.enqueue(db, draft, at)
+            sqlite.jobs.enqueue(db, draft, at)
         case JournalStep():
-            jobs.journal(db, operation, at)
+            sqlite.jobs.journal(db, operation, at)
         case FinishJob():
-            jobs.finish(db, operation, at)
+            sqlite.jobs.finish(db, operation, at)
         case FailJob():
-            jobs.fail(db, operation, at)
+            sqlite.jobs.fail(db, operation, at)
         case PostponeJob():
-            jobs.postpone(db, operation, at)
+            sqlite.jobs.postpone(db, operation, at)
         case ReviveJob():
-            jobs.revive(db, operation, at)
+            sqlite.jobs.revive(db, operation, at)
         case CancelJob():
-            jobs.cancel(db, operation, at)
+            sqlite.jobs.cancel(db, operation, at)
         case ForgetJobs(before):
-            jobs.forget(db, before)
+            sqlite.jobs.forget(db, before)
         case SaveTranscript():
-            transcripts.save(db, operation)
+            sqlite.transcripts.save(db, operation)
         case KeepUtterances():
-            transcripts.keep(db, operation)
+            sqlite.transcripts.keep(db, operation)
         case SaveAmendment():
-            transcripts.save_amendment(db, operation)
+            sqlite.transcripts.save_amendment(db, operation)
         case Emit(point):
-            telemetry.emit(db, point)
+            sqlite.telemetry.emit(db, point)
         case ForgetTelemetry(before, level):
-            telemetry.forget(db, before, level)
+            sqlite.telemetry.forget(db, before, level)
         case Spend(spending):
-            telemetry.spend(db, spending)
+            sqlite.telemetry.spend(db, spending)

@@ -9,12 +9,12 @@ import time
 import weakref
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 import apsw
 
 from lukasa.model.errors import StoreError
-from lukasa.model.late import late
 from lukasa.storage.sqlite import scrub_sql, sql
 from lukasa.storage.sqlite.access_counts import AccessCounts
 from lukasa.storage.sqlite.ahead import Ahead
@@ -26,12 +26,7 @@ from lukasa.storage.sqlite.search import Handle
 from lukasa.storage.sqlite.waiting import Waiting
 
 if TYPE_CHECKING:
-    import ctypes
-    import random
     from pathlib import Path
-else:
-    ctypes = late("ctypes")
-    random = late("random")
 
 PATIENCE = 5.0  # seconds for those who still read what is being removed
 
@@ -100,6 +95,7 @@ class Connections:
         Closing one would run SQLite's clean-up on locks that belong to the parent, so they are kept alive past
         the end of the interpreter.
         """
+        ctypes = import_module("ctypes")
         for pair in list(self._pairs):
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(pair.memory))
             ctypes.pythonapi.Py_IncRef(ctypes.py_object(pair.access))
@@ -185,7 +181,7 @@ class Connections:
             except apsw.BusyError:
                 if time.monotonic() >= deadline:
                     raise busy(self._opening.memory) from None
-                time.sleep(random.uniform(0.002, 0.03))
+                time.sleep(import_module("random").uniform(0.002, 0.03))
             else:
                 return
 
@@ -273,7 +269,7 @@ _LIVE: weakref.WeakSet[Connections] = weakref.WeakSet()
 
 def _before_fork() -> None:
     if _LIVE:
-        ctypes.pythonapi  # noqa: B018 - loaded here, for in the child another thread's half of an import would hang it
+        import_module("ctypes")  # here, because in the child another thread's half of an import would hang it
 
 
 def _after_fork() -> None:

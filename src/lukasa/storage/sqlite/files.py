@@ -8,17 +8,11 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from lukasa.model.errors import StoreError
-from lukasa.model.late import late
 from lukasa.storage.sqlite.errors import busy, full
-
-if TYPE_CHECKING:
-    import random
-else:
-    random = late("random")
 
 RESERVE_BYTES = 1 << 20
 _SIDES = ("", "-journal", "-wal", "-shm")
@@ -86,7 +80,7 @@ def _take(descriptor: int, path: Path, deadline: float) -> None:
         except BlockingIOError:
             if time.monotonic() > deadline:
                 raise busy(path) from None
-            time.sleep(random.uniform(0.001, 0.02))
+            time.sleep(import_module("random").uniform(0.001, 0.02))
         else:
             return
 
@@ -123,7 +117,7 @@ class Reserve:
             self._held = True
 
     def _write(self) -> None:
-        temporary = self._path.with_name(f"{self._path.name}.{os.getpid()}.{random.getrandbits(32):08x}")
+        temporary = self._path.with_name(f"{self._path.name}.{os.getpid()}.{os.urandom(4).hex()}")
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         try:
             os.fchmod(descriptor, 0o600)

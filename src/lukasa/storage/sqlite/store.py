@@ -8,9 +8,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from datetime import date, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
-from lukasa.index import keyword, lookup
+from lukasa.index import keyword, lookup, neighbours
 from lukasa.index.ann import USUAL, Sizes
 from lukasa.index.keyword import KeywordMatches
 from lukasa.index.neighbours import Neighbour, NeighbourQuery, NewText
@@ -25,7 +25,6 @@ from lukasa.model.events import Event
 from lukasa.model.grant import Grant
 from lukasa.model.item import Item, ItemAddress
 from lukasa.model.job import Job, JobState
-from lukasa.model.late import late
 from lukasa.model.scrub import Extent, Holdings
 from lukasa.model.selection import NO_FILTERS, Filters, Selection
 from lukasa.model.telemetry import DayTally, Spending, Tally, TelemetryEvent, TelemetryQuery
@@ -34,7 +33,7 @@ from lukasa.model.timestamps import micros, moment
 from lukasa.model.transcript import Progress, Transcript, Utterance
 from lukasa.model.values import Kind, State
 from lukasa.ports import EmbeddingModel, Vector
-from lukasa.storage import rules
+from lukasa.storage import rules, sqlite
 from lukasa.storage.operations import DropEntry, SaveEntry, Scrub, Transaction
 from lukasa.storage.port import Arrivals, Census, Finding, FoundItem, ItemQuery, Said, Share, Unembedded, UnembeddedItem
 from lukasa.storage.sqlite import adding, applying, records, scrub_sql, sql
@@ -44,23 +43,6 @@ from lukasa.storage.sqlite.opening import Migration, Opening, Role, migrations, 
 from lukasa.storage.sqlite.query import all_rows, one_row
 from lukasa.storage.sqlite.rows import anchor_text, entry_of, entry_of_snapshot, event_of, json_list, scope_of
 from lukasa.storage.sqlite.search import SqliteSearchRows, find
-
-if TYPE_CHECKING:
-    from lukasa.index import neighbours as neighbour_search
-    from lukasa.storage.sqlite import checking, scrubbing, telemetry
-    from lukasa.storage.sqlite import grants as grant_rows
-    from lukasa.storage.sqlite import items as item_rows
-    from lukasa.storage.sqlite import jobs as job_rows
-    from lukasa.storage.sqlite import transcripts as session_rows
-else:
-    neighbour_search = late("lukasa.index.neighbours")
-    checking = late("lukasa.storage.sqlite.checking")
-    grant_rows = late("lukasa.storage.sqlite.grants")
-    item_rows = late("lukasa.storage.sqlite.items")
-    job_rows = late("lukasa.storage.sqlite.jobs")
-    scrubbing = late("lukasa.storage.sqlite.scrubbing")
-    session_rows = late("lukasa.storage.sqlite.transcripts")
-    telemetry = late("lukasa.storage.sqlite.telemetry")
 
 _PAGE = 1000
 PARTING = 0.25  # seconds to wait for the lock with what was read and not yet reported, at the end
@@ -107,7 +89,7 @@ class SqliteStore:
         waiting = self._connections.waiting
         with rules.only_encodable(), waiting.taken() as points, self._connections.writing() as db:
             if points:
-                telemetry.emit(db, *points)
+                sqlite.telemetry.emit(db, *points)
             numbers = applying.run(db, transaction, self._secret)
         numbers.committed()
         self._added += sum([isinstance(op, SaveEntry) and not op.expect for op in transaction.operations])
@@ -130,13 +112,13 @@ class SqliteStore:
         with suppress(StoreError), waiting.taken() as points:
             if points:
                 with self._connections.writing(patience) as db:
-                    telemetry.emit(db, *points)
+                    sqlite.telemetry.emit(db, *points)
                     if waiting.prunes():
-                        telemetry.prune(db)
+                        sqlite.telemetry.prune(db)
 
     def holdings(self, extent: Extent) -> Holdings:
         with self._connections.reading() as db:
-            return scrubbing.holdings(db, extent)
+            return sqlite.scrubbing.holdings(db, extent)
 
     def unswept(self) -> list[str]:
         with self._connections.reading() as db:
@@ -274,7 +256,7 @@ class SqliteStore:
 
     def neighbours(self, query: NeighbourQuery, texts: Sequence[NewText]) -> list[list[Neighbour]]:
         with rules.only_encodable(), self._connections.reading() as db:
-            return neighbour_search.neighbours(SqliteSearchRows(db), self._vectors, query, texts)
+            return neighbours.neighbours(SqliteSearchRows(db), self._vectors, query, texts)
 
     def adjacent(self, ids: Iterable[str], reach: int) -> dict[str, dict[str, int]]:
         with self._connections.reading() as db:
@@ -331,29 +313,29 @@ class SqliteStore:
 
     def items(self, places: Iterable[ItemAddress]) -> dict[ItemAddress, Item]:
         with rules.only_encodable(), self._connections.reading() as db:
-            return item_rows.items(db, places)
+            return sqlite.items.items(db, places)
 
     def find_items(self, query: ItemQuery, *, limit: int | None = None, offset: int = 0) -> list[FoundItem]:
         with rules.only_encodable(), self._connections.reading() as db:
-            return item_rows.find(db, self._item_vectors, query, limit, offset)
+            return sqlite.items.find(db, self._item_vectors, query, limit, offset)
 
     def item_namespaces(
         self, prefix: tuple[str, ...] = (), *, alive_at: datetime | None = None
     ) -> list[tuple[str, ...]]:
         with rules.only_encodable(), self._connections.reading() as db:
-            return item_rows.namespaces(db, prefix, alive_at)
+            return sqlite.items.namespaces(db, prefix, alive_at)
 
     def expired_items(self, at: datetime, limit: int) -> list[ItemAddress]:
         with self._connections.reading() as db:
-            return item_rows.expired(db, at, limit)
+            return sqlite.items.expired(db, at, limit)
 
     def unembedded_items(self, model: EmbeddingModel, indexer: str, limit: int) -> list[UnembeddedItem]:
         with self._connections.reading() as db:
-            return item_rows.unembedded(db, model, indexer, limit)
+            return sqlite.items.unembedded(db, model, indexer, limit)
 
     def touch_items(self, places: Sequence[ItemAddress], at: datetime) -> None:
         with rules.only_encodable(), self._connections.writing() as db:
-            item_rows.touch(db, places, at)
+            sqlite.items.touch(db, places, at)
 
     # Jobs
 
@@ -361,33 +343,33 @@ class SqliteStore:
         self, worker: str, *, now: datetime, lease_until: datetime, kinds: Collection[str] | None = None
     ) -> Job | None:
         with self._connections.writing() as db:
-            return job_rows.claim(db, worker, now, lease_until, kinds)
+            return sqlite.jobs.claim(db, worker, now, lease_until, kinds)
 
     def renew_lease(self, job: str, claim: int, lease_until: datetime) -> bool:
         with self._connections.writing() as db:
-            return job_rows.renew(db, job, claim, lease_until)
+            return sqlite.jobs.renew(db, job, claim, lease_until)
 
     def jobs(
         self, *, states: Collection[JobState] | None = None, kind: str | None = None, limit: int = 100
     ) -> list[Job]:
         with self._connections.reading() as db:
-            return job_rows.jobs(db, states, kind, limit)
+            return sqlite.jobs.jobs(db, states, kind, limit)
 
     def job(self, id_or_key: str) -> Job | None:
         with self._connections.reading() as db:
-            return job_rows.job(db, id_or_key)
+            return sqlite.jobs.job(db, id_or_key)
 
     def steps(self, job: str) -> dict[str, Any]:
         with self._connections.reading() as db:
-            return job_rows.steps(db, job)
+            return sqlite.jobs.steps(db, job)
 
     def queue_depth(self) -> dict[JobState, int]:
         with self._connections.reading() as db:
-            return job_rows.depth(db)
+            return sqlite.jobs.depth(db)
 
     def next_run(self, kinds: Collection[str] | None = None) -> datetime | None:
         with self._connections.reading() as db:
-            return job_rows.next_run(db, kinds)
+            return sqlite.jobs.next_run(db, kinds)
 
     # Transcripts, amendments, telemetry
 
@@ -395,23 +377,23 @@ class SqliteStore:
         self, *, progress: Progress | None = None, limit: int = 100, after: str | None = None
     ) -> list[Transcript]:
         with self._connections.reading() as db:
-            return session_rows.transcripts(db, progress, limit, after)
+            return sqlite.transcripts.transcripts(db, progress, limit, after)
 
     def transcript(self, id_or_key: str) -> Transcript | None:
         with self._connections.reading() as db:
-            return session_rows.transcript(db, id_or_key)
+            return sqlite.transcripts.transcript(db, id_or_key)
 
     def utterances(self, transcript: str, *, start: int = 0, limit: int | None = None) -> list[Utterance]:
         with self._connections.reading() as db:
-            return session_rows.utterances(db, transcript, start, limit)
+            return sqlite.transcripts.utterances(db, transcript, start, limit)
 
     def utterance(self, transcript: str, message: str) -> Utterance | None:
         with self._connections.reading() as db:
-            return session_rows.utterance(db, transcript, message)
+            return sqlite.transcripts.utterance(db, transcript, message)
 
     def find_utterances(self, terms: Sequence[str], limit: int) -> list[Said]:
         with rules.only_encodable(), self._connections.reading() as db:
-            return session_rows.find(db, terms, limit)
+            return sqlite.transcripts.find(db, terms, limit)
 
     def amendments(
         self,
@@ -421,40 +403,40 @@ class SqliteStore:
         limit: int = 1000,
     ) -> list[Amendment]:
         with self._connections.reading() as db:
-            return session_rows.amendments(db, ids, states, limit)
+            return sqlite.transcripts.amendments(db, ids, states, limit)
 
     def points(self, query: TelemetryQuery, *, limit: int = 100) -> list[TelemetryEvent]:
         self._write_reports()
         with self._connections.reading() as db:
-            return telemetry.points(db, query, limit)
+            return sqlite.telemetry.points(db, query, limit)
 
     def tally(self, query: TelemetryQuery) -> list[Tally]:
         self._write_reports()
         with self._connections.reading() as db:
-            return telemetry.tally(db, query)
+            return sqlite.telemetry.tally(db, query)
 
     def tally_days(self, query: TelemetryQuery) -> list[DayTally]:
         self._write_reports()
         with self._connections.reading() as db:
-            return telemetry.tally_days(db, query)
+            return sqlite.telemetry.tally_days(db, query)
 
     def spent(self, since_day: str) -> list[Spending]:
         with self._connections.reading() as db:
-            return telemetry.spent(db, since_day)
+            return sqlite.telemetry.spent(db, since_day)
 
     # Grants
 
     def grants(self) -> list[Grant]:
         with self._connections.reading() as db:
-            return grant_rows.grants(db)
+            return sqlite.grants.grants(db)
 
     def grant(self, id: str) -> Grant | None:
         with self._connections.reading() as db:
-            return grant_rows.grant(db, id)
+            return sqlite.grants.grant(db, id)
 
     def answer(self, key: str) -> Answer | None:
         with self._connections.reading() as db:
-            return grant_rows.answer(db, key)
+            return sqlite.grants.answer(db, key)
 
     # Log and health
 
@@ -486,11 +468,11 @@ class SqliteStore:
 
     def check(self) -> list[Finding]:
         with self._connections.reading() as db:
-            return checking.check(db)
+            return sqlite.checking.check(db)
 
     def rebuild(self) -> None:
         with self._connections.writing() as db:
-            checking.rebuild(db)
+            sqlite.checking.rebuild(db)
         self._vectors.clear()
         self._item_vectors.clear()
 

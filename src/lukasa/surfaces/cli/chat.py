@@ -28,7 +28,7 @@ from lukasa.surfaces.cli.output import Line, Lines, block, brief, dim, encode, g
 from lukasa.surfaces.cli.recall_commands import why_lines
 
 if TYPE_CHECKING:
-    from lukasa.surfaces.langgraph.graph import Agent, Answer
+    from lukasa.surfaces.langgraph.graph import Agent, AgentAnswer
 
 DEFAULT_AGENT = "assistant"
 LAST = "last"
@@ -168,7 +168,7 @@ class Dialogue:
         if message in COMMANDS and message != "/retry":
             return self._command(message), False
         agent = self._led()
-        speak: Callable[..., Answer] = (
+        speak: Callable[..., AgentAnswer] = (
             agent.retry if message == "/retry" else lambda on_text: agent.turn(message, on_text)
         )
         if self._session.choices.json:
@@ -266,7 +266,7 @@ class Dialogue:
             write(lines, no_color=self._session.choices.no_color)
 
 
-def _told(answer: Answer) -> dict[str, Any]:
+def _told(answer: AgentAnswer) -> dict[str, Any]:
     error = answer.error
     return {
         "message": answer.message,

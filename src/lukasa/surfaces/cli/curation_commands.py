@@ -11,9 +11,9 @@ import click
 from lukasa.app import open_curated_file
 from lukasa.model.amendment import Amendment
 from lukasa.model.errors import LukasaError, Refused
-from lukasa.service.curation.publish import Synced
+from lukasa.service.curation.curated_document import Synced
 from lukasa.service.curation.review import Decided, HeldEntry, Inbox, OpenProposal
-from lukasa.service.curation.run import Round, reflect_now
+from lukasa.service.jobs.queue import Round, reflect_now
 from lukasa.service.upkeep.dispose import Waiting
 from lukasa.service.workspace import Workspace
 from lukasa.surfaces.cli import lines

@@ -12,8 +12,8 @@ from lukasa.model.values import SHARED, Gate, State
 from lukasa.read.excerpt import Part
 from lukasa.read.rank import Hit, Provenance
 from lukasa.service.entries.put import Written
+from lukasa.service.retrieval.explain import RelevanceNow
 from lukasa.service.retrieval.read import Recall
-from lukasa.service.workspace import Standing
 from lukasa.storage.operations import Verdict
 from lukasa.surfaces.cli.output import Line, StyledText, bad, block, brief, dim, good, line, table, title, warn
 
@@ -144,7 +144,7 @@ def versions(found: Sequence[Version]) -> Iterator[Line]:
         yield from block(version.entry.content, "  ")
 
 
-def standing(value: Standing) -> Iterator[Line]:
+def standing(value: RelevanceNow) -> Iterator[Line]:
     yield line(title(brief(value.entry.content)))
     yield line(f"relevance {value.relevance:.4f}")
     yield line(dim("  importance  "), f"{value.entry.importance:.2f}")

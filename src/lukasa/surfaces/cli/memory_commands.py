@@ -17,7 +17,6 @@ from lukasa.surfaces.cli.data import plain
 from lukasa.surfaces.cli.invocation import Invocation, pass_invocation, text_or_stdin
 from lukasa.surfaces.cli.options import CliCommand
 from lukasa.surfaces.cli.output import Line, brief, dim, good, line, warn
-from lukasa.surfaces.defaults import default_tier
 
 KINDS = ", ".join(Kind)
 LIFETIMES = ", ".join(Lifetime)
@@ -81,7 +80,7 @@ def put(cli: Invocation, /, text: str, tier: str | None, tags: Sequence[str], me
     """
     workspace = cli.workspace()
     result = workspace.put(
-        tier or default_tier(workspace.spec), text_or_stdin(text), tags=tags, metadata=metadata(meta), **options
+        tier or workspace.ctx.default_tier(), text_or_stdin(text), tags=tags, metadata=metadata(meta), **options
     )
     cli.emit(plain(result), lines.written(result))
 

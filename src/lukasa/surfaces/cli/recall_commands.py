@@ -18,7 +18,6 @@ from lukasa.surfaces.cli.invocation import Invocation, pass_invocation
 from lukasa.surfaces.cli.lines import joined, matched
 from lukasa.surfaces.cli.options import CliCommand
 from lukasa.surfaces.cli.output import Line, block, brief, dim, line, title, warn
-from lukasa.surfaces.defaults import default_tier
 
 
 def _conditions(f: Callable[..., None]) -> Callable[..., None]:
@@ -97,7 +96,7 @@ def read(
 def list_entries(cli: Invocation, /, tier: str | None, limit: int, everything: bool, **rest: Any) -> None:
     """List the entries of a tier, newest first."""
     workspace = cli.workspace()
-    chosen = tier or default_tier(workspace.spec)
+    chosen = tier or workspace.ctx.default_tier()
     found = workspace.entries(chosen, limit=limit, everything=everything, **_given(rest))
     cli.emit({"tier": chosen, "entries": plain(found)}, lines.entries(found, chosen))
 

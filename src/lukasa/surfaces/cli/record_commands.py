@@ -13,7 +13,7 @@ import click
 from lukasa.app import open_decisions
 from lukasa.curated.adr import Decision, Fault
 from lukasa.curated.slog import LogPage
-from lukasa.service.curation.decisions import Decisions
+from lukasa.service.curation.decision_records import Decisions
 from lukasa.surfaces.cli.data import plain
 from lukasa.surfaces.cli.invocation import Invocation, pass_invocation, text_or_stdin
 from lukasa.surfaces.cli.lines import joined, when

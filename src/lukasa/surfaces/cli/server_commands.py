@@ -158,7 +158,7 @@ def mcp(
     agent in one workspace: its entries have an agent's trust, the account's tiers are closed unless --tier names them,
     and it cannot scrub. With --as owner it can scrub if --can names the ways to scrub.
     """
-    desk, server, stdio = (_mcp_module(name) for name in ("desk", "server", "stdio"))
+    server = _mcp_server()
     memory = _memory(cli)
     if token_env is not None:
         if role == "owner" or can or tiers or cli.choices.agent:
@@ -173,12 +173,12 @@ def mcp(
         def identify(ctx: object) -> Credential:
             return given
 
-    stdio.serve(server.build(desk.Desk(memory.access, identify, home)))
+    server.serve_stdio(server.build(server.Dispatcher(memory.access, identify, home)))
 
 
-def _mcp_module(name: str) -> Any:
+def _mcp_server() -> Any:
     try:
-        return import_module(f"lukasa.surfaces.mcp.{name}")
+        return import_module("lukasa.surfaces.mcp.server")
     except ModuleNotFoundError as missing:
         if (missing.name or "").partition(".")[0] == "lukasa":
             raise

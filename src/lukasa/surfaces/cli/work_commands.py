@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from lukasa.model.job import Job, JobState
-from lukasa.service.upkeep import request
+from lukasa.service.jobs import queue
 from lukasa.surfaces.cli.data import plain
 from lukasa.surfaces.cli.invocation import Invocation, pass_invocation
 from lukasa.surfaces.cli.lines import when
@@ -286,12 +286,12 @@ def maintain(cli: Invocation, tiers: Sequence[str], dry_run: bool) -> None:
 def _upkeep(cli: Invocation, kind: str, tiers: Sequence[str], dry_run: bool) -> None:
     ctx = cli.workspace().ctx
     if dry_run:
-        found = request.preview(ctx, kind, tiers)
+        found = queue.preview(ctx, kind, tiers)
         cli.emit({"dry_run": True, "result": found}, _counts(found, "would be "))
         return
-    job = request.ask(ctx, kind, tiers)
+    job = queue.ask(ctx, kind, tiers)
     chat = cli.memory.chat() if kind == "consolidate" else None
-    job = request.work(ctx, job, chat=None if chat is None or chat.name == "offline" else chat, tell=_tell_progress)
+    job = queue.work(ctx, job, chat=None if chat is None or chat.name == "offline" else chat, tell=_tell_progress)
     cli.emit({"dry_run": False, "job": plain(job), "result": plain(job.result)}, _upkeep_result(job))
 
 

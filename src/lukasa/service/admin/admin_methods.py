@@ -1,0 +1,103 @@
+"""The methods of a workspace for its operator: counts, telemetry, removal for good, the event log, repair."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from lukasa.model.events import Event, chain_faults
+from lukasa.model.scrub import Mode
+from lukasa.model.telemetry import TelemetryEvent, TelemetryQuery
+from lukasa.service import admin, inputs, upkeep
+from lukasa.service.call import Bound
+from lukasa.service.instrument import verb
+from lukasa.storage.port import Census, Finding
+
+if TYPE_CHECKING:
+    from lukasa.service.admin.overview import EvidenceQuote, Survey
+    from lukasa.service.admin.scrub import Scrubbed
+    from lukasa.service.admin.stats import Stats
+    from lukasa.upkeep.scrub import Manifest
+
+
+class AdminMethods(Bound, frozen=True):
+    """Count, report, remove for good, verify and repair."""
+
+    def stats(self, since: datetime | str = "7d") -> Stats:
+        """Return counts of entries and events since a time, or for a span: 24h, 7d, 2w. Only the author may."""
+        moment = inputs.since(since, "since", self.ctx.now)
+        return admin.stats.stats(self.ctx, moment)
+
+    def reports(
+        self,
+        since: datetime | str = "24h",
+        *,
+        component: str | None = None,
+        action: str | None = None,
+        failed: bool = False,
+        limit: int = 100,
+    ) -> list[TelemetryEvent]:
+        """Return telemetry events since a time or for a span, the newest first. Only the author may."""
+        moment = inputs.since(since, "since", self.ctx.now)
+        query = TelemetryQuery(since=moment, component=component, action=action, success=False if failed else None)
+        return admin.stats.reports(self.ctx, query, inputs.limit(limit))
+
+    def census(self) -> list[Census]:
+        """Count entries by scope and state, private ones included, in this workspace and the account.
+
+        Only the author may.
+        """
+        self.ctx.require_author("count all entries")
+        return [*self.ctx.local.census(), *self.ctx.account.census()]
+
+    def survey(self) -> Survey:
+        """Return an overview: counts, growth, entries that fade, work that waits. Only the author may."""
+        return admin.overview.survey(self.ctx)
+
+    def evidence(self, id: str) -> list[EvidenceQuote]:
+        """Return the words that an entry rests on, verbatim."""
+        return admin.overview.evidence(self.ctx, id)
+
+    def scrub_plan(self, tier: str, *, mode: Mode | str = Mode.FULL) -> Manifest:
+        """List all that a scrub of this tier's scope would remove; the mode `keep_named` spares its pages."""
+        return admin.scrub.plan(self.ctx, tier, mode)
+
+    @verb("scrub", "execute")
+    def scrub_execute(self, tier: str, *, confirm: str, mode: Mode | str = Mode.FULL) -> Scrubbed:
+        """Remove all that `scrub_plan` lists, for good. `confirm` repeats the plan's digest.
+
+        Only the author may; there is no undo.
+        """
+        return admin.scrub.execute(self.ctx, tier, confirm, mode)
+
+    def purge_plan(self, conversation: str) -> Manifest:
+        """List all that a purge of one conversation would remove, with its checkpoints and events."""
+        return admin.scrub.plan_purge(self.ctx, conversation)
+
+    @verb("scrub", "purge")
+    def purge_execute(self, conversation: str, *, confirm: str) -> Scrubbed:
+        """Remove all contents of a conversation for good, and archive it. Only the author may; there is no undo."""
+        return admin.scrub.purge(self.ctx, conversation, confirm)
+
+    def events(self, *, after: int = 0, limit: int = 100, action: str | None = None) -> list[Event]:
+        """Return events of the log, oldest first. Only the author may."""
+        self.ctx.require_author("read the event log")
+        return self.ctx.local.events(after=after, limit=inputs.limit(limit, 100_000), action=action)
+
+    def verify(self) -> list[str]:
+        """Return the faults of this workspace's event chain; empty if it verifies."""
+        return chain_faults(self.ctx.local.event_stream(), head=self.ctx.local.head())
+
+    def check(self) -> list[Finding]:
+        """Check the store, and return what is wrong with it."""
+        return self.ctx.local.check()
+
+    @verb("index", "rebuild")
+    def rebuild(self) -> None:
+        """Rebuild the search indexes of this workspace from its rows."""
+        self.ctx.local.rebuild()
+
+    @verb("vectors", "backfill")
+    def backfill(self, limit: int = 1000) -> int:
+        """Embed entries and items that have no vector of the present model; return how many."""
+        return upkeep.backfill.backfill(self.ctx, inputs.limit(limit, 1_000_000))

@@ -1,0 +1,58 @@
+"""The methods of a workspace with which an author decides: review, dispositions, the curated document, the log."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from lukasa.model.errors import InvalidInput
+from lukasa.service import curation, inputs, upkeep
+from lukasa.service.call import Bound
+from lukasa.service.instrument import verb
+
+if TYPE_CHECKING:
+    from lukasa.service.curation.curated_document import Curated
+    from lukasa.service.curation.review import Decided, Inbox
+    from lukasa.service.curation.slog_file import Slog
+    from lukasa.service.entries.put import Written
+    from lukasa.upkeep.weighed import Weighed
+
+
+class CurationMethods(Bound, frozen=True):
+    """Review proposals, decide about faded entries, and keep the curated document and the log."""
+
+    def inbox(self, *, limit: int = 100) -> Inbox:
+        """Return the held entries and proposals that wait for the author, each with its reason and its evidence."""
+        return curation.review.inbox(self.ctx, inputs.limit(limit))
+
+    @verb("review", "approve")
+    def approve(self, id: str, *, text: str | None = None, reason: str = "approved by the author") -> Decided:
+        """Let a held entry into recall, or put a proposal on the curated page; `text` replaces its words."""
+        return curation.review.approve(self.ctx, id, text=text, reason=inputs.label(reason, "reason"))
+
+    @verb("review", "reject")
+    def reject(self, id: str, reason: str = "rejected by the author") -> Decided:
+        """Set a held entry aside, or turn a proposal down; both stay in history."""
+        return curation.review.reject(self.ctx, id, reason=inputs.label(reason, "reason"))
+
+    @property
+    def curated(self) -> Curated:
+        """The curated document: its text, history and file."""
+        return curation.curated_document.Curated(self.ctx)
+
+    @property
+    def slog(self) -> Slog:
+        """The structured log: an append-only file of actions, with their subjects and reasons."""
+        return curation.slog_file.Slog(self.ctx)
+
+    def dispositions(self) -> list[Weighed]:
+        """Return the faded entries that wait for a decision, the most faded first. Only the author may."""
+        return upkeep.dispose.waiting(self.ctx)
+
+    @verb("memory", "dispose")
+    def dispose(self, id: str, how: str, reason: str = "decided by the author") -> Written:
+        """Decide about a faded entry: `promote` it to a fact, `exempt` it from decay, or `archive` it."""
+        verbs = ("promote", "exempt", "archive")
+        if how not in verbs:
+            raise InvalidInput(f"{str(how)[:60]!r} is no disposition", fix=f"use one of: {', '.join(verbs)}")
+        done: Written = getattr(upkeep.dispose, how)(self.ctx, id, inputs.label(reason, "reason"))
+        return done

@@ -1,0 +1,165 @@
+"""The methods of a workspace that write: entries, pages and documents."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from lukasa.model.entry import Document, NamedEntry, SourceLink
+from lukasa.model.errors import InvalidInput
+from lukasa.model.values import SHARED, Curator, Kind, Lifetime
+from lukasa.service import entries, inputs
+from lukasa.service.call import Bound
+from lukasa.service.instrument import verb
+from lukasa.storage.operations import LinkAction
+
+if TYPE_CHECKING:
+    from lukasa.service.entries.put import Memo, Written
+    from lukasa.service.entries.undo import Undone
+
+
+class EntryMethods(Bound, frozen=True):
+    """Write, revise and undo entries; write pages and documents."""
+
+    @verb("memory", "put")
+    def put(
+        self,
+        tier: str,
+        content: str,
+        *,
+        kind: Kind | str | None = None,
+        importance: float = 0.5,
+        lifetime: Lifetime | str | None = None,
+        tags: Sequence[str] = (),
+        owner: str = SHARED,
+        source: str = "",
+        curator: Curator | str | None = None,
+        links: Sequence[SourceLink | str] = (),
+        derived_from: Sequence[str] = (),
+        valid_at: datetime | str | None = None,
+        supersedes: str | None = None,
+        metadata: Mapping[str, Any] | None = None,
+    ) -> Written:
+        """Remember a text in a tier. The result says what the write did with it, and why."""
+        memo = entries.put.Memo(
+            content=content,
+            kind=kind,
+            importance=importance,
+            lifetime=lifetime,
+            tags=tags,
+            owner=owner,
+            source=source,
+            curator=curator,
+            links=links,
+            derived_from=derived_from,
+            valid_at=valid_at,
+            supersedes=supersedes,
+            metadata=metadata or {},
+        )
+        return entries.put.put_many(self.ctx, tier, [memo])[0]
+
+    @verb("memory", "put")
+    def put_many(self, tier: str, memos: Sequence[Memo | str]) -> list[Written]:
+        """Remember several texts in one transaction: all of them, or none."""
+        batch = inputs.several(memos, "memos")
+        return entries.put.put_many(self.ctx, tier, [entries.put.Memo(m) if isinstance(m, str) else m for m in batch])
+
+    @verb("memory", "update")
+    def update(self, id: str, *, expect: int | None = None, **patch: Any) -> Written:
+        """Change content, importance, tags, kind, lifetime, metadata or valid_at of an entry.
+
+        With `expect`, the change is made only if the entry is still at that version.
+        """
+        return entries.revise.update(self.ctx, id, patch, expect=expect)
+
+    @verb("memory", "forget")
+    def forget(self, id: str, reason: str = "forgotten on request") -> Written:
+        """Take an entry out of recall. Its row and history stay; `restore` brings it back.
+
+        An entry that it had corrected holds again, unless a third one contradicts that.
+        """
+        return entries.revise.forget(self.ctx, id, inputs.label(reason, "reason"))
+
+    @verb("memory", "restore")
+    def restore(self, id: str, reason: str = "restored on request") -> Written:
+        """Bring an entry back from history, and retire the entries that contradict it now."""
+        return entries.revise.restore(self.ctx, id, inputs.label(reason, "reason"))
+
+    @verb("memory", "accept")
+    def accept(self, id: str, reason: str = "accepted by the author") -> Written:
+        """Let a held entry into recall. Only the author may."""
+        return entries.revise.accept(self.ctx, id, inputs.label(reason, "reason"))
+
+    @verb("memory", "undo")
+    def undo(self, what: str | int, reason: str = "undone on request") -> Undone:
+        """Take back the last change of an entry, the change of one event, or all changes of a job."""
+        return entries.undo.undo(self.ctx, what, inputs.label(reason, "reason"))
+
+    @verb("memory", "link")
+    def link_action(self, action: str, entries: Sequence[str], description: str = "") -> None:
+        """Record that an action rests on entries. From then on nobody can remove their rows."""
+        label = inputs.label(action, "action")
+        found = [self.ctx.entry(id) for id in entries]
+        if not found:
+            raise InvalidInput(f"action {label[:60]!r} rests on no entry", fix="name at least one entry")
+        for store in (self.ctx.local, self.ctx.account):
+            ids = tuple(entry.id for home, entry in found if home is store)
+            if ids:
+                self.ctx.apply(store, LinkAction(label, description[:2000], ids))
+
+    def named(self) -> list[NamedEntry]:
+        """Return the pages of all tiers in reach."""
+        return entries.pages.named(self.ctx)
+
+    def get_named(self, name: str) -> NamedEntry:
+        """Return the page of that name."""
+        return entries.pages.get_named(self.ctx, name)
+
+    @verb("page", "edit")
+    def edit_named(self, name: str, body: str, *, tier: str | None = None, expect: int | None = None) -> NamedEntry:
+        """Write a page; with `expect`, only if it is still at that version."""
+        return entries.pages.edit_named(self.ctx, name, body, tier=tier, expect=expect)
+
+    def named_history(self, name: str) -> list[NamedEntry]:
+        """Return every version of a page, oldest first."""
+        return entries.pages.named_versions(self.ctx, name)
+
+    def documents(self) -> list[Document]:
+        """Return the canonical documents."""
+        return entries.pages.documents(self.ctx)
+
+    def get_document(self, id: str) -> Document:
+        """Return one canonical document."""
+        return entries.pages.get_document(self.ctx, id)
+
+    @verb("document", "save")
+    def save_document(
+        self,
+        id: str,
+        body: str,
+        *,
+        title: str = "",
+        collection: str = "documents",
+        origin: str = "author",
+        lifecycle: str = "current",
+        weight: float = 1.0,
+        standing: str = "canonical",
+    ) -> Document:
+        """Add or revise a canonical document, with its standing in the world."""
+        return entries.pages.save_document(
+            self.ctx,
+            id,
+            body,
+            title=title,
+            collection=collection,
+            origin=origin,
+            lifecycle=lifecycle,
+            weight=weight,
+            standing=standing,
+        )
+
+    @verb("document", "remove")
+    def remove_document(self, id: str) -> Document:
+        """Remove a canonical document, and return it."""
+        return entries.pages.remove_document(self.ctx, id)

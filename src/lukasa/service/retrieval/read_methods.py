@@ -1,0 +1,141 @@
+"""The methods of a workspace that read: search, context, and single entries with their history."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from msgspec.structs import replace
+
+from lukasa.model.entry import Entry, Version
+from lukasa.model.errors import InvalidQuery
+from lukasa.model.events import Event
+from lukasa.model.ids import parse_id
+from lukasa.model.selection import NO_FILTERS, Filters, Selection
+from lukasa.model.values import VISIBILITY, Visibility
+from lukasa.service import inputs, retrieval
+from lukasa.service.call import Bound
+from lukasa.service.instrument import verb
+from lukasa.storage.operations import Verdict
+
+if TYPE_CHECKING:
+    from lukasa.read.context import Context
+    from lukasa.service.retrieval.explain import RelevanceNow
+    from lukasa.service.retrieval.read import ReadRequest, Recall
+
+
+class ReadMethods(Bound, frozen=True):
+    """Search entries, compose a context, and look at single entries."""
+
+    @verb("memory", "read", reads=True)
+    def read(
+        self,
+        query: str,
+        *,
+        tier: str | Sequence[str] | None = None,
+        profile: str = "auto",
+        limit: int | None = None,
+        held: bool = False,
+        history: bool = False,
+        as_of: datetime | str | None = None,
+        count: bool = True,
+        rewrite: bool | None = None,
+        **conditions: Any,
+    ) -> Recall:
+        """Return ranked hits, each with its reasons. `tier` limits the read; without it, all bound tiers are read.
+
+        Conditions: kind, category, tags, source, curator, state, since, until. If a language model is set, it may
+        rewrite the question first, as the profile or `rewrite` says.
+        """
+        question = self._question(query, tier, profile, limit, held, history, as_of, conditions)
+        asked = question if rewrite is None else replace(question, rewrite=rewrite)
+        return retrieval.read.read(self.ctx, asked, count=count)
+
+    def why(self, query: str, id: str, *, tier: str | Sequence[str] | None = None, **options: Any) -> list[Verdict]:
+        """Say why an entry is, or is not, among the hits of a query: each stage with its reason."""
+        given = {"profile": "auto", "limit": None, "held": False, "history": False, "as_of": None}
+        taken = {key: options.pop(key, default) for key, default in given.items()}
+        return retrieval.explain.why(self.ctx, self._question(query, tier, conditions=options, **taken), id)
+
+    def _question(
+        self,
+        query: str,
+        tier: str | Sequence[str] | None,
+        profile: str,
+        limit: int | None,
+        held: bool,
+        history: bool,
+        as_of: datetime | str | None,
+        conditions: Mapping[str, Any],
+    ) -> ReadRequest:
+        tiers = None if tier is None else (tier,) if isinstance(tier, str) else tuple(tier)
+        moment = inputs.moment(as_of, "as_of") if as_of is not None else None
+        filters = self._filters(conditions)
+        # Asking for a state is asking to see it.
+        seen = {VISIBILITY[state] for state in filters.states}
+        held, history = held or Visibility.HELD in seen, history or Visibility.HISTORY in seen
+        return retrieval.read.ReadRequest(query, tiers, profile, limit, filters, held, history, moment)
+
+    def _filters(self, conditions: Mapping[str, Any]) -> Filters:
+        if not conditions:
+            return NO_FILTERS
+        known = ("kind", "category", "tags", "source", "curator", "state", "since", "until")
+        unknown = set(conditions) - set(known)
+        if unknown:
+            raise InvalidQuery(f"unknown condition {sorted(unknown)[0][:60]!r}", fix=f"use: {', '.join(known)}")
+        return retrieval.read.filters(**conditions)
+
+    @verb("memory", "context", reads=True)
+    def context(
+        self,
+        query: str = "",
+        *,
+        tiers: Sequence[str] | None = None,
+        budget: int | None = None,
+        profile: str = "balanced",
+        count: bool = False,
+    ) -> Context:
+        """Return the context document for a prompt: `str()` of it is the text, `.document` the same as data."""
+        chosen = None if tiers is None else (tiers,) if isinstance(tiers, str) else tuple(tiers)
+        return retrieval.read.context(self.ctx, query, tiers=chosen, budget=budget, profile=profile, count=count)
+
+    def get(self, id: str) -> Entry:
+        """Return one entry."""
+        return self.ctx.entry(id)[1]
+
+    def entries(
+        self,
+        tier: str,
+        *,
+        limit: int = 100,
+        after: str | None = None,
+        everything: bool = False,
+        **conditions: Any,
+    ) -> list[Entry]:
+        """Return entries of one tier, newest first, without counting a retrieval.
+
+        `everything` adds entries that are held or in history.
+        """
+        seen = frozenset(Visibility) if everything or "state" in conditions else frozenset({Visibility.OPEN})
+        owners = None if self.ctx.is_author else self.ctx.owners
+        selection = Selection((self.ctx.scope(tier),), seen, owners, self._filters(conditions))
+        page = parse_id(after, "after") if after is not None else None
+        return self.ctx.store(tier).find(selection, limit=inputs.limit(limit), after=page)
+
+    def standing(self, id: str) -> RelevanceNow:
+        """Return the present relevance of an entry with each of its factors."""
+        return retrieval.explain.relevance_now(self.ctx, id)
+
+    def history(self, id: str) -> list[Version]:
+        """Return every version of an entry, oldest first."""
+        store, entry = self.ctx.entry(id)
+        return store.versions(entry.id)
+
+    def ledger(self, id: str) -> list[Event]:
+        """Return every event about an id, also about a write that was discarded or refused."""
+        key = parse_id(id)
+        stores = (self.ctx.local, self.ctx.account)
+        if any(key in store.entries([key]) for store in stores):
+            self.ctx.entry(key)  # raises NotFound for another agent's private entry
+        return [e for store in stores for e in store.events(subject=key)]

@@ -1,0 +1,109 @@
+"""The methods of a workspace about conversations, notes and recorded sessions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lukasa.model.conversation import Channel, Conversation, Note
+from lukasa.service import sessions
+from lukasa.service.call import Bound
+from lukasa.service.instrument import verb
+
+if TYPE_CHECKING:
+    from lukasa.model.transcript import Progress, Transcript, Utterance
+    from lukasa.service.sessions.conversations import Ended
+    from lukasa.service.sessions.transcripts import Taken
+    from lukasa.storage.port import Said
+
+
+class SessionMethods(Bound, frozen=True):
+    """Lead conversations, keep notes, and take in recorded sessions."""
+
+    def channels(self) -> list[Channel]:
+        """Return the channels of this workspace."""
+        return sessions.conversations.channels(self.ctx)
+
+    @verb("channel", "create")
+    def create_channel(self, name: str, description: str = "") -> Channel:
+        """Create a channel."""
+        return sessions.conversations.create_channel(self.ctx, name, description)
+
+    @verb("conversation", "start")
+    def start(self, channel: str | None = None) -> Conversation:
+        """Start a conversation in a channel, by default the default channel. `at(conversation=…)` then works in it."""
+        return sessions.conversations.start(self.ctx, channel)
+
+    def conversations(self, *, archived: bool = False, channel: str | None = None) -> list[Conversation]:
+        """Return the conversations of a channel or of all, with archived ones on request."""
+        chosen = sessions.conversations.channel(self.ctx, channel).id if channel is not None else None
+        return sessions.conversations.conversations(self.ctx, archived=archived, channel=chosen)
+
+    def conversation(self, id_or_ref: str) -> Conversation:
+        """Return one conversation."""
+        return sessions.conversations.conversation(self.ctx, id_or_ref)
+
+    @verb("conversation", "idle")
+    def idle(self, id_or_ref: str) -> Conversation:
+        """Mark a conversation as idle."""
+        return sessions.conversations.idle(self.ctx, id_or_ref)
+
+    @verb("conversation", "archive")
+    def archive(self, id_or_ref: str) -> Conversation:
+        """Archive a conversation."""
+        return sessions.conversations.archive(self.ctx, id_or_ref)
+
+    @verb("conversation", "end")
+    def end(self, id_or_ref: str) -> Ended:
+        """Idle a conversation and clear its own memory; the result counts the entries dropped and archived."""
+        return sessions.conversations.end(self.ctx, id_or_ref)
+
+    @verb("note", "write")
+    def write_note(self, conversation: str, key: str, value: object) -> Note:
+        """Write a note on the scratchpad of a conversation."""
+        return sessions.conversations.write_note(self.ctx, conversation, key, value)
+
+    def read_note(self, conversation: str, key: str) -> Note:
+        """Return one note of a conversation."""
+        return sessions.conversations.read_note(self.ctx, conversation, key)
+
+    def notes(self, conversation: str) -> list[Note]:
+        """Return all notes of a conversation."""
+        return self.ctx.local.notes(sessions.conversations.conversation(self.ctx, conversation).id)
+
+    @verb("note", "clear")
+    def clear_notes(self, conversation: str, key: str | None = None) -> int:
+        """Delete one note or all notes of a conversation; return how many."""
+        return sessions.conversations.clear_notes(self.ctx, conversation, key)
+
+    @verb("observe", "hand-in")
+    def observe(self, path: str | Path) -> Taken:
+        """Keep a session file, make it searchable at once, and queue a job that observes it.
+
+        For a file that was kept before, this adds the new messages.
+        """
+        self.ctx.require_agent("take in transcripts")
+        return sessions.transcripts.take_in(self.ctx, str(path))
+
+    @verb("observe", "again")
+    def observe_by_rules(self, id_or_key: str) -> Transcript:
+        """Queue the rest of a transcript to be observed by rules, for instance after the model failed for good."""
+        return sessions.transcripts.again(self.ctx, id_or_key)
+
+    def transcripts(
+        self, *, progress: Progress | str | None = None, limit: int = 100, after: str | None = None
+    ) -> list[Transcript]:
+        """Return the kept sessions, the newest first."""
+        return sessions.transcripts.transcripts(self.ctx, progress=progress, limit=limit, after=after)
+
+    def transcript(self, id_or_key: str) -> Transcript:
+        """Return one kept session."""
+        return sessions.transcripts.transcript(self.ctx, id_or_key)
+
+    def said(self, id_or_key: str, *, start: int = 0, limit: int | None = None) -> list[Utterance]:
+        """Return the messages of a transcript, in order."""
+        return sessions.transcripts.said(self.ctx, id_or_key, start=start, limit=limit)
+
+    def search_transcripts(self, words: str, limit: int = 20) -> list[Said]:
+        """Return messages with any of these words, the best match first, of all kept sessions."""
+        return sessions.transcripts.search(self.ctx, words, limit)
