@@ -97,5 +97,5 @@ def test_who_may_write(tmp_path: Path) -> None:
         world.acting(agent="scribe").slog.write("ingest", "book", "chapter one")
         with pytest.raises(Refused):
             world.acting(trust=Trust.UNTRUSTED).slog.write("ingest", "book", "chapter two")
-    with Lukasa.open(in_memory=True, embedder="none") as memory, pytest.raises(Refused, match="without files"):
+    with Lukasa.open(in_memory=True, embedder="none") as memory, pytest.raises(Refused, match="no log file"):
         memory.workspace("w").slog.query()
