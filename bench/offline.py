@@ -17,7 +17,7 @@ from typing import Any
 from lukasa import Lukasa
 from lukasa.providers.chat import offline
 from lukasa.read.rank import Hit
-from lukasa.surfaces.langgraph import tools
+from lukasa.surfaces.api import session_answers
 
 FACTS = {
     "dentist": "My dentist appointment is on the third of May",
@@ -177,7 +177,7 @@ def cases() -> list[Case]:
         asked = [*ANSWERED.items(), *((question, "") for question in UNANSWERED)]
         found = []
         for question, answer in asked:
-            hits = world.read(question, limit=tools.LIMIT, count=False).hits
+            hits = world.read(question, limit=session_answers.LIMIT, count=False).hits
             near = {hit.id: nearness(hit, floor) for hit in hits}
             plain = [{"id": hit.id, "content": hit.content, "tags": list(hit.entry.tags)} for hit in hits]
             found.append(Case(question, FACTS.get(answer, ""), plain, near))
@@ -212,7 +212,7 @@ def main() -> None:
     best = max(STEPS, key=lambda step: (told(choosing, step).f_half, step))
     there = told(telling, best)
     print(f"chosen: {best:.2f}; on the other half: precision {there.precision:.3f}, recall {there.recall:.3f}")
-    print(f"in use: {tools.NEAR:.2f}")
+    print(f"in use: {session_answers.NEAR:.2f}")
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""Lukasa behind Anthropic's memory tool.
+"""A backend for Anthropic's memory tool.
 
-`MemoryTool(world)` answers its commands and does not need Anthropic's SDK. `RunnerMemoryTool(world)` and
-`AsyncRunnerMemoryTool(world)` are what the SDK's tool runners take; they load it on first use.
+`MemoryTool(world)` answers the tool's commands and does not need Anthropic's SDK. `RunnerMemoryTool(world)` and
+`AsyncRunnerMemoryTool(world)` work with the SDK's tool runners; the SDK is imported on first use.
 """
 
 from __future__ import annotations

@@ -26,8 +26,8 @@ from lukasa.providers import folders
 from lukasa.providers.checkpoints import CheckpointFile
 from lukasa.providers.embed import EmbedderStatus, embedder_status, open_embedder
 from lukasa.providers.embed.cached import ModelStatus, default_cache, status
-from lukasa.providers.files.log import AppendedLines
-from lukasa.providers.telemetry import spans_of_verbs
+from lukasa.providers.files.record_files import AppendedLines
+from lukasa.providers.spans import spans_of_verbs
 from lukasa.service import admin, inputs, jobs
 from lukasa.service.call import CallContext
 from lukasa.service.jobs.budget import Budget
@@ -203,7 +203,7 @@ class Lukasa:
         given = self._chat if chat is None else chat
         model = given if given is not None and not isinstance(given, str) else self._model(given or self.settings.chat)
         options = {"chat": model, "clock": self._clock, "budget": self.settings.budget, "tell": tell, **only}
-        options["span"] = import_module("lukasa.providers.telemetry").opentelemetry_spans()
+        options["span"] = import_module("lukasa.providers.spans").opentelemetry_spans()
         return jobs.handlers.crew(threads, self.workspaces, self._open_context, **options)
 
     def _model(self, setting: str) -> Chat | None:
@@ -400,7 +400,7 @@ def open_curated_file(folder: Path) -> CuratedFile:
 
 def open_decisions(folder: Path, clock: Clock | None = None) -> Decisions:
     """Return the decision records of a folder, which need not exist yet."""
-    files = import_module("lukasa.providers.files.decisions").DecisionFiles(folder)
+    files = import_module("lukasa.providers.files.record_files").DecisionFiles(folder)
     made: Decisions = import_module("lukasa.service.curation.decision_records").Decisions(files, clock or SystemClock())
     return made
 

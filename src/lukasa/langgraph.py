@@ -1,7 +1,6 @@
-"""What a LangGraph program imports: `from lukasa.langgraph import LukasaStore`."""
+"""The names for a LangGraph program: `from lukasa.langgraph import LukasaStore`."""
 
-from lukasa.surfaces.langgraph.nodes import context_node, persist_node
-from lukasa.surfaces.langgraph.store import LukasaStore
-from lukasa.surfaces.langgraph.tools import memory_tools
+from lukasa.surfaces.langgraph.base_store import LukasaStore
+from lukasa.surfaces.langgraph.toolkit import context_node, memory_tools, persist_node
 
 __all__ = ["LukasaStore", "context_node", "memory_tools", "persist_node"]

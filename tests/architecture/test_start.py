@@ -35,7 +35,7 @@ LATER = {
     "lukasa.storage.sqlite.scrubbing",
     "lukasa.upkeep.scrub",
     "lukasa.model.requests",
-    "lukasa.observe.cleaning",
+    "lukasa.observe.noise",
     "lukasa.observe.rules",
     "lukasa.service.jobs.task",
     "lukasa.service.jobs.worker",
@@ -107,7 +107,7 @@ def test_importing_and_remembering_loads_little(shell: Shell) -> None:
     assert said == "Ines repaired the lantern\n"
     assert not HEAVY & modules
     assert not {"click", "snowballstemmer", "subprocess", "zipfile", "difflib"} & modules
-    assert not {"lukasa.storage.memory.store", "lukasa.providers.embed.pull", "lukasa.spec.showing"} & modules
+    assert not {"lukasa.storage.memory.store", "lukasa.providers.embed.pull", "lukasa.spec.report"} & modules
 
 
 @pytest.mark.parametrize("moment", EVENTS)

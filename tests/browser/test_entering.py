@@ -44,10 +44,10 @@ def test_workspaces_are_switched(house: House, visit: Visit) -> None:
     visit.says("lighthouse")
     visit.page.get_by_label("Workspace", exact=True).select_option("empty")
     expect(visit.page).to_have_url(house.at("browse", "empty"))
-    visit.says("Nothing is remembered in this tier yet.")
+    visit.says("This tier has no entries yet.")
     expect(visit.main()).not_to_contain_text("lighthouse")
     visit.go("overview", "empty")
-    visit.says("Nothing is remembered yet")
+    visit.says("No entries yet")
     visit.page.get_by_role("link", name="Add the first entry").click()
     expect(visit.heading("Add an entry")).to_be_visible()
 

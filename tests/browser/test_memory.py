@@ -44,7 +44,7 @@ def test_browsing_filters_by_each_trait(visit: Visit) -> None:
         ({"tier": "workspace", "tag": "ops"}, "make ship", "slow tests"),
         ({"tier": "workspace", "state": "held"}, "in Latin", "make ship"),
         ({"tier": "workspace", "source": "helper"}, "slow tests", "make ship"),
-        ({"since": "2100-01-01"}, "No entry of this tier meets the filters", "make ship"),
+        ({"since": "2100-01-01"}, "No entry of this tier matches the filters", "make ship"),
     ]
     for query, there, absent in cases:
         visit.go("browse", **query)
@@ -85,7 +85,7 @@ def test_a_search_says_why_and_counts_nothing(house: House, visit: Visit) -> Non
     (hit,) = [h for h in house.main.read("deploy command", count=False) if "make ship" in h.content]
     assert hit.access is None
     visit.go("browse", q="zzzunheardof")
-    visit.says("No entry answers this")
+    visit.says("No entry matches")
 
 
 def test_a_search_shows_where_in_a_long_entry_it_was_found(house: House, visit: Visit) -> None:
@@ -108,11 +108,11 @@ def test_an_entry_shows_where_it_stands_and_comes_from(house: House, visit: Visi
     """U5, D1: every factor of its relevance, its decay drawn, origin, trust, authority, and whether it is found."""
     (entry,) = house.main.entries("workspace", tags=["speed"])
     visit.go(f"entry/{entry.id}")
-    for text in ("importance", "decay", "relevance", "helper through library", "agent", "inform", "Never read so far"):
+    for text in ("importance", "decay", "relevance", "helper through library", "agent", "inform", "Never read."):
         visit.says(text)
     expect(visit.page.get_by_role("img", name=re.compile("Relevance .* now"))).to_be_visible()
     visit.page.get_by_label("Ask").fill("are tests slow?")
-    visit.press("Trace it")
+    visit.press("Explain")
     visit.says("it is in the workspace tier, which was searched")
 
 
@@ -195,7 +195,7 @@ def test_a_held_entry_is_accepted_on_its_page(house: House, visit: Visit) -> Non
     """U5, B2: it says why it waits, and is recalled only from then on."""
     held = house.main.acting(trust=Trust.UNTRUSTED).put("workspace", "Never deploy on Fridays", kind="procedural")
     visit.go(f"entry/{held.id}")
-    visit.says("It is not recalled until you accept it")
+    visit.says("Agents do not get it until you accept it")
     visit.press("Accept")
     expect(visit.button("Accept")).to_have_count(0)
     assert str(house.main.get(held.id).state) == "active"

@@ -127,7 +127,7 @@ def test_a_scrub_needs_its_plan_and_its_digest(house: House, visit: Visit) -> No
     ctx = house.memory.workspace("shredder")
     gone = ctx.put("workspace", "A secret for the shredder").id
     visit.go("scrub", "shredder")
-    visit.press("Show what would go")
+    visit.press("Show the plan")
     visit.says("entries, of every state and owner")
     remove = visit.button("Remove for good")
     expect(remove).to_be_disabled()
@@ -146,7 +146,7 @@ def test_a_plan_that_no_longer_holds_removes_nothing(house: House) -> None:
     ctx.put("workspace", "The first of two")
     with visiting(house, calm=False) as visit:
         visit.go("scrub", "moving")
-        visit.press("Show what would go")
+        visit.press("Show the plan")
         visit.page.get_by_label("Digest").fill(visit.page.locator("code.digest").inner_text())
         ctx.put("workspace", "The second came in between")
         visit.press("Remove for good")

@@ -59,7 +59,7 @@ def test_a_conversation_shows_its_working_note(house: House, visit: Visit) -> No
     house.main.at(conversation=talk.id).put("conversation", "The guest is in a hurry")
     visit.go("conversations")
     visit.page.get_by_role("link", name=talk.ref_code).click()
-    expect(visit.heading("Working Note")).to_be_visible()
+    expect(visit.heading("Notes")).to_be_visible()
     for text in ("plan", "ask Ada", "total", "42", "The guest is in a hurry"):
         visit.says(text)
     expect(visit.main().locator("textarea, input")).to_have_count(0)

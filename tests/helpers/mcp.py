@@ -18,8 +18,8 @@ from lukasa.model.grant import OWNERS_ALONE, Capability
 from lukasa.service.admin.access import Credential
 from lukasa.surfaces.api.table import BY_NAME
 from lukasa.surfaces.mcp import tools
-from lukasa.surfaces.mcp.desk import Desk
 from lukasa.surfaces.mcp.server import build
+from lukasa.surfaces.mcp.tools import Dispatcher
 from tests.helpers.cli import COMMAND, Shell
 
 T = TypeVar("T")
@@ -42,9 +42,9 @@ def lent(memory: Lukasa, *can: str, workspaces: tuple[str, ...] = ("novel",), ag
 
 
 def beside(memory: Lukasa, given: Credential | None = None, home: str | None = "novel", **how: Any) -> Client:
-    """A client of a server in this process that holds this pass: by default an agent's with everything granted."""
+    """Return a client of a server in this process with this credential: by default an agent with everything granted."""
     held = given or lent(memory)
-    return Client(build(Desk(memory.access, lambda ctx: held, home)), **how)
+    return Client(build(Dispatcher(memory.access, lambda ctx: held, home)), **how)
 
 
 def piped(

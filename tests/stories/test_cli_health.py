@@ -54,7 +54,7 @@ def test_the_head_is_a_witness(shell: Shell) -> None:
 def test_a_whole_log_verifies_and_an_altered_one_does_not(shell: Shell) -> None:
     """X2: exit code 3, and the event is named."""
     shell.put(FACT)
-    assert shell.run("events", "verify").count("is whole") == 2
+    assert shell.run("events", "verify").count("is intact") == 2
     tamper(shell, "UPDATE events SET action = 'entry.restored' WHERE action = 'entry.put'")
     result = shell.call("events", "verify")
     assert result.exit_code == 3

@@ -100,7 +100,7 @@ def test_json_errors_are_documents_on_stdout(shell: Shell) -> None:
 
 def test_an_unexpected_failure_says_so_and_how_to_report_it(shell: Shell) -> None:
     """U2: no traceback unless asked for."""
-    code = "from lukasa.surfaces.cli.failing import report\nreport(RuntimeError('boom'), as_json=False)"
+    code = "from lukasa.surfaces.cli.output import report\nreport(RuntimeError('boom'), as_json=False)"
     command = [sys.executable, "-c", code]
     plain = subprocess.run(command, capture_output=True, text=True, env=shell.environment(), check=True)
     assert "unexpected RuntimeError: boom" in plain.stderr

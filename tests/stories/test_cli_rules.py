@@ -8,7 +8,7 @@ import click
 import pytest
 
 from lukasa.surfaces.cli.main import COMMANDS, cli
-from lukasa.surfaces.cli.options import Family, Shared, Verb
+from lukasa.surfaces.cli.options import CliCommand, CliGroup, Shared
 from tests.helpers.cli import ROOT
 
 PAGE = (ROOT / "docs" / "reference" / "cli.md").read_text("utf-8")
@@ -31,7 +31,7 @@ ALL = dict(commands(cli))
 def test_a_command_explains_itself(name: str) -> None:
     """U2: a help text, an example, and help for every option."""
     command = ALL[name]
-    assert isinstance(command, Verb | Family)
+    assert isinstance(command, CliCommand | CliGroup)
     assert command.help
     assert command.examples
     for param in command.params:
@@ -61,7 +61,7 @@ def test_the_index_says_what_the_command_says(name: str) -> None:
     assert (ALL[name].help or "").split("\n")[0] == COMMANDS[name].help
 
 
-@pytest.mark.parametrize("name", [name for name, command in ALL.items() if not isinstance(command, Family)])
+@pytest.mark.parametrize("name", [name for name, command in ALL.items() if not isinstance(command, CliGroup)])
 def test_a_command_takes_the_shared_options(name: str) -> None:
     """U2: --json and the rest may follow any command."""
     taken = {option for param in ALL[name].params for option in param.opts}

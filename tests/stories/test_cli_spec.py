@@ -38,9 +38,9 @@ def test_a_shown_file_can_be_checked_and_copied(shell: Shell, tmp_path: Path) ->
     """P5: `show --toml` prints what `check` accepts."""
     file = tmp_path / "copy.toml"
     file.write_text(shell.run("spec", "show", "observer", "--toml"))
-    assert "can be used" in shell.run("spec", "check", str(file))
+    assert "is valid" in shell.run("spec", "check", str(file))
     assert shell.json("spec", "diff", "observer", str(file))["differences"] == []
-    assert "say the same" in shell.run("spec", "diff", "observer", str(file))
+    assert "are the same" in shell.run("spec", "diff", "observer", str(file))
 
 
 def test_check_prints_all_problems_and_fails(shell: Shell, tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_new_with_defaults_is_a_usable_spec(shell: Shell) -> None:
     """P5: --yes asks nothing; what is printed is the file and nothing else."""
     text = shell.run("spec", "new", "--yes")
     assert tomllib.loads(text)["name"] == "my-agent"
-    assert "can be used" in shell.run("spec", "check", "-", input=text)
+    assert "is valid" in shell.run("spec", "check", "-", input=text)
 
 
 def test_new_asks_in_order(shell: Shell) -> None:

@@ -98,13 +98,20 @@ def test_a_process_has_it_open(house: House) -> None:
 
 
 def test_a_note_when_a_new_folder_is_created(house: House) -> None:
-    """One line on stderr, once; stdout stays one JSON document."""
-    done = house.shell.process("put", "The lantern was repaired in March", "--json")
+    """One line on stderr, once."""
+    done = house.shell.process("put", "The lantern was repaired in March")
     (told,) = done.stderr.decode().splitlines()
     assert told.startswith("note: ")
     assert COMMAND in told
     assert str(house.old) not in done.stdout.decode()
     assert house.shell.process("list").stderr == b""
+
+
+def test_no_note_with_json(house: House) -> None:
+    """A program that reads JSON gets one document and nothing else; `doctor --json` names the folder in it."""
+    done = house.shell.process("list", "--json")
+    assert done.returncode == 0
+    assert done.stderr == b""
 
 
 def test_a_hook_says_nothing_of_it(house: House) -> None:

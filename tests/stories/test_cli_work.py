@@ -26,7 +26,7 @@ def ask_for(shell: Shell, *kinds: str) -> None:
 
 def test_nothing_to_do_is_said(shell: Shell) -> None:
     """U2: an empty queue says so, and what to do next; for programs it is an empty list."""
-    assert "No background work yet." in shell.run("jobs")
+    assert "No background jobs yet." in shell.run("jobs")
     assert "No such job." in shell.run("jobs", "list", "--state", "dead")
     assert shell.json("jobs") == {"jobs": []}
     assert shell.run("worker", "--once") == "Nothing is due.\n"

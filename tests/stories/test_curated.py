@@ -229,7 +229,7 @@ def test_without_git_the_file_is_there(watcher: Workspace, folder: Path) -> None
     promote(watcher, "Deploys go through the gate.")
     without = Workspace(replace(watcher.ctx, curated_file=GitFile(folder, program="no-such-git")))
     synced = without.curated.export()
-    assert (synced.committed, synced.trouble) == (0, "there is no git on this machine")
+    assert (synced.committed, synced.trouble) == (0, "git is not installed on this machine")
     assert (folder / "MEMORY.md").read_text() == watcher.curated.text + "\n"
     with pytest.raises(GitMissing):
         without.ctx.curated_file.commit("x", version=1, message="m", author="a", at=watcher.ctx.now)  # type: ignore[union-attr]

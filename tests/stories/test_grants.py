@@ -233,7 +233,7 @@ def test_grants_on_the_command_line(tmp_path: Path) -> None:
         shell.run("grant", "revoke", "claude")
         with pytest.raises(Unauthenticated):
             memory.access.admit(token, surface="http", transport="loopback")
-    assert "Nobody but you" in shell.run("grant", "list")
+    assert "No other client has access" in shell.run("grant", "list")
     shell.fails("grant", "create", "x", "--expires", "soon", code=2)
     shell.fails("grant", "create", "x", "--can", "everything", code=2)
     shell.fails("grant", "show", "nobody", code=1)

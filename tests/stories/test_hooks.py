@@ -18,8 +18,8 @@ from msgspec.structs import replace
 from lukasa import Lukasa, Workspace
 from lukasa.model.echo import CLOSE, OPEN, marked, unmarked
 from lukasa.read.context import Document, parse
-from lukasa.surfaces.hooks import moments, passages, payload, sessions, transcript
-from lukasa.surfaces.hooks.place import workspace_name
+from lukasa.surfaces.hooks import harness, harness_sessions, injection, session_end
+from lukasa.surfaces.hooks.harness import workspace_name
 from tests.helpers.cli import COMMAND, Shell
 from tests.helpers.processes import finish, fork, until
 
@@ -154,7 +154,7 @@ def test_what_is_injected_is_the_orientation_document(claude: Harness) -> None:
     heard = claude.asks("where is the staging database?")
     document = parse(heard.removeprefix(f"{OPEN}\n").removesuffix(f"{CLOSE}\n"))
     assert document.workspace == claude.workspace
-    assert [(item.id, item.content) for item in passages.items(document)] == [(id, STAGING)]
+    assert [(item.id, item.content) for item in injection.items(document)] == [(id, STAGING)]
 
 
 def test_nothing_relevant_is_nothing_at_all(claude: Harness) -> None:
@@ -557,7 +557,7 @@ def test_turns_are_what_people_said(tmp_path: Path) -> None:
         '{"type": "user", "message": "not an object"}\n',
     ]
     record.write_bytes("".join(lines).encode())
-    found = [(turn.role, turn.text) for turn in transcript.turns(str(record))]
+    found = [(turn.role, turn.text) for turn in session_end.turns(str(record))]
     assert found == [
         ("user", "my key is [secret]"),
         ("user", "a <system-reminder> that never closes"),
@@ -575,13 +575,13 @@ def test_a_summary_needs_the_words_of_questions_alone(tmp_path: Path) -> None:
         f"is {key} the one? ",
         "no \ud800",
         "asked with NUL?\x00",
-        "x" * (transcript.MOST_CHARACTERS - 1) + "? and on",
+        "x" * (session_end.MOST_CHARACTERS - 1) + "? and on",
         "password: " + "y" * 40 + "?",
         "I like tea.",
     ]
     record.write_text("".join(said("user", text).replace("\ud800", "\\ud800") for text in texts))
-    whole = transcript.turns(str(record))
-    brief = transcript.turns(str(record), questions=True)
+    whole = session_end.turns(str(record))
+    brief = session_end.turns(str(record), questions=True)
     asked = [turn.text for turn in whole if turn.text.rstrip().endswith("?")]
     assert [turn.text for turn in brief if turn.text.rstrip().endswith("?")] == asked
     assert [(turn.role, turn.id) for turn in brief] == [(turn.role, turn.id) for turn in whole]
@@ -628,7 +628,7 @@ def test_garbage_is_told_on_stderr_alone(shell: Shell, case: str, moment: str) -
 
 def test_an_event_that_is_too_large_is_not_taken(shell: Shell) -> None:
     """W9: sixty-four megabytes is the most that is read."""
-    result = shell.call("hook", "prompt", input=b" " * (payload.MOST_BYTES + 1))
+    result = shell.call("hook", "prompt", input=b" " * (harness.MOST_BYTES + 1))
     assert (result.exit_code, result.stdout) == (0, "")
     assert "larger than" in result.stderr
 
@@ -757,25 +757,25 @@ def test_hooks_of_one_session_at_the_same_moment(claude: Harness) -> None:
 def test_a_claim_sees_what_another_claimed_meanwhile(world: Workspace) -> None:
     """B9: whoever comes second chooses again, from what is left, and neither forgets what the other gave."""
     first, second = (alone(world, text) for text in ("The villain is called Malachar", STAGING))
-    one, other = (sessions.talk(world, "s") for _ in range(2))
+    one, other = (harness_sessions.open_session(world, "s") for _ in range(2))
     given: list[frozenset[str]] = []
 
     def choose(had: frozenset[str]) -> Document:
         given.append(had)
         if len(given) == 1:
-            other.claim(lambda seen: passages.news(first, seen))
-        return passages.news(replace(first, recalled=(*first.recalled, *second.recalled)), had)
+            other.claim(lambda seen: injection.news(first, seen), injection.marks)
+        return injection.news(replace(first, recalled=(*first.recalled, *second.recalled)), had)
 
-    assert one.claim(choose).recalled == second.recalled
+    assert one.claim(choose, injection.marks).recalled == second.recalled
     assert [len(had) for had in given] == [0, 1]
-    assert passages.empty(other.claim(lambda seen: passages.news(second, seen)))
+    assert injection.empty(other.claim(lambda seen: injection.news(second, seen), injection.marks))
 
 
 def alone(world: Workspace, text: str) -> Document:
     """A passage as a document of its own."""
     written = world.put("workspace", text)
     hits = [hit for hit in world.read(text, count=False) if hit.id == written.id]
-    return passages.recalled("w", hits, ["workspace"], "")
+    return injection.recalled("w", hits, ["workspace"], "")
 
 
 def test_processes_that_race_for_a_passage(tmp_path: Path) -> None:
@@ -783,14 +783,16 @@ def test_processes_that_race_for_a_passage(tmp_path: Path) -> None:
     with Lukasa.open(tmp_path / "data", embedder="none") as memory:
         memory.workspace("novel").put("workspace", STAGING)
     gate, opener = os.pipe()
-    event = payload.Payload(prompt="where is the staging database?")
+    event = harness.HarnessEvent(prompt="where is the staging database?")
 
     def race(name: str) -> None:
         os.close(opener)
         with Lukasa.open(tmp_path / "data", embedder="none") as memory:
             world = memory.workspace("novel")
             os.read(gate, 1)  # ends for all of them when the parent closes the other end
-            given = [n for n in range(25) if moments.prompt(sessions.talk(world, f"s{n}"), event).text]
+            given = [
+                n for n in range(25) if injection.prompt(harness_sessions.open_session(world, f"s{n}"), event).text
+            ]
         (tmp_path / name).write_text(json.dumps(given))
 
     children = [fork(partial(race, f"child-{n}")) for n in range(3)]
@@ -819,8 +821,8 @@ def test_a_hook_loads_no_more_than_it_needs(claude: Harness) -> None:
         timeout=60,
     )
     loaded = set(done.stderr.decode().split())
-    assert "lukasa.surfaces.hooks.moments" in loaded
-    assert not loaded & {"rich", "onnxruntime", "lukasa.surfaces.hooks.ending", "lukasa.surfaces.cli.lines"}
+    assert "lukasa.surfaces.hooks.injection" in loaded
+    assert not loaded & {"rich", "onnxruntime", "lukasa.surfaces.hooks.session_end", "lukasa.surfaces.cli.lines"}
 
 
 @pytest.mark.parametrize("preset", ["tiered", "workspace", "observer", "anchored"])

@@ -18,8 +18,8 @@ from lukasa.model.job import JobDraft
 from lukasa.ports import Vector
 from lukasa.service.workspace import Workspace
 from lukasa.storage.operations import Enqueue, SaveAnswer
-from lukasa.surfaces.http.keys import key_of
 from lukasa.surfaces.http.serving import working
+from lukasa.surfaces.http.verb_routes import key_of
 from tests.fakes import FakeEmbedder
 from tests.helpers.making import FixedClock
 from tests.helpers.server import PATIENCE, Client, Running, running

@@ -21,7 +21,7 @@ from lukasa.model.transcript import Transcript, Utterance
 from lukasa.storage.operations import CancelJob, Enqueue, KeepUtterances, SaveTranscript
 from lukasa.surfaces.api.table import BY_NAME, VERBS
 from lukasa.surfaces.api.verb import Verb, perform
-from lukasa.surfaces.http.app import build
+from lukasa.surfaces.http.application import build
 from tests.helpers.making import FixedClock
 from tests.helpers.server import Answer, Client, Running, running
 
@@ -263,7 +263,7 @@ def test_what_is_no_verb_asks_for_a_pass_too(stage: Stage, path: str) -> None:
 
 def test_every_route_is_known(stage: Stage) -> None:
     """T09: a route that is neither a verb's nor on the short list is one that nobody decided about."""
-    app: Any = build(stage.house.server.house)
+    app: Any = build(stage.house.server.parts)
     names = {route.name for route in app._app.routes if isinstance(route, Route | Mount)}
     assert names == {verb.name for verb in VERBS} | NOT_VERBS
 

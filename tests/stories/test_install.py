@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from lukasa.surfaces.hooks import claude_code
+from lukasa.surfaces.hooks import claude_code_hooks as claude_code
 from tests.helpers.cli import COMMAND, ROOT, Shell
 
 EVENTS = ["SessionStart", "UserPromptSubmit", "PostToolUseFailure", "PreCompact", "SessionEnd"]

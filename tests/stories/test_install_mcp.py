@@ -13,7 +13,7 @@ from click.testing import Result
 from mcp.client import Client
 from mcp.client.stdio import StdioServerParameters
 
-from lukasa.surfaces.hooks.place import workspace_name
+from lukasa.surfaces.hooks.harness import workspace_name
 from lukasa.surfaces.mcp import clients
 from tests.helpers.cli import Shell
 from tests.helpers.mcp import called, session
@@ -111,7 +111,7 @@ def test_anothers_server_of_that_name(home: Home) -> None:
         servers = {key: servers}
     home.file.parent.mkdir(parents=True, exist_ok=True)
     home.file.write_text(json.dumps(servers))
-    assert "another server called" in home.run("--yes", code=2).stderr
+    assert "another server" in home.run("--yes", code=2).stderr
     assert "nothing to do" in home.run("--undo", "--yes").stdout
     assert json.loads(home.file.read_bytes()) == servers
 

@@ -17,8 +17,7 @@ from lukasa.model.job import JobState
 from lukasa.model.telemetry import TelemetryQuery
 from lukasa.ports import Message
 from lukasa.providers.chat import chat_status, open_chat
-from lukasa.providers.chat.local import LocalChat, packaged
-from lukasa.providers.chat.shaping import Bounds
+from lukasa.providers.chat.local import Bounds, LocalChat, packaged
 from lukasa.service.jobs import handlers
 from lukasa.service.jobs.task import json_object
 from lukasa.service.retrieval.rewrite import rewritten

@@ -169,7 +169,7 @@ async def one_call(http: httpx2.AsyncClient, url: str, secret: str, place: int, 
 
 def attributes(house: Running) -> dict[str, list[str]]:
     """What the objects that all requests share hold."""
-    shared = (house.memory.access, house.server, house.server.house, *house.server.house.lifespans)
+    shared = (house.memory.access, house.server, house.server.parts, *house.server.parts.lifespans)
     return {str(n): sorted(f"{k}={id(v)}" for k, v in vars_of(one)) for n, one in enumerate(shared)}
 
 

@@ -109,7 +109,7 @@ def test_a_client_without_a_person_does_nothing(shell: Shell, mode: str) -> None
 
     async def work(client: Client) -> None:
         plan = await called(client, "memory_scrub_plan", **WHAT)
-        assert "cannot put a question" in await refused(client, EXECUTE, **WHAT, confirm=plan["digest"])
+        assert "cannot ask its person" in await refused(client, EXECUTE, **WHAT, confirm=plan["digest"])
 
     session(lambda: piped(shell, *CAN, mode=mode), work)
     assert len(kept(shell)) == 1
@@ -162,7 +162,7 @@ def test_a_person_who_can_be_asked_is(shell: Shell, mode: str) -> None:
         assert (await called(client, EXECUTE, **WHAT, confirm=plan["digest"]))["manifest"] == plan
         (question,) = person.heard
         assert question.startswith("Remove for good from workspace main: tier workspace, full\n- 1 entries")
-        assert question.endswith(f"There is no undo. If you want this, type {plan['digest'][:12]}")
+        assert question.endswith(f"There is no undo. To confirm, type {plan['digest'][:12]}")
 
     session(lambda: piped(shell, *CAN, mode=mode, person=person), work)
     assert kept(shell) == []

@@ -75,7 +75,7 @@ def test_many_writes_at_once(shell: Shell) -> None:
 PRINTING = """
 import os, sys
 from lukasa import Lukasa
-from lukasa.surfaces.mcp import desk, server, stdio
+from lukasa.surfaces.mcp import server
 
 memory = Lukasa.open(embedder="none")
 memory.workspace("main")
@@ -88,7 +88,7 @@ def identify(ctx):
     sys.stderr.write(f"pid {os.getpid()}\\n")
     return given
 
-stdio.serve(server.build(desk.Desk(memory.access, identify, "main")))
+server.serve_stdio(server.build(server.Dispatcher(memory.access, identify, "main")))
 """
 
 
@@ -105,13 +105,13 @@ def test_prints_do_not_reach_the_client(shell: Shell) -> None:
 KILLABLE = """
 import os
 from lukasa import Lukasa
-from lukasa.surfaces.mcp import desk, server, stdio
+from lukasa.surfaces.mcp import server
 
 memory = Lukasa.open(embedder="none")
 memory.workspace("main")
 given = memory.access.lend("claude", workspaces=["main"], can=["read", "write"], surface="mcp", transport="stdio")
 open(os.environ["PID_FILE"], "w").write(str(os.getpid()))
-stdio.serve(server.build(desk.Desk(memory.access, lambda ctx: given, "main")))
+server.serve_stdio(server.build(server.Dispatcher(memory.access, lambda ctx: given, "main")))
 """
 
 
@@ -198,8 +198,8 @@ def test_as_the_owner_only_if_told(shell: Shell) -> None:
         (["--token-env", "LUKASA_NOT_SET"], "is empty"),
         (["--token-env", "HOME"], "no valid token"),
         (["--token-env", "HOME", "--as", "owner"], "takes everything from its grant"),
-        (["--as", "owner", "--agent", "x"], "leave --agent"),
-        (["--scope", "org_id=acme"], "--scope cannot be given here"),
+        (["--as", "owner", "--agent", "x"], "remove --agent"),
+        (["--scope", "org_id=acme"], "--scope cannot be used here"),
     ],
 )
 def test_a_wrong_start_is_told(shell: Shell, options: list[str], told: str) -> None:

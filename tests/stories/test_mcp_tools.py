@@ -20,8 +20,8 @@ from lukasa.model.text import has_hidden_characters
 from lukasa.ports import Vector
 from lukasa.read.context import parse
 from lukasa.surfaces.api.table import BY_NAME, VERBS
-from lukasa.surfaces.mcp.reference import reference
 from lukasa.surfaces.mcp.tools import LONG
+from lukasa.surfaces.reference import mcp_reference
 from tests.fakes import FakeEmbedder
 from tests.helpers.cli import ROOT
 from tests.helpers.making import FixedClock
@@ -236,7 +236,7 @@ def test_what_an_owner_kept_back_is_neither_offered_nor_done(memory: Lukasa, can
         ("memory_put", {"content": "x", "tier": "nowhere"}, "nowhere"),
         ("memory_read", {"query": "x", "limit": 0}, "limit: Input should be greater"),
         ("memory_read", {"query": "x", "workspace": "elsewhere"}, "no workspace 'elsewhere'"),
-        ("memory_read", {"query": "x", "workspace": 7}, "workspace: it must be text"),
+        ("memory_read", {"query": "x", "workspace": 7}, "workspace is not text"),
         ("memory_get", {"id": "0198a7de-0000-7000-8000-000000000000"}, "0198a7de"),
         ("memory_get", {"id": "\x1b[2J"}, r"\x1b[2J"),
         ("conjure", {}, "no tool 'conjure'"),
@@ -390,5 +390,5 @@ def test_no_memory_breaks_out_of_its_frame(memory: Lukasa, world: Workspace) -> 
 def test_the_reference_is_what_is_served() -> None:
     """U3: docs/reference/mcp.md is made from the table, and is of today."""
     page = (ROOT / "docs" / "reference" / "mcp.md").read_text("utf-8")
-    assert page == reference(), "python -m lukasa.surfaces.mcp.reference > docs/reference/mcp.md"
+    assert page == mcp_reference(), "python -m lukasa.surfaces.reference mcp > docs/reference/mcp.md"
     assert all(f"### {verb.name}\n" in page for verb in VERBS if verb.tool)

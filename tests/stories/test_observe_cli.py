@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from lukasa.ports import Reply
-from lukasa.surfaces.hooks.place import workspace_name
+from lukasa.surfaces.hooks.harness import workspace_name
 from tests.helpers import chat_server, sessions
 from tests.helpers.chat_server import ChatServer
 from tests.helpers.cli import Shell
@@ -52,7 +52,7 @@ def test_taking_in_only(shell: Shell, tmp_path: Path) -> None:
     assert "ferry database" in shell.run("transcripts", "show", "claude-code:abc")
     assert "pending" in shell.run("transcripts", "list")
     assert shell.json("transcripts", "list", "--progress", "observed")["transcripts"] == []
-    assert "Nothing was said" in shell.run("transcripts", "search", "zeppelin")
+    assert "No stored session" in shell.run("transcripts", "search", "zeppelin")
 
 
 def test_a_folder_of_old_sessions(shell: Shell, tmp_path: Path) -> None:
@@ -64,7 +64,7 @@ def test_a_folder_of_old_sessions(shell: Shell, tmp_path: Path) -> None:
     assert done["allowed"] >= len(sessions.TALKS)
     again = shell.json("backfill", str(tmp_path / "old"))
     assert (again["messages"], again["observations_extracted"]) == (0, 0)
-    assert "passed over" in shell.run("backfill", str(tmp_path / "old"))
+    assert "skipped" in shell.run("backfill", str(tmp_path / "old"))
     assert shell.json("backfill", str(tmp_path / "old"), "--glob", "log-*.txt")["files"] == 2
 
 

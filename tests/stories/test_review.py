@@ -138,7 +138,7 @@ def shell(tmp_path: Path) -> Shell:
 
 def test_the_verbs(shell: Shell) -> None:
     """B6, U2: list, approve, edit, reject, on the command line and as JSON."""
-    assert "Nothing waits" in shell.run("review")
+    assert "Nothing to review" in shell.run("review")
     with Lukasa.open(shell.data, embedder="none") as memory:
         world = memory.workspace()
         first = observed(world, "Ines owns the gateway", "I said: Ines owns the gateway")
@@ -152,9 +152,9 @@ def test_the_verbs(shell: Shell) -> None:
     assert (
         shell.json("review", "edit", asked, "--text", "-", input="Deploys go through gate B.")["outcome"] == "promoted"
     )
-    assert "brings it back" in shell.run("review", "reject", second, "--reason", "not so")
+    assert "holds it again" in shell.run("review", "reject", second, "--reason", "not so")
     assert shell.fails("review", "reject", second, code=1)["code"] == "invalid-transition"
-    assert "Nothing waits" in shell.run("review", "list")
+    assert "Nothing to review" in shell.run("review", "list")
 
 
 def test_one_by_one(shell: Shell) -> None:

@@ -12,7 +12,7 @@ from lukasa import Lukasa
 from lukasa.model.errors import Conflict, Forbidden, LukasaError, NotFound
 from lukasa.model.grant import Capability
 from lukasa.service.admin.access import Credential
-from lukasa.surfaces.api.scrubbing import ManifestOut, ScrubbedOut
+from lukasa.surfaces.api.admin_verbs import ManifestOut, ScrubbedOut
 from lukasa.surfaces.api.table import BY_NAME
 from lukasa.surfaces.api.verb import perform
 

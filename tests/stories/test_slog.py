@@ -12,7 +12,7 @@ from lukasa import Lukasa
 from lukasa.curated.slog import LogQuery, select
 from lukasa.model.errors import Refused
 from lukasa.model.values import Trust
-from lukasa.providers.files.log import AppendedLines
+from lukasa.providers.files.record_files import AppendedLines
 from tests.helpers.cli import Shell
 from tests.helpers.processes import finish, fork
 

@@ -49,7 +49,7 @@ def test_stats_are_the_authors(world: Workspace) -> None:
 
 def test_stats_for_people(shell: Shell) -> None:
     """T2, U2: an empty memory says what to do; then counts, and the same as data."""
-    assert "Nothing is remembered here yet" in shell.run("stats")
+    assert "No entries here yet" in shell.run("stats")
     shell.put("The harbour freezes in January")
     shell.json("put", "ok")
     told = shell.run("stats", "--since", "24h")
@@ -76,7 +76,7 @@ def test_how_many_were_discarded_and_how_long_reflecting_takes(shell: Shell) -> 
 
 def test_reports_are_searched(shell: Shell) -> None:
     """T1: by what they are of, and those that failed; with counts, and no word of what is remembered."""
-    assert "No such report." in shell.run("reports", "--component", "reflect")
+    assert "No such telemetry event." in shell.run("reports", "--component", "reflect")
     shell.put("The harbour freezes in January")
     shell.run("read", "when does the harbour freeze?")
     shell.fails("forget", "01a00000-0000-7000-8000-000000000000", code=1)
@@ -107,7 +107,7 @@ def test_upkeep_from_the_command_line(shell: Shell) -> None:
 
 def test_dispositions_from_the_command_line(shell: Shell) -> None:
     """D3, U2: the queue says what it is for when it is empty."""
-    assert "Nothing waits" in shell.run("disposition", "list")
+    assert "No entry needs a decision" in shell.run("disposition", "list")
     assert shell.json("disposition", "list") == {"waiting": []}
     id = shell.put("Goose 4 sat on pond 28", "--kind", "semantic")
     for how in ("promote", "exempt", "archive"):

@@ -20,13 +20,13 @@ from lukasa.service.call import CallContext
 from lukasa.service.jobs.task import Task
 from lukasa.service.jobs.worker import Trouble, Worker
 from lukasa.spec.load import preset_text
-from lukasa.spec.types import Triggers
+from lukasa.spec.types import TriggerRules
 from lukasa.storage.operations import Enqueue
 from tests.fakes import FakeEmbedder
 from tests.helpers.making import FixedClock
 
-QUEUE_DEPTH = Triggers().queue_depth
-IDLE = timedelta(minutes=Triggers().idle_minutes)
+QUEUE_DEPTH = TriggerRules().queue_depth
+IDLE = timedelta(minutes=TriggerRules().idle_minutes)
 Work = Callable[[CallContext, Task], dict[str, Any]]
 
 

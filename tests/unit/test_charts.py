@@ -10,7 +10,7 @@ import pytest
 from lukasa.model.entry import Access
 from lukasa.model.telemetry import Tally
 from lukasa.spec.types import Decay, DecayModel
-from lukasa.surfaces.web.charts import daily, decay_curve, durations, growth
+from lukasa.surfaces.web.rendering import daily, decay_curve, durations, growth
 from tests.helpers.making import make_entry
 
 NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)

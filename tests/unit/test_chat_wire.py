@@ -18,9 +18,9 @@ import pytest
 
 from lukasa.model.errors import ChatError, ChatMalformed, ChatRefused, ChatUnavailable
 from lukasa.ports import Chat, Message, Reply, Tool
-from lukasa.providers.chat.anthropic import AnthropicChat
+from lukasa.providers.chat.anthropic_chat import AnthropicChat
 from lukasa.providers.chat.endpoint import Limits
-from lukasa.providers.chat.openai import OpenAIChat
+from lukasa.providers.chat.openai_chat import OpenAIChat
 from lukasa.providers.chat.wire import tls_context
 from tests.helpers import chat_server as faults
 from tests.helpers.chat_server import KEY, ChatServer, Fault, follow, when
@@ -475,7 +475,7 @@ def test_without_the_client_the_error_says_what_to_install() -> None:
     """B1: without the extra a chat can be made, and asking it says what is missing."""
     program = (
         "import sys; sys.modules['httpx2'] = None\n"
-        "from lukasa.providers.chat.openai import OpenAIChat\n"
+        "from lukasa.providers.chat.openai_chat import OpenAIChat\n"
         "from lukasa.model.errors import ChatRefused\n"
         "from lukasa.ports import Message\n"
         "try: OpenAIChat('http://127.0.0.1:9/v1', 'm').reply([Message('user', 'x')])\n"

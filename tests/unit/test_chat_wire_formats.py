@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 from lukasa.ports import Chat, Message, Reply, Tool, ToolCall, Usage
-from lukasa.providers.chat.anthropic import AnthropicChat, AnthropicDraft
-from lukasa.providers.chat.anthropic import request as anthropic_request
-from lukasa.providers.chat.openai import OpenAIChat, OpenAIDraft
-from lukasa.providers.chat.openai import request as openai_request
+from lukasa.providers.chat.anthropic_chat import AnthropicChat, AnthropicReplyBuilder
+from lukasa.providers.chat.anthropic_chat import request as anthropic_request
+from lukasa.providers.chat.openai_chat import OpenAIChat, OpenAIReplyBuilder
+from lukasa.providers.chat.openai_chat import request as openai_request
 from tests.helpers import chat_server as faults
 from tests.helpers.chat_server import KEY, Asked, ChatServer, Fault, Said, SaidCall, follow, when
 
@@ -294,7 +294,7 @@ def test_openai_arguments_as_a_value() -> None:
 
 
 def whole(message: dict[str, object]) -> Reply:
-    draft = OpenAIDraft(lambda _: None, ())
+    draft = OpenAIReplyBuilder(lambda _: None, ())
     draft.whole({"choices": [{"message": message}]})
     return draft.reply()
 
@@ -302,7 +302,7 @@ def whole(message: dict[str, object]) -> Reply:
 @pytest.mark.parametrize("index", [{"index": 0}, {}], ids=["same-index", "no-index"])
 def test_openai_calls_told_apart_by_id(index: dict[str, int]) -> None:
     """T05: parallel calls that share an index, or have none, stay two calls."""
-    draft = OpenAIDraft(lambda _: None, ())
+    draft = OpenAIReplyBuilder(lambda _: None, ())
     for id, text in (("a", "tea"), ("b", "milk")):
         fragment = {**index, "id": id, "function": {"name": "note", "arguments": f'{{"text": "{text}"'}}
         rest = {**index, "id": id, "function": {"arguments": "}"}}
@@ -313,7 +313,7 @@ def test_openai_calls_told_apart_by_id(index: dict[str, int]) -> None:
 
 def test_anthropic_counts_cached_tokens() -> None:
     """U1: tokens read from and written to the provider's cache are part of the prompt."""
-    draft = AnthropicDraft(lambda _: None, ())
+    draft = AnthropicReplyBuilder(lambda _: None, ())
     usage = {"input_tokens": 3, "cache_creation_input_tokens": 4, "cache_read_input_tokens": 5, "output_tokens": 1}
     draft.event({"type": "message_start", "message": {"usage": usage}})
     draft.event({"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": "hi"}})
@@ -323,7 +323,7 @@ def test_anthropic_counts_cached_tokens() -> None:
 
 def test_anthropic_thinking_blocks_are_not_text() -> None:
     """T05: blocks and events of kinds we do not know are passed over."""
-    draft = AnthropicDraft(lambda _: None, ())
+    draft = AnthropicReplyBuilder(lambda _: None, ())
     draft.whole({"content": [{"type": "thinking", "thinking": "hm"}, 5, {"type": "text", "text": "hi"}]})
     draft.event({"type": "content_block_delta", "index": 7, "delta": {"type": "thinking_delta", "thinking": "hm"}})
     draft.event({"type": "content_block_delta", "index": 7, "delta": {"type": "input_json_delta", "partial_json": "{"}})

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lukasa.providers.chat.reading import Visible, read_arguments, tidy, without_stray_thought
+from lukasa.providers.chat.reply_builder import VisibleText, read_arguments, tidy, without_stray_thought
 from lukasa.providers.chat.wire import EventStream, clean
 
 # --- events --------------------------------------------------------------------------------------------------
@@ -58,7 +58,7 @@ def test_any_bytes_are_survived(data: bytes) -> None:
 
 
 def visible(pieces: list[str]) -> str:
-    filter = Visible()
+    filter = VisibleText()
     shown = "".join([*(filter.feed(piece) for piece in pieces), filter.finish()])
     assert shown == filter.text
     return shown

@@ -12,9 +12,9 @@ import pytest
 from lukasa.model.errors import ChatRefused, InvalidInput
 from lukasa.ports import Message
 from lukasa.providers.chat import AnthropicChat, ChatStatus, OpenAIChat, chat_status, open_chat
-from lukasa.providers.chat.anthropic import DEFAULT_URL as ANTHROPIC
+from lukasa.providers.chat.anthropic_chat import DEFAULT_URL as ANTHROPIC
 from lukasa.providers.chat.endpoint import Endpoint, checked_url
-from lukasa.providers.chat.openai import DEFAULT_URL as OPENAI
+from lukasa.providers.chat.openai_chat import DEFAULT_URL as OPENAI
 from tests.helpers.chat_server import KEY, ChatServer
 
 LOCAL = "http://127.0.0.1:11434/v1"
@@ -165,7 +165,7 @@ def test_plain_http_can_be_allowed() -> None:
     """T50: whoever owns the network may say so, and only with the very value that says it."""
     env = {"LUKASA_CHAT_URL": "http://10.0.0.1/v1"}
     status = chat_status("openai:m", env)
-    assert (status.available, "in the clear" in status.reason) == (False, True)
+    assert (status.available, "unencrypted" in status.reason) == (False, True)
     for value in ("0", "", "no"):
         with pytest.raises(InvalidInput, match="LUKASA_CHAT_INSECURE"):
             open_chat("openai:m", {**env, "LUKASA_CHAT_INSECURE": value})

@@ -10,11 +10,11 @@ from msgspec.structs import replace
 from lukasa.model.job import JobDraft
 from lukasa.service.jobs.triggers import FIRST_DELAY, Activity, due, portion, triggers, window
 from lukasa.spec import load_preset
-from lukasa.spec.types import TRIGGERS, MemorySpec, Triage, Triggers
+from lukasa.spec.types import TRIGGERS, MemorySpec, Triage, TriggerRules
 
 NOW = datetime(2026, 11, 18, 15, 47, 11, tzinfo=UTC)  # a Wednesday
 OLD = Activity(created_at=NOW - timedelta(days=365))
-USUAL = Triggers()
+USUAL = TriggerRules()
 IDLE = timedelta(minutes=USUAL.idle_minutes)
 TIERED, OBSERVER = load_preset("tiered"), load_preset("observer")
 
@@ -143,7 +143,7 @@ def test_reflection_follows_observations() -> None:
 def test_a_spec_says_when_an_event_fires() -> None:
     """O5: thresholds are the spec's, and so is how often what waits for triage is taken up."""
     spec = spec_with("queue_depth", "revision_queue", "idle")
-    eager = replace(spec, triggers=Triggers(3, 2, 0.5, 1), triage=Triage(every_minutes=10))
+    eager = replace(spec, triggers=TriggerRules(3, 2, 0.5, 1), triage=Triage(every_minutes=10))
     facts = replace(OLD, added=3, revised=2, idle_change=True, changed_at=NOW - timedelta(seconds=30), unreflected=1)
     fired = [draft.payload["trigger"] for draft in consolidations(eager, NOW, facts)]
     assert fired == ["queue_depth", "revision_queue", "idle"]

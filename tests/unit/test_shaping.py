@@ -7,7 +7,7 @@ import json
 import jsonschema
 import pytest
 
-from lukasa.providers.chat.shaping import Bounds, schema
+from lukasa.providers.chat.local import Bounds, schema
 from lukasa.spec.prompts import prompt, prompt_names
 
 SHAPES = {name: schema(prompt(name, categories="operations, people", most="500")) for name in prompt_names()}

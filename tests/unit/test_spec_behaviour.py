@@ -7,7 +7,7 @@ import pytest
 from lukasa.model.errors import SpecError
 from lukasa.model.values import Kind
 from lukasa.spec import MemorySpec, check, default_behaviour, load_preset, parse_spec, preset_text
-from lukasa.spec.types import Choice, ConflictRule, DecayModel, LifecyclePolicy, Provenance, WriteMode
+from lukasa.spec.types import Choice, ConflictRule, DecayModel, LifecyclePolicy, ValueOrigin, WriteMode
 
 PLAIN = preset_text("anchored")  # nothing but defaults, so that every difference is the test's
 
@@ -74,15 +74,15 @@ def test_deviation_with_reason() -> None:
     """P2, P5: the reason is kept with the value and its origin."""
     spec = with_behaviour('[behaviour.conflict.persistent.semantic]\nrule = "noop"\nreason = "a debate club"')
     made = choice(spec, "conflict", "persistent", Kind.SEMANTIC)
-    assert (made.provenance, made.reason) == (Provenance.DEVIATION, "a debate club")
+    assert (made.provenance, made.reason) == (ValueOrigin.DEVIATION, "a debate club")
     assert spec.behaviour("persistent", Kind.SEMANTIC).conflict.rule is ConflictRule.NOOP
-    assert choice(spec, "conflict", "session", Kind.SEMANTIC).provenance is Provenance.DEFAULT
+    assert choice(spec, "conflict", "session", Kind.SEMANTIC).provenance is ValueOrigin.DEFAULT
 
 
 def test_stating_the_default_needs_no_reason() -> None:
     """P2, P5: a default that is written down is explicit, not a deviation."""
     spec = with_behaviour('[behaviour.decay.procedural]\nmodel = "exempt"')
-    assert choice(spec, "decay", "persistent", Kind.PROCEDURAL).provenance is Provenance.EXPLICIT
+    assert choice(spec, "decay", "persistent", Kind.PROCEDURAL).provenance is ValueOrigin.EXPLICIT
 
 
 def test_one_number_is_a_deviation_too() -> None:
@@ -125,7 +125,7 @@ def test_restoring_the_default_for_one_kind() -> None:
     )
     made = choice(spec, "write", "persistent", Kind.SEMANTIC)
     assert (made.provenance, spec.behaviour("persistent", Kind.SEMANTIC).write.mode) == (
-        Provenance.EXPLICIT,
+        ValueOrigin.EXPLICIT,
         WriteMode.PROMOTION,
     )
 

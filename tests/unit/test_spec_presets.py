@@ -15,7 +15,7 @@ from lukasa.spec.types import (
     DecayModel,
     LifecyclePolicy,
     Profile,
-    Provenance,
+    ValueOrigin,
     WriteMode,
 )
 from lukasa.spec.types import TRANSFORMS as SPEC_TRANSFORMS
@@ -48,7 +48,7 @@ def test_loads_whole(name: str) -> None:
 def test_every_deviation_has_a_reason(name: str) -> None:
     """P2: in no preset does a value deviate silently."""
     for choice in load_preset(name).choices:
-        assert bool(choice.reason) == (choice.provenance is Provenance.DEVIATION)
+        assert bool(choice.reason) == (choice.provenance is ValueOrigin.DEVIATION)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -173,7 +173,7 @@ def test_observer_curates_in_git() -> None:
 
 def test_anchored_deviates_nowhere() -> None:
     """P2: the doctrine's own preset is typology defaults throughout."""
-    assert {choice.provenance for choice in load_preset("anchored").choices} == {Provenance.DEFAULT}
+    assert {choice.provenance for choice in load_preset("anchored").choices} == {ValueOrigin.DEFAULT}
 
 
 def test_anchored_anchor() -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from lukasa.index.neighbours import NeighbourQuery, NewText
 from lukasa.model.entry import Entry
-from lukasa.model.statements import telling
+from lukasa.model.statements import content_words
 from lukasa.model.values import State
 from lukasa.ports import EmbeddingModel, Vector
 from lukasa.storage.operations import DropEntry
@@ -62,8 +62,8 @@ class Both:
         answers = ask(HERE, newcomers) if together else [ask(HERE, [newcomer])[0] for newcomer in newcomers]
         for newcomer, found in zip(newcomers, answers, strict=True):
             near = [n for n in found if n.cosine is not None]
-            wanted = set(telling(newcomer.content))
-            holding = [id for id, text in self.texts.items() if wanted.issubset(telling(text))][-HERE.limit :]
+            wanted = set(content_words(newcomer.content))
+            holding = [id for id, text in self.texts.items() if wanted.issubset(content_words(text))][-HERE.limit :]
             cosines = {id: _cosine(self.vectors[id], newcomer.vector) for id in holding}
             assert {n.entry.id for n in near} == set(holding)
             assert all(abs((n.cosine or 0.0) - cosines[n.entry.id]) < 1e-5 for n in near)

@@ -14,7 +14,7 @@ from opentelemetry.trace import StatusCode
 
 from lukasa import Lukasa
 from lukasa.model.errors import InvalidInput
-from lukasa.providers.telemetry import opentelemetry_spans
+from lukasa.providers.spans import opentelemetry_spans
 from lukasa.service.jobs.task import Task
 from tests.helpers.work import Bench, later
 

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from lukasa.model.errors import InvalidInput
-from lukasa.observe.cleaning import clean
+from lukasa.observe.noise import clean
 from lukasa.ports import Recording
 from lukasa.providers.transcripts import FileReader
-from lukasa.providers.transcripts.gathering import MOST_OUTPUT
+from lukasa.providers.transcripts.recording_builder import MOST_OUTPUT
 from lukasa.write.transforms import TRANSFORMS
 from tests.helpers import sessions
 

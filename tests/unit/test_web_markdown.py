@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from lukasa.surfaces.web.markdown import rendered
+from lukasa.surfaces.web.rendering import rendered
 
 PAYLOADS = [
     "<script>alert(1)</script>",

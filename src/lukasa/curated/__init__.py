@@ -1,1 +1,1 @@
-"""What is kept for people to read: the curated document, the log, decision records. Pure functions of text."""
+"""Texts for people to read: the curated document, the structured log, decision records. Pure functions of text."""

@@ -55,7 +55,7 @@ class Fault(Struct, frozen=True):
 
 
 def parse(file: str, text: str) -> Decision:
-    """A decision from its file; InvalidDecision says what is wrong with the first thing that is."""
+    """Parse a decision from its file; InvalidDecision describes the first fault."""
     named = NAME.fullmatch(file)
     if named is None:
         raise InvalidDecision(f"{file}: not named like a decision", fix="name it like 0007-one-writer.md")
@@ -80,18 +80,18 @@ def parse(file: str, text: str) -> Decision:
 
 
 def front_matter(file: str, text: str) -> dict[str, tuple[str, ...]]:
-    """Its lines as keys and lists of words. Nothing else is allowed there: no nesting, quotes or comments."""
+    """Parse the front matter as keys and lists of words. Nothing else is allowed: no nesting, quotes or comments."""
     head = _HEAD.match(text)
     if head is None:
         raise InvalidDecision(f"{file}: it has no front matter", fix="begin it with ---, status, date and ---")
     fields: dict[str, tuple[str, ...]] = {}
-    for place, line in enumerate(head[1].splitlines(), 2):
+    for row, line in enumerate(head[1].splitlines(), 2):
         key, colon, value = line.partition(":")
         if not colon or key not in KEYS:
-            raise InvalidDecision(f"{file}, line {place}: unknown key {key[:40]!r}", fix=f"use: {', '.join(KEYS)}")
+            raise InvalidDecision(f"{file}, line {row}: unknown key {key[:40]!r}", fix=f"use: {', '.join(KEYS)}")
         if key in fields:
-            raise InvalidDecision(f"{file}, line {place}: {key} is there twice", fix="keep one of them")
-        fields[key] = _words(f"{file}, line {place}", key, value)
+            raise InvalidDecision(f"{file}, line {row}: {key} is there twice", fix="keep one of them")
+        fields[key] = _words(f"{file}, line {row}", key, value)
     return fields
 
 
@@ -142,7 +142,7 @@ def file_name(number: int, title: str) -> str:
 
 
 def compose(number: int, title: str, status: str, day: date, fields: Mapping[str, Iterable[str]]) -> str:
-    """A new record: front matter, a title, and the parts that make it a decision, to be filled in."""
+    """A new record: front matter, a title, and empty sections to fill in."""
     flat = " ".join(title.split())
     if not flat or len(flat) > MOST_TITLE:
         raise InvalidInput(f"a title has 1 to {MOST_TITLE} characters", fix="say in a line what is decided")
@@ -172,7 +172,7 @@ def with_field(file: str, text: str, key: str, values: Iterable[str]) -> str:
 
 
 def faults(decisions: Iterable[Decision]) -> Iterator[Fault]:
-    """What does not fit between records that can each be read: numbers used twice, references that lead nowhere."""
+    """The faults between valid records: numbers used twice, references to missing records, one-sided references."""
     found = list(decisions)
     known = {d.number: d for d in found}
     seen: dict[int, str] = {}

@@ -5,8 +5,8 @@
     - (2026-11-16) Migrations are additive.
     - (2026-11-17) Deploys need an approval. (×3)
 
-Lines of that shape are ours to add, merge and take out. Everything else on the page is a person's, and stays byte for
-byte: every function here takes the text and gives it back with one thing changed.
+Lukasa adds, merges and removes only lines of this form. Everything else on the page is a person's, and stays byte for
+byte: every function here takes the text and returns it with one change.
 """
 
 from __future__ import annotations
@@ -23,32 +23,32 @@ from lukasa.model.text import content_key, fold
 from lukasa.spec.taxonomy import Taxonomy
 
 NAME = "MEMORY"
-LARGE = 200  # dated lines; past it, it is time to prune
+LARGE = 200  # dated lines; a longer page should be pruned
 OTHER = "Other"
 _LINE = re.compile(r"- \((\d{4}-\d{2}-\d{2})\) (\S.*?)(?: \(×(\d{1,6})\))?")
 _HEADING = re.compile(r"## +(\S.*?) *#* *")
 
 
 class Dated(Struct, frozen=True):
-    """A dated line: `place` is its line on the page, from 0; `count` how often it was stated."""
+    """A dated line: `row` is its line on the page, from 0; `count` says how often it was stated."""
 
     section: str
     day: str
     text: str
     count: int
-    place: int
+    row: int
 
     def rendered(self) -> str:
         return line(self.day, self.text, self.count)
 
     @property
     def key(self) -> tuple[str, str, str, int]:
-        """What makes it the same line on another version of the page."""
+        """The key of a line, the same on every version of the page."""
         return fold(self.section), self.day, self.text, self.count
 
 
 def one_line(text: str) -> str:
-    """A statement as it can stand on a line; what would read as our count at its end goes."""
+    """A statement on one line. A count at its end is removed, because it would read as ours."""
     flat = " ".join(text.split())
     return re.sub(r"(?: *\(×\d{1,6}\))+$", "", flat) or flat.replace("×", "x")
 
@@ -61,24 +61,24 @@ def lines(body: str) -> list[Dated]:
     """The dated lines of a page in order. A line before the first heading has no section."""
     found: list[Dated] = []
     section, fenced = "", False
-    for place, raw in enumerate(body.split("\n")):
+    for row, raw in enumerate(body.split("\n")):
         if raw.startswith("```"):
             fenced = not fenced
         elif not fenced and (heading := _HEADING.fullmatch(raw)):
             section = heading[1]
         elif not fenced and (dated := _LINE.fullmatch(raw)):
-            found.append(Dated(section, dated[1], dated[2], int(dated[3] or 1), place))
+            found.append(Dated(section, dated[1], dated[2], int(dated[3] or 1), row))
     return found
 
 
 def section_title(category: str, taxonomy: Taxonomy) -> str:
-    """A category's place on the page: its label. What is in no category has a place too."""
+    """The title of a category's section: its label, or "Other" for no category."""
     concept = taxonomy.concept(category)
     return concept.label if concept is not None else OTHER
 
 
 def category_of(title: str, taxonomy: Taxonomy) -> str:
-    """The category of a section, or empty for a person's own."""
+    """The category of a section; empty for a person's own section."""
     wanted = fold(title)
     return next((c.id for c in taxonomy.concepts if wanted in (fold(c.label), c.id)), "")
 
@@ -87,11 +87,11 @@ def category_of(title: str, taxonomy: Taxonomy) -> str:
 
 
 def with_line(body: str, section: str, day: date | str, text: str, count: int = 1) -> str:
-    """The page with one more line at the end of its section, which is added at the end if it is not there."""
+    """The page with a line added at the end of its section; a missing section is added at the end."""
     made = line(str(day), one_line(text), count)
     rows = body.split("\n") if body else []
     if sum(row.startswith("```") for row in rows) % 2:
-        rows.append("```")  # a fence that was left open would swallow what is added
+        rows.append("```")  # an open fence would enclose the new line
     start = next((n for n, title in _headings(rows) if fold(title) == fold(section)), None)
     if start is None:
         if rows and rows[-1].strip():
@@ -105,24 +105,24 @@ def with_line(body: str, section: str, day: date | str, text: str, count: int = 
 
 def _headings(rows: Sequence[str]) -> list[tuple[int, str]]:
     found, fenced = [], False
-    for place, raw in enumerate(rows):
+    for row, raw in enumerate(rows):
         if raw.startswith("```"):
             fenced = not fenced
         elif not fenced and (heading := _HEADING.fullmatch(raw)):
-            found.append((place, heading[1]))
+            found.append((row, heading[1]))
     return found
 
 
 def with_change(body: str, old: Dated, new: str | None) -> str:
-    """The page with a line replaced where it stands, or taken out."""
+    """The page with a line replaced in its position, or removed."""
     rows = body.split("\n")
-    return "\n".join((*rows[: old.place], *(() if new is None else (new,)), *rows[old.place + 1 :]))
+    return "\n".join((*rows[: old.row], *(() if new is None else (new,)), *rows[old.row + 1 :]))
 
 
 def carried(before: str, after: str, present: str) -> str:
-    """The change from one version to another, made to a third: the dated lines that came and went, come and go there.
+    """Apply the change between two versions to a third: its added and removed dated lines.
 
-    This is how a person's edit of the file and a promotion made meanwhile both hold, and how a version is taken back.
+    So a person's edit of the file and a promotion at the same time both hold, and so a version is undone.
     """
     if present == before:
         return after
@@ -158,7 +158,7 @@ def _added(before: str, after: str) -> list[Dated]:
 
 
 class Edit(Struct, frozen=True):
-    """A page after a promotion: what stands there now, and what it was merged with or took the place of."""
+    """A page after a promotion: the new line, and the line that it was merged with or replaced."""
 
     body: str
     text: str
@@ -167,23 +167,23 @@ class Edit(Struct, frozen=True):
 
 
 def twin(body: str, text: str) -> Dated | None:
-    """The line that has exactly this text, spelling and spacing aside."""
+    """The line with exactly this text, except for case and spacing."""
     key = content_key(one_line(text))
     return next((d for d in lines(body) if content_key(d.text) == key), None)
 
 
 def contradicted(body: str, text: str) -> Dated | None:
-    """A line that cannot hold beside this text."""
+    """A line that contradicts this text."""
     return next((d for d in lines(body) if contradicts(text, d.text)), None)
 
 
 def similar(body: str, text: str) -> Dated | None:
-    """A line of which the text says no more, or which says no more than the text."""
+    """A line that says no more than the text, or the other way round."""
     return next((d for d in lines(body) if says_the_same(text, d.text) or says_the_same(d.text, text)), None)
 
 
 def promoted(body: str, section: str, text: str, day: date) -> Edit:
-    """The page with a statement on it: a new line, or in the place of the one that it contradicts."""
+    """The page with a statement added: as a new line, or in place of the line that it contradicts."""
     flat = one_line(text)
     old = contradicted(body, flat)
     if old is not None:
@@ -192,15 +192,15 @@ def promoted(body: str, section: str, text: str, day: date) -> Edit:
 
 
 def merged(body: str, old: Dated, text: str, day: date) -> Edit:
-    """The page with a statement folded into a line that says the same: the fuller text of both, counted once more."""
+    """The page with a statement merged into a line that says the same: the fuller text of both, counted once more."""
     flat = one_line(text)
     fuller = flat if len(flat) > len(old.text) and says_the_same(old.text, flat) else old.text
     return Edit(with_change(body, old, line(str(day), fuller, old.count + 1)), fuller, True, old.text)
 
 
 def warning(body: str) -> str:
-    """What to say of a page that has grown too large; empty otherwise."""
+    """A warning for a page that is too long; otherwise empty."""
     count = len(lines(body))
     if count <= LARGE:
         return ""
-    return f"{NAME} has {count} lines, more than the {LARGE} that are worth loading every time: take some out"
+    return f"{NAME} has {count} lines, more than the {LARGE} that are worth loading every time: remove some"

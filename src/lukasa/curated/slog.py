@@ -1,4 +1,4 @@
-"""The structured log: what was done, with what, and why, one JSON object a line. Written once, never changed."""
+"""The structured log: the actions, tools, details and reasons, one JSON object a line. Lines are never changed."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TOOL = re.compile(r"[^\s\x00-\x1f\x7f]{1,80}")
 
 
 class LogEntry(Struct, frozen=True):
-    """`number` is its line in the file, which never changes; 0 for one that was not read from there."""
+    """One log entry. `number` is its line in the file, which never changes; 0 if it was not read from the file."""
 
     number: int
     timestamp: datetime
@@ -31,7 +31,7 @@ class LogEntry(Struct, frozen=True):
 
 
 class LogQuery(Struct, frozen=True):
-    """Conditions that must all hold. `before` is a number: the page before it."""
+    """Conditions that must all hold. `before` is a line number: only earlier lines match."""
 
     action: str | None = None
     tool: str | None = None
@@ -43,7 +43,7 @@ class LogQuery(Struct, frozen=True):
 
 
 class LogPage(Struct, frozen=True):
-    """Entries, newest first; whether there are older ones that match; and the lines that hold no entry."""
+    """The entries, newest first; whether older ones match too; and the numbers of lines that hold no entry."""
 
     entries: tuple[LogEntry, ...]
     more: bool
@@ -51,7 +51,7 @@ class LogPage(Struct, frozen=True):
 
 
 def compose(at: datetime, action: str, tool: str, detail: str, reason: str) -> str:
-    """The line of an entry. The action is a verb and the tool a noun, so that both can be searched for."""
+    """Format an entry as a line. The action is a verb and the tool a noun, so that both can be searched for."""
     if not isinstance(action, str) or not _ACTION.fullmatch(action):
         raise InvalidInput(f"{str(action)[:60]!r} is not an action", fix="use one verb in lower case, such as deploy")
     if not isinstance(tool, str) or not _TOOL.fullmatch(tool):
@@ -71,7 +71,7 @@ def compose(at: datetime, action: str, tool: str, detail: str, reason: str) -> s
 
 
 def read(number: int, line: bytes) -> LogEntry | None:
-    """The entry of a line; None for one that was cut off or is none."""
+    """Parse a line; None if it is cut off or holds no entry."""
     if not line.endswith(b"\n"):
         return None
     try:
@@ -93,7 +93,7 @@ def _moment(value: Any) -> datetime | None:
 
 
 def select(lines: Iterable[bytes], query: LogQuery) -> LogPage:
-    """The newest entries that match. Holds no more than a page of them, however long the log is."""
+    """The newest entries that match. Keeps no more than a page of them in memory, however long the log is."""
     kept: list[LogEntry] = []
     skipped: list[int] = []
     matched = 0

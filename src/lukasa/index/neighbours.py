@@ -17,7 +17,7 @@ from lukasa.index.vectors import Searched, VectorIndex
 from lukasa.model.arrays import np
 from lukasa.model.entry import Entry, Scope
 from lukasa.model.selection import Selection
-from lukasa.model.statements import role, subject, telling
+from lukasa.model.statements import content_words, role, subject
 from lukasa.model.text import content_key
 from lukasa.ports import EmbeddingModel, Vector
 
@@ -98,7 +98,7 @@ def _by_vector(
     for text, cosines in zip(texts, found, strict=True):
         if text.vector is None:
             continue
-        holding = _holding(rows, partition, pending, telling(text.content), query.limit)
+        holding = _holding(rows, partition, pending, content_words(text.content), query.limit)
         if not holding and query.floor is None:
             continue
         (vector,) = normalised(np.array([text.vector], dtype=np.float32))

@@ -5,9 +5,6 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from lukasa.model import requests
-
 __all__ = ["requests", "submodules"]
 
 
@@ -26,4 +23,7 @@ def submodules(package: str, names: Collection[str]) -> Callable[[str], ModuleTy
     return load
 
 
-__getattr__ = submodules(__name__, ("requests",))
+if TYPE_CHECKING:
+    from lukasa.model import requests
+else:
+    __getattr__ = submodules(__name__, ("requests",))

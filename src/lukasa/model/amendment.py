@@ -10,9 +10,9 @@ from msgspec import Struct
 
 class AmendmentState(StrEnum):
     PENDING = "pending"  # no tier of triage has decided yet
-    REVIEW = "review"  # a person has to
+    REVIEW = "review"  # a person has to decide
     PROMOTED = "promoted"  # in the curated document
-    MERGED = "merged"  # folded into a line that was there
+    MERGED = "merged"  # merged into an existing line
     REJECTED = "rejected"
 
 
@@ -20,10 +20,12 @@ OPEN_AMENDMENTS = frozenset({AmendmentState.PENDING, AmendmentState.REVIEW})
 
 
 class Amendment(Struct, frozen=True):
-    """`section` is a category of the taxonomy, `change` the line proposed, `sources` the entries it rests on.
+    """A proposed change to the curated document.
 
-    `decided_by` names the tier of triage or the person; `reason` says why; `line` is the text that stands in the
-    document once it was promoted or merged.
+    `section` is a category of the taxonomy, `change` the new line, `sources` the entries behind it.
+
+    `decided_by` names the tier of triage or the person, and `reason` says why. `line` is the text in the document after
+    the amendment was promoted or merged.
     """
 
     id: str

@@ -1,4 +1,4 @@
-"""Answers kept for a while, so that a request sent twice under one key is done once."""
+"""Stored answers of HTTP requests: a request that is sent twice under one idempotency key runs once."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from msgspec import Struct
 
 
 class Answer(Struct, frozen=True):
-    """What a request was answered. Until it is, `status` is 0: somebody is at it, or died at it."""
+    """The answer to a request. While `status` is 0, the request is still running, or its process died."""
 
     key: str
-    request: str  # a digest of what was asked
+    request: str  # a digest of the request
     at: datetime
     status: int = 0
     body: str = ""

@@ -1,7 +1,7 @@
 """numpy, loaded when the first of its names is used.
 
-It takes longer to import than the rest of the engine, and memory without vectors never needs it. Whoever computes
-imports `np` from here and writes on as usual; whoever only annotates imports numpy for the type checker alone.
+numpy takes longer to import than the rest of the engine, and memory without vectors never needs it. Code that computes
+imports `np` from here and uses it as usual; code that only annotates imports numpy under TYPE_CHECKING.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 else:
 
     class _Numpy:
-        """Stands in for the module; a name is looked up there once, and then kept."""
+        """A proxy for the module: it looks each name up once and keeps it."""
 
         def __getattr__(self, name: str) -> Any:
             found = getattr(import_module("numpy"), name)
@@ -26,7 +26,7 @@ else:
 
 
 def at_hand() -> bool:
-    """Whether numpy is loaded already: for a sum that it would do sooner, but that does not warrant loading it."""
+    """Whether numpy is already loaded: for a sum that numpy does faster, but that is not worth loading it."""
     return "numpy" in sys.modules
 
 

@@ -1,5 +1,7 @@
-"""What ranking needs to know of an entry. A question has hundreds of candidates and answers with a few: those few are
-read whole, and of the others nothing but this."""
+"""The columns of an entry that ranking needs.
+
+A question has hundreds of candidates and returns a few entries. Only these few are read whole.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,7 @@ from lukasa.model.values import VISIBILITY, Kind, State, Visibility
 
 
 class Use(NamedTuple):
-    """How often an entry was retrieved, and when last, in microseconds since 1970."""
+    """How often an entry was retrieved, and when it was last retrieved, in microseconds since 1970."""
 
     reads: int
     at: int
@@ -34,10 +36,10 @@ class Candidate(NamedTuple):
     confirmed_at: int
     valid_at: int | None
     invalid_at: int | None
-    chars: int  # of its text; 0 for one that is blank
+    chars: int  # of its text; 0 for a blank text
     filed: bool
     exempt: bool
-    said: bool  # a line of a talk, which leans on those around it
+    said: bool  # a line of a talk, whose meaning depends on its adjacent lines
     version: int
 
     def holds_at(self, at: int) -> bool:
@@ -49,12 +51,12 @@ class Candidate(NamedTuple):
 
 
 def chars(content: str) -> int:
-    """The length of a text, and nothing for one that says nothing."""
+    """The length of a text; 0 for a blank one."""
     return 0 if content.isspace() else len(content)
 
 
 def is_said(entry: Entry) -> bool:
-    """Whether an entry is a line of a talk: an episode, or worded as one speaks to another, whatever it is kept as."""
+    """Whether an entry is a line of a talk: an episode, or a text worded as direct speech, whatever its kind is."""
     return entry.path is None and (entry.kind is Kind.EPISODIC or speaks(entry.content))
 
 

@@ -1,4 +1,4 @@
-"""Channels, conversations and their working notes."""
+"""Channels, conversations and their notes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from lukasa.model.errors import InvalidTransition
 
-SUMMARY_TAG = "conversation-summary"  # of the entry that carries a conversation on when it has ended
+SUMMARY_TAG = "conversation-summary"  # of the entry that summarises an ended conversation
 
 
 class Status(StrEnum):
@@ -21,7 +21,7 @@ class Status(StrEnum):
 
 
 class Channel(Struct, frozen=True):
-    """A topical room in a workspace; every workspace has one that is the default."""
+    """A topic inside a workspace; every workspace has one default channel."""
 
     id: str
     workspace: str
@@ -32,7 +32,7 @@ class Channel(Struct, frozen=True):
 
 
 class Conversation(Struct, frozen=True):
-    """One session with an agent. Active → Idle → Archived, or Active → Archived at once; never back."""
+    """One session with an agent. Active → Idle → Archived, or Active → Archived; never back."""
 
     id: str
     ref_code: str
@@ -68,7 +68,10 @@ class Note(Struct, frozen=True):
 
 
 class WorkspaceInfo(Struct, frozen=True):
-    """A workspace as the account knows it. `ready` once its database exists: from then on its absence is an error."""
+    """A workspace as the account lists it.
+
+    `ready` means that its database exists: if it is missing later, that is an error.
+    """
 
     id: str
     name: str

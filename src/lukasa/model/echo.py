@@ -1,7 +1,7 @@
-"""The loop guard: what Lukasa or a harness said is never taken for what a person said.
+"""The loop guard: it keeps text of Lukasa or of a harness from being taken for a person's words.
 
-A harness keeps what a hook injects in its transcript, people paste it back, and compaction cuts it in half. So the
-document is known by its marks, and by its own shape where the marks are gone. What a harness adds is known by its tags.
+A harness stores injected text in its transcript, people paste it back, and compaction cuts it in half. The guard knows
+Lukasa's document by its marks, and by its form if the marks are gone. It knows a harness's additions by their tags.
 """
 
 from __future__ import annotations
@@ -16,12 +16,13 @@ PREAMBLE = (
 )
 OPEN = "<lukasa-memory>"
 CLOSE = "</lukasa-memory>"
-_BEGINNING = PREAMBLE.split(".")[0]  # of any version: transcripts outlive the words that we use today
+_BEGINNING = PREAMBLE.split(".")[0]  # of any version: transcripts are older than today's wording
 _TITLE = "# Memory of workspace "
 _SHAPE = re.compile(
     r"> |- .* \[tier=.*\]$|## .* \[named .*\]$|## Standing rules and preferences$|## Recalled from the "
 )
-# What a harness adds to a message: reminders, surroundings, and the echo of commands that were not for the model.
+# A harness adds these to a message: reminders, information on the environment, and the echo of commands that were not
+# for the model.
 _TAGS = (
     "system-reminder|local-command-caveat|local-command-stdout|local-command-stderr|command-name|command-message"
     "|command-args|command-contents|bash-input|bash-stdout|bash-stderr|user-prompt-submit-hook|environment_context"
@@ -38,12 +39,12 @@ _NOTICES = re.compile(
 
 
 def marked(document: str) -> str:
-    """A document with the marks by which it is known again. Quoted text cannot close it: its lines begin with "> "."""
+    """Add the marks that identify a document. Quoted text cannot close it: its lines begin with "> "."""
     return f"{OPEN}\n{document.rstrip()}\n{CLOSE}\n"
 
 
 def unmarked(text: str) -> str:
-    """A text without anything that Lukasa injected."""
+    """Remove everything that Lukasa injected."""
     if OPEN not in text and _TITLE not in text:
         return text
     return "\n".join(_others(text.split("\n")))
@@ -73,7 +74,7 @@ def _closes(line: str) -> bool:
 
 
 def _document_end(lines: Sequence[str], at: int) -> int:
-    """Where a document without its marks ends: at the first line that none of its parts can have."""
+    """Find the end of a document without marks: the first line that none of its parts can have."""
     while at < len(lines) and _of_document(lines[at].strip()):
         at += 1
     return at
@@ -85,7 +86,7 @@ def _of_document(line: str) -> bool:
 
 
 def unharnessed(text: str) -> str:
-    """A text without the blocks that a harness added; in one pass, for a block may be left open."""
+    """Remove the blocks that a harness added, in one pass. A block without a closing tag is kept."""
     if "<" in text:
         kept, at, inside = [], 0, ""
         for tag in _ADDED.finditer(text):

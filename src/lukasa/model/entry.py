@@ -1,4 +1,4 @@
-"""Entries: what is remembered. Frozen; a change is a new value with a higher version."""
+"""Entries: the stored memories. They are frozen; a change is a new value with a higher version."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from msgspec.structs import replace
 from lukasa.model.transcript import Quote
 from lukasa.model.values import SHARED, Authority, Curator, Gate, Kind, Lifetime, Origin, State, Trust
 
-DISPOSITION, EXEMPT = "disposition", "exempt"  # in an entry's metadata
+DISPOSITION, EXEMPT = "disposition", "exempt"  # keys of an entry's metadata
 
 
 class Scope(NamedTuple):
-    """Where an entry lives: a tier and the values of that tier's anchor keys, in the tier's order.
+    """The scope of an entry: a tier and the values of that tier's anchor keys, in the tier's order.
 
-    Scopes are compared whole. There is no prefix, no pattern and no inheritance between them. A tuple, since every
-    read looks something up by one.
+    Scopes are compared whole. There is no prefix, no pattern and no inheritance between them. A scope is a tuple
+    because every read uses one as a key.
     """
 
     tier: str
@@ -29,7 +29,10 @@ class Scope(NamedTuple):
 
 
 class SourceLink(Struct, frozen=True):
-    """A reference to corpus content. It pins what was read; the source's axes are looked up, never copied."""
+    """A reference to corpus content.
+
+    It records the version that was read; the source's properties are looked up, not copied.
+    """
 
     source: str
     version: int
@@ -49,7 +52,7 @@ class GateVerdict(Struct, frozen=True):
 
 
 class Transition(Struct, frozen=True):
-    """The last change of state: when, why, by whom."""
+    """The last change of state: when, why and by whom."""
 
     at: datetime
     cause: str
@@ -69,7 +72,7 @@ class Entry(Struct, frozen=True):
     trust: Trust
     created_at: datetime
     updated_at: datetime
-    confirmed_at: datetime  # last time the same thing was stated again; decay counts from here
+    confirmed_at: datetime  # when the same thing was last stated again; decay counts from here
     owner: str = SHARED
     tags: tuple[str, ...] = ()
     conversation: str | None = None
@@ -84,16 +87,16 @@ class Entry(Struct, frozen=True):
     derived_from: tuple[str, ...] = ()
     links: tuple[SourceLink, ...] = ()
     metadata: dict[str, Any] = field(default_factory=dict)
-    evidence: tuple[Quote, ...] = ()  # where it was said, for what was observed in a transcript
-    path: str | None = None  # a file: kept verbatim, and there once for each path rather than for each text
+    evidence: tuple[Quote, ...] = ()  # where it was said, if it was observed in a transcript
+    path: str | None = None  # of a file: kept verbatim, one entry for each path rather than for each text
     version: int = 1
 
     def moved(self, state: State, *, at: datetime, cause: str, actor: str, **changes: Any) -> Entry:
-        """The entry in another state, stamped. The version is the store's to raise."""
+        """The entry in another state, with the transition recorded. The store raises the version."""
         return replace(self, state=state, transition=Transition(at, cause, actor), updated_at=at, **changes)
 
     def holds_at(self, at: datetime) -> bool:
-        """Inside its validity, which for an entry without one has no bounds."""
+        """Whether a moment is within the entry's validity; without one, it always is."""
         begun = self.valid_at is None or self.valid_at <= at
         return begun and (self.invalid_at is None or at < self.invalid_at)
 
@@ -102,19 +105,22 @@ class Entry(Struct, frozen=True):
 
     @property
     def exempt(self) -> bool:
-        """Whether somebody decided that it shall not fade."""
+        """Whether somebody decided that the entry must not fade."""
         return self.metadata.get(DISPOSITION) == EXEMPT
 
     @property
     def authority(self) -> Authority:
-        """What a reader may do with this: derived from trust and state alone, so that nothing can claim more."""
+        """How a reader may use the entry. Only trust and state decide, so that no text can claim more."""
         if self.state is State.HELD or self.trust is Trust.UNTRUSTED:
             return Authority.NONE
         return Authority.ACT if self.trust is Trust.AUTHOR else Authority.INFORM
 
 
 class Access(Struct, frozen=True):
-    """How often an entry was retrieved, and when last. Kept beside entries: reading is not a change of memory."""
+    """How often an entry was retrieved, and when last.
+
+    Stored apart from the entry, because a read does not change memory.
+    """
 
     count: int
     at: datetime
@@ -131,7 +137,7 @@ class Version(Struct, frozen=True):
 
 
 class NamedEntry(Struct, frozen=True):
-    """A standing page of the author's, always loaded whole: VOICE, SOUL and whatever they add."""
+    """A page that the author writes and every context loads whole: VOICE, SOUL and others that they add."""
 
     name: str
     tier: str
@@ -142,7 +148,7 @@ class NamedEntry(Struct, frozen=True):
 
 
 class Document(Struct, frozen=True):
-    """Canonical content that memory may point at but not copy, with its standing in the world."""
+    """Canonical content that memory may reference but not copy, with its origin, lifecycle, weight and standing."""
 
     id: str
     title: str

@@ -15,33 +15,33 @@ are translated at the border that meets them.
     │   ├── MirrorsCanonical       repeats a body that must only be referenced
     │   ├── ReadOnlyForAgents      an agent tried to edit a named entry
     │   ├── InvalidTransition      a conversation or entry cannot go from here to there
-    │   └── Forbidden              the pass does not allow it
-    ├── Unauthenticated            no pass, or one that is not valid (any more)
+    │   └── Forbidden              the credential does not allow it
+    ├── Unauthenticated            no credential, or one that is not valid (any more)
     ├── Conflict                   the thing changed since it was read
-    ├── LostClaim                  another worker has taken the job; what this one did for it counts no more
+    ├── LostClaim                  another worker has taken the job; this worker may write nothing more for it
     ├── SpecError                  a spec file is incomplete or inconsistent
     ├── StoreError                 the database cannot do it
     │   ├── StoreBusy              another process held the file too long
-    │   ├── StoreFull              no space left; what was acknowledged is kept
+    │   ├── StoreFull              no space left on the disk; acknowledged writes are kept
     │   ├── StoreDamaged           not readable as the database it should be
     │   ├── StoreForeign           a database, but not ours
     │   ├── StoreNewer             written by a newer Lukasa
     │   └── StoreMissing           known to have existed, and gone
     ├── GitError                   git could not do it; the file itself is written
-    │   └── GitMissing             there is no git on this machine
+    │   └── GitMissing             git is not installed on this machine
     ├── EmbedderError              an embedding model cannot be loaded or used
     │   └── ModelUnavailable       its files are absent or do not match their hash
-    └── ChatError                  a language model gave no usable reply; nothing of the user's was lost
+    └── ChatError                  a language model gave no usable reply; no data of the user was lost
         ├── ChatUnavailable        no answer in time, no connection, or the provider is overloaded
-        ├── ChatRefused            the provider will not answer: a key, a model name, a limit
-        └── ChatMalformed          an answer that cannot be read, after asking once more
+        ├── ChatRefused            the provider refuses to answer: a key, a model name, a limit
+        └── ChatMalformed          an answer that cannot be parsed, after one retry
 """
 
 from __future__ import annotations
 
 
 class LukasaError(Exception):
-    """Base of all errors raised on purpose; `fix` is the next step for whoever reads it."""
+    """Base of all errors raised on purpose; `fix` is the next step for the reader."""
 
     def __init__(self, message: str, *, fix: str = "") -> None:
         super().__init__(message)
@@ -83,7 +83,7 @@ class InvalidDecision(InvalidInput):
 
 
 class NotFound(LukasaError, LookupError):
-    """Nothing of that id here. An id of another workspace gets exactly this answer."""
+    """Nothing has that id here. An id of another workspace gets exactly this answer."""
 
 
 class Refused(LukasaError):
@@ -99,7 +99,7 @@ class MirrorsCanonical(Refused):
 
 
 class ReadOnlyForAgents(Refused):
-    """Named entries are the author's; agents read them."""
+    """Only the author edits named entries; agents read them."""
 
 
 class InvalidTransition(Refused):
@@ -107,23 +107,23 @@ class InvalidTransition(Refused):
 
 
 class Forbidden(Refused):
-    """The pass is valid, but not for this."""
+    """The credential is valid, but does not allow this."""
 
 
 class Unauthenticated(LukasaError):
-    """No pass, or one that is malformed, unknown, expired or revoked: the answer is the same for all of these."""
+    """No credential, or a malformed, unknown, expired or revoked one: the answer is the same for all of these."""
 
 
 class Conflict(LukasaError):
-    """The thing changed since it was read; read it again and decide anew."""
+    """The thing changed after it was read; read it again and decide again."""
 
 
 class LostClaim(LukasaError):
-    """Another worker has taken the job since, or it was cancelled: nothing more may be written for it."""
+    """Another worker has taken the job, or it was cancelled: this worker may write nothing more for it."""
 
 
 class SpecError(LukasaError):
-    """A spec that cannot be used. `file` and `key` say where, `fix` what to write there."""
+    """A spec that cannot be used. `file` and `key` say where, `fix` says what to write there."""
 
     def __init__(self, message: str, *, file: str = "", key: str = "", fix: str = "") -> None:
         where = ": ".join(part for part in (file, key) if part)
@@ -133,15 +133,15 @@ class SpecError(LukasaError):
 
 
 class StoreError(LukasaError):
-    """The database cannot do what was asked; nothing was acknowledged."""
+    """The database cannot do what was asked; the write was not acknowledged."""
 
 
 class StoreBusy(StoreError):
-    """Another process held the file longer than we wait."""
+    """Another process held the file longer than the timeout."""
 
 
 class StoreFull(StoreError):
-    """No space left. Acknowledged writes are kept; the failed one left nothing."""
+    """No space left on the disk. Acknowledged writes are kept; the failed one left nothing."""
 
 
 class StoreDamaged(StoreError):
@@ -157,15 +157,15 @@ class StoreNewer(StoreError):
 
 
 class StoreMissing(StoreError):
-    """A database that is known to have existed is gone; an empty one is never put in its place."""
+    """A database that is known to have existed is gone; Lukasa never replaces it by an empty one."""
 
 
 class GitError(LukasaError):
-    """Git could not do it. What is in the database and in the file is not touched by that."""
+    """Git could not do it. The database and the file are not affected."""
 
 
 class GitMissing(GitError):
-    """There is no git on this machine; the file is written all the same, without a commit."""
+    """There is no git on this machine; the file is written without a commit."""
 
 
 class EmbedderError(LukasaError):
@@ -177,7 +177,7 @@ class ModelUnavailable(EmbedderError):
 
 
 class ChatError(LukasaError):
-    """A language model gave no usable reply; nothing of the user's was lost."""
+    """A language model gave no usable reply; no data of the user was lost."""
 
 
 class ChatUnavailable(ChatError):
@@ -192,8 +192,8 @@ class ChatUnavailable(ChatError):
 
 
 class ChatRefused(ChatError):
-    """The provider will not answer this as it is asked: a wrong key, model name or limit."""
+    """The provider refuses the request as it is: a wrong key, model name or limit."""
 
 
 class ChatMalformed(ChatError):
-    """An answer that cannot be read, after asking once more."""
+    """An answer that cannot be parsed, after one retry."""

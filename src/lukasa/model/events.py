@@ -1,4 +1,4 @@
-"""The event log: every change of memory, append-only, each event sealed to the one before it."""
+"""The event log: every change of memory, append-only; each event's digest covers the event before it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SCRUBBED = "scrub.executed"
 
 
 class Actor(Struct, frozen=True):
-    """On whose behalf a transaction runs, as the event log names them."""
+    """The principal, surface and transport that the event log records for a transaction."""
 
     principal: str
     surface: str
@@ -27,7 +27,7 @@ class Actor(Struct, frozen=True):
 
 
 class EventDraft(Struct, frozen=True):
-    """What happened, before the store gives it a place in the chain."""
+    """An event before the store gives it a position in the chain."""
 
     action: str
     subject: str
@@ -46,7 +46,7 @@ class Event(Struct, frozen=True):
 
 
 def seal(draft: EventDraft, *, seq: int, at: datetime, actor: Actor, previous: str) -> Event:
-    """Place a draft in the chain: its digest covers everything it says and the digest before it."""
+    """Put a draft into the chain: its digest covers its whole content and the digest before it."""
     return Event(
         seq,
         at,
@@ -64,7 +64,7 @@ def _digest(draft: EventDraft, seq: int, at: datetime, actor: Actor, previous: s
 
 
 class Stamp:
-    """When and by whom, spelled once for all the events of a transaction."""
+    """The time and the actor in canonical JSON, encoded once for all the events of a transaction."""
 
     __slots__ = ("_spelled", "at", "who")
 
@@ -74,9 +74,9 @@ class Stamp:
         self._spelled = f"{canonical_json(self.at)},{canonical_json(self.who)}"
 
     def digest(self, draft: EventDraft, detail: str, seq: int, previous: str) -> str:
-        """The seal of an event whose detail is given in its canonical spelling.
+        """The digest of an event whose detail is given as canonical JSON.
 
-        It is that of the list of all seven parts, put together from spellings that are there already.
+        It is the digest of the list of all seven parts, joined from parts that are encoded already.
         """
         named = f"{canonical_json(draft.action)},{canonical_json(draft.subject)}"
         body = f"[{canonical_json(previous)},{seq},{self._spelled},{named},{detail}]"
@@ -84,8 +84,10 @@ class Stamp:
 
 
 class Spelled(Mapping[str, Any]):
-    """A detail in its canonical spelling, from whoever could put that together sooner than an encoder. It is taken
-    apart only where somebody looks into it."""
+    """A detail that its caller wrote as canonical JSON, faster than an encoder would.
+
+    It is decoded only when somebody reads a key.
+    """
 
     __slots__ = ("text",)
 
@@ -109,7 +111,7 @@ _CANONICAL = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_asci
 
 
 def canonical_json(value: Any) -> str:
-    """One spelling for one value, so that digests can be recomputed anywhere."""
+    """Encode a value as JSON in one canonical form, so that anybody can recompute a digest."""
     if type(value) is str:
         return _quoted(value)
     if _pieces is None:
@@ -117,11 +119,11 @@ def canonical_json(value: Any) -> str:
     try:
         return "".join(_pieces(value, 0))
     except RecursionError:
-        return _CANONICAL.encode(value)  # says whether that was a circle
+        return _CANONICAL.encode(value)  # raises if the value contains itself
 
 
 def _encoder() -> Callable[[Any, int], Iterable[str]] | None:
-    """What the encoder above makes anew for each value, made once; None where the library has it only in Python."""
+    """The C encoder, made once instead of for each value; None if the library has only the Python one."""
     make, plain = getattr(json.encoder, "c_make_encoder", None), _CANONICAL
     if make is None:
         return None
@@ -136,11 +138,11 @@ _pieces = _encoder()
 _quoted: Callable[[str], str] = json.encoder.encode_basestring
 
 
-# Redaction: a scrub may empty events. Their place, time, actor and action stay, and so do their seals.
+# Redaction: a scrub may empty events. Their sequence number, time, actor, action and digests stay.
 
 
 class Redacted(Struct, frozen=True):
-    """Which events a scrub emptied, as ranges of numbers, and a digest over all that is left of them."""
+    """The events that a scrub emptied, as ranges of sequence numbers, and a digest over all that is left of them."""
 
     ranges: tuple[tuple[int, int], ...] = ()
     husks: str = ""
@@ -150,7 +152,7 @@ class Redacted(Struct, frozen=True):
 
 
 def redaction(events: Iterable[Event]) -> Redacted:
-    """What a scrub has to say of the events it empties, given in order, so that their husks stay verifiable."""
+    """The record of the events that a scrub empties, given in order, so that the rest of each stays verifiable."""
     ranges: list[tuple[int, int]] = []
     husks = hashlib.sha256()
     for event in events:
@@ -171,7 +173,7 @@ def is_emptied(event: Event) -> bool:
 
 
 def may_be_emptied(event: Event) -> bool:
-    """A scrub's own event is final: nothing removes it. What is empty already stays as it is vouched for."""
+    """Whether a scrub may empty an event: not a scrub's own event, and not one that is already empty."""
     return event.action != SCRUBBED and not is_emptied(event)
 
 
@@ -182,10 +184,10 @@ def _husk(event: Event) -> bytes:
 
 
 def chain_faults(events: Iterable[Event], *, head: tuple[int, str] | None = None) -> list[str]:
-    """What is wrong with a chain, in words; empty when it verifies.
+    """Describe each fault of a chain; an empty list means that it verifies.
 
-    `head` is the (seq, digest) kept outside the log: without it a cut-off tail would still look whole. An event that
-    was emptied counts as whole only if a later scrub, itself intact, vouches for exactly what is left of it.
+    `head` is the (seq, digest) that is stored outside the log: without it a truncated log would look whole. An emptied
+    event counts as whole only if a later scrub, itself intact, recorded exactly what is left of it.
     """
     faults: list[tuple[int, str]] = []
     unvouched: dict[int, bytes] = {}
@@ -203,9 +205,9 @@ def chain_faults(events: Iterable[Event], *, head: tuple[int, str] | None = None
             else:
                 faults.append((event.seq, f"event {event.seq} was altered"))
         elif event.action == SCRUBBED and not _vouch(event, unvouched):
-            faults.append((event.seq, f"what scrub {event.seq} emptied is not what is there"))
+            faults.append((event.seq, f"scrub {event.seq} does not match the events that it emptied"))
         previous, expected = event.digest, expected + 1
-    faults += [(seq, f"event {seq} was emptied, and no scrub vouches for it") for seq in unvouched]
+    faults += [(seq, f"event {seq} was emptied, and no scrub has a record of it") for seq in unvouched]
     told = [text for _, text in sorted(faults, key=lambda fault: fault[0])]
     if head is not None and head != (expected - 1, previous):
         told.append(f"the log ends at event {expected - 1}, but its recorded head is event {head[0]}")
@@ -213,7 +215,7 @@ def chain_faults(events: Iterable[Event], *, head: tuple[int, str] | None = None
 
 
 def _vouch(scrub: Event, unvouched: dict[int, bytes]) -> bool:
-    """Take off the list what this scrub speaks for; False if that is not exactly what is left."""
+    """Remove the events that this scrub recorded from `unvouched`; False if the record does not match."""
     said = scrub.detail.get("redacted") or {}
     try:
         spans = [(int(first), int(last)) for first, last in said.get("ranges", [])]

@@ -1,4 +1,7 @@
-"""Grants: what a client that is not the owner may do, where, and for how long. Only the digest of its token is kept."""
+"""Grants: what a client other than the owner may do, in which workspaces and until when.
+
+Only a token's digest is stored.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ _TOKEN = re.compile(r"lks_([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})_([A-Za-z
 
 
 class Capability(StrEnum):
-    """What a pass may be for. Each way to scrub is a capability of its own."""
+    """The things a credential may allow. Each mode of scrubbing is a capability of its own."""
 
     READ = "read"
     WRITE = "write"
@@ -36,18 +39,18 @@ class Capability(StrEnum):
     GRANTS = "grants"
 
 
-# Pages are the author's, and whoever can grant can grant themselves anything.
+# Only the author writes pages, and a client that can make grants could grant itself anything.
 OWNERS_ALONE = frozenset({Capability.NAMED_WRITE, Capability.GRANTS})
 
-# What nothing brings back. No program has these by default, not even one that acts as the owner.
+# These remove for good. No program has them by default, not even one that acts as the owner.
 FOR_GOOD = frozenset({Capability.SCRUB_FULL, Capability.SCRUB_KEEP_NAMED, Capability.SCRUB_PURGE_THREAD})
 
 
 class Reach(Struct, frozen=True):
-    """How far a grant sees into a workspace. The owner's handles have none, and see all of it.
+    """How much of a workspace a grant sees. The owner has no reach and sees everything.
 
-    Without `tiers`, those that live in the workspace itself; the account's are only open where they are named. What
-    belongs to a channel or a conversation is for those who take part in it: listed here, or begun by the same agent.
+    Without `tiers`, a grant sees the workspace's own tiers; it sees a tier of the account only if `tiers` names it. It
+    sees a channel or conversation only if it is listed here, or if the same agent began it.
     """
 
     tiers: tuple[str, ...] = ()
@@ -61,8 +64,8 @@ class Reach(Struct, frozen=True):
 class Grant(Struct, frozen=True):
     id: str
     name: str
-    principal: str  # in whose name events are written
-    agent: str  # whose private entries it sees
+    principal: str  # the principal that events name
+    agent: str  # sees its own private entries
     workspaces: tuple[str, ...]  # ids
     capabilities: tuple[Capability, ...]
     reach: Reach
@@ -78,18 +81,18 @@ class Grant(Struct, frozen=True):
 
 
 def new_token(id: str) -> str:
-    """A token that says which grant it is of, and then 256 random bits."""
+    """A new token: the id of its grant, and 256 random bits."""
     return f"lks_{id}_{base64.urlsafe_b64encode(os.urandom(32)).rstrip(b'=').decode()}"
 
 
 def grant_id(token: str) -> str | None:
-    """The grant a token claims to be of; None if it is no token."""
+    """The id of the grant that a token names; None if the text is not a token."""
     match = _TOKEN.fullmatch(token)
     return match[1] if match else None
 
 
 def token_digest(token: str) -> str:
-    # No salt and no stretching: the token is random, so that there is nothing to guess.
+    # No salt and no stretching: the token is random, so there is nothing to guess.
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
 
 

@@ -14,7 +14,7 @@ REF_CODE_LENGTH = 11
 
 
 def new_id() -> str:
-    """A UUIDv7: 48 bits of milliseconds, then 74 random bits. Never reused, sorts by time of creation."""
+    """A UUIDv7: 48 bits of milliseconds, then 74 random bits. It is never reused, and sorts by time of creation."""
     chance, millis = os.urandom(10), f"{time.time_ns() // 1_000_000:012x}"
     digits = chance.hex()
     variant = "89ab"[chance[9] & 3]
@@ -22,7 +22,7 @@ def new_id() -> str:
 
 
 def derived_id(*parts: str) -> str:
-    """The id that these parts always give: an effect that is repeated finds itself instead of doubling."""
+    """The id that these parts always give: a repeated effect finds its first result instead of making a second one."""
     digest = hashlib.sha256("\x1f".join(parts).encode("utf-8", "replace")).digest()
     return str(uuid.UUID(bytes=digest[:16], version=5))
 
@@ -38,7 +38,7 @@ def new_ref_code() -> str:
 
 
 def parse_id(value: object, what: str = "id") -> str:
-    """The canonical form of a UUID given by a caller, or a typed refusal."""
+    """The canonical form of a UUID that a caller gave, or an InvalidInput error."""
     if not isinstance(value, str):
         raise InvalidInput(f"{what} must be a string, not {type(value).__name__}", fix="give the UUID as text")
     try:

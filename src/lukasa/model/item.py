@@ -1,6 +1,6 @@
-"""Items: JSON values under a namespace and a key, kept for graphs exactly as given.
+"""Items: JSON values under a namespace and a key, stored for graphs exactly as given.
 
-An item is not a memory: nothing judges, merges or ranks it over time. Only its changes are in the event log.
+An item is not a memory: it is not checked, merged or ranked. Only its changes are in the event log.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MAX_TTL = 100 * 365 * 24 * 60.0
 
 
 class ItemAddress(Struct, frozen=True):
-    """Where an item is. Namespaces are compared label by label, each by equality; no character is special."""
+    """The address of an item. Namespaces are compared label by label, by equality; no character is special."""
 
     namespace: tuple[str, ...]
     key: str
@@ -36,9 +36,9 @@ class ItemAddress(Struct, frozen=True):
 
 
 class Item(Struct, frozen=True):
-    """A value with its times. `ttl` is in minutes, and `expires_at` the moment from which it has expired.
+    """A value with its times. `ttl` is in minutes; from `expires_at` on, the item has expired.
 
-    `id` is what the event log calls it: a store fills it in, and a place that was emptied gets a new one.
+    `id` names it in the event log: the store sets it, and an item that is put again after a deletion gets a new one.
     """
 
     place: ItemAddress
@@ -60,12 +60,12 @@ def checked_namespace(labels: Any) -> tuple[str, ...]:
 
 
 def path_text(namespace: tuple[str, ...]) -> str:
-    """One spelling for one namespace, from which no other can be read."""
+    """A namespace as text; two different namespaces never have the same text."""
     return canonical_json(list(namespace))
 
 
 def value_text(value: Mapping[str, Any]) -> str:
-    """The value as it is stored, in the order of its keys. Refuses what would not come back as it went in."""
+    """A value as it is stored, keys in their order. Refuses a value that JSON would not return unchanged."""
     if not isinstance(value, Mapping):
         raise InvalidInput("the value of an item must be a mapping", fix='wrap it, as in {"value": …}')
     _check_json(value, 0)
@@ -76,7 +76,7 @@ def value_text(value: Mapping[str, Any]) -> str:
 
 
 def whole_text(value: Mapping[str, Any]) -> str:
-    """A whole value as what it means, whatever the order of its keys; as LangGraph spells it."""
+    """A whole value as text, with sorted keys, as LangGraph writes it."""
     return json.dumps(dict(value), sort_keys=True, ensure_ascii=False)
 
 
@@ -94,12 +94,12 @@ def _check_json(value: Any, depth: int) -> None:
 
 
 def item_id(salt: bytes, place: ItemAddress) -> str:
-    """The item's name in the log. Salted, so that neither namespace nor key can be guessed from a log that is left."""
+    """An item's name in the log. Salted, so that nobody can guess the namespace or key from a log that was kept."""
     return "item-" + commitment(salt, canonical_json([list(place.namespace), place.key]))[:32]
 
 
 def lifetime(ttl: float | None) -> timedelta | None:
-    """Minutes as a span of time."""
+    """Minutes as a time span."""
     if ttl is None:
         return None
     if isinstance(ttl, bool) or not isinstance(ttl, int | float) or not 0 <= ttl <= _MAX_TTL:
@@ -113,13 +113,19 @@ _KEY = re.compile(r"[\w.-]+")
 
 
 class ItemFilter(Struct, frozen=True):
-    """Conditions on a value, all of which must hold. A dotted key leads into the value, unless it is a key itself."""
+    """Conditions on a value, all of which must hold.
+
+    A dotted key goes into nested values, unless the value has that key itself.
+    """
 
     conditions: tuple[tuple[str, Any], ...] = ()
 
     @classmethod
     def of(cls, given: Mapping[str, Any] | None) -> ItemFilter:
-        """From a mapping of keys to values, or to operators as in `{"$gte": 3}`. Anything else is an error here."""
+        """Make a filter of a mapping from keys to values, or to operators as in `{"$gte": 3}`.
+
+        Anything else is an error.
+        """
         for key, wanted in (given or {}).items():
             # Not `match` with a `$`: that would let a trailing newline through.
             if not isinstance(key, str) or not _KEY.fullmatch(key):
@@ -160,7 +166,7 @@ def _at(value: Any, key: str) -> Any:
 
 
 def _matches(value: Any, wanted: Any) -> bool:
-    """Equality, but that a mapping asks only for what it names: the value may hold more."""
+    """Equality, except that a mapping compares only the keys it names: the value may hold more."""
     if isinstance(wanted, Mapping):
         if _is_operators(wanted):
             return all(_OPERATORS[name](value, operand) for name, operand in wanted.items())
@@ -179,7 +185,7 @@ def _equal(value: Any, operand: Any) -> bool:
 
 
 def _listed(operand: Any) -> Any:
-    """As JSON would give it back."""
+    """The operand as JSON would return it: a tuple becomes a list."""
     if isinstance(operand, list | tuple):
         return [_listed(part) for part in operand]
     if isinstance(operand, Mapping):
@@ -198,7 +204,7 @@ def _ordered(compare: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
 
 
 def _number(value: Any) -> int | float | None:
-    """Integers stay integers: some of them are larger than any float."""
+    """A number as it is. Integers stay integers, because some are larger than any float."""
     if isinstance(value, int | float):
         return value
     try:

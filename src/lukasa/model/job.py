@@ -1,4 +1,4 @@
-"""Work that must not be lost: a job, its steps' outputs, and the claim of whoever works on it."""
+"""Durable work: a job, the outputs of its steps, and the claim of the worker that runs it."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from msgspec import Struct, field
 
 class JobState(StrEnum):
     QUEUED = "queued"  # waiting for its time, or for a worker
-    RUNNING = "running"  # somebody holds the lease; once that has run out, anybody may claim it
+    RUNNING = "running"  # a worker holds the lease; after its end any worker may claim the job
     DONE = "done"
-    DEAD = "dead"  # out of attempts: visible, and a person may have it tried again
+    DEAD = "dead"  # out of attempts: still listed, and a person may retry it
     CANCELLED = "cancelled"
 
 
@@ -22,7 +22,7 @@ MAX_ATTEMPTS = 5
 
 
 class JobDraft(Struct, frozen=True):
-    """Work to be done once for its key, however often it is asked for. The payload is plain JSON."""
+    """Work to do once for its key, however often it is requested. The payload is plain JSON."""
 
     kind: str
     key: str
@@ -32,9 +32,12 @@ class JobDraft(Struct, frozen=True):
 
 
 class Job(Struct, frozen=True):
-    """`claim` is the fencing number: each time somebody takes the job it rises, and older holders can write no more.
+    """A job in the queue.
 
-    `attempts` counts every start, also those that ended with the worker's death.
+    `claim` is the fencing token: it rises with each claim, and earlier holders can write nothing
+    more.
+
+    `attempts` counts every start, also one that ended with the worker's death.
     """
 
     id: str

@@ -1,7 +1,7 @@
-"""What a person asks of memory in plain English: "remember that …", "forget that …", and how far and how long.
+"""Requests to memory in plain English: "remember that …", "forget that …", with their tier, lifetime and importance.
 
-Pure and small. It is what a responder without a language model understands, and what is looked for again at the end of
-a session in case nobody acted on it.
+Pure rules. A responder without a language model uses them, and the end of a session uses them to find requests on which
+nobody acted.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ LOW, HIGH = 0.1, 0.9
 
 
 class Request(Struct, frozen=True):
-    """Something to keep, in the person's own words. `reach` names a tier, or is empty where they did not say."""
+    """Something to remember, in the person's own words. `reach` names a tier, or is empty if they named none."""
 
     content: str
     reach: str = ""
@@ -44,8 +44,8 @@ _FORGET = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 
-# Each says one thing about a request. Those in _LOOSE may also stand at the end without a mark before them: at the end
-# of a sentence "at the account level" is about the note, while "important" may well be about the world.
+# Each pattern is about one property of a request. The patterns in _LOOSE may also be at the end without a mark before
+# them: at the end of a sentence "at the account level" is about the note, while "important" may be about the world.
 _REACH = {
     "account": r"(?:at|on|in|for) (?:the |my )?account(?:[- ](?:level|tier|scope|wide))?(?: only)?|account[- ]wide"
     r"|(?:for|in|across) (?:all|every)(?: of)?(?: my)? (?:workspaces?|projects?)",
@@ -80,7 +80,7 @@ _TAIL = re.compile(
 
 
 def request(text: str) -> Request | None:
-    """What is to be kept; None if nothing was asked to be. An empty content means that it was not said what."""
+    """Parse a request to remember; None if the text is none. Empty content means that the person did not say what."""
     found = _VERB.match(text)
     if found is None:
         return None
@@ -102,13 +102,13 @@ def request(text: str) -> Request | None:
 
 
 def forgetting(text: str) -> str | None:
-    """What is to be forgotten; None if nothing was asked to be."""
+    """The content that a person wants forgotten; None if the text does not ask for that."""
     found = _FORGET.match(text)
     return sentence(found["rest"]) if found else None
 
 
 def sentence(text: str) -> str:
-    """A statement as it can stand alone."""
+    """Trim a statement and capitalise its first letter."""
     bare = text.strip().strip(",;:—–- ").strip()
     return bare[:1].upper() + bare[1:]
 
@@ -119,7 +119,7 @@ def _from_head(asked: Request, rest: str) -> tuple[Request, str]:
             asked = _with(asked, found["about"])
         rest = rest[found.end() :]
         if not found["about"] and not re.match(r"\s*[,:—–-]|\s+(?:" + _LOOSE + "|" + _STRICT + r")\b", rest, re.I):
-            break  # "that" has begun the statement itself
+            break  # "that" began the statement itself
     return asked, rest
 
 

@@ -1,4 +1,4 @@
-"""Scrubbing: what an operator may have removed for good, and what is there to be removed."""
+"""Scrubbing: the modes and extent of a permanent removal, and a list of what it would remove."""
 
 from __future__ import annotations
 
@@ -16,16 +16,19 @@ Versioned = tuple[tuple[str, int], ...]
 
 
 class Mode(StrEnum):
-    FULL = "full"  # everything of the tier's scope
+    FULL = "full"  # everything in the tier's scope
     KEEP_NAMED = "keep_named"  # everything but the named entries
-    PURGE_THREAD = "purge_thread"  # one conversation, with its events and what a chat keeps of it
+    PURGE_THREAD = "purge_thread"  # one conversation, with its events and the state a chat keeps for it
 
 
 class Extent(Struct, frozen=True):
-    """What a scrub reaches, in one store: exactly one scope, or exactly one conversation. There is no pattern.
+    """The data that a scrub removes from one store: exactly one scope, or exactly one conversation.
 
-    `place` is the workspace, or the account. `whole` says that the scope is its tier's only one in this store.
-    `copies` takes what may repeat a workspace's memory: transcripts, amendments, finished jobs, words in telemetry.
+    There is no pattern.
+
+    `place` names the workspace, or the account. `whole` says that the scope is its tier's only one in this store.
+    `copies` includes data that may repeat a workspace's memory: transcripts, amendments, finished jobs, words in
+    telemetry.
     """
 
     place: str
@@ -41,18 +44,18 @@ class Extent(Struct, frozen=True):
 
     @property
     def named(self) -> str | None:
-        """The tier whose named entries go, if any do."""
+        """The tier whose named entries are removed, if any."""
         return self.scope.tier if self.scope is not None and self.whole and self.mode is Mode.FULL else None
 
     def plain(self) -> dict[str, Any]:
-        """Where, in words: for people, for the digest and for the log."""
+        """The workspace or account, tier and keys as plain data: for people, for the digest and for the log."""
         anchor = dict(self.scope.anchor) if self.scope is not None else {"conversation": self.conversation}
         tier = {"tier": self.scope.tier} if self.scope is not None else {}
         return {"place": self.place, **tier, **anchor}
 
 
 class Holdings(Struct, frozen=True):
-    """What is in an extent now. Each thing that memory holds is listed with its version; the rest is counted."""
+    """The contents of an extent now. Memory is listed one by one with versions; the rest is counted."""
 
     entries: Versioned = ()
     named: Versioned = ()
@@ -68,13 +71,13 @@ class Holdings(Struct, frozen=True):
 
 
 def manifest_digest(extent: Extent, holdings: Holdings) -> str:
-    """What a confirmation is bound to: where, how, and every single thing with its version."""
+    """The digest that a confirmation is bound to: extent, mode, and every listed thing with its version."""
     body = [str(extent.mode), extent.plain(), list(holdings.listed())]
     return hashlib.sha256(canonical_json(body).encode("utf-8")).hexdigest()
 
 
 def holds_words(value: Any) -> bool:
-    """Whether telemetry metadata says more than names and numbers."""
+    """Whether telemetry metadata holds more than names and numbers."""
     if isinstance(value, dict):
         return any(holds_words(part) for part in value.values())
     if isinstance(value, list | tuple):

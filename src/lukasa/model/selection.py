@@ -1,4 +1,4 @@
-"""Which entries a question may see, and the structured conditions that it sets."""
+"""The entries that a question may see, and its structured conditions."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class Filters(Struct, frozen=True):
     since: datetime | None = None
     until: datetime | None = None
     min_importance: float | None = None
-    filed: bool | None = None  # only files, or only what is none
+    filed: bool | None = None  # True: only files; False: only other entries
 
     def __bool__(self) -> bool:
         return self is not NO_FILTERS and self != NO_FILTERS
 
     def admits(self, entry: Entry) -> bool:
-        """The meaning of a filter, as every store must implement it. Tags: all of them; times: of creation."""
+        """Whether an entry passes; every store must filter the same way. Tags: all must match; times: of creation."""
         return (
             (not self.kinds or entry.kind in self.kinds)
             and (not self.categories or (entry.category is not None and entry.category.name in self.categories))
@@ -53,7 +53,7 @@ NO_FILTERS = Filters()
 class Selection(Struct, frozen=True):
     """The rows that a question may see: whole scopes, by visibility, of these owners. Nothing else can match.
 
-    `owners` None means every owner: for the person the memory belongs to, never for an agent.
+    `owners` None means every owner: only for the person whose memory it is, never for an agent.
     """
 
     scopes: tuple[Scope, ...]

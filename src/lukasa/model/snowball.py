@@ -1,7 +1,7 @@
-"""The English stemmer alone. Its package's index would load thirty languages whenever one of them is asked for.
+"""Load the English stemmer alone: importing its package would load thirty languages.
 
-This module gives the package's folder as its own, so that its parts can be loaded from here one by one; whoever uses
-snowballstemmer beside us finds it untouched.
+This module uses the package's folder as its own path, so that its parts can be imported one by one. Other users of
+snowballstemmer in the same process are not affected.
 """
 
 from __future__ import annotations
@@ -19,6 +19,6 @@ class Stemmer(Protocol):
 
 
 def english() -> Stemmer:
-    """A stemmer of one's own: it holds its word in itself, so threads must not share one. Making one is cheap."""
+    """Make a stemmer. It keeps the word as state, so threads must not share one. Making one is cheap."""
     made: Stemmer = import_module(f"{__name__}.english_stemmer").EnglishStemmer()
     return made

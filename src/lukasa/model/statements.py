@@ -1,8 +1,8 @@
-"""Comparing two statements by rules: do they say the same, or do they give one thing two values?
+"""Compare two statements by rules: do they say the same, or do they give one thing two values?
 
-Vectors cannot tell: "the villain is called Malachar" and "the villain is called Vexis" are near neighbours. These
-rules look at where two sentences differ. They prefer to miss a contradiction over inventing one, because both
-statements then simply stay.
+Vectors cannot tell: "the villain is called Malachar" and "the villain is called Vexis" are close. The rules look at the
+words in which two sentences differ. They prefer a missed contradiction to an invented one, because then both statements
+are kept.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _PREPOSITIONS = frozenset("in by at on to with for from as of".split())
 _PARTICIPLES = frozenset(
     "born written known built held made sung won done set kept led found sold sent bought taught worn".split()
 )
-# Where one of these stands and the other text has none or another, it says something else.
+# If one text has such a word and the other has none or another, they say different things.
 _TURNING = frozenset(
     """was had did used will would can could should may might must before after above below if unless until only all
     some any or but off out under over up down more most less least than because when while other""".split()
@@ -43,7 +43,7 @@ _ATTRIBUTES = frozenset(
     religion nationality citizenship currency default villain hero heroine protagonist antagonist narrator goal limit
     timeout framework database branch license licence size height weight rate salary preference""".split()
 )
-# Verbs whose object is one thing at a time. All others (likes, has, visited, uses …) may hold many.
+# Verbs that have one object at a time. All others (likes, has, visited, uses …) may have many.
 _ONE_VALUED = (
     ("lives", "in"), ("live", "in"), ("lives", "at"), ("live", "at"), ("resides", "in"), ("reside", "in"),
     ("works", "at"), ("work", "at"), ("works", "in"), ("works", "as"), ("work", "as"), ("worked", "in"),
@@ -52,7 +52,7 @@ _ONE_VALUED = (
     ("starts", "at"), ("starts", "on"), ("ends", "on"), ("ends", "at"), ("runs", "on"), ("listens", "on"),
     ("costs",), ("weighs",), ("expires", "on"), ("meets", "on"), ("takes", "place"), ("set", "to"),
 )  # fmt: skip
-# Different ways to say one relation; the left is rewritten to the right before comparing.
+# Different wordings of one relation; the left is rewritten to the right before the comparison.
 _PARAPHRASES = (
     (("moved", "to"), ("lives", "in")),
     (("has", "moved", "to"), ("lives", "in")),
@@ -80,7 +80,7 @@ _RELATIONS = _COPULAS | {_singular(verb[0]) for verb in _ONE_VALUED}
 
 
 class Statement(Struct, frozen=True):
-    """A sentence as words, folded, with the ones that carry names or numbers marked."""
+    """A sentence as folded words, with the names and numbers marked."""
 
     words: tuple[str, ...]
     terms: tuple[str, ...]
@@ -89,17 +89,17 @@ class Statement(Struct, frozen=True):
 
     @property
     def turns(self) -> frozenset[str]:
-        """Words that turn what is said: it was, it may, before, only, if."""
+        """Words that change the meaning of the rest: was, may, before, only, if."""
         return _TURNING.intersection(_TENSES.get(word, word) for word in self.words)
 
     @property
     def past(self) -> frozenset[str]:
-        """Terms that are told as done: worked, moved."""
+        """Terms in the past tense: worked, moved."""
         return frozenset(term for word in self.words if word.endswith("ed") for term in terms(word))
 
     @property
     def small(self) -> frozenset[str]:
-        """The other words that are no terms of their own, and still say something: in, from, about."""
+        """The other words that are not index terms but still have a meaning: in, from, about."""
         return _SMALL.intersection(self.words)
 
 
@@ -107,7 +107,7 @@ class Statement(Struct, frozen=True):
 def statement(text: str) -> Statement:
     raw = _raw(text)
     words = _words(text)
-    # The first word is capitalised whatever it is, so it tells nothing about being a name.
+    # The first word is always capitalised, so its capital does not show that it is a name.
     specifics = {fold(w) for i, w in enumerate(raw) if _has_digit(w) or (i and w[0].isupper())}
     return Statement(words, tuple(dict.fromkeys(terms(text))), frozenset(specifics), not _NEGATIONS.isdisjoint(words))
 
@@ -117,7 +117,7 @@ def _raw(text: str) -> list[str]:
 
 
 def _is_plain(text: str) -> bool:
-    """Whether no sign in it may join two words, so that its words are those that it is indexed by."""
+    """Whether no character joins two words, so that the words are those of the keyword index."""
     ended = text.rstrip(".:")
     for joint in ".:/@_-`":
         if joint in ended:
@@ -127,7 +127,7 @@ def _is_plain(text: str) -> bool:
 
 @lru_cache(maxsize=32768)
 def _words(text: str) -> tuple[str, ...]:
-    """Folded, in one wording, without fillers."""
+    """Folded words in one wording, without fillers."""
     if _is_plain(text):
         folded = words(text)
     else:
@@ -157,14 +157,13 @@ def _rewrite(words: list[str]) -> list[str]:
 
 
 def says_the_same(new: str, old: str) -> bool:
-    """True if `new` adds nothing to `old`: same names, numbers, polarity, time and conditions, and no word of its own
-    that says anything.
+    """Whether `new` adds nothing to `old`: same names, numbers, polarity, time and conditions, no other content word.
 
-    Asked only of texts that an embedder already finds near; it is what keeps near texts with other facts apart. One
-    word is enough for that: who bought a house did not sell it, and no vector tells. What differs in a word and means
-    the same is kept twice, which loses nothing.
+    Asked only for texts that an embedder finds close; it keeps close texts with different facts apart. One word is
+    enough for that: to buy a house is not to sell it, and a vector cannot tell. Two texts that differ in a word and
+    mean the same are both kept, which loses nothing.
     """
-    a, b, own = statement(new), statement(old), telling(new)
+    a, b, own = statement(new), statement(old), content_words(new)
     if not own or not set(own).issubset(b.terms):
         return False
     if a.negated != b.negated or a.specifics - b.specifics - _filler_terms().union(b.terms):
@@ -176,21 +175,21 @@ def says_the_same(new: str, old: str) -> bool:
     return not contradicts(new, old)
 
 
-def telling(text: str) -> list[str]:
-    """The terms of a text that say something: what it says is said by nothing that lacks one of them."""
+def content_words(text: str) -> list[str]:
+    """The terms of a text without fillers. A text that lacks one of them does not say the same."""
     fillers = _filler_terms()
     return [term for term in dict.fromkeys(terms(text)) if term not in fillers]
 
 
 def _in_order(some: tuple[str, ...], those: tuple[str, ...]) -> bool:
-    """Whether terms follow one another as among those: who manages whom is in nothing else."""
+    """Whether two texts have their shared terms in the same order: only the order tells who manages whom."""
     shared = set(some).intersection(those)
     return [term for term in some if term in shared] == [term for term in those if term in shared]
 
 
 @cache
 def _filler_terms() -> frozenset[str]:
-    """Worked out when it is first asked for: stemming is loaded then."""
+    """The index terms of the fillers, computed at the first call: this loads the stemmer."""
     return frozenset(term for word in _FILLERS for term in terms(word))
 
 
@@ -199,8 +198,8 @@ def _numbers(s: Statement) -> set[str]:
 
 
 def contradicts(new: str, old: str) -> str:
-    """Why both cannot hold at once, in words; empty if the rules see no contradiction."""
-    if not any(map(frozenset.intersection, _edges(new), _edges(old))):
+    """The reason why both cannot hold at once; empty if the rules see no contradiction."""
+    if not any(map(frozenset.intersection, _head_and_tail(new), _head_and_tail(old))):
         return ""
     a, b = _words(new), _words(old)
     if a == b:
@@ -209,24 +208,24 @@ def contradicts(new: str, old: str) -> str:
 
 
 @lru_cache(maxsize=32768)
-def _edges(text: str) -> tuple[frozenset[str], frozenset[str]]:
-    """The first and the last few words: two statements about one thing share some, and this is cheap to see."""
+def _head_and_tail(text: str) -> tuple[frozenset[str], frozenset[str]]:
+    """The first four and the last four words: two statements about one thing share some. A cheap first check."""
     plain = text.lower().split()
     return frozenset(plain[:4]), frozenset([word.rstrip(".,;:!?") for word in plain[-4:]])
 
 
-# Two statements contradict each other only if they say something of one subject or claim one role. What may contradict
-# a new statement is then found by two equal words, and hardly anything else is.
+# Two statements contradict each other only if they share a subject or a role. So two exact lookups find the statements
+# that may contradict a new one, and little else.
 
-_LONG = 1000  # characters; a text beyond it is no statement that has its role at the end
-_BEGINNING = 12  # words among which a subject is looked for
+_LONG = 1000  # characters; a longer text has no role at its end
+_BEGINNING = 12  # words in which the subject is searched
 
 
 @lru_cache(maxsize=8192)
 def subject(text: str) -> str:
-    """What a statement is about: its beginning up to the first word that may relate it to one value.
+    """The subject of a statement: its beginning up to the first word that may relate it to one value.
 
-    In words of one wording, without negation and number; a beginning that relates to nothing is all of it. Two
+    Words are in one wording, singular, without negations; if no word relates, the whole beginning is the subject. Two
     statements that contradict each other by their beginning have the same subject.
     """
     words = _words(text if len(text) <= _LONG else text[:_LONG])
@@ -241,7 +240,7 @@ def subject(text: str) -> str:
 
 @lru_cache(maxsize=8192)
 def role(text: str) -> str:
-    """What a statement says that its beginning is, as in "Vexis | is the villain"; empty if it says no such thing.
+    """The role that a statement gives to its beginning, as in "Vexis | is the villain"; empty if it gives none.
 
     Two statements that contradict each other by their end have the same role.
     """
@@ -302,11 +301,11 @@ def _copula_fixes(
         return True
     if len(rest) >= 2 and (rest[0].endswith("ed") or rest[0] in _PARTICIPLES) and rest[1] in _PREPOSITIONS:
         return True
-    # "a citizen of United | Kingdom": the two values may themselves begin alike.
+    # "a citizen of United | Kingdom": the two values may begin with the same word.
     if any(word in {"of", "from"} and len(rest) - i <= 3 for i, word in enumerate(rest)):
         return True
     one_valued_subject = "of" in subject or any(w in _ATTRIBUTES for w in subject)
-    # "The villain is Vexis", and not "Ada is a citizen of France" beside "Ada is married to Tom".
+    # "The villain is Vexis" fixes one value; "Ada is a citizen of France" and "Ada is married to Tom" may both hold.
     if one_valued_subject or rest:
         return one_valued_subject
     return mine[0] in statement(new).specifics and theirs[0] in statement(old).specifics

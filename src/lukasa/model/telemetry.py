@@ -1,4 +1,4 @@
-"""Telemetry: what every step reports of itself, and what models cost. It never leaves the machine by itself."""
+"""Telemetry: a report of every step, and the cost of models. Lukasa never sends it anywhere unless told to."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any, Literal
 from msgspec import Struct, field
 
 Level = Literal["debug", "info", "warn", "error"]
-MOST_DEBUG = 50_000  # points of that level, which reads have, are kept of a database
+MOST_DEBUG = 50_000  # debug events, as reads write them, that a database keeps
 
 
 class TelemetryEvent(Struct, frozen=True):
-    """One report. `metadata` holds counts and names, never the text of a memory."""
+    """One telemetry event. `metadata` holds counts and names, never the text of a memory."""
 
     at: datetime
     level: Level
@@ -26,7 +26,7 @@ class TelemetryEvent(Struct, frozen=True):
 
 
 class TelemetryQuery(Struct, frozen=True):
-    """Conditions that must all hold; what is left out does not filter."""
+    """Conditions that must all hold; an omitted one does not filter."""
 
     since: datetime | None = None
     until: datetime | None = None
@@ -37,7 +37,7 @@ class TelemetryQuery(Struct, frozen=True):
 
 
 class Tally(Struct, frozen=True):
-    """All points of one action: how many, how many failed, how long they took, and the sums of their numbers."""
+    """All events of one action: how many, how many failed, how long they took, and the sums of their numbers."""
 
     component: str
     action: str
@@ -49,7 +49,7 @@ class Tally(Struct, frozen=True):
 
 
 class DayTally(Struct, frozen=True):
-    """All points of one day (UTC, as YYYY-MM-DD): how many, and how many failed."""
+    """All events of one day (UTC, as YYYY-MM-DD): how many, and how many failed."""
 
     day: str
     count: int
@@ -57,7 +57,7 @@ class DayTally(Struct, frozen=True):
 
 
 def together(*tallies: Iterable[Tally]) -> list[Tally]:
-    """The tallies of several databases as if they were of one."""
+    """Add the tallies of several databases up, by action."""
     found: dict[tuple[str, str], Tally] = {}
     for tally in (tally for each in tallies for tally in each):
         other = found.get((tally.component, tally.action))
@@ -81,7 +81,7 @@ def days_together(*tallies: Iterable[DayTally]) -> list[DayTally]:
 
 
 class Spending(Struct, frozen=True):
-    """What calls to one model took on one day (UTC, as YYYY-MM-DD). Cost is zero where no price is set."""
+    """The tokens and cost of one model on one day (UTC, as YYYY-MM-DD). Cost is zero if no price is set."""
 
     day: str
     model: str

@@ -10,8 +10,8 @@ from functools import cache, lru_cache
 
 from lukasa.model.snowball import english
 
-TOKENIZER_VERSION = 2  # of all that is computed from texts and kept
-PASSAGE = 25  # terms; a text that is much longer holds any word sooner, and says less by holding it
+TOKENIZER_VERSION = 2  # of everything that is computed from texts and stored
+PASSAGE = 25  # terms; a much longer text holds any word more easily, so a match in it says less
 
 # Scripts written without spaces between words: every adjacent pair of characters becomes a term.
 _UNSPACED = (
@@ -22,15 +22,15 @@ _UNSPACED = (
     "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff"  # Han
     "\U00020000-\U0003ffff"
 )
-# Vowel signs and points belong to their word, though Python's word class does not count them.
+# Combining vowel signs and points are part of their word, although Python's \w does not match them.
 _MARKS = "\u0483-\u0489\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff\u0f00-\u0fff"
-# Of plain text, all but letters and digits parts words; apostrophes are left out of them.
+# In ASCII text, every character but letters and digits separates words; apostrophes are removed.
 _PLAIN = {n: None if chr(n) in "'`" else chr(n) if chr(n).isalnum() else " " for n in range(128)}
 _APOSTROPHES = re.compile("['’ʼ`]")
 _ACCENTS = re.compile("[\u0300-\u036f]")
 _SPACES = re.compile(r"\s+")
 
-# Words so common that they only add noise and cost. Question words are among them: a query is mostly these.
+# Words so common that they only add noise and cost. Question words are included: a query mostly consists of them.
 STOP_WORDS = frozenset(
     """a about after all also am an and any are as at be because been before being but by can could did do does doing
     for from had has have having he her here hers him his how i if in into is it its just me more most my no
@@ -53,8 +53,11 @@ def _unspaced() -> re.Pattern[str]:
 
 
 def fold(text: str) -> str:
-    """Case, accents, width and spacing removed, for matching words. Only accents: other marks change the word."""
-    if text.isascii():  # nothing but case and spacing, then
+    """Normalise case, accents, width and spacing for matching words.
+
+    Only accents are removed: other marks change the word.
+    """
+    if text.isascii():  # only case and spacing can differ
         return " ".join(text.lower().split())
     bare = _ACCENTS.sub("", unicodedata.normalize("NFKD", text))
     return _SPACES.sub(" ", unicodedata.normalize("NFKC", bare).casefold()).strip()
@@ -62,7 +65,7 @@ def fold(text: str) -> str:
 
 @lru_cache(maxsize=8192)
 def content_key(text: str) -> str:
-    """What exact-duplicate detection compares: case, spacing and closing punctuation aside, the same characters."""
+    """The key for finding exact duplicates: a hash of the text without case, spacing and final punctuation."""
     if text.isascii():
         plain = " ".join(text.lower().split())
     else:
@@ -71,23 +74,26 @@ def content_key(text: str) -> str:
 
 
 def path_key(path: str) -> str:
-    """What stands for a file in place of its text: no text has this key, since none can hold the NUL in front."""
+    """The duplicate key of a file, made of its path.
+
+    It equals no text's key: it begins with NUL, which no text may hold.
+    """
     return hashlib.sha256(f"\x00{path}".encode()).hexdigest()
 
 
 def content_hash(text: str) -> str:
-    """SHA-256 of the exact bytes; a flipped bit in the file is seen, though SQLite may call the page fine."""
+    """SHA-256 of the exact bytes: it shows a flipped bit in the file even if SQLite accepts the page."""
     return hashlib.sha256(text.encode("utf-8")).hexdigest()
 
 
 def commitment(salt: bytes, text: str) -> str:
-    """Proof of a text for the event log. Salted, so that a log that outlives an erasure cannot be guessed from."""
+    """A keyed hash of a text for the event log. The salt keeps anybody from guessing erased texts from the log."""
     return hmac.digest(salt, text.encode("utf-8"), "sha256").hex()
 
 
 @lru_cache(maxsize=50_000)
 def _stem(word: str) -> str:
-    """As Snowball's English stemmer has it, which is slow: what it would leave as it is, it need not be asked for."""
+    """Stem an English word as Snowball does. Its stemmer is slow, so words that it would not change skip it."""
     if len(word) < 3 or not word.endswith(_STEMMED) or not (word.isascii() and word.isalpha()):
         return word
     if word[-1] == "e" and "y" not in word and not word.endswith(_BEFORE_E) and not word.startswith(_APART):
@@ -95,17 +101,17 @@ def _stem(word: str) -> str:
     return english().stemWord(word)
 
 
-# The endings that one of the stemmer's steps takes off or changes; those in e, but for the plain e, apart.
+# The endings that one of the stemmer's steps removes or changes; endings in e, except a plain e, are listed apart.
 _STEMMED = tuple(
     "s ed ing y anci enci ogi li iti tional alism ation izer ator ogist ical ful ic al ism ion er ant ent e ll".split()
 )
 _BEFORE_E = tuple("icate ative alize ance ence able ible ate ive ize".split())
-_APART = tuple("arsen commun emerg gener inter later organ past univers howe".split())  # it has rules of their own
+_APART = tuple("arsen commun emerg gener inter later organ past univers howe".split())  # these have special rules
 _REGION = re.compile("[^aeiou]*[aeiou]+[^aeiou]")
 
 
 def _drops_e(word: str) -> bool:
-    """Whether an e at the end falls: where two syllables come before it, or one that is not short."""
+    """Whether the stemmer drops a final e: after two syllables, or after one that is not short."""
     first = _REGION.match(word)
     if first is None or first.end() == len(word):
         return False
@@ -121,7 +127,10 @@ _VOWELS, _OPENING = frozenset("aeiou"), frozenset("aeiouwx")
 
 
 def words(text: str) -> list[str]:
-    """Folded words in order; unspaced scripts give characters and overlapping pairs. Nothing is dropped or stemmed."""
+    """Folded words in order; scripts without spaces give characters and overlapping pairs.
+
+    Nothing is dropped or stemmed.
+    """
     return list(_short_words(text)) if len(text) <= _SHORT else _words(text)
 
 
@@ -147,11 +156,11 @@ def _words(text: str) -> list[str]:
 
 
 def terms(text: str) -> list[str]:
-    """Index terms in order: stemmed, stop words out. If a text is nothing but stop words, they are its terms."""
+    """Index terms in order: stemmed, without stop words. A text of stop words alone keeps them as its terms."""
     return list(_short_terms(text)) if len(text) <= _SHORT else _terms(text)
 
 
-_SHORT = 1000  # characters of a text whose terms are worth keeping at hand: a write asks for them several times
+_SHORT = 1000  # characters of a text whose terms are cached: a write needs them several times
 
 
 @lru_cache(maxsize=2048)
@@ -166,13 +175,13 @@ def _terms(text: str) -> list[str]:
 
 
 def estimate_tokens(text: str) -> int:
-    """What a model's tokenizer would roughly count: 4 bytes a token for ASCII, one a character beyond it."""
+    """The approximate number of a model's tokens: one for 4 ASCII characters, one for each other character."""
     ascii_chars = len(text) if text.isascii() else len(text.encode("ascii", "ignore"))
     return -(-ascii_chars // 4) + (len(text) - ascii_chars)
 
 
 def has_hidden_characters(text: str) -> bool:
-    """True where a reader would not see what a model reads: controls, bidi overrides, tag characters, separators."""
+    """Whether a text holds characters a reader cannot see: controls, bidi overrides, tag characters, separators."""
     if text.isascii() and text.replace("\n", "").replace("\t", "").isprintable():
         return False
     return any(unicodedata.category(c) in _HIDDEN and c not in "\n\t" for c in text)
@@ -182,7 +191,7 @@ _HIDDEN = frozenset({"Cc", "Cf", "Zl", "Zp", "Co"})
 
 
 def escape_controls(text: str) -> str:
-    """For terminals: control and format characters shown as escapes, so that stored text cannot drive a screen."""
+    """Show control and format characters as escapes, so that stored text cannot control a terminal."""
     if not has_hidden_characters(text):
         return text
     return "".join(
@@ -191,19 +200,24 @@ def escape_controls(text: str) -> str:
     )
 
 
+def storable(text: str) -> str:
+    """Return text that can be stored: NUL and lone surrogates, which JSON allows, are replaced."""
+    return text.replace("\x00", " ").encode("utf-8", "replace").decode("utf-8")
+
+
 def is_unspaced(character: str) -> bool:
-    """Whether a character is of a script that is written without spaces between words."""
+    """Whether a character belongs to a script without spaces between words."""
     return not character.isascii() and _unspaced().match(character) is not None
 
 
 ONESELF = frozenset("i im ive my mine me myself".split())
-OTHERS = frozenset("you your yours yourself we our ours".split())  # and "us", where it can be no country
+OTHERS = frozenset("you your yours yourself we our ours".split())  # also "us", unless it can be the country
 _SPEAKING = ONESELF | OTHERS | frozenset("youre youve lets".split())
-_BEGINNING = 1000  # characters of a text that are looked at
-_ENDS = frozenset("?!？！")  # though one within a word ends nothing
+_BEGINNING = 1000  # characters of a text that are checked
+_ENDS = frozenset("?!？！")  # inside a word they end nothing
 _ASKING = re.compile(r"""[?!](?=["'”’)\]]*(?:\s|$))|[？！]""")
 
-_LABEL = 80  # characters within which who speaks is named
+_LABEL = 80  # characters within which a line names its speaker
 _COLONS = frozenset(":：")
 # "Ann Lee: so I went", with a time before it or without: "[8 May 2023] Ann:", "8/5/23, 13:56 - Ann:", "**Ann:**".
 _NAMED = re.compile(
@@ -212,7 +226,7 @@ _NAMED = re.compile(
 )
 MACHINES = frozenset("assistant ai bot agent model chatgpt claude gpt gemini copilot".split())
 _ROLES = {"me": "user", "human": "user", "ai": "assistant"} | {role: role for role in ("user", "assistant", "system")}
-# What stands before a colon and is nobody.
+# Words before a colon that name no person.
 _HEADINGS = frozenset(
     """note notes nb ps fyi todo todos task tasks reminder warning caution alert urgent important attention tip hint
     info update status fact facts question questions answer answers q summary title subject topic context
@@ -227,8 +241,10 @@ _NOBODY = (_HEADINGS | STOP_WORDS) - {"will"}
 
 
 def speaks(text: str) -> bool:
-    """Whether a text is worded as one speaks to another: it says I, we or you, asks, or exclaims. Of a long one, the
-    beginning tells."""
+    """Whether a text is worded as direct speech: it says I, we or you, asks, or exclaims.
+
+    Only the beginning of a long text is checked.
+    """
     beginning = text[:_BEGINNING]
     if not _SPEAKING.isdisjoint(words(beginning)):
         return True
@@ -236,8 +252,11 @@ def speaks(text: str) -> bool:
 
 
 def speaker(text: str) -> str | None:
-    """Who says a line of a talk, where it begins with that, as logs of chats do: up to three words written as a name,
-    or the role of a message; None for a heading. Whether it is a line of a talk is for the caller to know."""
+    """The speaker that a line of a talk names at its beginning, as in chat logs; None for a heading.
+
+    The speaker is up to three words written as a name, or the role of a message. The caller must know whether the text
+    is a line of a talk.
+    """
     beginning = text[:_LABEL]
     found = None if _COLONS.isdisjoint(beginning) else _NAMED.match(beginning)
     if found is None:

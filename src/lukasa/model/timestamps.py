@@ -1,4 +1,4 @@
-"""Moments as whole microseconds since 1970: what rows hold, and what hundreds of candidates are compared by."""
+"""Times as whole microseconds since 1970, as rows store them and as ranking compares them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sessions that were observed: what was said, by whom, and how far it has been turned into memory."""
+"""Observed sessions: their messages, their speakers, and how much of them was turned into memory."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ Role = Literal["user", "assistant", "system", "tool"]
 
 
 class Progress(StrEnum):
-    PENDING = "pending"  # kept word for word, and waiting to be observed
+    PENDING = "pending"  # stored verbatim, not yet observed
     OBSERVED = "observed"
-    FAILED = "failed"  # kept word for word; `detail` says what went wrong
+    FAILED = "failed"  # stored verbatim; `detail` describes the error
 
 
 class Utterance(Struct, frozen=True):
-    """One message of a session, cleaned of what was never said by its role. `place` counts from 0."""
+    """One message of a session, without the parts that its role did not say. `place` is its position, from 0."""
 
     id: str
     role: Role
@@ -28,9 +28,9 @@ class Utterance(Struct, frozen=True):
 
 
 class Transcript(Struct, frozen=True):
-    """A session as it was taken in. `key` is the same whenever the same session is taken in again.
+    """A stored session. `key` is the same whenever the same session is submitted again.
 
-    `kept` utterances are stored, of which the first `observed` have been turned into memory; `how` says by what.
+    `kept` utterances are stored; the first `observed` of them were turned into memory, and `how` names the method.
     """
 
     id: str
@@ -49,7 +49,7 @@ class Transcript(Struct, frozen=True):
 
 
 class Quote(Struct, frozen=True):
-    """Where a fact was said: a message of a transcript, and the span of its text."""
+    """The source of a fact: a message of a transcript, and the span in its text."""
 
     transcript: str
     message: str

@@ -1,4 +1,4 @@
-"""The vocabulary of memory: small closed sets, and who said what with which authority."""
+"""The vocabulary of memory: small closed sets of values, and the origin of a write."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from msgspec import Struct
 
 
 class Kind(StrEnum):
-    """What sort of memory an entry is; most behaviour follows from it."""
+    """The sort of memory an entry is; most behaviour follows from it."""
 
     EPISODIC = "episodic"
     SEMANTIC = "semantic"
@@ -28,7 +28,7 @@ class Curator(StrEnum):
 
 
 class State(StrEnum):
-    """Where an entry is in its life. Only `active` is found by default; `held` on request; the rest in history."""
+    """The state of an entry. Reads find `active` and `stale`, and `held` on request; the rest are in history."""
 
     ACTIVE = "active"
     HELD = "held"
@@ -41,14 +41,14 @@ class State(StrEnum):
 
 
 class Visibility(StrEnum):
-    """How far a state lets an entry be seen: the three rooms an index keeps apart."""
+    """The three partitions by which an index separates entries; the state of an entry decides."""
 
     OPEN = "open"
     HELD = "held"
     HISTORY = "history"
 
 
-# A stale entry is still found, at half weight; that is what makes staleness reversible by use.
+# Reads still find a stale entry, at half weight; so a use can make it active again.
 VISIBILITY = {
     State.ACTIVE: Visibility.OPEN,
     State.STALE: Visibility.OPEN,
@@ -68,16 +68,16 @@ class Gate(StrEnum):
 
 
 class Trust(IntEnum):
-    """Ordered, so that the trust of anything derived is simply `min` of its sources."""
+    """Trust in a text, ordered: the trust of a derived text is the `min` of its sources."""
 
-    UNTRUSTED = 0  # text of unknown authorship: web pages, mail, tool output
-    IMPORTED = 1  # brought in from a file by the owner
-    AGENT = 2  # decided by an agent that holds a grant
-    AUTHOR = 3  # said or typed by the person the memory belongs to
+    UNTRUSTED = 0  # text by unknown authors: web pages, mail, tool output
+    IMPORTED = 1  # imported from a file by the owner
+    AGENT = 2  # written by an agent that holds a grant
+    AUTHOR = 3  # said or typed by the person whose memory it is
 
 
 class Authority(StrEnum):
-    """What a recalled memory may be used for. Memory is evidence, never permission."""
+    """The use that a recalled memory permits. Memory is evidence, never permission."""
 
     NONE = "none"
     INFORM = "inform"
@@ -85,7 +85,7 @@ class Authority(StrEnum):
 
 
 class Origin(Struct, frozen=True):
-    """Who wrote, through which surface. Stamped by the surface itself and never changed afterwards."""
+    """The writer and the surface of a write. The surface itself records it, and nothing changes it later."""
 
     principal: str
     surface: str
@@ -93,7 +93,7 @@ class Origin(Struct, frozen=True):
     trust: Trust
 
     def capped(self, *sources: Trust) -> Origin:
-        """The same writer, trusted no more than the least trusted of what the text derives from."""
+        """The same writer, with no more trust than the least trusted source of the text."""
         return Origin(self.principal, self.surface, self.transport, min((self.trust, *sources)))
 
 

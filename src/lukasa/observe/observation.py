@@ -1,4 +1,4 @@
-"""What an observer found: one statement, how much it matters, whether to keep it, and where it was said."""
+"""An observer's findings: a statement, its priority, its gate verdict, and the span of the message that says it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ IMPORTANCE: dict[Priority, float] = {"high": 0.8, "medium": 0.5, "low": 0.3}
 
 
 class Observation(Struct, frozen=True):
-    """`start` and `end` are the span of the message that says it; empty if the words could not be found there."""
+    """One statement. `start` and `end` are its span in the message; both 0 if the quoted words were not found there."""
 
     text: str
     priority: Priority
@@ -32,7 +32,7 @@ class Observation(Struct, frozen=True):
     end: int
     role: Role = "user"
     reason: str = ""
-    asked: Request | None = None  # as it was asked for, where somebody asked
+    asked: Request | None = None  # the request, if somebody asked to remember it
 
     @property
     def importance(self) -> float:
@@ -41,7 +41,7 @@ class Observation(Struct, frozen=True):
         return IMPORTANCE[self.priority]
 
     def plain(self) -> dict[str, Any]:
-        """Return it as JSON data, for a journal."""
+        """The observation as JSON data, for a journal."""
         data: dict[str, Any] = to_builtins(self)
         return data
 
@@ -50,7 +50,7 @@ class Observation(Struct, frozen=True):
         return convert(data, cls)
 
 
-CHUNK = 24_000  # characters of a session that a model is shown at a time
+CHUNK = 24_000  # characters of a session that a model gets at a time
 MOST_SEGMENTS = 50
 MOST_FACTS = 100
 MOST_TEXT = 1000
@@ -65,7 +65,7 @@ class Segment(Struct, frozen=True):
 
 
 class Answer(Struct, frozen=True):
-    """What could be read of a model's answer; `faults` says of each piece that could not be, why."""
+    """The usable part of a model's answer; `faults` gives the reason for each unusable part."""
 
     segments: tuple[Segment, ...]
     faults: tuple[str, ...] = ()
@@ -76,7 +76,7 @@ class Answer(Struct, frozen=True):
 
 
 def chunks(utterances: Sequence[Utterance], most: int = CHUNK) -> Iterator[tuple[Utterance, ...]]:
-    """Messages in portions of a bounded size; a message that is longer than a portion is one of its own."""
+    """Split messages into portions of a bounded size; a message longer than a portion gets its own."""
     portion: list[Utterance] = []
     size = 0
     for utterance in utterances:
@@ -90,13 +90,13 @@ def chunks(utterances: Sequence[Utterance], most: int = CHUNK) -> Iterator[tuple
 
 
 def shown(utterances: Sequence[Utterance]) -> str:
-    """Messages as lines of JSON. Their ids are short numbers: models copy these without mistakes."""
+    """Messages as lines of JSON. Their ids are short numbers, which models copy without mistakes."""
     lines = ({"id": str(u.place), "role": u.role, "text": u.text} for u in utterances)
     return "\n".join(json.dumps(line, ensure_ascii=False) for line in lines)
 
 
 def read(data: Mapping[str, Any], utterances: Sequence[Utterance], categories: Collection[str]) -> Answer:
-    """An answer about these messages. InvalidInput if nothing of it can be used; single faults are listed."""
+    """Read a model's answer about these messages and list its faults; InvalidInput if no part can be used."""
     listed = data.get("segments")
     if not isinstance(listed, list) or len(listed) > MOST_SEGMENTS:
         raise InvalidInput(f"segments must be a list of at most {MOST_SEGMENTS}")
@@ -112,7 +112,7 @@ def read(data: Mapping[str, Any], utterances: Sequence[Utterance], categories: C
     if len(found.facts) > MOST_FACTS:
         raise InvalidInput(f"there must be at most {MOST_FACTS} facts")
     if faults and not found.facts:
-        raise InvalidInput(f"no part of it can be read ({faults[0]})")
+        raise InvalidInput(f"no part of the answer can be read ({faults[0]})")
     return found
 
 
@@ -156,21 +156,21 @@ def _fact(item: object, messages: Mapping[str, Utterance], categories: Collectio
         end=0,
         role="assistant",
     )
-    return _placed(found, item, messages)
+    return _located(found, item, messages)
 
 
-def _placed(found: Observation, item: Mapping[str, Any], messages: Mapping[str, Utterance]) -> Observation:
-    """The fact with its place in the session. Words that nobody said there hold it back, whatever the model thinks."""
+def _located(found: Observation, item: Mapping[str, Any], messages: Mapping[str, Utterance]) -> Observation:
+    """Add the message and span to a fact. A fact whose quoted words nobody said is held, whatever the model says."""
     said = messages.get(str(item.get("message", "")))
     if said is None:
-        return _unproved(found, "it names no message of the session")
+        return _unproved(found, "the fact names no message of the session")
     found = replace(found, message=said.id, role=said.role)
     quote = item.get("quote")
     if not isinstance(quote, str) or not quote.strip():
-        return _unproved(found, "it quotes nothing")
+        return _unproved(found, "the fact quotes nothing")
     span = find_quote(said.text, quote)
     if span is None:
-        return _unproved(found, "the words it quotes are not in the message")
+        return _unproved(found, "the quoted words are not in the message")
     return replace(found, start=span[0], end=span[1])
 
 
@@ -181,15 +181,15 @@ def _unproved(found: Observation, reason: str) -> Observation:
 
 
 def find_quote(text: str, quote: str) -> tuple[int, int] | None:
-    """The span of a quotation: as it stands, or where only white space differs."""
+    """The span of a quotation: an exact match, or one that differs only in white space."""
     quote = quote.strip()
     start = text.find(quote)
     if start >= 0:
         return start, start + len(quote)
-    places = [i for i, c in enumerate(text) if not c.isspace()]
+    positions = [i for i, c in enumerate(text) if not c.isspace()]
     wanted = "".join(quote.split())
-    at = "".join(text[i] for i in places).find(wanted)
-    return (places[at], places[at + len(wanted) - 1] + 1) if at >= 0 and wanted else None
+    at = "".join(text[i] for i in positions).find(wanted)
+    return (positions[at], positions[at + len(wanted) - 1] + 1) if at >= 0 and wanted else None
 
 
 def _text(value: object, what: str, most: int) -> str:

@@ -1,4 +1,4 @@
-"""How people say what is worth keeping, and how they say what only looks like it. English, and deliberately narrow."""
+"""Patterns for statements that are worth keeping, and for ones that only look so. English, and deliberately narrow."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lukasa.observe.observation import Observation, Priority
 
 
 class Phrases:
-    """Ways to say something, any of which will do. Compiled when first looked for, since there are many."""
+    """Several patterns, any of which may match. Compiled at the first search, because there are many."""
 
     __slots__ = ("_flags", "_pattern", "_patterns")
 
@@ -29,7 +29,7 @@ class Phrases:
         return self._pattern.search(text)
 
 
-# Words before a statement that are no part of it.
+# Words before a statement that are not part of it.
 LEAD = re.compile(
     r"^(?:[-*•]\s+|\d{1,2}[.)]\s+)?(?:(?:btw|by the way|fyi|for the record|just so you know|also|and|but|so|ok|okay"
     r"|oh|well|hey|yes|yeah"
@@ -37,7 +37,7 @@ LEAD = re.compile(
     r"(?: that)?|keep in mind that|as i said|again|in general|generally)\b[\s,:;.!—–-]*)+",
     re.IGNORECASE,
 )
-# A correction says so before it says what.
+# Words that announce a correction.
 CORRECTING = re.compile(
     r"^(?:(?:no|nope|nah|wrong|not quite|incorrect|actually|(?:small )?correction|sorry|wait"
     r"|that(?:['’]s| is| was) (?:wrong"
@@ -46,7 +46,7 @@ CORRECTING = re.compile(
     r"\b[\s,:;.!—–-]*)+",
     re.IGNORECASE,
 )
-# "X is not A but B", "X is B, not A": what holds is B.
+# "X is not A but B", "X is B, not A": B holds.
 NOT_BUT = re.compile(
     r"^(?P<head>.{3,120}?\b(?:is|are|was|runs on|uses|lives in|works at"
     r"|works for))\s+not\s+(?:called\s+)?(?P<old>[^,;]{1,80}?),?\s+but\s+(?P<new>.{1,160})$",
@@ -58,7 +58,7 @@ INSTEAD = re.compile(
     re.IGNORECASE,
 )
 
-# Questions, tasks, doubts and passing things.
+# Questions, tasks, doubts and temporary states.
 ASKING = Phrases(
     r"\?\s*[\"')\]]*$",
     r"^(?:what|who|whom|whose|where|when|why|how|which|is|are|was|were|do|does|did|can|could|would|will|should|shall"
@@ -121,7 +121,7 @@ TRANSIENT = Phrases(
     r"|compile|build|render|load|show|pass)"
     r"|did(?:n['’]t| not) (?:work|help|fix)|not working)\b",
 )
-# Said about or to the machine; or an attempt to speak through it.
+# Text about or to the machine, or an attempt to instruct it.
 TO_THE_MACHINE = Phrases(
     r"\b(?:ignore|disregard|forget|override) (?:all |any |every |the |your |these |those )*(?:previous|prior|above"
     r"|earlier|other|existing|system|safety)?\s*(?:instructions?|rules?|prompts?|guidelines?|messages?|context)\b",
@@ -179,7 +179,7 @@ _ROLES = (
     "|cto|ceo|cfo|founder|co-founder|architect|owner|contact|landlord|dog|cat|team|company|tech lead|product manager"
 )
 _THING = r"(?:the|our|my|this|that|all|every|each) (?:[\w'’./&+-]+ ){1,6}?"
-# Words that begin a sentence with a capital and name nobody and nothing.
+# Words that are capitalised only because they begin a sentence, and name nothing.
 _NOBODY = (
     r"(?!(?:Here|There|This|That|These|Those|It|Its|What|Which|Who|Where|When|How|Why|Now|Then|So|One|All|Some|Any"
     r"|Both|He|She|They|We|You"
@@ -341,13 +341,13 @@ _STATEMENT = re.compile(
 
 
 def observe(utterances: Iterable[Utterance]) -> list[Observation]:
-    """What the user said outright in these messages."""
+    """The explicit statements of the user in these messages."""
     found = [o for u in utterances if u.role == "user" for o in look(u.text, u.id)]
     return list({(o.text.casefold(), o.message): o for o in found}.values())
 
 
 def look(text: str, message: str = "") -> Iterator[Observation]:
-    """What one message says outright, with the places where it says so."""
+    """The explicit statements in one message, each with its span."""
     asked = request(text)
     if asked is not None:
         if asked.content and asked.lifetime is not Lifetime.CONVERSATION and not SECRET.search(asked.content):
@@ -370,7 +370,7 @@ def look(text: str, message: str = "") -> Iterator[Observation]:
 
 
 def _blanked(text: str) -> str:
-    """A text of the same length, without listings and quotations: they are somebody else's words."""
+    """Replace listings and quotations, which are somebody else's words, by white space of the same length."""
     for pattern in (_FENCED, _QUOTED):
         text = pattern.sub(lambda found: re.sub(r"[^\n]", " ", found[0]).replace(" ", "\n", 1), text)
     return text
@@ -386,7 +386,7 @@ def _requested(asked: Request, text: str, message: str) -> Observation:
 
 
 def _statement(raw: str) -> tuple[str, _Rule, bool] | None:
-    """What a sentence states, by which rule, and whether with doubt; None if nothing worth keeping."""
+    """The statement of a sentence, its rule, and whether it is in doubt; None if it is not worth keeping."""
     bare = LEAD.sub("", raw.strip()).strip()
     corrected = CORRECTING.sub("", bare).strip()
     corrects = corrected != bare and bool(corrected)
@@ -413,14 +413,14 @@ def _of_no_use(said: str) -> bool:
 
 
 def _ordered(said: str, rule: _Rule) -> bool:
-    """A task for now, or how things stand at the moment: not to be kept, unless it is a standing rule or a choice."""
+    """Whether a sentence is a task for now or a temporary state; not if it is a rule, a decision or a preference."""
     if rule.sort in ("rule", "decision", "preference", "name"):
         return bool(EDITING.search(said)) and rule.sort != "rule"
     return bool((TASK.search(said) and rule.sort != "command") or TRANSIENT.search(said))
 
 
 def _positive(said: str) -> str:
-    """A correction as what holds: "the port is 5433, not 5432" says that the port is 5433."""
+    """Reduce a correction to the part that holds: "the port is 5433, not 5432" becomes "the port is 5433"."""
     bare = said.rstrip(".! ")
     if found := NOT_BUT.match(bare):
         return f"{found['head']} {found['new']}"

@@ -1,4 +1,4 @@
-"""The rows of LangGraph's SQLite saver, beside a workspace's memory. LangGraph itself is not needed to remove them."""
+"""Count and remove the rows of LangGraph's SQLite saver in a workspace's folder, without LangGraph."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lukasa.model.conversation import Conversation
 from lukasa.model.errors import StoreError
 from lukasa.ports import CHECKPOINTS, lock_name
 
-# Both tables that the saver keeps: states, and the writes that are not in a state yet.
+# The two tables of the saver: states, and writes that are not in a state yet.
 _TABLES = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name IN ('checkpoints', 'writes')"
 _COUNT = {
     "checkpoints": "SELECT count(*) FROM checkpoints WHERE thread_id = ?",
@@ -25,7 +25,7 @@ _DROP = {
     "checkpoints": "DELETE FROM checkpoints WHERE thread_id = ?",
     "writes": "DELETE FROM writes WHERE thread_id = ?",
 }
-# The saver does not overwrite what it deletes or replaces, so only a new file is sure to hold none of it.
+# The saver does not overwrite deleted content, so only a rewritten file is sure to hold none of it.
 _REWRITE = "VACUUM"
 _EMPTY_LOG = "PRAGMA wal_checkpoint(TRUNCATE)"
 _WAIT = 5_000
@@ -68,12 +68,13 @@ class CheckpointFile:
             ((blocked, _, _),) = db.execute(_EMPTY_LOG).fetchall()
         if blocked:
             raise StoreError(
-                f"{self._folder / CHECKPOINTS} is being read by another process", fix="end the chat that uses it"
+                f"{self._folder / CHECKPOINTS} is being read by another process",
+                fix="end the chat that uses it, then try again",
             )
 
     @contextmanager
     def _open(self) -> Iterator[apsw.Connection | None]:
-        """The file, if there is one; it is never made here."""
+        """Open the file if it exists; never create it."""
         path = self._folder / CHECKPOINTS
         if not path.exists() or not path.stat().st_size:
             yield None
@@ -86,7 +87,9 @@ class CheckpointFile:
             finally:
                 db.close()
         except apsw.Error as error:
-            raise StoreError(f"{path}: {error}", fix="close what uses it, and open the workspace again") from error
+            raise StoreError(
+                f"{path}: {error}", fix="end the program that uses it, and open the workspace again"
+            ) from error
 
 
 def _tables(db: apsw.Connection) -> list[str]:

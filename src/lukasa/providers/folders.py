@@ -1,7 +1,7 @@
-"""The folders that a platform has for a program's data and caches, and the move from the folders of the earlier name.
+"""Find the platform's folders for data and caches, and move the folders of the project's earlier name.
 
-On Linux the rule is two lines long, and importing `platformdirs` would cost a tenth of a hook's time: only the other
-platforms load it.
+On Linux the rule is two lines long. Importing `platformdirs` would take a tenth of a hook's time, so only the other
+platforms import it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import errno
 import fcntl
 import os
 import sys
-from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 
@@ -54,16 +53,12 @@ def earlier_cache() -> Path | None:
 
 def require_closed(folder: Path) -> None:
     """Raise `StoreBusy` if a process has a database of this folder open, or is opening one."""
-    for path in _files(folder):
+    found = [Path(place, name) for place, _, names in os.walk(folder) for name in names]
+    for path in found:
         if path.suffix in (".db", ".lock") and _in_use(path):
             raise StoreBusy(
                 f"a running process has {path} open", fix="stop the server, worker or chat that uses it, and try again"
             )
-
-
-def _files(folder: Path) -> Iterator[Path]:
-    for place, _, names in os.walk(folder):
-        yield from (Path(place, name) for name in names)
 
 
 def _in_use(path: Path) -> bool:

@@ -1,6 +1,6 @@
-"""The read path: pure after the fetch.
+"""The read path: pure functions after the fetch.
 
     signals → fuse → rank (importance, decay) → dedup → profile → hits | context
 
-Nothing here asks the store; the service fetches and hands over values, `now` included.
+Nothing here calls the store; the service fetches and passes values, `now` included.
 """

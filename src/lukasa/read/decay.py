@@ -1,4 +1,4 @@
-"""How relevance fades, and what restores it. Decay ranks; it never deletes."""
+"""How relevance fades with time, and how a read or a restatement restores it. Decay ranks; it never deletes."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from lukasa.model.values import State
 from lukasa.spec.types import Decay, DecayModel
 
 
-class Fading(NamedTuple):
-    """A decay rule worked out: what each hour leaves, and from when hours count."""
+class DecayCurve(NamedTuple):
+    """A decay rule ready for use: the factor of each hour, and the time from which hours count."""
 
     hourly: float
     by_reading: bool = False  # hours count from the last read, if that is later
@@ -24,7 +24,7 @@ class Fading(NamedTuple):
     stale: float = 1.0
 
     def of(self, candidate: Candidate, use: Use | None, now: int, closed_at: int | None) -> float:
-        """What is left of an entry, in (0, 1]. A clock set back must not make a memory stronger than it was."""
+        """The factor that is left for an entry, in (0, 1]. A clock that was set back must not strengthen a memory."""
         if candidate.exempt:
             return 1.0
         left, hourly = 1.0, self.hourly
@@ -35,36 +35,36 @@ class Fading(NamedTuple):
             if closed_at is not None and self.at_close and closed_at > since:
                 since = closed_at
             if now > since:
-                left = hourly ** ((now - since) / HOUR) or 1e-300  # what underflows must still be told from nothing
+                left = hourly ** ((now - since) / HOUR) or 1e-300  # an underflow must not become zero
         return left * self.stale if candidate.state is State.STALE else left
 
 
 @lru_cache(maxsize=256)
-def fading(decay: Decay) -> Fading:
+def decay_curve(decay: Decay) -> DecayCurve:
     match decay.model:
         case DecayModel.NONE | DecayModel.EXEMPT:
-            return Fading(1.0, stale=decay.stale_factor)
+            return DecayCurve(1.0, stale=decay.stale_factor)
         case DecayModel.HOURLY | DecayModel.FORCING:
-            return Fading(decay.rate, by_reading=True, stale=decay.stale_factor)
+            return DecayCurve(decay.rate, by_reading=True, stale=decay.stale_factor)
         case DecayModel.DAILY:
-            return Fading(math.exp(-decay.rate / 24), stale=decay.stale_factor)
+            return DecayCurve(math.exp(-decay.rate / 24), stale=decay.stale_factor)
         case DecayModel.VALIDITY:
-            return Fading(decay.rate, window=round(decay.window_days * 24 * HOUR), stale=decay.stale_factor)
+            return DecayCurve(decay.rate, window=round(decay.window_days * 24 * HOUR), stale=decay.stale_factor)
         case DecayModel.SCOPE_CLOSE:
-            return Fading(decay.rate, by_reading=True, at_close=True, stale=decay.stale_factor)
+            return DecayCurve(decay.rate, by_reading=True, at_close=True, stale=decay.stale_factor)
 
 
 def last_seen(entry: Entry, access: Access | None) -> datetime:
-    """The last time an entry was read or stated again; both restore it."""
+    """The last time that an entry was read or stated again; both restore it."""
     return max(entry.confirmed_at, access.at) if access else entry.confirmed_at
 
 
 def decay_factor(
     decay: Decay, entry: Entry, access: Access | None, now: datetime, closed_at: datetime | None = None
 ) -> float:
-    """What time has left of an entry, in (0, 1]."""
+    """The factor that time has left for an entry, in (0, 1]."""
     use = Use(access.count, micros(access.at)) if access else None
-    return fading(decay).of(candidate_of(entry), use, micros(now), micros_or_none(closed_at))
+    return decay_curve(decay).of(candidate_of(entry), use, micros(now), micros_or_none(closed_at))
 
 
 def frequency(access: Access | None) -> float:
@@ -76,10 +76,10 @@ def often(reads: int) -> float:
 
 
 def relevance(importance: float, factor: float, frequency: float) -> float:
-    """importance × decay × frequency: the standing of an entry before any question is asked."""
+    """importance × decay × frequency: the relevance of an entry now, before any question is asked."""
     return importance * factor * frequency
 
 
 def awaits_disposition(decay: Decay, value: float) -> bool:
-    """True if an entry under a forcing function has sunk so far that it must be promoted, exempted or archived."""
+    """Whether a forcing function has lowered an entry so far that it must be promoted, exempted or archived."""
     return decay.model is DecayModel.FORCING and value < decay.threshold

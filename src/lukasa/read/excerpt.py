@@ -1,4 +1,4 @@
-"""Which part of a long text to show: where most of what was asked for stands together. Pure."""
+"""Choose the part of a long text to show: the part with most of the asked terms. Pure."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SENTENCES = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
 
 
 class Part(NamedTuple):
-    """From one character up to another of a text."""
+    """A span of characters in a text."""
 
     start: int
     end: int
@@ -25,8 +25,11 @@ class Part(NamedTuple):
 
 
 def excerpt(text: str, asked: Collection[str], most: int) -> Part:
-    """At most so many characters of a text, whole sentences and lines where they are short enough: those that hold most
-    of the asked terms, of which one that is rare in the text says more. Its beginning, where it holds none of them."""
+    """At most `most` characters of a text: adjacent sentences and lines that hold most of the asked terms.
+
+    A term that is rare in the text counts more. A text with none of the terms gives its beginning. A sentence that is
+    too long is cut between words.
+    """
     if len(text) <= most:
         return Part(0, len(text))
     pieces = [part for piece in _pieces(text) for part in _cut(text, piece, most)]
@@ -38,7 +41,7 @@ def excerpt(text: str, asked: Collection[str], most: int) -> Part:
 
 
 def _pieces(text: str) -> list[Part]:
-    """Sentences and lines, without the space around them."""
+    """Sentences and lines, without surrounding white space."""
     marks = [0, *(found.end() for found in _SENTENCES.finditer(text)), len(text)]
     return [part for start, end in pairwise(marks) if (part := _trimmed(text, start, end)).start < part.end]
 
@@ -49,7 +52,7 @@ def _trimmed(text: str, start: int, end: int) -> Part:
 
 
 def _cut(text: str, piece: Part, most: int) -> list[Part]:
-    """A piece as it is; one that is too long in several, between words where there are any."""
+    """A piece as it is; a too long one in several parts, cut between words if it has any."""
     parts, at = [], piece.start
     while piece.end - at > most:
         space = text.rfind(" ", at + most // 2, at + most)
@@ -60,14 +63,16 @@ def _cut(text: str, piece: Part, most: int) -> list[Part]:
 
 
 def _fullest(pieces: Sequence[Part], held: Sequence[frozenset[str]], most: int) -> tuple[int, int]:
-    """The first and the last of those neighbours that together hold most, of equals the first ones, and no more of them
-    than that takes."""
+    """The first and last of the adjacent pieces whose terms are worth most, and no more pieces than needed.
+
+    Of equal ranges, the first.
+    """
     holders = Counter(term for those in held for term in those)
     worth = {term: math.log(1 + len(pieces) / count) for term, count in holders.items()}
     best, chosen = 0.0, (0, 0)
     inside: Counter[str] = Counter()
     first = 0
-    for last in (place for place, those in enumerate(held) if those):
+    for last in (position for position, those in enumerate(held) if those):
         inside.update(held[last])
         while pieces[last].end - pieces[first].start > most or all(inside[term] > 1 for term in held[first]):
             inside.subtract(held[first])
@@ -79,7 +84,7 @@ def _fullest(pieces: Sequence[Part], held: Sequence[frozenset[str]], most: int) 
 
 
 def _grown(pieces: Sequence[Part], first: int, last: int, most: int) -> Part:
-    """With what stands before it, and then with what follows and what precedes, as long as there is room."""
+    """Extend a range by one piece before it, then by pieces after it, then before it, up to `most` characters."""
     start, end = pieces[first].start, pieces[last].end
     if first and end - pieces[first - 1].start <= most:
         first -= 1

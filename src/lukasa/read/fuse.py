@@ -1,4 +1,4 @@
-"""Fusion: several signals, one match score in (0, 1], with each signal's share kept for the explanation."""
+"""Fusion: combine several signals into one match score in (0, 1], and keep each signal's share for the explanation."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from msgspec import Struct
 from lukasa.read.signals import Signal
 from lukasa.spec.types import Retrieval
 
-FEWEST = 20  # candidates that a standard score is taken over, at least
+FEWEST = 20  # candidates that a standard score is computed over, at least
 
 
 class Contribution(Struct, frozen=True):
-    """What one signal said of one entry, and how much of the match is its doing."""
+    """One signal's rank and score for an entry, and its share of the match."""
 
     signal: str
     rank: int | None
@@ -25,7 +25,7 @@ class Contribution(Struct, frozen=True):
 
 
 class Fusion:
-    """All signals, and what a score of each is worth. Ranks and shares are worked out when an explanation asks."""
+    """All signals, and the worth of each score. Ranks and shares are computed only for an explanation."""
 
     def __init__(self, signals: Sequence[Signal] = (), worth: Callable[[Signal, str], float] | None = None) -> None:
         self._signals, self._worth = signals, worth
@@ -45,7 +45,7 @@ class Fusion:
 
 
 class Match(NamedTuple):
-    """How well an entry answers, in (0, 1], and through which signals."""
+    """How well an entry answers, in (0, 1], and by which signals."""
 
     value: float
     id: str
@@ -57,31 +57,33 @@ class Match(NamedTuple):
 
 
 class Matches(Mapping[str, Match]):
-    """Everything that was found, by the sum of what signals say. A match is made when somebody looks at it: of
-    hundreds, an answer shows a few."""
+    """All found entries with the sum of their signals.
+
+    A match is made only when it is read: of hundreds, an answer shows a few.
+    """
 
     def __init__(self, totals: Mapping[str, float], fusion: Fusion, *, standard: bool) -> None:
         self._totals, self._fusion, self._standard = totals, fusion, standard
         self._best = max(totals.values(), default=0.0)
 
     def value(self, id: str) -> float:
-        """In (0, 1]; standard scores are made positive, so that they can be weighed. The best is 1."""
+        """The match in (0, 1]; the best is 1. Standard scores are made positive, so that factors can multiply them."""
         total = self._totals[id]
         if self._standard:
             return math.exp(total - self._best) or 1e-300
         return total / self._best if self._best > 0 else total
 
     def values_of(self, ids: Sequence[str]) -> list[float]:
-        """The same for many."""
+        """The values of many ids."""
         if not self._standard:
             return [self.value(id) for id in ids]
         totals, best, exp = self._totals, self._best, math.exp
         return [exp(totals[id] - best) or 1e-300 for id in ids]
 
     def best_first(self) -> list[str]:
-        """Ids by their match alone; among equals the later id."""
+        """Ids by their match alone; the later id first if two are equal."""
         totals = self._totals
-        if len(set(totals.values())) == len(totals):  # then there are no ids to compare, which takes longer
+        if len(set(totals.values())) == len(totals):  # without equal values, ids need no comparison, which is slower
             return sorted(totals, key=totals.__getitem__, reverse=True)
         return [id for _, id in sorted(zip(totals.values(), totals, strict=True), reverse=True)]
 
@@ -96,7 +98,7 @@ class Matches(Mapping[str, Match]):
 
 
 class Measure(NamedTuple):
-    """What is usual among the scores of a signal, and what one unit of difference from it is worth."""
+    """The mean score of a signal, and the worth of one unit of difference from it."""
 
     mean: float
     worth: float
@@ -106,7 +108,7 @@ class Measure(NamedTuple):
 
 
 class Compared(NamedTuple):
-    """The sum of standard scores of each candidate, over the signals that are compared with one another.
+    """The sum of standard scores of each candidate, over the signals without a scale of their own.
 
     `absent` is that sum for an entry that none of these signals found.
     """
@@ -117,12 +119,12 @@ class Compared(NamedTuple):
     absent: float
 
     def covers(self, signals: Sequence[Signal]) -> bool:
-        """True if no other signal of these is compared with the rest."""
+        """Whether `signals` has no further signal without a scale of its own."""
         return len(self.signals) == sum(not signal.own_scale for signal in signals)
 
 
 def compared(signals: Sequence[Signal], retrieval: Retrieval) -> Compared:
-    """Compare the signals that have no scale of their own."""
+    """Standardise and add up the signals that have no scale of their own."""
     those = tuple(signal for signal in signals if not signal.own_scale)
     ids = _found(those)
     weights = _weights(signals, retrieval)
@@ -141,8 +143,8 @@ def compared(signals: Sequence[Signal], retrieval: Retrieval) -> Compared:
 def fuse(signals: Sequence[Signal], retrieval: Retrieval, known: Compared | None = None) -> Matches:
     """Fuse all signals as the spec says. Every id that a signal found is a candidate.
 
-    `known` is the comparison of the signals that spoke first. It saves work, and is used only if no later signal is
-    compared as well.
+    `known` is the result of `compared` for the first signals. It saves work, and is used only if no later signal must
+    be compared as well.
     """
     if retrieval.fusion == "rrf":
         worth = _by_rank(signals, retrieval)
@@ -160,7 +162,7 @@ def fuse(signals: Sequence[Signal], retrieval: Retrieval, known: Compared | None
 
 
 def strengths(signals: Sequence[Signal], retrieval: Retrieval, known: Compared | None = None) -> dict[str, float]:
-    """How well each candidate matches by what it says, before anything beside it is looked at; 0 if not at all."""
+    """How well each candidate matches by its own text, before its adjacent turns are considered; 0 if not at all."""
     if retrieval.fusion == "rrf":
         ranked = fuse([signal for signal in signals if not signal.own_scale], retrieval)
         return {id: ranked.value(id) for id in ranked}
@@ -176,14 +178,14 @@ def _by_rank(signals: Sequence[Signal], retrieval: Retrieval) -> Callable[[Signa
     ranks = {signal.name: signal.ranks() for signal in signals}
 
     def worth(signal: Signal, id: str) -> float:
-        place = ranks[signal.name].get(id)
-        return 0.0 if place is None else retrieval.weights.get(signal.name, 1.0) / (retrieval.rrf_k + place)
+        rank = ranks[signal.name].get(id)
+        return 0.0 if rank is None else retrieval.weights.get(signal.name, 1.0) / (retrieval.rrf_k + rank)
 
     return worth
 
 
 def _by_score(measures: Mapping[str, Measure], weights: Mapping[str, float]) -> Callable[[Signal, str], float]:
-    """A signal on its own scale counts as it is; of others, the standard score does."""
+    """A signal on its own scale counts with its score; any other counts with its standard score."""
 
     def worth(signal: Signal, id: str) -> float:
         if signal.own_scale:
@@ -194,7 +196,7 @@ def _by_score(measures: Mapping[str, Measure], weights: Mapping[str, float]) -> 
 
 
 def _weights(signals: Sequence[Signal], retrieval: Retrieval) -> dict[str, float]:
-    """The spec's weights. Words and meaning answer for one another: if one is not there, the other speaks for both."""
+    """The spec's weights. If only one of keyword and vector is present, it gets the weight of both."""
     weights = {signal.name: retrieval.weights.get(signal.name, 1.0) for signal in signals}
     for present, absent in (("keyword", "vector"), ("vector", "keyword")):
         if present in weights and absent not in weights:
@@ -203,8 +205,11 @@ def _weights(signals: Sequence[Signal], retrieval: Retrieval) -> dict[str, float
 
 
 def _measure(scores: Sequence[float], least: float, weight: float) -> Measure:
-    """What a signal did not find counts as the least, and a handful of candidates is compared with that, too: of two
-    that hardly differ, neither is far above the other."""
+    """The mean and spread of a signal's scores. An entry that the signal did not find counts with the least score.
+
+    Fewer than FEWEST candidates are filled up with the least score, so that of two almost equal ones neither is far
+    ahead.
+    """
     count = max(FEWEST, len(scores))
     missing = count - len(scores)
     mean = (sum(scores) + least * missing) / count

@@ -1,4 +1,4 @@
-"""What a question asks for: its terms, whom it names, what kind of answer it wants, how much of it."""
+"""Read a question: its terms, the people and times that it names, the kind of answer that it wants, and how much."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from msgspec import Struct
 
 from lukasa.model.text import ONESELF, OTHERS, STOP_WORDS, terms, words
 
-USER = "user"  # the source of what the person said, where nobody is named
+USER = "user"  # the source of the person's own words, if they have no name
 _BROAD = frozenset("everything all list summarise summarize overview history compare why explain review".split())
 _WITH_OTHERS = OTHERS | {"us"}
-# How one asks, which tells nothing of whom: "could you please remind me", "over our conversations".
+# Polite wordings that do not say whom a question is about: "could you please remind me", "over our conversations".
 _COURTESY = (
     r"\b(?:can|could|would|will) you(?: please)?\b(?: \w+ me\b)?|\b(?:tell|remind|show|give|help) me\b"
     r"|\bour (?:\w+ )?(?:chats?|conversations?|discussions?|sessions?)\b"
 )
 _POSSESSIVE = re.compile(r"['’]s\b")
-# Patterns are compiled when they are first needed: most questions want neither a time nor a number.
+# Patterns are compiled at their first use: most questions want neither a time nor a number.
 _WHEN = r"\bwhen\b|\bhow long\b|\b(?:what|which)\s+(?:date|day|month|year|time|week|weekend|season|weekday)\b"
 _HOW_MANY = r"\bhow (?:many|much|old|often|far|tall|big|large|fast)\b"
 _SOME_TIME = (
@@ -40,7 +40,7 @@ def query_terms(query: str, most: int = 32) -> tuple[str, ...]:
 
 
 def choose_profile(query: str) -> str:
-    """`auto`: a broad or long question gets `deep`, one or two words get `lean`, the rest `balanced`."""
+    """Choose the profile for `auto`: `deep` for a broad or long question, `lean` for a word or two, else `balanced`."""
     asked = words(query)
     meaningful = [w for w in asked if w not in STOP_WORDS]
     if len(meaningful) > 12 or _BROAD & set(asked):
@@ -49,7 +49,7 @@ def choose_profile(query: str) -> str:
 
 
 def named_sources(query: str, sources: Iterable[str]) -> frozenset[str]:
-    """Those of the sources that a question names: by the whole name, or by a part of it written as a name."""
+    """The sources that a question names: by the whole name, or by a part of it written as a name."""
     said, as_names = _said(query)
     return frozenset(
         source
@@ -60,7 +60,7 @@ def named_sources(query: str, sources: Iterable[str]) -> frozenset[str]:
 
 @lru_cache(maxsize=64)
 def _said(query: str) -> tuple[set[str], set[str]]:
-    """The words of a question, and those of them that are written as names."""
+    """The words of a question, and the ones that are written as names."""
     parts = _POSSESSIVE.sub("", query).split()
     said = {word for part in parts for word in words(part)}
     return said, {word for part in parts[1:] if part[:1].isupper() and not part.isupper() for word in words(part)}
@@ -72,10 +72,10 @@ def _name(source: str) -> frozenset[str]:
 
 
 def without_names(query: str, sources: Iterable[str]) -> str:
-    """A question without the names of those who said things, for comparing meanings.
+    """A question without the names of speakers, for comparing meanings.
 
-    A name pulls a vector toward texts that address the person, while what is asked for was mostly said *by* them;
-    who said it is the speaker signal's to know. If nothing else was asked, the question stays as it is.
+    A name pulls a vector toward texts that address the person, but the answer was mostly said *by* them; the speaker
+    signal handles that. If nothing else was asked, the question stays as it is.
     """
     names = {word for source in named_sources(query, sources) for word in _name(source)}
     if not names:
@@ -85,7 +85,7 @@ def without_names(query: str, sources: Iterable[str]) -> str:
 
 
 def is_about_oneself(query: str) -> bool:
-    """Whether the asking person asks about themselves alone: "what did I say it was?", "can you list my pets?"."""
+    """Whether people ask about themselves alone: "what did I say it was?", "can you list my pets?"."""
     if ONESELF.isdisjoint(words(query)):
         return False
     said = set(words(_compiled(_COURTESY, re.IGNORECASE).sub(" ", query)))
@@ -93,7 +93,7 @@ def is_about_oneself(query: str) -> bool:
 
 
 def wanted_answer(query: str) -> re.Pattern[str] | None:
-    """What an answer to this would hold: a time, a number, or nothing in particular."""
+    """A pattern that an answer to this question would match: a time or a number; None for other questions."""
     if _compiled(_WHEN, re.IGNORECASE).search(query):
         return _compiled(_SOME_TIME, re.IGNORECASE)
     return _compiled(_SOME_NUMBER, re.IGNORECASE) if _compiled(_HOW_MANY, re.IGNORECASE).search(query) else None
@@ -109,11 +109,11 @@ _NUMBERS |= {"a": 1, "an": 1, "couple of": 2, "a couple of": 2, "few": 3, "a few
 _RECENT = {"day before yesterday": 2, "yesterday": 1, "last night": 1, "today": 0, "this morning": 0}
 _WORD = re.compile("[a-z]+")
 _DAY = timedelta(days=1)
-TOLD_LATE = timedelta(days=9)  # what happened is often told a week later ("last Saturday we …")
+TOLD_LATE = timedelta(days=9)  # events are often told a week later ("last Saturday we …")
 
 
 class Span(Struct, frozen=True):
-    """From `start` until `end`, and what a text that names it as well would hold, as patterns."""
+    """From `start` until `end`, and patterns for a text that names the same time."""
 
     start: datetime
     end: datetime
@@ -121,11 +121,11 @@ class Span(Struct, frozen=True):
 
     @property
     def until(self) -> datetime:
-        """As late as something of this time is likely to be told."""
+        """The latest time at which an event of this span is likely to be told."""
         return self.end + TOLD_LATE
 
     def nearness(self, at: datetime) -> float:
-        """1 inside, less a few days after a short span or just outside of it, 0 elsewhere."""
+        """1 inside the span, less within TOLD_LATE after it or a day before a short one, 0 elsewhere."""
         if self.start <= at < self.end:
             return 1.0
         short = self.end - self.start <= 8 * _DAY
@@ -134,14 +134,14 @@ class Span(Struct, frozen=True):
         return 0.5 if self.end <= at < self.until else 0.0
 
     def named_in(self, text: str) -> bool:
-        """Whether a text names this time itself, by month and day or by month alone as the question did."""
+        """Whether a text names this time itself, by month and day or by month alone, as the question did."""
         return bool(self.words) and all(re.search(rf"\b{word}\b", text) for word in self.words)
 
 
 def span(question: str, now: datetime) -> Span | None:
-    """The stretch of the past that a question names; None if it names none."""
+    """The time span in the past that a question names; None if it names none."""
     said = set(_WORD.findall(question.lower())) | ({"0"} if any(map(str.isdigit, question)) else set())
-    if _HINTS.isdisjoint(said):  # as mostly
+    if _HINTS.isdisjoint(said):  # true of most questions
         return None
     now = now.astimezone(UTC)
     for hints, pattern, flags, reading in _READINGS:
@@ -180,13 +180,13 @@ def _month_number(name: str) -> int:
 
 def _month_pattern(number: int) -> str:
     name = MONTHS[number - 1]
-    # "may" and "march" are months only where they are written as names.
+    # "may" and "march" are months only if they are written as names.
     start = name[:3].title() if name in ("may", "march") else f"(?i:{name[:3]})"
     return f"{start}(?:{name[3:]})?"
 
 
 def _calendar(found: re.Match[str], now: datetime) -> Span | None:
-    """A day or a whole month. Without a year, the last one that has begun."""
+    """A day or a whole month. Without a year, the latest one that has begun."""
     parts = found.groupdict()
     month, day = _month_number(parts["month"]), int(parts.get("day") or 0)
     year = int(parts["year"]) if parts.get("year") else now.year
@@ -218,7 +218,7 @@ def _year(found: re.Match[str], now: datetime) -> Span | None:
 
 
 def _ago(found: re.Match[str], now: datetime) -> Span | None:
-    """Around a moment, as wide as its unit is coarse."""
+    """A span around a moment, as wide as its unit."""
     length = _UNITS[found["unit"].lower()]
     middle = _midnight(now - _count(found["n"]) * length)
     half = timedelta(days=length.days // 2)
@@ -277,8 +277,8 @@ _ALL_MONTHS = " ".join(form for month in MONTHS for form in (month, month[:3], m
 _CALENDAR_UNIT = r"\b(?P<which>last|this|past|previous)\s+(?P<unit>week|weekend|month|year)\b"
 _UNIT = r"(?P<unit>days?|weeks?|months?|years?)"
 _Reading = Callable[[re.Match[str], datetime], Span | None]
-# Each with words of which a question must have one, "0" for any digit: most questions have none, and a pattern that
-# is not needed is not compiled.
+# Each pattern with words of which a question must have one, "0" for any digit. Most questions have none, and then the
+# pattern is not compiled.
 _READINGS: tuple[tuple[frozenset[str], str, int, _Reading], ...] = tuple(
     (frozenset(hints.split()), pattern, flags, reading)
     for hints, pattern, flags, reading in (

@@ -1,4 +1,4 @@
-"""Ranking: the match weighed by importance, decay and use; duplicates out; as many as the profile asks."""
+"""Ranking: weigh the match by importance, decay and use; drop duplicates; keep as many hits as the profile asks for."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from lukasa.model.text import content_key
 from lukasa.model.timestamps import micros, moment
 from lukasa.model.values import Authority, Kind
 from lukasa.ports import Vector
-from lukasa.read.decay import Fading, fading, often, relevance
+from lukasa.read.decay import DecayCurve, decay_curve, often, relevance
 from lukasa.read.fuse import Match, Matches
 from lukasa.spec.types import MemorySpec
 from lukasa.storage.operations import Verdict
 
 LEADERS = 40  # candidates that are weighed by importance, age and use, at least
 EVERYONE = sys.maxsize
-AHEAD = 8  # entries that are read at once when somebody walks through hits
+AHEAD = 8  # entries that are fetched together when a caller iterates over hits
 
 
 class Score(NamedTuple):
-    """Every factor of a hit's place: final = match × prior × tier weight."""
+    """Every factor of a hit's rank: final = match × prior × tier weight."""
 
     final: float
     match: Match
@@ -41,7 +41,7 @@ class Score(NamedTuple):
 
 
 class Provenance(Struct, frozen=True):
-    """A corpus source as it stands now, seen through an entry's link."""
+    """The present state of a corpus source, looked up through an entry's link."""
 
     source: str
     locator: str
@@ -54,7 +54,7 @@ class Provenance(Struct, frozen=True):
 
 
 class Hit(NamedTuple):
-    """A candidate, not a fact: the entry with everything that says how far to believe it and why it is here."""
+    """A candidate, not a fact: an entry with the evidence for it and the reasons for its rank."""
 
     entry: Entry
     score: Score
@@ -75,7 +75,7 @@ class Hit(NamedTuple):
 
 
 class Ranking(Struct, frozen=True):
-    """What ranking is given beside the matches."""
+    """The values that ranking needs in addition to the matches."""
 
     spec: MemorySpec
     now: datetime
@@ -85,22 +85,24 @@ class Ranking(Struct, frozen=True):
 
 
 class _Weighing:
-    """The standing of candidates. What those of one scope and kind share is looked up once."""
+    """Compute the relevance of candidates. Values that one scope and kind share are looked up once."""
 
     def __init__(self, given: Ranking) -> None:
         self._given, self._now = given, micros(given.now)
         self._weight = given.spec.retrieval.prior_weight
         self._closed = {id: micros(at) for id, at in given.closed.items()}
-        self._shared: dict[tuple[int, int], tuple[Fading, float, int | None]] = {}  # by the very scope and kind
+        self._shared: dict[
+            tuple[int, int], tuple[DecayCurve, float, int | None]
+        ] = {}  # by the identity of scope and kind
 
-    def _alike(self, candidate: Candidate) -> tuple[Fading, float, int | None]:
-        """How it fades, the weight of its tier, and when its conversation ended."""
+    def _alike(self, candidate: Candidate) -> tuple[DecayCurve, float, int | None]:
+        """The decay of a candidate, the weight of its tier, and the end of its conversation."""
         alike = (id(candidate.scope), id(candidate.kind))
         found = self._shared.get(alike)
         if found is None:
             spec, tier = self._given.spec, candidate.scope.tier
             ended = self._closed.get(candidate.scope.value("conversation") or "") if self._closed else None
-            fades = fading(spec.behaviours[tier, candidate.kind].decay)
+            fades = decay_curve(spec.behaviours[tier, candidate.kind].decay)
             found = self._shared[alike] = fades, spec.retrieval.tier_weights.get(tier, 1.0), ended
         return found
 
@@ -117,14 +119,14 @@ class _Weighing:
     def finals(
         self, ids: Sequence[str], candidates: Mapping[str, Candidate], matches: Matches
     ) -> list[tuple[float, int, str]]:
-        """The final score of each, with its age and id."""
+        """The final score of each id, with its age and id."""
         uses, now, weight, low = self._given.uses, self._now, self._weight, 1 - self._weight
         found = []
         scope: Scope | None = None
-        of_kinds: dict[Kind, tuple[Fading, float, int | None]] = {}
+        of_kinds: dict[Kind, tuple[DecayCurve, float, int | None]] = {}
         for id, match in zip(ids, matches.values_of(ids), strict=True):
             candidate = candidates[id]
-            if candidate.scope is not scope:  # mostly it is that of the one before
+            if candidate.scope is not scope:  # mostly the same as the previous one
                 scope, of_kinds = candidate.scope, {}
             alike = of_kinds.get(candidate.kind)
             if alike is None:
@@ -142,8 +144,10 @@ Fetch = Callable[[Sequence[str]], Mapping[str, Entry]]
 
 
 class Ranked(Sequence[Hit]):
-    """Candidates in order, by id. An entry is read and a hit is made when somebody looks at it: of hundreds, an answer
-    shows a few."""
+    """Candidates in order, by id.
+
+    An entry is fetched and a hit is made only when it is read: of hundreds, an answer shows a few.
+    """
 
     def __init__(
         self,
@@ -168,13 +172,13 @@ class Ranked(Sequence[Hit]):
         return len(self.ids)
 
     @overload
-    def __getitem__(self, place: int) -> Hit: ...
+    def __getitem__(self, index: int) -> Hit: ...
     @overload
-    def __getitem__(self, place: slice) -> list[Hit]: ...
-    def __getitem__(self, place: int | slice) -> Hit | list[Hit]:
-        if isinstance(place, slice):
-            return self._hits(self.ids[place])
-        at = range(len(self.ids))[place]
+    def __getitem__(self, index: slice) -> list[Hit]: ...
+    def __getitem__(self, index: int | slice) -> Hit | list[Hit]:
+        if isinstance(index, slice):
+            return self._hits(self.ids[index])
+        at = range(len(self.ids))[index]
         if self.ids[at] not in self._entries:
             self._read(self.ids[at : at + AHEAD])
         return self._hit(self.ids[at])
@@ -197,10 +201,10 @@ class Ranked(Sequence[Hit]):
 def rank(
     order: Sequence[str], candidates: Mapping[str, Candidate], matches: Matches, given: Ranking, fetch: Fetch
 ) -> Ranked:
-    """Best first; ties go to the newest. A tier that the spec ranks by recency is ordered by time alone.
+    """Best first; of equal ones the newest. A tier that the spec ranks by recency is ordered by time alone.
 
-    `order` is that of the matches. Only the first `reach` are weighed by their standing, which breaks ties and lifts
-    nothing from far below; behind them it is the match that counts.
+    `order` is the order of the matches. Only the first `reach` are weighed by their relevance, which breaks ties and
+    lifts nothing from far below; after them only the match counts.
     """
     by_time, weighing = given.spec.retrieval.recency_tiers, _Weighing(given)
     tier = next((candidate.scope.tier for candidate in candidates.values()), None)
@@ -215,15 +219,15 @@ def rank(
 def drop_repeats(
     hits: Sequence[Hit], vectors: Mapping[str, Vector], threshold: float, wanted: int
 ) -> tuple[list[Hit], dict[str, Verdict]]:
-    """Keep the best of those that say the same; stop once enough are kept. Also: what was dropped, and for whom."""
+    """Keep the best of the hits that say the same, until enough are kept. Also return the dropped ones with reasons."""
     near = _near(vectors, threshold)
     kept: dict[str, Hit] = {}
     by_key: dict[str, Hit] = {}
     dropped: dict[str, Verdict] = {}
-    for place in range(len(hits)):
+    for position in range(len(hits)):
         if len(kept) >= wanted:
             break
-        hit = hits[place]
+        hit = hits[position]
         key = content_key(hit.content)
         twin = by_key.get(key)
         for other in near.get(hit.id, ()) if twin is None else ():
@@ -238,13 +242,13 @@ def drop_repeats(
 
 
 def _near(vectors: Mapping[str, Vector], threshold: float) -> dict[str, list[str]]:
-    """Who is nearer than the threshold to whom."""
+    """For each id, the ids whose cosine with it is above the threshold."""
     if len(vectors) < 2:
         return {}
     ids, rows = list(vectors), np.array(list(vectors.values()))
     close = rows @ rows.T > threshold
     found: dict[str, list[str]] = {}
-    if np.count_nonzero(close) <= len(ids):  # each to itself, as mostly
+    if np.count_nonzero(close) <= len(ids):  # each only with itself, as mostly
         return found
     for a, b in np.argwhere(np.triu(close, 1)).tolist():
         found.setdefault(ids[a], []).append(ids[b])
@@ -253,7 +257,7 @@ def _near(vectors: Mapping[str, Vector], threshold: float) -> dict[str, list[str
 
 
 def provenance(entry: Entry, documents: Mapping[str, Document]) -> tuple[Provenance, ...]:
-    """What an entry's links show now. The source's axes are read through the link, never from the entry."""
+    """The sources of an entry as they are now. Their properties are read through the link, never from the entry."""
     shown = []
     for link in entry.links:
         document = documents.get(link.source)

@@ -1,4 +1,4 @@
-"""Signals: one question put to one index, as scores by entry id. Higher is better, always."""
+"""Signals: the answer of one index to one question, as scores by entry id. Higher is always better."""
 
 from __future__ import annotations
 
@@ -15,12 +15,15 @@ from lukasa.model.text import PASSAGE, terms
 from lukasa.model.timestamps import HOUR, moment
 from lukasa.read.question import USER, Span
 
-SHORT, LONG = 400, 800  # characters: up to the one a text leans on what is around it, from the other on it does not
+SHORT, LONG = 400, 800  # characters: up to SHORT a text depends on its adjacent turns, from LONG on it does not
 
 
 class Signal(NamedTuple):
-    """Scores by entry id; what was not found has at most the `least`. On its `own_scale`, a score between 0 and about 1
-    counts as it is; others are compared with the rest of the candidates first."""
+    """Scores by entry id; an entry that was not found scores at most `least`.
+
+    On its `own_scale`, a score between 0 and about 1 counts as it is; other scores are first standardised over the
+    candidates.
+    """
 
     name: str
     scores: Mapping[str, float]
@@ -28,13 +31,13 @@ class Signal(NamedTuple):
     least: float = 0.0
 
     def ranks(self) -> dict[str, int]:
-        """Places by score; equals share one."""
+        """Ranks by score; equal scores share a rank."""
         ordered = sorted(self.scores, key=lambda id: (-self.scores[id], id))
-        places: dict[str, int] = {}
-        for place, id in enumerate(ordered, 1):
-            before = ordered[place - 2] if place > 1 else id
-            places[id] = places[before] if place > 1 and self.scores[before] == self.scores[id] else place
-        return places
+        ranks: dict[str, int] = {}
+        for rank, id in enumerate(ordered, 1):
+            before = ordered[rank - 2] if rank > 1 else id
+            ranks[id] = ranks[before] if rank > 1 and self.scores[before] == self.scores[id] else rank
+        return ranks
 
 
 def keyword(
@@ -43,12 +46,14 @@ def keyword(
     names: Collection[str] = (),
     lines: Collection[str] = (),
 ) -> Signal:
-    """BM25 over everything searched. Several stores are scored as one collection, so that a small one (an
-    account with three entries) is not penalised for its size. Texts are short or long beside one another up to the
-    length of a passage; what is longer is long, however long the others are.
+    """BM25 over all searched entries.
 
-    Of the terms `asked`, those of speakers' `names` do not count in `lines` of talks: in what was said, a name mostly
-    addresses somebody, and who said it is another signal's to know.
+    Several stores are scored as one collection, so that a small one (an account with three entries) is not penalised
+    for its size. The average length is at most that of a passage, so a text longer than a passage always counts as
+    long.
+
+    The terms in `names` do not count in `lines` of talks: there a name mostly addresses somebody, and the speaker
+    signal knows who said it.
     """
     found = tuple(matches)
     size = sum(m.size for m in found)
@@ -68,14 +73,14 @@ def keyword(
 
 
 def vector(neighbours: Sequence[VectorMatch], floor: float, limit: int | None = None) -> Signal:
-    """Cosines above what unrelated texts reach. If as many came as were asked for, more may be as near as the last."""
+    """Cosines above the floor of unrelated texts. If `limit` cut the list, others may be as close as the last one."""
     scores = {candidate.id: cosine for candidate, cosine in neighbours if cosine > floor}
     cut = limit is not None and len(scores) >= limit
     return Signal("vector", scores, least=min(scores.values()) if cut else floor)
 
 
 def structured(candidates: Iterable[Candidate], query_terms: Sequence[str], *, sources: bool = True) -> Signal:
-    """How much of the question names an entry's tags, category or kind, and its source unless that is heard already."""
+    """The share of question terms that name an entry's tags, category, kind or, with `sources`, its source."""
     asked = frozenset(query_terms)
     named: dict[tuple[object, ...], float] = {}  # most candidates share their labels with others
     scores = {}
@@ -100,7 +105,7 @@ def _label_terms(label: str) -> frozenset[str]:
 
 
 def speaker(candidates: Iterable[Candidate], named: Collection[str], oneself: bool) -> Signal:
-    """What was said by somebody the question names. Who asks about themselves alone names themselves."""
+    """Entries said by a person whom the question names; `oneself` means the asking person."""
     scores = {}
     if named or oneself:
         for candidate in candidates:
@@ -110,7 +115,7 @@ def speaker(candidates: Iterable[Candidate], named: Collection[str], oneself: bo
 
 
 def time(candidates: Iterable[Candidate], span: Span | None, texts: Mapping[str, str]) -> Signal:
-    """How near an entry is to the time that the question names: when it was recorded, or what it speaks of."""
+    """How close an entry is to the time that the question names, by its date or by a date in its text."""
     if span is None:
         return Signal("time", {}, own_scale=True)
     scores = {
@@ -124,7 +129,7 @@ def time(candidates: Iterable[Candidate], span: Span | None, texts: Mapping[str,
 
 
 def answer(candidates: Iterable[Candidate], wanted: re.Pattern[str] | None, texts: Mapping[str, str]) -> Signal:
-    """Whether an entry holds what the question wants: a time, a number. A long text always does, so it says nothing."""
+    """Whether an entry holds a time or number that the question wants. A long text always does, so it gets no score."""
     scores = {}
     if wanted is not None:
         scores = {c.id: leaning(c) for c in candidates if leaning(c) and c.id in texts and _holds(wanted, texts[c.id])}
@@ -137,18 +142,18 @@ def _holds(wanted: re.Pattern[str], content: str) -> bool:
 
 
 def leaning(candidate: Candidate) -> float:
-    """How far a text depends on what is around it: wholly if it is short, not at all if it is long."""
+    """How far a text depends on its adjacent turns: fully if it is short, not at all if it is long."""
     return min(1.0, max(0.0, (LONG - candidate.chars) / (LONG - SHORT)))
 
 
-LENDERS = 12  # only the strongest candidates lend: what hardly matches has nothing to give
+LENDERS = 12  # only the strongest candidates lend: a weak match has nothing to give
 REACH = 2  # entries before and after
-AFTER, BEFORE = 0.5, 0.3  # what is lent to an entry that came after the match, and to one that came before it
-TOGETHER = HOUR // 2  # where no conversation is named, what was written within this is of one occasion
+AFTER, BEFORE = 0.5, 0.3  # the shares lent to an entry after the match, and to one before it
+TOGETHER = HOUR // 2  # without a named conversation, entries written within this time belong together
 
 
 def lenders(strengths: Mapping[str, float], candidates: Mapping[str, Candidate]) -> list[str]:
-    """The candidates whose neighbours are worth looking at: matching lines of talks, the best first."""
+    """The candidates whose adjacent turns are fetched: matching lines of talks, the best first."""
     strong = [
         (-strength, id)
         for id, strength in strengths.items()
@@ -158,11 +163,11 @@ def lenders(strengths: Mapping[str, float], candidates: Mapping[str, Candidate])
 
 
 def context(
-    strengths: Mapping[str, float], beside: Mapping[str, Mapping[str, int]], candidates: Mapping[str, Candidate]
+    strengths: Mapping[str, float], adjacent: Mapping[str, Mapping[str, int]], candidates: Mapping[str, Candidate]
 ) -> Signal:
-    """What each entry borrows from the matches beside it. `beside` gives steps: positive, written after the match."""
+    """The score that each entry borrows from adjacent matches. `adjacent` gives steps; positive is after the match."""
     scores: dict[str, float] = {}
-    for lender, others in beside.items():
+    for lender, others in adjacent.items():
         candidate = candidates.get(lender)
         if candidate is None:
             continue

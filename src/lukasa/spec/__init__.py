@@ -1,4 +1,4 @@
-"""What a memory is, as data: the spec file, its presets, its typology defaults and its taxonomy."""
+"""The spec of a memory as data: the spec file, its presets, its typology defaults and its taxonomy."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from lukasa.spec.behaviours import default_behaviour
-    from lukasa.spec.dumping import dump
+    from lukasa.spec.canonical import dump
     from lukasa.spec.load import InvalidSpec, check, load_preset, load_spec, parse_spec, preset_names, preset_text
     from lukasa.spec.questions import QUESTIONS, WALK, Question, compose
-    from lukasa.spec.showing import Difference, Row, diff, explain, render_show, show
+    from lukasa.spec.report import Difference, Row, diff, explain, render_show, show
     from lukasa.spec.taxonomy import Concept, Taxonomy, load_taxonomy
     from lukasa.spec.types import MemorySpec
 
-# Loaded on first use: opening memory reads a spec, but neither shows one nor asks about one.
+# Loaded on first use: opening a memory reads a spec, but does not show it or ask questions about it.
 _HOMES = {
-    "dump": "dumping",
+    "dump": "canonical",
     "InvalidSpec": "load",
     "check": "load",
     "load_preset": "load",
@@ -28,12 +28,12 @@ _HOMES = {
     "WALK": "questions",
     "Question": "questions",
     "compose": "questions",
-    "Difference": "showing",
-    "Row": "showing",
-    "diff": "showing",
-    "explain": "showing",
-    "render_show": "showing",
-    "show": "showing",
+    "Difference": "report",
+    "Row": "report",
+    "diff": "report",
+    "explain": "report",
+    "render_show": "report",
+    "show": "report",
     "Concept": "taxonomy",
     "Taxonomy": "taxonomy",
     "load_taxonomy": "taxonomy",

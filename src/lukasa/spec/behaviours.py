@@ -1,4 +1,4 @@
-"""Reading one behavioural primitive from a table, on top of the value it overrides."""
+"""Read one behavioural primitive from a table, on top of the value that the table overrides."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from lukasa.spec.types import (
     TRIGGERS,
     Behaviour,
     Choice,
-    Conflict,
+    ConflictPolicy,
     ConflictRule,
     Consolidation,
     Decay,
@@ -28,8 +28,8 @@ from lukasa.spec.types import (
     LifecyclePolicy,
     Primitive,
     Promotion,
-    Provenance,
     Tier,
+    ValueOrigin,
     WriteMode,
     WritePolicy,
 )
@@ -38,7 +38,7 @@ TIMED = frozenset(set(DecayModel) - {DecayModel.NONE, DecayModel.EXEMPT})
 
 
 def read_primitive(primitive: Primitive, table: Table, base: Any) -> Any:
-    """The primitive's value with what the table says put over `base`."""
+    """The primitive's value: `base` with the table's values in place of its own."""
     return _READERS[primitive](table, base)
 
 
@@ -52,7 +52,7 @@ def _lifecycle(t: Table, base: Lifecycle) -> Lifecycle:
 def _decay(t: Table, base: Decay) -> Decay:
     model = t.choice("model", tuple(DecayModel), base.model)
     if model is not base.model:
-        # Another model's figures mean something else: 0.01 is slow by the day and instant by the hour.
+        # The figures of another decay model mean something else: 0.01 is slow by the day and instant by the hour.
         base = Decay(model)
         if model in TIMED and "rate" not in t:
             t.wrong("rate", f"decay model {model.value!r} needs a rate", 0.01 if model is DecayModel.DAILY else 0.998)
@@ -87,12 +87,12 @@ def _promotion(t: Table, base: Promotion) -> Promotion:
         min_versions=t.whole("min_versions", base.min_versions),
         kind=Kind(kind) if kind else None,
     )
-    # Nothing rises from here, so what was inherited about how it would must not linger.
+    # No entry rises from here, so inherited conditions of a promotion are removed.
     return value if to else Promotion("")
 
 
-def _conflict(t: Table, base: Conflict) -> Conflict:
-    return Conflict(t.choice("rule", tuple(ConflictRule), base.rule))
+def _conflict(t: Table, base: ConflictPolicy) -> ConflictPolicy:
+    return ConflictPolicy(t.choice("rule", tuple(ConflictRule), base.rule))
 
 
 def _consolidation(t: Table, base: Consolidation) -> Consolidation:
@@ -128,27 +128,27 @@ _READERS: dict[Primitive, Callable[[Table, Any], Any]] = {
 
 COLUMNS = ("episodic-transient", "episodic-persistent", "semantic", "procedural")
 
-# What a value is before the file says anything; the file states every choice that matters.
+# The values before the file is read; the file states every choice that matters.
 _BLANK: dict[Primitive, Any] = {
     "lifecycle": Lifecycle(LifecyclePolicy.DROP),
     "decay": Decay(DecayModel.NONE),
     "write": WritePolicy(WriteMode.AUTO),
     "promotion": Promotion(""),
-    "conflict": Conflict(ConflictRule.NOOP),
+    "conflict": ConflictPolicy(ConflictRule.NOOP),
     "consolidation": Consolidation("none"),
     "injection": Injection("on_demand", 1, 0),
 }
 
 
 def column(kind: Kind, *, persistent: bool) -> str:
-    """Which column of the doctrine's tables holds for a kind in a tier."""
+    """The column of the doctrine's tables that applies to a kind in a tier."""
     if kind is not Kind.EPISODIC:
         return kind.value
     return "episodic-persistent" if persistent else "episodic-transient"
 
 
 def default_behaviour(kind: Kind, *, persistent: bool) -> Behaviour:
-    """The seven defaults. A promotion's `to` may be the word "same" or "next": a tier gives it its meaning."""
+    """The seven defaults. A promotion's `to` may be "same" or "next", which each tier resolves to a tier's name."""
     return _defaults()[column(kind, persistent=persistent), persistent]
 
 
@@ -181,7 +181,7 @@ REASON_FIX = 'say why: reason = "what makes this agent different", or take the l
 
 
 class Layer(Struct, frozen=True):
-    """One override table; an empty `tier` or no `kind` means all of them."""
+    """One override table; an empty `tier` or a `kind` of None means all of them."""
 
     path: str
     data: dict[str, object]
@@ -198,7 +198,7 @@ class Layer(Struct, frozen=True):
 
 
 def resolve(behaviour: Table, tiers: tuple[Tier, ...]) -> tuple[dict[tuple[str, Kind], Behaviour], tuple[Choice, ...]]:
-    """All behaviours and where each value comes from; what is wrong goes to the table's problems."""
+    """All behaviours, and the origin of each value; errors are added to the table's problems."""
     layers = {primitive: _layers(behaviour.table(primitive), tiers) for primitive in BEHAVIOURS}
     behaviour.close()
     choices = []
@@ -231,14 +231,14 @@ class _Cell(Struct, frozen=True):
     def choose(self, default: Any, layers: list[Layer]) -> Choice:
         value = self._folded(default, layers, self.problems)
         if value == self._placed(default):
-            origin = Provenance.EXPLICIT if layers else Provenance.DEFAULT
+            origin = ValueOrigin.EXPLICIT if layers else ValueOrigin.DEFAULT
             return Choice(self.tier.name, self.kind, self.primitive, value, origin)
         movers = self._movers(default, layers, value)
         for layer in movers:
             if not layer.reason:
                 self.problems.add(layer.path, "differs from the typology default without a reason", REASON_FIX)
         reason = " ".join(dict.fromkeys(layer.reason for layer in movers))
-        return Choice(self.tier.name, self.kind, self.primitive, value, Provenance.DEVIATION, reason)
+        return Choice(self.tier.name, self.kind, self.primitive, value, ValueOrigin.DEVIATION, reason)
 
     def _folded(self, default: Any, layers: list[Layer], problems: Problems) -> Any:
         value = default
@@ -249,7 +249,7 @@ class _Cell(Struct, frozen=True):
         return self._placed(value)
 
     def _movers(self, default: Any, layers: list[Layer], value: Any) -> list[Layer]:
-        """The layers the value rests on: those without which it would be another. Twins count as the narrower one."""
+        """The layers without which the value would be different; if each alone suffices, the narrowest one."""
         aside = Problems("")
         needed = [
             layer
@@ -259,7 +259,7 @@ class _Cell(Struct, frozen=True):
         return needed or layers[-1:]
 
     def _placed(self, value: Any) -> Any:
-        """A promotion with its target named: the words for "here" and "further up" depend on the tier."""
+        """A promotion with the name of its target: "same" and "next" depend on the tier."""
         if not isinstance(value, Promotion) or value.to not in (SAME, NEXT):
             return value
         return replace(value, to=self.tier.name if value.to == SAME else next_tier(self.tier, self.tiers))
@@ -268,7 +268,7 @@ class _Cell(Struct, frozen=True):
 def next_tier(tier: Tier, tiers: tuple[Tier, ...]) -> str:
     """The next broader tier of the same home, else the tier itself.
 
-    Rising from a workspace into the account takes content out of its tenant, so a spec must name that by hand.
+    A promotion from a workspace into the account takes content out of its tenant, so a spec must name that tier itself.
     """
     broader = tiers[tiers.index(tier) + 1 :]
     return next((other.name for other in broader if other.home == tier.home), tier.name)
@@ -295,7 +295,7 @@ def _layers(table: Table, tiers: tuple[Tier, ...]) -> list[Layer]:
 
 
 def _own(table: Table, *, tier: str = "", kind: Kind | None = None) -> list[Layer]:
-    """The table's own values as a layer, if it has any beside its sub-tables."""
+    """The table's own values as a layer, if it has any in addition to its sub-tables."""
     nested = kind is None
     data = {k: v for k, v in table.data.items() if k != "reason" and not (nested and isinstance(v, dict))}
     reason = table.text("reason", "", example="why this agent differs", blank=True).strip()

@@ -1,7 +1,7 @@
 """A small typed reader for TOML tables that collects every problem instead of stopping at the first.
 
-Each reader method returns a usable value even after a problem, so that the rest of the file is still looked at;
-a spec is only ever built from a file without problems.
+Each method returns a usable value even after a problem, so that the rest of the file is read too. A spec is built only
+from a file without problems.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def quoted(text: str) -> str:
-    """A TOML basic string. JSON's escapes are TOML's, but TOML also wants DEL escaped."""
+    """A TOML basic string. JSON escapes the same characters, except that TOML needs DEL escaped too."""
     out = []
     for c in text:
         if c in '"\\':
@@ -36,7 +36,7 @@ def quoted(text: str) -> str:
 
 
 def literal(value: object) -> str:
-    """A value as TOML writes it, on one line."""
+    """A value as TOML, on one line."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):
@@ -56,14 +56,14 @@ def bare_or_quoted(key: str) -> str:
 
 
 def nearest(word: str, known: Iterable[str]) -> str:
-    """The known word that was probably meant, or nothing."""
-    # Loaded when something is wrong: most specs are read to be used.
+    """The known word that is most similar to a misspelt one, or ""."""
+    # Loaded only after an error: most specs have none.
     close: list[str] = import_module("difflib").get_close_matches(word, list(known), n=1, cutoff=0.6)
     return next(iter(close), "")
 
 
 class Problems:
-    """What is wrong with one file, in the order it was met; a repeated finding is one finding."""
+    """The problems of one file, in order; a repeated problem is listed once."""
 
     def __init__(self, file: str) -> None:
         self.file = file
@@ -78,7 +78,7 @@ class Problems:
 
 
 class Table:
-    """One TOML table being read. `close` refuses every key that nobody asked for."""
+    """One TOML table. `close` refuses every key that no method has read."""
 
     def __init__(self, data: Mapping[str, object], path: str, problems: Problems) -> None:
         self.data = data
@@ -93,7 +93,7 @@ class Table:
         return f"{self.path}.{key}" if self.path else key
 
     def write(self, key: str, example: object) -> str:
-        """The line to paste, and under which header."""
+        """The line to write, and the header it belongs under."""
         line = f"{bare_or_quoted(key)} = {literal(example)}"
         return f"write under [{self.path}]: {line}" if self.path and "[" not in self.path else f"write: {line}"
 
@@ -105,7 +105,7 @@ class Table:
         return self.data.get(key)
 
     def missing(self, key: str, default: object, example: object) -> bool:
-        """Whether the key is absent; reported only if there is no default to stand in."""
+        """Whether the key is absent; reported only if there is no default."""
         self._known.add(key)
         if key in self.data:
             return False
@@ -198,7 +198,7 @@ class Table:
             self.wrong(key, f"expected a list of texts, found {described(value)}", example)
             return ()
         if len(set(value)) < len(value):
-            self.wrong(key, "names something twice", tuple(dict.fromkeys(value)))
+            self.wrong(key, "a name is listed twice", tuple(dict.fromkeys(value)))
         return tuple(value)
 
     def choices(
@@ -214,7 +214,7 @@ class Table:
         return tuple(known[item] for item in given if item in known)
 
     def table(self, key: str) -> Table:
-        """A sub-table; an absent one reads as empty."""
+        """A sub-table; an absent one is read as empty."""
         value = self.take(key)
         if key in self.data and not isinstance(value, dict):
             self.problems.add(
@@ -223,7 +223,7 @@ class Table:
         return Table(value if isinstance(value, dict) else {}, self.at(key), self.problems)
 
     def tables(self, key: str) -> list[Table]:
-        """An array of tables; each one's path carries its position, counted from one."""
+        """An array of tables; the path of each includes its position, counted from one."""
         value = self.take(key)
         if value is None:
             return []
@@ -251,7 +251,7 @@ class Table:
 
 
 def described(value: object) -> str:
-    """What was found, shortly: a file may hold anything."""
+    """A short description of a value in the file, which may be anything."""
     if isinstance(value, dict):
         return "a table"
     if isinstance(value, list):
@@ -267,7 +267,7 @@ def _short(value: float) -> str:
 
 
 def _inside(value: float, low: float, high: float, *, above: bool) -> bool:
-    # NaN fails every comparison, which is what is wanted of it.
+    # NaN fails every comparison, so it is refused.
     return abs(value) <= 2**53 and (value > low if above else value >= low) and value <= high
 
 

@@ -1,4 +1,4 @@
-"""From a TOML file to a MemorySpec, or to everything that is wrong with it."""
+"""Read a TOML file into a MemorySpec, or list everything that is wrong with it."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ DISCIPLINE = {
 
 
 def load_spec(path: str | Path) -> MemorySpec:
-    """The spec in a file. Raises SpecError, also for a file that cannot be read."""
+    """Read a spec from a file. Raises SpecError, also if the file cannot be read."""
     file = str(path)
     try:
         text = Path(path).read_text("utf-8")
@@ -53,7 +53,7 @@ def load_spec(path: str | Path) -> MemorySpec:
 
 
 def parse_spec(text: str, file: str = "spec") -> MemorySpec:
-    """The spec in a text. Raises the first problem as SpecError; its `others` are the rest."""
+    """Read a spec from a text. Raises the first problem as a SpecError, with the others in its `others`."""
     spec, found = _read(text, file)
     if spec is None:
         raise _first(found)
@@ -61,12 +61,12 @@ def parse_spec(text: str, file: str = "spec") -> MemorySpec:
 
 
 def check(text: str, file: str = "spec") -> list[SpecError]:
-    """Everything that is wrong with a spec's text; nothing if it can be used."""
+    """List everything that is wrong with a spec's text; empty if it can be used."""
     return _read(text, file)[1]
 
 
 def build(data: dict[str, object], file: str = "spec") -> MemorySpec:
-    """The spec in data that was already read from TOML, or made in its shape."""
+    """Build a spec from data that was read from TOML, or that has the same form."""
     problems = Problems(file)
     spec = decode(data, problems)
     if problems.found or spec is None:
@@ -75,13 +75,13 @@ def build(data: dict[str, object], file: str = "spec") -> MemorySpec:
 
 
 def preset_names() -> tuple[str, ...]:
-    """The shipped presets, the default first."""
+    """The names of the shipped presets, the default first."""
     names = sorted(file.stem for file in _PRESETS.glob("*.toml"))
     return tuple(sorted(names, key=lambda name: name != "default"))
 
 
 def preset_text(name: str) -> str:
-    """A preset as its author wrote it, comments included: what a person copies to start from."""
+    """A preset as its author wrote it, with comments: a person starts from a copy of it."""
     known = preset_names()
     if name not in known:
         meant = nearest(name, known)
@@ -92,12 +92,12 @@ def preset_text(name: str) -> str:
 
 @lru_cache(maxsize=16)
 def load_preset(name: str = "default") -> MemorySpec:
-    """A shipped preset. The value is shared: treat its mappings as read-only."""
+    """Load a shipped preset. Callers share the value: treat its mappings as read-only."""
     return parse_spec(preset_text(name), file=f"preset {name}")
 
 
 class InvalidSpec(SpecError):
-    """The first of several problems in one file; `others` are the rest."""
+    """The first of several problems in one file; `others` holds the rest."""
 
     def __init__(self, first: SpecError, others: tuple[SpecError, ...]) -> None:
         more = f" (and {len(others)} more: `lukasa spec check` lists them)" if others else ""
@@ -119,19 +119,19 @@ def _read(text: str, file: str) -> tuple[MemorySpec | None, list[SpecError]]:
     try:
         data = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
-        # Not only TOMLDecodeError: an over-long integer or date raises a bare ValueError.
-        problems.add("", f"not valid TOML: {str(error)[:200]}", "correct the syntax at that place")
+        # Not only TOMLDecodeError: a too long integer or date raises a plain ValueError.
+        problems.add("", f"not valid TOML: {str(error)[:200]}", "correct the syntax at that position")
         return None, problems.found
     spec = decode(data, problems)
     return (None if problems.found else spec), problems.found
 
 
 def decode(data: dict[str, object], problems: Problems) -> MemorySpec | None:
-    """The spec as far as it can be understood; it may only be used if no problem was added."""
+    """Decode a spec as far as possible; it may be used only if no problem was added."""
     root = Table(data, "", problems)
     _present(root)
     if any(name not in root for name in FOUNDATIONAL):
-        # Everything below hangs on these five; complaints about the rest would only bury the real one.
+        # Everything below depends on these five; more messages would only hide the important one.
         return None
     anchor = read_anchor(root)
     tiers = read_tiers(root, anchor)
@@ -181,7 +181,7 @@ def _present(root: Table) -> None:
             root.problems.add(key, f"the {title} missing: a discipline primitive is always explicit", example)
 
 
-# Keys that name something inside one workspace; the account's store is shared by all of them.
+# Keys that name something inside one workspace; all workspaces share the account's store.
 INSIDE_WORKSPACE = frozenset({"workspace", "channel", "conversation", "session", "thread"})
 
 
@@ -243,7 +243,7 @@ def _decays(spec: MemorySpec, problems: Problems) -> None:
         if decay.model is DecayModel.VALIDITY and decay.window_days <= 0:
             problems.add(
                 f"behaviour.decay.{tier}.{kind.value}.window_days",
-                "a validity window must be longer than nothing",
+                "the validity window has no length",
                 "write: window_days = 90.0",
             )
 

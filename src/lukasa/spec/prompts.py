@@ -1,4 +1,4 @@
-"""The instructions that language models are given: files that a person can read, and replace by files of their own."""
+"""The instructions for language models: files that a person can read, and replace by files of their own."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ def prompt_names() -> tuple[str, ...]:
 
 
 def prompt(name: str, folder: Path | None = None, **values: str) -> str:
-    """The prompt of that name: a person's own in `folder`, otherwise the one that is shipped.
+    """The prompt of that name: a person's own in `folder`, otherwise the shipped one.
 
-    `{name}` is replaced by the value of that name; all other braces stay as they are, for prompts show JSON. Own
-    prompts are read anew each time, so that an edit counts from the next call on.
+    `{name}` is replaced by the value of that name; all other braces stay, because prompts show JSON. Own prompts are
+    read at each call, so an edit applies from the next call on.
     """
     known = prompt_names()
     if name not in known:
@@ -34,7 +34,10 @@ def prompt(name: str, folder: Path | None = None, **values: str) -> str:
 
 
 def own_prompts(folder: Path | None) -> tuple[str, ...]:
-    """The names of prompts that a person has replaced. One that replaces nothing is a misspelt name: an error."""
+    """The names of the prompts that a person has replaced.
+
+    A file that replaces no prompt has a misspelt name: an error.
+    """
     if folder is None or not folder.is_dir():
         return ()
     found = tuple(sorted(file.stem for file in folder.glob("*.md")))
@@ -64,7 +67,7 @@ def _own(file: Path) -> str | None:
         ) from error
     if not text or len(text) > MOST_CHARS:
         fix = f"write 1 to {MOST_CHARS:,} characters, or remove it"
-        raise SpecError("a prompt cannot be empty or endless", file=str(file), fix=fix)
+        raise SpecError("the prompt is empty or too long", file=str(file), fix=fix)
     return text
 
 

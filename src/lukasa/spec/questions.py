@@ -1,4 +1,4 @@
-"""The questions that make a spec, in the order they are best answered, and the spec that the answers make."""
+"""The questions that make a spec, in a good order for answering, and the spec that the answers make."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from msgspec import Struct
 
 from lukasa.model.errors import SpecError
 from lukasa.model.values import Kind
+from lukasa.spec.canonical import dump
 from lukasa.spec.decode import nearest
-from lukasa.spec.dumping import dump
 from lukasa.spec.load import build, preset_text
 from lukasa.spec.types import BEHAVIOURS
 
@@ -19,8 +19,8 @@ KEEP = "keep"
 UPKEEP = ("triggers", "triage")
 
 
-class Step(Struct, frozen=True):
-    """One stop of the walk: a question, and the primitives that answer it."""
+class WalkStep(Struct, frozen=True):
+    """One step of the walk: a question, and the primitives that answer it."""
 
     section: str
     title: str
@@ -29,25 +29,27 @@ class Step(Struct, frozen=True):
 
 
 WALK = (
-    Step("anchor", "Anchor", "Which keys say whose memory this is? Everything else follows from them.", ("anchor",)),
-    Step("typology", "Typology", "Which kinds of memory does each tier hold?", ("typology",)),
-    Step("tiers", "Tiers", "How many rooms are there, and what ends each of them?", ("tiers",)),
-    Step("backend", "Backend", "Where is memory kept, and what makes its vectors?", ("backend",)),
-    Step("retrieval", "Retrieval", "Which signals find a memory, and how are they put together?", ("retrieval",)),
-    Step("behaviour", "Behaviour", "Where does it behave otherwise than its kinds imply, and why?", BEHAVIOURS),
-    Step(
+    WalkStep(
+        "anchor", "Anchor", "Which keys say whose memory this is? Everything else follows from them.", ("anchor",)
+    ),
+    WalkStep("typology", "Typology", "Which kinds of memory does each tier hold?", ("typology",)),
+    WalkStep("tiers", "Tiers", "Which tiers are there, and what ends each of them?", ("tiers",)),
+    WalkStep("backend", "Backend", "Where is memory stored, and which model makes its vectors?", ("backend",)),
+    WalkStep("retrieval", "Retrieval", "Which signals find a memory, and how are they combined?", ("retrieval",)),
+    WalkStep("behaviour", "Behaviour", "Where does it differ from the defaults of its kinds, and why?", BEHAVIOURS),
+    WalkStep(
         "reference_only",
         "Discipline",
-        "What must it never copy, what is changed on the way in or out, and who may read?",
+        "What must it never copy, which text is changed on the way in or out, and who may read?",
         ("reference_only", "sanitization", "visibility"),
     ),
-    Step("audit", "Audit", "Does the universal posture hold? An exemption needs a reason.", ("audit",)),
-    Step("upkeep", "Upkeep", "When does work in the background begin, and what does it decide alone?", UPKEEP),
+    WalkStep("audit", "Audit", "Does the universal posture hold? An exemption needs a reason.", ("audit",)),
+    WalkStep("upkeep", "Upkeep", "When does background work begin, and what does it decide alone?", UPKEEP),
 )
 
 
 class Question(Struct, frozen=True):
-    """Something to ask a person. Without `options` any text is an answer; the default is always a good one."""
+    """A question for a person. Without `options` any text is an answer; the default is always a good one."""
 
     id: str
     step: str
@@ -78,33 +80,33 @@ QUESTIONS = (
     Question(
         "forgetting",
         "behaviour",
-        "How fast does what is not read fade?",
+        "How fast does an entry fade that nobody reads?",
         KEEP,
         (KEEP, "typology", "gentle", "fast", "never"),
     ),
     Question("forgetting_reason", "behaviour", "Why? (kept in the spec)", ""),
     Question("writing", "behaviour", "When is something written?", KEEP, (KEEP, "typology", "explicit", "auto")),
     Question("writing_reason", "behaviour", "Why? (kept in the spec)", ""),
-    Question("non_mirror", "reference_only", "What must it only refer to, never copy? (separated by commas)", KEEP),
+    Question("non_mirror", "reference_only", "What must it only reference, never copy? (separated by commas)", KEEP),
     Question(
         "calibration",
         "reference_only",
-        "A copy of those is refused (primary) or held and flagged (backstop)?",
+        "Is a copy of these refused (primary), or held and flagged (backstop)?",
         KEEP,
         (KEEP, "primary", "backstop"),
     ),
     Question(
-        "external", "reference_only", "May outside clients read lasting tiers?", KEEP, (KEEP, "closed", "granted")
+        "external", "reference_only", "May outside clients read persistent tiers?", KEEP, (KEEP, "closed", "granted")
     ),
-    Question("audit", "audit", "The audit posture: nothing that lasts is removed.", "universal", ("universal",)),
-    Question("queue_depth", "upkeep", "How many new entries call for a consolidation? (a number; or keep)", KEEP),
+    Question("audit", "audit", "The audit posture: no persistent entry is removed.", "universal", ("universal",)),
+    Question("queue_depth", "upkeep", "How many new entries start a consolidation? (a number; or keep)", KEEP),
 )
 
 _Data = dict[str, Any]
 
 
 def compose(answers: Mapping[str, str] | None = None) -> str:
-    """A commented spec from the answers given; every question left out takes its default."""
+    """Make a commented spec of the given answers; each omitted question takes its default."""
     given = _checked(answers or {})
     data: _Data = tomllib.loads(preset_text("anchored" if given["anchor"] == "tenant" else "default"))
     data["name"] = given["name"]
@@ -134,7 +136,7 @@ def _listed(answer: str) -> list[str]:
 
 
 def _tiers(data: _Data, given: dict[str, str]) -> None:
-    """Leaves out the tiers not asked for, wherever they are mentioned."""
+    """Remove the tiers that the answer leaves out, everywhere they are mentioned."""
     if given["tiers"] == KEEP:
         return
     wanted, known = _listed(given["tiers"]), [tier["name"] for tier in data["tiers"]]
@@ -167,13 +169,13 @@ def _retrieval(data: _Data, given: dict[str, str]) -> None:
 
 
 _FORGETTING: dict[str, _Data] = {
-    "gentle": {"model": "hourly", "rate": 0.9995, "reason": "What is not read for two months should count half."},
-    "fast": {"model": "hourly", "rate": 0.995, "reason": "What is not read for a week should count less than half."},
+    "gentle": {"model": "hourly", "rate": 0.9995, "reason": "An entry not read for two months should count half."},
+    "fast": {"model": "hourly", "rate": 0.995, "reason": "An entry not read for a week should count less than half."},
     "never": {"model": "none", "reason": "Age says nothing about what this agent remembers."},
 }
 _WRITING: dict[str, _Data] = {
-    "explicit": {"mode": "explicit", "confidence": 0.0, "reason": "Nothing is kept without a decision to keep it."},
-    "auto": {"mode": "auto", "confidence": 0.0, "reason": "What the agent observes is kept; the gate sorts it."},
+    "explicit": {"mode": "explicit", "confidence": 0.0, "reason": "Nothing is stored without a decision to store it."},
+    "auto": {"mode": "auto", "confidence": 0.0, "reason": "The agent's observations are stored; the gate sorts them."},
 }
 
 
@@ -211,12 +213,14 @@ def _upkeep(data: _Data, given: dict[str, str]) -> None:
     if given["queue_depth"] == KEEP:
         return
     if not given["queue_depth"].isdecimal():
-        raise SpecError(f"{given['queue_depth'][:60]!r} is no number", key="queue_depth", fix="a whole number, as 20")
+        raise SpecError(
+            f"{given['queue_depth'][:60]!r} is not a number", key="queue_depth", fix="a whole number, as 20"
+        )
     data["triggers"] = {"queue_depth": int(given["queue_depth"][:20])}
 
 
 def _comments() -> dict[str, str]:
     return {step.section: f"{n}. {step.title}. {step.question}" for n, step in enumerate(WALK, 1)} | {
         "reading": "How much a read returns and how much enters the prompt.",
-        "named": "Standing pages, always loaded in full; only their author edits them.",
+        "named": "Named pages, always loaded in full; only their author edits them.",
     }

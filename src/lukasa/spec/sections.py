@@ -1,4 +1,4 @@
-"""Reading the sections of a spec file other than [behaviour], one function each."""
+"""Read the sections of a spec file other than [behaviour], one function each."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from lukasa.spec.types import (
     AUDIT_RULES,
     SIGNALS,
     TRANSFORMS,
-    Access,
     AnchorKey,
     AuditExemption,
     Backend,
@@ -21,15 +20,16 @@ from lukasa.spec.types import (
     Retrieval,
     SanitizationGate,
     Tier,
+    TierVisibility,
     Triage,
-    Triggers,
+    TriggerRules,
 )
 
 DEFAULT_PROFILES = {"lean": Profile(3, False), "balanced": Profile(7, True), "deep": Profile(15, True, 15)}
 DAY = 24 * 60  # minutes
 MOST_JUDGED = 100
 NAMED = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,59}")
-# These words have a meaning of their own in [behaviour] tables.
+# These words have a special meaning in [behaviour] tables.
 RESERVED = frozenset({*Kind, "same", "next", "reason"})
 
 
@@ -50,7 +50,7 @@ def read_anchor(root: Table) -> tuple[AnchorKey, ...]:
 
 
 def read_tiers(root: Table, anchor: tuple[AnchorKey, ...]) -> tuple[Tier, ...]:
-    """The tiers with their kinds, which stand in [typology]: one line for each tier."""
+    """The tiers with their kinds, which [typology] lists: one line for each tier."""
     typology = root.table("typology")
     found = []
     for table in root.tables("tiers"):
@@ -86,7 +86,7 @@ def _kinds(typology: Table, tier: str) -> tuple[Kind, ...]:
 
 
 def _tier_anchor(table: Table, declared: tuple[AnchorKey, ...]) -> tuple[AnchorKey, ...]:
-    """The tier's keys as [anchor] declares them; a question mark makes a required one nullable in this tier."""
+    """The tier's keys as [anchor] declares them; a question mark makes a required key nullable in this tier."""
     known = {key.name: key for key in declared}
     items = table.texts("anchor", example=tuple(known)[:1] or ("workspace",))
     found = []
@@ -149,12 +149,12 @@ def read_retrieval(root: Table, tiers: tuple[str, ...]) -> Retrieval:
 
 
 def _weights(table: Table, key: str, names: tuple[str, ...]) -> dict[str, float]:
-    """A weight for every name; those not mentioned weigh 1."""
+    """A weight for every name; an omitted name weighs 1."""
     inner = table.table(key)
     weights = {name: inner.number(name, 1.0) for name in names}
     inner.close()
     if names and not sum(weights.values()) > 0:
-        table.wrong(key, "the weights add up to nothing", dict.fromkeys(names, 1.0))
+        table.wrong(key, "the weights add up to zero", dict.fromkeys(names, 1.0))
     return weights
 
 
@@ -188,9 +188,9 @@ def read_sanitization(root: Table, tiers: tuple[str, ...]) -> tuple[Sanitization
     return tuple(gates)
 
 
-def read_visibility(root: Table, tiers: tuple[str, ...]) -> dict[str, Access]:
+def read_visibility(root: Table, tiers: tuple[str, ...]) -> dict[str, TierVisibility]:
     table = root.table("visibility")
-    found: dict[str, Access] = {}
+    found: dict[str, TierVisibility] = {}
     if "visibility" not in root:
         return found
     for tier in tiers:
@@ -198,7 +198,7 @@ def read_visibility(root: Table, tiers: tuple[str, ...]) -> dict[str, Access]:
             table.wrong(tier, "this tier has no visibility", {"agents": "shared", "external": "closed"})
             continue
         inner = table.table(tier)
-        found[tier] = Access(
+        found[tier] = TierVisibility(
             agents=inner.choice("agents", ("shared", "participants", "owner")),
             external=inner.choice("external", ("closed", "granted", "participants")),
         )
@@ -235,10 +235,10 @@ def read_profiles(root: Table) -> dict[str, Profile]:
     return found
 
 
-def read_triggers(root: Table) -> Triggers:
+def read_triggers(root: Table) -> TriggerRules:
     table = root.table("triggers")
-    base = Triggers()
-    value = Triggers(
+    base = TriggerRules()
+    value = TriggerRules(
         queue_depth=table.whole("queue_depth", base.queue_depth, low=1),
         revision_queue=table.whole("revision_queue", base.revision_queue, low=1),
         idle_minutes=table.number("idle_minutes", base.idle_minutes, above=True, high=DAY),
@@ -258,11 +258,11 @@ def read_triage(root: Table) -> Triage:
         every_minutes=table.whole("every_minutes", base.every_minutes, low=1),
     )
     if value.reject_below > value.promote_above:
-        table.wrong("reject_below", "what is promoted cannot be rejected as well", min(0.3, value.promote_above))
+        table.wrong("reject_below", "must not be above promote_above", min(0.3, value.promote_above))
     if value.batch > MOST_JUDGED:
-        table.wrong("batch", f"a model is asked about at most {MOST_JUDGED} at a time", base.batch)
+        table.wrong("batch", f"a model judges at most {MOST_JUDGED} proposals at a time", base.batch)
     if DAY % value.every_minutes:
-        table.wrong("every_minutes", "a day must divide into such windows", base.every_minutes)
+        table.wrong("every_minutes", "must divide a day into equal windows", base.every_minutes)
     table.close()
     return value
 

@@ -15,7 +15,7 @@ _FOLDER = Path(__file__).parent / "taxonomies"
 
 
 class Concept(Struct, frozen=True):
-    """A category: `alternates` are the words and phrases, in lower case, that point at it."""
+    """A category; `alternates` are lower-case words and phrases that indicate it."""
 
     id: str
     label: str
@@ -40,7 +40,7 @@ def taxonomy_names() -> tuple[str, ...]:
 
 @lru_cache(maxsize=8)
 def load_taxonomy(name: str = "v1") -> Taxonomy:
-    """A shipped taxonomy by its version name."""
+    """Load a shipped taxonomy by its version name."""
     if name not in taxonomy_names():
         raise SpecError(f"no taxonomy {name[:60]!r}", fix=f"use one of: {', '.join(taxonomy_names())}")
     text = (_FOLDER / f"{name}.toml").read_text("utf-8")
@@ -48,7 +48,7 @@ def load_taxonomy(name: str = "v1") -> Taxonomy:
 
 
 def parse_taxonomy(text: str, file: str = "taxonomy") -> Taxonomy:
-    """A taxonomy from TOML. Raises SpecError for the first problem."""
+    """Read a taxonomy from TOML. Raises SpecError for the first problem."""
     problems = Problems(file)
     try:
         data = tomllib.loads(text)
@@ -84,4 +84,4 @@ def _check(taxonomy: Taxonomy, problems: Problems) -> None:
         if concept.broader and concept.broader not in ids:
             problems.add(f"concepts[{n}].broader", f"unknown concept {concept.broader[:60]!r}", 'write: broader = ""')
         if any(word != word.lower() for word in concept.alternates):
-            problems.add(f"concepts[{n}].alternates", "alternates are matched in lower case", "write them so")
+            problems.add(f"concepts[{n}].alternates", "an alternate is not in lower case", "write all in lower case")

@@ -3,7 +3,7 @@
 Foundational (always explicit):  anchor, typology, tiers, backend, retrieval
 Behavioural (default by kind):   lifecycle, decay, write, promotion, conflict, consolidation, injection
 Discipline (always explicit):    reference_only, sanitization, visibility
-and the audit posture, which is the same for everybody unless an exemption gives its reason.
+The audit posture is the same for every memory; an exemption must give its reason.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ BEHAVIOURS: tuple[Primitive, ...] = (
     "injection",
 )
 
-# What a spec may name; a word outside these would be silently without effect, so a spec using one is refused.
+# The words that a spec may use. Any other word would have no effect, so a spec that uses one is refused.
 SignalName = Literal["keyword", "vector", "structured", "speaker", "time", "answer", "context"]
 SIGNALS: tuple[SignalName, ...] = ("keyword", "vector", "structured", "speaker", "time", "answer", "context")
 TRIGGERS = (
@@ -45,21 +45,21 @@ AUDIT_RULES = ("keep-persistent", "keep-action-linked", "soft-supersession")
 
 
 class AnchorKey(Struct, frozen=True):
-    """A part of a scope. A write without a required key is refused; a nullable one may be left out."""
+    """A part of a scope. A write without a required key is refused; a nullable key may be omitted."""
 
     name: str
     required: bool
 
 
 class Boundary(Struct, frozen=True):
-    """What ends a tier: a lifecycle event, a change of scope, or an escalation to a broader anchor."""
+    """The event that ends a tier: a lifecycle event, a change of scope, or an escalation to a broader anchor."""
 
     type: Literal["lifecycle", "scope", "escalation"]
     event: str
 
 
 class Tier(Struct, frozen=True):
-    """One room of memory. Tiers are ordered from the narrowest to the broadest."""
+    """One level of memory. Tiers are ordered from the narrowest to the broadest."""
 
     name: str
     anchor: tuple[AnchorKey, ...]
@@ -71,7 +71,7 @@ class Tier(Struct, frozen=True):
 
 
 class Backend(Struct, frozen=True):
-    """Where memory is kept, where agent checkpoints are, and which model makes the vectors."""
+    """Where memory and agent checkpoints are stored, and which model makes the vectors."""
 
     store: Literal["sqlite", "memory"]
     checkpointer: Literal["separate-file", "none"]
@@ -79,7 +79,7 @@ class Backend(Struct, frozen=True):
 
 
 class Retrieval(Struct, frozen=True):
-    """How memory is found: which signals, how they are fused, how much the prior (importance, decay) weighs."""
+    """How reads find memory: the signals, how they are fused, and the weight of the prior (importance, decay)."""
 
     signals: tuple[SignalName, ...]
     fusion: Literal["rrf", "zscore"]
@@ -94,14 +94,14 @@ class Retrieval(Struct, frozen=True):
 
 
 class LifecyclePolicy(StrEnum):
-    DROP = "drop"  # goes with its scope unless promoted at the boundary
-    DISPOSE = "dispose"  # must be promoted, exempted or archived: it shows up in the disposition queue
+    DROP = "drop"  # dropped with its scope unless promoted at the boundary
+    DISPOSE = "dispose"  # must be promoted, exempted or archived: it is listed in the disposition queue
     CORROBORATE = "corroborate"  # stays while corroborated; archived when invalidated
     INDEFINITE = "indefinite"  # stays until explicitly invalidated
 
 
 class Lifecycle(Struct, frozen=True):
-    """What becomes of an entry in the end, and of the scratchpad when its conversation ends."""
+    """The end of an entry's life, and of the notes when their conversation ends."""
 
     policy: LifecyclePolicy
     scratchpad: Literal["clear", "keep"] = "clear"
@@ -110,15 +110,15 @@ class Lifecycle(Struct, frozen=True):
 class DecayModel(StrEnum):
     NONE = "none"
     EXEMPT = "exempt"
-    HOURLY = "hourly"  # rate ** hours since last access, boosted by how often it was read
+    HOURLY = "hourly"  # rate ** hours since the last access, boosted by the number of reads
     DAILY = "daily"  # exp(-rate * days since creation)
-    FORCING = "forcing"  # hourly, and what has sunk below `threshold` waits for a disposition
-    VALIDITY = "validity"  # full inside `window_days` of the last corroboration, then rate ** hours beyond it
-    SCOPE_CLOSE = "scope_close"  # full while the scope is open, `rate` ** hours once it has closed
+    FORCING = "forcing"  # hourly; an entry below `threshold` waits for a disposition
+    VALIDITY = "validity"  # full within `window_days` of the last corroboration, then rate ** hours after it
+    SCOPE_CLOSE = "scope_close"  # full while the scope is open, then `rate` ** hours since it closed
 
 
 class Decay(Struct, frozen=True):
-    """How rank falls with time. Which figures count depends on the model."""
+    """How rank falls with time. The model decides which figures count."""
 
     model: DecayModel
     rate: float = 1.0
@@ -131,11 +131,11 @@ class WriteMode(StrEnum):
     AUTO = "auto"  # observations may be written as they happen
     EXPLICIT = "explicit"  # only on a decision to remember
     PROMOTION = "promotion"  # agents' writes are held until promotion; authors write directly
-    MIXED = "mixed"  # explicit for what the author states, auto-extraction above `confidence`
+    MIXED = "mixed"  # explicit for the author's statements, auto-extraction above `confidence`
 
 
 class WritePolicy(Struct, frozen=True):
-    """When something is written, and what is too short or too similar to become a new entry."""
+    """When something is written, and which texts are too short or too similar for a new entry."""
 
     mode: WriteMode
     confidence: float = 0.0
@@ -144,10 +144,10 @@ class WritePolicy(Struct, frozen=True):
 
 
 class Promotion(Struct, frozen=True):
-    """When an entry rises. `to` is the tier it rises to; empty means never.
+    """When an entry is promoted. `to` is the target tier; empty means never.
 
-    Relevance and accesses must exceed their minimum, observations and versions must reach it. The entry's own tier
-    means in place: short-term becomes long-term, or the entry becomes one of `kind`.
+    Relevance and accesses must exceed their minimum, observations and versions must reach it. If `to` is the entry's
+    own tier, the entry stays there: short-term becomes long-term, or its kind becomes `kind`.
     """
 
     to: str
@@ -159,27 +159,27 @@ class Promotion(Struct, frozen=True):
 
 
 class ConflictRule(StrEnum):
-    NOOP = "noop"  # both stay: contradictions are observations too
-    VALIDITY = "validity"  # the old fact's window ends where the new one's begins
-    SUPERSEDE = "supersede"  # the latest wins; the prior is archived
+    NOOP = "noop"  # both are kept: contradictions are observations too
+    VALIDITY = "validity"  # the old fact's validity ends where the new one's begins
+    SUPERSEDE = "supersede"  # the latest wins; the earlier one is archived
 
 
-class Conflict(Struct, frozen=True):
-    """What happens to an entry that a new one contradicts."""
+class ConflictPolicy(Struct, frozen=True):
+    """The effect on an entry that a new one contradicts."""
 
     rule: ConflictRule
 
 
 class Consolidation(Struct, frozen=True):
-    """How many become few. A zero switches a limit off; every limit moves an entry to a state, none removes it."""
+    """How many entries become few. Zero switches a limit off; every limit changes an entry's state, none removes it."""
 
     style: Literal["none", "compound", "merge", "supersession"]
     triggers: tuple[str, ...] = ()
     merge_cosine: float = 0.95
     prune_below: float = 0.0
     cap: int = 0
-    stale_after_days: float = 0.0  # never recalled and older than this: stale
-    forget_after_days: float = 0.0  # stale and older than this: forgotten
+    stale_after_days: float = 0.0  # never recalled and older than this: becomes stale
+    forget_after_days: float = 0.0  # stale and older than this: becomes forgotten
 
 
 class Injection(Struct, frozen=True):
@@ -191,19 +191,19 @@ class Injection(Struct, frozen=True):
 
 
 class Behaviour(Struct, frozen=True):
-    """The seven behavioural primitives as they hold for one kind of entry in one tier."""
+    """The seven behavioural primitives for one kind of entry in one tier."""
 
     lifecycle: Lifecycle
     decay: Decay
     write: WritePolicy
     promotion: Promotion
-    conflict: Conflict
+    conflict: ConflictPolicy
     consolidation: Consolidation
     injection: Injection
 
 
-class Provenance(StrEnum):
-    """Where a value of a spec comes from."""
+class ValueOrigin(StrEnum):
+    """The origin of a value in a spec."""
 
     EXPLICIT = "explicit"
     DEFAULT = "typology default"
@@ -211,18 +211,18 @@ class Provenance(StrEnum):
 
 
 class Choice(Struct, frozen=True):
-    """One resolved behavioural value with its origin; `reason` is set for deviations."""
+    """One resolved behavioural value with its origin; a deviation has a `reason`."""
 
     tier: str
     kind: Kind
     primitive: Primitive
     value: object
-    provenance: Provenance
+    provenance: ValueOrigin
     reason: str = ""
 
 
 class ReferenceOnly(Struct, frozen=True):
-    """Canonical state that memory must not copy. `primary` refuses a copy, `backstop` holds and flags it."""
+    """Canonical state that memory must not copy. `primary` refuses a copy; `backstop` holds and flags it."""
 
     non_mirror: tuple[str, ...]
     calibration: Literal["primary", "backstop"]
@@ -231,47 +231,49 @@ class ReferenceOnly(Struct, frozen=True):
 
 
 class SanitizationGate(Struct, frozen=True):
-    """Transforms applied when content enters `into`, in order. An empty `into` means every tier."""
+    """Transforms that run in order when content enters `into`. An empty `into` means every tier."""
 
     boundary: str
     into: str
     transforms: tuple[str, ...]
 
 
-class Access(Struct, frozen=True):
-    """Who reads a tier: agents in scope, and clients from outside."""
+class TierVisibility(Struct, frozen=True):
+    """The readers of a tier: agents in scope, and clients from outside."""
 
     agents: Literal["shared", "participants", "owner"]
     external: Literal["closed", "granted", "participants"]
 
 
 class AuditExemption(Struct, frozen=True):
-    """A rule of the audit posture that this memory goes without, and why."""
+    """A rule of the audit posture that does not apply to this memory, and the reason."""
 
     rule: str
     reason: str
 
 
 class Profile(Struct, frozen=True):
-    """How much a read returns. `inject_cap` replaces the spec's cap for this profile; zero keeps it."""
+    """The size of a read. `inject_cap` replaces the spec's cap for this profile; zero keeps it."""
 
     limit: int
     rewrite: bool
     inject_cap: int = 0
 
 
-class Triggers(Struct, frozen=True):
-    """When the events that a tier's `triggers` name fire, and when observations are reflected on."""
+class TriggerRules(Struct, frozen=True):
+    """When the events in a tier's `triggers` fire, and when reflection reads new observations."""
 
     queue_depth: int = 20  # new entries since the last run of this trigger
     revision_queue: int = 10  # superseded, invalidated or stale since then
-    idle_minutes: float = 10.0  # without any change
-    reflect_at: int = 10  # observations that no reflection has read
+    idle_minutes: float = 10.0  # without a change
+    reflect_at: int = 10  # observations that no reflection has read yet
 
 
 class Triage(Struct, frozen=True):
-    """What rules decide about a proposal by its confidence alone, how many a model judges at a time, and how often what
-    still waits is taken up. Between the two confidences rules leave it to a model or a person."""
+    """How rules decide a proposal by its confidence, how many proposals a model judges at a time, and how often.
+
+    Between the two confidences, rules leave the decision to a model or a person.
+    """
 
     promote_above: float = 0.8
     reject_below: float = 0.3
@@ -280,7 +282,7 @@ class Triage(Struct, frozen=True):
 
 
 class NamedDefault(Struct, frozen=True):
-    """A named entry that exists from the start, with the text it begins with."""
+    """A named entry that exists from the start, with its first text."""
 
     name: str
     tier: str
@@ -288,7 +290,7 @@ class NamedDefault(Struct, frozen=True):
 
 
 class MemorySpec(Struct, frozen=True, eq=False):
-    """One choice for each primitive: everything the engine needs to know about an agent's memory."""
+    """One choice for each primitive: everything that the engine needs to know about an agent's memory."""
 
     name: str
     title: str
@@ -301,7 +303,7 @@ class MemorySpec(Struct, frozen=True, eq=False):
     choices: tuple[Choice, ...]
     reference_only: ReferenceOnly
     sanitization: tuple[SanitizationGate, ...]
-    visibility: dict[str, Access]
+    visibility: dict[str, TierVisibility]
     audit_exemptions: tuple[AuditExemption, ...]
     profiles: dict[str, Profile]
     inject_cap: int
@@ -309,10 +311,10 @@ class MemorySpec(Struct, frozen=True, eq=False):
     context_budget: int
     named: tuple[NamedDefault, ...]
     taxonomy: str
-    triggers: Triggers = Triggers()
+    triggers: TriggerRules = TriggerRules()
     triage: Triage = Triage()
     curated: Literal["named", "git"] = "named"  # the curated document: a named entry, or a file under git
-    file: str = ""  # where it was read; not a part of what it says, so equality leaves it out
+    file: str = ""  # the file it was read from; equality ignores it
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, MemorySpec):

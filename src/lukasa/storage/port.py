@@ -335,7 +335,7 @@ class Store(ItemStore, PipelineStore, AccessStore, ScrubStore, Protocol):
         """For each new text, the entries that it may repeat or contradict, all of one snapshot.
 
         First the entry with the same text, active or held. Then, if both have a vector, the entries that hold all of
-        its `statements.telling` terms and those that reach the floor; the nearest first. Then the entries with its
+        its `statements.content_words` and those that reach the floor; the nearest first. Then the entries with its
         `statements.subject` and those with its `statements.role`, the newest first. All but the first are open to a
         reader.
         """

@@ -1,4 +1,4 @@
-"""The one way from an event loop into the synchronous core, and back for functions that need the loop."""
+"""Calls from an event loop into the synchronous core, and back to the loop for functions that need it."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ T = TypeVar("T")
 
 
 async def offload(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run a function in a thread. Cancelling the caller does not interrupt it: what it writes is written whole."""
+    """Run a function in a thread. Cancelling the caller does not interrupt it, so it never writes by half."""
     return await asyncio.to_thread(function, *args, **kwargs)
 
 
 class Wait(Protocol):
-    """Runs a coroutine to its end from synchronous code."""
+    """A function that runs a coroutine to its end from synchronous code."""
 
     def __call__(self, coroutine: Coroutine[Any, Any, T], /) -> T: ...
 
 
 def wait_apart(coroutine: Coroutine[Any, Any, T], /) -> T:
-    """On a loop of its own, in a thread of its own: the caller's thread may be running a loop already."""
+    """Run a coroutine on a new loop in a new thread: the caller's thread may run a loop already."""
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(asyncio.run, coroutine).result()
 
 
 def wait_on(loop: asyncio.AbstractEventLoop) -> Wait:
-    """On the loop that the call came from, where its clients live. Only for threads that the loop waits for."""
+    """Return a function that runs coroutines on the caller's loop. Only for threads that this loop waits for."""
 
     def wait(coroutine: Coroutine[Any, Any, T], /) -> T:
         return asyncio.run_coroutine_threadsafe(coroutine, loop).result()

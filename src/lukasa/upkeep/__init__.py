@@ -1,8 +1,7 @@
-"""Upkeep: what should become of entries that are there. Pure decisions; the service fetches, asks and commits.
+"""Upkeep: pure decisions about stored entries. The service fetches, asks models and commits.
 
-weighed     an entry with its present relevance, which all decisions start from
-likeness    which entries say the same, and which are about the same
-moves       pruning, the cap, growing stale and being forgotten
-promotion   who has earned a longer life, another kind or a broader tier
-writing     one entry out of several: by rules, or from a model's answer
+weighed     an entry with its present relevance; groups of entries that say the same or are about one thing
+promotion   entries that get a longer lifetime, another kind or a broader tier; pruning, the cap, ageing
+digest      one entry made of several: by rules, or from a model's answer
+scrub       the extent of a scrub, its manifest and its confirmation
 """

@@ -1,4 +1,4 @@
-"""One entry out of several: word for word by rules, or from a model's answer, which is checked against its sources."""
+"""Make one entry of several: verbatim by rules, or from a model's answer, which is checked against its sources."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from lukasa.model.text import content_key, fold, terms
 from lukasa.upkeep.weighed import Weighed
 
 SOURCE = "consolidation"
-_SENTENCE = re.compile(r"(?<=[.!?:;])\s+|\n")  # the first word of each is capitalised whatever it is
-FEWEST = 3  # notes worth compounding
+_SENTENCE = re.compile(r"(?<=[.!?:;])\s+|\n")  # the first word of each part is always capitalised
+FEWEST = 3  # notes that are worth combining
 MOST_CHARS = 4000
-FADED = 0.25  # relevance; what is still in use keeps standing on its own
+FADED = 0.25  # relevance; an entry above it is still in use and stays separate
 
 
 class Text(Struct, frozen=True):
-    """A consolidated text and the places, counted from 0, of what went into it."""
+    """A consolidated text, and the positions of its sources in the group, from 0."""
 
     content: str
     sources: tuple[int, ...]
@@ -32,7 +32,7 @@ class Text(Struct, frozen=True):
 def episodes(
     found: Iterable[Weighed], open_conversations: Collection[str], today: date, *, ripe_only: bool
 ) -> list[tuple[Weighed, ...]]:
-    """Notes of one conversation that is over, or of one past day: of one owner and one trust, oldest first."""
+    """Group the notes of an ended conversation or a past day by owner and trust, oldest first."""
     groups: dict[tuple[object, ...], list[Weighed]] = {}
     for w in sorted(found, key=lambda w: (w.entry.created_at, w.id)):
         e = w.entry
@@ -48,7 +48,7 @@ def episodes(
 
 
 def _parted(group: Sequence[Weighed]) -> list[tuple[Weighed, ...]]:
-    """Groups small enough for one entry; a note that fills one alone stays as it is."""
+    """Split a group into parts small enough for one entry; a note that nearly fills one alone is left out."""
     parts: list[list[Weighed]] = [[]]
     size = 0
     for w in group:
@@ -64,7 +64,7 @@ def _parted(group: Sequence[Weighed]) -> list[tuple[Weighed, ...]]:
 
 
 def digest(notes: Sequence[Weighed], label: str) -> Text:
-    """The notes as one text, word for word and in order; what says the same as one before it is left out."""
+    """Join the notes into one text, verbatim and in order; a note that repeats an earlier one is left out."""
     lines: list[str] = []
     for w in notes:
         flat = " ".join(w.entry.content.split())
@@ -77,7 +77,7 @@ def digest(notes: Sequence[Weighed], label: str) -> Text:
 
 
 def question(group: Sequence[Weighed]) -> str:
-    """The sources as a model gets them: numbered lines of JSON."""
+    """The sources for a model, as numbered lines of JSON."""
     return "\n".join(
         json.dumps(
             {"number": n, "said": f"{w.entry.confirmed_at:%Y-%m-%d}", "text": w.entry.content}, ensure_ascii=False
@@ -87,23 +87,23 @@ def question(group: Sequence[Weighed]) -> str:
 
 
 def answer(data: Mapping[str, Any], group: Sequence[Weighed], most: int) -> Text | None:
-    """What a model made of a group; None if it found nothing to make. InvalidInput for what cannot be used."""
+    """Read a model's text for a group; None if it is empty. InvalidInput if it cannot be used."""
     text = data.get("text")
     if not isinstance(text, str):
         raise InvalidInput('"text" must be a string, empty if there is nothing to consolidate')
     if not text.strip():
         return None
-    places = _places(data.get("sources"), len(group))
+    positions = _positions(data.get("sources"), len(group))
     content = text.strip()
     if len(content) > most:
         raise InvalidInput(f'"text" must not be longer than {most} characters')
-    invented = _invented(content, question([group[place] for place in places]))
+    invented = _invented(content, question([group[position] for position in positions]))
     if invented:
-        raise InvalidInput(f'"text" has what none of its sources says: {", ".join(sorted(invented)[:5])}')
-    return Text(content, places)
+        raise InvalidInput(f'"text" names what none of its sources says: {", ".join(sorted(invented)[:5])}')
+    return Text(content, positions)
 
 
-def _places(listed: object, size: int) -> tuple[int, ...]:
+def _positions(listed: object, size: int) -> tuple[int, ...]:
     numbers = listed if isinstance(listed, list) else []
     good = [n for n in numbers if isinstance(n, int) and not isinstance(n, bool) and 1 <= n <= size]
     if len(good) != len(numbers) or len(set(good)) < 2:
@@ -112,7 +112,7 @@ def _places(listed: object, size: int) -> tuple[int, ...]:
 
 
 def _invented(text: str, sources: str) -> set[str]:
-    """Names and numbers of a text that stand in none of its sources."""
+    """The names and numbers of a text that none of its sources holds."""
     whole, known = fold(sources), set(terms(sources))
     claimed = {word for part in _SENTENCE.split(text) for word in statement(part).specifics}
     return {word for word in claimed if word not in whole and not set(terms(word)) <= known}

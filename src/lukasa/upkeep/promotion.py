@@ -1,4 +1,4 @@
-"""Who has earned a longer life, another kind, or a broader tier. Procedures are the durable form already."""
+"""Promotion and ageing: entries that get a longer lifetime, another kind or a broader tier, and entries that leave."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lukasa.upkeep.weighed import Weighed
 
 
 class Rise(Struct, frozen=True):
-    """An entry that rises, with the others that say the same and give way to it."""
+    """An entry that is promoted, with the others that say the same and are superseded by it."""
 
     weighed: Weighed
     with_it: tuple[Weighed, ...]
@@ -27,7 +27,7 @@ class Rise(Struct, frozen=True):
 
 
 def rises(groups: Iterable[Sequence[Weighed]], rule: Promotion, documents: Mapping[str, Document]) -> list[Rise]:
-    """Of groups that say the same, best supported first, those that meet all of a spec's conditions."""
+    """The promotions among groups that say the same, best supported entry first: those that meet all conditions."""
     if not rule.to:
         return []
     return [rise for group in groups if (rise := _rise(group, rule, documents)) is not None]
@@ -66,9 +66,9 @@ def _has_somewhere_to_go(entry: Entry, rule: Promotion) -> bool:
 
 
 def observations(entries: Iterable[Entry]) -> set[tuple[str, str]]:
-    """Who or what has independently said it: sessions it was observed in, else conversations, else principals.
+    """The independent sources of a statement: the sessions it was observed in, else conversations, else principals.
 
-    How often it was said does not count: the same voice twice is one observation.
+    Repetition does not count: the same source twice is one observation.
     """
     found: set[tuple[str, str]] = set()
     for entry in entries:
@@ -82,9 +82,9 @@ def observations(entries: Iterable[Entry]) -> set[tuple[str, str]]:
 
 
 def versions_outlived(entry: Entry, documents: Mapping[str, Document]) -> int:
-    """How many versions of its sources an entry has held through; zero if one of them has vanished.
+    """How many versions of its sources an entry has outlived; zero if one of them was removed.
 
-    What it refers to must have moved on at least once for there to be something to outlive, and still be there.
+    A source must have changed at least once, and still exist.
     """
     if not entry.links:
         return 0
@@ -98,7 +98,7 @@ def versions_outlived(entry: Entry, documents: Mapping[str, Document]) -> int:
 
 
 class Move(Struct, frozen=True):
-    """An entry, as it was when this was decided, and where it should go."""
+    """An entry as it was at the decision, and its new state."""
 
     entry: Entry
     state: State
@@ -107,7 +107,7 @@ class Move(Struct, frozen=True):
 
 
 def pruned(found: Sequence[Weighed], rule: Consolidation) -> list[Move]:
-    """What has sunk below the spec's floor."""
+    """Prune the entries whose relevance is below the spec's floor."""
     floor = rule.prune_below
     return [
         Move(w.entry, State.PRUNED, "entry.pruned", f"relevance {w.relevance:.4f} is below {floor:g}")
@@ -117,7 +117,7 @@ def pruned(found: Sequence[Weighed], rule: Consolidation) -> list[Move]:
 
 
 def capped(found: Sequence[Weighed], cap: int) -> list[Move]:
-    """The least relevant, where a scope holds more than the spec lets it."""
+    """Prune the least relevant entries of a scope that holds more than the spec allows."""
     if not cap or len(found) <= cap:
         return []
     least = sorted(found, key=lambda w: (w.relevance, w.entry.confirmed_at, w.id))[: len(found) - cap]
@@ -128,7 +128,7 @@ def capped(found: Sequence[Weighed], cap: int) -> list[Move]:
 
 
 def aged(found: Sequence[Weighed], rule: Consolidation, now: datetime) -> list[Move]:
-    """Stale what was never recalled, forget what stayed so, and take back what was recalled after all."""
+    """Make never recalled entries stale, forget those that stayed stale, and restore stale ones that were recalled."""
     return [move for w in found if (move := _aged(w, rule, now)) is not None]
 
 

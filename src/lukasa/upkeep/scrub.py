@@ -1,4 +1,4 @@
-"""From what somebody asks to be scrubbed to the one extent that it means, or a refusal."""
+"""Resolve a request for a scrub to exactly one extent or refuse it; list the data it would remove; confirm it."""
 
 from __future__ import annotations
 
@@ -17,9 +17,11 @@ TIER_MODES = (Mode.FULL, Mode.KEEP_NAMED)
 
 
 def one(value: object, what: str) -> str:
-    """The one thing that is meant, by its name. Nothing, blanks and patterns mean too much, and are refused."""
+    """The name of exactly one thing. An empty name, blanks and patterns mean too much, and are refused."""
     if not isinstance(value, str) or not value.strip() or set(value) & set("*%?"):
-        raise InvalidScope(f"{what} must be named, exactly one", fix="there is no way to scrub everything at once")
+        raise InvalidScope(
+            f"{what} must be one name, without wildcards", fix="name exactly one: no scrub removes everything"
+        )
     return value
 
 
@@ -31,7 +33,7 @@ def tier_mode(value: object) -> Mode:
 
 
 def of_tier(tier: Tier, scope: Scope, mode: Mode, workspace: str) -> Extent:
-    """A tier's scope. If that is the whole of the tier here, its named entries and refused writes belong to it."""
+    """The extent of a tier's scope. If it is all of the tier in this store, the named entries belong to it too."""
     whole = all(key.name in ("account", "workspace") for key in tier.anchor)
     at_home = tier.home == "workspace"
     conversation = scope.value("conversation")
@@ -46,7 +48,7 @@ def of_thread(conversation: str, workspace: str) -> Extent:
 SAMPLE = 20
 SHORTEST = 12
 
-# Each thing that can go, in the order in which it is told.
+# The kinds of data that a scrub removes, in the order of the manifest.
 _KINDS = (
     ("entries", "entries, of every state and owner"),
     ("versions", "former and present texts of entries"),
@@ -59,14 +61,14 @@ _KINDS = (
     ("utterances", "messages of transcripts"),
     ("amendments", "proposals for the curated page"),
     ("jobs", "jobs that are over or half done, with their journals"),
-    ("answers", "answers kept for requests that are sent again"),
-    ("points", "telemetry reports whose words are emptied"),
-    ("events", "events that are emptied; their place, time, actor and action stay"),
+    ("answers", "answers stored for requests that are sent again"),
+    ("points", "telemetry events whose words are emptied"),
+    ("events", "events that are emptied; their position, time, actor and action stay"),
 )
 
 
 class Line(Struct, frozen=True):
-    """One kind of thing: how many of it go, and what it is."""
+    """One kind of data: how many are removed, and a description."""
 
     kind: str
     count: int
@@ -74,7 +76,7 @@ class Line(Struct, frozen=True):
 
 
 class Manifest(Struct, frozen=True):
-    """What a scrub would remove now. Nothing has been removed."""
+    """The data that a scrub would remove now. Nothing has been removed."""
 
     scope: Mapping[str, Any]
     mode: Mode
@@ -88,12 +90,12 @@ class Manifest(Struct, frozen=True):
         return {line.kind: line.count for line in self.lines}
 
     def summary(self) -> dict[str, Any]:
-        """What the log keeps of it: numbers and ids, never a text."""
+        """The part that the log keeps: numbers and ids, never a text."""
         return {"counts": self.counts, "sample": list(self.sample)}
 
 
 def manifest(extent: Extent, holdings: Holdings, *, checkpoints: int = 0, visible: Sequence[str] = ()) -> Manifest:
-    """`visible` are the entries whose ids may be shown, a sample of them is."""
+    """Make the manifest. `visible` are the entries whose ids may be shown; it shows a sample of them."""
     counts = {kind: len(getattr(holdings, kind)) for kind in ("entries", "named", "notes", "transcripts", "amendments")}
     counts |= {**holdings.counts, "checkpoints": checkpoints}
     lines = tuple(Line(kind, counts[kind], what) for kind, what in _KINDS if counts.get(kind))
@@ -129,6 +131,6 @@ def confirmed(shown: Manifest, typed: object) -> None:
         )
     if not shown.digest.startswith(given):
         raise Conflict(
-            "the digest is not that of what would be scrubbed now",
-            fix="plan again, look at it, and confirm that; nothing was removed",
+            "the digest does not match the data that a scrub would remove now",
+            fix="plan again, read the new plan, and confirm its digest; nothing was removed",
         )

@@ -1,4 +1,4 @@
-"""An entry as upkeep sees it."""
+"""Entries with their relevance now, and groups of them: copies, related entries, contradictions."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Weighed(Struct, frozen=True):
-    """An entry, its relevance now, and how often it was read."""
+    """An entry, its relevance now, and the number of its reads."""
 
     entry: Entry
     relevance: float
@@ -30,22 +30,22 @@ class Weighed(Struct, frozen=True):
 
 
 def support(w: Weighed) -> tuple[object, ...]:
-    """What speaks for a statement among those that say the same: the greatest is kept."""
+    """The order among statements that say the same: the greatest is kept. Trust and evidence come first."""
     e = w.entry
     said = len({quote.transcript for quote in e.evidence}) + e.merged_count
     return (e.trust, said, e.importance, w.reads, e.confirmed_at, e.id)
 
 
 def recency(w: Weighed) -> tuple[object, ...]:
-    """Where the latest wins, as with procedures: but never over what is more trusted."""
+    """The order if the latest wins, as with procedures; a more trusted entry always comes first."""
     e = w.entry
     return (e.trust, e.confirmed_at, e.created_at, e.id)
 
 
 BLOCK = 1024
 RELATED_COSINE = 0.8
-RELATED_WORDS = 0.5  # of the words of both, for texts without vectors
-COMMON = 64  # a word in more entries than this tells nothing about what they share
+RELATED_WORDS = 0.5  # the share of common words, for texts without vectors
+COMMON = 64  # a word in more entries than this does not relate them
 MOST_RELATED = 12
 
 Order = Callable[[Weighed], tuple[object, ...]]
@@ -53,44 +53,44 @@ Pairs = Mapping[int, Sequence[int]]
 
 
 class Copies(Struct, frozen=True):
-    """A statement that is kept, and those that add nothing to it."""
+    """A statement that is kept, and the ones that add nothing to it."""
 
     kept: Weighed
     copies: tuple[Weighed, ...]
 
 
 def copies(found: Sequence[Weighed], vectors: Mapping[str, Vector], threshold: float, order: Order) -> list[Copies]:
-    """Groups that say the same: same kind, near in meaning, and one adds nothing to the other.
+    """Group statements that say the same: same kind, close in meaning, and one adds nothing to the other.
 
-    Each group is a star: every copy is like the one that is kept, not merely like another copy.
+    Each group is a star: every copy is like the kept one, not only like another copy.
     """
     ranked = sorted(found, key=order, reverse=True)
     groups = []
-    for place, others in _stars(ranked, _near(ranked, vectors, threshold), _same):
-        groups.append(Copies(ranked[place], tuple(ranked[other] for other in others)))
+    for position, others in _stars(ranked, _neighbours(ranked, vectors, threshold), _same):
+        groups.append(Copies(ranked[position], tuple(ranked[other] for other in others)))
     return groups
 
 
 def related(found: Sequence[Weighed], vectors: Mapping[str, Vector], order: Order) -> list[tuple[Weighed, ...]]:
-    """Groups about one thing, for a model to make one statement of: same kind, category and trust."""
+    """Group statements about one thing, from which a model makes one: same kind, category and trust."""
     ranked = sorted(found, key=order, reverse=True)
-    near = _near(ranked, vectors, RELATED_COSINE, words=RELATED_WORDS)
+    neighbours = _neighbours(ranked, vectors, RELATED_COSINE, words=RELATED_WORDS)
     return [
-        tuple(ranked[at] for at in (place, *others[: MOST_RELATED - 1]))
-        for place, others in _stars(ranked, near, _together)
+        tuple(ranked[at] for at in (position, *others[: MOST_RELATED - 1]))
+        for position, others in _stars(ranked, neighbours, _together)
     ]
 
 
 def outdated(found: Sequence[Weighed], vectors: Mapping[str, Vector]) -> list[tuple[Weighed, Weighed, str]]:
-    """Contradictions among what is there: the older, what holds in its place, and why both cannot."""
+    """Find contradictions: the older statement, the one that replaces it, and the reason why both cannot hold."""
     ranked = sorted(found, key=lambda w: (w.entry.trust, w.entry.confirmed_at, w.id), reverse=True)
     gone: set[int] = set()
     out = []
-    for place, others in _near(ranked, vectors, RELATED_COSINE, words=RELATED_WORDS).items():
+    for position, others in _neighbours(ranked, vectors, RELATED_COSINE, words=RELATED_WORDS).items():
         for other in others:
-            if place in gone or other in gone or other <= place:
+            if position in gone or other in gone or other <= position:
                 continue
-            new, old = ranked[place], ranked[other]
+            new, old = ranked[position], ranked[other]
             why = contradicts(new.entry.content, old.entry.content) if _alike(new, old) else ""
             if why:
                 gone.add(other)
@@ -111,71 +111,73 @@ def _same(kept: Weighed, copy: Weighed) -> bool:
 
 
 def _together(one: Weighed, other: Weighed) -> bool:
-    """What may be made into one: mixing in something less trusted would lower the trust of all of it."""
+    """Whether two entries may become one: a less trusted part would lower the trust of the whole."""
     a, b = one.entry, other.entry
     named = (a.category.name if a.category else "", b.category.name if b.category else "")
     return _alike(one, other) and a.trust is b.trust and named[0] == named[1]
 
 
 def _stars(
-    ranked: Sequence[Weighed], near: Pairs, belongs: Callable[[Weighed, Weighed], bool]
+    ranked: Sequence[Weighed], neighbours: Pairs, belongs: Callable[[Weighed, Weighed], bool]
 ) -> Iterator[tuple[int, list[int]]]:
     taken: set[int] = set()
-    for place in range(len(ranked)):
-        if place in taken:
+    for position in range(len(ranked)):
+        if position in taken:
             continue
         fits = [
             other
-            for other in sorted(near.get(place, ()))
-            if other > place and other not in taken and belongs(ranked[place], ranked[other])
+            for other in sorted(neighbours.get(position, ()))
+            if other > position and other not in taken and belongs(ranked[position], ranked[other])
         ]
         if fits:
             taken.update(fits)
-            yield place, fits
+            yield position, fits
 
 
-def _near(ranked: Sequence[Weighed], vectors: Mapping[str, Vector], threshold: float, words: float = 1.0) -> Pairs:
-    """For each place the others that are near: by vector where both have one, by their words otherwise."""
-    near: dict[int, list[int]] = defaultdict(list)
+def _neighbours(
+    ranked: Sequence[Weighed], vectors: Mapping[str, Vector], threshold: float, words: float = 1.0
+) -> Pairs:
+    """For each position, the positions of its neighbours: by vector if both have one, else by words."""
+    neighbours: dict[int, list[int]] = defaultdict(list)
     with_vector = [i for i, w in enumerate(ranked) if w.id in vectors]
     for a, b in _close(with_vector, [vectors[ranked[i].id] for i in with_vector], threshold):
-        near[a].append(b)
-        near[b].append(a)
+        neighbours[a].append(b)
+        neighbours[b].append(a)
     if len(with_vector) < len(ranked):
         for a, b in _overlapping([w.entry.content for w in ranked], words):
             if ranked[a].id not in vectors or ranked[b].id not in vectors:
-                near[a].append(b)
-                near[b].append(a)
-    return near
+                neighbours[a].append(b)
+                neighbours[b].append(a)
+    return neighbours
 
 
-def _close(places: Sequence[int], vectors: Sequence[Vector], threshold: float) -> Iterator[tuple[int, int]]:
-    """Pairs with a greater cosine, each once, a block of rows at a time."""
-    if len(places) < 2:
+def _close(positions: Sequence[int], vectors: Sequence[Vector], threshold: float) -> Iterator[tuple[int, int]]:
+    """Pairs with a cosine above the threshold, each once, computed by blocks of rows."""
+    if len(positions) < 2:
         return
     matrix = np.asarray(vectors, dtype=np.float32)
-    for start in range(0, len(places), BLOCK):
+    for start in range(0, len(positions), BLOCK):
         rows = matrix[start : start + BLOCK]
-        cosines = rows @ matrix[start:].T  # what is before was compared already, from the other side
+        cosines = rows @ matrix[start:].T  # earlier rows were compared in an earlier block
         for row, column in zip(*np.nonzero(cosines > threshold), strict=True):
             if column > row:
-                yield places[start + int(row)], places[start + int(column)]
+                yield positions[start + int(row)], positions[start + int(column)]
 
 
 def _overlapping(texts: Sequence[str], share: float) -> Iterator[tuple[int, int]]:
-    """Pairs of texts that have at least this share of their words in common, each pair once."""
+    """Pairs of texts that share at least this part of their words, each pair once."""
     words = [frozenset(terms(text)) for text in texts]
     holders: dict[str, list[int]] = defaultdict(list)
-    for place, own in enumerate(words):
+    for position, own in enumerate(words):
         for word in own:
-            holders[word].append(place)
-    for place, own in enumerate(words):
-        for other in _candidates(place, own, holders):
+            holders[word].append(position)
+    for position, own in enumerate(words):
+        for other in _candidates(position, own, holders):
             both = len(own & words[other])
             if both and both >= share * len(own | words[other]):
-                yield place, other
+                yield position, other
 
 
-def _candidates(place: int, own: Iterable[str], holders: Mapping[str, Sequence[int]]) -> set[int]:
+def _candidates(position: int, own: Iterable[str], holders: Mapping[str, Sequence[int]]) -> set[int]:
     rare = [word for word in own if len(holders[word]) <= COMMON] or sorted(own, key=lambda w: len(holders[w]))[:1]
-    return {other for word in rare for other in holders[word] if other > place}
+    return {other for word in rare for other in holders[word] if other > position}

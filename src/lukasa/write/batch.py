@@ -1,4 +1,4 @@
-"""What the earlier members of a batch will have changed by the time a later one is stored."""
+"""Neighbours inside a batch: what the earlier members will have changed when a later one is stored."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from lukasa.ports import Vector
 from lukasa.storage.operations import Embedding, SaveEntry
 from lukasa.write.plan import Draft, Plan
 
-_ROUNDED = 1e-4  # by how much a product of many at once may differ from that of two
-_ALONE = 262_144  # multiplications up to which a product stays on one core: waiting for others costs more than it gains
+_ROUNDED = 1e-4  # the most by which a product of many rows may differ from that of two
+_ALONE = 262_144  # multiplications of one product; more would use several cores, which costs more than it gains
 
 
 class Batch:
@@ -31,58 +31,58 @@ class Batch:
         self._drafts = drafts
         self._whole = whole
         self._changed: dict[str, Entry] = {}
-        self._members: dict[int, str] = {}  # ids of what was added, by the place of its draft
-        self._places: dict[tuple[str, str, str], list[int]] = defaultdict(list)
+        self._members: dict[int, str] = {}  # ids of added entries, by the position of their draft
+        self._by_handle: dict[tuple[str, str, str], list[int]] = defaultdict(list)
         self._handles = [_handles(draft) for draft in drafts]
         self._cosines = _near_pairs(embeddings, floor)
 
-    def add(self, place: int, planned: Plan) -> None:
+    def add(self, position: int, planned: Plan) -> None:
         for operation in planned.operations:
             if isinstance(operation, SaveEntry):
                 self._changed[operation.entry.id] = operation.entry
                 if operation.expect == 0:
-                    self._members[place] = operation.entry.id
-                    for handle in self._handles[place]:
-                        self._places[handle].append(place)
+                    self._members[position] = operation.entry.id
+                    for handle in self._handles[position]:
+                        self._by_handle[handle].append(position)
 
-    def view(self, place: int, found: Sequence[Neighbour]) -> tuple[Neighbour, ...]:
-        """What is near a draft: of the store, as it will be by then, and of the batch."""
-        members = list(self._mine(place))
+    def view(self, position: int, found: Sequence[Neighbour]) -> tuple[Neighbour, ...]:
+        """The neighbours of a draft: from the store, with the changes of the batch, and from the batch itself."""
+        members = list(self._mine(position))
         if not self._changed or not (found or members):
             return tuple(found)
-        known = {near.entry.id for near in found}
-        current = [Neighbour(self._changed.get(near.entry.id, near.entry), near.cosine) for near in found]
+        known = {one.entry.id for one in found}
+        current = [Neighbour(self._changed.get(one.entry.id, one.entry), one.cosine) for one in found]
         mine = [Neighbour(self._changed[id], cosine) for id, cosine in members if id not in known]
         near = [n for n in (*current, *mine) if n.entry.state in (State.ACTIVE, State.HELD)]
-        return tuple(self._in_order(self._drafts[place], near) if mine else near)
+        return tuple(self._in_order(self._drafts[position], near) if mine else near)
 
-    def _mine(self, place: int) -> Iterator[tuple[str, float | None]]:
-        cosines = self._cosines.get(place, {})
-        for other in self._alike(place, cosines):
-            if other in self._members and self._drafts[other].proposal.owner == self._drafts[place].proposal.owner:
+    def _mine(self, position: int) -> Iterator[tuple[str, float | None]]:
+        cosines = self._cosines.get(position, {})
+        for other in self._alike(position, cosines):
+            if other in self._members and self._drafts[other].proposal.owner == self._drafts[position].proposal.owner:
                 yield self._members[other], cosines.get(other)
 
-    def _alike(self, place: int, cosines: Iterable[int]) -> Iterable[int]:
-        draft = self._drafts[place]
+    def _alike(self, position: int, cosines: Iterable[int]) -> Iterable[int]:
+        draft = self._drafts[position]
         if draft.proposal.path is not None:
             return ()
         if self._whole:
-            return range(place)
-        by_words = [other for handle in self._handles[place] for other in self._places.get(handle, ())]
+            return range(position)
+        by_words = [other for handle in self._handles[position] for other in self._by_handle.get(handle, ())]
         return dict.fromkeys([*cosines, *by_words])
 
     def _in_order(self, draft: Draft, near: Sequence[Neighbour]) -> list[Neighbour]:
-        """As a store would answer: the same text first, then by cosine, then the rest."""
+        """The order of a store's answer: the same text first, then by cosine, then the rest."""
         key = content_key(draft.content)
 
-        def place(n: Neighbour) -> tuple[bool, float]:
+        def order(n: Neighbour) -> tuple[bool, float]:
             return content_key(n.entry.content) != key, 2.0 if n.cosine is None else -n.cosine
 
-        return sorted(near, key=place)
+        return sorted(near, key=order)
 
 
 def _handles(draft: Draft) -> list[tuple[str, str, str]]:
-    """What a draft is found by: its text, its subject, its role."""
+    """The keys by which a draft is found: its text, its subject, its role."""
     owner, text = draft.proposal.owner, draft.content
     if draft.proposal.path is not None or draft.settled:
         return []
@@ -91,8 +91,8 @@ def _handles(draft: Draft) -> list[tuple[str, str, str]]:
 
 
 def _near_pairs(embeddings: Sequence[Embedding | None], floor: float) -> dict[int, dict[int, float]]:
-    """By place, the places before it whose vectors reach the floor."""
-    given = [(place, embedding) for place, embedding in enumerate(embeddings) if embedding is not None]
+    """By position, the earlier positions whose cosine reaches the floor."""
+    given = [(position, embedding) for position, embedding in enumerate(embeddings) if embedding is not None]
     if len(given) < 2:
         return {}
     matrix = np.array([embedding.vector for _, embedding in given], dtype=np.float32)
@@ -108,7 +108,7 @@ def _near_pairs(embeddings: Sequence[Embedding | None], floor: float) -> dict[in
 
 
 def _candidates(matrix: Vector, floor: float) -> Iterator[tuple[int, int]]:
-    """Numbers of rows, each with one before it whose product with it reaches the floor, but for rounding."""
+    """Pairs of a row and an earlier row whose product reaches the floor, except for rounding."""
     across = np.ascontiguousarray(matrix.T)
     step = max(1, _ALONE // matrix.size)
     for at in range(0, len(matrix), step):

@@ -28,18 +28,18 @@ _ARTIFACTS = re.compile(
 _PATH = r"(?:(?<=\s)|^)(?:~|\.{1,2})?/(?:[\w.-]+/)*[\w.-]+|\b[\w-]+(?:/[\w.-]+)+\.\w{1,8}\b|\b[A-Za-z]:\\"
 _PROGRAMS = "sudo git npm pip docker kubectl make cargo uv".split()
 _COMMAND = rf"`[^`\n]{{2,200}}`|(?:^|\s)(?:\$ |(?:{'|'.join(_PROGRAMS)}) )\S"
-# Each with pieces of text of which it needs one: looking for these first is many times as fast.
+# Each pattern with substrings of which the text must hold one: a search for these first is many times as fast.
 _SIGNALS = (
     ("decision record", re.compile(r"\bADR[- ]?\d{1,5}\b", re.IGNORECASE), ("adr",)),
     ("file path", re.compile(_PATH), ("/", "\\")),
     ("command", re.compile(_COMMAND), ("`", "$ ", *(f"{name} " for name in _PROGRAMS))),
 )
-SUGGESTED = 0.5  # how far a category is believed that no word supports
+SUGGESTED = 0.5  # the confidence in a category that no word of the text supports
 _PREFERRED = frozenset({"preferences", "rules-conventions"})
 
 
 def sanitise(draft: Draft, setting: Setting) -> Draft:
-    """Apply the spec's gates for this tier. What was changed is noted; hidden characters from others are held."""
+    """Apply the spec's gates for this tier. Hold a text with hidden characters if it is not the author's."""
     content, changes = draft.content, dict[str, int]()
     for gate in setting.spec.sanitization:
         if gate.into not in ("", draft.proposal.scope.tier):
@@ -51,17 +51,17 @@ def sanitise(draft: Draft, setting: Setting) -> Draft:
     if changed:
         draft = draft._replace(content=content).noting("sanitise", "changed", "the spec's gate applies here", **changed)
         if not content.strip():
-            return _discard(draft, "nothing of it may cross into this tier")
+            return _discard(draft, "no part of the text may enter this tier")
     else:
         draft = draft.noting("sanitise", "unchanged", "nothing to transform")
     if has_hidden_characters(draft.content) and draft.trust < Trust.AUTHOR:
-        reason = "it holds characters that a reader would not see"
+        reason = "the text holds characters that a reader would not see"
         return draft.ruled(Gate.HOLD, 1.0, reason).noting("sanitise", "hold", reason)
     return draft
 
 
 def guard(draft: Draft, setting: Setting) -> Draft:
-    """Refuse, or hold, what repeats a canonical body: that is referenced, never copied."""
+    """Refuse or hold a text that repeats a canonical body: memory references it, and never copies it."""
     rule = setting.spec.reference_only
     mine: frozenset[tuple[str, ...]] | None = None
     for body in setting.canonical:
@@ -73,19 +73,19 @@ def guard(draft: Draft, setting: Setting) -> Draft:
         overlap = _share(mine, theirs) if mine else 0.0
         if overlap < rule.similarity:
             continue
-        reason = f"repeats {overlap:.0%} of its word trigrams from {body.id}, which is only to be referenced"
+        reason = f"repeats {overlap:.0%} of its word trigrams from {body.id}, which may only be referenced"
         if rule.calibration == "primary":
             raise MirrorsCanonical(
                 f"this text {reason}",
                 mirrors=body.id,
-                fix=f"store what you conclude from it, and link to {body.id} instead",
+                fix=f"store your conclusion from {body.id}, and link to it instead",
             )
         return draft.ruled(Gate.HOLD, overlap, reason).noting("guard", "hold", reason, mirrors=body.id)
     return draft.noting("guard", "pass", f"compared with {len(setting.canonical)} canonical bodies")
 
 
 def trigram_overlap(text: str, body: str) -> float:
-    """The share of a text's word trigrams that stand in a body in the same order."""
+    """The share of a text's word trigrams that a body holds too."""
     return _share(_trigrams(text), _body_trigrams(body))
 
 
@@ -102,7 +102,7 @@ _body_trigrams = lru_cache(maxsize=256)(_trigrams)
 
 
 def gate(draft: Draft, setting: Setting) -> Draft:
-    """Allow, hold or discard. Rules stand above whatever verdict the proposal came with."""
+    """Allow, hold or discard. Rules overrule the verdict of the proposal."""
     if draft.proposal.path is not None:
         return draft.noting("gate", str(draft.gate.verdict), draft.gate.reason or "a file is kept as it is")
     shortest = setting.behaviour(draft).write.min_chars
@@ -114,7 +114,7 @@ def gate(draft: Draft, setting: Setting) -> Draft:
         return _discard(draft, draft.gate.reason or "the observer discarded it")
     found = signals(draft.content)
     suggested = draft.proposal.gate
-    doubted = suggested is not None and suggested.confidence < 1.0  # a hold that is certain is not for signals to lift
+    doubted = suggested is not None and suggested.confidence < 1.0  # signals cannot lift a certain hold
     if found and draft.gate.verdict is Gate.HOLD and suggested is not None and doubted and draft.gate == suggested:
         reason = f"a {found[0]} is durable signal"
         return draft.ruled(Gate.ALLOW, max(0.8, suggested.confidence), reason).noting("gate", "allow", reason)
@@ -123,12 +123,12 @@ def gate(draft: Draft, setting: Setting) -> Draft:
 
 
 def is_artifact(text: str) -> bool:
-    """Whether a text tells how to edit something instead of saying something."""
+    """Whether a text is an editing instruction instead of a statement."""
     return _ARTIFACTS.match(text) is not None
 
 
 def signals(text: str) -> tuple[str, ...]:
-    """The signs of something durable in a text: a decision record, a file path, a command."""
+    """The signs of lasting value in a text: a decision record, a file path, a command."""
     lower = text.lower()
     found = []
     for name, pattern, pieces in _SIGNALS:
@@ -141,7 +141,7 @@ def signals(text: str) -> tuple[str, ...]:
 
 
 def weight(text: str) -> int:
-    """Length in characters, where one of an unspaced script counts three: it says about as much."""
+    """Length in characters. A character of a script without spaces counts three: it says about as much."""
     stripped = text.strip()
     return len(stripped) if stripped.isascii() else len(stripped) + 2 * sum(map(is_unspaced, stripped))
 
@@ -151,16 +151,16 @@ def _discard(draft: Draft, reason: str) -> Draft:
 
 
 def categorise(draft: Draft, setting: Setting) -> Draft:
-    """Match the taxonomy's words; where two categories tie, none is claimed. The kind follows if none was given."""
+    """Match the taxonomy's words; a tie gives no category. If the proposal has no kind, the category decides it."""
     scores = category_scores(draft.content, setting.taxonomy)
     best = sorted(scores.items(), key=lambda item: (-item[1], item[0]))[:2] if scores else []
     unclear = not best or (len(best) > 1 and best[0][1] == best[1][1])
     suggested = draft.proposal.category
     if unclear and suggested and any(concept.id == suggested for concept in setting.taxonomy.concepts):
         draft = draft._replace(category=Category(suggested, SUGGESTED, setting.taxonomy.version))
-        draft = draft.noting("categorise", suggested, "words leave it open; whoever proposed it says so")
+        draft = draft.noting("categorise", suggested, "the words do not decide; the proposal names this category")
     elif not best:
-        draft = draft.noting("categorise", "none", "no word of the taxonomy is in it")
+        draft = draft.noting("categorise", "none", "the text holds no word of the taxonomy")
     elif unclear:
         draft = draft.noting("categorise", "ambiguous", f"{best[0][0]} and {best[1][0]} match equally")
     else:
@@ -175,7 +175,7 @@ def categorise(draft: Draft, setting: Setting) -> Draft:
 
 
 def category_scores(content: str, taxonomy: Taxonomy) -> dict[str, float]:
-    """How many of a category's words and phrases a text holds; a phrase counts for each of its words."""
+    """Score each category by the words and phrases that a text holds; a phrase counts once for each of its words."""
     found = words(content)
     scores: dict[str, float] = {}
     pointers = _pointers(taxonomy)
@@ -194,7 +194,7 @@ _POINTERS: dict[int, tuple[Taxonomy, _Pointers]] = {}
 
 
 def _pointers(taxonomy: Taxonomy) -> _Pointers:
-    """The words and phrases that point at categories, between spaces, by their first word; made once a taxonomy."""
+    """The taxonomy's words and phrases, between spaces, by their first word; made once for each taxonomy."""
     made = _POINTERS.get(id(taxonomy))
     if made is None:
         pointers: _Pointers = {}
@@ -203,7 +203,7 @@ def _pointers(taxonomy: Taxonomy) -> _Pointers:
                 pointers.setdefault(alternate.split(" ")[0], []).append((f" {alternate} ", concept.id))
         if len(_POINTERS) >= 16:
             _POINTERS.clear()
-        made = _POINTERS[id(taxonomy)] = (taxonomy, pointers)  # kept with it, so that the number stays its own
+        made = _POINTERS[id(taxonomy)] = (taxonomy, pointers)  # holds the taxonomy, so that its id is not reused
     return made[1]
 
 
@@ -216,7 +216,7 @@ def _kind(draft: Draft, setting: Setting) -> Kind:
 
 
 def policy(draft: Draft, setting: Setting) -> Draft:
-    """Who may write what: untrusted procedures are held, and so is what only promotion may make active."""
+    """Hold untrusted procedures and preferences, agents' writes that need promotion, and writes of low confidence."""
     preferred = draft.category is not None and draft.category.name in _PREFERRED
     if draft.trust is Trust.UNTRUSTED and (draft.kind is Kind.PROCEDURAL or preferred):
         reason = "procedures and preferences of untrusted origin wait for a person"
@@ -227,7 +227,7 @@ def policy(draft: Draft, setting: Setting) -> Draft:
         reason = f"{draft.kind} memory of this tier is made active by promotion, not by an agent"
         return draft.ruled(Gate.HOLD, 1.0, reason).noting("policy", "hold", reason)
     if agent and draft.gate.verdict is Gate.ALLOW and draft.gate.confidence < write.confidence:
-        reason = f"confidence {draft.gate.confidence:.2f} is below the {write.confidence:.2f} that this tier asks for"
+        reason = f"confidence {draft.gate.confidence:.2f} is below the {write.confidence:.2f} that this tier requires"
         return draft.ruled(Gate.HOLD, draft.gate.confidence, reason).noting("policy", "hold", reason)
     return draft.noting("policy", "pass", f"{draft.proposal.curator} may write {draft.kind} memory here")
 

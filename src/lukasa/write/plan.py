@@ -1,4 +1,4 @@
-"""What travels down the write path."""
+"""The values of the write path, the steps that compare with neighbours, and the plan that the store applies."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from lukasa.storage.operations import Embedding, Operation, Record, SaveEntry, V
 
 
 class Proposal(NamedTuple):
-    """Something a caller wants remembered, already validated, nothing decided yet."""
+    """A text that a caller wants to store: validated, but nothing is decided yet."""
 
     id: str
     scope: Scope
@@ -52,7 +52,7 @@ class Proposal(NamedTuple):
 
 
 class Canonical(Struct, frozen=True):
-    """A body that memory must not repeat, and the category of the spec's non-mirror list it belongs to."""
+    """A body that memory must not repeat, and its category in the spec's non-mirror list."""
 
     id: str
     category: str
@@ -62,12 +62,12 @@ class Canonical(Struct, frozen=True):
 class Action(StrEnum):
     ADD = "add"
     UPDATE = "update"  # add, and end the validity of (or supersede) the targets
-    MERGE = "merge"  # the target already says it
-    NOOP = "noop"  # contradicts the targets, and all stay
+    MERGE = "merge"  # the target already says the same
+    NOOP = "noop"  # contradicts the targets, and all are kept
     DISCARD = "discard"
 
 
-class Decision(Struct, frozen=True):
+class Resolution(Struct, frozen=True):
     action: Action
     targets: tuple[Entry, ...] = ()
     reason: str = ""
@@ -75,12 +75,12 @@ class Decision(Struct, frozen=True):
 
 @lru_cache(maxsize=256)
 def _verdict(step: str, outcome: str, reason: str) -> Verdict:
-    """One value for all who are told the same, which most are."""
+    """A shared value: most drafts get the same few verdicts."""
     return Verdict(step, outcome, reason)
 
 
 class Draft(NamedTuple):
-    """A proposal on its way. A tuple, since each step of each write makes one: that takes a third of the time."""
+    """A proposal between two steps. A tuple, which takes a third of the time: every step of a write makes one."""
 
     proposal: Proposal
     content: str
@@ -88,12 +88,12 @@ class Draft(NamedTuple):
     trust: Trust
     gate: GateVerdict
     category: Category | None = None
-    decision: Decision = Decision(Action.ADD)
+    decision: Resolution = Resolution(Action.ADD)
     ledger: tuple[Verdict, ...] = ()
 
     @property
     def settled(self) -> bool:
-        """True once a step has decided that nothing will be stored."""
+        """Whether a step has decided that nothing will be stored."""
         return self.gate.verdict is Gate.DISCARD
 
     def noting(self, step: str, outcome: str, reason: str, **data: Any) -> Draft:
@@ -108,7 +108,7 @@ class Draft(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """What the steps are given: the spec, the time, and what the store knew when it was asked."""
+    """The input of the steps: the spec, the time, and the neighbours that the store found."""
 
     spec: MemorySpec
     taxonomy: Taxonomy
@@ -127,7 +127,7 @@ Step = Callable[[Draft, Setting], Draft]
 
 
 def run(steps: tuple[Step, ...], draft: Draft, setting: Setting) -> Draft:
-    """A pipeline is a list and a loop; a discarded draft goes no further."""
+    """Run the steps in order; a discarded draft skips the rest."""
     for step in steps:
         if draft.gate.verdict is Gate.DISCARD:
             break
@@ -140,44 +140,44 @@ MOST_DOUBTS = 5
 
 
 def dedup(draft: Draft, setting: Setting) -> Draft:
-    """If the same is already remembered, it is confirmed instead of stored twice."""
+    """Confirm an entry that already says the same, instead of storing it twice."""
     if draft.proposal.path is not None:
-        return draft.noting("dedup", "new", "a file is kept for its path, whatever else says the same")
+        return draft.noting("dedup", "new", "a file is stored under its path, even if another entry says the same")
     threshold = setting.behaviour(draft).write.dedup_cosine
     key = content_key(draft.content)
-    for near in setting.neighbours:
-        reason = _same(draft, near, key, threshold)
+    for neighbour in setting.neighbours:
+        reason = _same(draft, neighbour, key, threshold)
         if not reason:
             continue
-        if near.entry.ended_by(setting.now):
-            # It was true until its end, and is said to be true again: a new row, or no read would find it.
-            return _decide(draft, Action.UPDATE, (near.entry,), f"{reason}, but it had ended", "dedup")
-        if draft.trust > near.entry.trust:
-            # A trusted restatement must not be swallowed by a less trusted copy: it takes its place.
-            reason = f"{reason}, of lower trust: the new statement takes its place"
-            return _decide(draft, Action.UPDATE, (near.entry,), reason, "dedup")
-        return _decide(draft, Action.MERGE, (near.entry,), reason, "dedup")
+        if neighbour.entry.ended_by(setting.now):
+            # The old statement held until its end, and holds again: only a new row makes reads find it.
+            return _decide(draft, Action.UPDATE, (neighbour.entry,), f"{reason}, but it had ended", "dedup")
+        if draft.trust > neighbour.entry.trust:
+            # A trusted restatement must not be merged into a less trusted copy: it replaces the copy.
+            reason = f"{reason}, of lower trust: the new statement replaces it"
+            return _decide(draft, Action.UPDATE, (neighbour.entry,), reason, "dedup")
+        return _decide(draft, Action.MERGE, (neighbour.entry,), reason, "dedup")
     return draft.noting("dedup", "new", f"none of {len(setting.neighbours)} neighbours says the same")
 
 
-def _same(draft: Draft, near: Neighbour, key: str, threshold: float) -> str:
-    if near.entry.state not in (State.ACTIVE, State.HELD) or near.entry.path is not None:
+def _same(draft: Draft, neighbour: Neighbour, key: str, threshold: float) -> str:
+    if neighbour.entry.state not in (State.ACTIVE, State.HELD) or neighbour.entry.path is not None:
         return ""
-    if content_key(near.entry.content) == key:
-        return "the same text is there"
-    if near.entry.state is State.HELD or near.cosine is None or near.cosine <= threshold:
+    if content_key(neighbour.entry.content) == key:
+        return "an entry has the same text"
+    if neighbour.entry.state is State.HELD or neighbour.cosine is None or neighbour.cosine <= threshold:
         return ""
-    if not says_the_same(draft.content, near.entry.content):
+    if not says_the_same(draft.content, neighbour.entry.content):
         return ""
-    return f"cosine {near.cosine:.3f} is above {threshold} and it adds no name, number, negation or word"
+    return f"cosine {neighbour.cosine:.3f} is above {threshold} and it adds no name, number, negation or word"
 
 
 def resolve(draft: Draft, setting: Setting) -> Draft:
-    """Settle contradictions as the kind's rule says. What is less trusted never overrules what is more."""
+    """Resolve contradictions by the rule of the kind. A less trusted statement never overrules a more trusted one."""
     if draft.decision.action is not Action.ADD:
         return draft
-    standing = [near.entry for near in setting.neighbours if not near.entry.ended_by(setting.now)]
-    found = [(entry, why) for entry in standing if (why := _conflict(draft, entry))]
+    valid = [neighbour.entry for neighbour in setting.neighbours if not neighbour.entry.ended_by(setting.now)]
+    found = [(entry, why) for entry in valid if (why := _conflict(draft, entry))]
     if not found:
         return draft.noting("resolve", "add", "contradicts nothing")
     targets, reason = tuple(entry for entry, _ in found), found[0][1]
@@ -193,45 +193,45 @@ def _conflict(draft: Draft, other: Entry) -> str:
     if other.state is not State.ACTIVE:
         return ""
     if draft.proposal.supersedes == other.id:
-        return "it replaces the entry that it names"
+        return "the new entry names this one as replaced"
     if draft.proposal.path is not None or other.path is not None:
-        return ""  # a file changes when it is edited, not because of what is said elsewhere
+        return ""  # a file changes when it is edited, not because of other statements
     return contradicts(draft.content, other.content) if other.kind is draft.kind else ""
 
 
 def _decide(draft: Draft, action: Action, targets: tuple[Entry, ...], reason: str, step: str) -> Draft:
-    decided = draft._replace(decision=Decision(action, targets, reason))
+    decided = draft._replace(decision=Resolution(action, targets, reason))
     return decided.noting(step, str(action), reason, targets=[entry.id for entry in targets])
 
 
 def ambiguous(draft: Draft, setting: Setting) -> tuple[Entry, ...]:
-    """What is near enough to a statement that was simply added for the rules to have missed what they should see."""
+    """The neighbours of a simply added statement that are so close that the rules may have missed a contradiction."""
     rule = setting.behaviour(draft).conflict.rule
     if draft.decision.action is not Action.ADD or draft.gate.verdict is not Gate.ALLOW or rule is ConflictRule.NOOP:
         return ()
     if draft.proposal.path is not None:
         return ()
-    near = [n for n in setting.neighbours if n.entry.kind is draft.kind and _doubtful(draft, n)]
-    return tuple(n.entry for n in near if not n.entry.ended_by(setting.now))[:MOST_DOUBTS]
+    close = [n for n in setting.neighbours if n.entry.kind is draft.kind and _doubtful(draft, n)]
+    return tuple(n.entry for n in close if not n.entry.ended_by(setting.now))[:MOST_DOUBTS]
 
 
-def _doubtful(draft: Draft, near: Neighbour) -> bool:
-    if near.entry.state is not State.ACTIVE or near.entry.path is not None:
+def _doubtful(draft: Draft, neighbour: Neighbour) -> bool:
+    if neighbour.entry.state is not State.ACTIVE or neighbour.entry.path is not None:
         return False
-    if near.cosine is not None:
-        return near.cosine >= DOUBT_COSINE
-    mine, theirs = set(terms(draft.content)), set(terms(near.entry.content))
+    if neighbour.cosine is not None:
+        return neighbour.cosine >= DOUBT_COSINE
+    mine, theirs = set(terms(draft.content)), set(terms(neighbour.entry.content))
     return 3 * len(mine & theirs) >= len(mine | theirs)
 
 
 SETTLE: tuple[Step, ...] = (dedup, resolve)
 
 
-MOST_EVIDENCE = 50  # quotes kept of one fact: enough to count independent observations, and bounded
+MOST_EVIDENCE = 50  # quotes stored for one fact: enough to count independent observations
 
 
 class Plan(NamedTuple):
-    """Operations in order; `entry` is what the caller gets back, None if nothing is stored."""
+    """The operations in order; `entry` is the result for the caller, None if nothing is stored."""
 
     outcome: str
     entry: Entry | None
@@ -250,7 +250,7 @@ def plan(draft: Draft, setting: Setting, *, actor: str, embedding: Embedding | N
     save = SaveEntry(entry, 0, action, decision.reason or draft.gate.reason or "put", draft.ledger, embedding)
     if decision.action is Action.UPDATE and entry.state is State.ACTIVE:
         retired = tuple(retire(target, entry, setting, decision.reason, actor) for target in decision.targets)
-        # The old go first: two active entries may not hold the same text, and a restatement may be the same.
+        # Retire the old ones first: two active entries must not hold the same text, and a restatement may.
         return Plan("replaced", entry, (*retired, save), tuple(target.id for target in decision.targets))
     return Plan("held" if entry.state is State.HELD else "stored", entry, (save,))
 
@@ -274,7 +274,7 @@ def _merged(draft: Draft, target: Entry, now: datetime) -> Plan:
         evidence=tuple(dict.fromkeys((*target.evidence, *draft.proposal.evidence)))[:MOST_EVIDENCE],
         version=target.version + 1,
     )
-    if draft.trust >= target.trust:  # a less trusted voice confirms, and lends neither weight nor labels
+    if draft.trust >= target.trust:  # a less trusted writer confirms, but changes neither importance nor tags
         importance = max(target.importance, draft.proposal.importance)
         tags = tuple(dict.fromkeys((*target.tags, *draft.proposal.tags)))
         merged = replace(merged, importance=importance, tags=tags)
@@ -314,14 +314,14 @@ def _entry(draft: Draft, setting: Setting) -> Entry:
 
 
 def retire(target: Entry, entry: Entry, setting: Setting, cause: str, actor: str) -> SaveEntry:
-    """End the old statement: a fact's validity closes, a procedure is archived, a copy is superseded."""
+    """End the old statement: close a fact's validity, archive a procedure, supersede a copy."""
     rule = setting.spec.behaviour(entry.scope.tier, entry.kind).conflict.rule
     now, version = setting.now, target.version
     changes: dict[str, Any] = {"superseded_by": entry.id, "version": version + 1}
     if rule is ConflictRule.VALIDITY:
         ends = max(entry.valid_at or now, target.valid_at or target.created_at)
         ends = min(ends, target.invalid_at) if target.invalid_at else ends
-        if ends > now:  # the new fact holds from later on; until then the old one does
+        if ends > now:  # the new fact holds only from later on; until then the old one does
             closing = replace(target, invalid_at=ends, updated_at=now, **changes)
             return SaveEntry(closing, version, "entry.updated", cause)
         retired = target.moved(State.INVALIDATED, at=now, cause=cause, actor=actor, invalid_at=ends, **changes)

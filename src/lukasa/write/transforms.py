@@ -1,4 +1,4 @@
-"""Named transforms for sanitization gates: text in, text out, and how many places changed."""
+"""Named transforms for sanitization gates: each takes a text and returns the new text and the number of changes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from lukasa.model.values import Trust
 
 class Transform(Protocol):
     def __call__(self, text: str, trust: Trust = Trust.AUTHOR) -> tuple[str, int]:
-        """The text as it may pass, given how far its source is trusted, and how many places changed."""
+        """Return the text that may enter, given the trust in its source, and the number of changes."""
         ...
 
 
@@ -49,7 +49,7 @@ def _replacing(patterns: tuple[tuple[re.Pattern[str], str], ...]) -> Transform:
     return transform
 
 
-# What a reader of another scope should know before the words themselves. The author's own need no such thing.
+# A note on the source for readers of another scope. The author's own words need none.
 _HEDGES = {
     Trust.AGENT: "An agent noted: ",
     Trust.IMPORTED: "From an import, not confirmed: ",
@@ -71,7 +71,7 @@ _RESERVED = (
 
 
 def _open_part(text: str, trust: Trust = Trust.AUTHOR) -> tuple[str, int]:
-    """Without what its writer marked as for a narrower circle: spans in [private]…[/private], lines "Internal: …"."""
+    """Remove parts that the writer marked as internal: spans in [private]…[/private], lines "Internal: …"."""
     total = 0
     for pattern in _RESERVED:
         text, count = pattern.subn("", text)

@@ -1,22 +1,22 @@
-"""Chat models by name: what a setting means, whether it can be had here, and opening it.
+"""Chat models by name: parse a setting, tell whether its model is available, and open it.
 
-    none               no model (so is the empty setting)
+    none               no model; the empty setting means the same
     auto               the provider whose key is set, with the model of LUKASA_CHAT_MODEL; else none
     openai:<model>     any server that speaks OpenAI's format; LUKASA_CHAT_URL or OPENAI_BASE_URL says which
     anthropic:<model>  Anthropic
-    local              the small model that the extra `local` brings, run in this process
-    local:<file>       a model in a GGUF file, run likewise
+    local              the small model that the extra `local` installs, run in this process
+    local:<file>       a model in a GGUF file, run in this process
 
 The environment:
 
     LUKASA_CHAT_MODEL                   the model of `auto`
     LUKASA_CHAT_URL, OPENAI_BASE_URL    the server of `openai:`, up to and without /chat/completions
-    LUKASA_CHAT_KEY, OPENAI_API_KEY     its key; a server of one's own may need none
+    LUKASA_CHAT_KEY, OPENAI_API_KEY     its key; a server of your own may need none
     ANTHROPIC_API_KEY                   the key of `anthropic:`
-    ANTHROPIC_BASE_URL                  another host for it
+    ANTHROPIC_BASE_URL                  another host for `anthropic:`
     LUKASA_CHAT_INSECURE=1              allow http to other machines
 
-Nothing is sent before a reply is asked for, and importing this loads no HTTP client.
+Nothing is sent before the first question, and importing this module loads no HTTP client.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ from msgspec import Struct
 
 from lukasa.model.errors import ChatRefused, InvalidInput
 from lukasa.ports import Chat
-from lukasa.providers.chat import anthropic, local, openai
-from lukasa.providers.chat.anthropic import AnthropicChat
+from lukasa.providers.chat import anthropic_chat, local, openai_chat
+from lukasa.providers.chat.anthropic_chat import AnthropicChat
 from lukasa.providers.chat.endpoint import checked_url
 from lukasa.providers.chat.local import LocalChat
-from lukasa.providers.chat.openai import OpenAIChat
+from lukasa.providers.chat.openai_chat import OpenAIChat
 from lukasa.providers.chat.wire import INSTALL_FIX, client_installed
 
 __all__ = ["AnthropicChat", "ChatStatus", "LocalChat", "OpenAIChat", "chat_status", "open_chat"]
@@ -42,7 +42,7 @@ _ALLOWED = "none, auto, openai:<model>, anthropic:<model>, local, local:<file>"
 
 
 class ChatStatus(Struct, frozen=True):
-    """Whether the model a setting asks for can be had, and which host it would send to; if not, why, and what to do."""
+    """Whether the model of a setting is available, and its host; if not, the reason and the fix."""
 
     name: str
     available: bool
@@ -52,7 +52,7 @@ class ChatStatus(Struct, frozen=True):
 
 
 def open_chat(setting: str, env: Mapping[str, str]) -> Chat | None:
-    """The model a setting asks for; None where the setting allows to go without."""
+    """Open the model of a setting; None for `none`, and for `auto` if no provider is configured."""
     if _is_local(setting):
         return _open_local(setting)
     choice = _choose(setting, env)
@@ -68,7 +68,7 @@ def open_chat(setting: str, env: Mapping[str, str]) -> Chat | None:
 
 
 def chat_status(setting: str, env: Mapping[str, str]) -> ChatStatus:
-    """What `open_chat` would find, without asking anyone."""
+    """Return what `open_chat` would find, without sending a request."""
     if _is_local(setting):
         return _local_status(setting)
     choice = _choose(setting, env)
@@ -76,7 +76,7 @@ def chat_status(setting: str, env: Mapping[str, str]) -> ChatStatus:
         if setting.strip() == "auto":
             fix = "set LUKASA_CHAT_MODEL and a provider's key, or name a model"
             return ChatStatus("none", False, "no provider is configured", fix)
-        return ChatStatus("none", False, "no model is asked for", f"set the model to one of: {_ALLOWED}")
+        return ChatStatus("none", False, "the setting asks for no model", f"set the model to one of: {_ALLOWED}")
     try:
         return _status(choice, checked_url(choice.url, insecure=choice.insecure))
     except InvalidInput as error:
@@ -84,7 +84,7 @@ def chat_status(setting: str, env: Mapping[str, str]) -> ChatStatus:
 
 
 class _Choice(Struct, frozen=True):
-    """A setting and the environment, taken together."""
+    """A setting, completed from the environment."""
 
     kind: str
     model: str
@@ -113,7 +113,7 @@ def _choose(setting: str, env: Mapping[str, str]) -> _Choice | None:
 
 
 def _automatic(env: Mapping[str, str]) -> _Choice | None:
-    """A server that was named for Lukasa comes first: whoever keeps a model at home wants nothing sent elsewhere."""
+    """Choose the provider of `auto`. A server set in LUKASA_CHAT_URL comes first, so that nothing goes elsewhere."""
     model = _first(env, "LUKASA_CHAT_MODEL")
     if not model or not client_installed():
         return None
@@ -129,9 +129,9 @@ def _automatic(env: Mapping[str, str]) -> _Choice | None:
 def _named(kind: str, model: str, env: Mapping[str, str]) -> _Choice:
     insecure = _first(env, "LUKASA_CHAT_INSECURE") == "1"
     if kind == "anthropic":
-        url = _first(env, "ANTHROPIC_BASE_URL") or anthropic.DEFAULT_URL
+        url = _first(env, "ANTHROPIC_BASE_URL") or anthropic_chat.DEFAULT_URL
         return _Choice(kind, model, url, insecure, _first(env, "ANTHROPIC_API_KEY"))
-    url = _first(env, "LUKASA_CHAT_URL", "OPENAI_BASE_URL") or openai.DEFAULT_URL
+    url = _first(env, "LUKASA_CHAT_URL", "OPENAI_BASE_URL") or openai_chat.DEFAULT_URL
     return _Choice(kind, model, url, insecure, _first(env, "LUKASA_CHAT_KEY", "OPENAI_API_KEY"))
 
 
@@ -141,7 +141,7 @@ def _status(choice: _Choice, url: str) -> ChatStatus:
         return ChatStatus(choice.name, False, "httpx2 is not installed", INSTALL_FIX, host)
     if choice.kind == "anthropic" and not choice.key:
         return ChatStatus(choice.name, False, "ANTHROPIC_API_KEY is not set", "set it to your key", host)
-    if url == openai.DEFAULT_URL and not choice.key:
+    if url == openai_chat.DEFAULT_URL and not choice.key:
         fix = "set it to your key, or LUKASA_CHAT_URL to a server of your own"
         return ChatStatus(choice.name, False, "OPENAI_API_KEY is not set", fix, host)
     return ChatStatus(choice.name, True, host=host)
@@ -164,7 +164,7 @@ def _local_file(setting: str) -> Path | None:
 
 
 def _local_status(setting: str) -> ChatStatus:
-    """Nothing is loaded, and there is no host: it sends nothing."""
+    """Return whether a local model is available, without loading it. It has no host, because it sends nothing."""
     file = _local_file(setting)
     name = LocalChat(file).name if file is not None else "local"
     if not local.installed():
@@ -177,5 +177,5 @@ def _local_status(setting: str) -> ChatStatus:
 
 
 def _first(env: Mapping[str, str], *names: str) -> str:
-    """The first of these variables that is set to something."""
+    """Return the first of these variables that is not empty."""
     return next((value for name in names if (value := env.get(name, "").strip())), "")

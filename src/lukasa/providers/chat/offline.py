@@ -1,7 +1,7 @@
-"""A responder that needs no model: it understands, in English, what people say to a memory, and nothing else.
+"""Answer without a model: understand English requests to remember, recall, count and forget, and nothing else.
 
-It works as a model does: it is given the conversation and the tools, asks for tool calls, sees their results, and only
-then answers. What it recalls it quotes, with its date and origin; where nothing really matches, it says so.
+The responder works as a model does: it gets the conversation and the tools, asks for tool calls, sees their results,
+and then answers. It quotes entries with their date and origin; if nothing matches, it says so.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from lukasa.model.requests import Request, forgetting, request
 from lukasa.model.text import fold, terms
 from lukasa.ports import Message, Reply, Tool, ToolCall
 
-ENOUGH = 0.5  # of what a question is about must be in a memory for it to be an answer
+ENOUGH = 0.5  # share of a question's content words that an entry must hold to be an answer
 QUOTED = 3
 LISTED = 12
 SUMMARY = "conversation-summary"
@@ -46,7 +46,7 @@ _HOW_MANY = re.compile(r"\bhow (?:many|much)\b|\bwhat(?:['’]s| is) the (?:tota
 _HELLO = re.compile(r"^\s*(?:hello|hi|hey|good (?:morning|evening|afternoon))\b[\s!.,]*$", re.IGNORECASE)
 _THANKS = re.compile(r"^\s*(?:thanks|thank you|great|ok(?:ay)?|bye|goodbye)\b[\s\w!.,]*$", re.IGNORECASE)
 _NAME = re.compile(r"(?<=[\w,;:] )[“\"'‘]?([A-Z][^\W\d_]+)")
-# Words a question is made of, not about. Stemmed, as terms are.
+# Words that frame a question but are not its subject. Stemmed, as terms are.
 _FRAME = frozenset(
     terms(
         "know anything something everything nothing remember recall tell remind noted note notes told said say thing"
@@ -62,7 +62,7 @@ NOT_STORED = "I have not stored that. If it should be kept, say “remember that
 
 
 class _Step(Struct, frozen=True):
-    """A call that was made in this turn, and what came of it."""
+    """A tool call of this turn, and its result."""
 
     call: ToolCall
     result: Mapping[str, Any]
@@ -74,7 +74,7 @@ class _Step(Struct, frozen=True):
 
 
 class OfflineChat:
-    """The chat port by rules. The same conversation always gets the same reply."""
+    """Implements the chat port by rules. The same conversation always gets the same reply."""
 
     @property
     def name(self) -> str:
@@ -100,7 +100,7 @@ class OfflineChat:
 
 
 def _turn(messages: Sequence[Message]) -> tuple[str, list[_Step]]:
-    """What the user said last, and the calls made since with their results."""
+    """Return the user's last message, and the tool calls since then with their results."""
     last = max((i for i, message in enumerate(messages) if message.role == "user"), default=-1)
     if last < 0:
         return "", []
@@ -118,7 +118,7 @@ def _decoded(text: str) -> Mapping[str, Any]:
 
 
 def _answer(said: str, steps: Sequence[_Step]) -> str | ToolCall:
-    """The next call, or the final text."""
+    """Return the next tool call, or the final text."""
     asked = request(said)
     count = _COUNT.search(said)
     if count is not None and ((asked is not None and asked.tracking) or count["more"] or _HOW_MANY.search(said)):
@@ -205,11 +205,11 @@ def _forget(target: str, steps: Sequence[_Step]) -> str | ToolCall:
     return _call("memory_forget", steps, id=best["id"], reason="the user asked to forget it")
 
 
-# Counting on the scratchpad
+# Counting in the notes
 
 
 def _counting(count: re.Match[str], said: str, steps: Sequence[_Step]) -> str | ToolCall:
-    """A running count: read what is noted, add, note the sum, say it."""
+    """Keep a running count: read the note, add, write the sum, report it."""
     if steps and steps[-1].error:
         return _trouble(steps[-1])
     amount = _number(count["amount"])
@@ -227,7 +227,7 @@ def _counting(count: re.Match[str], said: str, steps: Sequence[_Step]) -> str | 
 
 
 def _how_many(said: str, steps: Sequence[_Step]) -> str | ToolCall:
-    """A question about a count: the scratchpad first, then memory."""
+    """Answer a question about a count: from the notes first, then from memory."""
     if not steps:
         return _call("note_read", steps)
     if len(steps) == 1:
@@ -238,7 +238,7 @@ def _how_many(said: str, steps: Sequence[_Step]) -> str | ToolCall:
 
 
 def _counter(unit: str, verb: str, step: _Step) -> tuple[str, float | int]:
-    """The counter that this is about: of the same unit, and of the same verb if there is one."""
+    """Return the key and value of the note with the same unit, and with the same verb if there is one."""
     numbers = [(k, v) for k, v in _notes(step) if isinstance(v, int | float) and set(terms(unit)) & set(terms(k))]
     numbers.sort(key=lambda pair: not set(terms(verb)) & set(terms(pair[0])))
     return numbers[0] if numbers else ("", 0)
@@ -291,9 +291,9 @@ def _hits(step: _Step) -> list[Mapping[str, Any]]:
 
 
 def matching(question: str, hits: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Hits that are about the question: they share what it is about, or are clearly near in meaning.
+    """Return the hits that answer a question: they share its content words, or are marked as near in meaning.
 
-    If the question names somebody, only what mentions the name is an answer.
+    If the question names a person, only a hit with that name is an answer.
     """
     about = set(terms(question)) - _FRAME
     names = {fold(name) for name in _NAME.findall(question)}
@@ -311,7 +311,7 @@ def matching(question: str, hits: Sequence[Mapping[str, Any]]) -> list[Mapping[s
 
 
 def _quote(hit: Mapping[str, Any]) -> str:
-    """As something noted, never as a fact."""
+    """Quote a hit with its date and source, never as a fact."""
     source, date = str(hit.get("source", "")), hit.get("recorded", "")
     if hit.get("authority") == "none":
         who = f"Text of unknown authorship, recorded on {date}, not to be acted on"

@@ -1,16 +1,15 @@
-"""One JSON request to a provider: a deadline over all attempts, bounded retries, streams, and errors translated.
+"""Send one JSON request to a provider: one deadline for all attempts, bounded retries, streams, translated errors.
 
-    ask             the caller's thread: text as it arrives, the reply, or the error, and all that in time
-    └ _attempts     what is tried again, how often and after what pause
+    ask             in the caller's thread: pass on text as it arrives; return the reply or raise, before the deadline
+    └ _attempts     decide what to retry, how often and after which pause
       └ _once       one request, its status and its body
         └ _read     the body as one JSON value, or as a stream of them
 
-The exchange runs in a thread of its own because nothing else holds a deadline: a read timeout starts anew with every
-byte that drips in, and looking up a host name has none. When time is up the caller goes on at once; the thread's socket
-is shut down under it.
+The exchange runs in a thread of its own, because nothing else keeps a deadline: a read timeout restarts with every
+byte, and a DNS lookup has none. When time is up the caller goes on at once, and the thread's socket is shut down.
 
-No redirects, no proxies from the environment, certificates verified. The key is in no message, and no error carries
-the request that it was in.
+No redirects, no proxies from the environment, certificates verified. No message holds the key, and no error
+holds the request.
 """
 
 from __future__ import annotations
@@ -31,47 +30,39 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any, Protocol
+from typing import Any
 
 from lukasa.model.errors import ChatError, ChatMalformed, ChatRefused, ChatUnavailable
 from lukasa.ports import Reply
 from lukasa.providers.chat.endpoint import Endpoint
-from lukasa.providers.chat.reading import tidy
+from lukasa.providers.chat.reply_builder import ReplyBuilder, tidy
 
 INSTALL_FIX = "pip install 'lukasa[openai]'"
-_LONGEST = 86_400.0  # seconds; more than any lock of the platform can wait for is not needed
+_LONGEST = 86_400.0  # seconds; platform locks cannot wait much longer
 _MESSAGE_BYTES = 65_536  # of an error reply
 _MESSAGE_CHARS = 300
-_SHORTEST_KEY = 4  # shorter ones are dummies for servers that ask for none, and may be part of any word
+_SHORTEST_KEY = 4  # a shorter key is a dummy, and may be part of any word
 _BUSY = frozenset({408, 409, 425, 429})
 _REFUSALS = ("authentication", "permission", "invalid", "not_found", "billing", "too_large", "quota", "context_length")
-_STREAM_OVERHEAD = 8  # a stream wraps each word into some hundred bytes
+_STREAM_OVERHEAD = 8  # a stream adds about a hundred bytes to each word
 _KEY_SHAPES = re.compile(r"(?i)\bbearer\s+\S+|\b(?:sk|pk|rk|gsk|xai)[-_][\w*.…-]{6,}|\bAIza[\w-]{8,}|\S*\*{3,}\S*")
 
 
-class Answer(Protocol):
-    """What one attempt's answer is read into; a new one for each attempt."""
-
-    ended: bool
-
-    def whole(self, body: Mapping[str, Any]) -> None: ...
-
-    def event(self, body: Mapping[str, Any]) -> None: ...
-
-    def reply(self) -> Reply: ...
+# Makes an empty builder that passes its text to the given function; each attempt needs a new one.
+MakeBuilder = Callable[[Callable[[str], None]], ReplyBuilder]
 
 
 def ask(
     endpoint: Endpoint,
     payload: Mapping[str, Any],
-    answer: Callable[[Callable[[str], None]], Answer],
+    make_builder: MakeBuilder,
     *,
     timeout: float,
     on_text: Callable[[str], None] | None,
 ) -> Reply:
-    """The reply to one request. `answer` makes an empty answer that shows its text to the function it is given."""
+    """Send one request and return the reply."""
     body = tidy(json.dumps(payload, ensure_ascii=False)).encode()
-    exchange = _Exchange(endpoint, body, answer, timeout, watched=on_text is not None)
+    exchange = _Exchange(endpoint, body, make_builder, timeout, watched=on_text is not None)
     threading.Thread(target=exchange.run, name="lukasa-chat", daemon=True).start()
     try:
         for text in exchange.outcome():
@@ -90,7 +81,7 @@ def client_installed() -> bool:
 
 
 class _Later(Exception):
-    """A failure that may pass. `wait` is the pause the provider asks for, if it asks."""
+    """A failure that may be temporary. `wait` is the pause that the provider asks for, if any."""
 
     def __init__(self, error: ChatUnavailable, wait: float | None = None) -> None:
         super().__init__()
@@ -105,14 +96,14 @@ class _Exchange:
         self,
         endpoint: Endpoint,
         body: bytes,
-        answer: Callable[[Callable[[str], None]], Answer],
+        make_builder: MakeBuilder,
         timeout: float,
         *,
         watched: bool,
     ) -> None:
         self._endpoint = endpoint
         self._body = body
-        self._answer = answer
+        self._make_builder = make_builder
         self._timeout = timeout
         self._watched = watched
         self._deadline = time.monotonic() + min(timeout, _LONGEST)
@@ -126,7 +117,7 @@ class _Exchange:
     # The caller's side.
 
     def outcome(self) -> Iterator[str]:
-        """The text as it arrives, until the exchange has ended or time is up."""
+        """Yield the text as it arrives, until the exchange has ended or time is up."""
         with contextlib.suppress(queue.Empty):
             while (text := self._texts.get(timeout=max(0.0, self._left()))) is not None:
                 yield text
@@ -136,7 +127,7 @@ class _Exchange:
         if isinstance(result, Reply):
             return result
         if isinstance(result, ChatError):
-            # Frames hold the request, and the request the key: those of this error, and of what led to it.
+            # The frames of an error and of its context hold the request, and the request holds the key.
             result.__context__ = None
             raise result.with_traceback(None)
         if result is not None:
@@ -146,7 +137,7 @@ class _Exchange:
     def abandon(self) -> None:
         self._abandoned.set()
         if self._socket is not None:
-            # The plain method: that of a TLS socket would take the session from under the thread that reads.
+            # Not the method of the TLS socket: it would drop the TLS session while the thread reads from it.
             with contextlib.suppress(OSError):
                 socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
 
@@ -201,7 +192,10 @@ class _Exchange:
                 return self._read(response)
         except httpx.ConnectError as error:
             if _distrusted(error):
-                raise self._untrusted() from None
+                raise ChatRefused(
+                    f"the certificate of {self._endpoint.host} is not trusted here",
+                    fix="check the URL; for certificates of your own set SSL_CERT_FILE",
+                ) from None
             raise _Later(self._unavailable("cannot be reached")) from None
         except httpx.TimeoutException:
             raise _Later(self._unavailable("gave no answer in time")) from None
@@ -209,7 +203,7 @@ class _Exchange:
             raise _Later(self._unavailable("broke off the connection")) from None
 
     def _check(self, response: Any) -> None:
-        """Only a success goes on from here."""
+        """Raise unless the status is a success."""
         status = int(response.status_code)
         if 200 <= status < 300:
             return
@@ -222,27 +216,27 @@ class _Exchange:
         raise self._failure(status, *_provider_says(body), wait=_retry_after(response.headers.get("retry-after", "")))
 
     def _read(self, response: Any) -> Reply:
-        answer = self._answer(self._show)
+        builder = self._make_builder(self._show)
         if response.headers.get("content-encoding", "identity") != "identity":
-            raise self._malformed("is compressed, unasked")
+            raise self._malformed("is compressed, though we asked for plain text")
         if "text/event-stream" in response.headers.get("content-type", ""):
-            self._read_stream(response, answer)
+            self._read_stream(response, builder)
         else:
-            answer.whole(
+            builder.whole(
                 self._object(b"".join(self._sized(response, self._endpoint.limits.size)).decode("utf-8", "replace"))
             )
-        return answer.reply()
+        return builder.reply()
 
-    def _read_stream(self, response: Any, answer: Answer) -> None:
+    def _read_stream(self, response: Any, builder: ReplyBuilder) -> None:
         events = EventStream()
         for chunk in self._sized(response, self._endpoint.limits.size * _STREAM_OVERHEAD):
             for data in events.feed(chunk):
-                answer.event(self._object(data))
+                builder.event(self._object(data))
             if events.done:
                 return
         for data in events.finish():
-            answer.event(self._object(data))
-        if not answer.ended and not events.done:
+            builder.event(self._object(data))
+        if not builder.ended and not events.done:
             raise _Later(self._unavailable("ended the answer halfway"))
 
     def _object(self, text: str) -> Mapping[str, Any]:
@@ -263,7 +257,7 @@ class _Exchange:
         for chunk in self._chunks(response):
             size += len(chunk)
             if size > most:
-                raise self._malformed("is larger than any answer should be")
+                raise self._malformed(f"is larger than {most:,} bytes")
             yield chunk
 
     def _chunks(self, response: Any) -> Iterator[bytes]:
@@ -274,11 +268,11 @@ class _Exchange:
 
     def _show(self, text: str) -> None:
         if self._watched:
-            self._shown = True  # from now on a second attempt would say it twice
+            self._shown = True  # from now on a second attempt would repeat text
             self._texts.put(text)
 
     def _trace(self, name: str, info: Mapping[str, Any]) -> None:
-        """Keeps the socket that is in use, so that the caller can end a read which would outlast the deadline."""
+        """Keep the socket in use, so that the caller can end a read that would outlast the deadline."""
         if name in ("connection.connect_tcp.complete", "connection.start_tls.complete"):
             self._socket = info["return_value"].get_extra_info("socket")
             if self._abandoned.is_set():
@@ -287,10 +281,10 @@ class _Exchange:
     def _left(self) -> float:
         return self._deadline - time.monotonic()
 
-    # What went wrong, in words.
+    # Errors
 
     def _failure(self, status: int, message: str, kind: str, *, wait: float | None = None) -> Exception:
-        """The provider's own complaint: may it pass, or must something be changed?"""
+        """Return the error for a provider's failure: temporary, or one that needs a change."""
         host = self._endpoint.host
         said = f": {clean(message, self._endpoint.key)}" if message else ""
         what = f"{host} answered {status}{said}" if status else f"{host} reported a failure{said}"
@@ -307,10 +301,6 @@ class _Exchange:
     def _too_late(self) -> ChatUnavailable:
         fix = "try again, or allow more time"
         return ChatUnavailable(f"{self._endpoint.host} gave no answer within {self._timeout:g} s", fix=fix)
-
-    def _untrusted(self) -> ChatRefused:
-        fix = "check the URL; for certificates of your own set SSL_CERT_FILE"
-        return ChatRefused(f"the certificate of {self._endpoint.host} is not trusted here", fix=fix)
 
     def _malformed(self, what: str) -> ChatMalformed:
         return ChatMalformed(
@@ -338,7 +328,7 @@ def _verified() -> ssl.SSLContext:
 
 
 def tls_context(url: str) -> ssl.SSLContext:
-    """The system's certificates, read once; for plain http a context that trusts nobody, since reading is slow."""
+    """Return the system's certificates, read once; for plain http an empty context, because reading them is slow."""
     return _verified() if url.startswith("https:") else ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
 
 
@@ -346,7 +336,7 @@ def tls_context(url: str) -> ssl.SSLContext:
 
 
 class EventStream:
-    """Server-sent events: bytes in, however they are cut, and the data of each event out. `done` after [DONE]."""
+    """Parse server-sent events: takes bytes in any pieces, yields the data of each event. `done` is set by [DONE]."""
 
     def __init__(self) -> None:
         self.done = False
@@ -358,7 +348,7 @@ class EventStream:
         yield from self._lines(self._rest + self._decoder.decode(chunk))
 
     def finish(self) -> Iterator[str]:
-        """What the last event holds, if the blank line that ends it never came."""
+        """Yield the last event's data, if the blank line after it never came."""
         yield from self._lines(self._rest + self._decoder.decode(b"", True) + "\n\n")
 
     def _lines(self, text: str) -> Iterator[str]:
@@ -379,17 +369,17 @@ class EventStream:
 
 
 def clean(message: str, key: str) -> str:
-    """A provider's message fit to be shown and logged: one short line, without the key or anything like one."""
+    """Return a provider's message as one short line, without the key or text that looks like a key."""
     if len(key) >= _SHORTEST_KEY:
         message = message.replace(key, "***")
-    # Cut first, well behind what will be shown: the shapes take quadratic time on a long word.
+    # Cut first, generously: the patterns take quadratic time on a long word.
     message = _KEY_SHAPES.sub("***", tidy(message[: 6 * _MESSAGE_CHARS]))
     message = " ".join("".join(c if c.isprintable() else " " for c in message).split())
     return message if len(message) <= _MESSAGE_CHARS else message[: _MESSAGE_CHARS - 1] + "…"
 
 
 def _provider_says(body: bytes) -> tuple[str, str]:
-    """The message and the kind of an error reply; both empty where it is something else, such as a page."""
+    """Return the message and the kind of an error reply; both empty if it is something else, such as an HTML page."""
     try:
         return _message(json.loads(body.decode("utf-8", "replace")))
     except (ValueError, RecursionError):
@@ -407,16 +397,16 @@ def _message(body: object) -> tuple[str, str]:
 
 def _refusal_fix(status: int) -> str:
     if status in (401, 403):
-        return "check the API key and what it may use"
+        return "check the API key and its permissions"
     if status == 404:
         return "check the name of the model and the URL"
     if 300 <= status < 400:
-        return "set the URL to where it redirects; redirects are not followed"
+        return "set the URL to the target of the redirect; redirects are not followed"
     return "check the name of the model and its limits"
 
 
 def _retry_after(value: str) -> float | None:
-    """Seconds, given as such or as a date; None if it says neither."""
+    """Return the seconds to wait, from a number or a date; None if the value is neither."""
     if re.fullmatch(r"\d{1,9}(\.\d{1,9})?", value.strip()):
         return float(value)
     try:

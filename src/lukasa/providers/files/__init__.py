@@ -1,1 +1,1 @@
-"""Files that people may read and keep: the curated document under git, the structured log, decision records."""
+"""Files for people to read: the curated document under git, the structured log, decision records."""

@@ -1,5 +1,8 @@
-"""MEMORY.md in a folder under git. Commits are made by plumbing: a text becomes a commit without touching the folder,
-without hooks, signatures or anybody's settings, and the branch moves only if nobody moved it meanwhile."""
+"""MEMORY.md in a folder under git.
+
+Commits are made with git's plumbing commands: they touch no file of the folder, run no hooks, use no signatures and no
+settings of the user, and move the branch only if no other process has moved it meanwhile.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from msgspec import Struct
 
 from lukasa.model.errors import GitError, GitMissing, InvalidContent
 from lukasa.ports import Committed
-from lukasa.providers.files.private import locked, make_folder, os_errors, put_whole
+from lukasa.providers.files.safe_write import locked, make_folder, os_errors, put_whole
 
 FILE = "MEMORY.md"
 TRAILER = "Lukasa-Version"
@@ -26,6 +29,8 @@ _SETTINGS = ("core.hooksPath=/dev/null", "core.autocrlf=false", "gc.auto=0", "co
 
 
 class GitFile(Struct, frozen=True):
+    """The file MEMORY.md, and the git repository around it."""
+
     folder: Path
     program: str = "git"
 
@@ -65,7 +70,7 @@ class GitFile(Struct, frozen=True):
         listed = self._git("log", f"--format=%H %(trailers:key={TRAILER},valueonly,separator=%x20)", "--", FILE)
         for row in listed.decode("utf-8", "replace").splitlines():
             id, _, version = row.strip().partition(" ")
-            if self._git("ls-tree", id, "--", FILE):  # not the one that removed it
+            if self._git("ls-tree", id, "--", FILE):  # skip a commit that removed the file
                 number = int(version) if re.fullmatch(r"\d{1,9}", version, re.ASCII) else None
                 yield Committed(id, number, _body(self._git("cat-file", "blob", f"{id}:{FILE}"), id))
 
@@ -91,7 +96,7 @@ class GitFile(Struct, frozen=True):
         return made
 
     def _tree(self, head: str | None, blob: str) -> str:
-        """The tree of the last commit with this file in it, by an index of our own: what a person staged is theirs."""
+        """Write a tree: the last commit's, with this file. A separate index leaves alone what a person has staged."""
         index = {"GIT_INDEX_FILE": str(self.folder / ".git" / "lukasa-index")}
         self._git("read-tree", *((head,) if head is not None else ("--empty",)), env=index)
         self._git("update-index", "--add", "--cacheinfo", f"100644,{blob},{FILE}", env=index)
@@ -121,21 +126,21 @@ class GitFile(Struct, frozen=True):
             )
         except FileNotFoundError:
             raise GitMissing(
-                "there is no git on this machine", fix="install git, then run `lukasa curated export`"
+                "git is not installed on this machine", fix="install git, then run `lukasa curated export`"
             ) from None
         except (OSError, subprocess.TimeoutExpired) as error:
-            raise GitError(f"git {args[0]} did not end: {type(error).__name__}", fix="try again") from error
+            raise GitError(
+                f"git {args[0]} could not run to its end: {type(error).__name__}", fix="try again"
+            ) from error
         if check and done.returncode != 0:
             said = done.stderr.decode("utf-8", "replace").strip().splitlines()
             why = said[-1][:200] if said else f"exit code {done.returncode}"
-            raise GitError(
-                f"git {args[0]} failed in {self.folder}: {why}", fix="look at the repository, then try again"
-            )
+            raise GitError(f"git {args[0]} failed in {self.folder}: {why}", fix="repair the repository, then try again")
         return done.stdout
 
 
 def _body(data: bytes, where: str) -> str:
-    """The text of a file without its closing line break, which is the file's."""
+    """Return the text of a file without the line break at its end."""
     if len(data) > MOST_BYTES:
         raise InvalidContent(f"{where} has more than {MOST_BYTES:,} bytes", fix="shorten it")
     try:

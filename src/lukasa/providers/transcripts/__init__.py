@@ -1,4 +1,4 @@
-"""Readers of session files. The format is found by looking; what cannot be read is reported, line by line."""
+"""Read session files. The first lines decide the format; lines that cannot be read are reported by number."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from typing import Any, BinaryIO
 from lukasa.model.errors import InvalidInput
 from lukasa.ports import Recording
 from lukasa.providers.transcripts import chatlog, claude_code, codex, messages
-from lukasa.providers.transcripts.gathering import Gathering
+from lukasa.providers.transcripts.recording_builder import RecordingBuilder
 
 MOST_FILE = 1_000_000_000
 MOST_LINE = 32_000_000  # a line may hold a picture
-MOST_DOCUMENT = 64_000_000  # what must be read as a whole
-LOOKED_AT = 50  # lines, to find the format
+MOST_DOCUMENT = 64_000_000  # a file that is parsed as a whole
+LOOKED_AT = 50  # lines that decide the format
 MOST_FOUND = 100_000
 _LINED = (claude_code, codex, messages)
 ACCEPTED = (
@@ -29,7 +29,7 @@ ACCEPTED = (
 
 
 class FileReader:
-    """Sessions in files of this machine."""
+    """Reads sessions from files on this machine."""
 
     def read(self, path: str, *, tail: int | None = None) -> Recording:
         with _opened(path) as stream:
@@ -41,7 +41,7 @@ class FileReader:
                 stream.readline(MOST_LINE)
             found = _lined(stream) or _document(stream, size) or _log(stream, size)
         if found is None:
-            raise InvalidInput(f"{path[:200]!r} is no session that can be read", fix=ACCEPTED)
+            raise InvalidInput(f"{path[:200]!r} is not a session in a known format", fix=ACCEPTED)
         return found.recording()
 
     def walk(self, folder: str, patterns: Collection[str]) -> list[str]:
@@ -59,7 +59,7 @@ class FileReader:
 
 
 def _opened(path: str) -> BinaryIO:
-    """A file that ends: a pipe would be waited for, and a device may never stop."""
+    """Open a regular file. A pipe would block, and a device may never end."""
     try:
         if not stat.S_ISREG(os.stat(path).st_mode):
             raise InvalidInput(f"{path[:200]!r} is not a file", fix=ACCEPTED)
@@ -67,12 +67,12 @@ def _opened(path: str) -> BinaryIO:
     except (OSError, ValueError) as error:
         if isinstance(error, InvalidInput):
             raise
-        why = error.strerror if isinstance(error, OSError) else "that is not a path"
+        why = error.strerror if isinstance(error, OSError) else "it is not a path"
         raise InvalidInput(f"{path[:200]!r} cannot be read: {why}", fix="name a readable file") from error
 
 
-def _lined(stream: BinaryIO) -> Gathering | None:
-    """A file with a JSON object on each line, of the first format that one of its first lines fits."""
+def _lined(stream: BinaryIO) -> RecordingBuilder | None:
+    """Read a file with one JSON object on each line, in the first format that fits one of its first lines."""
     begin = stream.tell()
     first = [data for _, data in islice(_records(stream), LOOKED_AT)]
     stream.seek(begin)
@@ -80,7 +80,7 @@ def _lined(stream: BinaryIO) -> Gathering | None:
     module = next(kinds, None)
     if module is None:
         return None
-    into = Gathering(module.NAME)
+    into = RecordingBuilder(module.NAME)
     for number, data in _records(stream):
         if not isinstance(data, dict) or not module.add(into, data):
             into.broken.append(number)
@@ -88,7 +88,7 @@ def _lined(stream: BinaryIO) -> Gathering | None:
 
 
 def _records(stream: BinaryIO) -> Iterator[tuple[int, Any]]:
-    """Each line that is not blank as JSON; None where it is not JSON, or too long to be held."""
+    """Yield the number and the JSON of each line that is not blank; None for a line that is not JSON or too long."""
     number = 0
     while raw := stream.readline(MOST_LINE):
         number += 1
@@ -107,22 +107,23 @@ def _json(raw: bytes) -> Any:
         return None
 
 
-def _document(stream: BinaryIO, size: int) -> Gathering | None:
-    """One JSON document with messages in it."""
+def _document(stream: BinaryIO, size: int) -> RecordingBuilder | None:
+    """Read one JSON document that holds messages."""
     stream.seek(0)
     if size > MOST_DOCUMENT or not stream.read(64).lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"[", b"{")):
         return None
     stream.seek(0)
-    into = Gathering(messages.NAME)
+    into = RecordingBuilder(messages.NAME)
     return into if messages.document(into, _json(stream.read())) else None
 
 
-def _log(stream: BinaryIO, size: int) -> Gathering | None:
+def _log(stream: BinaryIO, size: int) -> RecordingBuilder | None:
+    """Read a plain chat log."""
     stream.seek(0)
     head = stream.read(4096)
     if size > MOST_DOCUMENT or b"\x00" in head or head.lstrip()[:1] in (b"{", b""):
         return None
     stream.seek(0)
-    into = Gathering(chatlog.NAME)
+    into = RecordingBuilder(chatlog.NAME)
     text = stream.read().decode("utf-8-sig", "replace").replace("\r\n", "\n")
     return into if chatlog.read(into, text.split("\n")) else None

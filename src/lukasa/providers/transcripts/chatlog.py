@@ -1,9 +1,9 @@
-"""Plain chat logs: who, a colon, and what they said, which may go on over the following lines.
+"""Plain chat logs: a speaker, a colon, and the text, which may continue on the following lines.
 
     User: the deploy failed again                       [2026-03-01 09:12] ana: the deploy failed again
     Assistant: which host?                              [09:13] bot: which host?
 
-People are everybody who is not known to be a machine.
+A speaker counts as a person unless the name is known as a machine's.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from datetime import datetime
 
 from lukasa.model.text import MACHINES
 from lukasa.model.transcript import Role
-from lukasa.providers.transcripts.gathering import Gathering, moment
+from lukasa.providers.transcripts.recording_builder import RecordingBuilder, parse_time
 
 NAME = "chat-log"
 _STAMPED = re.compile(
@@ -30,8 +30,8 @@ _SYSTEM = frozenset({"system"})
 LEAST_TURNS = 2
 
 
-def read(into: Gathering, lines: Iterable[str]) -> bool:
-    """Gather a log; False if too few of its lines say who speaks."""
+def read(into: RecordingBuilder, lines: Iterable[str]) -> bool:
+    """Add the turns of a log; return False if fewer than two lines name a speaker."""
     speaker: Role | None = None
     at: datetime | None = None
     said: list[str] = []
@@ -51,7 +51,7 @@ def read(into: Gathering, lines: Iterable[str]) -> bool:
         turns += 1
         groups = found.groupdict()
         speaker = _role(groups.get("name") or groups.get("nick") or "")
-        at = moment(groups.get("time"))
+        at = parse_time(groups.get("time"))
         said = [found["said"]]
     end()
     return turns >= LEAST_TURNS

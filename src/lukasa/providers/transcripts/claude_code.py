@@ -1,8 +1,8 @@
-"""Claude Code's own record of a session: one JSON object a line, a content block or a whole message in each.
+"""Claude Code's session files: one JSON object a line, each with a content block or a whole message.
 
 {"type": "user" | "assistant", "message": {"role", "content": text | blocks}, "uuid", "sessionId", "timestamp"}
 {"type": "summary", "summary", "leafUuid"}      {"type": "system", "subtype", "content"}
-everything else (snapshots, queues, titles) is about the session, and no part of it
+All other records (snapshots, queues, titles) describe the session and hold nothing that was said.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from typing import Any
 
 from lukasa.model.transcript import Role
 from lukasa.ports import Aside
-from lukasa.providers.transcripts.gathering import Gathering, brief, label, moment, texts
+from lukasa.providers.transcripts.recording_builder import RecordingBuilder, brief, label, parse_time, texts
 
 NAME = "claude-code"
 _SPOKEN = ("user", "assistant")
 _ABOUT = ("summary", "system", "file-history-snapshot", "queue-operation", "progress", "attachment", "last-prompt",
           "custom-title", "ai-title", "agent-name", "permission-mode", "pr-link")  # fmt: skip
-# Records that nobody said, by the mark they carry.
+# Marks of records that no participant said.
 _MARKS: dict[str, Aside] = {
     "isSidechain": "sidechain",
     "isCompactSummary": "summary",
@@ -35,8 +35,8 @@ def fits(record: Mapping[str, Any]) -> bool:
     return kind in _ABOUT
 
 
-def add(into: Gathering, record: Mapping[str, Any]) -> bool:
-    """Gather what a record holds; False if it is not what it should be."""
+def add(into: RecordingBuilder, record: Mapping[str, Any]) -> bool:
+    """Add the pieces of a record; return False if the record is malformed."""
     kind = record.get("type")
     _identify(into, record)
     if kind == "summary":
@@ -51,7 +51,7 @@ def add(into: Gathering, record: Mapping[str, Any]) -> bool:
         return False
     role: Role = "user" if kind == "user" else "assistant"
     aside: Aside = next((aside for mark, aside in _MARKS.items() if record.get(mark)), "")
-    id, at = label(record, "uuid"), moment(record.get("timestamp"))
+    id, at = label(record, "uuid"), parse_time(record.get("timestamp"))
     content = message.get("content")
     if said := texts(content, ("text",)):
         into.add(role, said, id=id, at=at, aside=aside)
@@ -61,14 +61,14 @@ def add(into: Gathering, record: Mapping[str, Any]) -> bool:
     return True
 
 
-def _identify(into: Gathering, record: Mapping[str, Any]) -> None:
-    """The session is named by its records. A subagent's file names its parent, so it needs its own name beside it."""
+def _identify(into: RecordingBuilder, record: Mapping[str, Any]) -> None:
+    """Take the session's id from a record. A subagent's file names its parent, so the agent's id is added."""
     if not into.session and (session := label(record, "sessionId", "session_id")):
         agent = label(record, "agentId") if record.get("isSidechain") else ""
         into.session = f"{session}:{agent}" if agent else session
 
 
-def _block(into: Gathering, part: Mapping[str, Any], id: str, at: datetime | None) -> None:
+def _block(into: RecordingBuilder, part: Mapping[str, Any], id: str, at: datetime | None) -> None:
     kind = str(part.get("type", ""))
     if kind == "text":
         return

@@ -5,7 +5,7 @@
     {"timestamp", "type": "response_item", "payload": {"type": "function_call" | "function_call_output" | …, …}}
     {"timestamp", "type": "event_msg" | "turn_context" | "compacted" | …, "payload": …}
 
-What was said is in the response items; events tell it a second time. Older files hold the items without an envelope,
+Response items hold the messages; events repeat them and are ignored. Older files hold the items without an envelope,
 after a first line with the session's id.
 """
 
@@ -16,13 +16,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from lukasa.ports import Aside
-from lukasa.providers.transcripts.gathering import Gathering, brief, label, moment, texts
+from lukasa.providers.transcripts.recording_builder import RecordingBuilder, brief, label, parse_time, texts
 
 NAME = "codex"
 _ENVELOPES = ("session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state")
 _OLD_ITEMS = ("message", "reasoning", "function_call", "function_call_output", "local_shell_call")
 _EXIT = re.compile(r'"exit_code"\s*:\s*(-?\d+)|exited with code (-?\d+)', re.IGNORECASE)
-# Codex writes instructions and surroundings as messages of the user.
+# Codex writes instructions and environment details as user messages.
 _INSTRUCTIONS = ("# AGENTS.md instructions", "<user_instructions>", "<permissions instructions>")
 
 
@@ -34,8 +34,8 @@ def fits(record: Mapping[str, Any]) -> bool:
     return "id" in record and "timestamp" in record and ("instructions" in record or "git" in record)
 
 
-def add(into: Gathering, record: Mapping[str, Any]) -> bool:
-    """Gather what a line holds; False if it is not what it should be."""
+def add(into: RecordingBuilder, record: Mapping[str, Any]) -> bool:
+    """Add the pieces of a line; return False if the line is malformed."""
     kind, payload = record.get("type"), record.get("payload")
     if isinstance(payload, Mapping):
         if kind == "session_meta":
@@ -43,7 +43,9 @@ def add(into: Gathering, record: Mapping[str, Any]) -> bool:
         elif kind == "response_item":
             _item(into, payload, record.get("timestamp"))
         elif kind == "compacted":
-            into.add("assistant", texts(payload.get("message")), at=moment(record.get("timestamp")), aside="summary")
+            into.add(
+                "assistant", texts(payload.get("message")), at=parse_time(record.get("timestamp")), aside="summary"
+            )
         return isinstance(kind, str)
     if kind in _OLD_ITEMS:
         _item(into, record, record.get("timestamp"))
@@ -54,16 +56,16 @@ def add(into: Gathering, record: Mapping[str, Any]) -> bool:
     return record.get("record_type") == "state"
 
 
-def _meta(into: Gathering, payload: Mapping[str, Any]) -> None:
+def _meta(into: RecordingBuilder, payload: Mapping[str, Any]) -> None:
     into.session = into.session or label(payload, "id")
-    into.started_at = into.started_at or moment(payload.get("timestamp"))
+    into.started_at = into.started_at or parse_time(payload.get("timestamp"))
     instructions = payload.get("instructions") or payload.get("base_instructions")
     if instructions:
         into.add("system", brief(instructions), aside="system")
 
 
-def _item(into: Gathering, item: Mapping[str, Any], timestamp: object) -> None:
-    kind, at = str(item.get("type", "")), moment(timestamp)
+def _item(into: RecordingBuilder, item: Mapping[str, Any], timestamp: object) -> None:
+    kind, at = str(item.get("type", "")), parse_time(timestamp)
     if kind == "message":
         text, role = texts(item.get("content")), item.get("role")
         if role not in ("user", "assistant"):

@@ -1,4 +1,4 @@
-"""Message lists as OpenAI's chat interface takes them, and most others keep them.
+"""Message lists in the format of OpenAI's chat API, which many other programs use too.
 
     [{"role": "system" | "developer" | "user" | "assistant" | "tool", "content": text | parts, "tool_calls"?, "id"?}, …]
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from lukasa.providers.transcripts.gathering import Gathering, brief, label, moment, texts
+from lukasa.providers.transcripts.recording_builder import RecordingBuilder, brief, label, parse_time, texts
 
 NAME = "messages"
 _PEOPLE = ("user", "human")
@@ -23,8 +23,8 @@ def fits(record: Mapping[str, Any]) -> bool:
     return record.get("role") in _ROLES and ("content" in record or "tool_calls" in record or "parts" in record)
 
 
-def document(into: Gathering, data: object) -> bool:
-    """Gather a whole document; False if there are no messages in it."""
+def document(into: RecordingBuilder, data: object) -> bool:
+    """Add the messages of a JSON document; return False if it holds none."""
     listed = data.get("messages") if isinstance(data, Mapping) else data
     if not isinstance(listed, list) or not any(isinstance(m, Mapping) and fits(m) for m in listed):
         return False
@@ -37,13 +37,13 @@ def document(into: Gathering, data: object) -> bool:
     return True
 
 
-def add(into: Gathering, record: Mapping[str, Any]) -> bool:
-    """Gather one message; False if it is none."""
+def add(into: RecordingBuilder, record: Mapping[str, Any]) -> bool:
+    """Add one message; return False if the record is not a message."""
     if not fits(record):
         return False
     role = record.get("role")
     id = label(record, "id", "message_id")
-    at = moment(record.get("created_at") or record.get("timestamp") or record.get("created"))
+    at = parse_time(record.get("created_at") or record.get("timestamp") or record.get("created"))
     text = texts(record.get("content"))
     if role in _SYSTEM:
         into.add("system", text, id=id, at=at, aside="system")

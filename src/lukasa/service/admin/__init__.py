@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 from lukasa.model import submodules
 
-if TYPE_CHECKING:
-    from lukasa.service.admin import access, overview, scrub, stats
-
 __all__ = ["access", "overview", "scrub", "stats"]
 
-__getattr__ = submodules(__name__, __all__)
+if TYPE_CHECKING:
+    from lukasa.service.admin import access, overview, scrub, stats
+else:
+    __getattr__ = submodules(__name__, __all__)

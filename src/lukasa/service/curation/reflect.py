@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from lukasa.curated import reflecting
+from lukasa.curated import reflection
 from lukasa.curated.document import NAME
-from lukasa.curated.reflecting import Change, Reflection
+from lukasa.curated.reflection import Change, Reflection
 from lukasa.model.amendment import Amendment
 from lukasa.model.entry import Entry
 from lukasa.model.events import EventDraft
@@ -53,9 +53,9 @@ def reflect(ctx: CallContext, task: Task) -> dict[str, Any]:
     read = task.once("read", lambda: _read(ctx))
     entries = [e for id, e in task.store.entries(read["ids"]).items()]
     entries.sort(key=lambda e: read["ids"].index(e.id))
-    reflection = _reflected(ctx, task, entries) if entries else Reflection((), ())
+    result = _reflected(ctx, task, entries) if entries else Reflection((), ())
     if not task.journaled("proposed"):
-        _propose(ctx, task, read, entries, reflection)
+        _propose(ctx, task, read, entries, result)
     return dict(task.output("proposed"))
 
 
@@ -95,7 +95,7 @@ def _readable(ctx: CallContext, entry: Entry) -> bool:
 def _reflected(ctx: CallContext, task: Task, entries: list[Entry]) -> Reflection:
     body = curated_document.body(ctx)
     if task.chat is None:
-        return reflecting.by_rules(entries, body)
+        return reflection.by_rules(entries, body)
     ids = [entry.id for entry in entries]
     categories = ", ".join(concept.id for concept in ctx.taxonomy.concepts)
     asked = prompt("reflector", ctx.prompts, categories=categories)
@@ -103,18 +103,18 @@ def _reflected(ctx: CallContext, task: Task, entries: list[Entry]) -> Reflection
         task,
         "reflected",
         asked,
-        reflecting.briefing(entries, body),
-        lambda data: reflecting.read_answer(data, ids, ctx.taxonomy),
+        reflection.briefing(entries, body),
+        lambda data: reflection.read_answer(data, ids, ctx.taxonomy),
     )
     used = {id for change in changes for id in change.sources}
     return Reflection(changes, tuple(id for id in ids if id not in used))
 
 
-def _propose(ctx: CallContext, task: Task, read: dict[str, Any], entries: list[Entry], reflection: Reflection) -> None:
+def _propose(ctx: CallContext, task: Task, read: dict[str, Any], entries: list[Entry], result: Reflection) -> None:
     """Commit the proposals, the mark, the triage job and the telemetry event together."""
     known = {content_key(a.change) for a in ctx.local.amendments(limit=EVERY)}
     new: dict[str, Change] = {}
-    for change in reflection.changes:
+    for change in result.changes:
         key = content_key(change.change)
         if key not in known:
             new.setdefault(key, change)
@@ -124,11 +124,11 @@ def _propose(ctx: CallContext, task: Task, read: dict[str, Any], entries: list[E
     counts = {
         "observations": len(entries),
         "proposals": len(made),
-        "known": len(reflection.changes) - len(made),
-        "left": len(reflection.left),
+        "known": len(result.changes) - len(made),
+        "left": len(result.left),
         "kept_percent": round(100 * after / before) if before else 0,
     }
-    detail = {**counts, "after": read["after"], "until": read["until"], "left": list(reflection.left)}
+    detail = {**counts, "after": read["after"], "until": read["until"], "left": list(result.left)}
     operations: list[Operation] = [SaveAmendment(amendment, 0) for amendment in made]
     operations.append(Record(EventDraft(COMPLETED, NAME, detail)))
     if made:

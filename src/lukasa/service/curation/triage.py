@@ -8,9 +8,9 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from lukasa.curated import document, triaging
+from lukasa.curated import document, verdicts
 from lukasa.curated.document import Dated
-from lukasa.curated.triaging import Facts, Judged
+from lukasa.curated.verdicts import Judged, ProposalFacts
 from lukasa.model.amendment import Amendment, AmendmentState
 from lukasa.model.arrays import np
 from lukasa.model.errors import EmbedderError
@@ -70,7 +70,7 @@ def _rule(ctx: CallContext, task: Task, id: str, near: _Near) -> None:
             return
         body = curated_document.body(ctx)
         facts = _facts(ctx, amendment, near.lines(body, amendment.change))
-        ruling = triaging.rule(amendment, body, facts, ctx.spec.triage)
+        ruling = verdicts.rule(amendment, body, facts, ctx.spec.triage)
         if ruling.outcome == "judge":
             if task.chat is not None:
                 task.commit(f"ruled:{id}", "judge")
@@ -95,13 +95,13 @@ def _pass_over(task: Task, step: str, id: str) -> None:
     task.commit(step, "passed", point)
 
 
-def _facts(ctx: CallContext, amendment: Amendment, near: tuple[Dated, ...] | None) -> Facts:
+def _facts(ctx: CallContext, amendment: Amendment, near: tuple[Dated, ...] | None) -> ProposalFacts:
     found = ctx.local.entries(amendment.sources)
     standing = [entry for entry in found.values() if entry.state is State.ACTIVE and entry.holds_at(ctx.now)]
     trust = min((entry.trust for entry in standing), default=Trust.UNTRUSTED)
     tiers = {entry.scope.tier for entry in standing}
     shared = all(tier in ctx.spec.visibility and ctx.spec.visibility[tier].agents == "shared" for tier in tiers)
-    return Facts(
+    return ProposalFacts(
         signals=signals(amendment.change),
         artifact=is_artifact(amendment.change),
         short=weight(amendment.change) < _policy(ctx).min_chars,
@@ -131,14 +131,14 @@ def _judge(ctx: CallContext, task: Task, ids: Sequence[str], number: int, near: 
     found = {a.id: a for a in ctx.local.amendments(ids)}
     batch = [found[id] for id in ids]
     asked = prompt("triage", ctx.prompts)
-    verdicts = ask(
+    judgements = ask(
         task,
         step,
         asked,
-        triaging.briefing(batch, curated_document.body(ctx)),
-        lambda data: triaging.read_verdicts(data, len(ids)),
+        verdicts.briefing(batch, curated_document.body(ctx)),
+        lambda data: verdicts.read_verdicts(data, len(ids)),
     )
-    for id, judged in zip(ids, verdicts, strict=True):
+    for id, judged in zip(ids, judgements, strict=True):
         if not task.journaled(f"judged:{id}"):
             _follow(ctx, task, id, judged, near)
 
@@ -155,13 +155,13 @@ def _follow(ctx: CallContext, task: Task, id: str, judged: Judged, near: _Near) 
             _settle(ctx, task, step, amendment, judged.decision, by, judged.reason)
             return
         body = curated_document.body(ctx)
-        doubt = triaging.unfaithful(judged.text, amendment.change)
+        doubt = verdicts.unfaithful(judged.text, amendment.change)
         if not doubt and document.contradicted(body, judged.text) is not None:
             doubt = "it contradicts a line of the page"
         if doubt:
             _settle(ctx, task, step, amendment, "review", by, doubt)
             return
-        into = triaging.similar(body, judged.text, near.lines(body, judged.text))
+        into = verdicts.similar(body, judged.text, near.lines(body, judged.text))
         reason = judged.reason or "worth loading every time"
         _promote(ctx, task, step, amendment, judged.text, by, reason, into)
 

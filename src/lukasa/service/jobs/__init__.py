@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 from lukasa.model import submodules
 
-if TYPE_CHECKING:
-    from lukasa.service.jobs import allowance, budget, handlers, queue, task, triggers, worker
-
 __all__ = ["allowance", "budget", "handlers", "queue", "task", "triggers", "worker"]
 
-__getattr__ = submodules(__name__, __all__)
+if TYPE_CHECKING:
+    from lukasa.service.jobs import allowance, budget, handlers, queue, task, triggers, worker
+else:
+    __getattr__ = submodules(__name__, __all__)

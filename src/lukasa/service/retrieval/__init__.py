@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 from lukasa.model import submodules
 
-if TYPE_CHECKING:
-    from lukasa.service.retrieval import explain, find, read, rewrite
-
 __all__ = ["explain", "find", "read", "rewrite"]
 
-__getattr__ = submodules(__name__, __all__)
+if TYPE_CHECKING:
+    from lukasa.service.retrieval import explain, find, read, rewrite
+else:
+    __getattr__ = submodules(__name__, __all__)

@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 from lukasa.model import submodules
 
-if TYPE_CHECKING:
-    from lukasa.service.sessions import conversations, distill, observe, refine, session, transcripts
-
 __all__ = ["conversations", "distill", "observe", "refine", "session", "transcripts"]
 
-__getattr__ = submodules(__name__, __all__)
+if TYPE_CHECKING:
+    from lukasa.service.sessions import conversations, distill, observe, refine, session, transcripts
+else:
+    __getattr__ = submodules(__name__, __all__)

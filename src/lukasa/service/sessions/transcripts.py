@@ -28,7 +28,7 @@ from lukasa.storage.port import Said
 from lukasa.write.transforms import TRANSFORMS
 
 if TYPE_CHECKING:
-    from lukasa.observe.cleaning import Cleaned
+    from lukasa.observe.noise import Cleaned
     from lukasa.service.jobs.task import Task
 
 KIND = "observe"
@@ -126,12 +126,12 @@ def _news(ctx: CallContext, recording: Recording, known: Transcript | None) -> C
     """Return the new messages of a recording, cleaned."""
     redact = TRANSFORMS["redact_secrets"]
     if known is None:
-        return observe.cleaning.clean(recording.pieces, redact)
+        return observe.noise.clean(recording.pieces, redact)
     ids = {u.id: u.place for u in ctx.local.utterances(known.id)}
     unseen: Sequence[Piece] = recording.pieces
     last = max((n for n, piece in enumerate(unseen) if ids.get(piece.id) == known.kept - 1), default=-1)
     unseen = [piece for piece in unseen[last + 1 :] if piece.id not in ids]
-    return observe.cleaning.clean(unseen, redact, place=known.kept)
+    return observe.noise.clean(unseen, redact, place=known.kept)
 
 
 def _job(ctx: CallContext, transcript: Transcript, start: int, *, rules: bool = False) -> JobDraft:

@@ -27,7 +27,7 @@ from lukasa.model.item import Item, ItemAddress
 from lukasa.model.job import Job
 from lukasa.model.scrub import Extent, Holdings
 from lukasa.model.selection import NO_FILTERS, Filters, Selection
-from lukasa.model.statements import role, subject, telling
+from lukasa.model.statements import content_words, role, subject
 from lukasa.model.telemetry import TelemetryEvent
 from lukasa.model.text import content_key
 from lukasa.model.timestamps import micros
@@ -369,7 +369,7 @@ class MemoryStore(BackgroundReads, GrantReads):
     ) -> list[tuple[str, float]]:
         """Those that hold all that tells something in a text, and those that reach the floor; the nearest first."""
         assert query.model is not None
-        state, limit, wanted = self._state, query.limit, set(telling(text))
+        state, limit, wanted = self._state, query.limit, set(content_words(text))
         holding = [e.id for e in self._selected(state, selection) if wanted and wanted.issubset(state.terms[e.id])]
         ranked = self.nearest(selection, query.model, vector, len(state.entries))
         near = [n.id for n in ranked[:limit] if query.floor is not None and n.cosine >= query.floor]

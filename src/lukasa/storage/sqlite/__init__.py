@@ -6,10 +6,13 @@ from lukasa.model import submodules
 from lukasa.storage.sqlite.opening import Role
 from lukasa.storage.sqlite.store import SqliteStore
 
+_ON_DEMAND = ("checking", "grants", "items", "jobs", "scrubbing", "telemetry", "transcripts")
+
 if TYPE_CHECKING:
     from lukasa.storage.sqlite import checking, grants, items, jobs, scrubbing, telemetry, transcripts
+else:
+    __getattr__ = submodules(__name__, _ON_DEMAND)
 
-_ON_DEMAND = ("checking", "grants", "items", "jobs", "scrubbing", "telemetry", "transcripts")
 
 __all__ = [
     "Role",
@@ -22,5 +25,3 @@ __all__ = [
     "telemetry",
     "transcripts",
 ]
-
-__getattr__ = submodules(__name__, _ON_DEMAND)

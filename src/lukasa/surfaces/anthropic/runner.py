@@ -1,6 +1,6 @@
-"""The memory tool as the SDK's tool runners take it: its own base classes, over `MemoryTool`.
+"""The memory tool for the SDK's tool runners: subclasses of the SDK's base classes that call `MemoryTool`.
 
-The SDK takes seconds to load, so nothing else here imports it.
+The SDK takes seconds to import, so no other module imports it.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from anthropic.lib.tools import BetaAbstractMemoryTool, BetaAsyncAbstractMemoryT
 from anthropic.types.beta import BetaCacheControlEphemeralParam
 
 from lukasa.service.workspace import Workspace
-from lukasa.surfaces.anthropic.answers import Answer
+from lukasa.surfaces.anthropic.command_text import ToolRefusal
 from lukasa.surfaces.anthropic.tool import MemoryTool
 from lukasa.surfaces.offload import offload
 
 
 class RunnerMemoryTool(BetaAbstractMemoryTool):
-    """For `Anthropic().beta.messages.tool_runner(tools=[…])`. What cannot be done is a result marked as an error."""
+    """For `Anthropic().beta.messages.tool_runner(tools=[…])`. A refused command is a result marked as an error."""
 
     def __init__(self, world: Workspace, *, cache_control: BetaCacheControlEphemeralParam | None = None) -> None:
         super().__init__(cache_control=cache_control)
@@ -49,7 +49,7 @@ class RunnerMemoryTool(BetaAbstractMemoryTool):
 
 
 class AsyncRunnerMemoryTool(BetaAsyncAbstractMemoryTool):
-    """The same for `AsyncAnthropic()`; each command runs in a thread, so that the loop goes on."""
+    """The same for `AsyncAnthropic()`; each command runs in a thread and does not block the event loop."""
 
     def __init__(self, world: Workspace, *, cache_control: BetaCacheControlEphemeralParam | None = None) -> None:
         super().__init__(cache_control=cache_control)
@@ -83,5 +83,5 @@ class AsyncRunnerMemoryTool(BetaAsyncAbstractMemoryTool):
 def _marked(tool: MemoryTool, input: object) -> str:
     try:
         return tool.attempt(input)
-    except Answer as answer:
-        raise ToolError(str(answer)) from answer
+    except ToolRefusal as refusal:
+        raise ToolError(str(refusal)) from refusal

@@ -1,1 +1,1 @@
-"""One table of verbs, from which HTTP routes, their OpenAPI document and MCP tools are made."""
+"""The verb table: HTTP routes, their OpenAPI document, MCP tools and LangGraph tools derive from it."""

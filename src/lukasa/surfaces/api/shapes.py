@@ -1,4 +1,4 @@
-"""What verbs answer with. Names and meanings are those of the Python values."""
+"""The outputs of verbs. Names and meanings are those of the Python values."""
 
 from __future__ import annotations
 
@@ -7,41 +7,41 @@ from typing import Any
 
 from pydantic import ConfigDict, Field
 
-from lukasa.surfaces.api.verb import Told
+from lukasa.surfaces.api.verb import VerbOutput
 
 
-class OriginOut(Told):
+class OriginOut(VerbOutput):
     principal: str
     surface: str
     transport: str
     trust: str
 
 
-class CategoryOut(Told):
+class CategoryOut(VerbOutput):
     name: str
     confidence: float
     taxonomy: str
 
 
-class GateOut(Told):
+class GateOut(VerbOutput):
     verdict: str
     confidence: float
     reason: str
 
 
-class TransitionOut(Told):
+class TransitionOut(VerbOutput):
     at: datetime
     cause: str
     actor: str
 
 
-class LinkOut(Told):
+class LinkOut(VerbOutput):
     source: str
     version: int
     locator: str
 
 
-class EntryOut(Told):
+class EntryOut(VerbOutput):
     """An entry. `authority` says what a reader may do with it: none, inform or act."""
 
     id: str
@@ -81,13 +81,13 @@ class EntryOut(Told):
         return self.version
 
 
-class AccessOut(Told):
+class AccessOut(VerbOutput):
     count: int
     at: datetime
 
 
-class ScoreOut(Told):
-    """final = match × prior × tier_weight; the rest are the factors of these."""
+class ScoreOut(VerbOutput):
+    """final = match × prior × tier_weight, and the factors of these."""
 
     final: float
     match: float
@@ -99,28 +99,32 @@ class ScoreOut(Told):
     tier_weight: float
 
 
-class HitOut(Told):
-    """A candidate, with all that says why it is here and how far to believe it. Of a long one, `excerpt` is where the
-    words that were asked for stand. An MCP client is given no more than a part of it, as `part` says."""
+class HitOut(VerbOutput):
+    """An entry that matches, with its score and its provenance.
+
+    Of a long entry, `excerpt` is the part that matches the question. An MCP client gets only that part, as `part` says.
+    """
 
     entry: EntryOut
     excerpt: str | None = None
-    part: str | None = Field(None, description="Which characters of all its text are given; memory_get has the rest.")
+    part: str | None = Field(
+        None, description="Characters of the text that are given, such as 2101-2700/7012; memory_get gives all."
+    )
     score: ScoreOut
     matched: list[dict[str, Any]]
     access: AccessOut | None = None
     provenance: list[dict[str, Any]]
 
 
-class RecallOut(Told):
+class RecallOut(VerbOutput):
     query: str
     profile: str
     hits: list[HitOut]
     notes: list[str]
 
 
-class VerdictOut(Told):
-    """What one step decided, and why; some steps add numbers of their own."""
+class VerdictOut(VerbOutput):
+    """The decision of one step and its reason; some steps add numbers of their own."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -129,8 +133,8 @@ class VerdictOut(Told):
     reason: str
 
 
-class WrittenOut(Told):
-    """What became of a write: stored, held, merged, replaced, discarded or updated, and in the ledger why."""
+class WrittenOut(VerbOutput):
+    """The outcome of a write: stored, held, merged, replaced, discarded or updated. The ledger says why."""
 
     outcome: str
     id: str
@@ -143,25 +147,25 @@ class WrittenOut(Told):
         return None if self.entry is None else self.entry.version
 
 
-class KeptOut(Told):
+class KeptOut(VerbOutput):
     id: str
     reason: str
 
 
-class UndoneOut(Told):
-    """What was taken back: entries as they are now. `kept` is what was left alone, each with its reason."""
+class UndoneOut(VerbOutput):
+    """The entries after an undo. `kept` lists the entries that the undo left alone, each with its reason."""
 
     entries: list[EntryOut]
     kept: list[KeptOut]
     replaces: list[str]
 
 
-class BatchOut(Told):
+class BatchOut(VerbOutput):
     written: list[WrittenOut]
 
 
-class PageOut(Told):
-    """A page of a list. `next`, if there is more, is the `after` of the page that follows."""
+class PageOut(VerbOutput):
+    """A page of a list. If there is another page, `next` is its `after`."""
 
     next: str | None = None
 
@@ -170,7 +174,7 @@ class EntriesOut(PageOut):
     entries: list[EntryOut]
 
 
-class VersionOut(Told):
+class VersionOut(VerbOutput):
     entry: EntryOut
     action: str
     cause: str
@@ -178,12 +182,12 @@ class VersionOut(Told):
     at: datetime
 
 
-class HistoryOut(Told):
+class HistoryOut(VerbOutput):
     versions: list[VersionOut]
 
 
-class StandingOut(Told):
-    """Where an entry stands before any question: relevance = importance, decay and use together."""
+class StandingOut(VerbOutput):
+    """The relevance of an entry now, before any question: importance × decay × use."""
 
     entry: EntryOut
     access: AccessOut | None = None
@@ -193,13 +197,22 @@ class StandingOut(Told):
     awaits_disposition: bool
 
 
-class ActorOut(Told):
+class WordsOut(VerbOutput):
+    """A quote that supports an entry; its text is empty if the message is no longer kept."""
+
+    quote: dict[str, Any]
+    text: str
+    role: str
+    title: str
+
+
+class ActorOut(VerbOutput):
     principal: str
     surface: str
     transport: str
 
 
-class EventOut(Told):
+class EventOut(VerbOutput):
     seq: int
     at: datetime
     actor: ActorOut
@@ -214,15 +227,15 @@ class EventsOut(PageOut):
     events: list[EventOut]
 
 
-class LedgerOut(Told):
+class LedgerOut(VerbOutput):
     events: list[EventOut]
 
 
-class TraceOut(Told):
+class TraceOut(VerbOutput):
     steps: list[VerdictOut]
 
 
-class ContextOut(Told):
+class ContextOut(VerbOutput):
     """`text` is the document for a prompt; `document` is the same as data."""
 
     text: str
@@ -234,7 +247,7 @@ class ContextOut(Told):
     notes: list[str]
 
 
-class NamedOut(Told):
+class NamedOut(VerbOutput):
     name: str
     tier: str
     body: str
@@ -246,22 +259,22 @@ class NamedOut(Told):
         return self.version
 
 
-class NamedListOut(Told):
+class NamedListOut(VerbOutput):
     named: list[NamedOut]
 
 
-class WorkspaceOut(Told):
+class WorkspaceOut(VerbOutput):
     id: str
     name: str
     preset: str
     created_at: datetime
 
 
-class WorkspacesOut(Told):
+class WorkspacesOut(VerbOutput):
     workspaces: list[WorkspaceOut]
 
 
-class ChannelOut(Told):
+class ChannelOut(VerbOutput):
     id: str
     name: str
     description: str
@@ -269,11 +282,11 @@ class ChannelOut(Told):
     created_at: datetime
 
 
-class ChannelsOut(Told):
+class ChannelsOut(VerbOutput):
     channels: list[ChannelOut]
 
 
-class ConversationOut(Told):
+class ConversationOut(VerbOutput):
     id: str
     ref_code: str
     channel: str
@@ -282,19 +295,19 @@ class ConversationOut(Told):
     ended_at: datetime | None = None
 
 
-class ConversationsOut(Told):
+class ConversationsOut(VerbOutput):
     conversations: list[ConversationOut]
 
 
-class EndedOut(Told):
-    """A conversation that has ended, and how many entries went with it or were archived."""
+class EndedOut(VerbOutput):
+    """An ended conversation, and the numbers of its dropped and archived entries."""
 
     conversation: ConversationOut
     dropped: int
     archived: int
 
 
-class NoteOut(Told):
+class NoteOut(VerbOutput):
     conversation: str
     key: str
     value: Any
@@ -302,15 +315,15 @@ class NoteOut(Told):
     updated_at: datetime
 
 
-class NotesOut(Told):
+class NotesOut(VerbOutput):
     notes: list[NoteOut]
 
 
-class ClearedOut(Told):
+class ClearedOut(VerbOutput):
     cleared: int
 
 
-class JobOut(Told):
+class JobOut(VerbOutput):
     """Background work. `attempts` counts every start."""
 
     id: str
@@ -329,18 +342,18 @@ class JobOut(Told):
     result: dict[str, Any]
 
 
-class JobsOut(Told):
+class JobsOut(VerbOutput):
     jobs: list[JobOut]
 
 
-class ReachOut(Told):
+class ReachOut(VerbOutput):
     tiers: list[str]
     channels: list[str]
     conversations: list[str]
 
 
-class GrantOut(Told):
-    """A grant without its token, of which only a digest is kept."""
+class GrantOut(VerbOutput):
+    """A grant without its token; the server keeps only a digest of the token."""
 
     id: str
     name: str
@@ -355,10 +368,10 @@ class GrantOut(Told):
     revoked_at: datetime | None = None
 
 
-class GrantsOut(Told):
+class GrantsOut(VerbOutput):
     grants: list[GrantOut]
 
 
-class IssuedOut(Told):
+class IssuedOut(VerbOutput):
     grant: GrantOut
-    token: str = Field(description="Shown this once.")
+    token: str = Field(description="Only this answer shows it.")

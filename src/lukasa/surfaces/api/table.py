@@ -1,35 +1,15 @@
-"""The table: every verb there is. HTTP routes, the OpenAPI document and MCP tools are made from it."""
+"""Every verb. HTTP routes, the OpenAPI document, MCP tools and LangGraph tools derive from this table."""
 
 from __future__ import annotations
 
-from lukasa.surfaces.api import (
-    drawing,
-    entries,
-    granting,
-    oversight,
-    pages,
-    places,
-    recall,
-    reviewing,
-    scrubbing,
-    sessions,
-    surveying,
-    working,
-)
+from lukasa.surfaces.api import admin_verbs, conversation_verbs, curation_verbs, memory_verbs, overview_verbs
 from lukasa.surfaces.api.verb import Verb
 
 VERBS: tuple[Verb, ...] = (
-    *recall.VERBS,
-    *entries.VERBS,
-    *pages.VERBS,
-    *places.VERBS,
-    *reviewing.VERBS,
-    *sessions.VERBS,
-    *oversight.VERBS,
-    *surveying.VERBS,
-    *drawing.VERBS,
-    *scrubbing.VERBS,
-    *working.VERBS,
-    *granting.VERBS,
+    *memory_verbs.VERBS,
+    *curation_verbs.VERBS,
+    *conversation_verbs.VERBS,
+    *overview_verbs.VERBS,
+    *admin_verbs.VERBS,
 )
 BY_NAME = {verb.name: verb for verb in VERBS}

@@ -1,17 +1,18 @@
-"""What a verb is, and the one way to perform one, whichever surface it came through.
+"""The definition of a verb, and the one way to perform a verb, for every surface.
 
-An input says what to do and where to look. Who asks is in the pass, and in nothing else: no input has a field for an
-owner, an origin, a principal or a trust, and unknown fields are refused.
+An input says what to do and where to look. Only the credential says who asks: no input has a field for an owner, an
+origin, a principal or a trust, and inputs refuse unknown fields.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Any, Literal, Self
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, Literal, Self, TypeVar
 
 from msgspec import Struct
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, ValidationError, create_model
+from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
 
 from lukasa.model.errors import InvalidInput
 from lukasa.model.grant import Capability
@@ -23,14 +24,14 @@ Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 _IN_PATH = re.compile(r"\{(\w+)\}")
 
 
-class Given(BaseModel):
+class VerbInput(BaseModel):
     """An input: exactly these fields."""
 
     model_config = ConfigDict(extra="forbid")
 
 
-class Told(BaseModel):
-    """An output, made from a value of the engine by the names of its fields."""
+class VerbOutput(BaseModel):
+    """An output, built from a value of the engine by the names of its fields."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -39,47 +40,98 @@ class Told(BaseModel):
         return cls.model_validate(plain(value))
 
     def tag(self) -> int | None:
-        """The version of the one thing this is about, where it is about one."""
+        """Return the version of the one entry or page that this output is about; None for other outputs."""
         return None
 
 
-class Nothing(Given):
+class NoInput(VerbInput):
     """No input."""
 
 
+M = TypeVar("M", bound=BaseModel)
+
+
+def validated(model: type[M], fields: Mapping[str, Any]) -> M:
+    """Return the fields as a model. The error names the field and the rule, never the value that was sent."""
+    try:
+        return model.model_validate(dict(fields))
+    except ValidationError as error:
+        faults = error.errors(include_url=False, include_input=False, include_context=False)
+        messages = [f"{'.'.join(map(str, fault['loc'])) or 'input'}: {fault['msg']}" for fault in faults[:5]]
+        raise InvalidInput("; ".join(messages), fix="follow the input schema of the tool") from None
+
+
+class _Untitled(GenerateJsonSchema):
+    """Give fields no title: it would only repeat the field's name."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+
+def tool_schema(model: type[BaseModel], mode: JsonSchemaMode = "validation") -> dict[str, Any]:
+    """Return a model's JSON schema as tools show it: without titles, and without the class's docstring."""
+    made = model.model_json_schema(schema_generator=_Untitled, mode=mode)
+    made.pop("title", None)
+    made.pop("description", None)
+    return made
+
+
 class Call(Struct, frozen=True):
-    """One call of a verb: who asks, and the workspace as they may hold it."""
+    """One call of a verb: the credential of the caller, and the workspace as that credential opens it."""
 
     access: Access
-    given: Credential
+    credential: Credential
     entered: Workspace | None = None
 
     @property
     def workspace(self) -> Workspace:
         if self.entered is None:
-            raise InvalidInput("this verb needs a workspace", fix="name one")
+            raise InvalidInput("this verb needs a workspace", fix="name a workspace")
         return self.entered
 
     def at(self, channel: str | None = None, conversation: str | None = None) -> Workspace:
-        """The workspace with a channel or a conversation bound, where they are named."""
+        """Return the workspace, bound to a channel or a conversation if the input names one."""
         named = {"channel": channel, "conversation": conversation}
         keys = {key: value for key, value in named.items() if value is not None}
         return self.workspace.at(**keys) if keys else self.workspace
 
     def overseen(self, capability: Capability) -> Workspace:
-        """All of the workspace, for verbs about the whole of it."""
-        return self.access.overseen(self.given, self.workspace, capability)
+        """Return all of the workspace, for verbs about the whole of it."""
+        return self.access.overseen(self.credential, self.workspace, capability)
+
+
+SessionAnswer = tuple[dict[str, Any], tuple[str, ...]]  # the answer, and the ids of the entries that it retrieved
+SessionRun = Callable[[Workspace, Mapping[str, Any], Collection[str]], SessionAnswer]
+
+
+class SessionTool(Struct, frozen=True):
+    """The form that a verb has for the agent of a LangGraph session: fewer arguments, and a brief answer.
+
+    A session is bound to a workspace handle and a conversation, so `run` gets the handle instead of a credential. Its
+    third argument are the ids of the entries that the turn has retrieved already.
+    """
+
+    input: type[VerbInput]
+    run: SessionRun
+
+    @classmethod
+    def of(cls, input: type[VerbInput], run: SessionRun, *fields: str, **more: Any) -> SessionTool:
+        """Offer some fields of a verb's input. `more` adds fields, or replaces the definition of one."""
+        known = input.model_fields
+        defined: dict[str, Any] = {name: (known[name].annotation, known[name]) for name in fields} | more
+        config = ConfigDict(extra="forbid", strict=True)
+        return cls(create_model(f"{input.__name__}InSession", __config__=config, **defined), run)
 
 
 class Verb(Struct, frozen=True):
-    """One thing that a client can ask for. `path` stands under /v1; `{workspace}` in it is not an input.
+    """One thing that a client can ask for. `path` is below /v1; `{workspace}` in it is not an input.
 
     A verb with `version_of` changes one thing that has a version: its input has `expected_version`, which over HTTP
-    is the If-Match header, and `version_of` tells which version is there.
+    is the If-Match header, and `version_of` returns the current version.
 
     A verb with `also` does several things, each with a capability of its own: any of them opens the verb, and the verb
-    itself requires the one that a call needs. A verb with `asks` is confirmed by a person: its input has `confirm`, and
-    where a model fills it in, a surface that can reaches the person with this question, and takes what they type.
+    itself requires the one that a call needs. A person confirms a verb with `asks`: its input has `confirm`. Where a
+    model fills in `confirm`, the surface puts this question to the person, and uses the text that the person types.
     """
 
     name: str
@@ -87,17 +139,18 @@ class Verb(Struct, frozen=True):
     capability: Capability
     method: Method
     path: str
-    input: type[Given]
-    output: type[Told]
-    run: Callable[[Call, Any], Told]
+    input: type[VerbInput]
+    output: type[VerbOutput]
+    run: Callable[[Call, Any], VerbOutput]
     also: tuple[Capability, ...] = ()
     asks: Callable[[Call, Any], str] | None = None
     mutates: bool = False
     owner_only: bool = False
     status: int = 200
     version_of: Callable[[Call, Any], int] | None = None
-    tool: bool = True  # offered to agents as a tool
-    keyed: bool = True  # may be sent twice under one key; not where the answer is a secret, which is kept nowhere
+    tool: bool = True  # offered to MCP clients as a tool
+    session: SessionTool | None = None  # offered to the agent of a LangGraph session as well, in this form
+    keyed: bool = True  # takes an idempotency key; False where the answer is a secret, which is stored nowhere
 
     @property
     def title(self) -> str:
@@ -106,22 +159,22 @@ class Verb(Struct, frozen=True):
 
     @property
     def capabilities(self) -> tuple[Capability, ...]:
-        """Those of which a pass must include one."""
+        """The capabilities of which a credential must include one."""
         return (self.capability, *self.also)
 
     @property
     def needs(self) -> str:
-        """The same in words, for who reads about it."""
+        """The capabilities in words, for documentation."""
         return " or ".join(f"`{one}`" for one in self.capabilities)
 
-    def open_to(self, given: Credential) -> bool:
-        return given.allows(*self.capabilities) and (given.is_owner or not self.owner_only)
+    def open_to(self, credential: Credential) -> bool:
+        return credential.allows(*self.capabilities) and (credential.is_owner or not self.owner_only)
 
-    def require(self, given: Credential) -> None:
-        """Refuse a pass that the verb is not open to."""
-        given.require(*self.capabilities)
+    def require(self, credential: Credential) -> None:
+        """Refuse a credential that the verb is not open to."""
+        credential.require(*self.capabilities)
         if self.owner_only:
-            given.require_owner(f"use {self.title}")
+            credential.require_owner(f"use {self.title}")
 
     @property
     def in_workspace(self) -> bool:
@@ -129,23 +182,23 @@ class Verb(Struct, frozen=True):
 
     @property
     def path_fields(self) -> tuple[str, ...]:
-        """The fields of the input that stand in the path."""
+        """The fields of the input that the path holds."""
         return tuple(name for name in _IN_PATH.findall(self.path) if name != "workspace")
 
     @property
     def other_fields(self) -> tuple[str, ...]:
-        """The fields of the input that stand in the query of a GET or DELETE, else in the body."""
+        """The fields of the input that the query of a GET or DELETE holds, or else the body."""
         taken = {*self.path_fields, *(("expected_version",) if self.version_of else ())}
         return tuple(name for name in self.input.model_fields if name not in taken)
 
 
-def perform(verb: Verb, access: Access, given: Credential, workspace: str | None, input: Given) -> Told:
-    """Check the pass, enter the workspace, run the verb. What a pass does not include is refused before anything."""
-    call = prepare(verb, access, given, workspace)
-    return verb.run(call, input)
+def perform(verb: Verb, access: Access, credential: Credential, workspace: str | None, input: VerbInput) -> VerbOutput:
+    """Check the credential, enter the workspace, run the verb. The check comes before everything else."""
+    return verb.run(prepare(verb, access, credential, workspace), input)
 
 
-def prepare(verb: Verb, access: Access, given: Credential, workspace: str | None) -> Call:
-    verb.require(given)
-    entered = access.enter(given, workspace or "") if verb.in_workspace else None
-    return Call(access, given, entered)
+def prepare(verb: Verb, access: Access, credential: Credential, workspace: str | None) -> Call:
+    """Check the credential and enter the workspace."""
+    verb.require(credential)
+    entered = access.enter(credential, workspace or "") if verb.in_workspace else None
+    return Call(access, credential, entered)

@@ -1,6 +1,6 @@
-"""Verb: chat, the reference agent on a terminal, in one call, or at the end of a pipe.
+"""The command `chat`: talk with the reference agent on a terminal, in one call, or through a pipe.
 
-LangGraph takes a second to import. That happens in a thread, while the prompt is already there.
+LangGraph takes a second to import. A thread imports it while the prompt is already shown.
 """
 
 from __future__ import annotations
@@ -17,35 +17,34 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lukasa.model.errors import InvalidInput, NotFound, Refused
-from lukasa.ports import Chat
 from lukasa.service.sessions import distill
 from lukasa.service.sessions import refine as refining
 from lukasa.service.sessions import session as sessions
 from lukasa.service.sessions.session import Persisted
-from lukasa.surfaces.cli.context import why_lines
 from lukasa.surfaces.cli.data import plain
-from lukasa.surfaces.cli.options import Verb
+from lukasa.surfaces.cli.invocation import MOST_INPUT, Invocation, pass_invocation
+from lukasa.surfaces.cli.options import CliCommand
 from lukasa.surfaces.cli.output import Line, Lines, block, brief, dim, encode, good, line, safe, title, write
-from lukasa.surfaces.cli.session import MOST_INPUT, Session, pass_session
+from lukasa.surfaces.cli.recall_commands import why_lines
 
 if TYPE_CHECKING:
-    from lukasa.surfaces.langgraph.graph import Agent, Answer
+    from lukasa.surfaces.langgraph.graph import Agent, AgentAnswer
 
 DEFAULT_AGENT = "assistant"
 LAST = "last"
 GRAPH = "lukasa.surfaces.langgraph.graph"
 COMMANDS = {
-    "/why": "why each line of the last context was in it",
-    "/context": "the context of the last turn, as the model got it",
-    "/retry": "try the last message again, if it got no answer",
+    "/why": "explain each line of the last context",
+    "/context": "show the context of the last turn, as the model got it",
+    "/retry": "send the last message again, if it got no answer",
     "/leave": "stop here and keep the conversation open",
     "/end": "end the conversation, as Ctrl-D does",
-    "/help": "this list",
+    "/help": "show this list",
 }
 
 
 @click.command(
-    cls=Verb,
+    cls=CliCommand,
     examples=(
         "lukasa chat",
         'lukasa chat "Remember that the villain is called Malachar"',
@@ -54,31 +53,31 @@ COMMANDS = {
     ),
 )
 @click.argument("words", nargs=-1, metavar="[MESSAGE]...")
-@click.option("--resume", metavar="REF", help="Go on with an open conversation; `last` is the latest one.")
+@click.option("--resume", metavar="REF", help="Continue an open conversation; `last` is the latest one.")
 @click.option("--keep", is_flag=True, help="Leave the conversation open at the end of this call.")
-@click.option("--refine", is_flag=True, help="Let the model look over what memory selects; needs a model.")
-@pass_session
-def chat(session: Session, words: Sequence[str], resume: str | None, keep: bool, refine: bool) -> None:
-    """Talk with an agent that has this memory.
+@click.option("--refine", is_flag=True, help="Let the model check the entries that memory selects; needs a model.")
+@pass_invocation
+def chat(cli: Invocation, words: Sequence[str], resume: str | None, keep: bool, refine: bool) -> None:
+    """Talk with an agent that uses this memory.
 
-    Without MESSAGE it asks for one after another; Ctrl-D ends, and /help lists what else can be typed. If stdin is not
-    a terminal, every line of it is a message. The model is that of LUKASA_CHAT (auto, none, openai:NAME,
-    anthropic:NAME); without one, a responder by rules answers, which notes, recalls and forgets.
+    Without MESSAGE the command prompts for messages; Ctrl-D ends it, and /help lists the commands. If stdin is not a
+    terminal, every line of stdin is a message. LUKASA_CHAT names the model (auto, none, openai:NAME, anthropic:NAME);
+    without a model, rules answer: they store, recall and forget.
 
-    Each call is a conversation of its own: at its end what was missed is written down, a summary goes to the channel,
-    and what lived only in the conversation is cleared. With --keep it stays open, and so does one that was taken up
-    with --resume or --conversation, until /end.
+    Each call is a conversation of its own. At its end the agent stores missed facts, writes a summary to the channel,
+    and clears the entries of the conversation. With --keep the conversation stays open; one that was continued with
+    --resume or --conversation stays open until /end.
     """
     if util.find_spec("langgraph") is None or util.find_spec("langgraph.checkpoint.sqlite") is None:
         raise Refused("`lukasa chat` needs LangGraph, which is not installed", fix="pip install 'lukasa[langgraph]'")
-    if resume is not None and session.choices.conversation is not None:
+    if resume is not None and cli.choices.conversation is not None:
         raise click.UsageError("give --resume or --conversation, not both")
-    with Dialogue(session, resume or session.choices.conversation, keep=keep, refine=refine) as dialogue:
+    with Dialogue(cli, resume or cli.choices.conversation, keep=keep, refine=refine) as dialogue:
         if words:
             code = dialogue.batch([" ".join(words)])
         elif not sys.stdin.isatty():
             code = dialogue.batch(_lines_of_stdin())
-        elif session.choices.json:
+        elif cli.choices.json:
             raise click.UsageError("--json needs a message, or messages on stdin")
         else:
             code = dialogue.interactive()
@@ -89,7 +88,7 @@ def chat(session: Session, words: Sequence[str], resume: str | None, keep: bool,
 def _lines_of_stdin() -> Iterator[str]:
     for raw in sys.stdin.buffer:
         if len(raw) > MOST_INPUT:
-            raise InvalidInput(f"a line is larger than {MOST_INPUT:,} bytes", fix="give less at a time")
+            raise InvalidInput(f"a line of stdin is larger than {MOST_INPUT:,} bytes", fix="split it")
         try:
             text = raw.decode("utf-8").strip()
         except UnicodeDecodeError as error:
@@ -99,16 +98,16 @@ def _lines_of_stdin() -> Iterator[str]:
 
 
 class Dialogue:
-    """One call of `lukasa chat`: an agent that is made at the first message, and what is printed of it."""
+    """One call of `lukasa chat`: creates the agent at the first message, and prints its answers."""
 
-    def __init__(self, session: Session, resume: str | None, *, keep: bool, refine: bool) -> None:
-        self._session = session
-        self._world = session.workspace()
-        if session.choices.agent is None:
+    def __init__(self, cli: Invocation, resume: str | None, *, keep: bool, refine: bool) -> None:
+        self._session = cli
+        self._world = cli.workspace()
+        if cli.choices.agent is None:
             self._world = self._world.acting(agent=DEFAULT_AGENT)
         self._resume = self._open(resume)
         self._keep = keep or resume is not None
-        self._chat = session.memory.chat()
+        self._chat = cli.memory.chat()
         if refine and not self._is_model:
             raise InvalidInput("--refine needs a model", fix="set LUKASA_CHAT, as in LUKASA_CHAT=openai:NAME")
         self._refine = refine
@@ -125,7 +124,7 @@ class Dialogue:
         self._stack.close()
 
     def batch(self, messages: Iterator[str] | Sequence[str]) -> int:
-        """Messages one after another, then the end. The exit code is 1 if a message got no answer."""
+        """Send messages one after another, then end. Return exit code 1 if a message got no answer."""
         turns: list[dict[str, Any]] = []
         failed, ending = False, not self._keep
         for message in messages:
@@ -142,10 +141,11 @@ class Dialogue:
         return int(failed)
 
     def interactive(self) -> int:
-        """Ask until Ctrl-D, /end or /leave."""
+        """Prompt for messages until Ctrl-D, /end or /leave."""
         if util.find_spec("readline") is not None:
             import_module("readline")  # arrow keys and history in `input`
-        self._print([line(title("lukasa chat"), dim(f"  workspace {self._world.name}, {_named(self._chat)}"))])
+        model = self._chat.name if self._is_model else "offline responder (no model is set)"
+        self._print([line(title("lukasa chat"), dim(f"  workspace {self._world.name}, {model}"))])
         self._print([line(dim("  Ctrl-D ends and saves; /help lists the commands"))])
         ending = True
         while True:
@@ -168,7 +168,7 @@ class Dialogue:
         if message in COMMANDS and message != "/retry":
             return self._command(message), False
         agent = self._led()
-        speak: Callable[..., Answer] = (
+        speak: Callable[..., AgentAnswer] = (
             agent.retry if message == "/retry" else lambda on_text: agent.turn(message, on_text)
         )
         if self._session.choices.json:
@@ -216,7 +216,7 @@ class Dialogue:
         return max(found, key=lambda c: (c.started_at, c.id)).ref_code
 
     def _led(self) -> Agent:
-        """The agent; at the first message it takes the lead, and then sees to sessions that died before."""
+        """Return the agent. The first message creates it, and then finishes sessions that were killed before."""
         if self._agent is None:
             graph = self._loading.result()
             folder = self._session.memory.folder(self._world)
@@ -234,13 +234,13 @@ class Dialogue:
         return self._agent
 
     def _finish(self, *, ending: bool, failed: bool) -> Persisted | None:
-        """End or leave. A message without an answer leaves everything marked, so that the next session sees to it."""
+        """End or leave the conversation. After a message without an answer it stays open for the next session."""
         if self._agent is None and not (ending and self._resume):
             return None
         agent = self._led()
         ref = agent.conversation.ref_code
         if failed:
-            self._print([line(dim(f"  `lukasa chat --resume {ref} /retry` tries again"))])
+            self._print([line(dim(f"  `lukasa chat --resume {ref} /retry` sends the message again"))])
             return None
         if not ending:
             agent.leave()
@@ -266,11 +266,7 @@ class Dialogue:
             write(lines, no_color=self._session.choices.no_color)
 
 
-def _named(chat: Chat) -> str:
-    return chat.name if chat.name != "offline" else "offline responder (no model is set)"
-
-
-def _told(answer: Answer) -> dict[str, Any]:
+def _told(answer: AgentAnswer) -> dict[str, Any]:
     error = answer.error
     return {
         "message": answer.message,
@@ -290,8 +286,6 @@ def _persisted(done: Persisted) -> dict[str, Any]:
 
 
 def _ended(done: Persisted) -> Iterator[Line]:
-    yield line(
-        good("ended "), done.conversation.ref_code, dim(f"  {len(done.facts)} facts were written down at the end")
-    )
+    yield line(good("ended "), done.conversation.ref_code, dim(f"  {len(done.facts)} facts were stored at the end"))
     for written in done.facts:
         yield line(dim(f"  {written.outcome}: {brief(written.entry.content if written.entry else written.reason)}"))

@@ -1,4 +1,4 @@
-"""Values as plain data for `--json`. Keys are the field names of the values, times are ISO 8601, ids are text."""
+"""Turn values into plain data for `--json`. Keys are field names, times are ISO 8601, ids are text."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from lukasa.storage.operations import Verdict
 
 @singledispatch
 def plain(value: Any) -> Any:
-    """JSON data for anything the API returns."""
+    """Return JSON data for any value of the API."""
     if isinstance(value, Struct):
         return _fields(value)
     if isinstance(value, IntEnum):
@@ -89,7 +89,7 @@ def _(value: Recall) -> Any:
 
 
 def _excerpt(value: Recall, hit: Hit) -> str | None:
-    """What to show of a hit that is too long to be shown whole."""
+    """Return the shown part of a hit that is too long; None for a short one."""
     part = value.excerpt(hit)
     return part.of(hit.content) if part.end - part.start < len(hit.content) else None
 

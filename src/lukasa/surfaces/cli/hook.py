@@ -1,7 +1,7 @@
-"""Verbs for harnesses: each is called at a moment of a session, reads the event on stdin, prints what to inject.
+"""Commands for harnesses: each reads an event of a session from stdin and prints the text to inject.
 
-Nothing that goes wrong here may stand in the way of the session. A hook ends with code 0 whatever happens, prints
-nothing but what is to be injected, and says on stderr why it had nothing to say. (Code 2 would block the prompt.)
+No failure session may disturb the session. A hook always ends with code 0, prints only the text to inject, and reports
+errors on stderr. (Code 2 would block the prompt.)
 """
 
 from __future__ import annotations
@@ -16,24 +16,25 @@ import click
 
 from lukasa.app import Lukasa
 from lukasa.service.workspace import Workspace
-from lukasa.surfaces.cli.failing import describe
-from lukasa.surfaces.cli.options import Choices, Family, Verb, uncollected
-from lukasa.surfaces.cli.output import encode, safe
-from lukasa.surfaces.hooks import claude_code, payload
-from lukasa.surfaces.hooks.payload import Payload
-from lukasa.surfaces.hooks.place import project, workspace_name
-from lukasa.surfaces.hooks.pushed import Pushed
-from lukasa.surfaces.hooks.sessions import Talk, bound, talk
+from lukasa.surfaces.cli.options import Choices, CliCommand, CliGroup, uncollected
+from lukasa.surfaces.cli.output import describe, encode, safe
+from lukasa.surfaces.hooks import claude_code_hooks as claude_code
+from lukasa.surfaces.hooks.harness import MOST_BYTES, HarnessEvent, HookResult, project, read_event, workspace_name
+from lukasa.surfaces.hooks.harness_sessions import HookSession, bind, open_session
 
 FORMATS = (claude_code.NAME, "text")
-# Where each moment is dealt with. Only the one that is called is loaded: every prompt waits for this.
-_HOMES = {"session-start": "moments", "prompt": "moments", "tool-failure": "moments"} | dict.fromkeys(
-    ("pre-compact", "session-end"), "ending"
-)
+# The module of each hook. Only one is imported, because every prompt waits for it.
+_HOMES = {
+    "session-start": "injection",
+    "prompt": "injection",
+    "tool-failure": "injection",
+    "pre-compact": "session_end",
+    "session-end": "session_end",
+}
 
 
 class _Unblocking(click.Command):
-    """A wrong call is told with code 1: a harness takes the usual 2 as a refusal of what its user did."""
+    """Report a wrong call with code 1: for a harness, the usual code 2 means that the user's action is refused."""
 
     def make_context(self, info_name: str | None, args: list[str], *rest: Any, **extra: Any) -> click.Context:
         asks_for_help = not args
@@ -45,11 +46,11 @@ class _Unblocking(click.Command):
             raise click.ClickException(error.format_message()) from error
 
 
-class _Hook(_Unblocking, Verb):
+class _Hook(_Unblocking, CliCommand):
     pass
 
 
-class _Hooks(_Unblocking, Family):
+class _Hooks(_Unblocking, CliGroup):
     command_class = _Hook
 
     def resolve_command(self, ctx: click.Context, args: list[str]) -> Any:
@@ -61,11 +62,11 @@ class _Hooks(_Unblocking, Family):
 
 @click.group(cls=_Hooks, examples=("lukasa install claude-code", "lukasa hook session-start < event.json"))
 def hook() -> None:
-    """Answer a harness's events with what memory has for them."""
+    """Answer a harness's events from memory."""
 
 
 def _moment(name: str) -> Callable[[Callable[..., None]], click.Command]:
-    """A command for one moment: all of them are called alike."""
+    """Make the command of one hook; all take the same options."""
 
     def made(f: Callable[..., None]) -> click.Command:
         form = click.option(
@@ -74,7 +75,7 @@ def _moment(name: str) -> Callable[[Callable[..., None]], click.Command]:
             type=click.Choice(FORMATS),
             default=FORMATS[0],
             show_default=True,
-            help="What to print: Claude Code's JSON, or the text itself for any other harness.",
+            help="Print Claude Code's JSON, or the plain text for other harnesses.",
         )
         return hook.command(name, examples=(f"lukasa hook {name} --format text < event.json",))(form(f))
 
@@ -83,37 +84,37 @@ def _moment(name: str) -> Callable[[Callable[..., None]], click.Command]:
 
 @_moment("session-start")
 def session_start(form: str) -> None:
-    """Start a session: print the pages, the rules and what stands highest.
+    """Start a session: print the named pages, the standing rules and the most relevant entries.
 
-    The session gets a conversation of its own, which a resumed session finds again.
+    The session gets a conversation of its own; a resumed session gets the same one.
     """
     _run("session-start", form)
 
 
 @_moment("prompt")
 def prompt(form: str) -> None:
-    """Print what memory has for a prompt and this session was not given yet."""
+    """Print entries for a prompt that this session was not given yet."""
     _run("prompt", form)
 
 
 @_moment("tool-failure")
 def tool_failure(form: str) -> None:
-    """Print what memory knows about a tool call that failed."""
+    """Print entries about a tool call that failed."""
     _run("tool-failure", form)
 
 
 @_moment("pre-compact")
 def pre_compact(form: str) -> None:
-    """Have a session observed before its context is compacted, by a worker in the background. Prints nothing."""
+    """Start a background worker that observes a session before its context is compacted. Prints nothing."""
     _run("pre-compact", form)
 
 
 @_moment("session-end")
 def session_end(form: str) -> None:
-    """End a session: have its transcript observed by a worker in the background, and end its conversation.
+    """End a session: start a background worker that observes its transcript, and end its conversation.
 
-    LUKASA_WORKER=off starts no worker; the next one does it then, or the server. For an event after which the
-    session goes on (Stop, PreCompact), only the transcript is noted. Prints nothing.
+    With LUKASA_WORKER=off no worker is started; the next worker or the server observes the transcript. After an event
+    that does not end the session (Stop, PreCompact), only the transcript's path is noted. Prints nothing.
     """
     _run("session-end", form)
 
@@ -121,7 +122,7 @@ def session_end(form: str) -> None:
 @hook.command("workspace", examples=("lukasa hook workspace", 'lukasa -w "$(lukasa hook workspace)" list'))
 @click.argument("folder", required=False)
 def workspace(folder: str | None) -> None:
-    """Print the workspace that a project folder has, the current folder's by default."""
+    """Print the workspace of a project folder, by default of the current one."""
     choices = click.get_current_context().ensure_object(Choices)
     chosen = choices.workspace or workspace_name(folder or project("", os.environ))
     click.echo(encode({"workspace": chosen}) if choices.json else safe(chosen))
@@ -131,23 +132,23 @@ def _run(moment: str, form: str) -> None:
     choices = click.get_current_context().ensure_object(Choices)
     try:
         with uncollected():
-            said = _said(moment, form, choices)
-    except Exception as error:  # noqa: BLE001 - the last handler: whatever it is, the session goes on
-        said = _told(error, choices)
+            said = _answer(moment, form, choices)
+    except Exception as error:  # noqa: BLE001 - the last handler: no error may stop the session
+        said = _report(error, choices)
     sys.stdout.write(said)
 
 
-def _said(moment: str, form: str, choices: Choices) -> str:
-    event = payload.read(sys.stdin.buffer.read(payload.MOST_BYTES + 1))
+def _answer(moment: str, form: str, choices: Choices) -> str:
+    event = read_event(sys.stdin.buffer.read(MOST_BYTES + 1))
     with Lukasa.open(choices.data, embedder=choices.embedder, surface="hook", transport=form) as memory:
-        here = _talk(_world(memory, event, form, choices), event, choices)
-        pushed: Pushed = _load(moment, moment)(here, event)
-        data = _data(here, event, pushed) if choices.json else None
-    if pushed.queued and os.environ.get("LUKASA_WORKER") != "off":
-        _load(moment, "work")(_options(choices))
+        session = _session(_workspace(memory, event, form, choices), event, choices)
+        result: HookResult = _load(moment, moment)(session, event)
+        data = _data(session, event, result) if choices.json else None
+    if result.queued and os.environ.get("LUKASA_WORKER") != "off":
+        _load(moment, "start_worker")(_options(choices))
     if data is not None:
         return encode(data) + "\n"
-    return claude_code.answer(moment, event.event, pushed.text) if form == claude_code.NAME else pushed.text
+    return claude_code.answer(moment, event.name, result.text) if form == claude_code.NAME else result.text
 
 
 def _load(moment: str, name: str) -> Callable[..., Any]:
@@ -157,38 +158,38 @@ def _load(moment: str, name: str) -> Callable[..., Any]:
 
 
 def _options(choices: Choices) -> list[str]:
-    """What the worker must be told to find the same memory; the rest it takes from the environment, as this did."""
+    """Return the options with which the worker finds the same memory; it reads the rest from the environment."""
     told = {"--data": choices.data, "--embedder": choices.embedder}
     return [word for option, value in told.items() if value is not None for word in (option, str(value))]
 
 
-def _world(memory: Lukasa, event: Payload, form: str, choices: Choices) -> Workspace:
-    """The workspace that is named, or else the project folder's, made on first use; as the agent of this harness."""
-    world = memory.workspace(choices.workspace or workspace_name(project(event.cwd, os.environ)))
+def _workspace(memory: Lukasa, event: HarnessEvent, form: str, choices: Choices) -> Workspace:
+    """Return the named workspace, or the project folder's, created on first use; acting as the harness's agent."""
+    workspace = memory.workspace(choices.workspace or workspace_name(project(event.cwd, os.environ)))
     if choices.scope:
-        world = world.at(**choices.scope)
-    return world.acting(agent=choices.agent or (form if form == claude_code.NAME else "agent"))
+        workspace = workspace.at(**choices.scope)
+    return workspace.acting(agent=choices.agent or (form if form == claude_code.NAME else "agent"))
 
 
-def _talk(world: Workspace, event: Payload, choices: Choices) -> Talk:
+def _session(workspace: Workspace, event: HarnessEvent, choices: Choices) -> HookSession:
     if choices.conversation is not None:
-        return bound(world, world.conversation(choices.conversation), listener=event.agent)
-    return talk(world, event.session, listener=event.agent, channel=choices.channel)
+        return bind(workspace, workspace.conversation(choices.conversation), listener=event.agent)
+    return open_session(workspace, event.session, listener=event.agent, channel=choices.channel)
 
 
-def _data(here: Talk, event: Payload, pushed: Pushed) -> dict[str, Any]:
-    ref = here.conversation.ref_code if here.conversation else None
+def _data(session: HookSession, event: HarnessEvent, result: HookResult) -> dict[str, Any]:
+    ref = session.conversation.ref_code if session.conversation else None
     return {
-        "workspace": here.world.name,
+        "workspace": session.workspace.name,
         "conversation": ref,
-        "event": event.event,
-        "injected": list(pushed.ids),
-        "text": pushed.text,
+        "event": event.name,
+        "injected": list(result.ids),
+        "text": result.text,
     }
 
 
-def _told(error: Exception, choices: Choices) -> str:
-    """Say on stderr why there is nothing to inject; as a document on stdout only for whoever asked for one."""
+def _report(error: Exception, choices: Choices) -> str:
+    """Report an error on stderr; with --json also return it as a document for stdout."""
     code, message, fix = describe(error)
     click.echo(f"lukasa hook: {safe(message)}" + (f" ({safe(fix)})" if fix else ""), err=True)
     if os.environ.get("LUKASA_DEBUG"):

@@ -1,8 +1,8 @@
-"""Values as lines for people. Pure: nothing here prints, and nothing here is made harmless yet."""
+"""Turn values into lines for people. Pure functions; printing and escaping happen in `output`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,7 +15,7 @@ from lukasa.service.entries.put import Written
 from lukasa.service.retrieval.explain import RelevanceNow
 from lukasa.service.retrieval.read import Recall
 from lukasa.storage.operations import Verdict
-from lukasa.surfaces.cli.output import Line, Span, bad, block, brief, dim, good, line, table, title, warn
+from lukasa.surfaces.cli.output import Line, StyledText, bad, block, brief, dim, good, line, table, title, warn
 
 
 def when(moment: datetime | None) -> str:
@@ -35,14 +35,14 @@ def ordinal(place: int) -> str:
 
 
 def written(result: Written) -> Iterator[Line]:
-    """What became of a write. A discard and a hold say so in the first word."""
+    """Yield the outcome of a write. The first word says if it was discarded or held."""
     entry, others = result.entry, result.replaces
     if entry is None:
         yield line(warn("discarded"), f": {result.reason}")
-        yield line(dim(f"  nothing was kept; `lukasa why {result.id}` shows the record"))
+        yield line(dim(f"  nothing was stored; `lukasa why {result.id}` shows the record"))
     elif entry.state is State.HELD and result.outcome != "merged":
         yield line(warn("held "), result.id, f": {_held(entry)}")
-        yield line(dim("  it is not recalled; see it with `lukasa list --all` or `lukasa read … --held`,"))
+        yield line(dim("  reads do not find it; see it with `lukasa list --all` or `lukasa read … --held`,"))
         yield line(dim(f"  accept it with `lukasa accept {result.id}`"))
     elif result.outcome == "merged":
         yield line(good("merged"), f" with {result.id}, now stated {entry.merged_count} times: {result.reason}")
@@ -51,14 +51,16 @@ def written(result: Written) -> Iterator[Line]:
     else:
         yield line(good("stored "), result.id, f" in the {entry.scope.tier} tier")
     if others:
-        why = f": {result.reason}" if result.outcome == "replaced" else ""  # an update's steps speak of its text alone
+        why = (
+            f": {result.reason}" if result.outcome == "replaced" else ""
+        )  # the reason of an update is about its text alone
         yield line(f"  it replaces {', '.join(others)}{why}")
     if entry is not None:
         yield line(dim(f"  {traits(entry)}"))
 
 
 def consequences(result: Written) -> Iterator[Line]:
-    """What a change of one entry did to others."""
+    """Yield the effects of a change on other entries."""
     if result.replaces:
         yield line(f"  it replaces {', '.join(result.replaces)}")
     if result.reopened:
@@ -67,7 +69,7 @@ def consequences(result: Written) -> Iterator[Line]:
 
 def _held(entry: Entry) -> str:
     gate = entry.gate
-    return gate.reason if gate is not None and gate.verdict is Gate.HOLD else "it waited before, and still does"
+    return gate.reason if gate is not None and gate.verdict is Gate.HOLD else "it was held before, and still is"
 
 
 def traits(entry: Entry) -> str:
@@ -107,21 +109,20 @@ def _entry_fields(value: Entry) -> dict[str, str]:
         "stated": f"{value.merged_count} times" if value.merged_count > 1 else "once",
         "created": when(value.created_at),
         "confirmed": when(value.confirmed_at) if value.confirmed_at != value.created_at else "",
-        "valid": joined(f"from {when(value.valid_at)}" if value.valid_at else "", _until(value.invalid_at)),
+        "valid": joined(
+            f"from {when(value.valid_at)}" if value.valid_at else "",
+            f"until {when(value.invalid_at)}" if value.invalid_at else "",
+        ),
         "derived from": ", ".join(value.derived_from),
         "links": ", ".join(f"{link.source} (version {link.version})" for link in value.links),
         "metadata": ", ".join(f"{k}={v!r}" for k, v in value.metadata.items()),
     }
 
 
-def _until(moment: datetime | None) -> str:
-    return f"until {when(moment)}" if moment else ""
-
-
 def entries(found: Sequence[Entry], tier: str) -> Iterator[Line]:
     if not found:
         yield line(f"Nothing in the {tier} tier yet.")
-        yield line(dim('  `lukasa put "…"` remembers something; `--all` also lists what is held or retired'))
+        yield line(dim('  `lukasa put "…"` stores an entry; `--all` also lists held and retired entries'))
         return
     heads = ("id", "state", "kind", "imp.", "created", "content")
     yield from table(
@@ -154,7 +155,9 @@ def standing(value: RelevanceNow) -> Iterator[Line]:
     if value.entry.state is not State.ACTIVE:
         yield line(warn(f"it is {value.entry.state}"))
     if value.awaits_disposition:
-        yield line(warn("it has sunk so far that it must be promoted, exempted or archived"))
+        yield line(
+            warn("its relevance is below the threshold: promote, exempt or archive it with `lukasa disposition`")
+        )
 
 
 # Finding
@@ -165,13 +168,13 @@ def recall(found: Recall, *, explain: bool) -> Iterator[Line]:
         yield line(dim(note))
     if not found.hits:
         yield line("Nothing found.")
-        yield line(dim("  try other words, `--profile deep` or `--held`; `lukasa list` shows what there is"))
+        yield line(dim("  try other words, `--profile deep` or `--held`; `lukasa list` shows all entries"))
     for number, hit in enumerate(found.hits, 1):
         yield from _hit(hit, f"{number}. ", found.excerpt(hit), explain=explain)
 
 
 def _hit(hit: Hit, mark: str, shown: Part, *, explain: bool) -> Iterator[Line]:
-    """A hit: what it says, how far to believe it, why it is here."""
+    """Yield a hit: its text, its trust, and the signals that found it."""
     e, indent = hit.entry, " " * len(mark)
     for number, part in enumerate(shown.of(e.content).split("\n")):
         yield line(mark if number == 0 else indent, title(part))
@@ -189,7 +192,7 @@ def _hit(hit: Hit, mark: str, shown: Part, *, explain: bool) -> Iterator[Line]:
 
 
 def matched(hit: Hit) -> str:
-    """Which signals found it, with its place and score in each."""
+    """Return the signals that found a hit, with its rank and score in each."""
     found = [c for c in hit.score.match.contributions if c.rank is not None and c.score is not None]
     return ", ".join(f"{c.signal} ({ordinal(c.rank or 0)}, {c.score:.2f})" for c in found) or "nothing"
 
@@ -209,9 +212,9 @@ def _factors(hit: Hit, indent: str) -> Iterator[Line]:
         yield line(indent, f"{c.signal}: {place}, share {c.share:+.4f}")
 
 
-def _source(source: Provenance) -> Span:
+def _source(source: Provenance) -> StyledText:
     text = joined(source.title or source.source, source.status, source.origin, source.lifecycle, source.standing)
-    return Span(text, "" if source.status == "current" else "warn")
+    return StyledText(text, "" if source.status == "current" else "warn")
 
 
 _OUT = {"out", "missed", "dropped", "cut", "discard", "hold", "degraded"}
@@ -225,17 +228,14 @@ def verdicts(trail: Iterable[Verdict]) -> Iterator[Line]:
 
 
 def ledger(events: Sequence[Event]) -> Iterator[Line]:
-    """The life of an id: every event with the steps that led to it."""
+    """Yield every event of an id, with the steps that led to it."""
     for event in events:
         detail = event.detail
         yield line(title(event.action), dim(f"  {joined(when(event.at), str(event.actor), f'event {event.seq}')}"))
         yield line("  ", str(detail.get("cause") or ""))
-        yield from (line("  ", *step) for step in verdicts(_steps(detail)))
-
-
-def _steps(detail: Mapping[str, Any]) -> list[Verdict]:
-    found = detail.get("ledger") or []
-    return [Verdict(s.get("step", ""), s.get("outcome", ""), s.get("reason", ""), s) for s in found]
+        ledger: list[dict[str, Any]] = detail.get("ledger") or []
+        steps = [Verdict(s.get("step", ""), s.get("outcome", ""), s.get("reason", ""), s) for s in ledger]
+        yield from (line("  ", *step) for step in verdicts(steps))
 
 
 def faults(found: Sequence[str], whole: str) -> Iterator[Line]:

@@ -1,6 +1,7 @@
-"""The `lukasa` command: what there is to say, and the one place where errors become exit codes.
+"""The `lukasa` command: the table of commands, and the one place that turns errors into exit codes.
 
-Commands are loaded when they are called. `--version` and `--help` load neither the engine nor a database.
+A command's module is imported when the command is called. `--version` and `--help` import neither the engine nor a
+database.
 
     0  done          1  refused, not found, failed          2  the call or a spec is wrong
     3  damage found by `doctor` or `events verify`          130  interrupted
@@ -13,92 +14,104 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 import click
-from msgspec import Struct
 
 from lukasa import __version__
-from lukasa.surfaces.cli.options import Family, uncollected
+from lukasa.surfaces.cli.options import CliGroup, uncollected
 
 INTERRUPTED = 130
 
 
-class Entry(Struct, frozen=True):
-    """Where a command is, and its help in a line, so that listing it needs no import."""
+class CommandEntry(NamedTuple):
+    """A command's module and its help in one line, so that listing the command needs no import.
+
+    A named tuple, so that `--version` and `--help` do not wait for the import of msgspec.
+    """
 
     module: str
-    attribute: str
     help: str
+    attribute: str = ""  # the command's name in its module, if that is another name
 
 
-GROUPS: dict[str, dict[str, Entry]] = {
+GROUPS: dict[str, dict[str, CommandEntry]] = {
     "Remember and recall": {
-        "put": Entry("memory", "put", "Remember something."),
-        "read": Entry("recall", "read", "Find what is remembered, best first."),
-        "context": Entry("context", "context", "Compose what an agent should know before it starts."),
-        "chat": Entry("chat", "chat", "Talk with an agent that has this memory."),
-        "get": Entry("memory", "get", "Show one entry in full."),
-        "list": Entry("recall", "list_entries", "List the entries of a tier, newest first."),
-        "update": Entry("memory", "update", "Change an entry; its former forms are kept."),
-        "forget": Entry("memory", "forget", "Take an entry out of memory; its row and history stay."),
-        "restore": Entry("memory", "restore", "Bring an entry back from history."),
-        "accept": Entry("memory", "accept", "Let a held entry in."),
-        "undo": Entry("undo", "undo", "Take back a change: of an entry, of an event, or all that a job did."),
+        "put": CommandEntry("memory_commands", "Store a text in memory."),
+        "read": CommandEntry("recall_commands", "Find entries, best match first."),
+        "context": CommandEntry("recall_commands", "Compose the context that an agent needs for a task."),
+        "chat": CommandEntry("chat", "Talk with an agent that uses this memory."),
+        "get": CommandEntry("memory_commands", "Show one entry in full."),
+        "list": CommandEntry("recall_commands", "List the entries of a tier, newest first.", "list_entries"),
+        "update": CommandEntry("memory_commands", "Change an entry; earlier versions are kept."),
+        "forget": CommandEntry("memory_commands", "Take an entry out of recall; its row and history stay."),
+        "restore": CommandEntry("memory_commands", "Bring a retired entry back."),
+        "accept": CommandEntry("memory_commands", "Accept a held entry, so that reads find it."),
+        "undo": CommandEntry(
+            "memory_commands", "Undo the last change of an entry, the change of an event, or a whole job."
+        ),
     },
     "Ask why": {
-        "why": Entry("recall", "why", "Explain a read, or the life of an entry."),
-        "history": Entry("memory", "history", "Show every form an entry has had."),
-        "standing": Entry("memory", "standing", "Show an entry's present relevance, factor by factor."),
-        "events": Entry("health", "events", "Look into the event log, or verify it."),
+        "why": CommandEntry(
+            "recall_commands", "Explain why a read returned an entry or not, or show the events of an entry."
+        ),
+        "history": CommandEntry("memory_commands", "Show every version of an entry."),
+        "standing": CommandEntry("memory_commands", "Show an entry's relevance now, factor by factor."),
+        "events": CommandEntry("health_commands", "List the events of the log, or verify the log."),
     },
-    "Places and pages": {
-        "workspace": Entry("places", "workspace", "List, create and show workspaces."),
-        "channel": Entry("places", "channel", "List and create channels."),
-        "conversation": Entry("talks", "conversation", "Start, list, end and archive conversations."),
-        "note": Entry("talks", "note", "Keep a conversation's working notes."),
-        "named": Entry("pages", "named", "Show and edit the pages that are always loaded, such as VOICE and SOUL."),
-        "document": Entry("pages", "document", "Keep canonical documents that memory may point at."),
-        "action": Entry("pages", "action", "Record what an action rests on."),
+    "Workspaces, conversations and pages": {
+        "workspace": CommandEntry("workspace_commands", "List, create and show workspaces."),
+        "channel": CommandEntry("workspace_commands", "List and create channels."),
+        "conversation": CommandEntry("workspace_commands", "Start, list, end and archive conversations."),
+        "note": CommandEntry("workspace_commands", "Read and write the working notes of a conversation."),
+        "named": CommandEntry(
+            "page_commands", "Show and edit named entries: the pages that every context loads, such as VOICE and SOUL."
+        ),
+        "document": CommandEntry("page_commands", "Add, list, show and remove documents that entries can link to."),
+        "action": CommandEntry("page_commands", "Link an action to the entries that it rests on."),
     },
     "Learn from sessions": {
-        "observe": Entry("observe", "observe", "Remember what was said in a recorded session."),
-        "backfill": Entry("observe", "backfill", "Observe a folder of old sessions."),
-        "transcripts": Entry("transcripts", "transcripts", "List, show and search the sessions that were taken in."),
+        "observe": CommandEntry(
+            "session_commands", "Store the messages of recorded sessions, and extract facts from them."
+        ),
+        "backfill": CommandEntry("session_commands", "Observe a folder of old sessions."),
+        "transcripts": CommandEntry("session_commands", "List, show and search the stored sessions."),
     },
     "Review and curate": {
-        "review": Entry(
-            "review", "review", "Decide what waits: held entries, and lines proposed for the curated document."
+        "review": CommandEntry(
+            "curation_commands", "Approve, edit or reject held entries and lines proposed for the curated document."
         ),
-        "reflect": Entry("reflect", "reflect", "Propose lines for the curated document, and triage them."),
-        "curated": Entry("curated", "curated", "Show, export, rebuild and take back the curated document."),
+        "reflect": CommandEntry("curation_commands", "Propose lines for the curated document, and triage them."),
+        "curated": CommandEntry("curation_commands", "Show, export, rebuild and undo the curated document."),
+        "disposition": CommandEntry("curation_commands", "Promote, exempt or archive faded entries."),
     },
     "Keep a record": {
-        "slog": Entry("slog", "slog", "Keep a structured log of what was done and why."),
-        "adr": Entry("adr", "adr", "Keep decision records: numbered, with a status, cross-checked."),
+        "slog": CommandEntry("record_commands", "Write and query a structured log of work."),
+        "adr": CommandEntry("record_commands", "Write, list and check decision records."),
     },
     "Work in the background": {
-        "worker": Entry("work", "worker", "Do the background work that is due, or go on doing it."),
-        "jobs": Entry("work", "jobs", "Look at background work, and have it tried again or given up."),
+        "worker": CommandEntry("work_commands", "Run the background jobs that are due, once or continuously."),
+        "jobs": CommandEntry("work_commands", "List background jobs, and retry or cancel them."),
+        "consolidate": CommandEntry("work_commands", "Promote, prune and merge entries now, as the spec says."),
+        "maintain": CommandEntry("work_commands", "Fold copies and retire stale entries now."),
     },
-    "Set up and keep well": {
-        "serve": Entry("serve", "serve", "Serve the page, the HTTP API and the worker on this machine."),
-        "link": Entry("link", "link", "Print another link to the page of the server that runs."),
-        "grant": Entry("grant", "grant", "Let other clients use this memory, and stop them."),
-        "install": Entry("install", "install", "Let a harness use this memory by itself, or stop it."),
-        "mcp": Entry("mcp", "mcp", "Serve this memory to an MCP client over stdin and stdout."),
-        "hook": Entry("hook", "hook", "Answer a harness's events with what memory has for them."),
-        "tour": Entry("tour", "tour", "Show how memory works, in a throw-away memory."),
-        "spec": Entry("spec", "spec", "Show, make, check and compare memory specs."),
-        "model": Entry("model", "model", "See and fetch the embedding model."),
-        "embed": Entry("model", "embed", "Compute the vectors that are still missing."),
-        "consolidate": Entry("upkeep", "consolidate", "Make few entries out of many, as the spec says, now."),
-        "maintain": Entry("upkeep", "maintain", "Fold copies, mark the never recalled stale, forget the stale, now."),
-        "disposition": Entry("disposition", "disposition", "Decide about what has faded: promote, exempt or archive."),
-        "stats": Entry("stats", "stats", "Count what is remembered, what happened to it, and how the work went."),
-        "reports": Entry("stats", "reports", "List what single steps reported of themselves, the newest first."),
-        "doctor": Entry("health", "doctor", "Check the stores, and repair derived data."),
-        "scrub": Entry("scrub", "scrub", "Remove a tier's contents or a conversation for good, in two steps."),
+    "Set up and check": {
+        "serve": CommandEntry("server_commands", "Serve the page, the HTTP API, MCP and the worker on this machine."),
+        "link": CommandEntry("server_commands", "Print another link to the page of the running server."),
+        "grant": CommandEntry("server_commands", "Create, list and revoke the access of other clients."),
+        "install": CommandEntry("install_commands", "Write Lukasa into a harness's settings, or remove it."),
+        "mcp": CommandEntry("server_commands", "Serve this memory to an MCP client over stdin and stdout."),
+        "hook": CommandEntry("hook", "Answer a harness's events from memory."),
+        "tour": CommandEntry("tour", "Show how memory works, in a throw-away memory."),
+        "spec": CommandEntry("setup_commands", "List, show, make, check and compare memory specs."),
+        "model": CommandEntry("setup_commands", "Show and download the embedding model."),
+        "embed": CommandEntry("setup_commands", "Compute the vectors that are missing."),
+        "stats": CommandEntry("health_commands", "Count entries, events, jobs and the cost of models."),
+        "reports": CommandEntry("health_commands", "List telemetry events, newest first."),
+        "doctor": CommandEntry("health_commands", "Check the stores, and repair derived data."),
+        "scrub": CommandEntry(
+            "health_commands", "Remove the contents of a tier or a conversation for good, in two steps."
+        ),
     },
 }
 COMMANDS = {name: entry for group in GROUPS.values() for name, entry in group.items()}
@@ -111,13 +124,13 @@ QUICK_START = (
 
 
 def _load(module: str) -> Any:
-    """A module of ours. What is loaded is no garbage: to look for some meanwhile takes a tenth of the time."""
+    """Import a module of this package, without garbage collection, which would take a tenth of the time."""
     with uncollected():
         return import_module(f"lukasa.surfaces.cli.{module}")
 
 
-class Cli(Family):
-    """The top of the tree: finds commands by name, and turns every failure into a message and an exit code."""
+class Cli(CliGroup):
+    """The topmost group: finds commands by name, and turns every failure into a message and an exit code."""
 
     shared_title = "Options of every command"
 
@@ -131,7 +144,7 @@ class Cli(Family):
         entry = COMMANDS.get(cmd_name)
         if entry is None:
             return None
-        command = getattr(_load(entry.module), entry.attribute)
+        command = getattr(_load(entry.module), entry.attribute or cmd_name)
         return command if isinstance(command, click.Command) else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -155,18 +168,14 @@ class Cli(Family):
             code = super().main(given, *rest, **extra)
             sys.stdout.flush()
         except BrokenPipeError:
-            _silence()
+            # Send the rest of stdout nowhere: its reader has gone, and the interpreter's last flush must not fail.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
             code = 1
         except click.Abort:
             code = INTERRUPTED
-        except Exception as error:  # noqa: BLE001 - the last handler: whatever it is, the user gets one message
-            code = _load("failing").report(error, as_json=as_json)
+        except Exception as error:  # noqa: BLE001 - the last handler: the user gets one message for any error
+            code = _load("output").report(error, as_json=as_json)
         sys.exit(code if isinstance(code, int) else 0)
-
-
-def _silence() -> None:
-    """Whoever read our output has gone; the interpreter's own last flush must not complain about it."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
@@ -186,7 +195,7 @@ def _version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
 )
 @click.pass_context
 def cli(ctx: click.Context) -> None:
-    """Memory for AI agents: remembers on purpose, finds what matters, and shows you all of it."""
+    """Give AI agents a memory that you can read, correct and explain."""
     if ctx.invoked_subcommand is None:
         click.echo(ctx.get_help())
 
@@ -195,7 +204,7 @@ def main() -> None:
     try:
         cli.main()
     finally:
-        gc.freeze()  # the process ends, and with it everything: nobody need look which of it is garbage
+        gc.freeze()  # the process ends: a last collection would only cost time
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ HELP = {"help_option_names": ["-h", "--help"], "max_content_width": 110}
 
 @contextmanager
 def uncollected() -> Iterator[None]:
-    """No garbage is looked for meanwhile: for what is short, and leaves little."""
+    """Switch garbage collection off for a short piece of work."""
     was = gc.isenabled()
     gc.disable()
     try:
@@ -30,7 +30,7 @@ def uncollected() -> Iterator[None]:
 
 @dataclass(slots=True)
 class Choices:
-    """What the shared options chose, gathered while the command line is parsed."""
+    """The values of the shared options, collected while the command line is parsed."""
 
     data: str | None = None
     workspace: str | None = None
@@ -44,7 +44,7 @@ class Choices:
 
 
 class Shared(click.Option):
-    """A shared option. It hands its value to the Choices, not to the command."""
+    """A shared option. Its value goes to the `Choices`, not to the command."""
 
 
 def _choose(ctx: click.Context, param: click.Parameter, value: Any) -> None:
@@ -67,7 +67,7 @@ def _shared(*names: str, help: str, callback: Any = _choose, **more: Any) -> Sha
 
 
 def shared(*, top: bool = False) -> list[Shared]:
-    """The shared options; only the topmost ones look into the environment."""
+    """Return the shared options; only those of the topmost group read the environment."""
 
     def env(name: str) -> dict[str, Any]:
         return {"envvar": name, "show_envvar": True} if top else {}
@@ -77,7 +77,7 @@ def shared(*, top: bool = False) -> list[Shared]:
         _shared("-w", "--workspace", metavar="NAME", help="Workspace [default: main].", **env("LUKASA_WORKSPACE")),
         _shared("--channel", metavar="NAME", help="Channel to work in, by name or id."),
         _shared("--conversation", metavar="REF", help="Conversation to work in, by ref code or id."),
-        _shared("--agent", metavar="NAME", help="Act as this agent: its private entries, an agent's trust."),
+        _shared("--agent", metavar="NAME", help="Act as this agent, with its private entries and an agent's trust."),
         _shared(
             "--scope",
             metavar="KEY=VALUE",
@@ -97,7 +97,7 @@ def shared(*, top: bool = False) -> list[Shared]:
 
 
 class _Helpful(click.Command):
-    """A command whose help ends with examples, and keeps the shared options apart from its own."""
+    """A command whose help lists the shared options apart from its own, and ends with examples."""
 
     examples: tuple[str, ...] = ()
     shared_title = "Shared options"
@@ -123,7 +123,7 @@ class _Helpful(click.Command):
                     formatter.write(f"{'':{formatter.current_indent}}{example}\n")
 
 
-class Verb(_Helpful):
+class CliCommand(_Helpful):
     """One command."""
 
     def __init__(self, *args: Any, examples: Sequence[str] = (), **attrs: Any) -> None:
@@ -133,10 +133,10 @@ class Verb(_Helpful):
         self._share()
 
 
-class Family(_Helpful, click.Group):
+class CliGroup(_Helpful, click.Group):
     """Commands about one thing, as in `lukasa channel list`."""
 
-    command_class = Verb
+    command_class = CliCommand
 
     def __init__(self, *args: Any, examples: Sequence[str] = (), **attrs: Any) -> None:
         attrs.setdefault("context_settings", HELP)

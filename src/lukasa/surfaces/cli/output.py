@@ -1,6 +1,6 @@
-"""How anything reaches the screen: lines of styled spans for people, one JSON document for programs.
+"""Print answers: lines of styled text for people, one JSON document for programs.
 
-All text is made harmless here, at the last moment: a memory may hold escape codes, and must not drive the terminal.
+This module escapes all text before it is printed: an entry may hold control codes, and must not control the terminal.
 """
 
 from __future__ import annotations
@@ -12,73 +12,76 @@ from collections.abc import Iterable, Iterator
 from importlib import import_module
 from typing import Any
 
+import click
 from msgspec import Struct
 
+from lukasa.model.errors import InvalidInput, LukasaError, SpecError
 from lukasa.model.text import escape_controls, has_hidden_characters
 
 
-class Span(Struct, frozen=True):
+class StyledText(Struct, frozen=True):
     """A piece of a line. Styles: title, good, warn, bad, dim, or none."""
 
     text: str
     style: str = ""
 
 
-Line = tuple[Span, ...]
+Line = tuple[StyledText, ...]
 Lines = Iterable[Line]
 
 
-def line(*parts: str | Span) -> Line:
-    return tuple(Span(part) if isinstance(part, str) else part for part in parts)
+def line(*parts: str | StyledText) -> Line:
+    return tuple(StyledText(part) if isinstance(part, str) else part for part in parts)
 
 
-def title(text: str) -> Span:
-    return Span(text, "title")
+def title(text: str) -> StyledText:
+    return StyledText(text, "title")
 
 
-def good(text: str) -> Span:
-    return Span(text, "good")
+def good(text: str) -> StyledText:
+    return StyledText(text, "good")
 
 
-def warn(text: str) -> Span:
-    return Span(text, "warn")
+def warn(text: str) -> StyledText:
+    return StyledText(text, "warn")
 
 
-def bad(text: str) -> Span:
-    return Span(text, "bad")
+def bad(text: str) -> StyledText:
+    return StyledText(text, "bad")
 
 
-def dim(text: str) -> Span:
-    return Span(text, "dim")
+def dim(text: str) -> StyledText:
+    return StyledText(text, "dim")
 
 
 def block(text: str, indent: str = "", style: str = "") -> Iterator[Line]:
-    """Text of several lines, each indented; a closing line break is the last line's own."""
+    """Yield a text line by line, each indented; a line break at the end adds no line."""
     for part in text.removesuffix("\n").split("\n"):
-        yield line(indent, Span(part, style))
+        yield line(indent, StyledText(part, style))
 
 
 def brief(text: str, width: int = 100) -> str:
-    """One line of a text, cut where it gets long."""
+    """Return a text as one line, cut to a width."""
     flat = " ".join(text.split())
     return flat if len(flat) <= width else f"{flat[: width - 1]}…"
 
 
 def table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[Line]:
-    """Columns as wide as their widest cell; the last one is left ragged."""
+    """Yield a table; each column is as wide as its widest cell."""
     listed = [tuple(safe(cell) for cell in row) for row in rows]
     widths = [max(map(len, column)) for column in zip(heads, *listed, strict=True)]
     for number, row in enumerate((heads, *listed)):
         cells = [cell.ljust(width) for cell, width in zip(row, widths, strict=True)]
-        yield line(Span("  ".join(cells).rstrip(), "dim" if number == 0 else ""))
+        yield line(StyledText("  ".join(cells).rstrip(), "dim" if number == 0 else ""))
 
 
 def safe(text: str) -> str:
+    """Escape control and formatting characters."""
     return escape_controls(text)
 
 
 def encode(data: Any, *, indent: int | None = 2) -> str:
-    """JSON in which nothing can drive a terminal: what a reader would not see is written as an escape."""
+    """Encode as JSON; control and invisible characters are written as escapes, so they cannot control a terminal."""
     text = json.dumps(data, ensure_ascii=False, indent=indent, allow_nan=False)
     if not has_hidden_characters(text):
         return text
@@ -87,7 +90,7 @@ def encode(data: Any, *, indent: int | None = 2) -> str:
 
 def write(lines: Lines, *, no_color: bool = False) -> None:
     if colourful(no_color):
-        # rich is only worth its import where colour can be seen.
+        # Import rich only for a terminal with colour.
         import_module("lukasa.surfaces.cli.terminal").paint(lines)
         return
     for spans in lines:
@@ -97,3 +100,43 @@ def write(lines: Lines, *, no_color: bool = False) -> None:
 def colourful(no_color: bool) -> bool:
     allowed = not (no_color or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb")
     return allowed and sys.stdout.isatty()
+
+
+FAILED, WRONG = 1, 2
+
+
+def report(error: Exception, *, as_json: bool) -> int:
+    """Print an error, and return the exit code."""
+    code, message, fix = describe(error)
+    if as_json:
+        click.echo(encode({"error": {"code": code, "message": message, "fix": fix}}))
+    else:
+        click.echo(f"error: {safe(message)}", err=True)
+        if fix:
+            click.echo(f"  fix: {safe(fix)}", err=True)
+    if os.environ.get("LUKASA_DEBUG") and not isinstance(error, click.ClickException):
+        import_module("traceback").print_exception(error, file=sys.stderr)
+    return exit_code(error)
+
+
+def describe(error: Exception) -> tuple[str, str, str]:
+    """Return an error's stable code, its message and its fix."""
+    if isinstance(error, LukasaError):
+        return error.code, error.message, error.fix
+    if isinstance(error, click.UsageError):
+        asked = error.ctx.command_path if error.ctx else "lukasa"
+        return "usage", error.format_message(), f"see `{asked} --help`"
+    if isinstance(error, click.ClickException):
+        return "usage", error.format_message(), ""
+    kind = type(error).__name__
+    if os.environ.get("LUKASA_DEBUG"):
+        return "unexpected", f"unexpected {kind}: {error}", "please report this with the traceback"
+    return (
+        "unexpected",
+        f"unexpected {kind}: {error}",
+        "run the command again with LUKASA_DEBUG=1 and report the traceback",
+    )
+
+
+def exit_code(error: Exception) -> int:
+    return WRONG if isinstance(error, InvalidInput | SpecError | click.UsageError) else FAILED

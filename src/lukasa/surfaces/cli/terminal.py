@@ -1,4 +1,4 @@
-"""Colour and progress, for a real terminal. Loaded only there: rich costs more than most commands do."""
+"""Colour and progress bars for a terminal. Imported only there: importing rich takes longer than most commands."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ STYLES = {"title": "bold", "good": "green", "warn": "yellow", "bad": "bold red",
 
 
 def paint(lines: Lines) -> None:
-    """Spans become rich texts, which hold no markup: square brackets in a memory stay square brackets."""
+    """Print lines in colour. Square brackets in a text are not markup."""
     console = Console(highlight=False, markup=False, emoji=False)
     for spans in lines:
         console.print(Text.assemble(*((safe(span.text), STYLES[span.style]) for span in spans)), soft_wrap=True)

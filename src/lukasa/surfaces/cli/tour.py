@@ -1,4 +1,4 @@
-"""The command `lukasa tour`: a short story told with real calls, in a memory that is thrown away."""
+"""The command `lukasa tour`: a short story with real calls, in a temporary memory."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from lukasa.model.conversation import Conversation
 from lukasa.service.entries.put import Written
 from lukasa.service.workspace import Workspace
 from lukasa.surfaces.cli import lines
-from lukasa.surfaces.cli.context import why_lines
 from lukasa.surfaces.cli.data import plain
-from lukasa.surfaces.cli.options import Verb
+from lukasa.surfaces.cli.invocation import Invocation, pass_invocation
+from lukasa.surfaces.cli.options import CliCommand
 from lukasa.surfaces.cli.output import Line, Lines, block, brief, dim, good, line, title
-from lukasa.surfaces.cli.session import Session, pass_session
+from lukasa.surfaces.cli.recall_commands import why_lines
 
 WORKSPACE = "tour"
 SOURCE = "tour"
@@ -39,15 +39,15 @@ BY_MEANING = "where does the plot happen?"
 
 @dataclass(slots=True)
 class Guide:
-    """Prints the story step by step, and keeps each result as data."""
+    """Prints the tour step by step, and collects each result as data."""
 
-    session: Session
+    cli: Invocation
     steps: list[dict[str, Any]] = field(default_factory=list)
 
     def step(self, name: str, told: Lines, data: Any) -> None:
         self.steps.append({"step": name, "result": plain(data)})
-        if not self.session.choices.json:
-            self.session.emit(None, _framed(f"{len(self.steps)}. {name}", told))
+        if not self.cli.choices.json:
+            self.cli.emit(None, _framed(f"{len(self.steps)}. {name}", told))
 
 
 def _framed(name: str, told: Lines) -> Iterator[Line]:
@@ -57,9 +57,9 @@ def _framed(name: str, told: Lines) -> Iterator[Line]:
     yield line()
 
 
-@click.command(cls=Verb, examples=("lukasa tour", "lukasa tour --json"))
-@pass_session
-def tour(session: Session) -> None:
+@click.command(cls=CliCommand, examples=("lukasa tour", "lukasa tour --json"))
+@pass_invocation
+def tour(cli: Invocation) -> None:
     """Show how memory works, in a throw-away memory.
 
     The tour stores a few facts about a novel, corrects one, ends the conversation and recalls the facts in a new one.
@@ -67,12 +67,12 @@ def tour(session: Session) -> None:
     own memory is neither read nor changed.
     """
     with TemporaryDirectory(prefix="lukasa-tour-") as folder:
-        with Session(replace(session.choices, data=folder)) as throw_away:
-            if not session.choices.json:
-                session.emit(None, _opening(folder))
+        with Invocation(replace(cli.choices, data=folder)) as throw_away:
+            if not cli.choices.json:
+                cli.emit(None, _opening(folder))
             _walk(throw_away)
-        if not session.choices.json:
-            session.emit(None, _next())
+        if not cli.choices.json:
+            cli.emit(None, _next())
 
 
 def _opening(folder: str) -> Iterator[Line]:
@@ -81,10 +81,10 @@ def _opening(folder: str) -> Iterator[Line]:
     yield line()
 
 
-def _walk(session: Session) -> None:
-    guide = Guide(session)
-    world = session.memory.workspace(session.choices.workspace or WORKSPACE)
-    guide.step("A workspace, with two pages that are always loaded", *_welcome(session, world))
+def _walk(cli: Invocation) -> None:
+    guide = Guide(cli)
+    world = cli.memory.workspace(cli.choices.workspace or WORKSPACE)
+    guide.step("A workspace, with two pages that are always loaded", *_welcome(cli, world))
     first = world.start()
     here = world.at(conversation=first.ref_code)
     guide.step(f"Remember, in conversation {first.ref_code}", *_remember(here))
@@ -95,12 +95,12 @@ def _walk(session: Session) -> None:
     if later.ctx.embedder is not None:
         guide.step(f'Ask by meaning alone: "{BY_MEANING}"', *_ask(later, BY_MEANING))
     guide.step("What an agent would get, and why", *_context(later))
-    if session.choices.json:
-        session.emit({"workspace": world.name, "steps": guide.steps}, ())
+    if cli.choices.json:
+        cli.emit({"workspace": world.name, "steps": guide.steps}, ())
 
 
-def _welcome(session: Session, world: Workspace) -> tuple[Lines, Any]:
-    embedder = session.memory.embedder_status()
+def _welcome(cli: Invocation, world: Workspace) -> tuple[Lines, Any]:
+    embedder = cli.memory.embedder_status()
     found = "by words and by meaning" if world.ctx.embedder else "by words alone"
     told = [
         line(f"{world.name}, with the spec {world.spec.name!r}"),

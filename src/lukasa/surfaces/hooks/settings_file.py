@@ -1,7 +1,7 @@
-"""A harness's settings file on disk: read strictly, written whole or not at all, and put back as it was.
+"""A harness's settings file: read strictly, written atomically, and restored byte by byte.
 
-Everything that is not ours keeps its place: the order of keys, the indentation, the line ends, the mode of the file,
-and a link that leads to it.
+Everything else stays as it was: the order of keys, the indentation, the line ends, the mode of the file, and a symbolic
+link to it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _INDENT = re.compile(r"^([ \t]+)\S", re.MULTILINE)
 
 
 class SettingsFile(Struct, frozen=True):
-    """A file as it was read: its place, its bytes (none if it is not there) and what they say."""
+    """A file as it was read: its path, its bytes (None if it does not exist) and its settings."""
 
     path: Path
     raw: bytes | None
@@ -41,7 +41,7 @@ class SettingsFile(Struct, frozen=True):
         return "" if self.raw is None else self.raw.decode("utf-8")
 
     def spelled(self, settings: dict[str, Any]) -> bytes:
-        """Other settings in this file's own spelling."""
+        """Encode settings with this file's indentation and line ends."""
         text = self.text
         indent = _INDENT.search(text)
         spelled = json.dumps(settings, ensure_ascii=False, indent=indent[1] if indent else 2)
@@ -53,7 +53,7 @@ class SettingsFile(Struct, frozen=True):
 
 
 def read(path: Path) -> SettingsFile:
-    """The file as it is now. One that is not there is empty; one that cannot be read is refused."""
+    """Read the file. A missing file has no settings; a file that cannot be read is refused."""
     real = Path(os.path.realpath(path))
     try:
         if real.exists() and not real.is_file():
@@ -82,10 +82,10 @@ def _parsed(raw: bytes, path: Path) -> dict[str, Any]:
 
 
 def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    """An object, unless a key stands in it twice: writing it back would lose one of the two."""
+    """Return an object; refuse one with a repeated key, because writing it back would lose a value."""
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise ValueError("a key stands twice in one object")
+        raise ValueError("an object holds the same key twice")
     return found
 
 
@@ -94,12 +94,12 @@ def _no_constant(name: str) -> Any:
 
 
 def write(file: SettingsFile, content: bytes | None, *, keep: bool) -> None:
-    """Replace the file, or remove it for no content. It must still be as it was read.
+    """Replace the file, or remove it if `content` is None. Raise if it changed since it was read.
 
-    With `keep`, what was there is first kept in a backup, the first time only; without, a backup has done its work.
+    With `keep`, the first write makes a backup; without, the backup is removed.
     """
     if read(file.path).raw != file.raw:
-        raise Conflict(f"{file.path} changed while you were asked", fix="run it again")
+        raise Conflict(f"{file.path} changed since it was read", fix="run the command again")
     try:
         file.path.parent.mkdir(parents=True, exist_ok=True)
         if keep and file.raw is not None and not file.backup.exists():
@@ -115,7 +115,7 @@ def write(file: SettingsFile, content: bytes | None, *, keep: bool) -> None:
 
 
 def _mode(path: Path) -> int:
-    """The mode that the file has, or that a new one would get here."""
+    """Return the file's mode, or the mode of a new file."""
     with contextlib.suppress(FileNotFoundError):
         return stat.S_IMODE(path.stat().st_mode)
     mask = os.umask(0)

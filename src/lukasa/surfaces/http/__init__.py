@@ -1,1 +1,1 @@
-"""The server: routes made from the table of verbs, the page, and what guards them."""
+"""The HTTP server: routes from the verb table, the owner's page, and authentication."""

@@ -1,7 +1,7 @@
-"""New links to the page, from a server that runs: a socket in the account's folder, which only the owner can open.
+"""New links to the owner's page from a running server, over a socket in the account's folder.
 
-Who may have a link is settled by the folder's mode and by nothing that is sent. No secret is kept for it, and a server
-that is gone answers nobody, whatever it left behind.
+The mode of the folder alone decides who gets a link: only its owner can open the socket. No secret is stored for it,
+and the socket file of a dead server answers nobody.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ _FDS = Path("/proc/self/fd")
 
 @asynccontextmanager
 async def handing_out(folder: Path, port: int, link: Callable[[], str]) -> AsyncIterator[None]:
-    """A new link for whoever connects."""
+    """Give a new link to every client of the socket."""
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with suppress(ConnectionError):  # they went before they had it, and the code in it ends by itself
+        with suppress(ConnectionError):  # the client left early; the code of its link expires by itself
             writer.write(link().encode())
             await writer.drain()
         writer.close()
@@ -33,7 +33,7 @@ async def handing_out(folder: Path, port: int, link: Callable[[], str]) -> Async
     name = _NAME.format(port=port)
     try:
         bound = _bound(folder, name)
-    except OSError as error:  # a file system without sockets: the rest of the server is as good as ever
+    except OSError as error:  # a file system without sockets: everything else still works
         print(f"lukasa serve: `lukasa link` will not work: {error.strerror or error}", file=sys.stderr)
         yield
         return
@@ -46,24 +46,24 @@ async def handing_out(folder: Path, port: int, link: Callable[[], str]) -> Async
 
 
 def ask(folder: Path, port: int | None = None) -> dict[int, str]:
-    """A new link from each server that runs on this folder, by its port; or from the one of that port."""
+    """Return a new link from each server that runs on this folder, by port; or only from the one at `port`."""
     found: dict[int, str] = {}
     for path in folder.glob(_NAME.format(port="*" if port is None else port)):
-        with suppress(OSError, ValueError):  # left behind by a server that was killed, or no socket of ours
-            found[int(path.stem.partition("-")[2])] = _asked(folder, path.name)
+        with suppress(OSError, ValueError):  # a killed server left the file, or it is not our socket
+            found[int(path.stem.partition("-")[2])] = _link_from(folder, path.name)
     return dict(sorted(found.items()))
 
 
-def _asked(folder: Path, name: str) -> str:
+def _link_from(folder: Path, name: str) -> str:
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as wire, _near(folder) as near:
         wire.settimeout(PATIENCE)
         wire.connect(f"{near}/{name}")
-        told = b""
-        while (piece := wire.recv(_MOST)) and len(told) < _MOST:
-            told += piece
-    if not told:
-        raise ConnectionError("it is stopping")
-    return told.decode()
+        received = b""
+        while (piece := wire.recv(_MOST)) and len(received) < _MOST:
+            received += piece
+    if not received:
+        raise ConnectionError("the server is stopping")
+    return received.decode()
 
 
 def _bound(folder: Path, name: str) -> socket.socket:
@@ -81,7 +81,7 @@ def _bound(folder: Path, name: str) -> socket.socket:
 
 @contextmanager
 def _near(folder: Path) -> Iterator[str]:
-    """A short way to a folder: the address of a socket has room for about a hundred bytes."""
+    """Give a short path to a folder: the address of a socket holds about a hundred bytes."""
     if not _FDS.is_dir():
         yield str(folder)
         return

@@ -1,4 +1,4 @@
-"""The OpenAPI document, made from the table. Everything that a verb takes or answers is in it, with its schema."""
+"""The OpenAPI document, from the verb table: every input and output of every verb, with its schema."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from typing import Any
 from pydantic.json_schema import models_json_schema
 
 from lukasa import __version__
-from lukasa.surfaces.api.verb import Given, Told, Verb
+from lukasa.surfaces.api.verb import Verb, VerbInput, VerbOutput
 
 _REF = "#/components/schemas/{model}"
-_KEY = "A request sent again under the same key is done once."
+_KEY = "The server does a request that arrives twice under one key once."
 
 
 def document(verbs: Sequence[Verb]) -> dict[str, Any]:
@@ -37,7 +37,7 @@ def document(verbs: Sequence[Verb]) -> dict[str, Any]:
             "schemas": {**schemas, "Problem": _PROBLEM},
             "responses": {
                 "problem": {
-                    "description": "It was refused, or failed; `fix` says what to change.",
+                    "description": "The request was refused, or failed; `fix` says what to change.",
                     "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
                 }
             },
@@ -48,11 +48,11 @@ def document(verbs: Sequence[Verb]) -> dict[str, Any]:
 def _schemas(verbs: Sequence[Verb]) -> dict[str, Any]:
     inputs = {verb.input: None for verb in verbs}
     outputs = {verb.output: None for verb in verbs}
-    wanted: list[tuple[type[Given] | type[Told], Any]] = [(model, "validation") for model in inputs]
+    wanted: list[tuple[type[VerbInput] | type[VerbOutput], Any]] = [(model, "validation") for model in inputs]
     wanted += [(model, "serialization") for model in outputs]
     _, made = models_json_schema(wanted, ref_template=_REF)
     found: dict[str, Any] = made["$defs"]
-    # What stands in the path, the query or a header is described there, so the body is what remains.
+    # The path, the query and headers describe their own fields; the body describes the rest.
     for verb in verbs:
         if verb.method in ("POST", "PUT", "PATCH"):
             found[_body_name(verb)] = _body(found[verb.input.__name__], verb)
@@ -62,7 +62,7 @@ def _schemas(verbs: Sequence[Verb]) -> dict[str, Any]:
 
 
 def _body_name(verb: Verb) -> str:
-    """A verb whose path or header takes part of its input has a body of its own."""
+    """Name the schema of the body: the input's own, or one for this verb if path or header hold part of the input."""
     whole = set(verb.other_fields) == set(verb.input.model_fields)
     return verb.input.__name__ if whole else "".join(part.title() for part in verb.name.split("_")) + "Body"
 
@@ -80,7 +80,7 @@ def _operation(verb: Verb, schemas: dict[str, Any]) -> dict[str, Any]:
         "operationId": verb.name,
         "summary": _sentence(verb.description),
         "description": f"{verb.description}\n\nNeeds the capability {verb.needs}."
-        + (" Only the owner can." if verb.owner_only else ""),
+        + (" Only the owner may use it." if verb.owner_only else ""),
         "tags": [_tag(verb)],
         "parameters": _parameters(verb),
         "responses": {str(verb.status): _answer(verb), "default": {"$ref": "#/components/responses/problem"}},
@@ -117,7 +117,7 @@ def _parameters(verb: Verb) -> list[dict[str, Any]]:
         needed = {name for name, field in verb.input.model_fields.items() if field.is_required()}
         found += [_parameter(name, "query", fields[name], required=name in needed) for name in verb.other_fields]
     if verb.version_of is not None:
-        about = 'The ETag that was read, such as "3"; `*` for whatever is there. Without it the answer is 428.'
+        about = 'The ETag that you read, such as "3"; `*` for any version. Without it the answer is 428.'
         found.append({"name": "If-Match", "in": "header", "description": about, **_TEXT})
     if verb.method == "POST" and verb.mutates and verb.keyed:
         found.append({"name": "Idempotency-Key", "in": "header", "description": _KEY, **_TEXT})
@@ -136,12 +136,12 @@ _PROBLEM = {
     "type": "object",
     "required": ["type", "title", "status", "detail", "fix"],
     "properties": {
-        "type": {"type": "string", "description": "A stable code of what went wrong, such as not-found."},
+        "type": {"type": "string", "description": "A stable code of the error, such as not-found."},
         "title": {"type": "string"},
         "status": {"type": "integer"},
         "detail": {"type": "string"},
-        "fix": {"type": "string", "description": "What to change."},
-        "version": {"type": "integer", "description": "With 412: the version that is there."},
+        "fix": {"type": "string", "description": "The change that makes the request work."},
+        "version": {"type": "integer", "description": "With 412: the current version."},
         "errors": {
             "type": "array",
             "items": {

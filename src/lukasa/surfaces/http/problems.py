@@ -1,4 +1,4 @@
-"""Errors as problem+json: a stable type, what happened, and what to change. Never what was sent, never a trace."""
+"""Errors as problem+json: a stable type, what happened, and what to change. They never repeat the input or a trace."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from lukasa.model.errors import (
     Unauthenticated,
 )
 
-# The first that fits decides, so that what is special stands before what is general.
+# The first match decides, so subclasses come before their bases.
 _STATUS: tuple[tuple[type[LukasaError], int], ...] = (
     (Unauthenticated, 401),
     (NotFound, 404),
@@ -43,25 +43,25 @@ _STATUS: tuple[tuple[type[LukasaError], int], ...] = (
 )
 _TITLES = {
     400: "The request cannot be read",
-    401: "No valid pass",
+    401: "No valid credential",
     403: "Not allowed",
     404: "Not found",
-    405: "Not that way",
+    405: "No such method",
     409: "Conflict",
-    412: "It has changed since",
+    412: "It has changed",
     413: "Too large",
     415: "Not JSON",
-    421: "Not for this server",
+    421: "Another server",
     422: "The input is wrong",
     428: "Say which version you read",
     502: "The language model gave no answer",
-    503: "Not now",
+    503: "Busy",
     507: "No space left",
 }
 
 
 class Problem(Exception):
-    """A refusal of the surface itself."""
+    """A refusal by the HTTP surface itself."""
 
     def __init__(self, status: int, type: str, detail: str, *, fix: str = "", **more: Any) -> None:
         super().__init__(detail)
@@ -89,25 +89,25 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 def safely(endpoint: Endpoint) -> Endpoint:
-    """An endpoint whose every failure is a problem. What nobody expected is told on stderr, without what it quotes."""
+    """Turn every error of an endpoint into a problem, and print the place of an unexpected one to stderr."""
 
     @wraps(endpoint)
     async def safe(request: Request) -> Response:
         try:
             return await endpoint(request)
-        except Exception as error:  # noqa: BLE001 - the surface's last handler: whatever it is, the client gets one answer
-            told = problem(error)
-            if told.type == "unexpected":
+        except Exception as error:  # noqa: BLE001 - the surface's last handler: the client gets an answer for any error
+            answer = problem(error)
+            if answer.type == "unexpected":
                 last = traceback.extract_tb(error.__traceback__)[-1]
                 where = f"{os.path.basename(last.filename)}:{last.lineno} in {last.name}"
-                print(f"lukasa serve: {told.detail} at {where}, for {request.scope['route'].name}", file=sys.stderr)
-            return told.response()
+                print(f"lukasa serve: {answer.detail} at {where}, for {request.scope['route'].name}", file=sys.stderr)
+            return answer.response()
 
     return safe
 
 
 def problem(error: Exception) -> Problem:
-    """Whatever went wrong, as a problem."""
+    """Return an error as a problem."""
     if isinstance(error, Problem):
         return error
     if isinstance(error, ValidationError):

@@ -1,4 +1,7 @@
-"""One process on loopback: the server, and the worker beside it. It answers before the embedding model is loaded."""
+"""The server process: the HTTP server on loopback, and a worker beside it.
+
+The server answers before the embedding model is loaded.
+"""
 
 from __future__ import annotations
 
@@ -16,19 +19,19 @@ import uvicorn
 
 from lukasa.app import Lukasa
 from lukasa.model.errors import InvalidInput, LukasaError
-from lukasa.surfaces.http.app import House, build
-from lukasa.surfaces.http.guard import Names
+from lukasa.surfaces.http.application import ApplicationParts, build
+from lukasa.surfaces.http.authentication import ServerNames
 from lukasa.surfaces.http.links import handing_out
-from lukasa.surfaces.mcp.mount import Mount
+from lukasa.surfaces.mcp.mount import McpMount
 
 BACKLOG = 512
-GRACE = 5  # seconds for requests in flight; with the worker's own, a stop takes less than ten
+GRACE = 5  # seconds for requests in flight; with the worker's, a stop takes less than ten
 WORKER_GRACE = 3.0
 
 
 @dataclass(frozen=True)
 class Address:
-    """Where to listen. Other than loopback only behind something that speaks TLS, under the name it is known by."""
+    """The address to listen on. One other than loopback needs a TLS proxy in front, with its `public` name."""
 
     host: str = "127.0.0.1"
     port: int = 7437
@@ -45,18 +48,18 @@ class Address:
 
 
 def listen(address: Address, memory: Lukasa) -> socket.socket:
-    """A socket that is bound, or a refusal that says why."""
+    """Return a bound socket; raise InvalidInput if the address is unsafe or taken."""
     if not address.is_loopback:
         if address.public is None:
             raise InvalidInput(
                 f"{address.host} is not loopback: tokens and memory would cross the network unencrypted",
-                fix="leave --host out, or put TLS in front and say --behind-tls NAME",
+                fix="leave --host out, or put a TLS proxy in front and name it with --behind-tls NAME",
             )
         now = memory.access.clock.now()
         if not any(grant.live(now) for grant in memory.access.grants()):
-            raise InvalidInput("nobody has a token yet", fix="`lukasa grant create NAME` first")
+            raise InvalidInput("no grant exists, so nobody has a token", fix="run `lukasa grant create NAME` first")
     family = socket.AF_INET6 if ":" in address.host else socket.AF_INET
-    # Named as TCP, or asyncio would not see that it is, and leave small answers to wait for an acknowledgement.
+    # asyncio sets TCP_NODELAY only on a socket that names TCP; without it small answers wait for an acknowledgement.
     made = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -64,36 +67,35 @@ def listen(address: Address, memory: Lukasa) -> socket.socket:
         made.listen(BACKLOG)
     except (OSError, OverflowError) as error:
         made.close()
-        why = getattr(error, "strerror", None) or "it is no port"
-        raise InvalidInput(f"cannot listen on port {address.port}: {why}", fix="choose another with --port") from None
+        why = getattr(error, "strerror", None) or "it is not a port number"
+        raise InvalidInput(f"cannot listen on port {address.port}: {why}", fix="choose one with --port") from None
     return made
 
 
 class Server:
-    """A server on a socket. `link` opens the page for the owner, once; `stop` may be called from any thread.
+    """The HTTP server on a bound socket. `link` opens the owner's page once; any thread may call `stop`.
 
-    With `links`, a folder of the owner's, other processes get links there as well, as `lukasa link` does.
+    With `links`, a folder of the owner, `lukasa link` in another process gets links from this server too.
     """
 
     def __init__(
         self, memory: Lukasa, bound: socket.socket, *, public: str | None = None, links: Path | None = None
     ) -> None:
         self.port: int = bound.getsockname()[1]
-        names = Names.loopback(self.port)
-        # Cookies do not keep to a port, so that two servers on one machine need two names.
-        mcp = Mount(memory.access)
-        house = House(
+        names = ServerNames.loopback(self.port)
+        mcp = McpMount(memory.access)
+        parts = ApplicationParts(
             memory.access,
             names.and_public(public) if public else names,
-            cookie=f"lukasa_{self.port}",
+            cookie=f"lukasa_{self.port}",  # browsers share cookies between ports: two servers need two names
             more=mcp.routes,
             lifespans=(mcp.run,) if links is None else (mcp.run, lambda: handing_out(links, self.port, self.link)),
         )
-        self.house = replace(house, secure=True) if public else house
+        self.parts = replace(parts, secure=True) if public else parts
         self._memory = memory
         self._bound = bound
         config = uvicorn.Config(
-            build(self.house),
+            build(self.parts),
             lifespan="on",
             ws="none",
             http="h11",
@@ -109,35 +111,35 @@ class Server:
         self.ready = threading.Event()
 
     def link(self) -> str:
-        return f"http://127.0.0.1:{self.port}/#enter={self.house.sessions.new_code()}"
+        return f"http://127.0.0.1:{self.port}/#enter={self.parts.sessions.new_code()}"
 
     def run(self, *, signals: Sequence[signal.Signals] = ()) -> None:
-        """Serve until stopped. Signals can only be taken in the main thread."""
+        """Serve until stopped. Only the main thread can handle signals."""
         asyncio.run(self._run(signals))
 
     async def _run(self, signals: Sequence[signal.Signals]) -> None:
         self._loop = asyncio.get_running_loop()
         for number in signals:
             self._loop.add_signal_handler(number, self._stop)
-        self._server.told = self.ready.set
+        self._server.listening = self.ready.set
         await self._server.serve(sockets=[self._bound])
 
     def stop(self) -> None:
         if self._loop is not None and not self._loop.is_closed():
-            with contextlib.suppress(RuntimeError):  # it closed in between
+            with contextlib.suppress(RuntimeError):  # the loop closed in between
                 self._loop.call_soon_threadsafe(self._stop)
 
     def _stop(self) -> None:
         if self._server.should_exit:
             self._server.force_exit = True  # a second signal does not wait
         self._server.should_exit = True
-        self.house.closing.set()
+        self.parts.closing.set()
 
 
 class _Uvicorn(uvicorn.Server):
-    """uvicorn that leaves signals to us, and says when it listens."""
+    """uvicorn without signal handlers of its own; it calls `listening` when it listens."""
 
-    told: Callable[[], None] = staticmethod(lambda: None)
+    listening: Callable[[], None] = staticmethod(lambda: None)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -145,12 +147,12 @@ class _Uvicorn(uvicorn.Server):
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
-        self.told()
+        self.listening()
 
 
 @contextlib.contextmanager
 def working(memory: Lukasa, tell: Callable[[str], None]) -> Iterator[None]:
-    """The worker and the warming of the embedding model, in threads beside the server."""
+    """Run the worker, and load the embedding model, in threads beside the server."""
     stop, hurry = threading.Event(), threading.Event()
     try:
         crew = memory.crew(1)
@@ -172,7 +174,7 @@ def working(memory: Lukasa, tell: Callable[[str], None]) -> Iterator[None]:
 
 
 def warm(memory: Lukasa) -> None:
-    """Load the embedding models of all workspaces, so that no first question waits for them."""
+    """Load the embedding models of all workspaces, so that the first question does not wait."""
     for info in memory.workspaces():
         with contextlib.suppress(LukasaError):
             embedder = memory.existing(info.name).ctx.embedder

@@ -1,4 +1,4 @@
-"""LangGraph's index configuration as one of our embedders, and the texts of a value that it names."""
+"""LangGraph's index configuration as an embedder, and the texts of a value that the index names."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WHOLE = ("$",)
 
 
 class Index(Struct, frozen=True):
-    """A checked index configuration. Unlike the dictionary it comes from, it knows every key it has."""
+    """A checked index configuration. Unlike the dictionary, it refuses unknown keys."""
 
     model: EmbeddingModel
     fields: tuple[str, ...]
@@ -33,9 +33,9 @@ class Index(Struct, frozen=True):
             raise InvalidInput(f"unknown index setting {sorted(unknown)[0]!r}", fix="use dims, embed, fields")
         dims, embed = config.get("dims"), config.get("embed")
         if not isinstance(dims, int) or dims < 1:
-            raise InvalidInput(f"dims is {dims!r}", fix="give the number of dimensions of the embedding")
+            raise InvalidInput(f"dims is {dims!r}, not a positive integer", fix="give the dimensions of the embedding")
         if embed is None:
-            raise InvalidInput("an index needs an embedding function", fix="give it as embed")
+            raise InvalidInput("the index has no embedding function", fix="give it as `embed`")
         fields = config.get("fields")
         return cls(
             EmbeddingModel(_name(embed), dims, ""),
@@ -52,7 +52,7 @@ def checked_fields(fields: Any) -> tuple[str, ...]:
 
 
 def _name(embed: Any) -> str:
-    """What vectors are filed under: vectors of functions with different names are never compared."""
+    """Return the name of the embedding model. Vectors of models with different names are never compared."""
     if isinstance(embed, str):
         return f"langgraph:{embed}"
     if isinstance(embed, Embeddings):
@@ -65,7 +65,7 @@ def _is_async(embed: Any) -> bool:
 
 
 class IndexEmbedder(Struct, frozen=True):
-    """Implements `lukasa.ports.Embedder` for one call, which knows how to wait for an async function."""
+    """Implement `lukasa.ports.Embedder` for one call, which knows how to wait for an async function."""
 
     index: Index
     wait: Wait
@@ -92,11 +92,11 @@ class IndexEmbedder(Struct, frozen=True):
         if len(rows) != count or any(len(row) != self.model.dimensions for row in rows):
             raise InvalidInput(
                 f"the embedding function must give {count} vectors of {self.model.dimensions} numbers",
-                fix="set dims to what the function gives",
+                fix="set dims to the dimensions of the function's vectors",
             )
         vectors = np.asarray(rows, dtype=np.float32)
         if not np.isfinite(vectors).all():
-            raise InvalidInput("the embedding function gave a vector that is not finite", fix="look at its input")
+            raise InvalidInput("the embedding function gave a vector that is not finite", fix="check its input")
         return vectors
 
 
@@ -105,10 +105,10 @@ async def _finished(function: Callable[[Any], Awaitable[Any]], argument: Any) ->
 
 
 def texts_of(value: Mapping[str, Any], fields: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """Each text that a path leads to, under a name of its own."""
+    """Return each text at a path, under a name of its own."""
     named: dict[str, str] = {}
     for path in fields:
         found = get_text_at_path(value, path)
-        for place, text in enumerate(found):
-            named[f"{path}.{place}" if len(found) > 1 else path] = text
+        for index, text in enumerate(found):
+            named[f"{path}.{index}" if len(found) > 1 else path] = text
     return tuple(named.items())

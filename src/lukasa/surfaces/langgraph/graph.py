@@ -4,8 +4,8 @@
            │                        └─ speak ─ END
            └─ persist ─ END
 
-`listen` keeps the user's words before any model is asked, so no failure can lose them. The planner is any Chat. The
-graph's state is checkpointed by LangGraph's own saver, in a file of its own beside the memory.
+`listen` stores the user's words before any model runs, so no failure can lose them. The planner is any Chat.
+LangGraph's own saver checkpoints the graph's state, in a file of its own beside the memory.
 """
 
 from __future__ import annotations
@@ -42,21 +42,19 @@ from lukasa.service.sessions.distill import Distil, Turn, by_rules
 from lukasa.service.sessions.refine import Refine
 from lukasa.service.sessions.session import Persisted
 from lukasa.service.workspace import Workspace
-from lukasa.surfaces.langgraph.nodes import context_node, last_said, listed, text_of
-from lukasa.surfaces.langgraph.tools import Toolbox
+from lukasa.surfaces.langgraph.toolkit import Toolbox, context_node, last_said, listed, text_of
 
 ROUNDS = 8
 REMEMBERED_MESSAGES = 60
 TIMEOUT = 60.0
 
-GUIDE = """You are an assistant with a memory. What follows was composed from it for this turn. Treat it as evidence
-that may be out of date: say when something was noted rather than asserting it, and say plainly when you know nothing.
-Write to memory only when you decide that something should last, with the tools; tell the user what you stored or
-forgot."""
+GUIDE = """You are an assistant with a memory. Its context for this turn follows. Treat it as evidence that may be out
+of date: say when something was noted rather than asserting it, and say plainly when you know nothing. Write to memory
+with the tools, only when you decide that something should last; tell the user what you stored or forgot."""
 
 
-class State(TypedDict, total=False):
-    """What the graph keeps of a conversation. `seen`, `rounds` and `faults` are of the turn at hand."""
+class GraphState(TypedDict, total=False):
+    """The graph's state of a conversation. `seen`, `rounds` and `faults` belong to the current turn."""
 
     messages: Annotated[list[AnyMessage], add_messages]
     context: str
@@ -72,8 +70,8 @@ class Called(Struct, frozen=True):
     result: str
 
 
-class Answer(Struct, frozen=True):
-    """What became of a turn. With an `error` the model gave no reply; the message is kept, and `retry` tries again."""
+class AgentAnswer(Struct, frozen=True):
+    """The result of a turn. With an `error` the model gave no reply; the message is kept, and `retry` tries again."""
 
     message: str
     reply: str
@@ -82,7 +80,7 @@ class Answer(Struct, frozen=True):
 
 
 class Making(Struct, frozen=True):
-    """How an agent works: its planner, a gate over the context if any, and what looks through a session at its end."""
+    """The settings of an agent: its planner, a filter of the context if any, the function that distils a session."""
 
     chat: Chat
     refine: Refine | None = None
@@ -92,7 +90,7 @@ class Making(Struct, frozen=True):
 
 
 class Agent:
-    """One conversation, led by the graph. Close it with `end` or `leave`; a `with` block frees its files either way."""
+    """One conversation with the graph. Close it with `end` or `leave`; a `with` block frees its files either way."""
 
     def __init__(
         self, world: Workspace, making: Making, *, folder: Path | None = None, resume: str | None = None
@@ -100,7 +98,7 @@ class Agent:
         self._files = ExitStack()
         try:
             self.conversation = session.open_conversation(world, resume)
-            if folder is not None:  # the lock before the mark: a marked session without a lock counts as dead
+            if folder is not None:  # lock before marking: a marked session without a lock counts as dead
                 self._files.enter_context(_leading(folder, self.conversation))
             self.world = session.begin(world, self.conversation.id)
             saver: BaseCheckpointSaver[str] = (
@@ -121,31 +119,31 @@ class Agent:
     ) -> None:
         self._files.close()
 
-    def turn(self, text: str, on_text: Callable[[str], None] | None = None) -> Answer:
-        """Say something, and get the answer."""
+    def turn(self, text: str, on_text: Callable[[str], None] | None = None) -> AgentAnswer:
+        """Send a message, and return the answer."""
         said = HumanMessage(inputs.text(text, "a message", inputs.MAX_QUERY), id=new_id())
-        fresh: State = {"messages": [said], "seen": [], "rounds": 0, "faults": 0, "ending": False}
+        fresh: GraphState = {"messages": [said], "seen": [], "rounds": 0, "faults": 0, "ending": False}
         return self._run(fresh, on_text)
 
-    def retry(self, on_text: Callable[[str], None] | None = None) -> Answer:
-        """Take up the turn that failed, where it failed. If none did, the last answer is given again."""
+    def retry(self, on_text: Callable[[str], None] | None = None) -> AgentAnswer:
+        """Continue a failed turn where it failed. If none failed, return the last answer again."""
         return self._run(None, on_text)
 
     def end(self) -> Persisted:
-        """Persist and end the conversation. If that fails everything stays, and it can be tried again."""
+        """Persist and end the conversation. If that fails, everything stays, and a second call tries again."""
         done: list[Persisted] = []
         for part in self.graph.stream({"ending": True}, self._config, stream_mode="custom", durability="sync"):
             done += [part["persisted"]] if "persisted" in part else []
         return done[0]
 
     def leave(self) -> None:
-        """Stop here; the conversation stays open."""
+        """Stop without ending the conversation."""
         session.leave(self.world)
 
     def _oriented(self, context: Context) -> None:
         self.context = context
 
-    def _run(self, given: State | None, on_text: Callable[[str], None] | None) -> Answer:
+    def _run(self, given: GraphState | None, on_text: Callable[[str], None] | None) -> AgentAnswer:
         error: ChatError | None = None
         try:
             for part in self.graph.stream(given, self._config, stream_mode="custom", durability="sync"):
@@ -157,16 +155,16 @@ class Agent:
         return _answer(messages, error)
 
 
-def _answer(messages: Sequence[BaseMessage], error: ChatError | None) -> Answer:
+def _answer(messages: Sequence[BaseMessage], error: ChatError | None) -> AgentAnswer:
     last = max((i for i, m in enumerate(messages) if isinstance(m, HumanMessage)), default=len(messages))
     turn = messages[last:]
     results = {m.tool_call_id: text_of(m) for m in turn if isinstance(m, ToolMessage)}
     calls = [call for m in turn if isinstance(m, AIMessage) for call in _calls(m)]
     called = tuple(Called(c.name, c.arguments, results.get(c.id, "")) for c in calls)
     if error is not None:
-        return Answer(last_said(turn), apology(error), called, error)
+        return AgentAnswer(last_said(turn), apology(error), called, error)
     spoken = turn[-1] if turn and isinstance(turn[-1], AIMessage) else None
-    return Answer(last_said(turn), text_of(spoken) if spoken else "", called)
+    return AgentAnswer(last_said(turn), text_of(spoken) if spoken else "", called)
 
 
 def apology(error: ChatError) -> str:
@@ -183,13 +181,13 @@ def build(
     saver: BaseCheckpointSaver[str],
     *,
     on_context: Callable[[Context], None] | None = None,
-) -> CompiledStateGraph[State, None, State, State]:
-    """The graph of one conversation, which `world` is bound to."""
+) -> CompiledStateGraph[GraphState, None, GraphState, GraphState]:
+    """Build the graph of one conversation, to which `world` is bound."""
     nodes = _Nodes(world, making)
     orient = context_node(
         world, tiers=making.tiers, key="context", refine=making.refine, on_context=nodes.saw(on_context)
     )
-    graph = StateGraph(State)
+    graph = StateGraph(GraphState)
     graph.add_node("listen", nodes.listen)
     graph.add_node("context", lambda state: {**orient(state), "seen": nodes.shown})
     graph.add_node("planner", nodes.plan)
@@ -208,17 +206,13 @@ def build(
     return graph.compile(checkpointer=saver)
 
 
-def _what_is_asked(state: State) -> str:
-    return "persist" if state.get("ending") else "listen"
-
-
-def _after_planning(state: State) -> str:
+def _after_planning(state: GraphState) -> str:
     last = state["messages"][-1]
     return "tools" if isinstance(last, AIMessage) and _calls(last) else "speak"
 
 
 class _Nodes:
-    """The nodes that belong to this agent alone."""
+    """The nodes of this agent alone."""
 
     def __init__(self, world: Workspace, making: Making) -> None:
         self.world = world
@@ -227,7 +221,7 @@ class _Nodes:
         self.shown: list[str] = []
 
     def saw(self, then: Callable[[Context], None] | None) -> Callable[[Context], None]:
-        """Keep which entries the context showed: they are counted, and a read in the same turn must not count them."""
+        """Note the entries of the context: their use is counted, and a read in this turn must not count it again."""
 
         def oriented(context: Context) -> None:
             self.shown = list(context.hits)
@@ -236,13 +230,13 @@ class _Nodes:
 
         return oriented
 
-    def listen(self, state: State) -> dict[str, Any]:
+    def listen(self, state: GraphState) -> dict[str, Any]:
         said = next(m for m in reversed(state["messages"]) if isinstance(m, HumanMessage))
         session.record(self.world, Turn("user", text_of(said), id=said.id or ""))
         return {}
 
-    def plan(self, state: State) -> dict[str, Any]:
-        """Ask the model. Once the rounds are used up it is given no tools, and must answer with what it has."""
+    def plan(self, state: GraphState) -> dict[str, Any]:
+        """Ask the model. After the last round it gets no tools, and must answer with what it has."""
         writer = get_stream_writer()
         last_round = state.get("rounds", 0) >= ROUNDS
         tools: tuple[Tool, ...] = () if last_round else self.box.tools
@@ -256,7 +250,7 @@ class _Nodes:
         text = reply.text if reply.text.strip() or calls else "I have no answer to that."
         return {"messages": [_ai_message(text, calls)]}
 
-    def call(self, state: State) -> dict[str, Any]:
+    def call(self, state: GraphState) -> dict[str, Any]:
         asked = cast(AIMessage, state["messages"][-1])
         seen, faults = list(state.get("seen", [])), state.get("faults", 0)
         answers = []
@@ -268,12 +262,12 @@ class _Nodes:
             answers.append(ToolMessage(outcome.text, tool_call_id=call.id, name=call.name, status=status))
         return {"messages": answers, "seen": seen, "faults": faults, "rounds": state.get("rounds", 0) + 1}
 
-    def speak(self, state: State) -> dict[str, Any]:
+    def speak(self, state: GraphState) -> dict[str, Any]:
         last = state["messages"][-1]
         session.record(self.world, Turn("assistant", text_of(last), id=last.id or ""))
         return {}
 
-    def persist(self, state: State) -> dict[str, Any]:
+    def persist(self, state: GraphState) -> dict[str, Any]:
         done = session.persist(self.world, distil=self.making.distil)
         get_stream_writer()({"persisted": done})
         return {"ending": False}
@@ -299,7 +293,7 @@ def _calls(message: AIMessage) -> list[ToolCall]:
 
 
 def _system(context: str) -> Iterator[Message]:
-    """The guide and what always holds first, what was recalled for this turn last: a provider may keep the former."""
+    """Give the guide and the stable part of the context first, since a provider may cache it; recalled memory last."""
     stable, recalled = halves(context)
     yield Message("system", f"{GUIDE}\n\n{stable}".rstrip())
     if recalled.strip():
@@ -307,7 +301,7 @@ def _system(context: str) -> Iterator[Message]:
 
 
 def _port_messages(messages: Sequence[AnyMessage]) -> Iterator[Message]:
-    """The conversation for a planner: its latest part, from a user's message on."""
+    """Give the latest messages to the planner, starting with a user's message."""
     recent = list(messages[-REMEMBERED_MESSAGES:])
     while recent and len(recent) < len(messages) and not isinstance(recent[0], HumanMessage):
         recent.pop(0)
@@ -325,7 +319,7 @@ def _port_messages(messages: Sequence[AnyMessage]) -> Iterator[Message]:
 
 @contextmanager
 def checkpoints(folder: Path) -> Iterator[SqliteSaver]:
-    """LangGraph's own saver on a private file of its own; the memory's databases are never opened by it."""
+    """Open LangGraph's own saver on a private file of its own. It never opens the databases of memory."""
     path = folder / CHECKPOINTS
     try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
@@ -341,7 +335,7 @@ def checkpoints(folder: Path) -> Iterator[SqliteSaver]:
 
 @contextmanager
 def _leading(folder: Path, conversation: Conversation) -> Iterator[None]:
-    """Hold the conversation's lock. The kernel lets go of it when the process dies, and the session counts as dead."""
+    """Hold the conversation's lock. If the process dies, the kernel frees it, and the session counts as dead."""
     path = _lock(folder, conversation)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
@@ -350,14 +344,14 @@ def _leading(folder: Path, conversation: Conversation) -> Iterator[None]:
         path.unlink(missing_ok=True)
     except BlockingIOError:
         raise StoreError(
-            f"conversation {conversation.ref_code} is being led by another process", fix="end it there first"
+            f"conversation {conversation.ref_code} is open in another process", fix="end it there first"
         ) from None
     finally:
         os.close(descriptor)
 
 
 def is_led(folder: Path, conversation: Conversation) -> bool:
-    """Whether a living process leads this conversation."""
+    """Return whether a running process holds the lock of this conversation."""
     try:
         descriptor = os.open(_lock(folder, conversation), os.O_RDWR | os.O_CLOEXEC)
     except FileNotFoundError:

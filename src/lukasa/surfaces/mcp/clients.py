@@ -1,8 +1,8 @@
-"""The part of a client's settings that starts `lukasa mcp`. Pure functions of values.
+"""The entry of `lukasa mcp` in the settings of an MCP client. Pure functions of values.
 
     {"mcpServers": {"lukasa": {"command": …, "args": […]}}}
 
-Claude Code keeps that of one folder deeper: {"projects": {FOLDER: {"mcpServers": …}}}. `where` is the way to it.
+Claude Code keeps the entry of one folder deeper: {"projects": {FOLDER: {"mcpServers": …}}}. `where` is the path to it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def entry(program: Sequence[str], options: Sequence[str]) -> dict[str, Any]:
 
 
 def ours(found: object) -> bool:
-    """Whether an entry is one that `installed` wrote, with whatever program path and options."""
+    """Return whether `installed` wrote an entry, with any program path and options."""
     if not isinstance(found, dict) or not isinstance(found.get("command"), str):
         return False
     args = found.get("args")
@@ -37,22 +37,20 @@ def ours(found: object) -> bool:
 
 
 def installed(settings: Settings, wanted: dict[str, Any], where: Sequence[str] = ()) -> Settings:
-    """Settings with our entry in them, where it was if it was there, and everything else as it was."""
+    """Return the settings with our entry, in its old place if it had one. All other settings stay."""
     changed = copy.deepcopy(settings)
     at = changed
     for key in (*where, SERVERS):
         at = _inside(at, key)
     if NAME in at and not ours(at[NAME]):
-        raise InvalidInput(
-            f"there is another server called {NAME!r} in these settings", fix="rename it; nothing was written"
-        )
-    # What somebody added to the entry, such as an environment, stays.
+        raise InvalidInput(f"the settings name another server {NAME!r}", fix="rename that server; nothing was written")
+    # Additions to the entry, such as an environment, stay.
     at[NAME] = {**at.get(NAME, {}), **wanted}
     return changed
 
 
 def removed(settings: Settings, where: Sequence[str] = ()) -> Settings:
-    """Settings without our entry, and without the shells that held nothing else."""
+    """Return the settings without our entry, and without the objects that held nothing else."""
     changed = copy.deepcopy(settings)
     way = [changed]
     for key in (*where, SERVERS):

@@ -1,7 +1,7 @@
-"""MCP at /mcp/ of the server: who asks is settled here, with every request, and the rest is the package's.
+"""MCP at /mcp/ of the HTTP server: find the credential of every request, then hand it to the MCP package.
 
-The package takes a second to load, and the page must not wait for it: it is loaded beside the server, and the first MCP
-request waits instead.
+The package takes a second to load, and the page must not wait for it. So a task loads it beside the server, and the
+first MCP request waits instead.
 """
 
 from __future__ import annotations
@@ -17,24 +17,25 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from lukasa.model.errors import LukasaError, Unauthenticated
 from lukasa.service.admin.access import Access
-from lukasa.surfaces.http.passes import Doorkeeper
+from lukasa.surfaces.http.authentication import Authenticator
 from lukasa.surfaces.http.problems import Problem, problem
 from lukasa.surfaces.offload import offload
 
-PASS = "lukasa.pass"  # where a request's scope has the pass of its token
+CREDENTIAL = "lukasa.credential"  # the key of the credential in the scope of a request
+NO_CREDENTIAL = "send `Authorization: Bearer …` with a grant's token"
 PATHS = ("/mcp/", "/mcp")
 
 
-class Mount:
-    """`routes` are for the application, `run` for its lifespan."""
+class McpMount:
+    """The `routes` for the application, and `run` for its lifespan."""
 
     def __init__(self, access: Access) -> None:
         self._access = access
         self._ready: asyncio.Future[ASGIApp] | None = None
 
-    def routes(self, doorkeeper: Doorkeeper) -> Sequence[BaseRoute]:
-        door = _Door(self, doorkeeper)
-        return [Route(path, door, name="mcp") for path in PATHS]
+    def routes(self, authenticator: Authenticator) -> Sequence[BaseRoute]:
+        endpoint = _Endpoint(self, authenticator)
+        return [Route(path, endpoint, name="mcp") for path in PATHS]
 
     @asynccontextmanager
     async def run(self) -> AsyncIterator[None]:
@@ -48,14 +49,14 @@ class Mount:
             await living
 
     async def _live(self, ready: asyncio.Future[ASGIApp], over: asyncio.Event) -> None:
-        """The package's session manager must be entered and left by one and the same task."""
+        """Enter and leave the package's session manager in one task, as it demands."""
         try:
-            http = await offload(import_module, "lukasa.surfaces.mcp.http")
+            server = await offload(import_module, "lukasa.surfaces.mcp.server")
         except ImportError as error:
             ready.set_exception(error)
-            ready.exception()  # seen: whoever asks is told, and nobody need ask
+            ready.exception()  # mark it as retrieved: only an MCP request needs to see it
             return
-        async with http.serving(self._access) as app:
+        async with server.serving_http(self._access) as app:
             ready.set_result(app)
             await over.wait()
 
@@ -65,23 +66,25 @@ class Mount:
         return await asyncio.shield(self._ready)
 
 
-class _Door:
-    def __init__(self, mount: Mount, doorkeeper: Doorkeeper) -> None:
+class _Endpoint:
+    """The ASGI endpoint at /mcp/."""
+
+    def __init__(self, mount: McpMount, authenticator: Authenticator) -> None:
         self._mount = mount
-        self._doorkeeper = doorkeeper
+        self._authenticator = authenticator
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         request = Request(scope)
         try:
             if "authorization" not in request.headers:  # the page's cookie is not for programs
-                raise Unauthenticated("no pass", fix="send `Authorization: Bearer …` with a grant's token")
-            given = await offload(self._doorkeeper.admit, request, "mcp")
+                raise Unauthenticated("the request has no credential", fix=NO_CREDENTIAL)
+            credential = await offload(self._authenticator.credential, request, "mcp")
             if request.method != "POST":
                 raise Problem(405, "no-such-method", "there are no sessions and no streams here", fix="use POST")
             app = await self._mount.app()
         except (Problem, LukasaError, ImportError) as error:
-            told = problem(error)
-            headers = {"Allow": "POST"} if told.status == 405 else {}
-            await told.response(headers)(scope, receive, send)
+            refusal = problem(error)
+            headers = {"Allow": "POST"} if refusal.status == 405 else {}
+            await refusal.response(headers)(scope, receive, send)
             return
-        await app({**scope, PASS: given}, receive, send)
+        await app({**scope, CREDENTIAL: credential}, receive, send)

@@ -1,8 +1,8 @@
-"""The page: its files, the charts and the rendered markdown that it shows."""
+"""The owner's page: its files, its charts and its rendered markdown."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Final
 
-STATIC: Final = Path(__file__).parent / "static"  # index.html, and under assets/ what it loads
+STATIC: Final = Path(__file__).parent / "static"  # index.html, and the files that it loads under assets/

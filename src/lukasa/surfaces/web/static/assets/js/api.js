@@ -1,8 +1,8 @@
-// Every request goes through here: same origin, the session's cookie, the CSRF token on changes, problems as errors.
+// All requests: same origin, the session's cookie, the CSRF token on changes, problems as errors.
 
 let csrf = "";
 
-/** An answer that says no: what happened, and what to change. */
+/** The error of a refused request: what happened, and what to change. */
 export class Problem extends Error {
   constructor(status, body) {
     super(body.detail || body.title || `The server answered ${status}.`);
@@ -76,7 +76,7 @@ export async function enter(code) {
   keep((await post("/session", { code })).csrf);
 }
 
-/** The session that the cookie stands for; throws if there is none. */
+/** Return the session of the cookie; throw if there is none. */
 export async function resume() {
   const session = await get("/session");
   keep(session.csrf);

@@ -1,4 +1,4 @@
-// The frame: who is here, which workspace, which view. Views are modules of their own, loaded when first visited.
+// The frame of the page: sign-in, workspace, navigation. Each view is a module, loaded at its first visit.
 import { at, enter, get, leave, resume } from "./api.js";
 import { h, put } from "./dom.js";
 import { loading, problem, select, toast } from "./parts.js";
@@ -34,7 +34,7 @@ async function start() {
   const code = /^#enter=([\w-]+)$/.exec(location.hash)?.[1];
   try {
     if (code) {
-      history.replaceState(null, "", location.pathname); // the code is used up, and no business of the history
+      history.replaceState(null, "", location.pathname); // the code works once; keep it out of the browser's history
       await enter(code);
     } else await resume();
     workspaces = (await get("/v1/workspaces")).workspaces;
@@ -57,7 +57,7 @@ function signedOut(why) {
       { class: "panel stack" },
       h("h1", null, "This page needs a link"),
       why ? h("p", { class: "notice warn", role: "alert" }, why) : null,
-      h("p", null, "Memory is private, so the page opens only with a one-time link from your own terminal."),
+      h("p", null, "Memory is private. The page opens only with a one-time link from your own terminal."),
       h(
         "ol",
         { class: "stack tight" },
@@ -66,11 +66,11 @@ function signedOut(why) {
           null,
           "Run ",
           h("code", null, "lukasa serve"),
-          "; it prints a link. If that link was opened before, ",
+          "; it prints a link. If you have used that link already, ",
           h("code", null, "lukasa link"),
           " prints another.",
         ),
-        h("li", null, "Open that link in this browser. It works once; after that a cookie keeps you signed in here."),
+        h("li", null, "Open the link in this browser. It works once; then a cookie keeps you signed in here."),
       ),
     ),
   );
@@ -108,13 +108,13 @@ async function route() {
   }
 }
 
-/** To the content, where the browser has not gone by itself; whoever has gone on from there is not called back. */
+/** Move the focus to the content if the browser has not done so; leave it where the user has moved it since. */
 function skipped() {
   const at = document.activeElement;
   if (at === document.body || at.classList.contains("skip")) main.focus();
 }
 
-/** The view that the address asks for is there, whole or as a problem. */
+/** Mark the view of this address as shown, whole or as a problem. */
 function settle() {
   main.removeAttribute("aria-busy");
   main.dataset.shows = location.hash;
@@ -139,7 +139,7 @@ function lost(w, place) {
     h(
       "div",
       { class: "empty" },
-      h("h1", null, "Nothing is here"),
+      h("h1", null, "Not found"),
       h(
         "p",
         null,
@@ -236,14 +236,14 @@ function frame(w, view) {
   if (counts.of !== w && w) wait(w);
 }
 
-/** What waits in the inbox of a workspace, for the number beside it. Views that know better say so. */
+/** Show the number of items in the inbox. Views with a newer number send it as an event. */
 async function wait(w) {
   count({ waiting: 0, of: w });
   try {
     const seen = await at(w).get("overview");
     if (counts.of === w) count({ waiting: seen.held + seen.proposals, of: w });
   } catch {
-    return; // the view itself says what is wrong
+    return; // the view itself shows the error
   }
 }
 

@@ -1,4 +1,4 @@
-// The only way anything gets onto the page. Text becomes text nodes; there is no path from a string to markup.
+// The only code that creates elements. Text becomes text nodes; no string ever becomes markup.
 
 const SVG = "http://www.w3.org/2000/svg";
 const LINK = /^(#|\/(?!\/)|https?:\/\/|mailto:)/i;
@@ -32,7 +32,7 @@ function fill(node, children) {
   }
 }
 
-/** Replace what a node holds. */
+/** Replace the children of a node. */
 export function put(node, ...children) {
   node.replaceChildren();
   fill(node, children);
@@ -46,8 +46,8 @@ export function meter(share, name, tone = "") {
   return h("div", { class: `meter ${tone}`, role: "img", "aria-label": name }, part);
 }
 
-// Markup that the server made (charts, rendered markdown) is read in a document that runs nothing and loads nothing,
-// and built anew from a short list of what may be there. What is not on the list keeps its text and loses the rest.
+// The page parses the server's markup (charts, rendered markdown) in an inert document, and rebuilds it from a short
+// list of allowed elements. An element that is not on the list keeps only its text.
 
 const DRAWN = new Set("svg g path line rect circle text title desc polyline".split(" "));
 const DRAWN_WITH = new Set(

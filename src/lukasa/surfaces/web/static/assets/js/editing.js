@@ -3,7 +3,7 @@ import { diff } from "./diff.js";
 import { h } from "./dom.js";
 import { ask, doing, field, problem, select, toast } from "./parts.js";
 
-/** Edit in a dialog; if somebody changed it meanwhile, both texts are shown and the person decides. */
+/** Edit in a dialog. If somebody else changed the entry meanwhile, show both texts and let the user decide. */
 export async function edit(page, entry, mine) {
   await ask("Edit the entry", (close) => {
     const text = h("textarea", { required: true, name: "content", value: mine?.content ?? entry.content });

@@ -1,4 +1,4 @@
-// What several views show of entries: a card, the reasons of a match, the outcome of a write.
+// Parts of several views about entries: a card, the reasons of a match, the outcome of a write.
 import { h } from "./dom.js";
 import { badge, number, time } from "./parts.js";
 
@@ -24,7 +24,7 @@ export function card(page, entry, ...more) {
   return showing(page, entry, entry.content || "(empty)", more);
 }
 
-/** The card of a hit: of a long entry, where the words that were asked for stand. */
+/** Return the card of a hit; of a long entry it shows the part that matches. */
 export function hitCard(page, hit, ...more) {
   const whole = hit.entry.content || "(empty)";
   const part = hit.excerpt || whole;
@@ -43,7 +43,7 @@ function showing(page, entry, text, more) {
   );
 }
 
-/** Why a hit is where it is: the factors of its score, and what each signal said. */
+/** Explain the rank of a hit: the factors of its score, and the contribution of each signal. */
 export function reasons(hit) {
   const { score } = hit;
   return h(
@@ -107,14 +107,14 @@ export const factors = (parts) =>
 
 const SAID = {
   stored: "Stored.",
-  held: "Held for review: it is not recalled until you accept it.",
-  merged: "Merged: memory already had this, and now counts it as stated again.",
+  held: "Held for review: agents do not get it until you accept it.",
+  merged: "Merged: memory already had this statement, and counts it once more.",
   replaced: "Stored, and it replaces what it contradicts.",
-  discarded: "Discarded: nothing was kept.",
+  discarded: "Discarded: nothing was stored.",
   updated: "Changed.",
 };
 
-/** What became of a write, and why. */
+/** Show the outcome of a write, and its reason. */
 export function outcome(page, written) {
   const tone = { held: "warn", discarded: "bad" }[written.outcome] ?? "good";
   return h(
@@ -162,7 +162,7 @@ export function steps(ledger) {
   );
 }
 
-/** The words that something rests on. */
+/** Show the quotes that support an entry. */
 export const quotes = (said) =>
   said.map((quote) =>
     h(

@@ -1,4 +1,4 @@
-// The past of an entry: its versions, what each changed, and every event about it.
+// The history of an entry: its versions, the changes of each, and every event about it.
 import { diff } from "./diff.js";
 import { h, put } from "./dom.js";
 import { steps } from "./entries.js";
@@ -9,7 +9,7 @@ export function past(page, versions) {
   const pick = (i) =>
     put(
       shown,
-      h("h3", null, i ? `What version ${versions[i].entry.version} changed` : "The first version"),
+      h("h3", null, i ? `Changes of version ${versions[i].entry.version}` : "The first version"),
       diff(i ? versions[i - 1].entry.content : "", versions[i].entry.content),
       other(i ? versions[i - 1].entry : null, versions[i].entry),
     );

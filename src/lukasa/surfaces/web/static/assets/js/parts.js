@@ -1,4 +1,4 @@
-// The parts that views are put together from: times, badges, problems, empty states, dialogs, toasts.
+// The building blocks of views: times, badges, problems, empty states, dialogs, toasts.
 import { drawing, h, put } from "./dom.js";
 
 const STEPS = [
@@ -11,7 +11,7 @@ const STEPS = [
 ];
 const RELATIVE = new Intl.RelativeTimeFormat(undefined, { numeric: "auto" });
 
-/** A time as people say it, with the exact one on hover. */
+/** Return a time relative to now, with the exact one on hover. */
 export function time(value) {
   if (!value) return h("span", { class: "quiet" }, "—");
   const date = new Date(value);
@@ -59,7 +59,7 @@ const TONES = {
 };
 export const badge = (text, tone = TONES[text] ?? "") => (text ? h("span", { class: `badge ${tone}` }, text) : null);
 
-/** A view's heading, with what it is for and what can be done. */
+/** Return the heading of a view, with its purpose and its actions. */
 export function head(title, lead, ...actions) {
   return h(
     "div",
@@ -92,7 +92,7 @@ export function empty(title, text, ...actions) {
   );
 }
 
-/** A place that is filled when its promise is: loading, then the content, or the problem with a way to try again. */
+/** Return an element that loads: first a notice, then the content, or the problem with a button to try again. */
 export function later(load, draw) {
   const place = h("div", { class: "stack" });
   const run = async () => {
@@ -138,7 +138,7 @@ export function select(options, value, props) {
   return control;
 }
 
-/** Run what a button is for: it cannot be pressed twice, and a problem is said where `where` is. */
+/** Return the handler of a button: it ignores a second press while it works, and shows a problem in `where`. */
 export function doing(where, work) {
   return async (event) => {
     event.preventDefault?.();
@@ -157,7 +157,7 @@ export function doing(where, work) {
   };
 }
 
-/** A modal question. `build(close)` gives the content; the answer is what `close` was given, undefined on Escape. */
+/** Ask in a modal dialog. `build(close)` returns the content; the promise gives the argument of `close`, or undefined. */
 export function ask(title, build) {
   return new Promise((resolve) => {
     const back = document.activeElement;

@@ -3,7 +3,7 @@ import { field, select } from "./parts.js";
 
 const known = new Map();
 
-/** The tiers of a workspace; `ready(query)` says whether all that a tier needs was chosen. */
+/** Return the tiers of a workspace; `ready(query)` says whether the query chooses every key that a tier needs. */
 export async function tiersOf(page) {
   if (!known.has(page.w)) known.set(page.w, (await page.api.get("overview")).tiers);
   return known
@@ -11,7 +11,7 @@ export async function tiersOf(page) {
     .map((tier) => ({ ...tier, ready: (query) => (tier.needs ?? []).every((key) => query.get(key)) }));
 }
 
-/** Fields that choose a channel and a conversation. */
+/** Return the fields that choose a channel and a conversation. */
 export async function places(page, query) {
   const needs = new Set((await tiersOf(page)).flatMap((tier) => tier.needs ?? []));
   const fields = [];

@@ -5,7 +5,7 @@ import { ask, badge, confirm, doing, empty, facts, field, head, time, toast } fr
 import { tiersOf } from "../places.js";
 
 const CAN = {
-  read: "find and read",
+  read: "search and read",
   write: "remember and correct",
   forget: "forget",
   review: "see what is held",
@@ -24,12 +24,12 @@ export async function show(page) {
   return [
     head(
       "Access",
-      "Clients that are not you: agents over MCP, programs over HTTP. Each holds a grant that says what it may do, where, and for how long.",
+      "Other clients: agents over MCP, programs over HTTP. Each has a grant, which says what it may do, where, and for how long.",
       h("button", { class: "first", onclick: () => create(page, tiers) }, "New grant"),
     ),
     said,
     grants.length
-      ? h("p", { class: "quiet" }, `${live.length} live, ${grants.length - live.length} over.`)
+      ? h("p", { class: "quiet" }, `${live.length} live, ${grants.length - live.length} expired or revoked.`)
       : empty("Nobody else has access", "A grant lets an agent or a program in, with a token of its own."),
     h(
       "ul",
@@ -61,7 +61,7 @@ export async function show(page) {
             workspaces: grant.workspaces.map((id) => names[id] ?? id).join(", "),
             "acts as": grant.agent,
             trust: grant.trust,
-            tiers: grant.reach.tiers.join(", ") || "those of the workspace itself",
+            tiers: grant.reach.tiers.join(", ") || "the workspace's own",
             channels: grant.reach.channels.length || "",
             conversations: grant.reach.conversations.length || "",
             created: time(grant.created_at),
@@ -84,7 +84,7 @@ function revoke(page, grant, said) {
     if (
       !(await confirm(
         `Revoke “${grant.name}”?`,
-        "From its next request on, its token opens nothing. This cannot be taken back; you can make a new grant.",
+        "Its token stops working at once. You cannot undo this, but you can create a new grant.",
         "Revoke",
         "danger",
       ))
@@ -136,7 +136,7 @@ async function create(page, tiers) {
           close(await post("/v1/grants", body, { repeatable: false }));
         }),
       },
-      field("Name", name, "who or what it is for"),
+      field("Name", name, "the person or program that gets it"),
       boxes(
         "Workspaces",
         "workspace",
@@ -145,13 +145,13 @@ async function create(page, tiers) {
       ),
       boxes("It may", "can", Object.entries(CAN), ["read", "write"]),
       boxes(
-        "Only these tiers (none: those of the workspace itself)",
+        "Only these tiers (none: the workspace's own)",
         "tier",
         tiers.map((one) => [one.name, one.name]),
         [],
       ),
-      field("Ends after days", days, "leave it empty for a grant without an end"),
-      h("label", { class: "check" }, unverified, "What it writes counts as text of unknown authorship"),
+      field("Ends after days", days, "leave it empty for a grant that does not expire"),
+      h("label", { class: "check" }, unverified, "Treat its entries as text of unknown authorship"),
       said,
       h(
         "div",
@@ -164,7 +164,7 @@ async function create(page, tiers) {
   });
   if (!issued) return;
   await ask("Copy the token now", (close) => [
-    h("p", null, "It is shown this once; only a digest of it is kept."),
+    h("p", null, "The token is shown only once; the server keeps only a digest of it."),
     field(
       "Token",
       h("input", {
@@ -184,7 +184,7 @@ async function create(page, tiers) {
           onclick: () =>
             navigator.clipboard.writeText(issued.token).then(
               () => toast("Copied."),
-              () => toast("Copying is not possible here: select the token and copy it."),
+              () => toast("The browser does not allow copying: select the token and copy it yourself."),
             ),
         },
         "Copy",

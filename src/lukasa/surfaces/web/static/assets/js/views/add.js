@@ -1,4 +1,4 @@
-// Add an entry. What the gate made of it is shown, whatever it was.
+// Add an entry, and show what the checks decided about it.
 import { h, put } from "../dom.js";
 import { outcome } from "../entries.js";
 import { doing, field, head, select } from "../parts.js";
@@ -8,7 +8,7 @@ import { split } from "../editing.js";
 const KINDS = [
   ["", "decide for me"],
   ["semantic", "semantic: a fact"],
-  ["episodic", "episodic: something that happened"],
+  ["episodic", "episodic: an event"],
   ["procedural", "procedural: a rule or a preference"],
 ];
 const LIVES = [
@@ -93,7 +93,7 @@ export async function show(page) {
   return [
     head(
       "Add an entry",
-      "It goes through the same checks as what an agent writes. The answer says what became of it, and why.",
+      "Your entry passes the same checks as an agent's. The answer says what became of it, and why.",
     ),
     h("div", { class: "panel" }, form),
   ];

@@ -1,4 +1,4 @@
-// Browse and search: the same filters for both; with words it asks as an agent would, without it lists.
+// Browse and search: with words it searches as an agent would, without words it lists; the filters hold for both.
 import { h, put } from "../dom.js";
 import { card, hitCard, reasons } from "../entries.js";
 import { empty, field, head, later, notice, number, select } from "../parts.js";
@@ -81,7 +81,7 @@ export async function show(page) {
   return [
     head(
       "Browse and search",
-      "Everything remembered here. Listing counts nothing; a search from this page does not count as a use either.",
+      "All entries of this workspace. Lists and searches on this page do not count as a use of an entry.",
     ),
     h("div", { class: "stack wide" }, form, searching ? hits(page) : listing(page, tiers)),
   ];
@@ -124,10 +124,10 @@ function hits(page) {
       h("h2", null, found.hits.length ? `${found.hits.length} found` : "Nothing found"),
       found.notes.map((note) => notice("warn", note)),
       found.hits.length
-        ? h("p", { class: "small quiet" }, `Answered with the “${found.profile}” profile, best first.`)
+        ? h("p", { class: "small quiet" }, `Found with the “${found.profile}” profile, best first.`)
         : empty(
-            "No entry answers this",
-            "Try other words, fewer filters, or look among held and retired entries by choosing a state.",
+            "No entry matches",
+            "Try other words or fewer filters, or choose a state to search held and retired entries.",
           ),
       h(
         "ol",
@@ -156,7 +156,7 @@ function listing(page, tiers) {
     "div",
     { class: "stack wide" },
     waiting.map((tier) =>
-      notice("warn", `The ${tier.name} tier is one for each ${tier.name}: choose which under Filters.`),
+      notice("warn", `Each ${tier.name} has its own ${tier.name} tier: choose one under Filters.`),
     ),
     names.map((name) => section(page, name, query)),
   );
@@ -183,7 +183,7 @@ function section(page, tier, query) {
           ? [list, more]
           : empty(
               "Nothing here",
-              page.query.size ? "No entry of this tier meets the filters." : "Nothing is remembered in this tier yet.",
+              page.query.size ? "No entry of this tier matches the filters." : "This tier has no entries yet.",
               h("a", { class: "button", href: page.link("add") }, "Add an entry"),
             ),
     ),

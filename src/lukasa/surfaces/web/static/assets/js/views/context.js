@@ -1,4 +1,4 @@
-// What would the agent see for this prompt, in how many tokens, and why?
+// The context document that an agent would get for a prompt: its blocks, its size, and the reason for each block.
 import { h, meter, put } from "../dom.js";
 import { badge, doing, empty, field, head, notice, number, select, table } from "../parts.js";
 import { places } from "../places.js";
@@ -21,14 +21,14 @@ export async function show(page) {
         put(said, drawn(page, await page.api.post("context", body)));
       }),
     },
-    field("The prompt", query, "Leave it empty to see what always holds."),
+    field("The prompt", query, "Leave it empty to see only what always holds."),
     h("div", { class: "filters" }, field("Budget in tokens", budget), field("Profile", profile), where),
     h("div", null, h("button", { class: "first" }, "Show the context")),
   );
   return [
     head(
       "Context preview",
-      "The document an agent would get for a prompt: your pages, standing rules, and what each tier recalls. Looking here counts as no use.",
+      "The document that an agent would get for a prompt: your pages, rules that always hold, and what each tier recalls. A preview does not count as a use.",
     ),
     h("div", { class: "stack wide" }, h("div", { class: "panel" }, form), said),
   ];
@@ -54,11 +54,11 @@ function drawn(page, made) {
       h(
         "p",
         { class: "small quiet" },
-        `The budget for what is not pinned is ${number(made.budget, 0)} tokens. Pinned pages are always whole.`,
+        `The budget without pinned pages is ${number(made.budget, 0)} tokens. Pinned pages are always whole.`,
       ),
     ),
     made.notes.map((note) => notice("warn", note)),
-    parts.length ? null : empty("Nothing is remembered for this", "An agent would be told so, and nothing else."),
+    parts.length ? null : empty("Memory has nothing for this prompt", "The document would say only that."),
     doc.pinned.length
       ? block(
           "Your pages",
@@ -80,7 +80,7 @@ function drawn(page, made) {
       : null,
     doc.standing.length
       ? block(
-          "Standing rules and preferences",
+          "Rules and preferences that always hold",
           doc.standing.map((one) => item(page, made, one)),
         )
       : null,
@@ -102,7 +102,7 @@ function drawn(page, made) {
               one.tier,
               one.reason,
             ]),
-            { name: "What did not fit" },
+            { name: "Entries that did not fit" },
           ),
         )
       : null,

@@ -1,4 +1,4 @@
-// Conversations by channel, each with its scratchpad: the agent's working notes, read-only here.
+// Conversations by channel, each with the agent's notes, read-only here.
 import { h } from "../dom.js";
 import { seg } from "../api.js";
 import { badge, confirm, doing, empty, facts, head, later, time, toast } from "../parts.js";
@@ -20,7 +20,7 @@ async function all(page) {
   return [
     head(
       "Conversations",
-      "Sessions with agents, and the notes they keep while working.",
+      "Sessions with agents, and the notes that agents keep while they work.",
       h("a", { class: "button", href: other }, archived ? "Hide archived" : "Show archived"),
     ),
     conversations.length
@@ -90,12 +90,12 @@ async function one(page, id) {
       talk.ref_code,
       null,
       talk.status === "active"
-        ? h("button", { onclick: act("end", "End it?", "What lives only in this conversation goes with it.") }, "End")
+        ? h("button", { onclick: act("end", "End it?", "Entries and notes that belong only to this conversation are removed.") }, "End")
         : null,
       talk.status !== "archived"
         ? h(
             "button",
-            { onclick: act("archive", "Archive it?", "It is put away for good and cannot be resumed.") },
+            { onclick: act("archive", "Archive it?", "You cannot resume an archived conversation.") },
             "Archive",
           )
         : null,
@@ -107,7 +107,7 @@ async function one(page, id) {
       h(
         "section",
         { class: "stack" },
-        h("h2", null, "Working Note"),
+        h("h2", null, "Notes"),
         later(
           () => page.api.get(`conversations/${seg(talk.id)}/notes`),
           ({ notes }) =>
@@ -126,8 +126,8 @@ async function one(page, id) {
                   ),
                 )
               : empty(
-                  "The scratchpad is empty",
-                  "An agent writes here while it works; it is not memory, and goes with the conversation.",
+                  "No notes",
+                  "An agent writes notes while it works. They are not memory, and end with the conversation.",
                 ),
         ),
       ),
@@ -158,7 +158,7 @@ async function one(page, id) {
                     { class: "list" },
                     entries.map((entry) => card(page, entry)),
                   )
-                : h("p", { class: "quiet" }, "Nothing lives in this conversation alone."),
+                : h("p", { class: "quiet" }, "No entry belongs to this conversation alone."),
           ),
         ),
       ),

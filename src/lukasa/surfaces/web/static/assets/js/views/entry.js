@@ -1,4 +1,4 @@
-// One entry: its text, why it stands where it stands, where it comes from, what it was, and what can be done about it.
+// One entry: its text, relevance, origin, history, and the actions on it.
 import { h, put } from "../dom.js";
 import { edit } from "../editing.js";
 import { factors, meta, quotes } from "../entries.js";
@@ -44,7 +44,7 @@ function waiting(entry) {
     return h(
       "p",
       { class: "notice warn" },
-      `Held: ${entry.gate?.reason || "it waits for your decision"}. It is not recalled until you accept it.`,
+      `Held: ${entry.gate?.reason || "it waits for your decision"}. Agents do not get it until you accept it.`,
     );
   if (entry.state !== "active" && entry.transition)
     return h("p", { class: "notice" }, `${entry.state}: ${entry.transition.cause}, by ${entry.transition.actor}.`);
@@ -62,7 +62,7 @@ function actions(page, entry, versions, said) {
     if (
       !(await confirm(
         "Forget this entry?",
-        "It is no longer recalled. Its text and history stay, and you can restore it.",
+        "Agents no longer get it. Its text and history stay, and you can restore it.",
         "Forget",
         "danger",
       ))
@@ -108,14 +108,14 @@ function relevance(page, { entry, access, decay, frequency, relevance, awaits_di
       ["relevance", relevance],
     ]),
     awaits_disposition
-      ? h("p", { class: "notice warn" }, "It has sunk so far that it must be promoted, exempted or archived.")
+      ? h("p", { class: "notice warn" }, "Its relevance is so low that you must promote, exempt or archive it.")
       : null,
     h(
       "p",
       { class: "small quiet" },
       access
         ? ["Read ", access.count, access.count === 1 ? " time, last " : " times, last ", time(access.at), "."]
-        : "Never read so far.",
+        : "Never read.",
       " Stated ",
       entry.merged_count,
       entry.merged_count === 1 ? " time" : " times",
@@ -125,7 +125,7 @@ function relevance(page, { entry, access, decay, frequency, relevance, awaits_di
     ),
     chart(
       () => page.api.chart("decay", { entry: entry.id }),
-      "Solid: since it was last seen. Dashed: what comes if nobody asks for it.",
+      "Solid: since its last use. Dashed: the future if nobody reads it.",
     ),
   );
 }
@@ -135,7 +135,7 @@ function provenance(page, entry) {
   return h(
     "section",
     { class: "panel" },
-    h("h2", null, "Where it comes from"),
+    h("h2", null, "Origin"),
     facts({
       "written by": `${entry.origin.principal} through ${entry.origin.surface} (${entry.origin.transport})`,
       curator: entry.curator,
@@ -169,7 +169,7 @@ function provenance(page, entry) {
     entry.evidence.length
       ? later(
           () => page.api.get(`entries/${entry.id}/evidence`),
-          (found) => [h("h3", null, "What was said"), quotes(found.quotes)],
+          (found) => [h("h3", null, "Quotes"), quotes(found.quotes)],
         )
       : null,
   );
@@ -191,7 +191,7 @@ function why(page, entry) {
   return h(
     "section",
     { class: "panel" },
-    h("h2", null, "Would it be found?"),
+    h("h2", null, "Does a question find it?"),
     h(
       "form",
       {
@@ -211,7 +211,7 @@ function why(page, entry) {
         }),
       },
       field("Ask", query),
-      h("div", null, h("button", null, "Trace it")),
+      h("div", null, h("button", null, "Explain")),
     ),
     answer,
   );

@@ -1,4 +1,4 @@
-// The review inbox: held entries and proposals, each with the words it came from. A hand on the keyboard is enough.
+// The review inbox: held entries and proposals, each with its evidence. The keyboard alone is enough.
 import { h, put } from "../dom.js";
 import { meta, quotes } from "../entries.js";
 import { ask, badge, doing, empty, field, head, number, toast } from "../parts.js";
@@ -19,7 +19,7 @@ export async function show(page) {
   return [
     head(
       "Review inbox",
-      "Nothing here is recalled until you approve it. What you reject is kept, and can be brought back.",
+      "Agents do not get these until you approve them. Rejected items are kept, and you can bring them back.",
     ),
     h(
       "div",
@@ -52,7 +52,7 @@ function draw({ page, items, list, said }) {
           null,
           empty(
             "Nothing waits for you",
-            "Entries that the gate is unsure of, and changes proposed to the curated page, turn up here.",
+            "Entries that the gate is unsure of, and proposed changes of the curated page, appear here.",
           ),
         ),
   );
@@ -70,7 +70,7 @@ function card(state, item) {
       h("h2", { class: "content" }, item.text),
       badge(item.entry ? "held entry" : "proposal", item.entry ? "warn" : "accent"),
     ),
-    h("p", { class: "small" }, h("span", { class: "strong" }, "Why it waits: "), item.why || "no reason was given"),
+    h("p", { class: "small" }, h("span", { class: "strong" }, "Why it waits: "), item.why || "no reason given"),
     quotes(item.quotes),
     item.entry
       ? [meta(item.entry), h("a", { class: "small", href: page.link("entry", item.id) }, "Open the entry")]

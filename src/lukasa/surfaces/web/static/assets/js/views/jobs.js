@@ -1,4 +1,4 @@
-// Jobs: background work, what became of it, and having it tried again or given up.
+// Jobs: background work, its results, and buttons to retry or cancel a job.
 import { h } from "../dom.js";
 import { seg } from "../api.js";
 import { badge, confirm, doing, empty, facts, field, head, select, time, toast } from "../parts.js";
@@ -27,7 +27,7 @@ export async function show(page) {
   return [
     head(
       "Jobs",
-      "Work that goes on in the background and must not be lost. What fails is tried again; after the last attempt it is dead until you say otherwise.",
+      "Durable background work. A failed job is tried again; after its last attempt it is dead until you retry it.",
       RUN.map(([kind, title]) =>
         h("button", { onclick: act("jobs", `${title} will run now.`, { kind }) }, `${title} now`),
       ),
@@ -43,7 +43,7 @@ export async function show(page) {
             { class: "list" },
             jobs.map((job) => card(page, job, act, said)),
           )
-        : empty("No jobs", state ? `None is ${state}.` : "Nothing has been asked of the background so far."),
+        : empty("No jobs", state ? `None is ${state}.` : "No background work has been queued yet."),
     ),
   ];
 }
@@ -53,7 +53,7 @@ function card(page, job, act, said) {
     if (
       !(await confirm(
         `Cancel this ${job.kind} job?`,
-        "A worker that has it in hand can write no more for it. You can have it tried again.",
+        "A worker that runs it can write nothing more for it. You can retry it later.",
         "Cancel the job",
         "danger",
       ))

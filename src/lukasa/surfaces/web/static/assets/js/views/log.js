@@ -1,4 +1,4 @@
-// The event log: every change of memory, newest first, and live.
+// The event log: every change of memory, newest first, updated live.
 import { h, put } from "../dom.js";
 import { empty, field, head, table, time } from "../parts.js";
 
@@ -18,13 +18,13 @@ export async function show(page) {
             events.map((one) => row(page, one)),
             { name: "Events" },
           )
-        : empty("No events", action ? `None is called “${action}”.` : "Every change of memory is recorded here."),
+        : empty("No events", action ? `There is no event “${action}”.` : "Every change of memory is recorded here."),
     );
   draw();
   follow(page, events, action, draw, state);
   const input = h("input", { name: "action", value: action, placeholder: "entry.put" });
   return [
-    head("Event log", "Every change of memory, append-only. Each event is sealed to the one before it.", state),
+    head("Event log", "Every change of memory, append-only. Each event holds the digest of the one before it.", state),
     h(
       "div",
       { class: "stack" },
@@ -46,7 +46,7 @@ export async function show(page) {
   ];
 }
 
-/** The last page of the log: the API goes forward, so walk from where the end must be. */
+/** Return the last page of the log. The API goes forward, so read all pages and keep the last. */
 async function latest(page, action) {
   let after = 0,
     found = [];

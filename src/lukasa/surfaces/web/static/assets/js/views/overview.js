@@ -1,4 +1,4 @@
-// The overview: what is in each tier, how it grew, what fades next, and what waits for somebody.
+// The overview: entries by tier, growth, entries that fade next, and items that wait for a decision.
 import { h } from "../dom.js";
 import { badge, chart, empty, head, number, table, time } from "../parts.js";
 
@@ -10,7 +10,7 @@ export async function show(page) {
   return [
     head(
       "Overview",
-      `What workspace “${page.w}” remembers, and what it shares with your others.`,
+      `The memory of workspace “${page.w}”, and what it shares with your other workspaces.`,
       h("a", { class: "button first", href: page.link("add") }, "Add an entry"),
       h("a", { class: "button", href: page.link("browse") }, "Search"),
     ),
@@ -20,8 +20,8 @@ export async function show(page) {
       total
         ? null
         : empty(
-            "Nothing is remembered yet",
-            "Memory fills as agents work, and you can add entries yourself. A first one takes a moment.",
+            "No entries yet",
+            "Agents add entries as they work, and you can add entries yourself.",
             h("a", { class: "button first", href: page.link("add") }, "Add the first entry"),
           ),
       h(
@@ -45,7 +45,7 @@ export async function show(page) {
             h("h2", null, "Growth"),
             chart(
               () => page.api.chart("growth"),
-              "Entries written by the end of each day, whatever became of them since.",
+              "Entries written by the end of each day, including those retired since.",
             ),
           ),
           fading(page, seen.fading),
@@ -106,7 +106,7 @@ function fading(page, list) {
           ]),
           { numeric: [2, 3], name: "What decays next" },
         )
-      : h("p", { class: "quiet" }, "Nothing here decays at present."),
+      : h("p", { class: "quiet" }, "No entry decays at present."),
   );
 }
 
@@ -165,7 +165,7 @@ function meaning({ vectors }) {
             ? h(
                 "p",
                 { class: "small quiet" },
-                `${number(vectors.waiting, 0)} entries have no vector yet; background work gives them one.`,
+                `${number(vectors.waiting, 0)} entries have no vector yet; background work adds them.`,
               )
             : null,
         ]

@@ -15,7 +15,7 @@ async function all(page) {
   return [
     head(
       "Pages",
-      "Standing guidance in your own words, such as how to write and what to keep to. Agents always get these whole and cannot change them.",
+      "Guidance in your own words, such as how to write. Agents always get the whole pages, and cannot change them.",
       h("button", { onclick: () => create(page, homes) }, "New page"),
     ),
     named.length
@@ -32,7 +32,7 @@ async function all(page) {
                 { class: "small quiet wrap" },
                 entry.body.trim()
                   ? `${entry.body.trim().slice(0, 160)}${entry.body.trim().length > 160 ? "…" : ""}`
-                  : "Empty: nothing of it goes to agents yet.",
+                  : "Empty: agents get nothing of it yet.",
               ),
               h(
                 "div",
@@ -47,7 +47,7 @@ async function all(page) {
         )
       : empty(
           "No pages yet",
-          "A page is markdown that every agent gets at its start.",
+          "A page is markdown text that every agent gets at the start of its work.",
           h("button", { onclick: () => create(page, homes) }, "New page"),
         ),
   ];
@@ -97,7 +97,7 @@ async function one(page, name) {
       ({ html }) => (wanted.trim() ? prose(html) : h("p", { class: "quiet" }, "Nothing to show yet.")),
       problem,
     );
-    if (wanted === text.value) put(preview, drawn); // an answer about an older text comes too late
+    if (wanted === text.value) put(preview, drawn); // ignore the answer about an older text
   };
   text.addEventListener("input", () => {
     clearTimeout(timer);
@@ -134,7 +134,7 @@ async function one(page, name) {
       put(
         said,
         problem(error),
-        h("h2", null, `As it is now (version ${theirs.version}), to yours`),
+        h("h2", null, `From the current text (version ${theirs.version}) to yours`),
         diff(theirs.body, text.value),
         h(
           "div",
@@ -196,7 +196,7 @@ function versions(named, take) {
   const pick = (i) =>
     put(
       shown,
-      h("h3", null, `What version ${named[i].version} changed`),
+      h("h3", null, `Changes of version ${named[i].version}`),
       diff(named[i - 1]?.body ?? "", named[i].body),
       h(
         "div",

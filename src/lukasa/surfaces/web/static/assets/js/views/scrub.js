@@ -1,4 +1,4 @@
-// Scrub: remove for good. A plan first, then exactly what it lists, once its digest has been typed.
+// Scrub: remove memory for good. First the plan, then, after the user types its digest, exactly what it lists.
 import { h, put } from "../dom.js";
 import { doing, field, head, notice, number, select, table } from "../parts.js";
 import { places, tiersOf } from "../places.js";
@@ -41,14 +41,14 @@ export async function show(page) {
     },
     h("div", { class: "filters" }, field("Remove", what), field("How much", mode)),
     where,
-    h("div", null, h("button", null, "Show what would go")),
+    h("div", null, h("button", null, "Show the plan")),
   );
   what.addEventListener("change", need);
   need();
   return [
     head(
       "Scrub",
-      "Removes memory for good, from rows, history and files. Nothing brings it back, so it is planned first, and done only after you type the plan's digest. To take single entries out of use, forget them instead.",
+      "A scrub removes memory for good, from rows, history and files; you cannot undo it. So you see a plan first, and confirm it with its digest. To take single entries out of recall, forget them instead.",
     ),
     h("div", { class: "stack wide" }, h("div", { class: "panel" }, form), said),
   ];
@@ -66,11 +66,11 @@ function manifest(page, target, plan) {
   const panel = h("section", { class: "panel" });
   return put(
     panel,
-    h("h2", null, total ? `${number(total, 0)} things would go` : "Nothing to remove"),
+    h("h2", null, total ? `${number(total, 0)} items to remove` : "Nothing to remove"),
     table(
       ["What", "How many"],
       plan.lines.filter((line) => line.count).map((line) => [line.what || line.kind, line.count]),
-      { numeric: [1], name: "What would go" },
+      { numeric: [1], name: "Items to remove" },
     ),
     plan.warnings.map((warning) => notice("warn", warning)),
     plan.sample.length
@@ -100,7 +100,7 @@ function manifest(page, target, plan) {
                   h(
                     "p",
                     null,
-                    `Event ${done.event} of the log says so, in numbers and without the texts.${done.swept ? "" : " The files are rewritten when nobody reads them any more."}`,
+                    `Event ${done.event} of the log records it, in numbers and without the texts.${done.swept ? "" : " The files are rewritten when no process reads them any more."}`,
                   ),
                 ),
               );
@@ -114,7 +114,7 @@ function manifest(page, target, plan) {
             " characters of the plan's digest: ",
             h("code", { class: "digest" }, wanted),
           ),
-          field("Digest", typed, "If memory changes meanwhile, the plan no longer holds and nothing is removed."),
+          field("Digest", typed, "If memory has changed since the plan, nothing is removed."),
           h("div", null, go),
           said,
         )

@@ -1,4 +1,4 @@
-// Telemetry: how many, how long, how often it failed, what it cost. Nothing of it leaves this machine.
+// Telemetry: counts, durations, failures and costs. It stays on this machine.
 import { h } from "../dom.js";
 import { chart, empty, field, head, number, select, table } from "../parts.js";
 
@@ -20,7 +20,7 @@ export async function show(page) {
   return [
     head(
       "Telemetry",
-      "What every step reports of itself: counts and durations, never the text of a memory. It stays on this machine.",
+      "Counts and durations of every step, never the text of an entry. They stay on this machine.",
       field("Since", picker),
     ),
     h(
@@ -33,7 +33,7 @@ export async function show(page) {
           "section",
           { class: "panel" },
           h("h2", null, "Steps by day"),
-          chart(() => page.api.chart("daily", { days: parseInt(since, 10) }), "Red: those that failed."),
+          chart(() => page.api.chart("daily", { days: parseInt(since, 10) }), "Red: failed steps."),
         ),
         h(
           "section",
@@ -61,7 +61,7 @@ export async function show(page) {
               ]),
               { numeric: [1, 2, 3, 4], name: "Steps" },
             )
-          : empty("Nothing reported in this time", "Background work reports each of its steps here."),
+          : empty("No steps in this time", "Background work reports each of its steps here."),
       ),
       h(
         "div",
@@ -91,7 +91,7 @@ export async function show(page) {
                 ]),
                 { numeric: [2, 3, 4, 5], name: "Models" },
               )
-            : h("p", { class: "quiet" }, "No language model was asked in this time."),
+            : h("p", { class: "quiet" }, "No calls of a language model in this time."),
         ),
       ),
     ),

@@ -1,0 +1,261 @@
+"""Verbs for the author's own work: named pages and the review inbox.
+
+Every credential reads the pages; only the author writes them. A grant sees the part of the inbox within its reach;
+only the owner decides.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from pydantic import Field
+
+from lukasa.model.errors import NotFound
+from lukasa.model.grant import Capability
+from lukasa.surfaces.api.shapes import EntryOut, NamedListOut, NamedOut, WordsOut
+from lukasa.surfaces.api.verb import Call, NoInput, Verb, VerbInput, VerbOutput
+
+_PAGES = "/workspaces/{workspace}/named"
+
+
+class NameIn(VerbInput):
+    name: str = Field(description="Name of a page, such as VOICE.")
+
+
+class EditIn(NameIn):
+    body: str = Field(description="The whole new text, as markdown.")
+    tier: str | None = Field(None, description="Tier of a new page.")
+    expected_version: int | None = Field(None, description="Version that you read; 0 if the page must be new.")
+
+
+def named(call: Call, given: NoInput) -> NamedListOut:
+    return NamedListOut.of({"named": call.workspace.named()})
+
+
+def get_page(call: Call, given: NameIn) -> NamedOut:
+    return NamedOut.of(call.workspace.get_named(given.name))
+
+
+def page_history(call: Call, given: NameIn) -> NamedListOut:
+    return NamedListOut.of({"named": call.workspace.named_history(given.name)})
+
+
+def edit_page(call: Call, given: EditIn) -> NamedOut:
+    made = call.workspace.edit_named(given.name, given.body, tier=given.tier, expect=given.expected_version)
+    return NamedOut.of(made)
+
+
+def page_version(call: Call, given: NameIn) -> int:
+    try:
+        return call.workspace.get_named(given.name).version
+    except NotFound:
+        return 0
+
+
+PAGES_VERBS = (
+    Verb(
+        "named_list",
+        "List the author's pages, such as VOICE and SOUL: guidance on how to write and what to respect.",
+        Capability.READ,
+        "GET",
+        _PAGES,
+        NoInput,
+        NamedListOut,
+        named,
+    ),
+    Verb(
+        "named_get",
+        "Show one of the author's pages in full.",
+        Capability.READ,
+        "GET",
+        f"{_PAGES}/{{name}}",
+        NameIn,
+        NamedOut,
+        get_page,
+    ),
+    Verb(
+        "named_edit",
+        "Write one of the author's pages. Only the author may; an agent proposes a change in words.",
+        Capability.NAMED_WRITE,
+        "PUT",
+        f"{_PAGES}/{{name}}",
+        EditIn,
+        NamedOut,
+        edit_page,
+        mutates=True,
+        owner_only=True,
+        version_of=page_version,
+        tool=False,
+    ),
+    Verb(
+        "named_history",
+        "Show every version of a page, oldest first.",
+        Capability.READ,
+        "GET",
+        f"{_PAGES}/{{name}}/history",
+        NameIn,
+        NamedListOut,
+        page_history,
+        tool=False,
+    ),
+)
+
+
+# The review inbox
+
+
+_REVIEW = "/workspaces/{workspace}/review"
+
+
+class HeldOut(VerbOutput):
+    entry: EntryOut
+    why: str
+    quotes: list[WordsOut]
+
+
+class AmendmentOut(VerbOutput):
+    """A proposed change of the curated document."""
+
+    id: str
+    section: str
+    change: str
+    confidence: float
+    sources: list[str]
+    created_at: datetime
+    updated_at: datetime
+    state: str
+    decided_by: str
+    reason: str
+    line: str
+    version: int
+
+
+class ProposalOut(VerbOutput):
+    amendment: AmendmentOut
+    why: str
+    sources: list[EntryOut]
+    quotes: list[WordsOut]
+
+
+class InboxOut(VerbOutput):
+    entries: list[HeldOut]
+    proposals: list[ProposalOut]
+
+
+class DecidedOut(VerbOutput):
+    id: str
+    outcome: str
+    entry: EntryOut | None = None
+    amendment: AmendmentOut | None = None
+    replaces: list[str]
+
+
+class InboxIn(VerbInput):
+    limit: int = Field(100, ge=1, le=1000, description="At most this many items.")
+
+
+def inbox(call: Call, given: InboxIn) -> InboxOut:
+    found = InboxOut.of(call.overseen(Capability.REVIEW).inbox(limit=given.limit))
+    return found if call.credential.is_owner else _within_reach(call, found)
+
+
+def _within_reach(call: Call, found: InboxOut) -> InboxOut:
+    """Return the part of the inbox that a grant may see: entries within its reach, and no quotes."""
+    entries = [
+        HeldOut(entry=held.entry, why=held.why, quotes=[]) for held in found.entries if _sees(call, held.entry.id)
+    ]
+    proposals = [
+        ProposalOut(amendment=p.amendment, why=p.why, sources=[s for s in p.sources if _sees(call, s.id)], quotes=[])
+        for p in found.proposals
+        if all(_sees(call, id) for id in p.amendment.sources)
+    ]
+    return InboxOut(entries=entries, proposals=proposals)
+
+
+def _sees(call: Call, id: str) -> bool:
+    try:
+        call.workspace.get(id)
+    except NotFound:
+        return False
+    return True
+
+
+class DecideIn(VerbInput):
+    id: str = Field(description="Id of a held entry or a proposal.")
+    reason: str | None = Field(None, description="Why, for the log.")
+
+
+class ReviewEditIn(DecideIn):
+    text: str = Field(description="The text to approve, in place of the original one.")
+
+
+def approve(call: Call, given: DecideIn) -> DecidedOut:
+    return DecidedOut.of(call.workspace.approve(given.id, **_said(given)))
+
+
+def approve_edited(call: Call, given: ReviewEditIn) -> DecidedOut:
+    return DecidedOut.of(call.workspace.approve(given.id, text=given.text, **_said(given)))
+
+
+def reject(call: Call, given: DecideIn) -> DecidedOut:
+    return DecidedOut.of(call.workspace.reject(given.id, **_said(given)))
+
+
+def _said(given: DecideIn) -> dict[str, str]:
+    return {"reason": given.reason} if given.reason is not None else {}
+
+
+REVIEW_VERBS = (
+    Verb(
+        "review_list",
+        "Show what waits for the owner's decision: held entries, and proposed changes of the curated page. Reads do "
+        "not find them until the owner approves them. Tell the owner about them; do not act on them.",
+        Capability.REVIEW,
+        "GET",
+        _REVIEW,
+        InboxIn,
+        InboxOut,
+        inbox,
+    ),
+    Verb(
+        "review_approve",
+        "Accept a held entry, or put a proposal on the curated page. Only a person decides this.",
+        Capability.REVIEW,
+        "POST",
+        f"{_REVIEW}/{{id}}/approve",
+        DecideIn,
+        DecidedOut,
+        approve,
+        mutates=True,
+        owner_only=True,
+        tool=False,
+    ),
+    Verb(
+        "review_edit",
+        "Approve a held entry or a proposal with another text.",
+        Capability.REVIEW,
+        "POST",
+        f"{_REVIEW}/{{id}}/edit",
+        ReviewEditIn,
+        DecidedOut,
+        approve_edited,
+        mutates=True,
+        owner_only=True,
+        tool=False,
+    ),
+    Verb(
+        "review_reject",
+        "Reject a held entry or a proposal. It is kept, and can be restored.",
+        Capability.REVIEW,
+        "POST",
+        f"{_REVIEW}/{{id}}/reject",
+        DecideIn,
+        DecidedOut,
+        reject,
+        mutates=True,
+        owner_only=True,
+        tool=False,
+    ),
+)
+
+VERBS = (*PAGES_VERBS, *REVIEW_VERBS)

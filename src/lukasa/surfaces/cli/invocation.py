@@ -1,0 +1,139 @@
+"""One call of the command line: open memory as the shared options say, and print the answer."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+import click
+
+from lukasa.app import DEFAULT_WORKSPACE, Lukasa, Settings, earlier_folders
+from lukasa.model.errors import InvalidInput, NotFound
+from lukasa.service.workspace import Workspace
+from lukasa.surfaces.cli.options import Choices
+from lukasa.surfaces.cli.output import Lines, encode, safe, write
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+MOST_INPUT = 32_000_000
+TAKE_OVER = "{} holds memory from before this program was renamed; run `lukasa doctor --take-over` to move it"
+
+
+class Invocation:
+    """The options of a call, and its memory, which is opened on first use and closed at the end."""
+
+    def __init__(self, choices: Choices) -> None:
+        self.choices = choices
+        self.announces = not choices.json  # whether to note on stderr a data folder of the earlier name
+        self._memory: Lukasa | None = None
+
+    def __enter__(self) -> Invocation:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._memory is not None:
+            self._memory.close()
+
+    @property
+    def memory(self) -> Lukasa:
+        if self._memory is None:
+            passed_over = self._passed_over()
+            self._memory = Lukasa.open(
+                self.choices.data, embedder=self.choices.embedder, surface="cli", transport="terminal"
+            )
+            if passed_over is not None and self.announces:
+                click.echo(f"note: {safe(TAKE_OVER.format(passed_over))}", err=True)
+        return self._memory
+
+    def _passed_over(self) -> Path | None:
+        """Return the data folder of the earlier name, if opening memory will now create a new one beside it."""
+        if self.choices.data or Settings.resolve().data.exists():
+            return None
+        return earlier_folders().data
+
+    def workspace(self) -> Workspace:
+        """Return the chosen workspace with the scope keys of the options bound.
+
+        Only the default workspace is created here: a mistyped name must not become a new, empty memory.
+        """
+        name = self.choices.workspace or DEFAULT_WORKSPACE
+        if name == DEFAULT_WORKSPACE:
+            return self.bound(self.memory.workspace(name))
+        if all(info.name != name for info in self.memory.workspaces()):
+            raise NotFound(
+                f"no workspace {name[:60]!r}",
+                fix=f"create it with `lukasa workspace create {name[:60]}`, or see `lukasa workspace list`",
+            )
+        return self.bound(self.memory.existing(name))
+
+    def bound(self, workspace: Workspace) -> Workspace:
+        """Bind the channel, the conversation, other scope keys and the agent of the options."""
+        keys = dict(self.choices.scope)
+        for name in ("channel", "conversation"):
+            value = getattr(self.choices, name)
+            if value is not None:
+                keys[name] = value
+        if keys:
+            workspace = workspace.at(**keys)
+        return workspace if self.choices.agent is None else workspace.acting(agent=self.choices.agent)
+
+    def conversation(self) -> str:
+        """Return the value of `--conversation`, for commands that need one."""
+        if self.choices.conversation is None:
+            raise click.UsageError(
+                "no conversation is named; add --conversation REF (`lukasa conversation start` prints one)"
+            )
+        return self.choices.conversation
+
+    def emit(self, data: Any, lines: Lines) -> None:
+        """Print `data` as JSON with --json, else `lines`. A generator of lines only runs if it is printed."""
+        if self.choices.json:
+            sys.stdout.write(encode(data) + "\n")
+        else:
+            write(lines, no_color=self.choices.no_color)
+
+
+def pass_invocation(f: Callable[Concatenate[Invocation, P], R]) -> Callable[P, R]:
+    """Pass an `Invocation` to a command, and close it when the command ends."""
+
+    @wraps(f)
+    def call(*args: P.args, **kwargs: P.kwargs) -> R:
+        choices = click.get_current_context().ensure_object(Choices)
+        with Invocation(choices) as cli:
+            return f(cli, *args, **kwargs)
+
+    return call
+
+
+def read_text(source: str) -> str:
+    """Return the text of a file, or of stdin for `-`, without one line break at its end."""
+    try:
+        raw = sys.stdin.buffer.read(MOST_INPUT + 1) if source == "-" else _read_file(Path(source))
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not a path"
+        raise InvalidInput(f"{source[:200]!r} cannot be read: {why}", fix="name a readable file") from error
+    if len(raw) > MOST_INPUT:
+        raise InvalidInput(f"the input is larger than {MOST_INPUT:,} bytes", fix="split it")
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        where = "stdin" if source == "-" else source[:200]
+        raise InvalidInput(f"{where} is not UTF-8 text ({error.reason})", fix="convert it to UTF-8 first") from error
+    return text.replace("\r\n", "\n").removesuffix("\n")
+
+
+def _read_file(path: Path) -> bytes:
+    with path.open("rb") as stream:
+        return stream.read(MOST_INPUT + 1)
+
+
+def text_or_stdin(value: str) -> str:
+    """Return an argument, or the text of stdin for `-`."""
+    return read_text("-") if value == "-" else value

@@ -1,0 +1,309 @@
+"""Commands about memory specs and the embedding model: spec, model, embed."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+
+import click
+
+from lukasa.app import Settings, model_status, pull_model
+from lukasa.model.errors import InvalidInput, ModelUnavailable, SpecError
+from lukasa.service.workspace import Workspace
+from lukasa.spec import (
+    QUESTIONS,
+    WALK,
+    Difference,
+    MemorySpec,
+    Question,
+    compose,
+    diff,
+    explain,
+    load_preset,
+    parse_spec,
+    preset_names,
+    preset_text,
+    render_show,
+)
+from lukasa.spec import check as check_text
+from lukasa.spec import show as show_rows
+from lukasa.surfaces.cli.data import plain
+from lukasa.surfaces.cli.invocation import Invocation, pass_invocation, read_text
+from lukasa.surfaces.cli.options import CliCommand, CliGroup
+from lukasa.surfaces.cli.output import Line, bad, block, colourful, dim, good, line, safe, table, title, warn
+
+WRONG = 2
+
+
+@click.group(cls=CliGroup, examples=("lukasa spec list", "lukasa spec explain default", "lukasa spec new -o mine.toml"))
+def spec() -> None:
+    """List, show, make, check and compare memory specs."""
+
+
+def text_of(name_or_file: str) -> str:
+    """Return the text of a preset or of a file; a name with a slash or `.toml` is a file."""
+    if name_or_file in preset_names():
+        return preset_text(name_or_file)
+    file_like = name_or_file == "-" or "/" in name_or_file or name_or_file.endswith(".toml")
+    if file_like or Path(name_or_file).is_file():
+        return read_text(name_or_file)
+    return preset_text(name_or_file)  # raises, and lists the presets
+
+
+def _spec(name_or_file: str) -> MemorySpec:
+    return parse_spec(text_of(name_or_file), file=name_or_file)
+
+
+@spec.command("list", examples=("lukasa spec list",))
+@pass_invocation
+def spec_list(cli: Invocation) -> None:
+    """List the shipped presets."""
+    found = [load_preset(name) for name in preset_names()]
+    data = [{"name": s.name, "title": s.title, "description": s.description} for s in found]
+    rows = ((s.name, ", ".join(tier.name for tier in s.tiers), s.title) for s in found)
+    cli.emit({"presets": data}, table(("name", "tiers", "title"), rows))
+
+
+@spec.command(
+    "show", examples=("lukasa spec show default", "lukasa spec show mine.toml", "lukasa spec show tiered --toml")
+)
+@click.argument("name_or_file")
+@click.option("--toml", is_flag=True, help="Print the TOML file, to copy and change.")
+@pass_invocation
+def spec_show(cli: Invocation, name_or_file: str, toml: bool) -> None:
+    """Show every value of a spec and its origin."""
+    text = text_of(name_or_file)
+    found = parse_spec(text, file=name_or_file)
+    data = {"name": found.name, "title": found.title, "rows": plain(show_rows(found))}
+    cli.emit(data | ({"toml": text} if toml else {}), block(text if toml else render_show(found)))
+
+
+@spec.command("check", examples=("lukasa spec check mine.toml",))
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.pass_context
+@pass_invocation
+def spec_check(cli: Invocation, ctx: click.Context, files: Sequence[str]) -> None:
+    """Check spec files, and print every problem."""
+    found = {file: check_text(text_of(file), file) for file in files}
+    data = [
+        {
+            "file": file,
+            "ok": not problems,
+            "problems": [{"key": p.key, "message": p.message, "fix": p.fix} for p in problems],
+        }
+        for file, problems in found.items()
+    ]
+    cli.emit({"ok": not any(found.values()), "files": data}, _problems(found))
+    if any(found.values()):
+        ctx.exit(WRONG)
+
+
+def _problems(found: dict[str, list[SpecError]]) -> Iterator[Line]:
+    for file, problems in found.items():
+        if not problems:
+            yield line(good("✓ "), f"{file} is valid")
+            continue
+        yield line(bad("✗ "), f"{file}: {len(problems)} problems")
+        for problem in problems:
+            yield line("  ", problem.message.removeprefix(f"{file}: "))
+            yield from block(problem.fix, "    ", "dim")
+
+
+@spec.command("diff", examples=("lukasa spec diff default tiered", "lukasa spec diff default mine.toml"))
+@click.argument("left")
+@click.argument("right")
+@pass_invocation
+def spec_diff(cli: Invocation, left: str, right: str) -> None:
+    """Compare two specs, each a preset or a file."""
+    found = diff(_spec(left), _spec(right))
+    cli.emit({"left": left, "right": right, "differences": plain(found)}, _differences(found, left, right))
+
+
+def _differences(found: Sequence[Difference], left: str, right: str) -> Iterator[Line]:
+    if not found:
+        yield line(f"{left} and {right} are the same.")
+    for difference in found:
+        yield line(title(difference.path))
+        yield from block(difference.left or "(nothing)", f"  {left}: ")
+        yield from block(difference.right or "(nothing)", f"  {right}: ")
+
+
+@spec.command("explain", examples=("lukasa spec explain default", "lukasa spec explain mine.toml"))
+@click.argument("name_or_file")
+@pass_invocation
+def spec_explain(cli: Invocation, name_or_file: str) -> None:
+    """Explain a spec's choices one by one, in the best order to make them."""
+    found = _spec(name_or_file)
+    text = explain(found)
+    cli.emit({"name": found.name, "text": text, "steps": plain(WALK)}, block(text))
+
+
+@spec.command(
+    "new", examples=("lukasa spec new -o mine.toml", "lukasa spec new --yes --set name=support --set anchor=tenant")
+)
+@click.option("--yes", is_flag=True, help="Ask nothing; take every default.")
+@click.option("-o", "--output", metavar="FILE", help="File to write [default: print the spec].")
+@click.option("--force", is_flag=True, help="Replace FILE if it exists.")
+@click.option("--set", "given", multiple=True, metavar="ID=ANSWER", help="Answer a question in advance. Repeatable.")
+@pass_invocation
+def spec_new(cli: Invocation, yes: bool, output: str | None, force: bool, given: Sequence[str]) -> None:
+    """Make a spec by answering questions, each with a good default."""
+    if output is not None and Path(output).exists() and not force:
+        raise InvalidInput(f"{output} exists already", fix="choose another name, or add --force")
+    answers = dict(_answer(pair) for pair in given)
+    if not yes:
+        answers |= _interview(answers)
+    text = compose(answers)
+    if output is not None:
+        _save(Path(output), text)
+    told = [line(good("written "), f"to {output}"), line(dim(f"  `lukasa spec explain {output}` explains it"))]
+    cli.emit({"file": output, "answers": answers, "toml": text}, block(text) if output is None else told)
+
+
+def _answer(pair: str) -> tuple[str, str]:
+    id, equals, answer = pair.partition("=")
+    if not (id and equals):
+        raise InvalidInput(f"{pair[:60]!r} is not ID=ANSWER", fix=f"ids: {', '.join(q.id for q in QUESTIONS)}")
+    return id, answer
+
+
+def _interview(known: dict[str, str]) -> dict[str, str]:
+    """Ask on stderr, so that stdout holds only the spec."""
+    answers: dict[str, str] = {}
+    steps = {step.section: step for step in WALK}
+    current = ""
+    for question in QUESTIONS:
+        if question.id in known or not _relevant(question, known | answers):
+            continue
+        if question.step != current:
+            current = question.step
+            click.echo(f"\n{steps[current].title}. {steps[current].question}", err=True)
+        answers[question.id] = _ask(question)
+    return answers
+
+
+def _relevant(question: Question, answers: dict[str, str]) -> bool:
+    """Return whether to ask a question: a reason is needed only for a choice that deviates."""
+    topic = question.id.removesuffix("_reason")
+    return topic == question.id or answers.get(topic, "keep") not in ("keep", "typology")
+
+
+def _ask(question: Question) -> str:
+    options = click.Choice(question.options) if question.options else None
+    try:
+        return str(click.prompt(f"  {question.ask}", default=question.default, type=options, err=True))
+    except click.Abort as abort:
+        # click raises Abort for Ctrl-C and for the end of the input; only the latter is an error of the call.
+        if not isinstance(abort.__context__, EOFError):
+            raise
+        raise InvalidInput(
+            f"the input ended at the question {question.id!r}",
+            fix="answer all questions, or take the defaults with --yes",
+        ) from None
+
+
+def _save(path: Path, text: str) -> None:
+    try:
+        path.write_text(text, "utf-8")
+    except OSError as error:
+        raise InvalidInput(f"{path} cannot be written: {error.strerror}", fix="choose another path") from error
+
+
+BATCH = 64
+COUNTED = 10_000
+
+
+@click.group(cls=CliGroup, examples=("lukasa model status", "lukasa model pull"))
+def model() -> None:
+    """Show and download the embedding model."""
+
+
+def _settings(cli: Invocation) -> Settings:
+    return Settings.resolve(data=cli.choices.data, embedder=cli.choices.embedder)
+
+
+@model.command("status", examples=("lukasa model status", "lukasa model status --embedder folder:/models/mine"))
+@pass_invocation
+def status(cli: Invocation) -> None:
+    """Show whether search also works by meaning, and if not, why."""
+    settings = _settings(cli)
+    usable, files = settings.embedder_status(), model_status(settings.models)
+    data = {"setting": settings.embedder, "embedder": plain(usable), "default_model": plain(files)}
+    cli.emit(data, _status(settings))
+
+
+def _status(settings: Settings) -> Iterator[Line]:
+    usable, files = settings.embedder_status(), model_status(settings.models)
+    if usable.available:
+        yield line(good("✓ "), f"{usable.name} is in use: search works by words and by meaning")
+    else:
+        yield line(warn("✗ "), f"no embedding model: {usable.reason}; search works by words alone")
+        yield line(dim(f"  fix: {usable.fix}"))
+    yield line(
+        dim(f"  setting {settings.embedder}; default model {'in' if files.ready else 'would be in'} {files.folder}")
+    )
+
+
+@model.command("pull", examples=("lukasa model pull", "lukasa model pull --wheel bot_brain-0.8.0-py3-none-any.whl"))
+@click.option("--wheel", metavar="FILE", help="Take the model from this wheel, if there is no network.")
+@pass_invocation
+def pull(cli: Invocation, wheel: str | None) -> None:
+    """Download the default embedding model, and check it.
+
+    This is needed once, and is the only command that uses the network. The model then works offline.
+    """
+    folder = pull_model(_settings(cli).models, progress=_tell, wheel=Path(wheel) if wheel is not None else None)
+    told = [
+        line(good("ready "), str(folder)),
+        line(dim("  `lukasa embed` computes vectors for the entries you already have")),
+    ]
+    cli.emit({"folder": str(folder)}, told)
+
+
+def _tell(text: str) -> None:
+    click.echo(safe(text), err=True)
+
+
+@click.command(cls=CliCommand, examples=("lukasa embed", "lukasa -w novel embed"))
+@pass_invocation
+def embed(cli: Invocation) -> None:
+    """Compute the vectors that are missing.
+
+    Needed once after `lukasa model pull`; later writes compute their own vectors. You can interrupt and repeat it.
+    """
+    workspace = cli.workspace()
+    if workspace.ctx.embedder is None:
+        usable = cli.memory.embedder_status()
+        reason = usable.reason or "this workspace's spec uses none"
+        raise ModelUnavailable(f"no embedding model: {reason}", fix=usable.fix or "see `lukasa workspace show --spec`")
+    done = 0
+    with _progress(workspace, cli.choices.no_color) as advance:
+        while count := workspace.backfill(BATCH):
+            done += count
+            advance(count)
+    told = line(good("embedded "), f"{done} texts") if done else line(good("✓ "), "every text has its vector")
+    cli.emit({"embedded": done}, [told])
+
+
+@contextmanager
+def _progress(workspace: Workspace, no_color: bool) -> Iterator[Callable[[int], None]]:
+    """Show a progress bar on a terminal; yield the function that advances it."""
+    if not (sys.stderr.isatty() and colourful(no_color)):
+        yield lambda count: None
+        return
+    with import_module("lukasa.surfaces.cli.terminal").Bar("embedding", _missing(workspace)) as bar:
+        yield bar.advance
+
+
+def _missing(workspace: Workspace) -> int | None:
+    """Count the missing vectors; None if there are too many to count."""
+    ctx = workspace.ctx
+    if ctx.embedder is None:
+        return 0
+    model = ctx.embedder.model
+    found = sum(len(store.unembedded(model, COUNTED)) for store in (ctx.local, ctx.account))
+    found += len(ctx.local.unembedded_items(model, "", COUNTED))
+    return found if found < COUNTED else None

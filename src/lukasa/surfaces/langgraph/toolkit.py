@@ -1,0 +1,193 @@
+"""Nodes and tools for any LangGraph graph.
+
+`context_node` brings memory into the state, and `persist_node` ends a session. The tools derive from the verb table:
+each verb with a `session` form becomes one, under its own name and with its own description.
+
+A wrong call never raises: the model gets the error and what to change.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any, Literal, Protocol
+
+from langchain_core.messages import BaseMessage, HumanMessage, RemoveMessage, SystemMessage, convert_to_messages
+from langchain_core.tools import BaseTool, StructuredTool
+from langgraph.graph.message import REMOVE_ALL_MESSAGES
+from msgspec import Struct
+
+from lukasa.model.errors import InvalidInput, LukasaError
+from lukasa.ports import Tool, ToolCall
+from lukasa.read.context import Context
+from lukasa.service.sessions import session
+from lukasa.service.sessions.distill import Distil, Turn, by_rules
+from lukasa.service.sessions.refine import Refine
+from lukasa.service.workspace import Workspace
+from lukasa.surfaces.api.table import VERBS
+from lukasa.surfaces.api.verb import SessionTool, Verb, tool_schema, validated
+
+CONTEXT_ID = "lukasa-context"
+
+
+class Node(Protocol):
+    """A node of any graph whose state has messages."""
+
+    def __call__(self, state: Any) -> dict[str, Any]: ...
+
+
+def context_node(
+    world: Workspace,
+    *,
+    tiers: Sequence[str] | None = None,
+    budget: int | None = None,
+    key: str = "messages",
+    refine: Refine | None = None,
+    on_context: Callable[[Context], None] | None = None,
+) -> Node:
+    """Return a node that reads memory for the last human message and puts the context document into the state.
+
+    Under `messages` the document is one system message, first, and replaced each turn; under any other key it is a
+    text. A subagent names the tiers that it reads.
+    """
+
+    def context(state: Any) -> dict[str, Any]:
+        messages = listed(state)
+        found = session.orient(world, last_said(messages), tiers=tiers, budget=budget, refine=refine)
+        if on_context is not None:
+            on_context(found)
+        if key != "messages":
+            return {key: str(found)}
+        system = SystemMessage(str(found), id=CONTEXT_ID)
+        if any(message.id == CONTEXT_ID for message in messages):
+            return {"messages": [system]}  # the reducer replaces the message of the turn before
+        return {"messages": [RemoveMessage(id=REMOVE_ALL_MESSAGES), system, *messages]}
+
+    return context
+
+
+def persist_node(world: Workspace, *, distil: Distil = by_rules) -> Node:
+    """Return a node that ends the conversation of `world`: it stores missed facts and the summary first."""
+
+    def persist(state: Any) -> dict[str, Any]:
+        session.persist(world, turns_of(listed(state)), distil=distil)
+        return {}
+
+    return persist
+
+
+def listed(state: Mapping[str, Any]) -> list[BaseMessage]:
+    return convert_to_messages(state.get("messages") or [])
+
+
+def last_said(messages: Sequence[BaseMessage]) -> str:
+    return next((text_of(m) for m in reversed(messages) if isinstance(m, HumanMessage)), "")
+
+
+def text_of(message: BaseMessage) -> str:
+    """Return the text of a message, without other parts such as pictures."""
+    return str(message.text)
+
+
+def turns_of(messages: Sequence[BaseMessage]) -> list[Turn]:
+    """Return the messages of people and of the assistant, without system prompts and tool results."""
+    roles: dict[str, Literal["user", "assistant"]] = {"human": "user", "ai": "assistant"}
+    return [Turn(roles[m.type], text_of(m), id=m.id or "") for m in messages if m.type in roles and text_of(m).strip()]
+
+
+# Tools
+
+
+class Outcome(Struct, frozen=True):
+    """The result of a call: the text for the model, the entries it retrieved, whether it failed."""
+
+    text: str
+    retrieved: tuple[str, ...] = ()
+    failed: bool = False
+
+
+class Toolbox:
+    """The memory tools of one workspace handle. The tools reach as far as the handle does."""
+
+    def __init__(self, world: Workspace, verbs: Sequence[Verb] = VERBS) -> None:
+        self.world = world
+        self._forms = {verb.name: verb.session for verb in verbs if verb.session is not None}
+        self.tools: tuple[Tool, ...] = tuple(
+            _tool(verb, verb.session, world) for verb in verbs if verb.session is not None
+        )
+
+    def call(self, call: ToolCall, *, seen: Collection[str] = (), faults: int = 0) -> Outcome:
+        """Run one call. `seen` are the entries retrieved earlier in this turn; `faults` counts its unreadable calls."""
+        tool = next((tool for tool in self.tools if tool.name == call.name), None)
+        try:
+            if tool is None:
+                names = ", ".join(tool.name for tool in self.tools)
+                raise InvalidInput(f"there is no tool {call.name[:60]!r}", fix=f"use one of: {names}")
+            if call.fault:
+                return _unreadable(tool, call, faults)
+            form = self._forms[tool.name]
+            given = validated(form.input, call.arguments).model_dump(exclude_unset=True)
+            # Models send null for an argument that they leave out; a required one, as the value of a note, may be null.
+            fields = form.input.model_fields
+            meant = {name: value for name, value in given.items() if value is not None or fields[name].is_required()}
+            answer, retrieved = form.run(self.world, meant, seen)
+        except LukasaError as error:
+            return Outcome(_failure(error.code, error.message, error.fix), failed=True)
+        return Outcome(json.dumps(answer, ensure_ascii=False), retrieved)
+
+
+def memory_tools(world: Workspace) -> list[BaseTool]:
+    """Return memory as LangChain tools for an agent of your own: put, read, update, forget, and the notes."""
+    box = Toolbox(world)
+    return [_langchain(box, tool) for tool in box.tools]
+
+
+def _langchain(box: Toolbox, tool: Tool) -> BaseTool:
+    def run(**arguments: Any) -> str:
+        return box.call(ToolCall("", tool.name, arguments)).text
+
+    return StructuredTool(
+        name=tool.name, description=tool.description, args_schema=dict(tool.parameters), func=run, metadata={}
+    )
+
+
+def _unreadable(tool: Tool, call: ToolCall, faults: int) -> Outcome:
+    """Answer a call with unreadable arguments: the first time with the schema, later with an end."""
+    if faults:
+        fix = "go on without this tool, and tell the user what could not be done"
+        return Outcome(_failure("refused", "the arguments could not be read again", fix), failed=True)
+    fix = f"call {tool.name} again with one JSON object that fits {json.dumps(tool.parameters, ensure_ascii=False)}"
+    return Outcome(_failure("invalid-input", f"the arguments could not be read: {call.fault}", fix), failed=True)
+
+
+def _failure(code: str, message: str, fix: str) -> str:
+    return json.dumps({"error": {"code": code, "message": message, "fix": fix}}, ensure_ascii=False)
+
+
+# Tools derived from verbs
+
+
+def _tool(verb: Verb, form: SessionTool, world: Workspace) -> Tool:
+    """Return a verb as a tool, with the tiers that this handle reaches."""
+    schema = tool_schema(form.input)
+    properties = {field: _without_null(described) for field, described in schema["properties"].items()}
+    if "tier" in properties:
+        reachable = world.ctx.reachable()
+        tiers = "; ".join(f"{tier.name}: {tier.description}" for tier in reachable)
+        about = f"{properties['tier']['description']} {tiers}"
+        properties["tier"] = {"type": "string", "enum": [tier.name for tier in reachable], "description": about}
+    required = schema.get("required", [])
+    parameters = {
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": False,
+    }
+    return Tool(verb.name, verb.description, parameters)
+
+
+def _without_null(field: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an optional field as its one type: small models stumble over `anyOf` with null."""
+    shown = {key: value for key, value in field.items() if key not in ("anyOf", "default")}
+    typed = [option for option in field.get("anyOf", ()) if option != {"type": "null"}]
+    return {**typed[0], **shown} if typed else shown
