@@ -47,7 +47,7 @@ LATER = {
     "lukasa.service.jobs.queue",
     "lukasa.service.curation.review",
     "lukasa.service.entries.revise",
-    "lukasa.service.admin.scrub",
+    "lukasa.service.admin.removal",
     "lukasa.service.admin.overview",
     "lukasa.service.retrieval.explain",
     "lukasa.service.entries.undo",
