@@ -35,6 +35,7 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import cycle
 from pathlib import Path
 from typing import Any
@@ -66,6 +67,11 @@ class Timed:
 
     def __init__(self, store: Any, spent: dict[str, float]) -> None:
         self._store, self._spent = store, spent
+
+    @contextmanager
+    def snapshot(self) -> Iterator[Timed]:
+        with self._store.snapshot() as store:
+            yield Timed(store, self._spent)
 
     def __getattr__(self, name: str) -> Any:
         method = getattr(self._store, name)

@@ -354,7 +354,7 @@ class Lukasa:
         if folder is None:
             return _in_process()
         store = SqliteStore(folder, role="workspace", create=not info.ready)
-        if store.unswept():
+        if store.purged_conversations():
             admin.removal.finish(store, self._threads(info, spec))
         return store
 

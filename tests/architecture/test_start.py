@@ -29,10 +29,8 @@ HEAVY = {
 # What one verb or another needs, and no hook: each is loaded by its first use.
 LATER = {
     "lukasa.providers.embed.onnx",
-    "lukasa.storage.sqlite.checking",
-    "lukasa.storage.sqlite.grants",
-    "lukasa.storage.sqlite.items",
-    "lukasa.storage.sqlite.scrubbing",
+    "lukasa.storage.sqlite.check",
+    "lukasa.storage.sqlite.item_rows",
     "lukasa.upkeep.scrub",
     "lukasa.model.requests",
     "lukasa.observe.noise",

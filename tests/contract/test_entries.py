@@ -11,6 +11,7 @@ from lukasa.model.entry import Access, Category, GateVerdict, SourceLink, Transi
 from lukasa.model.errors import Conflict, InvalidInput, NotFound, Refused
 from lukasa.model.selection import Selection
 from lukasa.model.text import content_key
+from lukasa.model.timestamps import micros
 from lukasa.model.values import SHARED, Curator, Gate, Kind, Lifetime, Origin, State, Trust, Visibility
 from lukasa.storage.operations import DropEntry, LinkAction
 from lukasa.storage.port import Store
@@ -206,9 +207,9 @@ def test_touch_counts_each_retrieval(store: Store) -> None:
     """D1: a retrieval counts one for each entry, once, and returns the counts after it."""
     a, b = entry("a"), entry("b")
     commit(store, put(a), put(b))
-    assert store.touch([a.id, b.id, a.id], NOW) == {a.id: Access(1, NOW), b.id: Access(1, NOW)}
-    assert store.touch([a.id, "nobody"], later(5)) == {a.id: Access(2, later(5))}
-    assert store.access([a.id, b.id, "nobody"]) == {a.id: Access(2, later(5)), b.id: Access(1, NOW)}
+    assert store.touch([a.id, b.id, a.id], NOW) == {a.id: Access(1, micros(NOW)), b.id: Access(1, micros(NOW))}
+    assert store.touch([a.id, "nobody"], later(5)) == {a.id: Access(2, micros(later(5)))}
+    assert store.access([a.id, b.id, "nobody"]) == {a.id: Access(2, micros(later(5))), b.id: Access(1, micros(NOW))}
     assert stored(store, a) == a
 
 

@@ -62,7 +62,7 @@ ALL = Selection((WORK, ROOM), frozenset(Visibility), None)
 
 def scrub(store: Store, extent: Extent) -> None:
     commit(store, Scrub(extent, manifest_digest(extent, store.holdings(extent)), {"operator": "ada"}))
-    assert store.sweep()
+    assert store.purge_files()
 
 
 def fill(store: Store) -> tuple[Entry, Entry]:
@@ -250,9 +250,9 @@ def test_a_thread_is_purged_with_its_events(store: Store) -> None:
     assert len(store.notes(other.id)) == 1
     assert [event.action for event in store.events(subject=mine.id)] == [SCRUBBED]
     assert [event.action for event in store.events(subject=other.id)] == ["conversation.started", "note.written"]
-    assert store.unswept() == [mine.id]
-    store.swept(mine.id)
-    assert store.unswept() == []
+    assert store.purged_conversations() == [mine.id]
+    store.forget_purged(mine.id)
+    assert store.purged_conversations() == []
 
 
 def test_an_empty_scope_can_be_scrubbed(store: Store) -> None:

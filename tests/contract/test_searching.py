@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from lukasa.index import bm25
 from lukasa.index.keyword import KeywordMatches
-from lukasa.model.candidate import Use, candidate_of
-from lukasa.model.entry import DISPOSITION, EXEMPT, Category, Entry, Scope
+from lukasa.model.candidate import candidate_of
+from lukasa.model.entry import DISPOSITION, EXEMPT, Access, Category, Entry, Scope
 from lukasa.model.errors import InvalidInput
 from lukasa.model.ids import new_id
 from lukasa.model.selection import Filters, Selection
@@ -377,15 +377,16 @@ def test_pages_of_a_time(store: Store, kinds: frozenset[Kind]) -> None:
 def test_a_selection_is_empty_until_something_is_in_its_rooms(store: Store) -> None:
     """R3: whoever is not there, held or forgotten elsewhere, or another's, makes no room less empty."""
     other = Selection((Scope("workspace", (("workspace", "w2"),)),))
-    assert store.empty(OPEN)
-    commit(store, put(e := entry("somebody")))
-    assert not store.empty(OPEN)
-    assert not store.empty(replace(OPEN, filters=Filters(tags=frozenset({"none such"}))))
-    assert store.empty(other)
-    assert store.empty(replace(OPEN, owners=("an agent",)))
+    assert not store.size(OPEN)
+    commit(store, put(e := entry("somebody")), put(entry("somebody else", owner="another agent")))
+    assert store.size(OPEN) == 1
+    assert store.size(replace(OPEN, owners=None)) == 2
+    assert store.size(replace(OPEN, filters=Filters(tags=frozenset({"none such"})))) == 1
+    assert not store.size(other)
+    assert not store.size(replace(OPEN, owners=("an agent",)))
     commit(store, move(stored(store, e), State.FORGOTTEN))
-    assert store.empty(OPEN)
-    assert not store.empty(replace(OPEN, visibilities=frozenset({Visibility.HISTORY})))
+    assert not store.size(OPEN)
+    assert store.size(replace(OPEN, visibilities=frozenset({Visibility.HISTORY})))
 
 
 def test_who_stands_beside_whom_does_not_depend_on_what_was_asked_before(store: Store) -> None:
@@ -394,9 +395,9 @@ def test_who_stands_beside_whom_does_not_depend_on_what_was_asked_before(store: 
     mine = [entry(f"mine {n}") for n in range(3)]
     theirs = [entry(f"theirs {n}", scope=other) for n in range(3)]
     commit(store, *(put(e) for e in (*mine, *theirs)))
-    with store.snapshot():
-        store.keyword(OPEN, ("mine",), 5)
-        assert store.adjacent([theirs[0].id, mine[0].id], 1) == {
+    with store.snapshot() as now:
+        now.keyword(OPEN, ("mine",), 5)
+        assert now.adjacent([theirs[0].id, mine[0].id], 1) == {
             theirs[0].id: {theirs[1].id: 1},
             mine[0].id: {mine[1].id: 1},
         }
@@ -509,7 +510,7 @@ def test_a_card_says_of_an_entry_what_ranking_asks(store: Store) -> None:
     assert store.texts([*ids, new_id()]) == {e.id: e.content for e in made}
     store.touch(ids[:2], later(9))
     store.touch(ids[:1], later(10))
-    assert store.uses(ids) == {ids[0]: Use(2, micros(later(10))), ids[1]: Use(1, micros(later(9)))}
+    assert store.access(ids) == {ids[0]: Access(2, micros(later(10))), ids[1]: Access(1, micros(later(9)))}
 
 
 def test_a_snapshot_is_one_moment(store: Store) -> None:
@@ -517,12 +518,12 @@ def test_a_snapshot_is_one_moment(store: Store) -> None:
     e = entry("before")
     commit(store, put(e))
     writer = Thread(target=lambda: commit(store, change(stored(store, e), content="after, and longer")))
-    with store.snapshot():
-        seen = (store.candidates([e.id]), store.entries([e.id]))
+    with store.snapshot() as then:
+        seen = (then.candidates([e.id]), then.entries([e.id]))
         writer.start()
-        assert (store.candidates([e.id]), store.entries([e.id])) == seen
-        with store.snapshot():
-            assert store.texts([e.id]) == {e.id: "before"}
+        assert (then.candidates([e.id]), then.entries([e.id])) == seen
+        with store.snapshot() as same:
+            assert same.texts([e.id]) == {e.id: "before"}
     writer.join()
     assert store.texts([e.id]) == {e.id: "after, and longer"}
     assert store.candidates([e.id])[e.id].chars == len("after, and longer")
@@ -533,10 +534,10 @@ def test_directions_have_length_one(store: Store) -> None:
     a, b, c = entry("a"), entry("b"), entry("c")
     commit(store, put(a, 3 * unit(1, 1, 0, 0)), put(b, unit(0, 0, 2, 0)), put(c))
     asked = [b.id, a.id, c.id, "nobody"]
-    with store.snapshot():
-        cold = store.unit_vectors(asked, MODEL)
-        store.nearest(OPEN, MODEL, unit(1, 0, 0, 0), 9)
-        warm = store.unit_vectors(asked, MODEL)
+    with store.snapshot() as now:
+        cold = now.unit_vectors(asked, MODEL)
+        now.nearest(OPEN, MODEL, unit(1, 0, 0, 0), 9)
+        warm = now.unit_vectors(asked, MODEL)
     for found in (cold, warm):
         assert set(found) == {a.id, b.id}
         assert np.allclose(found[a.id], unit(1, 1, 0, 0))

@@ -359,7 +359,7 @@ def test_a_reader_elsewhere_delays_the_cleaning_not_the_scrub(tmp_path: Path) ->
     reader = apsw.Connection(str(tmp_path / MEMORY))
     reader.execute("BEGIN; SELECT count(*) FROM entries").fetchall()
     scrub(store)
-    assert not store.sweep()
+    assert not store.purge_files()
     assert store.find(Selection((WORK,))) == []
     reader.close()
     SqliteStore(tmp_path, role="workspace", create=False).close()

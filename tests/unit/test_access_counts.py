@@ -15,6 +15,7 @@ import apsw
 import pytest
 
 from lukasa.model.entry import Access
+from lukasa.model.timestamps import micros
 from lukasa.storage.operations import DropEntry
 from lukasa.storage.sqlite import SqliteStore, access_counts
 from lukasa.storage.sqlite.opening import ACCESS
@@ -46,14 +47,14 @@ def test_reads_wait_in_the_process_and_are_in_its_answers(tmp_path: Path, store:
     """D6: a count is exact in the answer at once, and in the file once the store is closed."""
     a, b = entry("a"), entry("b")
     commit(store, put(a), put(b))
-    assert store.touch([a.id, b.id], NOW)[a.id] == Access(1, NOW)
-    assert store.touch([a.id], later(5))[a.id] == Access(2, later(5))
+    assert store.touch([a.id, b.id], NOW)[a.id] == Access(1, micros(NOW))
+    assert store.touch([a.id], later(5))[a.id] == Access(2, micros(later(5)))
     assert written(tmp_path / "store") == {}
-    assert store.access([a.id, b.id]) == {a.id: Access(2, later(5)), b.id: Access(1, NOW)}
+    assert store.access([a.id, b.id]) == {a.id: Access(2, micros(later(5))), b.id: Access(1, micros(NOW))}
     store.close()
     assert written(tmp_path / "store") == {a.id: 2, b.id: 1}
     again = open_store(tmp_path / "store")
-    assert again.touch([a.id], later(9))[a.id] == Access(3, later(9))
+    assert again.touch([a.id], later(9))[a.id] == Access(3, micros(later(9)))
     again.close()
     assert written(tmp_path / "store") == {a.id: 3, b.id: 1}
 
@@ -66,8 +67,9 @@ def test_many_are_written_without_being_asked(tmp_path: Path, store: SqliteStore
     assert written(tmp_path / "store") == {}
     store.touch([many[0].id], NOW)
     assert written(tmp_path / "store") == {e.id: 1 for e in many}
-    assert store.touch([many[7].id], later(1)) == {many[7].id: Access(2, later(1))}
-    assert store.access([many[7].id, many[8].id]) == {many[7].id: Access(2, later(1)), many[8].id: Access(1, NOW)}
+    assert store.touch([many[7].id], later(1)) == {many[7].id: Access(2, micros(later(1)))}
+    found = store.access([many[7].id, many[8].id])
+    assert found == {many[7].id: Access(2, micros(later(1))), many[8].id: Access(1, micros(NOW))}
 
 
 def test_what_has_waited_long_is_written_with_the_next(
@@ -89,7 +91,7 @@ def test_counts_of_several_stores_add_up(tmp_path: Path, store: SqliteStore) -> 
     assert store.touch([e.id], NOW)[e.id].count == 1
     assert other.touch([e.id], later(1))[e.id].count == 1
     other.close()
-    assert store.access([e.id]) == {e.id: Access(2, later(1))}
+    assert store.access([e.id]) == {e.id: Access(2, micros(later(1)))}
     assert store.touch([e.id], later(2))[e.id].count == 3
     store.close()
     assert written(tmp_path / "store") == {e.id: 3}

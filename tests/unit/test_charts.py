@@ -9,6 +9,7 @@ import pytest
 
 from lukasa.model.entry import Access
 from lukasa.model.telemetry import Tally
+from lukasa.model.timestamps import micros
 from lukasa.spec.types import Decay, DecayModel
 from lukasa.surfaces.web.rendering import daily, decay_curve, durations, growth
 from tests.helpers.making import make_entry
@@ -33,7 +34,7 @@ def decay(model: DecayModel, rate: float = 0.995, threshold: float = 0.0) -> Dec
 def test_a_curve_falls_from_when_the_entry_was_last_seen() -> None:
     """U5, D1: past and future of one relevance, joined at now; y grows downwards in SVG."""
     entry = make_entry(at=NOW - timedelta(days=20), importance=0.8)
-    svg = decay_curve(entry, Access(3, NOW - timedelta(days=10)), decay(DecayModel.HOURLY), NOW)
+    svg = decay_curve(entry, Access(3, micros(NOW - timedelta(days=10))), decay(DecayModel.HOURLY), NOW)
     (past,), (ahead,) = parts(svg, "curve"), parts(svg, "ahead")
     assert heights(past) == sorted(heights(past))
     assert heights(ahead) == sorted(heights(ahead))

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from lukasa.model.entry import Access, Entry
+from lukasa.model.timestamps import micros
 from lukasa.model.values import Kind, State
 from lukasa.read.decay import awaits_disposition, decay_factor, frequency, relevance
 from lukasa.spec import load_preset
@@ -45,13 +46,13 @@ def test_conversation_does_not_decay_in_the_workspace_preset() -> None:
 
 def test_relevance_formula() -> None:
     """D1: relevance = importance × decay × (1 + ln(1 + accesses))."""
-    assert relevance(0.5, 0.8, frequency(Access(1, NOW))) == pytest.approx(0.5 * 0.8 * 1.6931, abs=1e-4)
+    assert relevance(0.5, 0.8, frequency(Access(1, micros(NOW)))) == pytest.approx(0.5 * 0.8 * 1.6931, abs=1e-4)
 
 
 def test_reading_restores() -> None:
     """D1, D4: hours count from the last access, so a read restores."""
     decay = Decay(DecayModel.HOURLY, 0.995)
-    assert decay_factor(decay, aged(720), Access(1, NOW), NOW) == 1.0
+    assert decay_factor(decay, aged(720), Access(1, micros(NOW)), NOW) == 1.0
 
 
 def test_restating_restores() -> None:
@@ -112,5 +113,5 @@ def test_conversation_fades_only_once_it_has_closed() -> None:
 )
 def test_decay_stays_in_bounds(model: DecayModel, rate: float, hours: float, count: int) -> None:
     """D1–D4: no clock, age or count takes a factor out of (0, 1]."""
-    factor = decay_factor(Decay(model, rate, window_days=1), aged(hours), Access(count, NOW), NOW, NOW)
+    factor = decay_factor(Decay(model, rate, window_days=1), aged(hours), Access(count, micros(NOW)), NOW, NOW)
     assert 0 < factor <= 1

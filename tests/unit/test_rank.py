@@ -14,8 +14,8 @@ from msgspec.structs import replace
 
 from lukasa.index.keyword import KeywordMatches
 from lukasa.index.vectors import VectorMatch
-from lukasa.model.candidate import Candidate, Use, candidate_of
-from lukasa.model.entry import Document, Entry, Scope, SourceLink
+from lukasa.model.candidate import Candidate, candidate_of
+from lukasa.model.entry import Access, Document, Entry, Scope, SourceLink
 from lukasa.model.timestamps import micros
 from lukasa.model.values import Kind
 from lukasa.read.fuse import Fusion, Matches, compared, fuse, strengths
@@ -31,7 +31,7 @@ NOW = datetime(2026, 11, 15, 12, tzinfo=UTC)
 ACCOUNT = Scope("account", (("account", "self"),))
 
 
-def given_by(spec: MemorySpec, **uses: Use) -> Ranking:
+def given_by(spec: MemorySpec, **uses: Access) -> Ranking:
     return Ranking(spec, NOW, uses)
 
 
@@ -158,7 +158,7 @@ def test_reading_often_does_not_lift_a_poor_match_over_a_good_one() -> None:
     """D5: in `default`, no number of reads makes an entry win every question (self-reinforcement)."""
     popular = with_id("p", make_entry("A popular note"))
     fitting = with_id("f", make_entry("The fitting note"))
-    uses = {"p": Use(1000, micros(NOW))}
+    uses = {"p": Access(1000, micros(NOW))}
     hits = rank({"p": popular, "f": fitting}, matched(p=0.35, f=1.0), Ranking(load_preset("default"), NOW, uses))
     assert hits[0].id == "f"
 
@@ -243,7 +243,7 @@ def test_frequency_never_outgrows_the_logarithm() -> None:
     """D1: reads count by their logarithm."""
     spec = load_preset("workspace")
     entry = with_id("a", make_entry(importance=1.0))
-    (hit,) = rank({"a": entry}, matched(a=1.0), Ranking(spec, NOW, {"a": Use(20, micros(NOW))}))
+    (hit,) = rank({"a": entry}, matched(a=1.0), Ranking(spec, NOW, {"a": Access(20, micros(NOW))}))
     assert hit.score.frequency == pytest.approx(1 + math.log(21))
 
 

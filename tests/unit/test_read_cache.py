@@ -15,8 +15,8 @@ from lukasa.model.selection import Selection
 from lukasa.model.values import State, Visibility
 from lukasa.storage.operations import DropEntry, SaveDocument, SaveNamed
 from lukasa.storage.sqlite import SqliteStore
-from lukasa.storage.sqlite.records import _cached
 from lukasa.storage.sqlite.search import SqliteSearchRows
+from lukasa.storage.sqlite.store import cached_records
 from tests.helpers.stores import MODEL, NOW, OPEN, WORK, change, commit, entry, move, named, put, stored, vector_of
 
 
@@ -129,6 +129,6 @@ def test_what_is_much_is_not_kept(store: SqliteStore) -> None:
     assert [len(document.body) for document in store.documents().values()] == [1_200_000]
     assert [page.body for page in store.named()] == ["one"]
     with store._connections.reading() as db:
-        assert set(_cached(db)) == {"named"}
+        assert set(cached_records(db)) == {"named"}
     with store._connections.writing() as db:
-        assert _cached(db) == {}  # what it sees may yet be undone
+        assert cached_records(db) == {}  # what it sees may yet be undone

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lukasa.storage.sqlite import SqliteStore, adding, pending
+from lukasa.storage.sqlite import SqliteStore, entries, pending
 from lukasa.storage.sqlite.query import all_rows
 from tests.helpers.stores import OPEN, commit, entry, put
 
@@ -37,16 +37,16 @@ def grow(store: SqliteStore, first: int, count: int) -> None:
 
 def test_marks_are_a_quarter_apart() -> None:
     """R1: what it costs is shared by ever more entries: from a thousand to a million it is done some thirty times."""
-    passed = [count for count in range(1, 5000) if adding.outgrown(count - 1, count)]
+    passed = [count for count in range(1, 5000) if entries.outgrown(count - 1, count)]
     assert passed == [1000, 1250, 1563, 1954, 2442, 3052, 3815, 4769]
-    assert adding.outgrown(900, 1100)
-    assert adding.outgrown(0, 1_000_000)
-    assert not adding.outgrown(1_000, 1_200)
+    assert entries.outgrown(900, 1100)
+    assert entries.outgrown(0, 1_000_000)
+    assert not entries.outgrown(1_000, 1_200)
 
 
 def test_an_index_is_in_one_piece_after_a_mark(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """R1: many small transactions leave many segments; the one that passes a mark leaves one, and the same is found."""
-    monkeypatch.setattr(adding, "_FIRST_MARK", 40)
+    monkeypatch.setattr(entries, "_FIRST_MARK", 40)
     for n in range(0, 36, 2):
         grow(store, n, 2)
     before = segments(store)
@@ -74,7 +74,7 @@ def left_behind(folder: Path) -> int:
 
 def test_who_added_much_leaves_an_index_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """R1: a process that asks next looks for each word in one place; who adds little does not wait for that."""
-    monkeypatch.setattr(adding, "MANY", 30)
+    monkeypatch.setattr(entries, "MANY", 30)
     scattered(tmp_path / "much", 40).close()
     assert left_behind(tmp_path / "much") == 1
     scattered(tmp_path / "little", 20).close()
@@ -86,20 +86,20 @@ def test_much_is_a_share_of_all(store: SqliteStore, monkeypatch: pytest.MonkeyPa
     """R1: behind a few among very many, nothing is put in order."""
     for n in range(0, 20, 2):
         grow(store, n, 2)
-    monkeypatch.setattr(adding, "MANY", 1)
-    monkeypatch.setattr(adding, "_SHARE", 0.5)
+    monkeypatch.setattr(entries, "MANY", 1)
+    monkeypatch.setattr(entries, "_SHARE", 0.5)
     before = segments(store)
     with store._connections.writing() as db:
-        adding.tidy(db, 9)
+        entries.tidy(db, 9)
     assert segments(store) == before > 1
     with store._connections.writing() as db:
-        adding.tidy(db, 10)
+        entries.tidy(db, 10)
     assert segments(store) == 1
 
 
 def test_nobody_waits_for_an_index_to_be_put_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """R1: while somebody else writes, it is left as it is, and closing goes on."""
-    monkeypatch.setattr(adding, "MANY", 30)
+    monkeypatch.setattr(entries, "MANY", 30)
     store, other = scattered(tmp_path / "store", 40), SqliteStore(tmp_path / "store", role="workspace", create=False)
     with other._connections.writing():
         store.close()

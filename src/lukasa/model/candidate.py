@@ -13,13 +13,6 @@ from lukasa.model.timestamps import micros, micros_or_none
 from lukasa.model.values import VISIBILITY, Kind, State, Visibility
 
 
-class Use(NamedTuple):
-    """How often an entry was retrieved, and when it was last retrieved, in microseconds since 1970."""
-
-    reads: int
-    at: int
-
-
 class Candidate(NamedTuple):
     """An entry without its text. Times are in microseconds since 1970."""
 

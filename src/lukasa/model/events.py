@@ -45,20 +45,6 @@ class Event(Struct, frozen=True):
     digest: str
 
 
-def seal(draft: EventDraft, *, seq: int, at: datetime, actor: Actor, previous: str) -> Event:
-    """Put a draft into the chain: its digest covers its whole content and the digest before it."""
-    return Event(
-        seq,
-        at,
-        actor,
-        draft.action,
-        draft.subject,
-        dict(draft.detail),
-        previous,
-        _digest(draft, seq, at, actor, previous),
-    )
-
-
 def _digest(draft: EventDraft, seq: int, at: datetime, actor: Actor, previous: str) -> str:
     return Stamp(at, actor).digest(draft, canonical_json(dict(draft.detail)), seq, previous)
 

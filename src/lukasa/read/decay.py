@@ -7,7 +7,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import NamedTuple
 
-from lukasa.model.candidate import Candidate, Use, candidate_of
+from lukasa.model.candidate import Candidate, candidate_of
 from lukasa.model.entry import Access, Entry
 from lukasa.model.timestamps import HOUR, micros, micros_or_none
 from lukasa.model.values import State
@@ -23,15 +23,15 @@ class DecayCurve(NamedTuple):
     at_close: bool = False  # nothing fades before the conversation has ended
     stale: float = 1.0
 
-    def of(self, candidate: Candidate, use: Use | None, now: int, closed_at: int | None) -> float:
+    def of(self, candidate: Candidate, access: Access | None, now: int, closed_at: int | None) -> float:
         """The factor that is left for an entry, in (0, 1]. A clock that was set back must not strengthen a memory."""
         if candidate.exempt:
             return 1.0
         left, hourly = 1.0, self.hourly
         if hourly != 1.0 and not (self.at_close and closed_at is None):
             since = candidate.confirmed_at + self.window
-            if use is not None and use.at > since and self.by_reading:
-                since = use.at
+            if access is not None and access.micros > since and self.by_reading:
+                since = access.micros
             if closed_at is not None and self.at_close and closed_at > since:
                 since = closed_at
             if now > since:
@@ -63,8 +63,7 @@ def decay_factor(
     decay: Decay, entry: Entry, access: Access | None, now: datetime, closed_at: datetime | None = None
 ) -> float:
     """The factor that time has left for an entry, in (0, 1]."""
-    use = Use(access.count, micros(access.at)) if access else None
-    return decay_curve(decay).of(candidate_of(entry), use, micros(now), micros_or_none(closed_at))
+    return decay_curve(decay).of(candidate_of(entry), access, micros(now), micros_or_none(closed_at))
 
 
 def frequency(access: Access | None) -> float:

@@ -10,11 +10,11 @@ from typing import NamedTuple, overload
 from msgspec import Struct, field
 
 from lukasa.model.arrays import np
-from lukasa.model.candidate import Candidate, Use
+from lukasa.model.candidate import Candidate
 from lukasa.model.entry import Access, Document, Entry, Scope
 from lukasa.model.statements import says_the_same
 from lukasa.model.text import content_key
-from lukasa.model.timestamps import micros, moment
+from lukasa.model.timestamps import micros
 from lukasa.model.values import Authority, Kind
 from lukasa.ports import Vector
 from lukasa.read.decay import DecayCurve, decay_curve, often, relevance
@@ -79,7 +79,7 @@ class Ranking(Struct, frozen=True):
 
     spec: MemorySpec
     now: datetime
-    uses: Mapping[str, Use]
+    accesses: Mapping[str, Access]
     reach: int = EVERYONE
     closed: Mapping[str, datetime] = field(default_factory=dict)
 
@@ -107,10 +107,10 @@ class _Weighing:
         return found
 
     def score(self, candidate: Candidate, match: Match) -> Score:
-        use = self._given.uses.get(candidate.id)
+        access = self._given.accesses.get(candidate.id)
         fades, tier_weight, ended = self._alike(candidate)
-        factor = fades.of(candidate, use, self._now, ended)
-        frequency = often(use.reads) if use else 1.0
+        factor = fades.of(candidate, access, self._now, ended)
+        frequency = often(access.count) if access else 1.0
         value = relevance(candidate.importance, factor, frequency)
         prior = (1 - self._weight) + self._weight * value
         final = match.value * prior * tier_weight
@@ -120,7 +120,7 @@ class _Weighing:
         self, ids: Sequence[str], candidates: Mapping[str, Candidate], matches: Matches
     ) -> list[tuple[float, int, str]]:
         """The final score of each id, with its age and id."""
-        uses, now, weight, low = self._given.uses, self._now, self._weight, 1 - self._weight
+        accesses, now, weight, low = self._given.accesses, self._now, self._weight, 1 - self._weight
         found = []
         scope: Scope | None = None
         of_kinds: dict[Kind, tuple[DecayCurve, float, int | None]] = {}
@@ -132,10 +132,10 @@ class _Weighing:
             if alike is None:
                 alike = of_kinds[candidate.kind] = self._alike(candidate)
             fades, tier_weight, ended = alike
-            use = uses.get(id)
-            value = candidate.importance * fades.of(candidate, use, now, ended)
-            if use is not None:
-                value *= often(use.reads)
+            access = accesses.get(id)
+            value = candidate.importance * fades.of(candidate, access, now, ended)
+            if access is not None:
+                value *= often(access.count)
             found.append((match * (low + weight * value) * tier_weight, candidate.created_at, id))
         return found
 
@@ -155,15 +155,15 @@ class Ranked(Sequence[Hit]):
         candidates: Mapping[str, Candidate],
         matches: Matches,
         weighing: _Weighing,
-        uses: Mapping[str, Use],
+        accesses: Mapping[str, Access],
         fetch: Fetch,
     ) -> None:
         self.ids = ids
-        self._candidates, self._matches, self._weighing, self._uses, self._fetch = (
+        self._candidates, self._matches, self._weighing, self._accesses, self._fetch = (
             candidates,
             matches,
             weighing,
-            uses,
+            accesses,
             fetch,
         )
         self._entries: dict[str, Entry] = {}
@@ -194,8 +194,8 @@ class Ranked(Sequence[Hit]):
 
     def _hit(self, id: str) -> Hit:
         found = self._weighing.score(self._candidates[id], self._matches[id])
-        use = self._uses.get(id)
-        return Hit(self._entries[id], found, Access(use.reads, moment(use.at)) if use else None)
+        access = self._accesses.get(id)
+        return Hit(self._entries[id], found, access)
 
 
 def rank(
@@ -210,10 +210,10 @@ def rank(
     tier = next((candidate.scope.tier for candidate in candidates.values()), None)
     if tier in by_time and all(candidate.scope.tier == tier for candidate in candidates.values()):
         newest = sorted(((candidates[id].created_at, id) for id in order), reverse=True)
-        return Ranked([id for _, id in newest], candidates, matches, weighing, given.uses, fetch)
+        return Ranked([id for _, id in newest], candidates, matches, weighing, given.accesses, fetch)
     weighed = sorted(weighing.finals(order[: given.reach], candidates, matches), reverse=True)
     ids = [*[id for _, _, id in weighed], *order[given.reach :]]
-    return Ranked(ids, candidates, matches, weighing, given.uses, fetch)
+    return Ranked(ids, candidates, matches, weighing, given.accesses, fetch)
 
 
 def drop_repeats(

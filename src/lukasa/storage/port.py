@@ -3,7 +3,7 @@
 A store is one database: an account's or a workspace's. `apply` takes a list of operations and commits them, their
 index changes and one sealed event for each in a single transaction, or raises and leaves nothing. There is no other
 way to write, but for `touch` (read statistics), `touch_items` (their timers), claims of jobs, `rebuild` (derived
-state) and `sweep` (the files), none of which changes memory.
+state) and `purge_files`, none of which changes memory.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from lukasa.index.neighbours import Neighbour, NeighbourQuery, NewText
 from lukasa.index.vectors import VectorMatch
 from lukasa.model.amendment import Amendment, AmendmentState
 from lukasa.model.answer import Answer
-from lukasa.model.candidate import Candidate, Use
+from lukasa.model.candidate import Candidate
 from lukasa.model.conversation import Channel, Conversation, Note, WorkspaceInfo
 from lukasa.model.entry import Access, Document, Entry, NamedEntry, Scope, Version
 from lukasa.model.events import Event
@@ -95,7 +95,7 @@ class ItemStore(Protocol):
         ...
 
 
-class Said(Struct, frozen=True):
+class FoundUtterance(Struct, frozen=True):
     """A message found by its words, and the transcript it is in."""
 
     transcript: str
@@ -144,7 +144,7 @@ class PipelineStore(Protocol):
     def transcript(self, id_or_key: str) -> Transcript | None: ...
     def utterances(self, transcript: str, *, start: int = 0, limit: int | None = None) -> list[Utterance]: ...
     def utterance(self, transcript: str, message: str) -> Utterance | None: ...
-    def find_utterances(self, terms: Sequence[str], limit: int) -> list[Said]:
+    def find_utterances(self, terms: Sequence[str], limit: int) -> list[FoundUtterance]:
         """Messages with any of these terms, the best match first."""
         ...
 
@@ -192,18 +192,20 @@ class ScrubStore(Protocol):
         """Everything that a scrub of this extent would take now."""
         ...
 
-    def unswept(self) -> list[str]:
-        """Conversations that were purged, and of which a chat may still keep something outside this store."""
+    def purged_conversations(self) -> list[str]:
+        """Conversations that were purged here, and of which a chat may still keep something outside this store."""
         ...
 
-    def swept(self, conversation: str) -> None:
-        """Nothing outside is left of it."""
+    def forget_purged(self, conversation: str) -> None:
+        """Note that nothing outside is left of a purged conversation."""
         ...
 
-    def sweep(self) -> bool:
-        """Take the words of what was scrubbed out of the files themselves; False if others were in the way.
+    def purge_files(self) -> bool:
+        """Make what was scrubbed unreadable in the engine's own files. True when that is done.
 
-        For after a scrub's commit; whoever opens the store next does it if that was cut short.
+        Called after a scrub's commit; False if others were in the way, and whoever opens the store next does it. SQLite
+        rewrites its files (VACUUM) and empties its log; PostgreSQL runs VACUUM on the tables, whose dead rows it then
+        writes over.
         """
         ...
 
@@ -277,8 +279,12 @@ class Store(ItemStore, PipelineStore, AccessStore, ScrubStore, Protocol):
         ...
 
     # Entries
-    def snapshot(self) -> AbstractContextManager[object]:
-        """While it is open, this thread's reads are all of one moment; there is no writing inside it."""
+    def snapshot(self) -> AbstractContextManager[Store]:
+        """Give the store as it is at this moment, to read from; nothing is written inside.
+
+        Inside another snapshot of the same thread, it is that one. SQLite gives the store itself, whose reads in this
+        thread are in one read transaction; PostgreSQL gives one over a connection in REPEATABLE READ.
+        """
         ...
 
     def entries(self, ids: Iterable[str]) -> dict[str, Entry]: ...
@@ -287,8 +293,8 @@ class Store(ItemStore, PipelineStore, AccessStore, ScrubStore, Protocol):
         ...
 
     def texts(self, ids: Iterable[str]) -> dict[str, str]: ...
-    def empty(self, selection: Selection) -> bool:
-        """Whether its rooms hold nothing at this moment, whatever its filters admit."""
+    def size(self, selection: Selection) -> int:
+        """The number of entries in the selection's partitions, whatever its filters admit."""
         ...
 
     def find(self, selection: Selection, *, limit: int = 100, after: str | None = None) -> list[Entry]:
@@ -304,9 +310,8 @@ class Store(ItemStore, PipelineStore, AccessStore, ScrubStore, Protocol):
         ...
 
     def versions(self, id: str) -> list[Version]: ...
-    def access(self, ids: Iterable[str]) -> dict[str, Access]: ...
-    def uses(self, ids: Iterable[str]) -> dict[str, Use]:
-        """The same as `access`, for looking at hundreds."""
+    def access(self, ids: Iterable[str]) -> dict[str, Access]:
+        """The access counts of those that were read at all."""
         ...
 
     def linked(self, ids: Iterable[str]) -> dict[str, tuple[str, ...]]:

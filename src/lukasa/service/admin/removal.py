@@ -109,12 +109,12 @@ def _execute(ctx: CallContext, target: _Target, confirm: object) -> Scrubbed:
         operations.append(SaveConversation(target.thread.archive(ctx.now), target.thread.status))
     about = {**shown.summary(), "operator": str(ctx.actor)}
     ctx.apply(target.store, *operations, Scrub(target.extent, shown.digest, about))
-    swept = target.store.sweep()
+    purged = target.store.purge_files()
     if target.store is not ctx.local:
         # Stored answers to clients are in the workspace, for every tier.
         ctx.apply(ctx.local, ForgetAnswers(ctx.now))
-        swept = ctx.local.sweep() and swept
-    return Scrubbed(shown, _event(target.store, shown), finish(target.store, ctx.threads) and swept)
+        purged = ctx.local.purge_files() and purged
+    return Scrubbed(shown, _event(target.store, shown), finish(target.store, ctx.threads) and purged)
 
 
 def _event(store: Store, shown: Manifest) -> int:
@@ -125,12 +125,12 @@ def _event(store: Store, shown: Manifest) -> int:
 def finish(store: Store, threads: Threads | None) -> bool:
     """Remove what purges left outside the store, also what a process that died did not finish."""
     done = True
-    for conversation in store.unswept():
+    for conversation in store.purged_conversations():
         try:
             if threads is not None:
                 threads.purge(conversation)
         except LukasaError:
             done = False  # it stays noted; opening the workspace tries again
         else:
-            store.swept(conversation)
+            store.forget_purged(conversation)
     return done

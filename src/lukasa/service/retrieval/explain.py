@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from lukasa.model.entry import Access, Entry
 from lukasa.model.values import VISIBILITY, Visibility
@@ -42,8 +43,8 @@ def relevance_now(ctx: CallContext, id: str) -> RelevanceNow:
 
 def why(ctx: CallContext, question: ReadRequest, id: str) -> list[Verdict]:
     """Explain why an entry is or is not among the hits: one verdict for each stage of the read."""
-    with ctx.local.snapshot(), ctx.account.snapshot():
-        return _trail(ctx, question, id)
+    with ctx.local.snapshot() as local, ctx.account.snapshot() as account:
+        return _trail(replace(ctx, local=local, account=account), question, id)
 
 
 def _trail(ctx: CallContext, question: ReadRequest, id: str) -> list[Verdict]:

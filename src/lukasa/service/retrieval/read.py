@@ -11,7 +11,6 @@ from importlib import import_module
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lukasa.model.candidate import Use
 from lukasa.model.entry import Access, Document, Entry, NamedEntry
 from lukasa.model.errors import InvalidQuery
 from lukasa.model.selection import NO_FILTERS, Filters, Selection
@@ -119,14 +118,15 @@ def read(ctx: CallContext, question: ReadRequest, *, count: bool = True) -> Reca
     """Search, rank, and count one retrieval of each returned hit."""
     notes: list[str] = []
     asked = _rewritten(ctx, question, notes)
-    with ctx.local.snapshot() if ctx.chat is None else nullcontext():  # a context never waits for a model
-        found = search(ctx, asked)
+    with ctx.local.snapshot() if ctx.chat is None else nullcontext(ctx.local) as local:  # no snapshot waits for a model
+        here = replace(ctx, local=local)
+        found = search(here, asked)
         hits = list(found.kept)
         if ctx.chat is not None:
             hits = import_module(_BY_MODEL).reranked(ctx, question.query, hits, notes)
         if count and hits:
             hits = counted(ctx, hits, ctx.now)
-        hits = with_provenance(ctx, hits)
+        hits = with_provenance(here, hits)
     ctx.note(hits=len(hits), candidates=found.looked_at, profile=found.question.profile, signals=found.named)
     return Recall(question.query, found.question.profile, tuple(hits), (*notes, *found.notes), asked.query)
 
@@ -149,14 +149,13 @@ def search(ctx: CallContext, question: ReadRequest) -> Search:
     stores = _inhabited(selections(ctx, tiers, question))
     limit = _limit(ctx, question)
     with ExitStack() as moment:
-        for store, _ in stores:
-            moment.enter_context(store.snapshot())
-        found = find(ctx, Lookup(question.query, terms, stores, limit, question.as_of))
+        places = [(moment.enter_context(store.snapshot()), selection) for store, selection in stores]
+        found = find(ctx, Lookup(question.query, terms, places, limit, question.as_of))
         matches = fuse(found.signals, ctx.spec.retrieval, found.compared)
         order = matches.best_first()
         reach = _reach(ctx, question, limit)
-        uses = _uses(found, order[:reach])
-        given = Ranking(ctx.spec, question.as_of or ctx.now, uses, reach, _closed(ctx, tiers))
+        accesses = _accesses(found, order[:reach])
+        given = Ranking(ctx.spec, question.as_of or ctx.now, accesses, reach, _closed(ctx, tiers))
         ranked = rank(order, found.candidates, matches, given, partial(_entries, found))
         kept, dropped = _unlike(ctx, found, ranked, limit)
     said, notes = tuple(found.signals), tuple(found.notes)
@@ -232,14 +231,14 @@ def selections(ctx: CallContext, tiers: Sequence[Tier], question: ReadRequest) -
 
 def _inhabited(stores: list[tuple[Store, Selection]]) -> list[tuple[Store, Selection]]:
     """Leave out stores after the first that hold nothing, as the account's mostly does. That costs one look."""
-    return [pair for n, pair in enumerate(stores) if not n or not pair[0].empty(pair[1])]
+    return [pair for n, pair in enumerate(stores) if not n or pair[0].size(pair[1])]
 
 
-def _uses(found: Findings, ids: Sequence[str]) -> dict[str, Use]:
-    uses: dict[str, Use] = {}
+def _accesses(found: Findings, ids: Sequence[str]) -> dict[str, Access]:
+    accesses: dict[str, Access] = {}
     for store, here in by_store(found, ids):
-        uses |= store.uses(here)
-    return uses
+        accesses |= store.access(here)
+    return accesses
 
 
 def _closed(ctx: CallContext, tiers: Sequence[Tier]) -> dict[str, datetime]:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from lukasa.model.transcript import Progress, Transcript, Utterance
     from lukasa.service.sessions.conversations import Ended
     from lukasa.service.sessions.transcripts import Taken
-    from lukasa.storage.port import Said
+    from lukasa.storage.port import FoundUtterance
 
 
 class SessionMethods(Bound, frozen=True):
@@ -104,6 +104,6 @@ class SessionMethods(Bound, frozen=True):
         """Return the messages of a transcript, in order."""
         return sessions.transcripts.said(self.ctx, id_or_key, start=start, limit=limit)
 
-    def search_transcripts(self, words: str, limit: int = 20) -> list[Said]:
+    def search_transcripts(self, words: str, limit: int = 20) -> list[FoundUtterance]:
         """Return messages with any of these words, the best match first, of all kept sessions."""
         return sessions.transcripts.search(self.ctx, words, limit)

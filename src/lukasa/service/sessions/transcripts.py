@@ -24,7 +24,7 @@ from lukasa.service import inputs
 from lukasa.service.call import CallContext, retry_on_conflict
 from lukasa.service.instrument import verb
 from lukasa.storage.operations import Emit, Enqueue, KeepUtterances, Operation, SaveTranscript
-from lukasa.storage.port import Said
+from lukasa.storage.port import FoundUtterance
 from lukasa.write.transforms import TRANSFORMS
 
 if TYPE_CHECKING:
@@ -221,7 +221,7 @@ def said(ctx: CallContext, id_or_key: str, *, start: int = 0, limit: int | None 
     return ctx.local.utterances(transcript(ctx, id_or_key).id, start=start, limit=limit)
 
 
-def search(ctx: CallContext, words: str, limit: int = 20) -> list[Said]:
+def search(ctx: CallContext, words: str, limit: int = 20) -> list[FoundUtterance]:
     """Return messages with any of these words, the best match first, also of sessions not yet observed."""
     ctx.require_agent("search transcripts")
     asked = tuple(dict.fromkeys(terms(inputs.query(words))))

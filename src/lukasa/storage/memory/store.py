@@ -5,10 +5,8 @@ from __future__ import annotations
 import secrets
 import threading
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager
-from copy import copy
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 
 from msgspec.structs import replace
@@ -18,224 +16,84 @@ from lukasa.index.keyword import KeywordMatches
 from lukasa.index.neighbours import Neighbour, NeighbourQuery, NewText
 from lukasa.index.vectors import VectorMatch
 from lukasa.model.arrays import np
-from lukasa.model.candidate import Candidate, Use, candidate_of
-from lukasa.model.conversation import Channel, Conversation, Note, Status, WorkspaceInfo
-from lukasa.model.entry import Access, Document, Entry, NamedEntry, Scope, Version
-from lukasa.model.errors import Conflict
-from lukasa.model.events import GENESIS, Actor, Event, EventDraft, chain_faults, seal
-from lukasa.model.item import Item, ItemAddress
-from lukasa.model.job import Job
-from lukasa.model.scrub import Extent, Holdings
+from lukasa.model.candidate import Candidate, candidate_of
+from lukasa.model.entry import Access, Entry, Scope, Version
+from lukasa.model.events import chain_faults
+from lukasa.model.item import ItemAddress
 from lukasa.model.selection import NO_FILTERS, Filters, Selection
 from lukasa.model.statements import content_words, role, subject
-from lukasa.model.telemetry import TelemetryEvent
+from lukasa.model.telemetry import MOST_DEBUG, DayTally, Tally, TelemetryEvent, TelemetryQuery
 from lukasa.model.text import content_key
+from lukasa.model.text import terms as words
 from lukasa.model.timestamps import micros
 from lukasa.model.values import VISIBILITY, Kind, State, Visibility
 from lukasa.ports import EmbeddingModel, Vector
-from lukasa.storage import rules
-from lukasa.storage.memory import items as memory_items
-from lukasa.storage.memory import scrub
-from lukasa.storage.memory.grants import GrantReads, Grants
-from lukasa.storage.memory.items import KeptItem
-from lukasa.storage.memory.pipeline import Background, BackgroundReads
-from lukasa.storage.operations import (
-    DropAnswer,
-    DropEntry,
-    DropItem,
-    DropNotes,
-    Emit,
-    ForgetAnswers,
-    LinkAction,
-    Operation,
-    Record,
-    SaveAnswer,
-    SaveChannel,
-    SaveConversation,
-    SaveDocument,
-    SaveEmbedding,
-    SaveEntry,
-    SaveGrant,
-    SaveItem,
-    SaveItemVectors,
-    SaveNamed,
-    SaveNote,
-    SaveWorkspace,
-    Scrub,
-    Transaction,
-    describe,
-)
+from lukasa.storage import removal, rules, tables
+from lukasa.storage.commit import commit
+from lukasa.storage.memory import memory_items
+from lukasa.storage.memory.memory_rows import Contents, MemoryRows
+from lukasa.storage.operations import Transaction
 from lukasa.storage.port import (
     Arrivals,
     Census,
     Finding,
     FoundItem,
+    FoundUtterance,
     ItemQuery,
     Share,
+    Store,
     Unembedded,
     UnembeddedItem,
-    index_terms,
-    twin_key,
 )
+from lukasa.storage.reads import PlainReads
 
 
-@dataclass
-class _State:
-    """Everything a store holds. Values are never changed in place, so a shallow copy is a snapshot."""
-
-    entries: dict[str, Entry] = field(default_factory=dict)
-    salts: dict[str, bytes] = field(default_factory=dict)
-    terms: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    twin_keys: dict[str, tuple[Scope, str, str]] = field(default_factory=dict)
-    content_versions: dict[str, int] = field(default_factory=dict)
-    versions: dict[str, tuple[Version, ...]] = field(default_factory=dict)
-    retired: frozenset[str] = frozenset()
-    vectors: dict[tuple[str, EmbeddingModel], Vector] = field(default_factory=dict)
-    named: dict[str, tuple[NamedEntry, ...]] = field(default_factory=dict)
-    documents: dict[str, Document] = field(default_factory=dict)
-    channels: dict[str, Channel] = field(default_factory=dict)
-    conversations: dict[str, Conversation] = field(default_factory=dict)
-    notes: dict[tuple[str, str], Note] = field(default_factory=dict)
-    links: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    workspaces: dict[str, WorkspaceInfo] = field(default_factory=dict)
-    items: dict[ItemAddress, KeptItem] = field(default_factory=dict)
-    background: Background = field(default_factory=Background)
-    access_rows: Grants = field(default_factory=Grants)
-    events: tuple[Event, ...] = ()
-    unswept: frozenset[str] = frozenset()
-
-    def snapshot(self) -> _State:
-        new = copy(self)
-        for name, value in vars(self).items():
-            setattr(new, name, copy(value))
-        return new
-
-
-class MemoryStore(BackgroundReads, GrantReads):
+class MemoryStore(PlainReads):
     """Implements `lukasa.storage.port.Store`."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        self._state = _State()
+        self._state = Contents()
         self._access: dict[str, Access] = {}
         self._secret = secrets.token_bytes(32)
 
     # Writing
 
     def apply(self, transaction: Transaction) -> None:
-        with self._lock, rules.only_encodable():
+        with rules.only_encodable(), self._writing() as rows:
+            commit(rows, transaction, self._secret)
+            self._access = {id: access for id, access in self._access.items() if id in rows.state.entries}
+
+    @contextmanager
+    def _reading(self) -> Iterator[MemoryRows]:
+        yield MemoryRows(self._state)
+
+    @contextmanager
+    def _writing(self) -> Iterator[MemoryRows]:
+        with self._lock:
             state = self._state.snapshot()
-            for given in transaction.operations:
-                operation = self._taken(state, given) if isinstance(given, Scrub) else given
-                self._run(state, transaction, operation)
-                draft = describe(operation, self._salt(state, operation))
-                if draft is not None:
-                    _append(state, draft, transaction.at, transaction.actor)
-                if isinstance(operation, DropEntry):
-                    _forget(state, operation.id)
-                elif isinstance(operation, DropItem):
-                    del state.items[operation.place]
-                elif isinstance(operation, Scrub):
-                    scrub.seal(state, operation)
+            yield MemoryRows(state)
             self._state = state
-            if any(isinstance(operation, DropEntry | Scrub) for operation in transaction.operations):
-                self._access = {id: access for id, access in self._access.items() if id in state.entries}
-
-    def _taken(self, state: _State, operation: Scrub) -> Scrub:
-        return scrub.take(state, operation, lambda id: _forget(state, id))
-
-    def _salt(self, state: _State, operation: Operation) -> bytes:
-        match operation:
-            case SaveEntry(entry):
-                return state.salts[entry.id]
-            case SaveItem(item):
-                return state.items[item.place].salt
-            case DropItem(place):
-                return state.items[place].salt
-        return self._secret
-
-    def _run(self, state: _State, transaction: Transaction, operation: Operation) -> None:
-        match operation:
-            case SaveEntry():
-                _save_entry(state, operation, transaction)
-            case DropEntry(id, expect):
-                if id not in state.entries:
-                    raise rules.missing("entry", id)
-                rules.check_version("entry", id, state.entries[id].version, expect)
-                if id in state.links:
-                    raise rules.linked_refusal(id)
-            case SaveEmbedding():
-                _save_embedding(state, operation)
-            case SaveNamed(entry, expect):
-                history = state.named.get(entry.name, ())
-                rules.check_version("named entry", entry.name, history[-1].version if history else None, expect)
-                state.named[entry.name] = (*history, replace(entry, version=expect + 1))
-            case SaveDocument(document, expect):
-                current = state.documents.get(document.id)
-                rules.check_version("document", document.id, current.version if current else None, expect)
-                state.documents[document.id] = replace(document, version=expect + 1)
-            case SaveChannel(channel):
-                _save_channel(state, channel)
-            case SaveConversation():
-                _save_conversation(state, operation)
-            case SaveNote():
-                _save_note(state, operation)
-            case DropNotes(conversation, key):
-                _drop_notes(state, conversation, key)
-            case LinkAction(action, _, entries):
-                for id in rules.unique(entries):
-                    if id not in state.entries:
-                        raise rules.missing("entry", id)
-                    state.links[id] = tuple(rules.unique((*state.links.get(id, ()), action)))
-            case SaveWorkspace():
-                _save_workspace(state, operation)
-            case SaveItem():
-                memory_items.save(state.items, operation)
-            case SaveItemVectors():
-                memory_items.embed(state.items, operation)
-            case DropItem():
-                memory_items.check_drop(state.items, operation)
-            case Record() | Scrub():
-                pass
-            case SaveGrant() | SaveAnswer() | DropAnswer() | ForgetAnswers():
-                state.access_rows.run(operation)
-            case _:
-                state.background.run(operation, transaction.at)
-
-    @property
-    def background(self) -> Background:
-        return self._state.background
-
-    @property
-    def access_rows(self) -> Grants:
-        return self._state.access_rows
-
-    def claim_job(
-        self, worker: str, *, now: datetime, lease_until: datetime, kinds: Collection[str] | None = None
-    ) -> Job | None:
-        with self._lock:
-            return self._state.background.claim(worker, now, lease_until, kinds)
-
-    def renew_lease(self, job: str, claim: int, lease_until: datetime) -> bool:
-        with self._lock:
-            return self._state.background.renew(job, claim, lease_until)
 
     def report(self, point: TelemetryEvent) -> None:
-        with self._lock:
-            self._state.background.run(Emit(point), point.at)
+        with self._writing() as rows:
+            rows.insert(tables.TELEMETRY, [point])
+            rows.prune_debug(MOST_DEBUG)
 
     def touch(self, ids: Sequence[str], at: datetime) -> Mapping[str, Access]:
         with self._lock:
             for id in rules.unique(ids):
                 if id in self._state.entries:
                     before = self._access.get(id)
-                    self._access[id] = Access(before.count + 1 if before else 1, at)
+                    self._access[id] = Access(before.count + 1 if before else 1, micros(at))
             return self.access(ids)
 
     # Entries
 
-    def snapshot(self) -> AbstractContextManager[object]:
-        return self._lock
+    @contextmanager
+    def snapshot(self) -> Iterator[Store]:
+        with self._lock:
+            yield self
 
     def candidates(self, ids: Iterable[str], filters: Filters = NO_FILTERS) -> dict[str, Candidate]:
         found = self._state.entries
@@ -249,8 +107,8 @@ class MemoryStore(BackgroundReads, GrantReads):
         found = self._state.entries
         return {id: _copy(found[id]) for id in ids if id in found}
 
-    def empty(self, selection: Selection) -> bool:
-        return not any(True for _ in self._selected(self._state, selection))
+    def size(self, selection: Selection) -> int:
+        return len(self._selected(self._state, selection))
 
     def find(self, selection: Selection, *, limit: int = 100, after: str | None = None) -> list[Entry]:
         state = self._state
@@ -280,13 +138,6 @@ class MemoryStore(BackgroundReads, GrantReads):
 
     def access(self, ids: Iterable[str]) -> dict[str, Access]:
         return {id: self._access[id] for id in ids if id in self._access}
-
-    def uses(self, ids: Iterable[str]) -> dict[str, Use]:
-        return {id: Use(found.count, micros(found.at)) for id, found in self.access(ids).items()}
-
-    def linked(self, ids: Iterable[str]) -> dict[str, tuple[str, ...]]:
-        links = self._state.links
-        return {id: links[id] for id in ids if id in links}
 
     def census(self) -> list[Census]:
         counts: dict[Scope, Counter[State]] = {}
@@ -406,51 +257,10 @@ class MemoryStore(BackgroundReads, GrantReads):
         return list(wanting)[:limit]
 
     @staticmethod
-    def _selected(state: _State, selection: Selection) -> list[Entry]:
+    def _selected(state: Contents, selection: Selection) -> list[Entry]:
         return [e for e in state.entries.values() if rules.sees(selection, e)]
 
-    # Standing content, conversations, registry
-
-    def named(self, name: str | None = None) -> list[NamedEntry]:
-        named = self._state.named
-        return [named[n][-1] for n in sorted(named) if name in (None, n)]
-
-    def named_versions(self, name: str) -> list[NamedEntry]:
-        return list(self._state.named.get(name, ()))
-
-    def documents(self, ids: Iterable[str] | None = None) -> dict[str, Document]:
-        documents = self._state.documents
-        return {id: documents[id] for id in (documents if ids is None else ids) if id in documents}
-
-    def channels(self) -> list[Channel]:
-        return list(self._state.channels.values())
-
-    def conversations(self, *, archived: bool = False, channel: str | None = None) -> list[Conversation]:
-        found = [
-            c
-            for c in reversed(self._state.conversations.values())
-            if (archived or c.status is not Status.ARCHIVED) and channel in (None, c.channel)
-        ]
-        return sorted(found, key=lambda c: c.started_at, reverse=True)
-
-    def conversation(self, id_or_ref: str) -> Conversation | None:
-        for c in self._state.conversations.values():
-            if id_or_ref in (c.id, c.ref_code):
-                return c
-        return None
-
-    def notes(self, conversation: str) -> list[Note]:
-        notes = self._state.notes
-        return [_note_copy(notes[place]) for place in sorted(notes) if place[0] == conversation]
-
-    def workspaces(self) -> list[WorkspaceInfo]:
-        return sorted(self._state.workspaces.values(), key=lambda w: w.created_at)
-
     # Items
-
-    def items(self, places: Iterable[ItemAddress]) -> dict[ItemAddress, Item]:
-        items = self._state.items
-        return {place: items[place].at(place) for place in places if place in items}
 
     def find_items(self, query: ItemQuery, *, limit: int | None = None, offset: int = 0) -> list[FoundItem]:
         return memory_items.find(self._state.items, query, limit, offset)
@@ -470,50 +280,55 @@ class MemoryStore(BackgroundReads, GrantReads):
         with self._lock:
             self._state.items = memory_items.touched(self._state.items, places, at)
 
-    # Scrubbing
+    # Messages and telemetry
 
-    def holdings(self, extent: Extent) -> Holdings:
-        return scrub.holdings(self._state, extent)
+    def find_utterances(self, terms: Sequence[str], limit: int) -> list[FoundUtterance]:
+        asked, kept = set(terms), MemoryRows(self._state).select(tables.ALL_UTTERANCES)
+        scored = [(len(asked & set(words(found.utterance.text))), found) for found in reversed(kept)]
+        return [found for score, found in sorted(scored, key=lambda pair: -pair[0]) if score][:limit]
 
-    def unswept(self) -> list[str]:
-        return sorted(self._state.unswept)
+    def points(self, query: TelemetryQuery, *, limit: int = 100) -> list[TelemetryEvent]:
+        newest_first = self._telemetry(query)[::-1]
+        return sorted(newest_first, key=lambda point: point.at, reverse=True)[:limit]
 
-    def swept(self, conversation: str) -> None:
-        with self._lock:
-            self._state.unswept -= {conversation}
+    def tally(self, query: TelemetryQuery) -> list[Tally]:
+        groups: dict[tuple[str, str], list[TelemetryEvent]] = {}
+        for point in self._telemetry(query):
+            groups.setdefault((point.component, point.action), []).append(point)
+        return [_tally(*name, groups[name]) for name in sorted(groups)]
 
-    def sweep(self) -> bool:
-        """There is no file that could hold what is gone."""
-        return True
+    def tally_days(self, query: TelemetryQuery) -> list[DayTally]:
+        found: dict[str, list[TelemetryEvent]] = {}
+        for point in self._telemetry(query):
+            found.setdefault(f"{point.at.astimezone(UTC):%Y-%m-%d}", []).append(point)
+        return [DayTally(day, len(same), sum(not p.success for p in same)) for day, same in sorted(found.items())]
 
-    # Log and health
-
-    def events(
-        self, *, after: int = 0, limit: int = 1000, subject: str | None = None, action: str | None = None
-    ) -> list[Event]:
-        found = [
-            e
-            for e in self._state.events[max(after, 0) :]
-            if subject in (None, e.subject) and action in (None, e.action)
+    def _telemetry(self, query: TelemetryQuery) -> list[TelemetryEvent]:
+        kept = MemoryRows(self._state).select(tables.ALL_TELEMETRY)
+        return [
+            point
+            for point in kept
+            if (query.since is None or point.at >= query.since)
+            and (query.until is None or point.at < query.until)
+            and query.component in (None, point.component)
+            and query.action in (None, point.action)
+            and query.level in (None, point.level)
+            and query.success in (None, point.success)
         ]
-        return [_event_copy(e) for e in found[:limit]]
 
-    def event_counts(self, since: datetime) -> dict[str, int]:
-        return dict(sorted(Counter(e.action for e in self._state.events if e.at >= since).items()))
+    # Health
 
-    def event_stream(self) -> Iterator[Event]:
-        yield from (_event_copy(e) for e in self._state.events)
-
-    def head(self) -> tuple[int, str]:
-        events = self._state.events
-        return (events[-1].seq, events[-1].digest) if events else (0, GENESIS)
+    def purge_files(self) -> bool:
+        """There is no file that could hold what is gone."""
+        self.forget_purged(removal.FILES.conversation)
+        return True
 
     def secret(self) -> bytes:
         return self._secret
 
     def check(self) -> list[Finding]:
-        state = self._state
-        return [Finding("chain", "events", fault, derived=False) for fault in chain_faults(state.events)]
+        faults = chain_faults(self.event_stream(), head=self.head())
+        return [Finding("chain", "events", fault, derived=False) for fault in faults]
 
     def rebuild(self) -> None:
         """Nothing here is derived but the terms, which are computed with the row."""
@@ -522,141 +337,20 @@ class MemoryStore(BackgroundReads, GrantReads):
         """Nothing to release: the contents live as long as the object."""
 
 
-def _version(entry: Entry | None) -> int | None:
-    return entry.version if entry else None
-
-
 def _copy(entry: Entry) -> Entry:
     return rules.stored(entry, entry.version)
 
 
-def _note_copy(note: Note) -> Note:
-    return replace(note, value=rules.plain_json(note.value))
-
-
-def _event_copy(event: Event) -> Event:
-    return replace(event, detail=rules.plain_json(event.detail))
-
-
-def _append(state: _State, draft: EventDraft, at: datetime, actor: Actor) -> None:
-    plain = replace(draft, detail=rules.plain_json(draft.detail))
-    previous = state.events[-1].digest if state.events else GENESIS
-    state.events = (*state.events, seal(plain, seq=len(state.events) + 1, at=at, actor=actor, previous=previous))
-
-
-def _save_entry(state: _State, operation: SaveEntry, transaction: Transaction) -> None:
-    entry = rules.stored(operation.entry, operation.expect + 1)
-    before = state.entries.get(entry.id)
-    if entry.id in state.retired:
-        raise Conflict(f"id {entry.id} was used before", fix="make a new id")
-    rules.check_version("entry", entry.id, _version(before), operation.expect)
-    if before is not None:
-        rules.check_revision(before, entry)
-    if entry.state in rules.TWIN_STATES and _has_twin(state, entry):
-        raise rules.twin_conflict(entry)
-    state.entries[entry.id] = entry
-    state.twin_keys[entry.id] = _twin_key(entry)
-    state.terms[entry.id] = tuple(index_terms(entry))
-    state.salts.setdefault(entry.id, secrets.token_bytes(16))
-    version = Version(entry, operation.action, operation.cause, str(transaction.actor), transaction.at)
-    state.versions[entry.id] = (*state.versions.get(entry.id, ()), version)
-    if before is None or before.content != entry.content:
-        state.content_versions[entry.id] = entry.version
-        _drop_vectors(state, entry.id)
-    if operation.embedding is not None:
-        state.vectors[entry.id, operation.embedding.model] = _frozen(rules.checked_vector(operation.embedding))
-
-
-def _has_twin(state: _State, entry: Entry) -> bool:
-    key = _twin_key(entry)
-    return any(
-        state.twin_keys[e.id] == key and e.id != entry.id and e.state in rules.TWIN_STATES
-        for e in state.entries.values()
-    )
-
-
-def _twin_key(entry: Entry) -> tuple[Scope, str, str]:
-    return entry.scope, entry.owner, twin_key(entry)
-
-
-def _forget(state: _State, id: str) -> None:
-    for rows in (state.entries, state.terms, state.twin_keys, state.salts, state.content_versions, state.versions):
-        rows.pop(id)
-    _drop_vectors(state, id)
-    state.retired |= {id}
-
-
-def _drop_vectors(state: _State, id: str) -> None:
-    for place in [p for p in state.vectors if p[0] == id]:
-        del state.vectors[place]
-
-
-def _save_embedding(state: _State, operation: SaveEmbedding) -> None:
-    vector = _frozen(rules.checked_vector(operation.embedding))
-    entry = state.entries.get(operation.id)
-    if entry is not None and state.content_versions[entry.id] <= operation.version <= entry.version:
-        state.vectors[entry.id, operation.embedding.model] = vector
-
-
-def _frozen(vector: Vector) -> Vector:
-    vector.flags.writeable = False
-    return vector
-
-
-def _save_channel(state: _State, channel: Channel) -> None:
-    for other in state.channels.values():
-        same_workspace = other.workspace == channel.workspace
-        if other.id == channel.id or (same_workspace and other.name == channel.name):
-            raise rules.unique_conflict("channel", channel.id)
-        if same_workspace and other.is_default and channel.is_default:
-            raise Conflict("there is a default channel already", fix="use that one")
-    state.channels[channel.id] = channel
-
-
-def _save_conversation(state: _State, operation: SaveConversation) -> None:
-    new, before = operation.conversation, state.conversations.get(operation.conversation.id)
-    if operation.expect is None:
-        if before or any(c.ref_code == new.ref_code for c in state.conversations.values()):
-            raise rules.unique_conflict("conversation", new.id)
-        if new.channel not in state.channels:
-            raise rules.missing("channel", new.channel)
-    elif before is None:
-        raise rules.missing("conversation", new.id)
-    elif before.status is not operation.expect:
-        raise Conflict(f"conversation {new.id} is {before.status}", fix="read it again and decide anew")
-    else:
-        rules.check_conversation(before, new)
-    state.conversations[new.id] = new
-
-
-def _save_note(state: _State, operation: SaveNote) -> None:
-    note = operation.note
-    if note.conversation not in state.conversations:
-        raise rules.missing("conversation", note.conversation)
-    before = state.notes.get((note.conversation, note.key))
-    rules.check_note(operation, before)
-    kept = replace(note, created_at=before.created_at) if before else note
-    state.notes[note.conversation, note.key] = _note_copy(kept)
-
-
-def _drop_notes(state: _State, conversation: str, key: str | None) -> None:
-    if conversation not in state.conversations:
-        raise rules.missing("conversation", conversation)
-    if key is not None and (conversation, key) not in state.notes:
-        raise rules.missing("note", key)
-    for place in [p for p in state.notes if p[0] == conversation and key in (None, p[1])]:
-        del state.notes[place]
-
-
-def _save_workspace(state: _State, operation: SaveWorkspace) -> None:
-    info, before = operation.info, state.workspaces.get(operation.info.id)
-    if operation.expect is not None and before is None:
-        raise rules.missing("workspace", info.id)
-    if before is not None and before.ready is not operation.expect:
-        raise Conflict(f"workspace {info.id} is registered already", fix="read it again and decide anew")
-    if any(w.name == info.name and w.id != info.id for w in state.workspaces.values()):
-        raise rules.unique_conflict("workspace", info.id)
-    state.workspaces[info.id] = info
+def _tally(component: str, action: str, points: Sequence[TelemetryEvent]) -> Tally:
+    sums: dict[str, float] = {}
+    for point in points:
+        for key, value in point.metadata.items():
+            if isinstance(value, int | float) and not isinstance(value, bool):
+                sums[key] = sums.get(key, 0) + value
+    durations = [point.duration_ms for point in points]
+    failures = sum(not point.success for point in points)
+    mean = sum(durations) / len(durations)
+    return Tally(component, action, len(points), failures, mean, max(durations), dict(sorted(sums.items())))
 
 
 def _cosine(a: Vector, b: Vector) -> float:

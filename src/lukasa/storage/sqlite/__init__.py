@@ -6,22 +6,9 @@ from lukasa.model import submodules
 from lukasa.storage.sqlite.opening import Role
 from lukasa.storage.sqlite.store import SqliteStore
 
-_ON_DEMAND = ("checking", "grants", "items", "jobs", "scrubbing", "telemetry", "transcripts")
-
 if TYPE_CHECKING:
-    from lukasa.storage.sqlite import checking, grants, items, jobs, scrubbing, telemetry, transcripts
+    from lukasa.storage.sqlite import check, item_rows
 else:
-    __getattr__ = submodules(__name__, _ON_DEMAND)
+    __getattr__ = submodules(__name__, ("check", "item_rows"))
 
-
-__all__ = [
-    "Role",
-    "SqliteStore",
-    "checking",
-    "grants",
-    "items",
-    "jobs",
-    "scrubbing",
-    "telemetry",
-    "transcripts",
-]
+__all__ = ["Role", "SqliteStore", "check", "item_rows"]

@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import NamedTuple, TypeAlias
 
-from lukasa.model.candidate import Use
+from lukasa.model.entry import Access
 from lukasa.storage.sqlite import sql
 from lukasa.storage.sqlite.query import all_rows, one_value
 from lukasa.storage.sqlite.search import Handle
@@ -28,7 +28,7 @@ class AccessCounts:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._buffer: dict[str, Use] = {}
+        self._buffer: dict[str, Access] = {}
         self._views: set[View] = set()
         self._since = 0.0
 
@@ -36,18 +36,18 @@ class AccessCounts:
         """Whether the buffer holds any."""
         return bool(self._buffer)
 
-    def of(self, db: Handle, ids: Iterable[str]) -> dict[str, Use]:
+    def of(self, db: Handle, ids: Iterable[str]) -> dict[str, Access]:
         """The counts of the entries that were read at all."""
         with self._lock:
             return self._of(db, list(ids))
 
-    def _of(self, db: Handle, ids: Sequence[str]) -> dict[str, Use]:
+    def _of(self, db: Handle, ids: Sequence[str]) -> dict[str, Access]:
         written, buffer = _written(db, ids), self._buffer
         found = {id: use for id in ids if (use := written[id]) is not None}
         found.update((id, _both(written[id], buffer[id])) for id in ids if id in buffer)
         return found
 
-    def add(self, db: Handle, ids: Iterable[str], at: int, view: View) -> tuple[dict[str, Use], bool]:
+    def add(self, db: Handle, ids: Iterable[str], at: int, view: View) -> tuple[dict[str, Access], bool]:
         """Count one read of each entry, all present in this view. Return the counts, and whether to write now."""
         with self._lock:
             now = time.monotonic()
@@ -57,7 +57,7 @@ class AccessCounts:
             counted = list(ids)
             for id in counted:
                 before = self._buffer.get(id)
-                self._buffer[id] = Use(before.reads + 1 if before else 1, at)
+                self._buffer[id] = Access(before.count + 1 if before else 1, at)
             return self._of(db, counted), len(self._buffer) >= MANY or now - self._since > LONG
 
     def write(self, db: Handle, present: Callable[[Sequence[str]], Collection[str]], view: View | None = None) -> None:
@@ -68,7 +68,7 @@ class AccessCounts:
         with self._lock:
             ids = list(self._buffer)
             kept = sorted(ids if self._views == {view} else present(ids))
-            counts = [(id, *self._buffer[id]) for id in kept]
+            counts = [(id, self._buffer[id].count, self._buffer[id].micros) for id in kept]
             all_rows(db, sql.COUNT, (json.dumps(counts),))
             cached = _cached(db)
             cached.update((id, _both(cached[id], self._buffer[id])) for id in kept if id in cached)
@@ -88,22 +88,22 @@ class AccessCounts:
             _cached(db).clear()
 
 
-def _both(written: Use | None, more: Use) -> Use:
-    return more if written is None else Use(written.reads + more.reads, max(written.at, more.at))
+def _both(written: Access | None, more: Access) -> Access:
+    return more if written is None else Access(written.count + more.count, max(written.micros, more.micros))
 
 
-def _written(db: Handle, ids: Sequence[str]) -> dict[str, Use | None]:
+def _written(db: Handle, ids: Sequence[str]) -> dict[str, Access | None]:
     """The counts of the file, cached until somebody else writes there."""
     db.cache.begin()
     answers = _cached(db)
     unknown = [id for id in ids if id not in answers]
     if unknown:
         answers.update(dict.fromkeys(unknown))
-        answers.update((id, Use(count, at)) for id, count, at in all_rows(db, sql.ACCESS, (json.dumps(unknown),)))
+        answers.update((id, Access(count, at)) for id, count, at in all_rows(db, sql.ACCESS, (json.dumps(unknown),)))
     return answers
 
 
-def _cached(db: Handle) -> dict[str, Use | None]:
+def _cached(db: Handle) -> dict[str, Access | None]:
     return db.cache.snapshot("access counts", _AccessFile(db))
 
 

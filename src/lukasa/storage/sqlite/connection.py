@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING
 import apsw
 
 from lukasa.model.errors import StoreError
-from lukasa.storage.sqlite import scrub_sql, sql
+from lukasa.storage.sqlite import sql
 from lukasa.storage.sqlite.access_counts import AccessCounts
-from lukasa.storage.sqlite.ahead import Ahead
 from lukasa.storage.sqlite.errors import busy, full, translated
 from lukasa.storage.sqlite.files import Reserve
 from lukasa.storage.sqlite.opening import RESERVE, Opening, missing
+from lukasa.storage.sqlite.preallocation import Preallocation
 from lukasa.storage.sqlite.query import all_rows
 from lukasa.storage.sqlite.search import Handle
-from lukasa.storage.sqlite.waiting import Waiting
+from lukasa.storage.sqlite.write_buffer import TelemetryBuffer
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,7 +40,7 @@ class _Pair:
         self.file = identity(opening.memory)
         _settle(self.memory, sql.SET_MAIN)
         log = opening.memory.with_name(f"{opening.memory.name}-wal")
-        self.ahead = Ahead(self.memory, log if opening.vfs is None else None)
+        self.log = Preallocation(self.memory, log if opening.vfs is None else None)
         self.access = opening.connect(opening.access)
         _settle(self.access, sql.SET_ACCESS)
 
@@ -84,7 +84,8 @@ class Connections:
         _LIVE.add(self)
 
     def _renew(self) -> None:
-        self.waiting, self.uses = Waiting(), AccessCounts()  # a fork's child leaves its parent's to the parent
+        # A fork's child leaves the buffers of its parent to the parent.
+        self.telemetry, self.access_counts = TelemetryBuffer(), AccessCounts()
         self._lock = threading.Lock()
         self._local = _Local()
         self._pairs: weakref.WeakSet[_Pair] = weakref.WeakSet()
@@ -113,19 +114,19 @@ class Connections:
                 self._pairs.add(pair)
         return pair
 
-    def reading(self) -> AbstractContextManager[apsw.Connection]:
+    def reading(self) -> AbstractContextManager[Handle]:
         """One consistent view of memory, without any lock that others wait for; inside another, it is that one."""
         pair = self._pair()
         return pair.within if pair.memory.reads else self._view(pair.memory)
 
     @contextmanager
-    def asking(self) -> Iterator[apsw.Connection]:
+    def asking(self) -> Iterator[Handle]:
         """For a single statement, which sees one state of memory without anybody saying so."""
         with translated(self._memory):
             yield self._pair().memory
 
     @contextmanager
-    def _view(self, db: Handle) -> Iterator[apsw.Connection]:
+    def _view(self, db: Handle) -> Iterator[Handle]:
         with translated(self._memory):
             db.execute(sql.BEGIN_READ)
             db.reads = True
@@ -137,7 +138,7 @@ class Connections:
                 self._end(db)
 
     @contextmanager
-    def writing(self, patience: float | None = None) -> Iterator[apsw.Connection]:
+    def writing(self, patience: float | None = None) -> Iterator[Handle]:
         """One transaction that holds the write lock from its start; committed on leaving, or undone.
 
         `patience` is how many seconds to wait for the lock, where that is not the store's own busy timeout.
@@ -150,10 +151,10 @@ class Connections:
         with translated(path):
             self._begin(db, patience)
             try:
-                pair.ahead.grow()
+                pair.log.grow()
                 yield db
                 db.execute(sql.COMMIT)
-                pair.ahead.shorten(db)
+                pair.log.write_back(db)
             except BaseException as error:
                 self._end(db)
                 if isinstance(error, apsw.FullError):
@@ -206,22 +207,22 @@ class Connections:
         db, counts = self._pair().memory, self._pair().access
         with self.writing() as writer:
             writer.execute(sql.TIDY_INDEX)
-            writer.execute(scrub_sql.OPTIMISE_UTTERANCES)
+            writer.execute(sql.OPTIMISE_UTTERANCES)
         with self.counting():
-            counted = self.uses.ids(counts)
+            counted = self.access_counts.ids(counts)
             with self.reading():
                 present = {id for (id,) in all_rows(db, sql.PRESENT, (json.dumps(counted),))}
-            self.uses.forget(counts, [id for id in counted if id not in present])
+            self.access_counts.forget(counts, [id for id in counted if id not in present])
         with translated(self._opening.memory):
-            all_rows(db, scrub_sql.TEMPORARY_FILES)  # as large as the database, and not for the memory
+            all_rows(db, sql.TEMPORARY_FILES)  # as large as the database, and not for the memory
             try:
-                db.execute(scrub_sql.VACUUM)
+                db.execute(sql.VACUUM)
             finally:
-                all_rows(db, scrub_sql.TEMPORARY_MEMORY)
+                all_rows(db, sql.TEMPORARY_MEMORY)
             emptied = [self._emptied(handle) for handle in (db, counts)]
         if all(emptied):
             with self.writing() as writer:
-                writer.execute(scrub_sql.SWEPT, ("",))
+                writer.execute(sql.FILES_PURGED)
         return all(emptied)
 
     def _emptied(self, db: apsw.Connection) -> bool:

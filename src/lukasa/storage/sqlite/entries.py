@@ -1,161 +1,163 @@
-"""Changing entries: the row, its version, its index terms, its vectors and its partition's counts together."""
+"""Entries in SQLite: the row, its versions, its index terms, its vectors and its partition's counts together."""
 
 from __future__ import annotations
 
+import json
+import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from functools import cached_property
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import apsw
-from msgspec import Struct, field
 
 from lukasa.index.postings import tokens
 from lukasa.index.rows import VectorKey
-from lukasa.model.entry import Entry
+from lukasa.model.scrub import Extent, Versioned
 from lukasa.model.timestamps import micros
 from lukasa.storage import rules
-from lukasa.storage.operations import DropEntry, Embedding, LinkAction, SaveEmbedding, SaveEntry, Transaction
-from lukasa.storage.sqlite import adding, pending, sql, vector_blobs
+from lukasa.storage.backend import EntryVersion, ModelVector, StoredEntry, Traces
+from lukasa.storage.entry_codec import anchor_text, entry_columns, entry_of, snapshot, vector_checksum
+from lukasa.storage.sqlite import pending, sql, vector_blobs
 from lukasa.storage.sqlite.numbers import Numbers
-from lukasa.storage.sqlite.query import all_rows, one_row, one_value
-from lukasa.storage.sqlite.rows import entry_columns, entry_of, snapshot, vector_checksum
+from lukasa.storage.sqlite.query import all_rows, json_list, one_row, one_value, rows_of_each
+
+_FIRST_MARK, _BETWEEN_MARKS = 1_000, 1.25
+MANY, _SHARE = 500, 0.02  # entries that one process adds, and their share of all, from which on it leaves an order
+_new_row = itemgetter(*sql.ENTRY_COLUMNS)
+_changed_row = itemgetter(*sql.CHANGED_COLUMNS, "rowid")
 
 
 class _Place(NamedTuple):
-    """Where a row is now, and what its index holds."""
+    """Where a row is now, and what its index holds: the columns of `sql.STORED` behind the entry's own."""
 
     rowid: int
     partition: int
-    content_version: int
-    version: int
     terms: str
     term_count: int
     content_hash: str
+    content_version: int
     salt: bytes
 
 
-class EntryWriter(Struct, frozen=True):
-    """Runs the operations on entries inside an open write transaction."""
+class EntryRows:
+    """The part of `lukasa.storage.backend.Rows` that is about entries, over one connection."""
 
-    db: apsw.Connection
-    transaction: Transaction
-    numbers: Numbers
-    grown: Counter[VectorKey] = field(default_factory=Counter)  # where vectors were added, and how many
+    def __init__(self, db: apsw.Connection) -> None:
+        self.db = db
+        self.grown: Counter[VectorKey] = Counter()  # where vectors were added, and how many
 
-    def add(self, operations: Sequence[SaveEntry]) -> list[bytes]:
-        """Insert; the answers are the salts for the commitments in their events."""
-        return adding.add(self.db, self.numbers, self.transaction, operations, self.grown)
+    @cached_property
+    def numbers(self) -> Numbers:
+        return Numbers(self.db)
 
-    def save(self, operation: SaveEntry) -> bytes:
-        """Replace the version before; the answer is the salt for the commitment in its event."""
-        entry = rules.stored(operation.entry, operation.expect + 1)
-        place = self._place(entry.id)
-        rules.check_version("entry", entry.id, place.version if place else None, operation.expect)
-        if place is None:
-            raise rules.missing("entry", entry.id)
-        rules.check_revision(entry_of(self._one(sql.ENTRY, entry.id)), entry)
-        columns = self._columns(entry, place)
-        adding.refuse_twin(self.db, entry, columns)
-        self._one(sql.REPLACE_ENTRY, columns)
-        self._add_version(place.rowid, entry, columns, operation)
+    def used_ids(self, ids: Sequence[str]) -> dict[str, bool]:
+        return {id: bool(gone) for id, gone in rows_of_each(self.db, sql.USED, [(id,) for id in ids])}
+
+    def stored_entry(self, id: str) -> StoredEntry | None:
+        row = one_row(self.db, sql.STORED, (id,))
+        if row is None:
+            return None
+        place = _Place(*row[-len(_Place._fields) :])
+        return StoredEntry(entry_of(row), place.content_version, place.salt, place)
+
+    # Adding: most of what one insert costs is asked and said for many together
+
+    def add_entries(self, new: Sequence[EntryVersion]) -> None:
+        ((last, indexed),) = all_rows(self.db, sql.LAST_ROW_EVER)
+        rows = [self._columns(version, last + n) for n, version in enumerate(new, 1)]
+        try:
+            self.db.executemany(sql.NEW_ENTRY, [_new_row(columns) for columns in rows])
+        except apsw.ConstraintError:
+            for version, columns in zip(new, rows, strict=True):
+                self._refuse_twin(version, columns)
+            raise
+        self.db.executemany(sql.NEW_VERSION, [_history(*pair) for pair in zip(new, rows, strict=True)])
+        self._index_new(rows, last, indexed)
+        vectors = [
+            (columns["rowid"], *self._vector(columns["partition_id"], columns["content_hash"], version.vector))
+            for version, columns in zip(new, rows, strict=True)
+            if version.vector is not None
+        ]
+        self.db.executemany(sql.NEW_VECTOR, vectors)
+        self.grown.update([(partition, model) for _, model, partition, *_ in vectors])
+        self._grow(new, rows)
+
+    def _columns(self, version: EntryVersion, rowid: int) -> dict[str, Any]:
+        columns = entry_columns(version.entry)
+        columns["rowid"] = rowid
+        columns["scope_id"], columns["partition_id"] = self.numbers.partition(version.entry)
+        columns["content_version"], columns["salt"] = version.content_version, version.salt
+        return columns
+
+    def _refuse_twin(self, version: EntryVersion, columns: dict[str, Any]) -> None:
+        if version.entry.state in rules.TWIN_STATES:
+            key = (columns["scope_id"], version.entry.owner, columns["content_key"], version.entry.id)
+            if one_value(self.db, sql.TWIN_ID, key) is not None:
+                raise rules.twin_conflict(version.entry)
+
+    def _index_new(self, rows: Sequence[dict[str, Any]], before: int, indexed: int) -> None:
+        """Index the words of rows once enough of them or a long one are not indexed, and put an index in order that
+        has grown much."""
+        last = before + len(rows)
+        if last - indexed >= pending.STEP or max([columns["term_count"] for columns in rows]) > pending.LONG:
+            pending.index_pending(self.db, last)
+        if outgrown(before, last):
+            self.db.execute(sql.TIDY_INDEX)
+
+    def _grow(self, new: Sequence[EntryVersion], rows: Sequence[dict[str, Any]]) -> None:
+        grown: dict[int, list[int]] = {}
+        for version, columns in zip(new, rows, strict=True):
+            counts = grown.setdefault(columns["partition_id"], [0, 0, 0])
+            counts[0] += 1
+            counts[1] += columns["term_count"]
+            counts[2] += version.vector is not None
+        self.db.executemany(sql.GROWN, [(*counts, partition) for partition, counts in grown.items()])
+
+    # Replacing
+
+    def replace_entry(self, before: StoredEntry, new: EntryVersion) -> None:
+        place: _Place = before.row
+        columns = self._columns(new, place.rowid)
+        try:
+            self.db.execute(sql.REPLACE_ENTRY, _changed_row(columns))
+        except apsw.ConstraintError:
+            raise rules.twin_conflict(new.entry) from None
+        self.db.execute(sql.NEW_VERSION, _history(new, columns))
         self._index(place, columns)
-        self._carry_vectors(place, columns, operation.embedding)
-        return place.salt
-
-    def drop(self, operation: DropEntry) -> None:
-        place = self._place(operation.id)
-        if place is None:
-            raise rules.missing("entry", operation.id)
-        rules.check_version("entry", operation.id, place.version, operation.expect)
-        if one_value(self.db, sql.IS_LINKED, (place.rowid,)):
-            raise rules.linked_refusal(operation.id)
-        self._unindex(place)
-        self._take_vectors(place.rowid)
-        self.db.execute(sql.DROP_ENTRY, (place.rowid,))
-        self.db.execute(sql.RETIRE, (operation.id,))
-
-    def embed(self, operation: SaveEmbedding) -> None:
-        """A vector of text that has since changed or gone describes nothing here, and is let go."""
-        vector = rules.checked_vector(operation.embedding).tobytes()
-        place = self._place(operation.id)
-        if place is not None and place.content_version <= operation.version <= place.version:
-            model = self.numbers.model(operation.embedding.model)
-            checksum = vector_checksum(place.content_hash, vector)
-            self._put_vector(place.rowid, model, place.partition, checksum, vector)
-
-    def link(self, operation: LinkAction) -> None:
-        self.db.execute(sql.NEW_ACTION, (operation.action, operation.description, micros(self.transaction.at)))
-        for id in rules.unique(operation.entries):
-            place = self._place(id)
-            if place is None:
-                raise rules.missing("entry", id)
-            self.db.execute(sql.NEW_LINK, (operation.action, place.rowid))
-
-    # Rows
-
-    def _place(self, id: str) -> _Place | None:
-        row = one_row(self.db, sql.PLACE, (id,))
-        return None if row is None else _Place(*row)
-
-    def _one(self, statement: str, bindings: Any) -> tuple[Any, ...]:
-        values = bindings if isinstance(bindings, dict) else (bindings,)
-        rows = all_rows(self.db, statement, values)  # to the end: RETURNING holds the statement open
-        return tuple(rows[0])
-
-    def _columns(self, entry: Entry, place: _Place) -> dict[str, Any]:
-        columns = entry_columns(entry)
-        same_text = place.content_hash == columns["content_hash"]
-        scope, partition = self.numbers.partition(entry)
-        return columns | {
-            "scope_id": scope,
-            "partition_id": partition,
-            "content_version": place.content_version if same_text else entry.version,
-        }
-
-    def _add_version(self, rowid: int, entry: Entry, columns: dict[str, Any], operation: SaveEntry) -> None:
-        actor, at = str(self.transaction.actor), micros(self.transaction.at)
-        row = (rowid, entry.version, operation.action, operation.cause, actor, at, snapshot(entry, columns))
-        self.db.execute(sql.NEW_VERSION, row)
-
-    # Keyword index
+        self._carry_vectors(place, columns)
+        if new.vector is not None:
+            self._put_vector(place.rowid, *self._vector(columns["partition_id"], columns["content_hash"], new.vector))
 
     def _index(self, before: _Place, columns: dict[str, Any]) -> None:
         partition, terms = columns["partition_id"], columns["terms"]
-        if (before.partition, before.terms) == (partition, terms):
-            return
-        self._unindex(before)
-        if pending.is_indexed(self.db, before.rowid):
-            self.db.execute(sql.INDEX_ROW, (before.rowid, tokens(partition, terms.split())))
-        self.db.execute(sql.RESIZE, (1, columns["term_count"], partition))
+        if (before.partition, before.terms) != (partition, terms):
+            self.db.execute(sql.UNINDEX_ROW, (before.rowid,))
+            self.db.execute(sql.RESIZE, (-1, -before.term_count, before.partition))
+            if pending.is_indexed(self.db, before.rowid):
+                self.db.execute(sql.INDEX_ROW, (before.rowid, tokens(partition, terms.split())))
+            self.db.execute(sql.RESIZE, (1, columns["term_count"], partition))
 
-    def _unindex(self, place: _Place) -> None:
-        self.db.execute(sql.UNINDEX_ROW, (place.rowid,))
-        self.db.execute(sql.RESIZE, (-1, -place.term_count, place.partition))
+    def _carry_vectors(self, before: _Place, columns: dict[str, Any]) -> None:
+        """Vectors follow their entry to another partition, and go with the text they were computed from."""
+        partition, text_hash = columns["partition_id"], columns["content_hash"]
+        if (before.partition, before.content_hash) != (partition, text_hash):
+            taken = all_rows(self.db, sql.TAKE_VECTORS, (before.rowid,))
+            for seq, model, left, *_ in taken:
+                self._vector_gone(left, model, seq)
+            if before.content_hash == text_hash:
+                for _, model, _, checksum, vector in taken:
+                    self._put_vector(before.rowid, model, partition, checksum, vector)
 
     # Vectors
 
-    def _carry_vectors(self, before: _Place, columns: dict[str, Any], embedding: Embedding | None) -> None:
-        """Vectors follow their entry to another partition, and go with the text they were computed from."""
-        rowid, partition, text_hash = before.rowid, columns["partition_id"], columns["content_hash"]
-        if (before.partition, before.content_hash) != (partition, text_hash):
-            taken = self._take_vectors(rowid)
-            if before.content_hash == text_hash:
-                for _, model, _, checksum, vector in taken:
-                    self._put_vector(rowid, model, partition, checksum, vector)
-        if embedding is not None:
-            blob = rules.checked_vector(embedding).tobytes()
-            model = self.numbers.model(embedding.model)
-            self._put_vector(rowid, model, partition, vector_checksum(text_hash, blob), blob)
+    def set_vector(self, stored: StoredEntry, vector: ModelVector) -> None:
+        place: _Place = stored.row
+        self._put_vector(place.rowid, *self._vector(place.partition, place.content_hash, vector))
 
-    def _take_vectors(self, rowid: int) -> list[tuple[Any, ...]]:
-        taken = all_rows(self.db, sql.TAKE_VECTORS, (rowid,))
-        for seq, model, partition, *_ in taken:
-            self._vector_gone(partition, model, seq)
-        return taken
-
-    def _vector_gone(self, partition: int, model: int, seq: int) -> None:
-        vector_blobs.remove(self.db, partition, model, seq)
-        self.db.execute(sql.VECTORS_REMOVED, (1, partition))
+    def _vector(self, partition: int, text_hash: str, given: ModelVector) -> tuple[int, int, str, bytes]:
+        return self.numbers.model(given.model), partition, vector_checksum(text_hash, given.vector), given.vector
 
     def _put_vector(self, rowid: int, model: int, partition: int, checksum: str, vector: bytes) -> None:
         for seq, left in all_rows(self.db, sql.TAKE_VECTOR, (rowid, model)):
@@ -163,3 +165,80 @@ class EntryWriter(Struct, frozen=True):
         self.db.execute(sql.NEW_VECTOR, (rowid, model, partition, checksum, vector))
         self.db.execute(sql.VECTORS_ADDED, (1, partition))
         self.grown[partition, model] += 1
+
+    def _vector_gone(self, partition: int, model: int, seq: int) -> None:
+        vector_blobs.remove(self.db, partition, model, seq)
+        self.db.execute(sql.VECTORS_REMOVED, (1, partition))
+
+    # Removing
+
+    def drop_entries(self, ids: Collection[str]) -> None:
+        found = all_rows(self.db, sql.PLACES_OF, (json_list(ids),))
+        rows = json_list(rowid for rowid, _, _ in found)
+        for partition, model, seq in all_rows(self.db, sql.DROP_VECTORS, (rows,)):
+            self._vector_gone(partition, model, seq)
+        shrunk: dict[int, list[int]] = {}
+        for rowid, partition, term_count in found:
+            self.db.execute(sql.UNINDEX_ROW, (rowid,))
+            counts = shrunk.setdefault(partition, [0, 0])
+            counts[0] -= 1
+            counts[1] -= term_count
+        self.db.executemany(sql.RESIZE, [(*counts, partition) for partition, counts in shrunk.items()])
+        self.db.execute(sql.DROP_ENTRIES, (rows,))
+        self.db.executemany(sql.RETIRE, [(id,) for id in ids])
+
+    # Actions that rest on entries
+
+    def link_entries(self, action: str, ids: Sequence[str]) -> None:
+        self.db.executemany(sql.NEW_LINK, [(action, id) for id in ids])
+
+    def linked_entries(self, ids: Collection[str]) -> dict[str, tuple[str, ...]]:
+        found: dict[str, tuple[str, ...]] = {}
+        for id, action in all_rows(self.db, sql.LINKED, (json_list(ids),)):
+            found[id] = (*found.get(id, ()), action)
+        return found
+
+    def unlink_entries(self, ids: Collection[str]) -> None:
+        actions = [action for (action,) in all_rows(self.db, sql.DROP_LINKS, (json_list(ids),))]
+        self.db.execute(sql.DROP_ACTIONS, (json_list(actions),))
+
+    # Scrubbing
+
+    def entries_within(self, extent: Extent) -> Versioned:
+        if extent.scope is not None:
+            scopes = all_rows(self.db, sql.SCOPE_ID, (extent.scope.tier, anchor_text(extent.scope)))
+        else:
+            scopes = all_rows(self.db, sql.SCOPES_OF_CONVERSATION, (extent.conversation,))
+        conversation = extent.conversation if extent.scope is None else None
+        bindings = {"scopes": json_list(id for (id,) in scopes), "conversation": conversation}
+        return tuple((id, version) for id, version in all_rows(self.db, sql.ENTRIES_WITHIN, bindings))
+
+    def entry_traces(self, ids: Collection[str]) -> Traces:
+        ((versions, vectors, linked),) = all_rows(self.db, sql.TRACES, (json.dumps(list(ids)),))
+        return Traces(versions, vectors, linked)
+
+
+def _history(version: EntryVersion, columns: dict[str, Any]) -> tuple[Any, ...]:
+    """The row of a version, which holds the entry whole."""
+    entry = version.entry
+    about = (version.action, version.cause, version.actor, micros(version.at))
+    return columns["rowid"], entry.version, *about, snapshot(entry, columns)
+
+
+def outgrown(before: int, after: int) -> bool:
+    """Whether entries have come past a mark by which the index of words is put in order.
+
+    It grows in segments, and each word is looked for in every one of them. From mark to mark there are a quarter more
+    entries, so that putting them all in order costs each of them little.
+    """
+    return after >= _FIRST_MARK and _marks(before) < _marks(after)
+
+
+def _marks(count: int) -> int:
+    return math.floor(math.log(count / _FIRST_MARK, _BETWEEN_MARKS)) if count >= _FIRST_MARK else -1
+
+
+def tidy(db: apsw.Connection, added: int) -> None:
+    """Put the index of words in order behind one who added so many entries, if these are a good part of all."""
+    if added >= max(MANY, _SHARE * one_value(db, sql.LAST_ROW)):
+        db.execute(sql.TIDY_INDEX)

@@ -10,9 +10,9 @@ import apsw
 from lukasa.model.entry import Entry, Scope
 from lukasa.model.values import VISIBILITY, Visibility
 from lukasa.ports import EmbeddingModel
+from lukasa.storage.entry_codec import anchor_text
 from lukasa.storage.sqlite import sql
 from lukasa.storage.sqlite.query import all_rows, one_value
-from lukasa.storage.sqlite.rows import anchor_text
 from lukasa.storage.sqlite.search import Handle
 
 

@@ -19,20 +19,9 @@ from lukasa.model.entry import Entry, Scope
 from lukasa.model.selection import Filters, Selection
 from lukasa.ports import EmbeddingModel
 from lukasa.storage import rules
+from lukasa.storage.entry_codec import EXEMPT, FILED, KINDS, SAID, STATES, anchor_text, entry_of, scope_of
 from lukasa.storage.sqlite import sql
-from lukasa.storage.sqlite.query import Row, all_rows, one_row, one_value, rows_of_each
-from lukasa.storage.sqlite.rows import (
-    EXEMPT,
-    FILED,
-    KINDS,
-    SAID,
-    STATES,
-    anchor_text,
-    entry_of,
-    filter_bindings,
-    json_list,
-    scope_of,
-)
+from lukasa.storage.sqlite.query import Row, all_rows, filter_bindings, json_list, one_row, one_value, rows_of_each
 
 _OLDER_THAN_ALL, _NEWER_THAN_ALL = -(2**63), (2**63 - 1, 2**63 - 1)
 _ROWID = 16  # position among the columns of a candidate

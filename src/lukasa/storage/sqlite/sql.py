@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from lukasa.storage.entry_codec import COLUMNS
+from lukasa.storage.tables import TELEMETRY, UTTERANCES
+
 # Files and connections
 
 SET_MAIN = (
@@ -95,12 +98,9 @@ VECTORS_REMOVED = "UPDATE partitions SET vectors = vectors - ?, removals = remov
 
 # Entries
 
-_ENTRY = """
-SELECT e.id, s.tier, s.anchor, e.owner, e.state, e.kind, e.category, e.source, e.curator,
-    e.lifetime, e.conversation, e.importance, e.created_at, e.updated_at, e.confirmed_at, e.valid_at, e.invalid_at,
-    e.superseded_by, e.version, e.tags, e.content, e.rest
-FROM entries AS e JOIN scopes AS s ON s.id = e.scope_id
-"""
+_OF_ENTRY = ", ".join([f"{'s' if name in ('tier', 'anchor') else 'e'}.{name}" for name in COLUMNS])
+_FROM_ENTRIES = "FROM entries AS e JOIN scopes AS s ON s.id = e.scope_id "
+_ENTRY = f"SELECT {_OF_ENTRY} {_FROM_ENTRIES}"
 _CARD = """
 SELECT e.id, e.partition_id, e.kind, e.state, e.source, e.tags, e.category, e.conversation, e.importance,
     e.created_at, e.confirmed_at, e.valid_at, e.invalid_at, e.chars, e.marks, e.version, e.rowid
@@ -125,10 +125,12 @@ TWIN = (
     _ENTRY + "WHERE s.tier = ? AND s.anchor = ? AND e.owner = ? AND e.content_key = ? AND e.state IN ('active', 'held')"
 )
 REPLACED_BY = _ENTRY + "WHERE e.superseded_by = ? ORDER BY e.created_at, e.rowid"
-ENTRY = _ENTRY + "WHERE e.id = ?"
-PLACE = """
-SELECT rowid, partition_id, content_version, version, terms, term_count, content_hash, salt
-FROM entries WHERE id = ?
+STORED = f"""
+SELECT {_OF_ENTRY}, e.rowid, e.partition_id, e.terms, e.term_count, e.content_hash, e.content_version, e.salt
+{_FROM_ENTRIES} WHERE e.id = ?
+"""
+PLACES_OF = """
+SELECT e.rowid, e.partition_id, e.term_count FROM json_each(?) AS asked CROSS JOIN entries AS e ON e.id = asked.value
 """
 TWIN_ID = """
 SELECT id FROM entries
@@ -147,19 +149,9 @@ content_hash content_key subject role salt content rest
 """.split()
 # Values by place: to look up each of so many by its name takes longer than to insert them.
 NEW_ENTRY = f"INSERT INTO entries ({', '.join(ENTRY_COLUMNS)}) VALUES ({', '.join('?' * len(ENTRY_COLUMNS))})"
-REPLACE_ENTRY = """
-UPDATE entries SET
-    partition_id = :partition_id, owner = :owner, state = :state, kind = :kind, category = :category,
-    source = :source, curator = :curator, lifetime = :lifetime, conversation = :conversation,
-    importance = :importance, updated_at = :updated_at, confirmed_at = :confirmed_at, valid_at = :valid_at,
-    invalid_at = :invalid_at, superseded_by = :superseded_by, version = :version,
-    content_version = :content_version, term_count = :term_count, chars = :chars, marks = :marks,
-    tags = :tags, terms = :terms, content_hash = :content_hash, content_key = :content_key, subject = :subject,
-    role = :role, content = :content, rest = :rest
-WHERE id = :id
-RETURNING rowid
-"""
-DROP_ENTRY = "DELETE FROM entries WHERE rowid = ?"
+CHANGED_COLUMNS = [name for name in ENTRY_COLUMNS if name not in ("rowid", "id", "scope_id", "created_at", "salt")]
+REPLACE_ENTRY = f"UPDATE entries SET {' = ?, '.join(CHANGED_COLUMNS)} = ? WHERE rowid = ?"
+DROP_ENTRIES = "DELETE FROM entries WHERE rowid IN (SELECT value FROM json_each(?))"
 NEW_VERSION = "INSERT INTO versions (entry, version, action, cause, actor, at, snapshot) VALUES (?, ?, ?, ?, ?, ?, ?)"
 VERSIONS = """
 SELECT v.snapshot, v.action, v.cause, v.actor, v.at
@@ -169,9 +161,19 @@ LINKED = """
 SELECT e.id, l.action FROM entries AS e JOIN action_links AS l ON l.entry = e.rowid
 WHERE e.id IN (SELECT value FROM json_each(?)) ORDER BY l.place
 """
-IS_LINKED = "SELECT 1 FROM action_links WHERE entry = ? LIMIT 1"
-NEW_ACTION = "INSERT INTO actions (id, description, at) VALUES (?, ?, ?) ON CONFLICT (id) DO NOTHING"
-NEW_LINK = "INSERT INTO action_links (action, entry) VALUES (?, ?) ON CONFLICT (entry, action) DO NOTHING"
+NEW_LINK = """
+INSERT INTO action_links (action, entry) SELECT ?, rowid FROM entries WHERE id = ?
+ON CONFLICT (entry, action) DO NOTHING
+"""
+DROP_LINKS = """
+DELETE FROM action_links WHERE entry IN (
+    SELECT e.rowid FROM json_each(?) AS asked CROSS JOIN entries AS e ON e.id = asked.value
+) RETURNING action
+"""
+DROP_ACTIONS = """
+DELETE FROM actions WHERE id IN (SELECT value FROM json_each(?))
+AND NOT EXISTS (SELECT 1 FROM action_links AS l WHERE l.action = actions.id)
+"""
 SHARES = """
 SELECT s.tier, e.state, e.kind, coalesce(e.category, ''), e.source, count(*), sum(e.created_at >= ?)
 FROM entries AS e JOIN scopes AS s ON s.id = e.scope_id
@@ -264,7 +266,7 @@ SELECT rowid, terms FROM entries NOT INDEXED WHERE rowid > (SELECT fed FROM head
 TERMS_OF_ROW = "SELECT rowid, terms FROM entries WHERE rowid = ?"
 OF_SUBJECT = "SELECT subject, rowid FROM entries WHERE partition_id = ? AND subject = ? ORDER BY rowid DESC LIMIT ?"
 IN_ROLE = "SELECT role, rowid FROM entries WHERE partition_id = ? AND role = ? ORDER BY rowid DESC LIMIT ?"
-NUMBERED_ENTRIES = _ENTRY.replace("e.rest\n", "e.rest, e.rowid\n") + "WHERE e.rowid IN (SELECT value FROM json_each(?))"
+NUMBERED_ENTRIES = f"SELECT {_OF_ENTRY}, e.rowid {_FROM_ENTRIES} WHERE e.rowid IN (SELECT value FROM json_each(?))"
 
 # Neighbours, to be put in the order of writing by whoever asks: SQLite would sort whole rows. CROSS and NOT INDEXED
 # keep the planner from starting at the wrong end and from walking through a whole room by its index.
@@ -334,76 +336,6 @@ WHERE e.state IN ('active', 'stale', 'held')
 ORDER BY e.rowid LIMIT ?
 """
 
-# Standing content, conversations, registry
-
-NAMED = (
-    "SELECT name, tier, body, edited_at, editor, version FROM named WHERE :name IS NULL OR name = :name ORDER BY name"
-)
-NAMED_BODIES = "SELECT name, body, version FROM named"
-DOCUMENT_BODIES = "SELECT id, body, version FROM documents"
-NAMED_VERSION = "SELECT version FROM named WHERE name = ?"
-SAVE_NAMED = """
-INSERT INTO named (name, tier, body, edited_at, editor, version) VALUES (?, ?, ?, ?, ?, ?)
-ON CONFLICT (name) DO UPDATE SET tier = excluded.tier, body = excluded.body, edited_at = excluded.edited_at,
-    editor = excluded.editor, version = excluded.version
-"""
-NEW_NAMED_VERSION = (
-    "INSERT INTO named_versions (name, tier, body, edited_at, editor, version) VALUES (?, ?, ?, ?, ?, ?)"
-)
-NAMED_VERSIONS = """
-SELECT name, tier, body, edited_at, editor, version FROM named_versions WHERE name = ? ORDER BY version
-"""
-DOCUMENTS = """
-SELECT id, title, body, origin, lifecycle, weight, standing, version, updated_at, collection, removed FROM documents
-WHERE :ids IS NULL OR id IN (SELECT value FROM json_each(:ids)) ORDER BY place
-"""
-DOCUMENT_VERSION = "SELECT version FROM documents WHERE id = ?"
-SAVE_DOCUMENT = """
-INSERT INTO documents (id, title, body, origin, lifecycle, weight, standing, version, updated_at, collection, removed)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-ON CONFLICT (id) DO UPDATE SET title = excluded.title, body = excluded.body, origin = excluded.origin,
-    lifecycle = excluded.lifecycle, weight = excluded.weight, standing = excluded.standing,
-    version = excluded.version, updated_at = excluded.updated_at, collection = excluded.collection,
-    removed = excluded.removed
-"""
-NEW_DOCUMENT_VERSION = """
-INSERT INTO document_versions (
-    id, title, body, origin, lifecycle, weight, standing, version, updated_at, collection, removed
-) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-"""
-CHANNELS = "SELECT id, workspace, name, description, is_default, created_at FROM channels ORDER BY place"
-HAS_CHANNEL = "SELECT 1 FROM channels WHERE id = ?"
-NEW_CHANNEL = """
-INSERT INTO channels (id, workspace, name, description, is_default, created_at) VALUES (?, ?, ?, ?, ?, ?)
-"""
-CONVERSATIONS = """
-SELECT id, ref_code, channel, started_at, status, ended_at FROM conversations
-WHERE (:archived OR status <> 'archived') AND (:channel IS NULL OR channel = :channel)
-ORDER BY started_at DESC, place DESC
-"""
-CONVERSATION = """
-SELECT id, ref_code, channel, started_at, status, ended_at FROM conversations
-WHERE id = :id OR ref_code = :id ORDER BY place LIMIT 1
-"""
-CONVERSATION_BY_ID = "SELECT id, ref_code, channel, started_at, status, ended_at FROM conversations WHERE id = ?"
-CONVERSATION_TAKEN = "SELECT 1 FROM conversations WHERE id = ? OR ref_code = ? LIMIT 1"
-NEW_CONVERSATION = """
-INSERT INTO conversations (id, ref_code, channel, started_at, status, ended_at) VALUES (?, ?, ?, ?, ?, ?)
-"""
-UPDATE_CONVERSATION = "UPDATE conversations SET status = ?, ended_at = ? WHERE id = ?"
-NOTES = "SELECT conversation, key, value, created_at, updated_at FROM notes WHERE conversation = ? ORDER BY key"
-SAVE_NOTE = """
-INSERT INTO notes (conversation, key, value, created_at, updated_at) VALUES (?, ?, ?, ?, ?)
-ON CONFLICT (conversation, key) DO UPDATE SET value = excluded.value, updated_at = excluded.updated_at
-"""
-DROP_NOTES = "DELETE FROM notes WHERE conversation = :conversation AND (:key IS NULL OR key = :key) RETURNING key"
-WORKSPACES = "SELECT id, name, preset, spec_toml, created_at, ready FROM workspaces ORDER BY created_at, place"
-WORKSPACE_READY = "SELECT ready FROM workspaces WHERE id = ?"
-SAVE_WORKSPACE = """
-INSERT INTO workspaces (id, name, preset, spec_toml, created_at, ready) VALUES (?, ?, ?, ?, ?, ?)
-ON CONFLICT (id) DO UPDATE SET name = excluded.name, preset = excluded.preset, spec_toml = excluded.spec_toml,
-    created_at = excluded.created_at, ready = excluded.ready
-"""
 
 # Items
 
@@ -417,17 +349,15 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 ON CONFLICT (space, key) DO UPDATE SET updated_at = excluded.updated_at, expires_at = excluded.expires_at,
     ttl = excluded.ttl, value_hash = excluded.value_hash, value = excluded.value, texts = excluded.texts,
     indexer = excluded.indexer
-RETURNING rowid, salt
+RETURNING rowid
 """
 ITEM_PLACE = """
-SELECT i.rowid, i.space, i.salt, i.expires_at FROM item_spaces AS s JOIN items AS i ON i.space = s.id
+SELECT i.rowid, i.space FROM item_spaces AS s JOIN items AS i ON i.space = s.id
 WHERE s.path = ? AND i.key = ?
 """
-ITEM_AS_INDEXED = """
-SELECT i.rowid, i.space FROM item_spaces AS s JOIN items AS i ON i.space = s.id
-WHERE s.path = ? AND i.key = ? AND i.value_hash = ? AND i.texts = ? AND i.indexer = ?
+ITEM_MODELS = """
+SELECT m.name, m.dimensions, m.digest FROM item_vectors AS v JOIN models AS m ON m.id = v.model_id WHERE v.item = ?
 """
-HAS_ITEM_VECTOR = "SELECT 1 FROM item_vectors WHERE item = ? AND model_id = ?"
 UNEMBEDDED_ITEMS = """
 SELECT s.path, i.key, i.value, i.texts FROM items AS i JOIN item_spaces AS s ON s.id = i.space
 WHERE i.indexer = ? AND i.texts != '[]'
@@ -450,7 +380,7 @@ _ITEM = """
 SELECT i.rowid, s.path, i.key, i.value, i.created_at, i.updated_at, i.expires_at, i.ttl, i.salt
 FROM items AS i JOIN item_spaces AS s ON s.id = i.space
 """
-ITEM = _ITEM + "WHERE s.path = ? AND i.key = ?"
+STORED_ITEM = _ITEM.replace("i.salt\n", "i.salt, i.texts, i.indexer\n") + "WHERE s.path = ? AND i.key = ?"
 ITEMS_BY_ROW = _ITEM + "WHERE i.rowid IN (SELECT value FROM json_each(?))"
 ITEM_ROWS = """
 SELECT i.rowid FROM item_prefixes AS p JOIN items AS i ON i.space = p.space
@@ -475,35 +405,93 @@ UPDATE items SET expires_at = :at + CAST(round(ttl * 60000000) AS INTEGER)
 WHERE ttl IS NOT NULL AND key = :key AND space = (SELECT id FROM item_spaces WHERE path = :path)
 """
 
+# Messages
+
+FEED_UTTERANCE = "INSERT INTO utterance_fts (rowid, terms) VALUES (?, ?)"
+FIND_UTTERANCES = "SELECT rowid FROM utterance_fts WHERE utterance_fts MATCH ? ORDER BY rank, rowid DESC LIMIT ?"
+UTTERANCES_BY_ROW = (
+    f"SELECT rowid, {', '.join(UTTERANCES.columns)} FROM utterances WHERE rowid IN (SELECT value FROM json_each(?))"
+)
+ALL_UTTERANCES = "SELECT rowid, transcript, id, text_hash, text FROM utterances ORDER BY rowid"
+INDEXED_UTTERANCES = "SELECT id FROM utterance_fts_docsize ORDER BY id"
+EMPTY_UTTERANCE_INDEX = "INSERT INTO utterance_fts (utterance_fts) VALUES ('delete-all')"
+
+# Telemetry
+
+PRUNE_POINTS = """
+DELETE FROM points WHERE level = 'debug' AND place <= (
+    SELECT place FROM points WHERE level = 'debug' ORDER BY place DESC LIMIT 1 OFFSET ?
+)
+"""
+_POINTS = """
+FROM points AS p
+WHERE p.place >= coalesce(:since, 0) AND (:since IS NULL OR p.at >= :since) AND (:until IS NULL OR p.at < :until)
+AND (:component IS NULL OR p.component = :component) AND (:action IS NULL OR p.action = :action)
+AND (:level IS NULL OR p.level = :level) AND (:success IS NULL OR p.success = :success)
+"""
+POINTS = (
+    f"SELECT {', '.join([f'p.{name}' for name in TELEMETRY.columns])}"
+    + _POINTS
+    + "ORDER BY p.at DESC, p.place DESC LIMIT :limit"
+)
+TALLY = (
+    "SELECT p.component, p.action, count(*), sum(p.success = 0), avg(p.duration_ms), max(p.duration_ms)"
+    + _POINTS
+    + "GROUP BY p.component, p.action ORDER BY p.component, p.action"
+)
+TALLY_DAYS = (
+    "SELECT date(p.at / 1000000, 'unixepoch') AS day, count(*), sum(p.success = 0)"
+    + _POINTS
+    + "GROUP BY day ORDER BY day"
+)
+TALLY_SUMS = (
+    "SELECT p.component, p.action, m.key, sum(m.value)"
+    + _POINTS.replace("FROM points AS p", "FROM points AS p, json_each(p.metadata) AS m")
+    + "AND m.type IN ('integer', 'real') GROUP BY p.component, p.action, m.key ORDER BY m.key"
+)
+_WORDY = "EXISTS (SELECT 1 FROM json_tree(points.metadata) AS t WHERE t.type = 'text' AND instr(t.value, ' '))"
+COUNT_WORDY = f"SELECT count(*) FROM points WHERE {_WORDY}"
+EMPTY_WORDY = f"UPDATE points SET metadata = '{{}}' WHERE {_WORDY}"
+
+# Scrubbing
+
+SCOPES_OF_CONVERSATION = """
+SELECT s.id FROM scopes AS s WHERE EXISTS (
+    SELECT 1 FROM json_each(s.anchor) AS key WHERE key.value ->> 0 = 'conversation' AND key.value ->> 1 = ?
+)
+"""
+ENTRIES_WITHIN = """
+SELECT id, version FROM entries WHERE scope_id IN (SELECT value FROM json_each(:scopes))
+OR (lifetime = 'conversation' AND conversation = :conversation)
+ORDER BY rowid
+"""
+TRACES = """
+WITH asked AS (SELECT e.rowid AS entry FROM json_each(?) AS a CROSS JOIN entries AS e ON e.id = a.value)
+SELECT (SELECT count(*) FROM versions WHERE entry IN asked), (SELECT count(*) FROM vectors WHERE entry IN asked),
+    (SELECT count(DISTINCT entry) FROM action_links WHERE entry IN asked)
+"""
+DROP_VECTORS = """
+DELETE FROM vectors WHERE entry IN (SELECT value FROM json_each(?)) RETURNING partition_id, model_id, seq
+"""
+NEW_REDACTION = "INSERT INTO redactions (first, last, scrub) VALUES (?, ?, ?)"
+REDACT = "UPDATE events SET subject = '', detail = '{}' WHERE seq BETWEEN ? AND ?"
+FILES_PURGED = "DELETE FROM unswept WHERE conversation = ''"
+OPTIMISE_UTTERANCES = "INSERT INTO utterance_fts (utterance_fts) VALUES ('optimize')"
+TEMPORARY_FILES = "PRAGMA temp_store = FILE"
+TEMPORARY_MEMORY = "PRAGMA temp_store = MEMORY"
+VACUUM = "VACUUM"
+
 # Log
 
-EVENT_COUNTS = "SELECT action, count(*) FROM events WHERE at >= ? GROUP BY action ORDER BY action"
 HEAD = "SELECT seq, digest FROM head"
 SET_HEAD = "UPDATE head SET seq = ?, digest = ?"
-NEW_EVENT = """
-INSERT INTO events (seq, at, principal, surface, transport, action, subject, detail, previous, digest)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-"""
-_EVENT = "SELECT seq, at, principal, surface, transport, action, subject, detail, previous, digest FROM events "
-EVENTS = _EVENT + "WHERE seq > :after ORDER BY seq LIMIT :limit"
-EVENTS_OF = (
-    _EVENT
-    + "WHERE seq > :after AND (:subject IS NULL OR subject = :subject) AND (:action IS NULL OR action = :action) "
-    + "ORDER BY seq LIMIT :limit"
-)
-EVENTS_BY_SUBJECT = (
-    _EVENT
-    + "WHERE subject = :subject AND seq > :after AND (:action IS NULL OR action = :action) ORDER BY seq LIMIT :limit"
-)
 
 # Checking and rebuilding
 
 INTEGRITY = "PRAGMA integrity_check"
 FOREIGN_KEYS = "PRAGMA foreign_key_check"
-ALL_ENTRIES = """
-SELECT e.id, s.tier, s.anchor, e.owner, e.state, e.kind, e.category, e.source, e.curator,
-    e.lifetime, e.conversation, e.importance, e.created_at, e.updated_at, e.confirmed_at, e.valid_at, e.invalid_at,
-    e.superseded_by, e.version, e.tags, e.content, e.rest,
+ALL_ENTRIES = f"""
+SELECT {_OF_ENTRY},
     e.rowid, e.partition_id, e.chars, e.marks, e.term_count, e.terms, e.content_hash, e.content_key, e.subject,
     e.role, e.salt,
     p.scope_id = e.scope_id AND p.owner = e.owner, p.visibility

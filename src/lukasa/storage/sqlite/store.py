@@ -4,52 +4,60 @@ from __future__ import annotations
 
 import atexit
 import weakref
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from datetime import date, datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
 from lukasa.index import keyword, lookup, neighbours
 from lukasa.index.ann import USUAL, Sizes
+from lukasa.index.cache import Answers
 from lukasa.index.keyword import KeywordMatches
 from lukasa.index.neighbours import Neighbour, NeighbourQuery, NewText
 from lukasa.index.vectors import VectorIndex, VectorMatch
-from lukasa.model.amendment import Amendment, AmendmentState
-from lukasa.model.answer import Answer
-from lukasa.model.candidate import Candidate, Use
-from lukasa.model.conversation import Channel, Conversation, Note, WorkspaceInfo
+from lukasa.model.candidate import Candidate
 from lukasa.model.entry import Access, Document, Entry, NamedEntry, Scope, Version
 from lukasa.model.errors import StoreError
-from lukasa.model.events import Event
-from lukasa.model.grant import Grant
-from lukasa.model.item import Item, ItemAddress
-from lukasa.model.job import Job, JobState
-from lukasa.model.scrub import Extent, Holdings
+from lukasa.model.item import ItemAddress
 from lukasa.model.selection import NO_FILTERS, Filters, Selection
-from lukasa.model.telemetry import DayTally, Spending, Tally, TelemetryEvent, TelemetryQuery
+from lukasa.model.telemetry import DayTally, Tally, TelemetryEvent, TelemetryQuery
 from lukasa.model.text import TOKENIZER_VERSION
-from lukasa.model.timestamps import micros, moment
-from lukasa.model.transcript import Progress, Transcript, Utterance
+from lukasa.model.timestamps import micros, micros_or_none, moment
 from lukasa.model.values import Kind, State
 from lukasa.ports import EmbeddingModel, Vector
-from lukasa.storage import rules, sqlite
+from lukasa.storage import rules, sqlite, tables
+from lukasa.storage.commit import commit
+from lukasa.storage.entry_codec import anchor_text, entry_of, entry_of_snapshot, scope_of
 from lukasa.storage.operations import DropEntry, SaveEntry, Scrub, Transaction
-from lukasa.storage.port import Arrivals, Census, Finding, FoundItem, ItemQuery, Said, Share, Unembedded, UnembeddedItem
-from lukasa.storage.sqlite import adding, applying, records, scrub_sql, sql
+from lukasa.storage.port import (
+    Arrivals,
+    Census,
+    Finding,
+    FoundItem,
+    FoundUtterance,
+    ItemQuery,
+    Share,
+    Store,
+    Unembedded,
+    UnembeddedItem,
+)
+from lukasa.storage.reads import PlainReads
+from lukasa.storage.sqlite import entries, sql, sqlite_rows
 from lukasa.storage.sqlite.access_counts import View
 from lukasa.storage.sqlite.connection import Connections
 from lukasa.storage.sqlite.opening import Migration, Opening, Role, migrations, open_files
-from lukasa.storage.sqlite.query import all_rows, one_row
-from lukasa.storage.sqlite.rows import anchor_text, entry_of, entry_of_snapshot, event_of, json_list, scope_of
-from lukasa.storage.sqlite.search import SqliteSearchRows, find
+from lukasa.storage.sqlite.query import all_rows, json_list, one_row
+from lukasa.storage.sqlite.search import Handle, SqliteSearchRows, find
+from lukasa.storage.sqlite.sqlite_rows import SqliteRows
 
-_PAGE = 1000
+_WORTH_KEEPING = 1 << 20  # characters of all pages or documents, up to which they stay in memory
 PARTING = 0.25  # seconds to wait for the lock with what was read and not yet reported, at the end
 Value = TypeVar("Value")
+Page = TypeVar("Page", NamedEntry, Document)
 
 
-class SqliteStore:
+class SqliteStore(PlainReads):
     """Implements `lukasa.storage.port.Store`. Safe to share between threads, and across a fork.
 
     With `create`, an absent database is made; without it, absence is an error. `close` is for when no call runs.
@@ -76,59 +84,59 @@ class SqliteStore:
         self._added = 0  # entries, since it was opened
         _LIVE.add(self)
         with self._connections.reading() as db:
-            ((secret, tokenizer, unswept),) = all_rows(db, sql.META)
+            ((secret, tokenizer, purges_files),) = all_rows(db, sql.META)
         self._secret: bytes = secret
         if tokenizer != TOKENIZER_VERSION:
             self.rebuild()
-        if unswept:
-            self.sweep()
+        if purges_files:
+            self.purge_files()
 
     # Writing
 
+    @contextmanager
+    def _reading(self) -> Iterator[SqliteRows]:
+        with self._connections.reading() as db:
+            yield SqliteRows(db)
+
+    @contextmanager
+    def _writing(self, patience: float | None = None) -> Iterator[SqliteRows]:
+        with self._connections.writing(patience) as db:
+            rows = SqliteRows(db)
+            yield rows
+            rows.write_vector_blobs()
+        rows.numbers.committed()
+
     def apply(self, transaction: Transaction) -> None:
-        waiting = self._connections.waiting
-        with rules.only_encodable(), waiting.taken() as points, self._connections.writing() as db:
-            if points:
-                sqlite.telemetry.emit(db, *points)
-            numbers = applying.run(db, transaction, self._secret)
-        numbers.committed()
+        buffer = self._connections.telemetry
+        with rules.only_encodable(), buffer.taken() as events, self._writing() as rows:
+            if events:
+                rows.insert(tables.TELEMETRY, events)
+            commit(rows, transaction, self._secret)
         self._added += sum([isinstance(op, SaveEntry) and not op.expect for op in transaction.operations])
         dropped = [op.id for op in transaction.operations if isinstance(op, DropEntry)]
         if dropped:
             # The transaction stands: statistics left behind belong to an id that is never used again.
             with suppress(StoreError), self._connections.counting() as counts:
-                self._connections.uses.forget(counts, dropped)
+                self._connections.access_counts.forget(counts, dropped)
         if any(isinstance(op, Scrub) for op in transaction.operations):
             self._vectors.clear()
             self._fixed.clear()
 
     def report(self, point: TelemetryEvent) -> None:
-        if self._connections.waiting.add(point):
-            self._write_reports()
+        if self._connections.telemetry.add(point):
+            self._write_telemetry()
 
-    def _write_reports(self, patience: float = 0.0) -> None:
-        """Write what waits, if that can be done at once: a reader waits for no writer."""
-        waiting = self._connections.waiting
-        with suppress(StoreError), waiting.taken() as points:
-            if points:
-                with self._connections.writing(patience) as db:
-                    sqlite.telemetry.emit(db, *points)
-                    if waiting.prunes():
-                        sqlite.telemetry.prune(db)
+    def _write_telemetry(self, patience: float = 0.0) -> None:
+        """Write the telemetry buffer, if that can be done at once: a reader waits for no writer."""
+        buffer = self._connections.telemetry
+        with suppress(StoreError), buffer.taken() as events:
+            if events:
+                with self._writing(patience) as rows:
+                    rows.insert(tables.TELEMETRY, events)
+                    if buffer.prunes():
+                        rows.prune_debug()
 
-    def holdings(self, extent: Extent) -> Holdings:
-        with self._connections.reading() as db:
-            return sqlite.scrubbing.holdings(db, extent)
-
-    def unswept(self) -> list[str]:
-        with self._connections.reading() as db:
-            return [id for (id,) in all_rows(db, scrub_sql.UNSWEPT)]
-
-    def swept(self, conversation: str) -> None:
-        with self._connections.writing() as db:
-            db.execute(scrub_sql.SWEPT, (conversation,))
-
-    def sweep(self) -> bool:
+    def purge_files(self) -> bool:
         # The scrub stands whatever happens here: what is left undone is noted in the store, and done at its opening.
         with suppress(StoreError):
             return self._connections.rewrite()
@@ -139,16 +147,16 @@ class SqliteStore:
             rows = SqliteSearchRows(db)
             present, view = lookup.versions(rows, ids), (id(db), rows.cache.number(rows))
             with self._connections.counting() as counts:
-                found, due = self._connections.uses.add(counts, present, micros(at), view)
+                found, due = self._connections.access_counts.add(counts, present, micros(at), view)
             if due:
-                self._write_uses(view=view)
-        return _by_request(ids, {id: Access(use.reads, at) for id, use in found.items()})
+                self._write_access(view=view)
+        return _by_request(ids, {id: Access(access.count, micros(at)) for id, access in found.items()})
 
-    def _write_uses(self, patience: float = 0.0, view: View | None = None) -> None:
+    def _write_access(self, patience: float = 0.0, view: View | None = None) -> None:
         """Write the reads that wait, if that can be done at once; else they wait on."""
-        if self._connections.uses:
+        if self._connections.access_counts:
             with suppress(StoreError), self._connections.hurried(patience) as counts:
-                self._connections.uses.write(counts, self._present, view)
+                self._connections.access_counts.write(counts, self._present, view)
 
     def _present(self, ids: Sequence[str]) -> Collection[str]:
         with self._connections.reading() as db:
@@ -156,8 +164,10 @@ class SqliteStore:
 
     # Entries
 
-    def snapshot(self) -> AbstractContextManager[object]:
-        return self._connections.reading()
+    @contextmanager
+    def snapshot(self) -> Iterator[Store]:
+        with self._connections.reading():
+            yield self
 
     def candidates(self, ids: Iterable[str], filters: Filters = NO_FILTERS) -> dict[str, Candidate]:
         with self._connections.reading() as db:
@@ -184,9 +194,9 @@ class SqliteStore:
                     cached[entry.id] = entry
         return _by_request(asked, found)
 
-    def empty(self, selection: Selection) -> bool:
+    def size(self, selection: Selection) -> int:
         with self._connections.asking() as db:
-            return not any(one.size for one in SqliteSearchRows(db).partitions(selection))
+            return sum([one.size for one in SqliteSearchRows(db).partitions(selection)])
 
     def find(self, selection: Selection, *, limit: int = 100, after: str | None = None) -> list[Entry]:
         with self._connections.reading() as db:
@@ -210,20 +220,8 @@ class SqliteStore:
         ]
 
     def access(self, ids: Iterable[str]) -> dict[str, Access]:
-        asked = list(ids)
-        found = self.uses(asked)
-        return {id: Access(found[id].reads, moment(found[id].at)) for id in dict.fromkeys(asked) if id in found}
-
-    def uses(self, ids: Iterable[str]) -> dict[str, Use]:
         with self._connections.counting() as counts:
-            return self._connections.uses.of(counts, ids)
-
-    def linked(self, ids: Iterable[str]) -> dict[str, tuple[str, ...]]:
-        found: dict[str, tuple[str, ...]] = {}
-        with self._connections.reading() as db:
-            for id, action in all_rows(db, sql.LINKED, (json_list(ids),)):
-                found[id] = (*found.get(id, ()), action)
-        return found
+            return self._connections.access_counts.of(counts, ids)
 
     def census(self) -> list[Census]:
         counts: dict[Scope, dict[State, int]] = {}
@@ -275,211 +273,105 @@ class SqliteStore:
             number = SqliteSearchRows(db).model_number(model)
             return [Unembedded(*row) for row in all_rows(db, sql.UNEMBEDDED, (number, limit))]
 
-    # Standing content, conversations, registry
+    # Pages and documents, which every put is compared with: those that are not much are kept
 
     def named(self, name: str | None = None) -> list[NamedEntry]:
-        with self._connections.asking() as db:
-            return records.named(db, name)
-
-    def named_versions(self, name: str) -> list[NamedEntry]:
-        with self._connections.reading() as db:
-            return records.named_versions(db, name)
+        return super().named(name) if name is not None else self._kept("named", super().named)
 
     def documents(self, ids: Iterable[str] | None = None) -> dict[str, Document]:
+        if ids is not None:
+            return super().documents(ids)
+        found = self._kept("documents", lambda: list(super(SqliteStore, self).documents().values()))
+        return {document.id: document for document in found}
+
+    def _kept(self, what: str, ask: Callable[[], list[Page]]) -> list[Page]:
         with self._connections.asking() as db:
-            return records.documents(db, ids)
-
-    def channels(self) -> list[Channel]:
-        with self._connections.reading() as db:
-            return records.channels(db)
-
-    def conversations(self, *, archived: bool = False, channel: str | None = None) -> list[Conversation]:
-        with self._connections.reading() as db:
-            return records.conversations(db, archived, channel)
-
-    def conversation(self, id_or_ref: str) -> Conversation | None:
-        with self._connections.reading() as db:
-            return records.conversation(db, id_or_ref)
-
-    def notes(self, conversation: str) -> list[Note]:
-        with self._connections.reading() as db:
-            return records.notes(db, conversation)
-
-    def workspaces(self) -> list[WorkspaceInfo]:
-        with self._connections.reading() as db:
-            return records.workspaces(db)
+            kept = cached_records(db)
+        found: list[Page] | None = kept.get(what)
+        if found is None:
+            found = ask()
+            if sum([len(one.body) for one in found]) <= _WORTH_KEEPING:
+                kept[what] = found
+        return list(found)
 
     # Items
 
-    def items(self, places: Iterable[ItemAddress]) -> dict[ItemAddress, Item]:
-        with rules.only_encodable(), self._connections.reading() as db:
-            return sqlite.items.items(db, places)
-
     def find_items(self, query: ItemQuery, *, limit: int | None = None, offset: int = 0) -> list[FoundItem]:
         with rules.only_encodable(), self._connections.reading() as db:
-            return sqlite.items.find(db, self._item_vectors, query, limit, offset)
+            return sqlite.item_rows.find(db, self._item_vectors, query, limit, offset)
 
     def item_namespaces(
         self, prefix: tuple[str, ...] = (), *, alive_at: datetime | None = None
     ) -> list[tuple[str, ...]]:
         with rules.only_encodable(), self._connections.reading() as db:
-            return sqlite.items.namespaces(db, prefix, alive_at)
+            return sqlite.item_rows.namespaces(db, prefix, alive_at)
 
     def expired_items(self, at: datetime, limit: int) -> list[ItemAddress]:
         with self._connections.reading() as db:
-            return sqlite.items.expired(db, at, limit)
+            return sqlite.item_rows.expired(db, at, limit)
 
     def unembedded_items(self, model: EmbeddingModel, indexer: str, limit: int) -> list[UnembeddedItem]:
         with self._connections.reading() as db:
-            return sqlite.items.unembedded(db, model, indexer, limit)
+            return sqlite.item_rows.unembedded(db, model, indexer, limit)
 
     def touch_items(self, places: Sequence[ItemAddress], at: datetime) -> None:
         with rules.only_encodable(), self._connections.writing() as db:
-            sqlite.items.touch(db, places, at)
+            sqlite.item_rows.touch(db, places, at)
 
-    # Jobs
+    # Messages and telemetry
 
-    def claim_job(
-        self, worker: str, *, now: datetime, lease_until: datetime, kinds: Collection[str] | None = None
-    ) -> Job | None:
-        with self._connections.writing() as db:
-            return sqlite.jobs.claim(db, worker, now, lease_until, kinds)
-
-    def renew_lease(self, job: str, claim: int, lease_until: datetime) -> bool:
-        with self._connections.writing() as db:
-            return sqlite.jobs.renew(db, job, claim, lease_until)
-
-    def jobs(
-        self, *, states: Collection[JobState] | None = None, kind: str | None = None, limit: int = 100
-    ) -> list[Job]:
-        with self._connections.reading() as db:
-            return sqlite.jobs.jobs(db, states, kind, limit)
-
-    def job(self, id_or_key: str) -> Job | None:
-        with self._connections.reading() as db:
-            return sqlite.jobs.job(db, id_or_key)
-
-    def steps(self, job: str) -> dict[str, Any]:
-        with self._connections.reading() as db:
-            return sqlite.jobs.steps(db, job)
-
-    def queue_depth(self) -> dict[JobState, int]:
-        with self._connections.reading() as db:
-            return sqlite.jobs.depth(db)
-
-    def next_run(self, kinds: Collection[str] | None = None) -> datetime | None:
-        with self._connections.reading() as db:
-            return sqlite.jobs.next_run(db, kinds)
-
-    # Transcripts, amendments, telemetry
-
-    def transcripts(
-        self, *, progress: Progress | None = None, limit: int = 100, after: str | None = None
-    ) -> list[Transcript]:
-        with self._connections.reading() as db:
-            return sqlite.transcripts.transcripts(db, progress, limit, after)
-
-    def transcript(self, id_or_key: str) -> Transcript | None:
-        with self._connections.reading() as db:
-            return sqlite.transcripts.transcript(db, id_or_key)
-
-    def utterances(self, transcript: str, *, start: int = 0, limit: int | None = None) -> list[Utterance]:
-        with self._connections.reading() as db:
-            return sqlite.transcripts.utterances(db, transcript, start, limit)
-
-    def utterance(self, transcript: str, message: str) -> Utterance | None:
-        with self._connections.reading() as db:
-            return sqlite.transcripts.utterance(db, transcript, message)
-
-    def find_utterances(self, terms: Sequence[str], limit: int) -> list[Said]:
+    def find_utterances(self, terms: Sequence[str], limit: int) -> list[FoundUtterance]:
         with rules.only_encodable(), self._connections.reading() as db:
-            return sqlite.transcripts.find(db, terms, limit)
-
-    def amendments(
-        self,
-        ids: Iterable[str] | None = None,
-        *,
-        states: Collection[AmendmentState] | None = None,
-        limit: int = 1000,
-    ) -> list[Amendment]:
-        with self._connections.reading() as db:
-            return sqlite.transcripts.amendments(db, ids, states, limit)
+            return sqlite_rows.find_utterances(db, terms, limit)
 
     def points(self, query: TelemetryQuery, *, limit: int = 100) -> list[TelemetryEvent]:
-        self._write_reports()
-        with self._connections.reading() as db:
-            return sqlite.telemetry.points(db, query, limit)
+        found = self._telemetry(sql.POINTS, query, limit=limit)
+        return [tables.TELEMETRY.decode(row) for row in found]
 
     def tally(self, query: TelemetryQuery) -> list[Tally]:
-        self._write_reports()
-        with self._connections.reading() as db:
-            return sqlite.telemetry.tally(db, query)
+        sums: dict[tuple[str, str], dict[str, float]] = {}
+        for component, action, key, total in self._telemetry(sql.TALLY_SUMS, query):
+            sums.setdefault((component, action), {})[key] = total
+        return [
+            Tally(component, action, count, failures, mean, most, sums.get((component, action), {}))
+            for component, action, count, failures, mean, most in self._telemetry(sql.TALLY, query)
+        ]
 
     def tally_days(self, query: TelemetryQuery) -> list[DayTally]:
-        self._write_reports()
+        return [DayTally(*row) for row in self._telemetry(sql.TALLY_DAYS, query)]
+
+    def _telemetry(self, statement: str, query: TelemetryQuery, **more: int) -> list[tuple[Any, ...]]:
+        self._write_telemetry()
+        bindings = {
+            "since": micros_or_none(query.since),
+            "until": micros_or_none(query.until),
+            "component": query.component,
+            "action": query.action,
+            "level": query.level,
+            "success": None if query.success is None else int(query.success),
+        }
         with self._connections.reading() as db:
-            return sqlite.telemetry.tally_days(db, query)
+            return all_rows(db, statement, bindings | more)
 
-    def spent(self, since_day: str) -> list[Spending]:
-        with self._connections.reading() as db:
-            return sqlite.telemetry.spent(db, since_day)
-
-    # Grants
-
-    def grants(self) -> list[Grant]:
-        with self._connections.reading() as db:
-            return sqlite.grants.grants(db)
-
-    def grant(self, id: str) -> Grant | None:
-        with self._connections.reading() as db:
-            return sqlite.grants.grant(db, id)
-
-    def answer(self, key: str) -> Answer | None:
-        with self._connections.reading() as db:
-            return sqlite.grants.answer(db, key)
-
-    # Log and health
-
-    def events(
-        self, *, after: int = 0, limit: int = 1000, subject: str | None = None, action: str | None = None
-    ) -> list[Event]:
-        bindings = {"after": after, "limit": limit, "subject": subject, "action": action}
-        statement = sql.EVENTS_OF if subject is None else sql.EVENTS_BY_SUBJECT
-        with self._connections.reading() as db:
-            return [event_of(row) for row in all_rows(db, statement, bindings)]
-
-    def event_counts(self, since: datetime) -> dict[str, int]:
-        with self._connections.reading() as db:
-            return dict(all_rows(db, sql.EVENT_COUNTS, (since.isoformat(),)))
-
-    def event_stream(self) -> Iterator[Event]:
-        after = 0
-        while page := self.events(after=after, limit=_PAGE):
-            yield from page
-            after = page[-1].seq
-
-    def head(self) -> tuple[int, str]:
-        with self._connections.reading() as db:
-            ((seq, digest),) = all_rows(db, sql.HEAD)
-        return seq, digest
+    # Health
 
     def secret(self) -> bytes:
         return self._secret
 
     def check(self) -> list[Finding]:
         with self._connections.reading() as db:
-            return sqlite.checking.check(db)
+            return sqlite.check.check(db)
 
     def rebuild(self) -> None:
         with self._connections.writing() as db:
-            sqlite.checking.rebuild(db)
+            sqlite.check.rebuild(db)
         self._vectors.clear()
         self._item_vectors.clear()
 
     def part(self) -> None:
         """Write what still waits."""
-        self._write_uses(PARTING)
-        self._write_reports(PARTING)
+        self._write_access(PARTING)
+        self._write_telemetry(PARTING)
 
     def __del__(self) -> None:
         with suppress(Exception):  # it may never have been opened, or the interpreter may be at its end
@@ -487,9 +379,9 @@ class SqliteStore:
 
     def _tidy(self) -> None:
         """Leave the index of words in order after having added much to it, if that can be done at once."""
-        if self._added >= adding.MANY:
+        if self._added >= entries.MANY:
             with suppress(StoreError), self._connections.writing(0.0) as db:
-                adding.tidy(db, self._added)
+                entries.tidy(db, self._added)
             self._added = 0
 
     def close(self) -> None:
@@ -499,6 +391,11 @@ class SqliteStore:
         self._vectors.clear()
         self._item_vectors.clear()
         self._fixed.clear()
+
+
+def cached_records(db: Handle) -> Answers:
+    """What is cached of pages and documents. In a write transaction, which may be undone, that is nothing."""
+    return db.cache.records(SqliteSearchRows(db)) if db.reads or not db.in_transaction else {}
 
 
 def _by_request(ids: Iterable[str], found: Mapping[str, Value]) -> dict[str, Value]:

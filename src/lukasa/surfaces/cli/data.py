@@ -13,7 +13,7 @@ from msgspec import Struct
 from msgspec.structs import fields
 
 from lukasa.model.conversation import WorkspaceInfo
-from lukasa.model.entry import Entry, Scope
+from lukasa.model.entry import Access, Entry, Scope
 from lukasa.read.context import Context
 from lukasa.read.rank import Hit, Score
 from lukasa.service.entries.put import Written
@@ -64,6 +64,11 @@ def _(value: Verdict) -> Any:
 def _(value: Score) -> Any:
     factors = ("final", "importance", "decay", "frequency", "relevance", "prior", "tier_weight")
     return {name: getattr(value, name) for name in factors} | {"match": value.match.value}
+
+
+@plain.register
+def _(value: Access) -> Any:
+    return {"count": value.count, "at": plain(value.at)}
 
 
 @plain.register

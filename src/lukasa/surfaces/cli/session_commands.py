@@ -14,7 +14,7 @@ from lukasa.model.errors import InvalidInput
 from lukasa.model.transcript import Progress, Transcript, Utterance
 from lukasa.service.sessions.transcripts import KIND, Taken
 from lukasa.service.workspace import Workspace
-from lukasa.storage.port import Said
+from lukasa.storage.port import FoundUtterance
 from lukasa.surfaces.cli.data import plain
 from lukasa.surfaces.cli.invocation import Invocation, pass_invocation
 from lukasa.surfaces.cli.lines import when
@@ -259,7 +259,7 @@ def transcripts_search(cli: Invocation, words: str, limit: int) -> None:
     cli.emit({"messages": [{**plain(said), "key": names[said.transcript]} for said in found]}, _found(found, names))
 
 
-def _found(found: Sequence[Said], names: Mapping[str, str]) -> Iterator[Line]:
+def _found(found: Sequence[FoundUtterance], names: Mapping[str, str]) -> Iterator[Line]:
     if not found:
         yield line("No stored session holds these words.")
     for said in found:

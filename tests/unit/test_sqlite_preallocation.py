@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from lukasa.model.ids import new_id
-from lukasa.storage.sqlite import SqliteStore, ahead, sql
+from lukasa.storage.sqlite import SqliteStore, preallocation, sql
 from lukasa.storage.sqlite.query import all_rows
 from tests.helpers.stores import commit, entry, put
 
@@ -71,7 +71,7 @@ def test_two_who_write_in_turn_overwrite_nothing(store: SqliteStore, tmp_path: P
 
 def test_a_long_log_is_written_back(store: SqliteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """T29: it is then written over from its beginning, and stays as long as it was."""
-    monkeypatch.setattr(ahead, "LONG", 200)
+    monkeypatch.setattr(preallocation, "LONG", 200)
     found = sizes(store, tmp_path, 120)
     assert max(found) < 2 * (200 + 256) * PAGE
     assert len(set(found[-60:])) <= 2
@@ -88,7 +88,7 @@ def test_a_full_disk_is_left_to_the_database(store: SqliteStore, tmp_path: Path)
     """T18: where the log cannot be grown, commits go on as they would."""
     sizes(store, tmp_path, 20)
     pair = store._connections._pair()
-    pair.ahead._log = tmp_path / "nowhere" / "memory.db-wal"
+    pair.log._log = tmp_path / "nowhere" / "memory.db-wal"
     before = log(tmp_path).stat().st_size
     sizes(store, tmp_path, 40)
     assert log(tmp_path).stat().st_size > before

@@ -1,9 +1,8 @@
-"""The items of the store in dictionaries. Values are kept as text, so that nobody else holds a reference to them."""
+"""Items of the in-memory store, and the questions about them."""
 
 from __future__ import annotations
 
 import json
-import secrets
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from itertools import islice
@@ -13,15 +12,15 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lukasa.model.arrays import np
-from lukasa.model.errors import Conflict
-from lukasa.model.item import Item, ItemAddress, item_id, lifetime, path_text, value_text
+from lukasa.model.item import Item, ItemAddress, item_id, lifetime
 from lukasa.ports import EmbeddingModel, Vector
-from lukasa.storage import rules
-from lukasa.storage.operations import DropItem, Embedding, ItemIndex, SaveItem, SaveItemVectors
+from lukasa.storage.operations import ItemIndex
 from lukasa.storage.port import FoundItem, ItemQuery, UnembeddedItem
 
 
 class KeptItem(Struct, frozen=True):
+    """An item with its vectors. Its value is kept as text, so that nobody else holds a reference to it."""
+
     text: str
     salt: bytes
     created_at: datetime
@@ -39,35 +38,6 @@ class KeptItem(Struct, frozen=True):
 Items: TypeAlias = dict[ItemAddress, KeptItem]
 
 
-def save(items: Items, operation: SaveItem) -> None:
-    item = operation.item
-    for text in (path_text(item.place.namespace), item.place.key, value_text(item.value)):
-        text.encode("utf-8")
-    before = items.get(item.place)
-    vectors = tuple((v.model, rules.checked_vector(Embedding(v.model, v.vector))) for v in operation.vectors)
-    items[item.place] = KeptItem(
-        value_text(item.value),
-        before.salt if before else secrets.token_bytes(16),
-        before.created_at if before else item.created_at,
-        item.updated_at,
-        item.expires_at,
-        item.ttl,
-        vectors,
-        operation.index,
-    )
-
-
-def embed(items: Items, operation: SaveItemVectors) -> None:
-    """Vectors of a value that has since changed or gone describe nothing here, and are let go."""
-    vectors = tuple((v.model, rules.checked_vector(Embedding(v.model, v.vector))) for v in operation.vectors)
-    kept = items.get(operation.place)
-    if kept is None or (kept.text, kept.index) != (value_text(operation.value), operation.index):
-        return
-    known = {model for model, _ in kept.vectors}
-    new = tuple((model, vector) for model, vector in vectors if model not in known)
-    items[operation.place] = replace(kept, vectors=(*kept.vectors, *new))
-
-
 def unembedded(items: Items, model: EmbeddingModel, indexer: str, limit: int) -> list[UnembeddedItem]:
     wanting = (
         UnembeddedItem(place, json.loads(kept.text), kept.index)
@@ -75,14 +45,6 @@ def unembedded(items: Items, model: EmbeddingModel, indexer: str, limit: int) ->
         if kept.index.texts and kept.index.by == indexer and model not in {of for of, _ in kept.vectors}
     )
     return list(islice(wanting, limit))
-
-
-def check_drop(items: Items, operation: DropItem) -> None:
-    kept = items.get(operation.place)
-    if kept is None:
-        raise rules.missing("item", operation.place.key)
-    if operation.expired_by is not None and not kept.at(operation.place).expired(operation.expired_by):
-        raise Conflict(f"item {operation.place.key} has not expired", fix="look again")
 
 
 def touched(items: Items, places: Iterable[ItemAddress], at: datetime) -> Items:

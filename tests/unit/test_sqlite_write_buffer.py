@@ -11,7 +11,7 @@ import pytest
 
 from lukasa.model.errors import Conflict
 from lukasa.model.telemetry import TelemetryEvent, TelemetryQuery
-from lukasa.storage.sqlite import SqliteStore, telemetry, waiting
+from lukasa.storage.sqlite import SqliteStore, sqlite_rows, write_buffer
 from tests.helpers.stores import commit, entry, put
 
 READ = TelemetryEvent(datetime(2026, 11, 15, tzinfo=UTC), "debug", "cli", "memory", "read", True, 1.0, {"hits": 1})
@@ -57,21 +57,21 @@ def test_what_was_not_written_waits_again(store: SqliteStore, tmp_path: Path) ->
 
 def test_many_are_written_together(store: SqliteStore, tmp_path: Path) -> None:
     """T1: a process that only reads writes its reports every so often."""
-    for _ in range(waiting.MANY + 1):
+    for _ in range(write_buffer.MANY + 1):
         store.report(READ)
-    assert on_disk(tmp_path) == waiting.MANY
+    assert on_disk(tmp_path) == write_buffer.MANY
 
 
 def test_a_reader_waits_for_no_writer(store: SqliteStore, tmp_path: Path) -> None:
     """T1: while somebody else writes they are kept; beyond a bound they are counted, and that is told."""
     other = locked(tmp_path)
-    for _ in range(waiting.MOST + 5):
+    for _ in range(write_buffer.MOST + 5):
         store.report(READ)
     assert store.points(TelemetryQuery()) == []
     other.execute("ROLLBACK")
     (overflow,) = store.points(TelemetryQuery(component="telemetry"))
     assert (overflow.level, overflow.metadata) == ("warn", {"lost": 5})
-    assert on_disk(tmp_path) == waiting.MOST + 1
+    assert on_disk(tmp_path) == write_buffer.MOST + 1
 
 
 def test_a_childs_reports_are_its_own(store: SqliteStore, tmp_path: Path) -> None:
@@ -89,7 +89,7 @@ def test_a_childs_reports_are_its_own(store: SqliteStore, tmp_path: Path) -> Non
 
 def test_reads_do_not_fill_the_disk(store: SqliteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """T1: of what reads report the newest are kept, also where no worker tidies up."""
-    monkeypatch.setattr(telemetry, "MOST_DEBUG", 300)
-    for _ in range(waiting.MANY * waiting.PRUNED_EACH):
+    monkeypatch.setattr(sqlite_rows, "MOST_DEBUG", 300)
+    for _ in range(write_buffer.MANY * write_buffer.PRUNED_EACH):
         store.report(READ)
     assert on_disk(tmp_path) == 300

@@ -1,11 +1,9 @@
-"""Entries, events and times as rows, and back."""
+"""An entry as a row and back. Every backend with a database stores these columns."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable
-from datetime import datetime
 from functools import lru_cache
 from operator import itemgetter
 from typing import Any
@@ -13,8 +11,7 @@ from typing import Any
 from lukasa.index.neighbours import word_key
 from lukasa.model.candidate import chars, is_said
 from lukasa.model.entry import Category, Entry, GateVerdict, Scope, SourceLink, Transition
-from lukasa.model.events import Actor, Event, canonical_json
-from lukasa.model.selection import Filters
+from lukasa.model.events import canonical_json
 from lukasa.model.statements import role, subject
 from lukasa.model.text import content_hash
 from lukasa.model.timestamps import micros, micros_or_none, moment, moment_or_none
@@ -23,6 +20,14 @@ from lukasa.model.values import Curator, Gate, Kind, Lifetime, Origin, State, Tr
 from lukasa.storage.port import index_terms, twin_key
 
 FILED, EXEMPT, SAID = 1, 2, 4  # the bits of a row's marks
+# What `entry_of` reads, in this order: tier and anchor are of the scope, all others of the entry itself. A version of
+# an entry is kept as a JSON list of the same.
+COLUMNS = tuple(
+    """
+    id tier anchor owner state kind category source curator lifetime conversation importance created_at updated_at
+    confirmed_at valid_at invalid_at superseded_by version tags content rest
+    """.split()
+)
 
 
 @lru_cache(maxsize=4096)
@@ -33,10 +38,6 @@ def anchor_text(scope: Scope) -> str:
 @lru_cache(maxsize=4096)
 def scope_of(tier: str, anchor: str) -> Scope:
     return Scope(tier, tuple((key, value) for key, value in json.loads(anchor)))
-
-
-def json_list(values: Iterable[Any]) -> str:
-    return json.dumps(list(values))
 
 
 def vector_checksum(text_hash: str, vector: bytes) -> str:
@@ -68,7 +69,7 @@ def entry_columns(entry: Entry) -> dict[str, Any]:
         "chars": chars(entry.content),
         "marks": FILED * (entry.path is not None) + EXEMPT * entry.exempt + SAID * is_said(entry),
         "term_count": len(terms),
-        "tags": json_list(entry.tags) if entry.tags else "[]",
+        "tags": json.dumps(entry.tags) if entry.tags else "[]",
         "terms": " ".join(terms),
         "content_hash": content_hash(entry.content),
         "content_key": twin_key(entry),
@@ -114,8 +115,10 @@ _TRUSTS = {int(trust): trust for trust in Trust}
 
 
 def entry_of(row: tuple[Any, ...]) -> Entry:
-    """An entry from the columns of `sql.ENTRY`, in their order. Its fields are given by place, since so many names take
-    as long as all the rest; and most of its moments are one."""
+    """An entry from `COLUMNS`, in their order; what comes behind them is left alone.
+
+    Its fields are given by position, since so many names take as long as all the rest; most of its times are one.
+    """
     (id, tier, anchor, owner, state, kind, category, source, curator, lifetime, conversation) = row[:11]
     (importance, created_at, updated_at, confirmed_at, valid_at, invalid_at) = row[11:17]
     (superseded_by, version, tags, content, rest_text) = row[17:22]
@@ -173,10 +176,7 @@ def _transition_of(transition: list[Any] | None) -> Transition | None:
     return None if transition is None else Transition(moment(transition[0]), transition[1], transition[2])
 
 
-# The columns of `sql.ENTRY` after id, tier and anchor, in its order.
-_SNAPSHOT = """owner state kind category source curator lifetime conversation importance created_at updated_at
-confirmed_at valid_at invalid_at superseded_by version tags content rest""".split()
-_snapshot_columns = itemgetter(*_SNAPSHOT)
+_snapshot_columns = itemgetter(*COLUMNS[3:])
 
 
 def snapshot(entry: Entry, columns: dict[str, Any]) -> str:
@@ -186,20 +186,3 @@ def snapshot(entry: Entry, columns: dict[str, Any]) -> str:
 
 def entry_of_snapshot(text: str) -> Entry:
     return entry_of(tuple(json.loads(text)))
-
-
-def event_of(row: tuple[Any, ...]) -> Event:
-    seq, at, principal, surface, transport, action, subject, detail, previous, digest = row
-    actor = Actor(principal, surface, transport)
-    return Event(seq, datetime.fromisoformat(at), actor, action, subject, json.loads(detail), previous, digest)
-
-
-_LISTS = ("kinds", "categories", "tags", "sources", "curators", "states", "lifetimes", "conversations")
-
-
-def filter_bindings(filters: Filters) -> dict[str, Any]:
-    """Values for the filter clause; None for a condition that is not asked."""
-    lists = {name: getattr(filters, name) for name in _LISTS}
-    bound: dict[str, Any] = {name: json_list(values) if values else None for name, values in lists.items()}
-    times = {"since": micros_or_none(filters.since), "until": micros_or_none(filters.until)}
-    return bound | times | {"min_importance": filters.min_importance, "filed": filters.filed}

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from datetime import datetime
 from itertools import islice
-from os import urandom
 from typing import Any
 
 import apsw
@@ -14,18 +13,17 @@ import apsw
 from lukasa.index.ann import column_products
 from lukasa.index.vectors import Searched, VectorIndex
 from lukasa.model.arrays import np
-from lukasa.model.errors import Conflict
-from lukasa.model.item import Item, ItemAddress, ItemFilter, item_id, path_text, value_text
+from lukasa.model.item import Item, ItemAddress, ItemFilter, item_id, path_text
 from lukasa.model.text import content_hash
 from lukasa.model.timestamps import micros, micros_or_none, moment, moment_or_none
 from lukasa.ports import EmbeddingModel, Vector
-from lukasa.storage import rules
-from lukasa.storage.operations import DropItem, Embedding, ItemIndex, ItemVector, SaveItem, SaveItemVectors
+from lukasa.storage.backend import FieldVector, StoredItem
+from lukasa.storage.entry_codec import vector_checksum
+from lukasa.storage.operations import ItemIndex
 from lukasa.storage.port import FoundItem, ItemQuery, UnembeddedItem
 from lukasa.storage.sqlite import sql
 from lukasa.storage.sqlite.numbers import model_id
-from lukasa.storage.sqlite.query import Row, all_rows, one_row, one_value
-from lukasa.storage.sqlite.rows import json_list, vector_checksum
+from lukasa.storage.sqlite.query import Row, all_rows, json_list, one_row, one_value
 from lukasa.storage.sqlite.search import ITEM_VECTORS, SqliteVectorRows
 
 _PAGE = 200
@@ -43,41 +41,31 @@ def prefixes(namespace: tuple[str, ...]) -> list[str]:
 # Writes
 
 
-def save(db: apsw.Connection, operation: SaveItem) -> bytes:
-    """The answer is the salt for the item's event."""
-    item = operation.item
-    text = value_text(item.value)
+def stored(db: apsw.Connection, place: ItemAddress) -> StoredItem | None:
+    row = one_row(db, sql.STORED_ITEM, (path_text(place.namespace), place.key))
+    if row is None:
+        return None
+    *columns, texts, indexer = row
+    return StoredItem(_item(tuple(columns), json.loads(row[3])), row[3], row[8], _index(texts, indexer))
+
+
+def save(db: apsw.Connection, new: StoredItem) -> None:
+    item = new.item
     times = (micros(item.created_at), micros(item.updated_at), micros_or_none(item.expires_at))
     ttl = None if item.ttl is None else float(item.ttl)
     space = _space_id(db, item.place.namespace)
-    sealed = (content_hash(text), urandom(16), text)
-    row = (space, item.place.key, *times, ttl, *sealed, _texts(operation.index), operation.index.by)
-    ((rowid, salt),) = all_rows(db, sql.SAVE_ITEM, row)
+    sealed = (content_hash(new.text), new.salt, new.text)
+    row = (space, item.place.key, *times, ttl, *sealed, _texts(new.index), new.index.by)
+    ((rowid,),) = all_rows(db, sql.SAVE_ITEM, row)
     _take_vectors(db, rowid, space)
-    for vector in operation.vectors:
-        _add_vector(db, (rowid, space), vector, content_hash(text))
-    return bytes(salt)
 
 
 def _texts(index: ItemIndex) -> str:
     return json.dumps(index.texts, ensure_ascii=False, separators=(",", ":"))
 
 
-def embed(db: apsw.Connection, operation: SaveItemVectors) -> None:
-    """Vectors of a value that has since changed or gone describe nothing here, and are let go."""
-    for vector in operation.vectors:
-        rules.checked_vector(Embedding(vector.model, vector.vector))
-    place, index, value_hash = operation.place, operation.index, content_hash(value_text(operation.value))
-    meant = (path_text(place.namespace), place.key, value_hash, _texts(index), index.by)
-    row = one_row(db, sql.ITEM_AS_INDEXED, meant)
-    if row is None:
-        return
-    rowid, space = row
-    models = {vector.model: model_id(db, vector.model) for vector in operation.vectors}
-    missing = {m for m, id in models.items() if not one_value(db, sql.HAS_ITEM_VECTOR, (rowid, id))}
-    for vector in operation.vectors:
-        if vector.model in missing:
-            _add_vector(db, (rowid, space), vector, value_hash)
+def _index(texts: str, indexer: str) -> ItemIndex:
+    return ItemIndex(tuple((field, text) for field, text in json.loads(texts)), indexer)
 
 
 def _space_id(db: apsw.Connection, namespace: tuple[str, ...]) -> int:
@@ -96,25 +84,29 @@ def _take_vectors(db: apsw.Connection, rowid: int, space: int) -> None:
         db.execute(sql.ITEM_VECTORS_REMOVED, (space,))
 
 
-def _add_vector(db: apsw.Connection, where: tuple[int, int], given: ItemVector, value_hash: str) -> None:
-    blob = rules.checked_vector(Embedding(given.model, given.vector)).tobytes()
-    checksum = vector_checksum(value_hash, blob)
-    db.execute(sql.NEW_ITEM_VECTOR, (*where, model_id(db, given.model), given.field, checksum, blob))
+def _row_of(db: apsw.Connection, place: ItemAddress) -> tuple[int, int]:
+    """The numbers of an item and of its namespace."""
+    ((rowid, space),) = all_rows(db, sql.ITEM_PLACE, (path_text(place.namespace), place.key))
+    return rowid, space
 
 
-def drop(db: apsw.Connection, operation: DropItem) -> bytes:
-    place = operation.place
-    row = one_row(db, sql.ITEM_PLACE, (path_text(place.namespace), place.key))
-    if row is None:
-        raise rules.missing("item", place.key)
-    rowid, space, salt, expires_at = row
-    by = operation.expired_by
-    if by is not None and (expires_at is None or expires_at > micros(by)):
-        raise Conflict(f"item {place.key} has not expired", fix="look again")
+def models(db: apsw.Connection, place: ItemAddress) -> set[EmbeddingModel]:
+    rowid, _ = _row_of(db, place)
+    return {EmbeddingModel(*row) for row in all_rows(db, sql.ITEM_MODELS, (rowid,))}
+
+
+def add_vectors(db: apsw.Connection, item: StoredItem, vectors: Sequence[FieldVector]) -> None:
+    where, value_hash = _row_of(db, item.item.place), content_hash(item.text)
+    for field, model, blob in vectors:
+        checksum = vector_checksum(value_hash, blob)
+        db.execute(sql.NEW_ITEM_VECTOR, (*where, model_id(db, model), field, checksum, blob))
+
+
+def drop(db: apsw.Connection, place: ItemAddress) -> None:
+    rowid, space = _row_of(db, place)
     _take_vectors(db, rowid, space)
     db.execute(sql.DROP_ITEM, (rowid,))
     db.execute(sql.DROP_SPACE, {"space": space})
-    return bytes(salt)
 
 
 def touch(db: apsw.Connection, places: Sequence[ItemAddress], at: datetime) -> None:
@@ -123,11 +115,6 @@ def touch(db: apsw.Connection, places: Sequence[ItemAddress], at: datetime) -> N
 
 
 # Reads
-
-
-def items(db: apsw.Connection, places: Iterable[ItemAddress]) -> dict[ItemAddress, Item]:
-    rows = {place: one_row(db, sql.ITEM, (path_text(place.namespace), place.key)) for place in places}
-    return {place: _item(row, json.loads(row[3])) for place, row in rows.items() if row is not None}
 
 
 def _item(row: Row, value: dict[str, Any]) -> Item:
@@ -186,8 +173,8 @@ def unembedded(db: apsw.Connection, model: EmbeddingModel, indexer: str, limit: 
     found = one_value(db, sql.MODEL_ID, (model.name, model.dimensions, model.digest))
     out = []
     for path, key, value, texts in all_rows(db, sql.UNEMBEDDED_ITEMS, (indexer, found, limit)):
-        index = ItemIndex(tuple((field, text) for field, text in json.loads(texts)), indexer)
-        out.append(UnembeddedItem(ItemAddress(namespace_of(path), key), json.loads(value), index))
+        found_at = ItemAddress(namespace_of(path), key)
+        out.append(UnembeddedItem(found_at, json.loads(value), _index(texts, indexer)))
     return out
 
 

@@ -18,20 +18,15 @@ from lukasa.model.events import Event, chain_faults
 from lukasa.model.item import ItemAddress, item_id
 from lukasa.model.text import TOKENIZER_VERSION, commitment, content_hash
 from lukasa.model.values import VISIBILITY
+from lukasa.storage import tables
+from lukasa.storage.entry_codec import entry_columns, entry_of, entry_of_snapshot, vector_checksum
 from lukasa.storage.operations import grant_text
 from lukasa.storage.port import Finding
-from lukasa.storage.sqlite import grants, pipeline_sql, sql, transcripts, vector_blobs
-from lukasa.storage.sqlite.items import namespace_of, prefixes
+from lukasa.storage.sqlite import sql, sqlite_rows, vector_blobs
+from lukasa.storage.sqlite.item_rows import namespace_of, prefixes
 from lukasa.storage.sqlite.numbers import partition_id, scope_id
-from lukasa.storage.sqlite.query import Row, all_rows, one_value, stream
-from lukasa.storage.sqlite.rows import (
-    entry_columns,
-    entry_of,
-    entry_of_snapshot,
-    event_of,
-    json_list,
-    vector_checksum,
-)
+from lukasa.storage.sqlite.query import Row, all_rows, json_list, one_value, stream
+from lukasa.storage.sqlite.sqlite_rows import SqliteRows
 
 
 class _Kept(NamedTuple):
@@ -104,8 +99,8 @@ class _Check:
             self.wrong("chain", "events", fault)
 
     def _events(self) -> Iterator[Event]:
-        for row in stream(self.db, sql.EVENTS, {"after": 0, "limit": -1}):
-            event = event_of(row)
+        for row in stream(self.db, sqlite_rows.SELECT(tables.EVENTS_AFTER), (0, None, -1)):
+            event = tables.EVENTS.decode(row)
             if {"version", "commitment"} <= event.detail.keys():
                 self.commitments[event.subject, event.detail["version"]] = event.detail["commitment"]
             if event.action == "item.saved":
@@ -132,15 +127,17 @@ class _Check:
 
     def pages(self) -> None:
         """Named entries and documents, against what the log committed to."""
-        secret = one_value(self.db, sql.META)
-        for name, body, version in [*stream(self.db, sql.NAMED_BODIES), *stream(self.db, sql.DOCUMENT_BODIES)]:
+        secret, rows = one_value(self.db, sql.META), SqliteRows(self.db)
+        pages = [(page.name, page.body, page.version) for page in rows.select(tables.ALL_NAMED)]
+        documents = [(one.id, one.body, one.version) for one in rows.select(tables.ALL_DOCUMENTS)]
+        for name, body, version in pages + documents:
             if self.commitments.get((name, version)) != commitment(secret, body):
                 self.wrong("content", name, "the log does not vouch for this text")
 
     def grants(self) -> None:
         """A grant is the last one that the log committed to: neither widened nor brought back behind its back."""
         secret = one_value(self.db, sql.META)
-        for grant in grants.grants(self.db):
+        for grant in SqliteRows(self.db).select(tables.ALL_GRANTS):
             last = (grant.id, grant.version + 1) not in self.commitments
             if not last or self.commitments.get((grant.id, grant.version)) != commitment(secret, grant_text(grant)):
                 self.wrong("grant", grant.id, "the log does not vouch for this grant")
@@ -175,13 +172,13 @@ class _Check:
             self.wrong("versions", entry.id, "the row is not its last version")
 
     def utterances(self) -> None:
-        for _, transcript, id, text_hash, text in stream(self.db, pipeline_sql.ALL_UTTERANCES):
+        for _, transcript, id, text_hash, text in stream(self.db, sql.ALL_UTTERANCES):
             if content_hash(text) != text_hash:
                 self.wrong("content", f"{transcript}/{id}", "the message is not the one that was kept")
 
     def utterance_index(self) -> None:
-        kept = [row[0] for row in stream(self.db, pipeline_sql.ALL_UTTERANCES)]
-        if kept != [id for (id,) in stream(self.db, pipeline_sql.INDEXED_UTTERANCES)]:
+        kept = [row[0] for row in stream(self.db, sql.ALL_UTTERANCES)]
+        if kept != [id for (id,) in stream(self.db, sql.INDEXED_UTTERANCES)]:
             self.wrong("index", "utterances", "the index of messages does not match them", derived=True)
 
     def index(self) -> None:
@@ -305,7 +302,7 @@ def rebuild(db: apsw.Connection) -> None:
     for id, path, _ in all_rows(db, sql.ALL_SPACES):
         for prefix in prefixes(namespace_of(path)):
             db.execute(sql.NEW_PREFIX, (prefix, id))
-    transcripts.rebuild(db)
+    SqliteRows(db).rebuild_utterances()
     db.execute(sql.SET_TOKENIZER, (TOKENIZER_VERSION,))
 
 

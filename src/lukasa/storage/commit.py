@@ -1,0 +1,433 @@
+"""The one commit path: every operation of a transaction in order, and a sealed event for each.
+
+All engines run this over their `Rows`, inside an open write transaction; whatever it raises undoes the transaction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import groupby
+from os import urandom
+from typing import Any
+
+from msgspec.structs import replace
+
+from lukasa.model.entry import Entry
+from lukasa.model.errors import Conflict
+from lukasa.model.events import EventDraft, Stamp
+from lukasa.model.item import value_text
+from lukasa.model.telemetry import Spending
+from lukasa.storage import job_queue, removal, rules, tables
+from lukasa.storage.backend import EntryVersion, FieldVector, ModelVector, Rows, StoredEntry, StoredItem, get
+from lukasa.storage.operations import (
+    CancelJob,
+    DropAnswer,
+    DropEntry,
+    DropItem,
+    DropNotes,
+    Embedding,
+    Emit,
+    Enqueue,
+    FailJob,
+    FinishJob,
+    ForgetAnswers,
+    ForgetJobs,
+    ForgetTelemetry,
+    ItemVector,
+    JournalStep,
+    KeepUtterances,
+    LinkAction,
+    Operation,
+    PostponeJob,
+    Record,
+    ReviveJob,
+    SaveAmendment,
+    SaveAnswer,
+    SaveChannel,
+    SaveConversation,
+    SaveDocument,
+    SaveEmbedding,
+    SaveEntry,
+    SaveGrant,
+    SaveItem,
+    SaveItemVectors,
+    SaveNamed,
+    SaveNote,
+    SaveTranscript,
+    SaveWorkspace,
+    Scrub,
+    Spend,
+    Transaction,
+    describe,
+)
+from lukasa.storage.tables import Action, SealedEvent
+
+_SALT = 16  # bytes
+
+
+def commit(rows: Rows, transaction: Transaction, secret: bytes) -> None:
+    """Apply all operations and log their events. New entries that follow one another go in together."""
+    log = _Log(rows, transaction)
+    for new, group in groupby(transaction.operations, _is_new_entry):
+        if new:
+            saves = [operation for operation in group if isinstance(operation, SaveEntry)]
+            log.add(map(describe, saves, _add_entries(rows, transaction, saves)))
+            continue
+        for operation in group:
+            if isinstance(operation, Scrub):
+                _scrub(rows, log, operation, secret)
+            else:
+                salt = _CHANGES[type(operation)](rows, operation, transaction)
+                log.add([describe(operation, salt or secret)])
+    log.write()
+
+
+def _is_new_entry(operation: Operation) -> bool:
+    return isinstance(operation, SaveEntry) and not operation.expect
+
+
+class _Log:
+    """The end of the chain of events, as one transaction makes it longer."""
+
+    def __init__(self, rows: Rows, transaction: Transaction) -> None:
+        self._rows = rows
+        self._stamp = Stamp(transaction.at, transaction.actor)
+        self.seq, self._digest = rows.head()
+        self._sealed: list[SealedEvent] = []
+
+    def add(self, drafts: Iterable[EventDraft | None]) -> None:
+        stamp = self._stamp
+        for draft in drafts:
+            if draft is not None:
+                detail, previous = rules.plain_text(draft.detail), self._digest
+                self.seq += 1
+                self._digest = stamp.digest(draft, detail, self.seq, previous)
+                about = (draft.action, draft.subject, detail)
+                self._sealed.append(SealedEvent(self.seq, stamp.at, *stamp.who, *about, previous, self._digest))
+
+    def write(self) -> None:
+        if self._sealed:
+            self._rows.append_events(self._sealed)
+            self._sealed = []
+
+
+def _scrub(rows: Rows, log: _Log, given: Scrub, secret: bytes) -> None:
+    """Remove what a scrub reaches. It sees the events before it, and empties some once its own is in the log."""
+    log.write()
+    operation = removal.take(rows, given)
+    log.add([describe(operation, secret)])
+    log.write()
+    removal.redact(rows, operation, log.seq)
+
+
+# Entries
+
+
+def _add_entries(rows: Rows, transaction: Transaction, saves: Sequence[SaveEntry]) -> list[bytes]:
+    """Insert entries that must not be there yet, and return the salts for the commitments in their events."""
+    blobs = iter(rules.checked_vectors([save.embedding for save in saves if save.embedding is not None]))
+    ids = [save.entry.id for save in saves]
+    for id, gone in rows.used_ids(ids).items():
+        if gone:
+            raise Conflict(f"id {id} was used before", fix="make a new id")
+        rules.check_version("entry", id, 1, 0)
+    if len(set(ids)) < len(ids):
+        rules.check_version("entry", next(id for n, id in enumerate(ids) if id in ids[:n]), 1, 0)
+    chance, actor = urandom(_SALT * len(saves)), str(transaction.actor)
+    new = []
+    for n, save in enumerate(saves):
+        salt = chance[_SALT * n : _SALT * (n + 1)]
+        vector = None if save.embedding is None else ModelVector(save.embedding.model, next(blobs))
+        entry = _first_version(save.entry)
+        new.append(EntryVersion(entry, 1, salt, save.action, save.cause, actor, transaction.at, vector))
+    rows.add_entries(new)
+    return [version.salt for version in new]
+
+
+def _first_version(entry: Entry) -> Entry:
+    return entry if entry.version == 1 and not entry.metadata else rules.stored(entry, 1)
+
+
+def _replace_entry(rows: Rows, save: SaveEntry, transaction: Transaction) -> bytes:
+    entry = rules.stored(save.entry, save.expect + 1)
+    before = _stored(rows, entry.id, save.expect)
+    rules.check_revision(before.entry, entry)
+    vector = None if save.embedding is None else _checked(save.embedding)
+    same_text = before.entry.content == entry.content
+    content_version = before.content_version if same_text else entry.version
+    about = (save.action, save.cause, str(transaction.actor), transaction.at)
+    rows.replace_entry(before, EntryVersion(entry, content_version, before.salt, *about, vector))
+    return before.salt
+
+
+def _stored(rows: Rows, id: str, expect: int) -> StoredEntry:
+    """The entry with that id, which must be at the expected version."""
+    found = rows.stored_entry(id)
+    if found is None:
+        raise rules.missing("entry", id)
+    rules.check_version("entry", id, found.entry.version, expect)
+    return found
+
+
+def _checked(embedding: Embedding) -> ModelVector:
+    return ModelVector(embedding.model, rules.checked_vector(embedding).tobytes())
+
+
+def _drop_entry(rows: Rows, operation: DropEntry, _: Transaction) -> None:
+    _stored(rows, operation.id, operation.expect)
+    if rows.linked_entries([operation.id]):
+        raise rules.linked_refusal(operation.id)
+    rows.drop_entries([operation.id])
+
+
+def _save_embedding(rows: Rows, operation: SaveEmbedding, _: Transaction) -> None:
+    """A vector of text that has since changed or gone describes nothing here, and is let go."""
+    vector = _checked(operation.embedding)
+    found = rows.stored_entry(operation.id)
+    if found is not None and found.content_version <= operation.version <= found.entry.version:
+        rows.set_vector(found, vector)
+
+
+def _link_action(rows: Rows, operation: LinkAction, transaction: Transaction) -> None:
+    ids = rules.unique(operation.entries)
+    used = rows.used_ids(ids)
+    for id in ids:
+        if used.get(id, True):
+            raise rules.missing("entry", id)
+    if get(rows, tables.ACTIONS, operation.action) is None:
+        rows.insert(tables.ACTIONS, [Action(operation.action, operation.description, transaction.at)])
+    rows.link_entries(operation.action, ids)
+
+
+# Items
+
+
+def _save_item(rows: Rows, operation: SaveItem, _: Transaction) -> bytes:
+    """The item in its place keeps its time of creation and its salt, and loses its vectors."""
+    vectors = _field_vectors(operation.vectors)
+    before = rows.stored_item(operation.item.place)
+    created_at = before.item.created_at if before else operation.item.created_at
+    item = replace(operation.item, created_at=created_at)
+    salt = before.salt if before else urandom(_SALT)
+    stored = StoredItem(item, value_text(item.value), salt, operation.index)
+    rows.save_item(stored)
+    if vectors:
+        rows.add_item_vectors(stored, vectors)
+    return salt
+
+
+def _field_vectors(vectors: Iterable[ItemVector]) -> list[FieldVector]:
+    return [FieldVector(v.field, *_checked(Embedding(v.model, v.vector))) for v in vectors]
+
+
+def _save_item_vectors(rows: Rows, operation: SaveItemVectors, _: Transaction) -> None:
+    """Vectors of a value that has since changed or gone describe nothing here, and are let go."""
+    vectors = _field_vectors(operation.vectors)
+    found = rows.stored_item(operation.place)
+    if found is not None and (found.text, found.index) == (value_text(operation.value), operation.index):
+        known = rows.item_models(operation.place)
+        rows.add_item_vectors(found, [vector for vector in vectors if vector.model not in known])
+
+
+def _drop_item(rows: Rows, operation: DropItem, _: Transaction) -> bytes:
+    found = rows.stored_item(operation.place)
+    if found is None:
+        raise rules.missing("item", operation.place.key)
+    if operation.expired_by is not None and not found.item.expired(operation.expired_by):
+        raise Conflict(f"item {operation.place.key} has not expired", fix="look again")
+    rows.drop_item(operation.place)
+    return found.salt
+
+
+# Pages, documents, conversations, workspaces
+
+
+def _save_named(rows: Rows, operation: SaveNamed, _: Transaction) -> None:
+    named, before = (
+        replace(operation.entry, version=operation.expect + 1),
+        get(rows, tables.NAMED, operation.entry.name),
+    )
+    rules.check_version("named entry", named.name, before.version if before else None, operation.expect)
+    rows.save(tables.NAMED, named)
+    rows.insert(tables.NAMED_VERSIONS, [named])
+
+
+def _save_document(rows: Rows, operation: SaveDocument, _: Transaction) -> None:
+    document = replace(operation.document, version=operation.expect + 1)
+    before = get(rows, tables.DOCUMENTS, document.id)
+    rules.check_version("document", document.id, before.version if before else None, operation.expect)
+    rows.save(tables.DOCUMENTS, document)
+    rows.insert(tables.DOCUMENT_VERSIONS, [document])
+
+
+def _save_channel(rows: Rows, operation: SaveChannel, _: Transaction) -> None:
+    channel = operation.channel
+    named = rows.count(tables.CHANNELS_NAMED, channel.workspace, channel.name)
+    if named or get(rows, tables.CHANNELS, channel.id) is not None:
+        raise rules.unique_conflict("channel", channel.id)
+    if channel.is_default and rows.count(tables.DEFAULT_CHANNELS, channel.workspace, True):
+        raise Conflict("there is a default channel already", fix="use that one")
+    rows.insert(tables.CHANNELS, [channel])
+
+
+def _save_conversation(rows: Rows, operation: SaveConversation, _: Transaction) -> None:
+    new = operation.conversation
+    before = get(rows, tables.CONVERSATIONS, new.id)
+    if operation.expect is None:
+        if before is not None or rows.count(tables.CONVERSATIONS_BY_REF, new.ref_code):
+            raise rules.unique_conflict("conversation", new.id)
+        if get(rows, tables.CHANNELS, new.channel) is None:
+            raise rules.missing("channel", new.channel)
+    elif before is None:
+        raise rules.missing("conversation", new.id)
+    elif before.status is not operation.expect:
+        raise Conflict(f"conversation {new.id} is {before.status}", fix="read it again and decide anew")
+    else:
+        rules.check_conversation(before, new)
+    rows.save(tables.CONVERSATIONS, new)
+
+
+def _save_note(rows: Rows, operation: SaveNote, _: Transaction) -> None:
+    note = operation.note
+    _require_conversation(rows, note.conversation)
+    if operation.onto != "anything":
+        rules.check_note(operation, get(rows, tables.NOTES, note.conversation, note.key))
+    rows.save(tables.NOTES, note)
+
+
+def _drop_notes(rows: Rows, operation: DropNotes, _: Transaction) -> None:
+    _require_conversation(rows, operation.conversation)
+    dropped = rows.delete(tables.NOTES_OF, operation.conversation, operation.key)
+    if not dropped and operation.key is not None:
+        raise rules.missing("note", operation.key)
+
+
+def _require_conversation(rows: Rows, id: str) -> None:
+    if get(rows, tables.CONVERSATIONS, id) is None:
+        raise rules.missing("conversation", id)
+
+
+def _save_workspace(rows: Rows, operation: SaveWorkspace, _: Transaction) -> None:
+    info = operation.info
+    before = get(rows, tables.WORKSPACES, info.id)
+    if before is None and operation.expect is not None:
+        raise rules.missing("workspace", info.id)
+    if before is not None and before.ready is not operation.expect:
+        raise Conflict(f"workspace {info.id} is registered already", fix="read it again and decide anew")
+    if any(other.id != info.id for other in rows.select(tables.WORKSPACES_NAMED, info.name)):
+        raise rules.unique_conflict("workspace", info.id)
+    rows.save(tables.WORKSPACES, info)
+
+
+# Transcripts and amendments
+
+
+def _save_transcript(rows: Rows, operation: SaveTranscript, _: Transaction) -> None:
+    transcript = replace(operation.transcript, version=operation.expect + 1)
+    before = get(rows, tables.TRANSCRIPTS, transcript.id)
+    rules.check_version("transcript", transcript.id, before.version if before else None, operation.expect)
+    if before is None and rows.count(tables.TRANSCRIPTS_BY_KEY, transcript.key):
+        raise rules.unique_conflict("transcript", transcript.id)
+    rows.save(tables.TRANSCRIPTS, transcript)
+
+
+def _keep_utterances(rows: Rows, operation: KeepUtterances, _: Transaction) -> None:
+    if get(rows, tables.TRANSCRIPTS, operation.transcript) is None:
+        raise rules.missing("transcript", operation.transcript)
+    places = [utterance.place for utterance in operation.utterances]
+    kept = rows.select(tables.UTTERANCES_AT, operation.transcript, places)
+    taken = {found.utterance.place for found in kept}
+    for place in places:
+        if place in taken:
+            raise Conflict(f"message {place} of the transcript is there already", fix="read it again")
+        taken.add(place)
+    rows.add_utterances(operation.transcript, operation.utterances)
+
+
+def _save_amendment(rows: Rows, operation: SaveAmendment, _: Transaction) -> None:
+    amendment = replace(operation.amendment, version=operation.expect + 1)
+    before = get(rows, tables.AMENDMENTS, amendment.id)
+    rules.check_version("proposal", amendment.id, before.version if before else None, operation.expect)
+    rows.save(tables.AMENDMENTS, amendment)
+
+
+# Telemetry, grants, answers
+
+
+def _emit(rows: Rows, operation: Emit, _: Transaction) -> None:
+    rows.insert(tables.TELEMETRY, [operation.point])
+
+
+def _forget_telemetry(rows: Rows, operation: ForgetTelemetry, _: Transaction) -> None:
+    rows.delete(tables.TELEMETRY_BEFORE, operation.before, operation.level)
+
+
+def _spend(rows: Rows, operation: Spend, _: Transaction) -> None:
+    new = operation.spending
+    before = get(rows, tables.SPENDING, new.day, new.model)
+    if before is not None:
+        tokens = (before.calls + new.calls, before.prompt + new.prompt, before.completion + new.completion)
+        new = Spending(new.day, new.model, *tokens, before.cost + new.cost)
+    rows.save(tables.SPENDING, new)
+
+
+def _save_grant(rows: Rows, operation: SaveGrant, _: Transaction) -> None:
+    grant = replace(operation.grant, version=operation.expect + 1)
+    before = get(rows, tables.GRANTS, grant.id)
+    rules.check_version("grant", grant.id, before.version if before else None, operation.expect)
+    rows.save(tables.GRANTS, grant)
+
+
+def _save_answer(rows: Rows, operation: SaveAnswer, _: Transaction) -> None:
+    rules.check_answer(get(rows, tables.ANSWERS, operation.answer.key), operation.answer, operation.stale)
+    rows.save(tables.ANSWERS, operation.answer)
+
+
+def _drop_answer(rows: Rows, operation: DropAnswer, _: Transaction) -> None:
+    rows.delete(tables.UNANSWERED, operation.key, 0)
+
+
+def _forget_answers(rows: Rows, operation: ForgetAnswers, _: Transaction) -> None:
+    rows.delete(tables.ANSWERS_BEFORE, operation.before)
+
+
+def _record(rows: Rows, operation: Record, _: Transaction) -> None:
+    """Its event is all that it leaves."""
+
+
+# What each operation does. The answer is a salt of its own for its event, where it has one.
+_CHANGES: dict[type[Any], Callable[[Rows, Any, Transaction], bytes | None]] = {
+    SaveEntry: _replace_entry,
+    DropEntry: _drop_entry,
+    SaveEmbedding: _save_embedding,
+    LinkAction: _link_action,
+    SaveItem: _save_item,
+    SaveItemVectors: _save_item_vectors,
+    DropItem: _drop_item,
+    SaveNamed: _save_named,
+    SaveDocument: _save_document,
+    SaveChannel: _save_channel,
+    SaveConversation: _save_conversation,
+    SaveNote: _save_note,
+    DropNotes: _drop_notes,
+    SaveWorkspace: _save_workspace,
+    SaveTranscript: _save_transcript,
+    KeepUtterances: _keep_utterances,
+    SaveAmendment: _save_amendment,
+    Emit: _emit,
+    ForgetTelemetry: _forget_telemetry,
+    Spend: _spend,
+    SaveGrant: _save_grant,
+    SaveAnswer: _save_answer,
+    DropAnswer: _drop_answer,
+    ForgetAnswers: _forget_answers,
+    Record: _record,
+    Enqueue: job_queue.enqueue,
+    JournalStep: job_queue.journal,
+    FinishJob: job_queue.finish,
+    FailJob: job_queue.fail,
+    PostponeJob: job_queue.postpone,
+    ReviveJob: job_queue.revive,
+    CancelJob: job_queue.cancel,
+    ForgetJobs: job_queue.forget,
+}

@@ -1,0 +1,214 @@
+"""The questions of the port that plain tables answer, asked once for every backend."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import AbstractContextManager
+from datetime import datetime
+from typing import Any, TypeVar
+
+from lukasa.model.amendment import Amendment, AmendmentState
+from lukasa.model.answer import Answer
+from lukasa.model.conversation import Channel, Conversation, Note, Status, WorkspaceInfo
+from lukasa.model.entry import Document, NamedEntry
+from lukasa.model.events import Event
+from lukasa.model.grant import Grant
+from lukasa.model.item import Item, ItemAddress
+from lukasa.model.job import Job, JobState
+from lukasa.model.scrub import Extent, Holdings
+from lukasa.model.telemetry import Spending
+from lukasa.model.transcript import Progress, Transcript, Utterance
+from lukasa.storage import job_queue, removal, rules, tables
+from lukasa.storage.backend import Rows, get
+from lukasa.storage.codec import Query
+
+Value = TypeVar("Value")
+_PAGE = 1000  # events that are read at a time
+
+
+class PlainReads(ABC):
+    """The part of a store that asks plain tables, and the few writes that are no operations."""
+
+    @abstractmethod
+    def _reading(self) -> AbstractContextManager[Rows]:
+        """Rows of one moment, for reading; inside another of the same thread, it is that moment."""
+
+    @abstractmethod
+    def _writing(self) -> AbstractContextManager[Rows]:
+        """Rows of one transaction, committed on leaving or undone; nobody else writes meanwhile."""
+
+    # Pages, documents, conversations, workspaces
+
+    def named(self, name: str | None = None) -> list[NamedEntry]:
+        with self._reading() as rows:
+            return rows.select(tables.ALL_NAMED) if name is None else rows.select(tables.NAMED.one, name)
+
+    def named_versions(self, name: str) -> list[NamedEntry]:
+        with self._reading() as rows:
+            return rows.select(tables.VERSIONS_OF_NAMED, name)
+
+    def documents(self, ids: Iterable[str] | None = None) -> dict[str, Document]:
+        with self._reading() as rows:
+            found = rows.select(tables.ALL_DOCUMENTS) if ids is None else rows.select(tables.DOCUMENTS_AMONG, ids)
+        return {document.id: document for document in found}
+
+    def channels(self) -> list[Channel]:
+        with self._reading() as rows:
+            return rows.select(tables.ALL_CHANNELS)
+
+    def conversations(self, *, archived: bool = False, channel: str | None = None) -> list[Conversation]:
+        with self._reading() as rows:
+            return rows.select(tables.NEWEST_CONVERSATIONS, None if archived else Status.ARCHIVED, channel)
+
+    def conversation(self, id_or_ref: str) -> Conversation | None:
+        with self._reading() as rows:
+            return _either(rows, tables.CONVERSATIONS_BY_REF, id_or_ref)
+
+    def notes(self, conversation: str) -> list[Note]:
+        with self._reading() as rows:
+            return rows.select(tables.NOTES_OF, conversation, None)
+
+    def workspaces(self) -> list[WorkspaceInfo]:
+        with self._reading() as rows:
+            return rows.select(tables.ALL_WORKSPACES)
+
+    # Links and items
+
+    def linked(self, ids: Iterable[str]) -> dict[str, tuple[str, ...]]:
+        with self._reading() as rows:
+            return rows.linked_entries(list(ids))
+
+    def items(self, places: Iterable[ItemAddress]) -> dict[ItemAddress, Item]:
+        with rules.only_encodable(), self._reading() as rows:
+            found = {place: rows.stored_item(place) for place in places}
+        return {place: stored.item for place, stored in found.items() if stored is not None}
+
+    # Jobs
+
+    def claim_job(
+        self, worker: str, *, now: datetime, lease_until: datetime, kinds: Collection[str] | None = None
+    ) -> Job | None:
+        with self._writing() as rows:
+            return job_queue.claim(rows, worker, now, lease_until, kinds)
+
+    def renew_lease(self, job: str, claim: int, lease_until: datetime) -> bool:
+        with self._writing() as rows:
+            return job_queue.renew(rows, job, claim, lease_until)
+
+    def jobs(
+        self, *, states: Collection[JobState] | None = None, kind: str | None = None, limit: int = 100
+    ) -> list[Job]:
+        with self._reading() as rows:
+            return rows.select(tables.TOUCHED_JOBS, states, kind, limit=limit)
+
+    def job(self, id_or_key: str) -> Job | None:
+        with self._reading() as rows:
+            return _either(rows, tables.JOBS_BY_KEY, id_or_key)
+
+    def steps(self, job: str) -> dict[str, Any]:
+        with self._reading() as rows:
+            return {step.name: step.output for step in rows.select(tables.STEPS_OF, job)}
+
+    def queue_depth(self) -> dict[JobState, int]:
+        with self._reading() as rows:
+            found = rows.count_by(tables.ALL_JOBS, "state")
+        return {JobState(state): count for state, count in found.items()}
+
+    def next_run(self, kinds: Collection[str] | None = None) -> datetime | None:
+        with self._reading() as rows:
+            return job_queue.next_run(rows, kinds)
+
+    # Transcripts, amendments, spending
+
+    def transcripts(
+        self, *, progress: Progress | None = None, limit: int = 100, after: str | None = None
+    ) -> list[Transcript]:
+        with self._reading() as rows:
+            return rows.select(tables.NEWEST_TRANSCRIPTS, progress, limit=limit, after=after)
+
+    def transcript(self, id_or_key: str) -> Transcript | None:
+        with self._reading() as rows:
+            return _either(rows, tables.TRANSCRIPTS_BY_KEY, id_or_key)
+
+    def utterances(self, transcript: str, *, start: int = 0, limit: int | None = None) -> list[Utterance]:
+        with self._reading() as rows:
+            found = rows.select(tables.UTTERANCES_FROM, transcript, start, limit=limit)
+        return [one.utterance for one in found]
+
+    def utterance(self, transcript: str, message: str) -> Utterance | None:
+        with self._reading() as rows:
+            found = rows.select(tables.UTTERANCES_NAMED, transcript, message, limit=1)
+        return found[0].utterance if found else None
+
+    def amendments(
+        self,
+        ids: Iterable[str] | None = None,
+        *,
+        states: Collection[AmendmentState] | None = None,
+        limit: int = 1000,
+    ) -> list[Amendment]:
+        with self._reading() as rows:
+            return rows.select(tables.OLDEST_AMENDMENTS, ids, states, limit=limit)
+
+    def spent(self, since_day: str) -> list[Spending]:
+        with self._reading() as rows:
+            return rows.select(tables.SPENDING_SINCE, since_day)
+
+    # Grants and answers
+
+    def grants(self) -> list[Grant]:
+        with self._reading() as rows:
+            return rows.select(tables.ALL_GRANTS)
+
+    def grant(self, id: str) -> Grant | None:
+        with self._reading() as rows:
+            return get(rows, tables.GRANTS, id)
+
+    def answer(self, key: str) -> Answer | None:
+        with self._reading() as rows:
+            return get(rows, tables.ANSWERS, key)
+
+    # Scrubbing
+
+    def holdings(self, extent: Extent) -> Holdings:
+        with self._reading() as rows:
+            return removal.holdings(rows, extent)
+
+    def purged_conversations(self) -> list[str]:
+        with self._reading() as rows:
+            return [one.conversation for one in rows.select(tables.PURGED_CONVERSATIONS, "")]
+
+    def forget_purged(self, conversation: str) -> None:
+        with self._writing() as rows:
+            rows.delete(tables.PURGED.one, conversation)
+
+    # The event log
+
+    def events(
+        self, *, after: int = 0, limit: int = 1000, subject: str | None = None, action: str | None = None
+    ) -> list[Event]:
+        with self._reading() as rows:
+            if subject is None:
+                return rows.select(tables.EVENTS_AFTER, after, action, limit=limit)
+            return rows.select(tables.EVENTS_OF_SUBJECT, subject, after, action, limit=limit)
+
+    def event_counts(self, since: datetime) -> dict[str, int]:
+        with self._reading() as rows:
+            return rows.count_by(tables.EVENTS_SINCE, "action", since)
+
+    def event_stream(self) -> Iterator[Event]:
+        after = 0
+        while page := self.events(after=after, limit=_PAGE):
+            yield from page
+            after = page[-1].seq
+
+    def head(self) -> tuple[int, str]:
+        with self._reading() as rows:
+            return rows.head()
+
+
+def _either(rows: Rows, query: Query[Value], value: str) -> Value | None:
+    """The value whose id this is, or else the first that the query finds by it."""
+    found = rows.select(query.table.one, value, limit=1) or rows.select(query, value, limit=1)
+    return found[0] if found else None

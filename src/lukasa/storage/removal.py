@@ -1,0 +1,119 @@
+"""Removing for good: what an extent holds, taking all of it, and emptying the events about it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from lukasa.model.events import Event, may_be_emptied, redaction
+from lukasa.model.job import JobState
+from lukasa.model.scrub import Extent, Holdings, manifest_digest
+from lukasa.model.timestamps import micros
+from lukasa.storage import job_queue, rules, tables
+from lukasa.storage.backend import Rows
+from lukasa.storage.operations import Scrub
+from lukasa.storage.tables import Purged
+
+FILES = Purged("")  # says that the engine's files may still hold what was scrubbed
+_NOTES = ("note.written", "note.cleared")
+_REFUSALS = ("entry.discarded", "entry.refused")
+_LINKED = "action.linked"
+
+
+def holdings(rows: Rows, extent: Extent) -> Holdings:
+    """Everything that a scrub of this extent would take now."""
+    held = _listed(rows, extent)
+    ids = [id for id, _ in held.entries]
+    traces = rows.entry_traces(ids)
+    counts = {
+        "versions": traces.versions,
+        "named_versions": rows.count(tables.VERSIONS_OF_NAMED_AMONG, [name for name, _ in held.named]),
+        "vectors": traces.vectors,
+        "linked": traces.linked,
+        "answers": rows.count(tables.ANSWERED, 0),
+        "events": len(_events(rows, extent, held)),
+    }
+    if extent.copies:
+        counts["utterances"] = rows.count(tables.ALL_UTTERANCES)
+        counts["jobs"] = len(job_queue.over(rows))
+        counts["points"] = rows.count_wordy_telemetry()
+        counts["running"] = rows.count(tables.JOBS_IN_STATE, JobState.RUNNING)
+    return replace(held, counts=counts)
+
+
+def _listed(rows: Rows, extent: Extent) -> Holdings:
+    named = rows.select(tables.NAMED_OF_TIER, extent.named) if extent.named is not None else []
+    notes = rows.select(tables.NOTES_OF, extent.conversation, None) if extent.conversation is not None else []
+    transcripts = rows.select(tables.NEWEST_TRANSCRIPTS, None) if extent.copies else []
+    amendments = rows.select(tables.OLDEST_AMENDMENTS, None, None) if extent.copies else []
+    return Holdings(
+        entries=rows.entries_within(extent),
+        named=tuple((page.name, page.version) for page in named),
+        notes=tuple((note.key, micros(note.updated_at)) for note in notes),
+        transcripts=tuple((transcript.id, transcript.version) for transcript in transcripts),
+        amendments=tuple((amendment.id, amendment.version) for amendment in amendments),
+    )
+
+
+def _events(rows: Rows, extent: Extent, held: Holdings) -> list[Event]:
+    """The events about what goes, in order. A scrub's own event is never among them, and none is emptied twice."""
+    ids = {id for id, _ in (*held.entries, *held.transcripts, *held.amendments)}
+    names = {name for name, _ in held.named}
+    tier = extent.scope.tier if extent.scope is not None and extent.whole else None
+
+    def about(event: Event) -> bool:
+        of_talk = extent.conversation is not None and event.subject == extent.conversation
+        return may_be_emptied(event) and (
+            event.subject in ids
+            or (event.action.startswith(("named.", "curated.")) and event.subject in names)
+            or (of_talk and (extent.purges or event.action in _NOTES))
+            or (event.action in _REFUSALS and tier == event.detail.get("tier", ""))
+            or (event.action == _LINKED and not ids.isdisjoint(event.detail["entries"]))
+        )
+
+    talk = [] if extent.conversation is None else [extent.conversation]
+    found = rows.select(tables.EVENTS_OF_SUBJECTS, [*ids, *names, *talk])
+    found += rows.select(tables.EVENTS_OF_ACTIONS, (*_REFUSALS, _LINKED))
+    by_number = {event.seq: event for event in found if about(event)}
+    return [by_number[seq] for seq in sorted(by_number)]
+
+
+def take(rows: Rows, operation: Scrub) -> Scrub:
+    """Remove everything, if it is what was expected; the answer says which events are to be emptied."""
+    extent, held = operation.extent, _listed(rows, operation.extent)
+    rules.check_manifest(manifest_digest(extent, held), operation.expect)
+    if extent.copies:
+        rules.check_idle(rows.count(tables.JOBS_IN_STATE, JobState.RUNNING))
+    going = _events(rows, extent, held)
+    ids = [id for id, _ in held.entries]
+    rows.unlink_entries(ids)
+    rows.drop_entries(ids)
+    names = [name for name, _ in held.named]
+    rows.delete(tables.VERSIONS_OF_NAMED_AMONG, names)
+    rows.delete(tables.NAMED_AMONG, names)
+    rows.delete(tables.ANSWERED, 0)
+    if extent.conversation is not None:
+        rows.delete(tables.NOTES_OF, extent.conversation, None)
+    if extent.copies:
+        _drop_copies(rows)
+    return replace(operation, redacted=redaction(going))
+
+
+def _drop_copies(rows: Rows) -> None:
+    """Remove what may repeat a workspace's memory."""
+    rows.drop_utterances()
+    rows.delete(tables.NEWEST_TRANSCRIPTS, None)
+    rows.delete(tables.OLDEST_AMENDMENTS, None, None)
+    job_queue.drop(rows, job_queue.over(rows))
+    rows.empty_wordy_telemetry()
+
+
+def redact(rows: Rows, operation: Scrub, seq: int) -> None:
+    """Empty the events that the scrub's own event, which is number `seq`, vouches for; and note what is left to do."""
+    ranges: Sequence[tuple[int, int]] = operation.redacted.ranges
+    if ranges:
+        rows.redact_events(ranges, seq)
+    rows.save(tables.PURGED, FILES)
+    if operation.extent.purges and operation.extent.conversation is not None:
+        rows.save(tables.PURGED, Purged(operation.extent.conversation))

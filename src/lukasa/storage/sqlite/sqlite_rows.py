@@ -1,0 +1,148 @@
+"""`Rows` for SQLite: plain tables by the statements that their declarations make, and the log of events."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, TypeVar
+
+import apsw
+
+from lukasa.index import bm25
+from lukasa.index.postings import token, tokens
+from lukasa.model.item import ItemAddress
+from lukasa.model.telemetry import MOST_DEBUG
+from lukasa.model.text import terms
+from lukasa.model.transcript import Utterance
+from lukasa.ports import EmbeddingModel
+from lukasa.storage import rules, sqlite, tables
+from lukasa.storage.backend import FieldVector, StoredItem
+from lukasa.storage.codec import Dialect, Query, Table
+from lukasa.storage.port import FoundUtterance
+from lukasa.storage.sqlite import sql, vector_blobs
+from lukasa.storage.sqlite.entries import EntryRows
+from lukasa.storage.sqlite.query import all_rows, one_value
+from lukasa.storage.tables import SealedEvent
+
+Value = TypeVar("Value")
+DIALECT = Dialect()
+SELECT, COUNT, COUNT_BY = cache(DIALECT.select), cache(DIALECT.count), cache(DIALECT.count_by)
+INSERT, SAVE, DELETE = cache(DIALECT.insert), cache(DIALECT.save), cache(DIALECT.delete)
+_PARTITION = 0  # the index of messages has one
+
+
+class SqliteRows(EntryRows):
+    """Implements `lukasa.storage.backend.Rows` over a connection inside a transaction."""
+
+    # Plain tables
+
+    def select(
+        self, query: Query[Value], *values: Any, limit: int | None = None, after: str | None = None
+    ) -> list[Value]:
+        bound = _bound(query, values)
+        if query.paged:
+            bound.append(after)
+        bound.append(DIALECT.no_limit if limit is None else limit)
+        decode = query.table.decode
+        return [decode(row) for row in all_rows(self.db, SELECT(query), bound)]
+
+    def count(self, query: Query[Any], *values: Any) -> int:
+        return int(one_value(self.db, COUNT(query), _bound(query, values)))
+
+    def count_by(self, query: Query[Any], column: str, *values: Any) -> dict[Any, int]:
+        return dict(all_rows(self.db, COUNT_BY(query, column), _bound(query, values)))
+
+    def insert(self, table: Table[Value], values: Sequence[Value]) -> None:
+        self.db.executemany(INSERT(table), [table.encode(value) for value in values])
+
+    def save(self, table: Table[Value], value: Value) -> None:
+        self.db.execute(SAVE(table), table.encode(value))
+
+    def delete(self, query: Query[Any], *values: Any) -> int:
+        self.db.execute(DELETE(query), _bound(query, values))
+        return self.db.changes()
+
+    # The event log
+
+    def head(self) -> tuple[int, str]:
+        ((seq, digest),) = all_rows(self.db, sql.HEAD)
+        return seq, digest
+
+    def append_events(self, events: Sequence[SealedEvent]) -> None:
+        self.db.executemany(INSERT(tables.EVENTS), events)
+        self.db.execute(sql.SET_HEAD, (events[-1].seq, events[-1].digest))
+
+    def redact_events(self, ranges: Sequence[tuple[int, int]], scrub: int) -> None:
+        for first, last in ranges:
+            self.db.execute(sql.NEW_REDACTION, (first, last, scrub))
+            self.db.execute(sql.REDACT, (first, last))
+
+    # Items
+
+    def stored_item(self, place: ItemAddress) -> StoredItem | None:
+        return sqlite.item_rows.stored(self.db, place)
+
+    def save_item(self, stored: StoredItem) -> None:
+        sqlite.item_rows.save(self.db, stored)
+
+    def item_models(self, place: ItemAddress) -> set[EmbeddingModel]:
+        return sqlite.item_rows.models(self.db, place)
+
+    def add_item_vectors(self, stored: StoredItem, vectors: Sequence[FieldVector]) -> None:
+        sqlite.item_rows.add_vectors(self.db, stored, vectors)
+
+    def drop_item(self, place: ItemAddress) -> None:
+        sqlite.item_rows.drop(self.db, place)
+
+    # Messages
+
+    def add_utterances(self, transcript: str, utterances: Sequence[Utterance]) -> None:
+        for utterance in utterances:
+            found = FoundUtterance(transcript, utterance)
+            self.db.execute(INSERT(tables.UTTERANCES), tables.UTTERANCES.encode(found))
+            self._feed_utterance(self.db.last_insert_rowid(), utterance.text)
+
+    def _feed_utterance(self, rowid: int, text: str) -> None:
+        self.db.execute(sql.FEED_UTTERANCE, (rowid, tokens(_PARTITION, terms(text))))
+
+    def drop_utterances(self) -> None:
+        self.db.execute(sql.EMPTY_UTTERANCE_INDEX)
+        self.db.execute(DELETE(tables.ALL_UTTERANCES))
+
+    def rebuild_utterances(self) -> None:
+        """Make the keyword index of messages again."""
+        self.db.execute(sql.EMPTY_UTTERANCE_INDEX)
+        for rowid, _, _, _, text in all_rows(self.db, sql.ALL_UTTERANCES):
+            self._feed_utterance(rowid, text)
+
+    # Telemetry
+
+    def count_wordy_telemetry(self) -> int:
+        return int(one_value(self.db, sql.COUNT_WORDY))
+
+    def empty_wordy_telemetry(self) -> None:
+        self.db.execute(sql.EMPTY_WORDY)
+
+    def prune_debug(self) -> None:
+        """Keep the newest telemetry events of level debug: reads report many."""
+        self.db.execute(sql.PRUNE_POINTS, (MOST_DEBUG,))
+
+    # The end of a transaction
+
+    def write_vector_blobs(self) -> None:
+        """Add vectors of this transaction to vector blobs, where enough of them are in none."""
+        vector_blobs.add(self.db, self.grown)
+
+
+def _bound(query: Query[Any], values: Sequence[Any]) -> list[Any]:
+    return [json.dumps(value) if isinstance(value, list) else value for value in query.bind(values)]
+
+
+def find_utterances(db: apsw.Connection, asked: Sequence[str], limit: int) -> list[FoundUtterance]:
+    """Messages with any of these terms, the best match first."""
+    used = rules.unique(asked)[: bm25.MAX_TERMS]
+    match = " OR ".join(f'"{token(_PARTITION, term)}"' for term in used)
+    found = [row for (row,) in all_rows(db, sql.FIND_UTTERANCES, (match, limit))] if used else []
+    rows = {row[0]: row[1:] for row in all_rows(db, sql.UTTERANCES_BY_ROW, (json.dumps(found),))}
+    return [tables.UTTERANCES.decode(rows[row]) for row in found if row in rows]

@@ -1,0 +1,389 @@
+"""Every plain table and every query of one: the list that each backend gets its statements from.
+
+Entries, their vectors and items have tables of their own shape; see `entry_codec` and `rows`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from msgspec import Struct
+
+from lukasa.model.amendment import Amendment, AmendmentState
+from lukasa.model.answer import Answer
+from lukasa.model.conversation import Channel, Conversation, Note, Status, WorkspaceInfo
+from lukasa.model.entry import Document, NamedEntry
+from lukasa.model.events import Actor, Event
+from lukasa.model.grant import Capability, Grant, Reach
+from lukasa.model.job import Job, JobState
+from lukasa.model.telemetry import Spending, TelemetryEvent
+from lukasa.model.text import content_hash
+from lukasa.model.transcript import Progress, Transcript, Utterance
+from lukasa.model.values import Trust
+from lukasa.storage.codec import (
+    CANONICAL,
+    FLAG,
+    ISO_TIME,
+    JSON,
+    REAL,
+    TEXTS,
+    TIME,
+    TIME_OR_NONE,
+    Codec,
+    Column,
+    Query,
+    Table,
+    enum,
+)
+from lukasa.storage.port import FoundUtterance
+
+
+class Action(Struct, frozen=True):
+    """Something that rests on entries; see `LinkAction`."""
+
+    id: str
+    description: str
+    at: datetime
+
+
+class Step(Struct, frozen=True):
+    """What a step of a job gave, and under which claim."""
+
+    job: str
+    name: str
+    claim: int
+    at: datetime
+    output: Any
+
+
+class Purged(Struct, frozen=True):
+    """A conversation that was purged here, and of which a chat may still keep something outside the store."""
+
+    conversation: str
+
+
+class SealedEvent(NamedTuple):
+    """An event as its row: the columns of `EVENTS`, in their order."""
+
+    seq: int
+    at: str
+    principal: str
+    surface: str
+    transport: str
+    action: str
+    subject: str
+    detail: str
+    previous: str
+    digest: str
+
+
+_NAMED = (
+    Column("name"),
+    Column("tier"),
+    Column("body"),
+    Column("edited_at", TIME),
+    Column("editor"),
+    Column("version"),
+)
+NAMED = Table("named", NamedEntry, _NAMED, ("name",))
+NAMED_VERSIONS = Table("named_versions", NamedEntry, _NAMED, ("name", "version"))
+ALL_NAMED = Query(NAMED, order="name")
+NAMED_OF_TIER = Query(NAMED, "tier =", order="name")
+NAMED_AMONG = Query(NAMED, "name in")
+VERSIONS_OF_NAMED = Query(NAMED_VERSIONS, "name =", order="version")
+VERSIONS_OF_NAMED_AMONG = Query(NAMED_VERSIONS, "name in")
+
+_DOCUMENT = (
+    Column("id"),
+    Column("title"),
+    Column("body"),
+    Column("origin"),
+    Column("lifecycle"),
+    Column("weight", REAL),
+    Column("standing"),
+    Column("version"),
+    Column("updated_at", TIME),
+    Column("collection"),
+    Column("removed", FLAG),
+)
+DOCUMENTS = Table("documents", Document, _DOCUMENT, ("id",))
+DOCUMENT_VERSIONS = Table("document_versions", Document, _DOCUMENT, ("id", "version"))
+ALL_DOCUMENTS = Query(DOCUMENTS, order="place")
+DOCUMENTS_AMONG = Query(DOCUMENTS, "id in", order="place")
+
+CHANNELS = Table(
+    "channels",
+    Channel,
+    (
+        Column("id"),
+        Column("workspace"),
+        Column("name"),
+        Column("description"),
+        Column("is_default", FLAG),
+        Column("created_at", TIME),
+    ),
+    ("id",),
+)
+ALL_CHANNELS = Query(CHANNELS, order="place")
+CHANNELS_NAMED = Query(CHANNELS, "workspace =", "name =")
+DEFAULT_CHANNELS = Query(CHANNELS, "workspace =", "is_default =")
+
+CONVERSATIONS = Table(
+    "conversations",
+    Conversation,
+    (
+        Column("id"),
+        Column("ref_code"),
+        Column("channel"),
+        Column("started_at", TIME),
+        Column("status", enum(Status)),
+        Column("ended_at", TIME_OR_NONE),
+    ),
+    ("id",),
+)
+NEWEST_CONVERSATIONS = Query(CONVERSATIONS, "status <> optional", "channel = optional", order="-started_at -place")
+CONVERSATIONS_BY_REF = Query(CONVERSATIONS, "ref_code =", order="place")
+
+NOTES = Table(
+    "notes",
+    Note,
+    (
+        Column("conversation"),
+        Column("key"),
+        Column("value", JSON),
+        Column("created_at", TIME, fixed=True),
+        Column("updated_at", TIME),
+    ),
+    ("conversation", "key"),
+)
+NOTES_OF = Query(NOTES, "conversation =", "key = optional", order="key")
+
+WORKSPACES = Table(
+    "workspaces",
+    WorkspaceInfo,
+    (
+        Column("id"),
+        Column("name"),
+        Column("preset"),
+        Column("spec_toml"),
+        Column("created_at", TIME),
+        Column("ready", FLAG),
+    ),
+    ("id",),
+)
+ALL_WORKSPACES = Query(WORKSPACES, order="created_at place")
+WORKSPACES_NAMED = Query(WORKSPACES, "name =")
+
+GRANTS = Table(
+    "grants",
+    Grant,
+    (
+        Column("id"),
+        Column("name"),
+        Column("principal"),
+        Column("agent"),
+        Column("workspaces", TEXTS),
+        Column("capabilities", Codec(TEXTS.store, lambda text: tuple(map(Capability, TEXTS.load(text))))),  # type: ignore[misc]
+        Column("tiers", TEXTS, "reach.tiers"),
+        Column("channels", TEXTS, "reach.channels"),
+        Column("conversations", TEXTS, "reach.conversations"),
+        Column("trust", Codec(int, Trust)),
+        Column("created_at", TIME, fixed=True),
+        Column("digest"),
+        Column("expires_at", TIME_OR_NONE),
+        Column("revoked_at", TIME_OR_NONE),
+        Column("version"),
+    ),
+    ("id",),
+    parts={"reach": Reach},
+)
+ALL_GRANTS = Query(GRANTS, order="place")
+
+ANSWERS = Table(
+    "answers",
+    Answer,
+    (Column("key"), Column("request", fixed=True), Column("at", TIME), Column("status"), Column("body")),
+    ("key",),
+)
+ANSWERS_BEFORE = Query(ANSWERS, "at <")
+ANSWERED = Query(ANSWERS, "status <>")
+UNANSWERED = Query(ANSWERS, "key =", "status =")
+
+TRANSCRIPTS = Table(
+    "transcripts",
+    Transcript,
+    (
+        Column("id"),
+        Column("key", fixed=True),
+        Column("format", fixed=True),
+        Column("title"),
+        Column("created_at", TIME, fixed=True),
+        Column("updated_at", TIME),
+        Column("started_at", TIME_OR_NONE),
+        Column("progress", enum(Progress)),
+        Column("kept"),
+        Column("observed"),
+        Column("how"),
+        Column("detail"),
+        Column("version"),
+    ),
+    ("id",),
+)
+NEWEST_TRANSCRIPTS = Query(TRANSCRIPTS, "progress = optional", order="-place", paged=True)
+TRANSCRIPTS_BY_KEY = Query(TRANSCRIPTS, "key =")
+
+UTTERANCES = Table(
+    "utterances",
+    FoundUtterance,
+    (
+        Column("transcript"),
+        Column("place", field="utterance.place"),
+        Column("id", field="utterance.id"),
+        Column("role", field="utterance.role"),
+        Column("at", TIME_OR_NONE, "utterance.at"),
+        Column("text_hash", derive=lambda found: content_hash(found.utterance.text)),
+        Column("text", field="utterance.text"),
+    ),
+    ("transcript", "place"),
+    parts={"utterance": Utterance},
+)
+ALL_UTTERANCES = Query(UTTERANCES)
+UTTERANCES_FROM = Query(UTTERANCES, "transcript =", "place >=", order="place")
+UTTERANCES_AT = Query(UTTERANCES, "transcript =", "place in", order="place")
+UTTERANCES_NAMED = Query(UTTERANCES, "transcript =", "id =", order="place")
+
+AMENDMENTS = Table(
+    "amendments",
+    Amendment,
+    (
+        Column("id"),
+        Column("section"),
+        Column("change"),
+        Column("confidence", REAL),
+        Column("sources", TEXTS),
+        Column("created_at", TIME, fixed=True),
+        Column("updated_at", TIME),
+        Column("state", enum(AmendmentState)),
+        Column("decided_by"),
+        Column("reason"),
+        Column("line"),
+        Column("version"),
+    ),
+    ("id",),
+)
+OLDEST_AMENDMENTS = Query(AMENDMENTS, "id in optional", "state in optional", order="place")
+
+JOBS = Table(
+    "jobs",
+    Job,
+    (
+        Column("id"),
+        Column("kind"),
+        Column("key"),
+        Column("payload", JSON),
+        Column("state", enum(JobState)),
+        Column("attempts"),
+        Column("max_attempts"),
+        Column("claim"),
+        Column("run_after", TIME),
+        Column("created_at", TIME),
+        Column("updated_at", TIME),
+        Column("lease_until", TIME_OR_NONE),
+        Column("worker"),
+        Column("error"),
+        Column("result", JSON),
+    ),
+    ("id",),
+)
+ALL_JOBS = Query(JOBS)
+TOUCHED_JOBS = Query(JOBS, "state in optional", "kind = optional", order="-updated_at -place")
+JOBS_BY_KEY = Query(JOBS, "key =")
+JOBS_IN_STATE = Query(JOBS, "state =")
+QUEUED_JOBS = Query(JOBS, "state =", "kind in optional", order="run_after place")
+DUE_JOBS = Query(JOBS, "state =", "run_after <=", "kind in optional", order="run_after place")
+LEASED_JOBS = Query(JOBS, "state =", "kind in optional", order="lease_until place")
+EXPIRED_JOBS = Query(JOBS, "state =", "lease_until <=", "kind in optional", order="run_after place")
+JOBS_TOUCHED_BEFORE = Query(JOBS, "state in", "updated_at <")
+JOBS_AMONG = Query(JOBS, "id in")
+
+STEPS = Table(
+    "job_steps",
+    Step,
+    (Column("job"), Column("name"), Column("claim"), Column("at", TIME), Column("output", JSON)),
+    ("job", "name"),
+)
+STEPS_OF = Query(STEPS, "job =", order="place")
+STEPS_AMONG = Query(STEPS, "job in")
+
+TELEMETRY = Table(
+    "points",
+    TelemetryEvent,
+    (
+        Column("at", TIME),
+        Column("level"),
+        Column("source"),
+        Column("component"),
+        Column("action"),
+        Column("success", FLAG),
+        Column("duration_ms", REAL),
+        Column("metadata", CANONICAL),
+    ),
+    (),
+    clock="at",
+)
+ALL_TELEMETRY = Query(TELEMETRY, order="place")
+TELEMETRY_BEFORE = Query(TELEMETRY, "at <", "level = optional")
+
+SPENDING = Table(
+    "spending",
+    Spending,
+    (
+        Column("day"),
+        Column("model"),
+        Column("calls"),
+        Column("prompt"),
+        Column("completion"),
+        Column("cost", REAL),
+    ),
+    ("day", "model"),
+)
+SPENDING_SINCE = Query(SPENDING, "day >=", order="day model")
+
+ACTIONS = Table("actions", Action, (Column("id"), Column("description"), Column("at", TIME)), ("id",))
+
+PURGED = Table("unswept", Purged, (Column("conversation"),), ("conversation",))
+PURGED_CONVERSATIONS = Query(PURGED, "conversation <>", order="conversation")
+
+EVENTS = Table(
+    "events",
+    Event,
+    (
+        Column("seq"),
+        Column("at", ISO_TIME),
+        Column("principal", field="actor.principal"),
+        Column("surface", field="actor.surface"),
+        Column("transport", field="actor.transport"),
+        Column("action"),
+        Column("subject"),
+        Column("detail", CANONICAL),
+        Column("previous"),
+        Column("digest"),
+    ),
+    ("seq",),
+    parts={"actor": Actor},
+)
+EVENTS_AFTER = Query(EVENTS, "seq >", "action = optional", order="seq")
+EVENTS_SINCE = Query(EVENTS, "at >=")
+EVENTS_OF_SUBJECT = Query(EVENTS, "subject =", "seq >", "action = optional", order="seq")
+EVENTS_OF_SUBJECTS = Query(EVENTS, "subject in", order="seq")
+EVENTS_OF_ACTIONS = Query(EVENTS, "action in", order="seq")
+
+
+def tables() -> Iterator[Table[Any]]:
+    return (value for value in globals().values() if isinstance(value, Table))
+
+
+def queries() -> Iterator[Query[Any]]:
+    return (value for value in globals().values() if isinstance(value, Query))
