@@ -355,7 +355,7 @@ class Lukasa:
             return _in_process()
         store = SqliteStore(folder, role="workspace", create=not info.ready)
         if store.purged_conversations():
-            admin.removal.finish(store, self._threads(info, spec))
+            admin.scrubbing.finish(store, self._threads(info, spec))
         return store
 
     def _furnish(self, store: Store, info: WorkspaceInfo, spec: MemorySpec) -> None:
