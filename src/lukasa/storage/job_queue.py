@@ -108,19 +108,20 @@ def _set(rows: Rows, job: Job, at: datetime, **changes: Any) -> Job:
 
 def claim(rows: Rows, worker: str, now: datetime, lease_until: datetime, kinds: Collection[str] | None) -> Job | None:
     """See `PipelineStore.claim_job`. Deaths come first: nobody takes up a lease that ran out on the last attempt."""
-    running, queued = JobState.RUNNING, JobState.QUEUED
-    for job in rows.select(tables.EXPIRED_JOBS, running, now, None):
+    for job in rows.select(tables.EXPIRED_JOBS, JobState.RUNNING, now):
         if job.attempts >= job.max_attempts:
             error = f"its worker stopped without a word on attempt {job.attempts} of {job.max_attempts}"
             _set(rows, job, now, state=JobState.DEAD, error=error)
             rows.insert(tables.TELEMETRY, [rules.buried(now, job.id, job.kind, job.attempts, error)])
-    due = rows.select(tables.DUE_JOBS, queued, now, kinds, limit=1)
-    due += rows.select(tables.EXPIRED_JOBS, running, now, kinds, limit=1)
-    if not due:
+    # Jobs that somebody holds are due as well, and passed over: among one more than these, one is free.
+    held = rows.count(tables.JOBS_IN_STATE, JobState.RUNNING)
+    states = (JobState.QUEUED, JobState.RUNNING)
+    due = rows.select(tables.DUE_JOBS, states, now, kinds, limit=held + 1)
+    job = next((job for job in due if job.lease_until is None or job.lease_until <= now), None)
+    if job is None:
         return None
-    job = min(due, key=lambda job: (job.run_after, job.created_at, job.id))
     taken = {"claim": job.claim + 1, "attempts": job.attempts + 1, "worker": worker, "lease_until": lease_until}
-    return _set(rows, job, now, state=running, **taken)
+    return _set(rows, job, now, state=JobState.RUNNING, **taken)
 
 
 def renew(rows: Rows, id: str, claim: int, lease_until: datetime) -> bool:

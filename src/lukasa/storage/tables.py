@@ -302,9 +302,9 @@ TOUCHED_JOBS = Query(JOBS, "state in optional", "kind = optional", order="-updat
 JOBS_BY_KEY = Query(JOBS, "key =")
 JOBS_IN_STATE = Query(JOBS, "state =")
 QUEUED_JOBS = Query(JOBS, "state =", "kind in optional", order="run_after place")
-DUE_JOBS = Query(JOBS, "state =", "run_after <=", "kind in optional", order="run_after place")
+DUE_JOBS = Query(JOBS, "state in", "run_after <=", "kind in optional", order="run_after place")
 LEASED_JOBS = Query(JOBS, "state =", "kind in optional", order="lease_until place")
-EXPIRED_JOBS = Query(JOBS, "state =", "lease_until <=", "kind in optional", order="run_after place")
+EXPIRED_JOBS = Query(JOBS, "state =", "lease_until <=")
 JOBS_TOUCHED_BEFORE = Query(JOBS, "state in", "updated_at <")
 JOBS_AMONG = Query(JOBS, "id in")
 
