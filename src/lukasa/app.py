@@ -40,7 +40,7 @@ from lukasa.storage.sqlite import SqliteStore
 
 if TYPE_CHECKING:
     from lukasa.ports import Chat, CuratedFile, TranscriptReader
-    from lukasa.service.admin.access import Access
+    from lukasa.service.admin.access import AccessControl
     from lukasa.service.curation.decision_records import Decisions
     from lukasa.service.jobs.worker import Crew, Tell, Worker
 
@@ -221,9 +221,9 @@ class Lukasa:
         return self.settings.data / "workspaces" / info.id
 
     @property
-    def access(self) -> Access:
+    def access(self) -> AccessControl:
         """The access control of this memory: grants and credentials of other clients."""
-        return admin.access.Access(self, self._account, self._clock, self._origin, spans_of_verbs)
+        return admin.access.AccessControl(self, self._account, self._clock, self._origin, spans_of_verbs)
 
     @property
     def account(self) -> Store:
@@ -355,7 +355,7 @@ class Lukasa:
             return _in_process()
         store = SqliteStore(folder, role="workspace", create=not info.ready)
         if store.purged_conversations():
-            admin.scrub.finish(store, self._threads(info, spec))
+            admin.scrubbing.finish(store, self._threads(info, spec))
         return store
 
     def _furnish(self, store: Store, info: WorkspaceInfo, spec: MemorySpec) -> None:

@@ -45,7 +45,7 @@ LATER = {
     "lukasa.service.jobs.queue",
     "lukasa.service.curation.review",
     "lukasa.service.entries.revise",
-    "lukasa.service.admin.scrub",
+    "lukasa.service.admin.scrubbing",
     "lukasa.service.admin.overview",
     "lukasa.service.retrieval.explain",
     "lukasa.service.entries.undo",

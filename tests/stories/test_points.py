@@ -19,7 +19,7 @@ from lukasa.model.item import ItemAddress
 from lukasa.model.telemetry import TelemetryEvent, TelemetryQuery
 from lukasa.model.values import Gate, Trust
 from lukasa.service.curation import reflect
-from lukasa.service.entries import files, items
+from lukasa.service.entries import filed_entries, store_items
 from lukasa.service.entries.put import Memo
 from lukasa.service.jobs import queue
 from lukasa.service.sessions import conversations, transcripts
@@ -135,21 +135,21 @@ ELSEWHERE: dict[str, Case] = {
         lambda w, _: conversations.change_note(w.ctx, "nobody", "key", lambda _: 1),
     ),
     "file create": Case(
-        lambda w, _: files.create(w.ctx, "workspace", "plot.md", FACT),
-        lambda w, _: files.create(w.ctx, "workspace", "../plot.md", FACT),
+        lambda w, _: filed_entries.create(w.ctx, "workspace", "plot.md", FACT),
+        lambda w, _: filed_entries.create(w.ctx, "workspace", "../plot.md", FACT),
     ),
     "file rewrite": Case(
         lambda w, _: (
-            files.create(w.ctx, "workspace", "plot.md", FACT),
-            files.rewrite(w.ctx, "workspace", "plot.md", str.upper),
+            filed_entries.create(w.ctx, "workspace", "plot.md", FACT),
+            filed_entries.rewrite(w.ctx, "workspace", "plot.md", str.upper),
         ),
-        lambda w, _: files.rewrite(w.ctx, "workspace", "none.md", str.upper),
+        lambda w, _: filed_entries.rewrite(w.ctx, "workspace", "none.md", str.upper),
     ),
     "item write": Case(
-        lambda w, _: items.write(w.ctx, [items.PutItem(ItemAddress(("a",), "k"), {"v": 1})], None),
-        lambda w, _: items.write(w.ctx, [items.PutItem(ItemAddress(("a",), "k"), {"v": 1}, ttl=-1)], None),
+        lambda w, _: store_items.write(w.ctx, [store_items.PutItem(ItemAddress(("a",), "k"), {"v": 1})], None),
+        lambda w, _: store_items.write(w.ctx, [store_items.PutItem(ItemAddress(("a",), "k"), {"v": 1}, ttl=-1)], None),
     ),
-    "item sweep": Case(lambda w, _: items.sweep(w.ctx), lambda w, _: None),
+    "item sweep": Case(lambda w, _: store_items.sweep(w.ctx), lambda w, _: None),
     "job ask": Case(lambda w, _: reflect.ask_for(w.ctx), lambda w, _: queue.ask(w.ctx, "sing")),
     "observe note": Case(
         lambda w, f: transcripts.note(w.ctx, "s1", str(session(f)), 1),

@@ -340,7 +340,7 @@ def test_what_it_rests_on_must_still_hold(watcher: Workspace) -> None:
     work(watcher)
     assert (str(proposal(watcher, made).state), proposal(watcher, made).reason) == (
         "rejected",
-        "what it rests on no longer holds",
+        "its sources no longer hold",
     )
 
 

@@ -91,11 +91,11 @@ def test_a_line_that_was_cut_off_stays_and_is_skipped(tmp_path: Path) -> None:
 
 
 def test_who_may_write(tmp_path: Path) -> None:
-    """K2: agents log what they do; text that was merely read does not. Memory without files has no log."""
+    """K2: agents log what they do; text that was merely read does not. Memory no log file has no log."""
     with Lukasa.open(tmp_path / "data", embedder="none") as memory:
         world = memory.workspace("w")
         world.acting(agent="scribe").slog.write("ingest", "book", "chapter one")
         with pytest.raises(Refused):
             world.acting(trust=Trust.UNTRUSTED).slog.write("ingest", "book", "chapter two")
-    with Lukasa.open(in_memory=True, embedder="none") as memory, pytest.raises(Refused, match="without files"):
+    with Lukasa.open(in_memory=True, embedder="none") as memory, pytest.raises(Refused, match="no log file"):
         memory.workspace("w").slog.query()

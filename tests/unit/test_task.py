@@ -89,7 +89,7 @@ def test_a_bad_answer_is_sent_back_once() -> None:
     """O1: repaired once; still bad, it is an error and an error event, never an empty result."""
     chat = Scripted(["no idea", '{"n": 4}'])
     assert ask(task(chat), "s", "Count.", "xxxx", count) == 4
-    assert "cannot be used: it is not a JSON object" in chat.asked[1][-1].content
+    assert "cannot be used: the answer is not a JSON object" in chat.asked[1][-1].content
     t = task(Scripted(['{"n": "four"}', '{"n": null}']))
     with pytest.raises(ChatMalformed, match="n must be a number"):
         ask(t, "s", "Count.", "xxxx", count)

@@ -59,7 +59,7 @@ def rule(amendment: Amendment, body: str, facts: ProposalFacts, limits: Triage =
 
 def _rejected(amendment: Amendment, body: str, facts: ProposalFacts, limits: Triage) -> TriageRuling | None:
     if not facts.standing:
-        return TriageRuling("reject", "what it rests on no longer holds")
+        return TriageRuling("reject", "its sources no longer hold")
     if facts.artifact:
         return TriageRuling("reject", "it reads as an editing instruction, not as something to remember")
     if facts.short:

@@ -93,9 +93,9 @@ def _check_json(value: Any, depth: int) -> None:
             _check_json(part, depth + 1)
 
 
-def item_id(salt: bytes, place: ItemAddress) -> str:
+def item_id(salt: bytes, address: ItemAddress) -> str:
     """An item's name in the log. Salted, so that nobody can guess the namespace or key from a log that was kept."""
-    return "item-" + commitment(salt, canonical_json([list(place.namespace), place.key]))[:32]
+    return "item-" + commitment(salt, canonical_json([list(address.namespace), address.key]))[:32]
 
 
 def lifetime(ttl: float | None) -> timedelta | None:

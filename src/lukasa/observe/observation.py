@@ -64,7 +64,7 @@ class Segment(Struct, frozen=True):
     facts: tuple[Observation, ...]
 
 
-class Answer(Struct, frozen=True):
+class ObserverAnswer(Struct, frozen=True):
     """The usable part of a model's answer; `faults` gives the reason for each unusable part."""
 
     segments: tuple[Segment, ...]
@@ -95,7 +95,7 @@ def shown(utterances: Sequence[Utterance]) -> str:
     return "\n".join(json.dumps(line, ensure_ascii=False) for line in lines)
 
 
-def read(data: Mapping[str, Any], utterances: Sequence[Utterance], categories: Collection[str]) -> Answer:
+def read(data: Mapping[str, Any], utterances: Sequence[Utterance], categories: Collection[str]) -> ObserverAnswer:
     """Read a model's answer about these messages and list its faults; InvalidInput if no part can be used."""
     listed = data.get("segments")
     if not isinstance(listed, list) or len(listed) > MOST_SEGMENTS:
@@ -108,7 +108,7 @@ def read(data: Mapping[str, Any], utterances: Sequence[Utterance], categories: C
             segments.append(_segment(item, messages, categories, faults))
         except InvalidInput as fault:
             faults.append(f"segment {number}: {fault.message}")
-    found = Answer(tuple(segments), tuple(faults))
+    found = ObserverAnswer(tuple(segments), tuple(faults))
     if len(found.facts) > MOST_FACTS:
         raise InvalidInput(f"there must be at most {MOST_FACTS} facts")
     if faults and not found.facts:

@@ -117,11 +117,11 @@ def claim(rows: Rows, worker: str, now: datetime, lease_until: datetime, kinds: 
     held = rows.count(tables.JOBS_IN_STATE, JobState.RUNNING)
     states = (JobState.QUEUED, JobState.RUNNING)
     due = rows.select(tables.DUE_JOBS, states, now, kinds, limit=held + 1)
-    job = next((job for job in due if job.lease_until is None or job.lease_until <= now), None)
-    if job is None:
+    free = next((job for job in due if job.lease_until is None or job.lease_until <= now), None)
+    if free is None:
         return None
-    taken = {"claim": job.claim + 1, "attempts": job.attempts + 1, "worker": worker, "lease_until": lease_until}
-    return _set(rows, job, now, state=JobState.RUNNING, **taken)
+    taken = {"claim": free.claim + 1, "attempts": free.attempts + 1, "worker": worker, "lease_until": lease_until}
+    return _set(rows, free, now, state=JobState.RUNNING, **taken)
 
 
 def renew(rows: Rows, id: str, claim: int, lease_until: datetime) -> bool:

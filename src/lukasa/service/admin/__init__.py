@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 from lukasa.model import submodules
 
-__all__ = ["access", "overview", "scrub", "stats"]
+__all__ = ["access", "overview", "scrubbing", "stats"]
 
 if TYPE_CHECKING:
-    from lukasa.service.admin import access, overview, scrub, stats
+    from lukasa.service.admin import access, overview, scrubbing, stats
 else:
     __getattr__ = submodules(__name__, __all__)

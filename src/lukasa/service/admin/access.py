@@ -86,7 +86,7 @@ class Workspaces(Protocol):
     def existing(self, name: str) -> Workspace: ...
 
 
-class Access(Struct, frozen=True):
+class AccessControl(Struct, frozen=True):
     """Manage grants, authenticate tokens, and open workspaces for credentials."""
 
     memory: Workspaces
@@ -201,7 +201,7 @@ class Access(Struct, frozen=True):
         """Return the workspaces that a credential may open."""
         return [info for info in self.memory.workspaces() if given.grant is None or info.id in given.grant.workspaces]
 
-    def through(self, given: Credential) -> Access:
+    def through(self, given: Credential) -> AccessControl:
         """Return this access control with events that name the surface of the credential."""
         given.require_owner("manage grants")
         return replace(self, origin=Origin(self.origin.principal, given.surface, given.transport, self.origin.trust))

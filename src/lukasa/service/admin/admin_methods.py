@@ -15,7 +15,7 @@ from lukasa.storage.port import Census, Finding
 
 if TYPE_CHECKING:
     from lukasa.service.admin.overview import EvidenceQuote, Survey
-    from lukasa.service.admin.scrub import Scrubbed
+    from lukasa.service.admin.scrubbing import Scrubbed
     from lukasa.service.admin.stats import Stats
     from lukasa.upkeep.scrub import Manifest
 
@@ -60,7 +60,7 @@ class AdminMethods(Bound, frozen=True):
 
     def scrub_plan(self, tier: str, *, mode: Mode | str = Mode.FULL) -> Manifest:
         """List all that a scrub of this tier's scope would remove; the mode `keep_named` spares its pages."""
-        return admin.scrub.plan(self.ctx, tier, mode)
+        return admin.scrubbing.plan(self.ctx, tier, mode)
 
     @verb("scrub", "execute")
     def scrub_execute(self, tier: str, *, confirm: str, mode: Mode | str = Mode.FULL) -> Scrubbed:
@@ -68,16 +68,16 @@ class AdminMethods(Bound, frozen=True):
 
         Only the author may; there is no undo.
         """
-        return admin.scrub.execute(self.ctx, tier, confirm, mode)
+        return admin.scrubbing.execute(self.ctx, tier, confirm, mode)
 
     def purge_plan(self, conversation: str) -> Manifest:
         """List all that a purge of one conversation would remove, with its checkpoints and events."""
-        return admin.scrub.plan_purge(self.ctx, conversation)
+        return admin.scrubbing.plan_purge(self.ctx, conversation)
 
     @verb("scrub", "purge")
     def purge_execute(self, conversation: str, *, confirm: str) -> Scrubbed:
         """Remove all contents of a conversation for good, and archive it. Only the author may; there is no undo."""
-        return admin.scrub.purge(self.ctx, conversation, confirm)
+        return admin.scrubbing.purge(self.ctx, conversation, confirm)
 
     def events(self, *, after: int = 0, limit: int = 100, action: str | None = None) -> list[Event]:
         """Return events of the log, oldest first. Only the author may."""

@@ -18,7 +18,7 @@ from lukasa.model.candidate import Candidate, candidate_of
 from lukasa.model.entry import Entry
 from lukasa.model.errors import EmbedderError
 from lukasa.model.selection import NO_FILTERS, Filters, Selection
-from lukasa.model.text import terms as terms_of
+from lukasa.model.text import terms
 from lukasa.model.timestamps import micros
 from lukasa.model.values import VISIBILITY, Visibility
 from lukasa.ports import Vector
@@ -123,7 +123,7 @@ def _by_keyword(ctx: CallContext, lookup: Lookup, found: Findings) -> Signal | N
         _admit(ctx, lookup, found, store, match.candidates)
     found.stores = [pair for pair, match in zip(lookup.stores, matches, strict=True) if match.size]
     found.names = named_sources(lookup.query, {candidate.source for candidate in found.candidates.values()})
-    names = frozenset(term for source in found.names for term in terms_of(source))
+    names = frozenset(term for source in found.names for term in terms(source))
     lines = {id for id, candidate in found.candidates.items() if candidate.said} if names else frozenset[str]()
     return signals.keyword(matches, lookup.terms, names, lines)
 

@@ -26,7 +26,7 @@ from lukasa.model.job import JobState
 from lukasa.model.transcript import Progress, Quote, Transcript, Utterance
 from lukasa.model.values import Gate, Kind, Trust
 from lukasa.observe import observation, rules
-from lukasa.observe.observation import Answer, Observation, Segment
+from lukasa.observe.observation import Observation, ObserverAnswer, Segment
 from lukasa.service.call import CallContext, retry_on_conflict
 from lukasa.service.entries.put import Memo, Written, put_many
 from lukasa.service.jobs.allowance import NotNow
@@ -95,12 +95,12 @@ def _observe(ctx: CallContext, task: Task) -> dict[str, Any]:
 # Look
 
 
-def _by_rules(task: Task, number: int, said: Sequence[Utterance]) -> Answer:
+def _by_rules(task: Task, number: int, said: Sequence[Utterance]) -> ObserverAnswer:
     listed = task.once(f"rules:{number}", lambda: [o.plain() for o in rules.observe(said)])
-    return Answer((Segment("", "", tuple(Observation.of(data) for data in listed)),))
+    return ObserverAnswer((Segment("", "", tuple(Observation.of(data) for data in listed)),))
 
 
-def _by_model(ctx: CallContext, task: Task, number: int, said: Sequence[Utterance]) -> Answer:
+def _by_model(ctx: CallContext, task: Task, number: int, said: Sequence[Utterance]) -> ObserverAnswer:
     categories = [concept.id for concept in ctx.taxonomy.concepts]
     asked = prompt("observer", ctx.prompts, categories=", ".join(categories))
     step = f"ask:{number}"
@@ -117,7 +117,7 @@ def _by_model(ctx: CallContext, task: Task, number: int, said: Sequence[Utteranc
 # Store
 
 
-def _batches(ctx: CallContext, task: Task, found: Transcript, number: int, answer: Answer) -> list[_Batch]:
+def _batches(ctx: CallContext, task: Task, found: Transcript, number: int, answer: ObserverAnswer) -> list[_Batch]:
     """Group the memos by tier and trust. The user's words get an agent's trust; all other words are untrusted."""
     default = ctx.default_tier()
     reachable = {tier.name for tier in ctx.reachable() if tier.persistent}

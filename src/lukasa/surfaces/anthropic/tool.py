@@ -10,7 +10,7 @@ from lukasa.model.entry import Entry
 from lukasa.model.errors import Conflict, InvalidInput, LukasaError, NotFound
 from lukasa.model.values import VISIBILITY, State, Trust, Visibility
 from lukasa.service.call import CallContext, retry_on_conflict
-from lukasa.service.entries import files
+from lukasa.service.entries import filed_entries
 from lukasa.service.entries.put import Written
 from lukasa.service.workspace import Workspace
 from lukasa.surfaces.anthropic import command_text
@@ -127,7 +127,7 @@ class MemoryTool:
             raise taken
         self._require_folders(target)
         try:
-            written = files.create(self._ctx, target.tier, target.path, text)
+            written = filed_entries.create(self._ctx, target.tier, target.path, text)
         except Conflict:
             raise taken from None
         return f"File created successfully at: {target.given}{_remark(written, text)}"
@@ -165,7 +165,7 @@ class MemoryTool:
         self._require_movable(target)
 
         def attempt() -> None:
-            files.remove(self._ctx, target.tier, self._at_or_under(target), "deleted with the memory tool")
+            filed_entries.remove(self._ctx, target.tier, self._at_or_under(target), "deleted with the memory tool")
 
         retry_on_conflict(attempt)
         return f"Successfully deleted {target.given}"
@@ -192,14 +192,14 @@ class MemoryTool:
     def _move(self, old: MemoryPath, new: MemoryPath, moves: list[tuple[Entry, str]]) -> None:
         """Give entries other paths in their tier; for another tier, copy them and remove the originals."""
         if old.tier == new.tier:
-            files.rename(self._ctx, old.tier, moves)
+            filed_entries.rename(self._ctx, old.tier, moves)
             return
         for entry, _ in moves:
             self._ctx.require_trust(entry, "rename")
         entries = [entry for entry, _ in moves]
-        files.copy(self._ctx, new.tier, moves)
+        filed_entries.copy(self._ctx, new.tier, moves)
         try:
-            files.remove(self._ctx, old.tier, entries, "moved to another tier with the memory tool")
+            filed_entries.remove(self._ctx, old.tier, entries, "moved to another tier with the memory tool")
         except Conflict:
             raise ToolRefusal(
                 f"Error: {old.given} was edited while it was copied to {new.given}. Both are kept; delete one of them"
@@ -237,26 +237,26 @@ class MemoryTool:
         """Refuse a target below a file."""
         for depth in range(1, len(target.names)):
             above = "/".join(target.names[:depth])
-            if files.file(self._ctx, target.tier, above) is not None:
+            if filed_entries.file(self._ctx, target.tier, above) is not None:
                 raise ToolRefusal(f"Error: {ROOT}/{above} is a file, not a directory")
 
     def _is_taken(self, target: MemoryPath) -> bool:
         """Return whether a file or a folder has this path, also a file that may not be shown."""
         if target.area is not Area.FILE:
             return False
-        return files.file(self._ctx, target.tier, target.path) is not None or bool(self._under(target))
+        return filed_entries.file(self._ctx, target.tier, target.path) is not None or bool(self._under(target))
 
     def _file(self, target: MemoryPath) -> Entry | None:
         """Return the file at a target, if there is one; refuse if it may not be shown."""
         if target.area is not Area.FILE:
             return None
-        entry = files.file(self._ctx, target.tier, target.path)
-        if entry is not None and not files.may_see(self._ctx, entry):
+        entry = filed_entries.file(self._ctx, target.tier, target.path)
+        if entry is not None and not filed_entries.may_see(self._ctx, entry):
             raise ToolRefusal(f"Error: {target.given} is held until the author reviews it, and cannot be used yet")
         return entry
 
     def _under(self, target: MemoryPath) -> list[Entry]:
-        return [e for e in files.files(self._ctx, target.tier) if (e.path or "").startswith(f"{target.path}/")]
+        return [e for e in filed_entries.files(self._ctx, target.tier) if (e.path or "").startswith(f"{target.path}/")]
 
     def _at_or_under(self, target: MemoryPath) -> list[Entry]:
         entry = self._file(target)
@@ -274,7 +274,7 @@ class MemoryTool:
         if self._file(target) is None:
             raise ToolRefusal(missing)
         try:
-            return files.rewrite(self._ctx, target.tier, target.path, change)
+            return filed_entries.rewrite(self._ctx, target.tier, target.path, change)
         except NotFound:
             raise ToolRefusal(missing) from None
 
@@ -302,7 +302,7 @@ class MemoryTool:
         leaves = [
             Leaf(tuple((entry.path or "").split("/")), _bytes(entry.content))
             for tier in self._layout.bound
-            for entry in files.files(self._ctx, tier)
+            for entry in filed_entries.files(self._ctx, tier)
         ]
         if target.area is not Area.LAYOUT and not any(
             leaf.names[: len(target.names)] == target.names for leaf in leaves
@@ -311,7 +311,7 @@ class MemoryTool:
         leaves += [Leaf((NAMED, f"{page.name}.md"), _bytes(page.body)) for page in Workspace(self._ctx).named()]
         more = []
         for tier in self._layout.bound:
-            others = files.others(self._ctx, tier, LISTED + 1)
+            others = filed_entries.others(self._ctx, tier, LISTED + 1)
             leaves += [Leaf((tier, ENTRIES, f"{e.id}.md"), _bytes(e.content)) for e in others[:LISTED]]
             if len(others) > LISTED and target.names[:1] == (tier,):
                 more.append(f"\nOnly the newest {LISTED} of {ROOT}/{tier}/{ENTRIES} are listed.")

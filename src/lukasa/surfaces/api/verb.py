@@ -16,7 +16,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
 
 from lukasa.model.errors import InvalidInput
 from lukasa.model.grant import Capability
-from lukasa.service.admin.access import Access, Credential
+from lukasa.service.admin.access import AccessControl, Credential
 from lukasa.service.workspace import Workspace
 from lukasa.surfaces.cli.data import plain
 
@@ -79,7 +79,7 @@ def tool_schema(model: type[BaseModel], mode: JsonSchemaMode = "validation") -> 
 class Call(Struct, frozen=True):
     """One call of a verb: the credential of the caller, and the workspace as that credential opens it."""
 
-    access: Access
+    access: AccessControl
     credential: Credential
     entered: Workspace | None = None
 
@@ -192,12 +192,14 @@ class Verb(Struct, frozen=True):
         return tuple(name for name in self.input.model_fields if name not in taken)
 
 
-def perform(verb: Verb, access: Access, credential: Credential, workspace: str | None, input: VerbInput) -> VerbOutput:
+def perform(
+    verb: Verb, access: AccessControl, credential: Credential, workspace: str | None, input: VerbInput
+) -> VerbOutput:
     """Check the credential, enter the workspace, run the verb. The check comes before everything else."""
     return verb.run(prepare(verb, access, credential, workspace), input)
 
 
-def prepare(verb: Verb, access: Access, credential: Credential, workspace: str | None) -> Call:
+def prepare(verb: Verb, access: AccessControl, credential: Credential, workspace: str | None) -> Call:
     """Check the credential and enter the workspace."""
     verb.require(credential)
     entered = access.enter(credential, workspace or "") if verb.in_workspace else None

@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from lukasa.model.errors import InvalidInput, NotFound, Refused
+from lukasa.service import sessions
 from lukasa.service.sessions import distill
-from lukasa.service.sessions import refine as refining
-from lukasa.service.sessions import session as sessions
 from lukasa.service.sessions.session import Persisted
 from lukasa.surfaces.cli.data import plain
 from lukasa.surfaces.cli.invocation import MOST_INPUT, Invocation, pass_invocation
@@ -221,7 +220,7 @@ class Dialogue:
             graph = self._loading.result()
             folder = self._session.memory.folder(self._world)
             distil = distill.by_model(self._chat) if self._is_model else distill.by_rules
-            refine = refining.by_model(self._chat) if self._refine else None
+            refine = sessions.refine.by_model(self._chat) if self._refine else None
             making = graph.Making(self._chat, refine=refine, distil=distil)
             agent: Agent = self._stack.enter_context(
                 graph.Agent(self._world, making, folder=folder, resume=self._resume)
@@ -230,7 +229,7 @@ class Dialogue:
             if folder is not None:
                 distil = distill.by_model_or_rules(self._chat) if self._is_model else distill.by_rules
                 led = partial(graph.is_led, folder)
-                sessions.resume_pending(self._world, alive=led, distil=distil)
+                sessions.session.resume_pending(self._world, alive=led, distil=distil)
         return self._agent
 
     def _finish(self, *, ending: bool, failed: bool) -> Persisted | None:

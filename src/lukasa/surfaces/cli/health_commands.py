@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 import click
 
-from lukasa.app import EarlierFolders, earlier_folders
+from lukasa.app import EarlierFolders, Settings, earlier_folders
 from lukasa.app import take_over as move_earlier
 from lukasa.model.errors import StoreDamaged, StoreForeign, StoreMissing
 from lukasa.model.events import Event, chain_faults, is_emptied
@@ -143,7 +143,9 @@ def _earlier(cli: Invocation, take_over: bool) -> EarlierFolders:
 def _told_earlier(earlier: EarlierFolders, taken_over: bool) -> Iterator[Line]:
     moved = [str(folder) for folder in (earlier.data, earlier.cache) if folder is not None]
     if taken_over and moved:
-        yield line(good("✓ "), f"taken over: {' and '.join(moved)}")
+        yield line(
+            good("✓ "), f"taken over: {' and '.join(moved)}", dim(f"  memory is now in {Settings.resolve().data}")
+        )
     elif taken_over:
         yield line("Nothing to take over: there is no data folder of the earlier name.")
     elif earlier.data is not None:

@@ -19,7 +19,7 @@ from starlette.types import ASGIApp
 from lukasa import __version__
 from lukasa.model.errors import Unauthenticated
 from lukasa.model.grant import Capability
-from lukasa.service.admin.access import Access
+from lukasa.service.admin.access import AccessControl
 from lukasa.service.workspace import Workspace
 from lukasa.surfaces.api.shapes import EventOut
 from lukasa.surfaces.api.table import VERBS
@@ -45,7 +45,7 @@ Lifespan = Callable[[], AbstractAsyncContextManager[None]]
 class ApplicationParts:
     """The parts of the application. Other surfaces add routes by `more`, and what must run beside it by `lifespans`."""
 
-    access: Access
+    access: AccessControl
     names: ServerNames
     cookie: str = "lukasa_session"
     secure: bool = False

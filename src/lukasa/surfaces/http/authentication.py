@@ -19,7 +19,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from lukasa.model.errors import Unauthenticated
 from lukasa.ports import Clock
-from lukasa.service.admin.access import Access, Credential
+from lukasa.service.admin.access import AccessControl, Credential
 from lukasa.surfaces.http.problems import Problem
 
 MAX_BODY = 8_000_000
@@ -207,7 +207,7 @@ CSRF = "x-csrf-token"
 class Authenticator:
     """Find the credential of a request."""
 
-    def __init__(self, access: Access, sessions: PageSessions, *, cookie: str, secure: bool = False) -> None:
+    def __init__(self, access: AccessControl, sessions: PageSessions, *, cookie: str, secure: bool = False) -> None:
         self.access = access
         self.sessions = sessions
         self.cookie = cookie

@@ -27,12 +27,12 @@ from langgraph.store.base import (
 )
 
 from lukasa.app import DEFAULT_WORKSPACE, Lukasa
-from lukasa.model import item as model
+from lukasa.model import item
 from lukasa.model.errors import InvalidInput, LukasaError
-from lukasa.model.item import ItemAddress, ItemFilter
+from lukasa.model.item import ItemAddress, ItemFilter, value_text
 from lukasa.ports import Embedder
-from lukasa.service.entries import items
-from lukasa.service.entries.items import ItemSearch, Pattern, PutItem
+from lukasa.service.entries import store_items
+from lukasa.service.entries.store_items import ItemSearch, Pattern, PutItem
 from lukasa.service.upkeep import backfill
 from lukasa.service.workspace import Workspace
 from lukasa.storage.port import FoundItem
@@ -116,14 +116,14 @@ class LukasaStore(BaseStore):
         puts = [self._put(op) for op in ops if isinstance(op, PutOp)]
         results = [self._answer(op, embedder) for op in ops]
         if puts:
-            items.write(self._ctx, puts, embedder)
+            store_items.write(self._ctx, puts, embedder)
         return results
 
     def _put(self, op: PutOp) -> PutItem:
         place = ItemAddress(op.namespace, op.key)
         if op.value is None:
             return PutItem(place, None)
-        model.value_text(op.value)
+        value_text(op.value)
         fields = () if op.index is False else self._fields if op.index is None else checked_fields(op.index)
         return PutItem(place, op.value, op.ttl, texts_of(op.value, fields), self._indexer)
 
@@ -141,25 +141,25 @@ class LukasaStore(BaseStore):
 
     def _get(self, op: GetOp) -> Item | None:
         place = ItemAddress(op.namespace, op.key)
-        found = items.read(self._ctx, [place], omit_expired=self._omit_expired).get(place)
+        found = store_items.read(self._ctx, [place], omit_expired=self._omit_expired).get(place)
         if found is None:
             return None
         if op.refresh_ttl:
-            items.renew(self._ctx, [found])
+            store_items.renew(self._ctx, [found])
         return Item(**_fields_of(found))
 
     def _search(self, op: SearchOp, embedder: Embedder | None) -> list[SearchItem]:
         asked = ItemSearch(
             op.namespace_prefix, op.query, ItemFilter.of(op.filter), op.limit, op.offset, self._omit_expired
         )
-        found = items.search(self._ctx, asked, embedder)
+        found = store_items.search(self._ctx, asked, embedder)
         if op.refresh_ttl:
-            items.renew(self._ctx, [each.item for each in found])
+            store_items.renew(self._ctx, [each.item for each in found])
         return [_hit(each) for each in found]
 
     def _list(self, op: ListNamespacesOp) -> list[tuple[str, ...]]:
         patterns = [Pattern(condition.match_type, condition.path) for condition in op.match_conditions or ()]
-        return items.namespaces(
+        return store_items.namespaces(
             self._ctx,
             patterns,
             max_depth=op.max_depth,
@@ -180,7 +180,7 @@ class LukasaStore(BaseStore):
 
     def sweep_ttl(self) -> int:
         """Remove expired items, and return their number."""
-        return items.sweep(self._ctx)
+        return store_items.sweep(self._ctx)
 
     def start_ttl_sweeper(self, sweep_interval_minutes: float | None = None) -> Future[None]:
         """Sweep every few minutes in a thread. Cancel the returned future, or call `stop_ttl_sweeper`, to end it."""
@@ -191,13 +191,13 @@ class LukasaStore(BaseStore):
         return self._sweeper.stop(timeout)
 
 
-def _fields_of(item: model.Item) -> dict[str, Any]:
+def _fields_of(kept: item.Item) -> dict[str, Any]:
     return {
-        "namespace": item.place.namespace,
-        "key": item.place.key,
-        "value": item.value,
-        "created_at": item.created_at,
-        "updated_at": item.updated_at,
+        "namespace": kept.place.namespace,
+        "key": kept.place.key,
+        "value": kept.value,
+        "created_at": kept.created_at,
+        "updated_at": kept.updated_at,
     }
 
 

@@ -16,7 +16,7 @@ from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from lukasa.model.errors import LukasaError, Unauthenticated
-from lukasa.service.admin.access import Access
+from lukasa.service.admin.access import AccessControl
 from lukasa.surfaces.http.authentication import Authenticator
 from lukasa.surfaces.http.problems import Problem, problem
 from lukasa.surfaces.offload import offload
@@ -29,7 +29,7 @@ PATHS = ("/mcp/", "/mcp")
 class McpMount:
     """The `routes` for the application, and `run` for its lifespan."""
 
-    def __init__(self, access: Access) -> None:
+    def __init__(self, access: AccessControl) -> None:
         self._access = access
         self._ready: asyncio.Future[ASGIApp] | None = None
 

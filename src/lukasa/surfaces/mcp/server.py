@@ -22,7 +22,7 @@ from starlette.types import ASGIApp
 
 from lukasa import __version__
 from lukasa.model.errors import Unauthenticated
-from lukasa.service.admin.access import Access, Credential
+from lukasa.service.admin.access import AccessControl, Credential
 from lukasa.surfaces.mcp import resources
 from lukasa.surfaces.mcp.mount import CREDENTIAL, NO_CREDENTIAL
 from lukasa.surfaces.mcp.tools import Dispatcher, Refusal, RequestContext, error_result, result
@@ -159,7 +159,7 @@ async def _serve_stdio(server: Server[Any]) -> None:
 
 
 @asynccontextmanager
-async def serving_http(access: Access) -> AsyncIterator[ASGIApp]:
+async def serving_http(access: AccessControl) -> AsyncIterator[ASGIApp]:
     """Run the package's streamable HTTP without sessions: nothing outlives a request.
 
     The HTTP server has checked Host and Origin before a request comes here.

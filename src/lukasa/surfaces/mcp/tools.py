@@ -21,7 +21,7 @@ from lukasa.model.text import escape_controls
 from lukasa.model.values import Kind
 from lukasa.read.excerpt import excerpt
 from lukasa.read.question import query_terms
-from lukasa.service.admin.access import Access, Credential
+from lukasa.service.admin.access import AccessControl, Credential
 from lukasa.surfaces.api.shapes import ContextOut, HitOut, RecallOut
 from lukasa.surfaces.api.table import VERBS
 from lukasa.surfaces.api.verb import Verb, VerbInput, VerbOutput, perform, prepare, tool_schema, validated
@@ -113,7 +113,7 @@ class Dispatcher(Struct, frozen=True):
     `home` is the workspace of a call that names none.
     """
 
-    access: Access
+    access: AccessControl
     identify: Callable[[RequestContext], Credential]
     home: str | None = None
     verbs: tuple[Verb, ...] = VERBS
