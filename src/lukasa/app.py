@@ -478,7 +478,7 @@ def _unused(folder: Path) -> bool:
 
 def _in_process() -> Store:
     """Return a store in this process, which writes no file; imported on first use."""
-    store: Store = import_module("lukasa.storage.memory.store").MemoryStore()
+    store: Store = import_module("lukasa.storage.memory.memory_store").MemoryStore()
     return store
 
 

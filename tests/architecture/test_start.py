@@ -29,7 +29,7 @@ HEAVY = {
 # What one verb or another needs, and no hook: each is loaded by its first use.
 LATER = {
     "lukasa.providers.embed.onnx",
-    "lukasa.storage.sqlite.check",
+    "lukasa.storage.sqlite.integrity",
     "lukasa.storage.sqlite.item_rows",
     "lukasa.upkeep.scrub",
     "lukasa.model.requests",
@@ -105,7 +105,7 @@ def test_importing_and_remembering_loads_little(shell: Shell) -> None:
     assert said == "Ines repaired the lantern\n"
     assert not HEAVY & modules
     assert not {"click", "snowballstemmer", "subprocess", "zipfile", "difflib"} & modules
-    assert not {"lukasa.storage.memory.store", "lukasa.providers.embed.pull", "lukasa.spec.report"} & modules
+    assert not {"lukasa.storage.memory.memory_store", "lukasa.providers.embed.pull", "lukasa.spec.report"} & modules
 
 
 @pytest.mark.parametrize("moment", EVENTS)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from lukasa.storage.memory.store import MemoryStore
+from lukasa.storage.memory.memory_store import MemoryStore
 from lukasa.storage.port import Store
 from lukasa.storage.sqlite import SqliteStore, pending
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from lukasa.model.errors import Conflict, InvalidInput, NotFound
 from lukasa.model.item import Item, ItemAddress, ItemFilter
-from lukasa.storage.memory.store import MemoryStore
+from lukasa.storage.memory.memory_store import MemoryStore
 from lukasa.storage.operations import DropItem, ItemIndex, ItemVector, SaveItem, SaveItemVectors
 from lukasa.storage.port import ItemQuery, Store
 from tests.helpers.stores import MODEL, NOW, OTHER_MODEL, commit, later, unit

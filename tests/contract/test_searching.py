@@ -23,7 +23,7 @@ from lukasa.model.text import content_key
 from lukasa.model.text import terms as terms_of
 from lukasa.model.timestamps import micros
 from lukasa.model.values import SHARED, Curator, Kind, Lifetime, State, Visibility
-from lukasa.storage.memory.store import MemoryStore
+from lukasa.storage.memory.memory_store import MemoryStore
 from lukasa.storage.operations import DropEntry, Embedding, SaveEmbedding, SaveEntry
 from lukasa.storage.port import Store, index_terms
 from lukasa.storage.sqlite import SqliteStore

@@ -15,7 +15,7 @@ from lukasa.model.transcript import Progress, Transcript
 from lukasa.storage import tables
 from lukasa.storage.backend import Rows, get
 from lukasa.storage.codec import Dialect
-from lukasa.storage.memory.store import MemoryStore
+from lukasa.storage.memory.memory_store import MemoryStore
 from lukasa.storage.sqlite import SqliteStore
 from lukasa.storage.sqlite.opening import migrations
 from tests.helpers.stores import NOW, later

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from lukasa import Lukasa, Memo, Trust, Workspace
 from lukasa.service.entries.put import Written
-from lukasa.storage.memory.store import MemoryStore
+from lukasa.storage.memory.memory_store import MemoryStore
 from tests.fakes import FakeEmbedder
 from tests.helpers.making import FixedClock
 

@@ -14,7 +14,7 @@ from lukasa.service.jobs.allowance import ModelGuard
 from lukasa.service.jobs.budget import Budget, Price
 from lukasa.service.jobs.task import Task, ask
 from lukasa.service.jobs.worker import PATIENCE, WAKE, JobSource, Worker
-from lukasa.storage.memory.store import MemoryStore
+from lukasa.storage.memory.memory_store import MemoryStore
 from lukasa.storage.operations import Enqueue, Transaction
 from tests.helpers.making import FixedClock
 from tests.helpers.stores import ACTOR

@@ -16,7 +16,7 @@ from lukasa.model.values import State, Visibility
 from lukasa.storage.operations import DropEntry, SaveDocument, SaveNamed
 from lukasa.storage.sqlite import SqliteStore
 from lukasa.storage.sqlite.search import SqliteSearchRows
-from lukasa.storage.sqlite.store import cached_records
+from lukasa.storage.sqlite.sqlite_store import cached_records
 from tests.helpers.stores import MODEL, NOW, OPEN, WORK, change, commit, entry, move, named, put, stored, vector_of
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from lukasa.model.entry import Entry
 from lukasa.model.values import State
-from lukasa.storage.memory.store import MemoryStore
+from lukasa.storage.memory.memory_store import MemoryStore
 from lukasa.storage.operations import DropEntry, Embedding, SaveEmbedding, Transaction
 from lukasa.storage.port import Store
 from lukasa.storage.sqlite import SqliteStore

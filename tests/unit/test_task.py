@@ -14,7 +14,7 @@ from lukasa.model.job import JobDraft
 from lukasa.model.telemetry import TelemetryQuery
 from lukasa.ports import Message, Reply, SystemClock, Tool, Usage
 from lukasa.service.jobs.task import Task, ask, json_object
-from lukasa.storage.memory.store import MemoryStore
+from lukasa.storage.memory.memory_store import MemoryStore
 from lukasa.storage.operations import CancelJob, Enqueue
 from tests.helpers.stores import ACTOR, commit, entry, put
 

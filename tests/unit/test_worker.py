@@ -15,7 +15,7 @@ from lukasa.model.telemetry import TelemetryQuery
 from lukasa.service.jobs.allowance import NotNow
 from lukasa.service.jobs.task import Handler, Task
 from lukasa.service.jobs.worker import JobSource, Run, Trouble, Worker
-from lukasa.storage.memory.store import MemoryStore
+from lukasa.storage.memory.memory_store import MemoryStore
 from lukasa.storage.operations import CancelJob, Enqueue, Transaction
 from tests.helpers.making import FixedClock
 from tests.helpers.stores import ACTOR

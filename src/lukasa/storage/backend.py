@@ -1,4 +1,4 @@
-"""What a backend writes: the rows of one transaction.
+"""The part of a store that a backend writes: the rows of one transaction.
 
 `commit`, `job_queue`, `removal` and `reads` decide everything else (versions, uniqueness, events, order) over these few
 methods, so that every engine decides alike. A backend's transaction implements `Rows`; inside it nobody else writes.
@@ -120,7 +120,7 @@ class Rows(Protocol):
 
     # Entries, with their versions, keyword index and vectors
     def used_ids(self, ids: Sequence[str]) -> dict[str, bool]:
-        """Those of the ids that were ever used, and whether their entries are gone."""
+        """The ids that were ever used, each with whether its entry is gone."""
         ...
 
     def stored_entry(self, id: str) -> StoredEntry | None: ...

@@ -395,7 +395,7 @@ def _record(rows: Rows, operation: Record, _: Transaction) -> None:
     """Its event is all that it leaves."""
 
 
-# What each operation does. The answer is a salt of its own for its event, where it has one.
+# The change of each operation. A change returns a salt of its own for its event, if it has one.
 _CHANGES: dict[type[Any], Callable[[Rows, Any, Transaction], bytes | None]] = {
     SaveEntry: _replace_entry,
     DropEntry: _drop_entry,

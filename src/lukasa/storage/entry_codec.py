@@ -20,8 +20,8 @@ from lukasa.model.values import Curator, Gate, Kind, Lifetime, Origin, State, Tr
 from lukasa.storage.port import index_terms, twin_key
 
 FILED, EXEMPT, SAID = 1, 2, 4  # the bits of a row's marks
-# What `entry_of` reads, in this order: tier and anchor are of the scope, all others of the entry itself. A version of
-# an entry is kept as a JSON list of the same.
+# The columns that `entry_of` reads, in this order: tier and anchor are of the scope, all others of the entry itself. A
+# version of an entry is kept as a JSON list of the same.
 COLUMNS = tuple(
     """
     id tier anchor owner state kind category source curator lifetime conversation importance created_at updated_at
@@ -81,7 +81,7 @@ def entry_columns(entry: Entry) -> dict[str, Any]:
 
 
 def _rest(entry: Entry) -> dict[str, Any]:
-    """What never filters, in short keys' stead: only what differs from an entry's defaults."""
+    """The fields that no filter asks for, as one JSON object; fields with their default value are left out."""
     rest: dict[str, Any] = {
         "origin": [entry.origin.principal, entry.origin.surface, entry.origin.transport, int(entry.origin.trust)],
         "trust": int(entry.trust),

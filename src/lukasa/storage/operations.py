@@ -26,7 +26,7 @@ from lukasa.ports import EmbeddingModel, Vector
 
 
 class ItemVector(Struct, frozen=True):
-    """What one field of an item means. `field` is the path that the text was found by."""
+    """The vector of one field of an item. `field` is the path that leads to its text."""
 
     field: str
     model: EmbeddingModel
@@ -34,7 +34,7 @@ class ItemVector(Struct, frozen=True):
 
 
 class ItemIndex(Struct, frozen=True):
-    """What an item is to be found by, kept with it: each field with its text, None for the whole value.
+    """The texts that an item is found by, kept with it: each field with its text, None for the whole value.
 
     `by` is empty if the workspace's embedder makes the vectors, and otherwise says who does.
     """
@@ -213,7 +213,7 @@ AccessOperation = SaveGrant | SaveAnswer | DropAnswer | ForgetAnswers
 
 
 def grant_detail(grant: Grant) -> dict[str, Any]:
-    """What the log says of a grant."""
+    """The detail of a grant's event."""
     return {
         "name": grant.name,
         "agent": grant.agent,
@@ -255,7 +255,7 @@ class Embedding(Struct, frozen=True):
 
 
 class Verdict(Struct, frozen=True):
-    """What one step of a path decided, and why. Reasons name ids and numbers, never the content itself."""
+    """The decision of one step, and its reason. Reasons name ids and numbers, never the content itself."""
 
     step: str
     outcome: str

@@ -126,7 +126,7 @@ class PipelineStore(Protocol):
 
     def job(self, id_or_key: str) -> Job | None: ...
     def steps(self, job: str) -> dict[str, Any]:
-        """What each journaled step gave, in the order they were kept."""
+        """The result of each journaled step, in the order of the journal."""
         ...
 
     def queue_depth(self) -> dict[JobState, int]: ...
@@ -211,12 +211,12 @@ class ScrubStore(Protocol):
 
 
 def index_terms(entry: Entry) -> list[str]:
-    """What the keyword index holds for an entry: its words, then its tags' and its path's."""
+    """The terms that the keyword index holds for an entry: of its text, then of its tags and its path."""
     return terms(entry.content) + [t for tag in entry.tags for t in terms(tag)] + terms(entry.path or "")
 
 
 def twin_key(entry: Entry) -> str:
-    """What a scope may hold only once for each owner: a text, or for a file its path."""
+    """The key that a scope may hold only once for each owner: of the text, or for a file of its path."""
     return content_key(entry.content) if entry.path is None else path_key(entry.path)
 
 
@@ -289,7 +289,7 @@ class Store(ItemStore, PipelineStore, AccessStore, ScrubStore, Protocol):
 
     def entries(self, ids: Iterable[str]) -> dict[str, Entry]: ...
     def candidates(self, ids: Iterable[str], filters: Filters = NO_FILTERS) -> dict[str, Candidate]:
-        """What ranking needs to know of those that are there and that the filters admit."""
+        """The candidates among these ids: entries that exist and that the filters admit, without their text."""
         ...
 
     def texts(self, ids: Iterable[str]) -> dict[str, str]: ...

@@ -112,7 +112,7 @@ def plain_text(value: Any) -> str:
         raise _not_json(error) from None
 
 
-# What a key looks like in JSON that was no text; so does some text.
+# Keys that were no text look like this in JSON; so do some that were.
 _ODD_KEY = re.compile(r'[{,]"(?:-?[0-9]|true"|false"|null"|NaN"|-?Infinity")')
 
 
@@ -133,7 +133,7 @@ def _not_json(error: Exception) -> InvalidInput:
 
 
 def check_note(operation: SaveNote, before: Note | None) -> None:
-    """What is there now must say what the writer read, if the writer says what that was."""
+    """Refuse a note if the stored one is not the one that the writer has read, if the writer says which that was."""
     read = operation.onto
     if read == "anything" or (before is None and read is None):
         return

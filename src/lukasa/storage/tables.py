@@ -49,7 +49,7 @@ class Action(Struct, frozen=True):
 
 
 class Step(Struct, frozen=True):
-    """What a step of a job gave, and under which claim."""
+    """The result of a step of a job, and the claim that it was kept under."""
 
     job: str
     name: str

@@ -1,14 +1,15 @@
-"""A store on SQLite: see `store` for the class, `opening` for the files, `sql` for every statement."""
+"""A store on SQLite: `sqlite_store` has the class, `sqlite_rows` the rows of a transaction, `search` those of a search,
+`opening` the files, and `sql` every statement that no declared table makes."""
 
 from typing import TYPE_CHECKING
 
 from lukasa.model import submodules
 from lukasa.storage.sqlite.opening import Role
-from lukasa.storage.sqlite.store import SqliteStore
+from lukasa.storage.sqlite.sqlite_store import SqliteStore
 
 if TYPE_CHECKING:
-    from lukasa.storage.sqlite import check, item_rows
+    from lukasa.storage.sqlite import integrity, item_rows
 else:
-    __getattr__ = submodules(__name__, ("check", "item_rows"))
+    __getattr__ = submodules(__name__, ("integrity", "item_rows"))
 
-__all__ = ["Role", "SqliteStore", "check", "item_rows"]
+__all__ = ["Role", "SqliteStore", "integrity", "item_rows"]

@@ -17,12 +17,12 @@ import apsw
 from lukasa.model.errors import StoreError
 from lukasa.storage.sqlite import sql
 from lukasa.storage.sqlite.access_counts import AccessCounts
-from lukasa.storage.sqlite.errors import busy, full, translated
 from lukasa.storage.sqlite.files import Reserve
 from lukasa.storage.sqlite.opening import RESERVE, Opening, missing
 from lukasa.storage.sqlite.preallocation import Preallocation
 from lukasa.storage.sqlite.query import all_rows
 from lukasa.storage.sqlite.search import Handle
+from lukasa.storage.sqlite.sqlite_errors import busy, full, translated
 from lukasa.storage.sqlite.write_buffer import TelemetryBuffer
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from importlib import import_module
 from pathlib import Path
 
 from lukasa.model.errors import StoreError
-from lukasa.storage.sqlite.errors import busy, full
+from lukasa.storage.sqlite.sqlite_errors import busy, full
 
 RESERVE_BYTES = 1 << 20
 _SIDES = ("", "-journal", "-wal", "-shm")

@@ -19,9 +19,9 @@ from lukasa.index.cache import Answers, ReadCache
 from lukasa.model.errors import StoreError, StoreForeign, StoreMissing, StoreNewer
 from lukasa.model.text import TOKENIZER_VERSION
 from lukasa.storage.sqlite import files, sql
-from lukasa.storage.sqlite.errors import damaged, translated
 from lukasa.storage.sqlite.query import all_rows, one_value
 from lukasa.storage.sqlite.search import Handle
+from lukasa.storage.sqlite.sqlite_errors import damaged, translated
 
 Role = Literal["account", "workspace"]
 Filler = Callable[[apsw.Connection], None]

@@ -360,11 +360,11 @@ class SqliteStore(PlainReads):
 
     def check(self) -> list[Finding]:
         with self._connections.reading() as db:
-            return sqlite.check.check(db)
+            return sqlite.integrity.check(db)
 
     def rebuild(self) -> None:
         with self._connections.writing() as db:
-            sqlite.check.rebuild(db)
+            sqlite.integrity.rebuild(db)
         self._vectors.clear()
         self._item_vectors.clear()
 
@@ -394,7 +394,7 @@ class SqliteStore(PlainReads):
 
 
 def cached_records(db: Handle) -> Answers:
-    """What is cached of pages and documents. In a write transaction, which may be undone, that is nothing."""
+    """The cached pages and documents. In a write transaction, which may be undone, nothing is cached."""
     return db.cache.records(SqliteSearchRows(db)) if db.reads or not db.in_transaction else {}
 
 

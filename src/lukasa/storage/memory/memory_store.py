@@ -218,7 +218,7 @@ class MemoryStore(PlainReads):
     def _by_vector(
         self, query: NeighbourQuery, selection: Selection, text: str, vector: Vector
     ) -> list[tuple[str, float]]:
-        """Those that hold all that tells something in a text, and those that reach the floor; the nearest first."""
+        """Entries that hold all content words of a text, and entries that reach the floor; the nearest first."""
         assert query.model is not None
         state, limit, wanted = self._state, query.limit, set(content_words(text))
         holding = [e.id for e in self._selected(state, selection) if wanted and wanted.issubset(state.terms[e.id])]

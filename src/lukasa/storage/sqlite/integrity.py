@@ -30,7 +30,7 @@ from lukasa.storage.sqlite.sqlite_rows import SqliteRows
 
 
 class _Kept(NamedTuple):
-    """What `sql.ALL_ENTRIES` says of a row beyond its entry."""
+    """The columns of `sql.ALL_ENTRIES` behind those of the entry itself."""
 
     rowid: int
     partition: int
@@ -52,7 +52,7 @@ class _Kept(NamedTuple):
 
 
 class _Derived(NamedTuple):
-    """What a row holds that follows from the rest of it."""
+    """The columns of a row that follow from its entry."""
 
     terms: str
     term_count: int
@@ -255,7 +255,7 @@ _END: tuple[int, dict[str, int]] = (2**63 - 1, {})
 
 
 def _indexed(db: apsw.Connection) -> Iterator[tuple[int, dict[str, int]]]:
-    """What the index holds, row by row: the terms with their counts."""
+    """The rows of the keyword index in order, each with its terms and their counts."""
     for doc, rows in groupby(stream(db, sql.INDEXED), key=lambda row: int(row[0])):
         yield doc, {term: count for _, term, count in rows}
 
