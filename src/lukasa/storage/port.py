@@ -1,9 +1,9 @@
-"""The store port: one narrow waist for writing, and the questions that reading asks.
+"""The port of a store: one way to write, and the questions that reading asks.
 
 A store is one database: an account's or a workspace's. `apply` takes a list of operations and commits them, their
 index changes and one sealed event for each in a single transaction, or raises and leaves nothing. There is no other
-way to write, but for `touch` (read statistics), `touch_items` (their timers), claims of jobs, `rebuild` (derived
-state) and `purge_files`, none of which changes memory.
+way to write, but for `touch` (access counts), `touch_items` (times to live), `report` (telemetry), claims of jobs,
+`forget_purged`, `rebuild` (derived state) and `purge_files`, none of which changes memory.
 """
 
 from __future__ import annotations
@@ -34,13 +34,12 @@ from lukasa.model.text import content_key, path_key, terms
 from lukasa.model.transcript import Progress, Transcript, Utterance
 from lukasa.model.values import Kind, State
 from lukasa.ports import EmbeddingModel, Vector
-from lukasa.storage.operations import (
-    ItemIndex,
-    Transaction,
-)
+from lukasa.storage.operations import ItemIndex, Transaction
 
 
 class UnembeddedItem(Struct, frozen=True):
+    """An item that has no vector of a model, with the texts to embed."""
+
     place: ItemAddress
     value: dict[str, Any]
     index: ItemIndex
@@ -52,9 +51,9 @@ class UnembeddedItem(Struct, frozen=True):
 
 
 class ItemQuery(Struct, frozen=True):
-    """All items of a namespace and of those below it that pass a filter; `alive_at` leaves expired ones out.
+    """All items of a namespace and of the namespaces below it that pass a filter; `alive_at` leaves expired ones out.
 
-    With `near`, those with a vector of that model come first, by the best cosine of any of their fields.
+    With `near`, items with a vector of that model come first, by the best cosine of any of their fields.
     """
 
     prefix: tuple[str, ...]
@@ -67,7 +66,7 @@ class ItemQuery(Struct, frozen=True):
 
 
 class FoundItem(Struct, frozen=True):
-    """Higher scores are better; None is the answer to no question, or of an item that has nothing to compare."""
+    """An item and its score, higher is better. None if the query has no vector, or the item has none of that model."""
 
     item: Item
     score: float | None = None
@@ -76,7 +75,7 @@ class FoundItem(Struct, frozen=True):
 class ItemStore(Protocol):
     def items(self, places: Iterable[ItemAddress]) -> dict[ItemAddress, Item]: ...
     def find_items(self, query: ItemQuery, *, limit: int | None = None, offset: int = 0) -> list[FoundItem]:
-        """Best first where something is asked for, then the last changed first. Filters come before the limit."""
+        """The best first if the query has a vector, then the last changed first. Filters come before the limit."""
         ...
 
     def item_namespaces(
@@ -91,7 +90,7 @@ class ItemStore(Protocol):
         ...
 
     def touch_items(self, places: Sequence[ItemAddress], at: datetime) -> None:
-        """Start the time to live of these items anew. Changes no value, and so leaves no event."""
+        """Start the time to live of these items again. That changes no value, and so leaves no event."""
         ...
 
 
@@ -110,7 +109,7 @@ class PipelineStore(Protocol):
         """Take the job that has waited longest: queued and due, or running with a lease that has run out.
 
         Its claim and its attempts rise by one. A job whose last attempt ended with its lease is dead instead,
-        and has its report.
+        and has a telemetry event.
         """
         ...
 
@@ -121,7 +120,7 @@ class PipelineStore(Protocol):
     def jobs(
         self, *, states: Collection[JobState] | None = None, kind: str | None = None, limit: int = 100
     ) -> list[Job]:
-        """The last touched first."""
+        """Jobs, the last changed first."""
         ...
 
     def job(self, id_or_key: str) -> Job | None: ...
@@ -138,7 +137,7 @@ class PipelineStore(Protocol):
     def transcripts(
         self, *, progress: Progress | None = None, limit: int = 100, after: str | None = None
     ) -> list[Transcript]:
-        """The last taken in first; `after` is the last id of the page before."""
+        """Transcripts, the last taken in first; `after` is the last id of the page before."""
         ...
 
     def transcript(self, id_or_key: str) -> Transcript | None: ...
@@ -156,23 +155,25 @@ class PipelineStore(Protocol):
         states: Collection[AmendmentState] | None = None,
         limit: int = 1000,
     ) -> list[Amendment]:
-        """The oldest first."""
+        """Amendments, the oldest first."""
         ...
 
     # Telemetry
     def report(self, point: TelemetryEvent) -> None:
-        """Telemetry of what changes nothing, which touches no file by itself: a store may keep it in the process
-        until something is written, or until it is asked for reports, is closed, or has many of them. Of level debug
-        only the newest are kept, `MOST_DEBUG` or somewhat more."""
+        """Take a telemetry event of a call that changes nothing. It touches no file by itself.
+
+        A store may keep the event in a write buffer until it writes something else, is asked for telemetry, is closed,
+        or has many events. Of level debug it keeps only the newest, `MOST_DEBUG` or somewhat more.
+        """
         ...
 
     def points(self, query: TelemetryQuery, *, limit: int = 100) -> list[TelemetryEvent]:
-        """The newest first."""
+        """Telemetry events, the newest first."""
         ...
 
     def tally(self, query: TelemetryQuery) -> list[Tally]: ...
     def tally_days(self, query: TelemetryQuery) -> list[DayTally]:
-        """Days that have points, the oldest first."""
+        """Days that have telemetry events, the oldest first."""
         ...
 
     def spent(self, since_day: str) -> list[Spending]: ...
@@ -180,7 +181,7 @@ class PipelineStore(Protocol):
 
 class AccessStore(Protocol):
     def grants(self) -> list[Grant]:
-        """All of them, also those that are over; the oldest first."""
+        """All grants, also expired and revoked ones; the oldest first."""
         ...
 
     def grant(self, id: str) -> Grant | None: ...
@@ -203,9 +204,9 @@ class ScrubStore(Protocol):
     def purge_files(self) -> bool:
         """Make what was scrubbed unreadable in the engine's own files. True when that is done.
 
-        Called after a scrub's commit; False if others were in the way, and whoever opens the store next does it. SQLite
-        rewrites its files (VACUUM) and empties its log; PostgreSQL runs VACUUM on the tables, whose dead rows it then
-        writes over.
+        Called after a scrub's commit. False if others were in the way; then the store does it when it is opened next.
+        SQLite rewrites its files (VACUUM) and empties its log. PostgreSQL rewrites the tables (VACUUM FULL), because a
+        plain VACUUM only marks the space of dead rows as free.
         """
         ...
 
@@ -311,7 +312,7 @@ class Store(ItemStore, PipelineStore, AccessStore, ScrubStore, Protocol):
 
     def versions(self, id: str) -> list[Version]: ...
     def access(self, ids: Iterable[str]) -> dict[str, Access]:
-        """The access counts of those that were read at all."""
+        """The access counts of these entries; an entry that was never read is absent."""
         ...
 
     def linked(self, ids: Iterable[str]) -> dict[str, tuple[str, ...]]:
@@ -367,7 +368,7 @@ class Store(ItemStore, PipelineStore, AccessStore, ScrubStore, Protocol):
         """Entries without a vector of this model, oldest first; history is left out."""
         ...
 
-    # Standing content, conversations, registry
+    # Pages, documents, conversations, workspaces
     def named(self, name: str | None = None) -> list[NamedEntry]: ...
     def named_versions(self, name: str) -> list[NamedEntry]: ...
     def documents(self, ids: Iterable[str] | None = None) -> dict[str, Document]: ...
@@ -398,7 +399,7 @@ class Store(ItemStore, PipelineStore, AccessStore, ScrubStore, Protocol):
         ...
 
     def check(self) -> list[Finding]:
-        """Everything that can be verified: file, hashes, indexes against rows, the chain."""
+        """Verify everything that can be: file, hashes, indexes against rows, the chain. Return what is wrong."""
         ...
 
     def rebuild(self) -> None:

@@ -137,7 +137,7 @@ class SqliteStore(PlainReads):
                         rows.prune_debug()
 
     def purge_files(self) -> bool:
-        # The scrub stands whatever happens here: what is left undone is noted in the store, and done at its opening.
+        # The scrub is committed, whatever happens here. The store notes what is left, and does it when it is opened.
         with suppress(StoreError):
             return self._connections.rewrite()
         return False
@@ -153,7 +153,7 @@ class SqliteStore(PlainReads):
         return _by_request(ids, {id: Access(access.count, micros(at)) for id, access in found.items()})
 
     def _write_access(self, patience: float = 0.0, view: View | None = None) -> None:
-        """Write the reads that wait, if that can be done at once; else they wait on."""
+        """Write the buffer of access counts, if that can be done at once; otherwise it stays."""
         if self._connections.access_counts:
             with suppress(StoreError), self._connections.hurried(patience) as counts:
                 self._connections.access_counts.write(counts, self._present, view)
