@@ -69,13 +69,13 @@ class DropItem(Struct, frozen=True):
 
 
 class Enqueue(Struct, frozen=True):
-    """Ask for work. If there is a job of that key already, in whatever state, nothing happens."""
+    """Add a job to the queue. If there is a job with that key, in any state, nothing happens."""
 
     draft: JobDraft
 
 
 class JournalStep(Struct, frozen=True):
-    """Keep what a step gave, under a claim. LostClaim if somebody else has taken the job since."""
+    """Keep the result of a step, under a claim. LostClaim if another worker has taken the job since."""
 
     job: str
     claim: int
@@ -114,7 +114,7 @@ class ReviveJob(Struct, frozen=True):
 
 
 class CancelJob(Struct, frozen=True):
-    """A job that is not finished is given up; whoever holds it can write no more."""
+    """Give up a job that is not finished. Its worker can write no more."""
 
     job: str
     reason: str
@@ -152,14 +152,14 @@ class Emit(Struct, frozen=True):
 
 
 class ForgetTelemetry(Struct, frozen=True):
-    """Remove reports from before a time; of one level alone, if one is named."""
+    """Remove telemetry events from before a time; of one level alone, if one is named."""
 
     before: datetime
     level: Level | None = None
 
 
 class Spend(Struct, frozen=True):
-    """Add to what a model has cost on a day."""
+    """Add to the spending of a model on a day."""
 
     spending: Spending
 
@@ -293,7 +293,7 @@ class SaveEntry(Struct, frozen=True):
 
 
 class DropEntry(Struct, frozen=True):
-    """Remove a row for good: only what a transient scope leaves behind, and never what an action rests on."""
+    """Remove an entry for good: only one of a transient scope, and never one that an action rests on."""
 
     id: str
     expect: int

@@ -28,7 +28,7 @@ TWIN_STATES = frozenset({State.ACTIVE, State.HELD})
 
 
 def sees(selection: Selection, entry: Entry) -> bool:
-    """Whether an entry is in one of the rooms a selection names, each a scope, a visibility and an owner."""
+    """Whether an entry is in one of the partitions of a selection: a scope, a visibility and an owner."""
     return (
         entry.scope in selection.scopes
         and VISIBILITY[entry.state] in selection.visibilities
@@ -37,13 +37,16 @@ def sees(selection: Selection, entry: Entry) -> bool:
 
 
 def side_by_side(a: Entry, b: Entry) -> bool:
-    """Whether two entries are in one room and of one conversation."""
-    same_room = a.scope == b.scope and a.owner == b.owner and VISIBILITY[a.state] is VISIBILITY[b.state]
-    return same_room and a.conversation == b.conversation
+    """Whether two entries are in one partition and of one conversation."""
+    same_partition = a.scope == b.scope and a.owner == b.owner and VISIBILITY[a.state] is VISIBILITY[b.state]
+    return same_partition and a.conversation == b.conversation
 
 
 def check_version(what: str, id: str, current: int | None, expect: int) -> None:
-    """`current` is the version now, None if there is none; `expect` 0 means there must be none."""
+    """Refuse a change whose expected version is not the current one.
+
+    `current` is None if there is no row; `expect` 0 means that there must be none.
+    """
     if current is None and expect:
         raise missing(what, id)
     if (current or 0) != expect:
@@ -54,7 +57,7 @@ def check_version(what: str, id: str, current: int | None, expect: int) -> None:
 
 
 def check_revision(before: Entry, after: Entry) -> None:
-    """An entry stays in its tier and scope, and what says where it came from is never rewritten."""
+    """Refuse a revision that moves an entry to another scope, or that rewrites its origin or time of creation."""
     for name in ("scope", "origin", "created_at"):
         if getattr(before, name) != getattr(after, name):
             raise Refused(f"the {name} of entry {before.id} is fixed when it is written", fix="write a new entry")
@@ -142,7 +145,7 @@ def check_note(operation: SaveNote, before: Note | None) -> None:
 
 
 def check_answer(before: Answer | None, new: Answer, stale: datetime | None) -> None:
-    """A key belongs to one request; while somebody is at it, nobody else may be, and its answer stands."""
+    """Refuse a key that belongs to another request, that a client is working on, or that has its answer already."""
     if before is None:
         return
     if before.request != new.request:
@@ -158,7 +161,7 @@ def check_manifest(found: str, expect: str) -> None:
 
 
 def check_idle(running: int) -> None:
-    """A job that runs has read what goes, and would write of it afterwards."""
+    """Refuse a scrub while jobs run: a running job has read what is removed, and would write about it afterwards."""
     if running:
         raise Refused(
             f"{running} of this workspace's jobs {'is' if running == 1 else 'are'} running",
@@ -189,7 +192,7 @@ def check_revivable(job: str, state: JobState) -> None:
 
 
 def buried(at: datetime, job: str, kind: str, attempts: int, error: str) -> TelemetryEvent:
-    """The report of a job whose last worker could give none itself."""
+    """The telemetry event of a job whose last worker stopped without one."""
     about = {"job": job, "attempt": attempts, "error": error}
     return TelemetryEvent(at, "error", "worker", kind, f"job.{JobState.DEAD}", False, 0.0, about)
 
@@ -205,7 +208,7 @@ def unique_conflict(what: str, id: str) -> Conflict:
 
 @contextmanager
 def only_encodable() -> Iterator[None]:
-    """Text that UTF-8 cannot hold is the caller's mistake, not the database's."""
+    """Turn an encoding error into InvalidInput: text that UTF-8 cannot hold is the caller's mistake."""
     try:
         yield
     except UnicodeEncodeError:

@@ -71,7 +71,7 @@ class _Local(threading.local):
 
 
 class Connections:
-    """The handles of a store, by thread. A fork's child starts anew and leaves its parent's alone."""
+    """The connections of a store, a pair for each thread. After a fork, the child opens its own."""
 
     def __init__(self, opening: Opening) -> None:
         self._opening = opening
@@ -115,13 +115,13 @@ class Connections:
         return pair
 
     def reading(self) -> AbstractContextManager[Handle]:
-        """One consistent view of memory, without any lock that others wait for; inside another, it is that one."""
+        """Open a read transaction: one snapshot, which no writer waits for. Inside another, it is that one."""
         pair = self._pair()
         return pair.within if pair.memory.reads else self._view(pair.memory)
 
     @contextmanager
     def asking(self) -> Iterator[Handle]:
-        """For a single statement, which sees one state of memory without anybody saying so."""
+        """Give the connection for a single statement, which sees one snapshot without a transaction."""
         with translated(self._memory):
             yield self._pair().memory
 
@@ -139,7 +139,7 @@ class Connections:
 
     @contextmanager
     def writing(self, patience: float | None = None) -> Iterator[Handle]:
-        """One transaction that holds the write lock from its start; committed on leaving, or undone.
+        """Open a transaction that holds the write lock from its start. It is committed on leaving, or undone.
 
         `patience` is how many seconds to wait for the lock, where that is not the store's own busy timeout.
         """
@@ -200,7 +200,7 @@ class Connections:
             all_rows(db, sql.CHECKPOINT)
 
     def rewrite(self) -> bool:
-        """Write both files anew with what is in them now, and empty their logs: what was removed is in neither then.
+        """Write both files again without what was removed from them, and empty their logs.
 
         False if somebody else reads an older state, which the log must keep for them; and all is as it was.
         """
@@ -237,14 +237,14 @@ class Connections:
 
     @contextmanager
     def counting(self) -> Iterator[Handle]:
-        """The read statistics, each statement a transaction of its own: never waits for a writer of memory."""
+        """Give the connection to the access counts. Each statement is a transaction, and waits for no writer of memory."""
         db = self._pair().access
         with translated(self._access):
             yield db
 
     @contextmanager
     def hurried(self, patience: float) -> Iterator[Handle]:
-        """The same for whoever can come back: waits so many seconds for others who write there."""
+        """The same for a caller who can try again later: it waits this many seconds for others who write there."""
         with self.counting() as db:
             db.set_busy_timeout(round(patience * 1000))
             try:

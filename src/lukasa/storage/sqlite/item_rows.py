@@ -1,4 +1,4 @@
-"""Items: their writes and their reads. Namespaces are found by equality, filters are applied to decoded values."""
+"""Items in SQLite. A namespace is found by equality with its beginnings; filters apply to decoded values."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def _item(row: Row, value: dict[str, Any]) -> Item:
 
 
 def find(db: apsw.Connection, index: VectorIndex, query: ItemQuery, limit: int | None, offset: int) -> list[FoundItem]:
-    """Rows in order first, by index alone; then values, page by page, until enough of them pass the filter."""
+    """Order the rows by index alone, then decode values page by page until enough of them pass the filter."""
     admitted = _admitted(db, _order(db, index, query), query.filter)
     return list(islice(admitted, offset, None if limit is None else offset + limit))
 

@@ -97,7 +97,7 @@ def require_library() -> None:
 
 
 def open_files(opening: Opening) -> None:
-    """Leave both files present, ours, and at our version; or raise with everything as it was."""
+    """Make sure that both files exist, are Lukasa's and have its schema version; or raise and change nothing."""
     require_library()
     if opening.create:
         files.make_folder(opening.folder)
@@ -188,7 +188,7 @@ def _build_memory(opening: Opening) -> None:
 
 
 def _open_access(opening: Opening) -> None:
-    """Read statistics are not memory: absent, they start again; but a damaged file is refused like any."""
+    """Open or make the file of access counts. If it is damaged, refuse it; if it is absent, counting starts again."""
     path = opening.access
     if not path.exists():
         _build(opening, path, lambda db: _run(db, sql.ACCESS_SCHEMA))

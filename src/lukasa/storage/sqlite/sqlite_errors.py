@@ -1,4 +1,4 @@
-"""SQLite's errors in Lukasa's words."""
+"""Errors of SQLite as errors of Lukasa."""
 
 from __future__ import annotations
 
@@ -21,8 +21,10 @@ _UNIQUE = frozenset({apsw.SQLITE_CONSTRAINT_UNIQUE, apsw.SQLITE_CONSTRAINT_PRIMA
 
 
 class translated:
-    """Errors of SQLite inside come out in Lukasa's words. A class, since every read passes through some of these, and
-    a generator takes several times as long to enter and leave."""
+    """A context that turns errors of SQLite into Lukasa's.
+
+    A class, because every read enters several of these, and a generator takes several times as long.
+    """
 
     __slots__ = ("_path",)
 
