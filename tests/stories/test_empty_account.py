@@ -26,7 +26,7 @@ def test_an_empty_account_is_looked_at_and_not_searched(world: Workspace) -> Non
     account = Watched(world.ctx.account)
     here = Workspace(replace(world.ctx, account=account))
     assert [hit.content for hit in here.read("where is the lantern?")] == ["the lantern hangs at the pier of Veyra"]
-    assert account.asked == ["empty"]
+    assert account.asked == ["size"]
     here.put("account", "the lantern was a present from Malachar")
     account.asked.clear()
     assert len(here.read("where is the lantern?")) == 2

@@ -70,10 +70,10 @@ def test_by_the_digest_of_what_is_there(shell: Shell, mode: str) -> None:
 
     async def work(client: Client) -> None:
         assert EXECUTE in await offered(client)
-        assert "digest is not that" in await refused(client, EXECUTE, **WHAT, confirm="f" * 64)
+        assert "digest does not match" in await refused(client, EXECUTE, **WHAT, confirm="f" * 64)
         plan = await called(client, "memory_scrub_plan", **WHAT)
         await called(client, "memory_put", content="The harbour freezes in January.")
-        assert "digest is not that" in await refused(client, EXECUTE, **WHAT, confirm=plan["digest"])
+        assert "digest does not match" in await refused(client, EXECUTE, **WHAT, confirm=plan["digest"])
         assert len((await called(client, "memory_list"))["entries"]) == 2
         plan = await called(client, "memory_scrub_plan", **WHAT)
         done = await called(client, EXECUTE, **WHAT, confirm=plan["digest"][:12])
@@ -157,7 +157,7 @@ def test_a_person_who_can_be_asked_is(shell: Shell, mode: str) -> None:
 
     async def work(client: Client) -> None:
         plan = await called(client, "memory_scrub_plan", **WHAT)
-        assert "digest is not that" in await refused(client, EXECUTE, **WHAT, confirm="f" * 64)
+        assert "digest does not match" in await refused(client, EXECUTE, **WHAT, confirm="f" * 64)
         assert person.heard == []
         assert (await called(client, EXECUTE, **WHAT, confirm=plan["digest"]))["manifest"] == plan
         (question,) = person.heard
@@ -174,7 +174,7 @@ def test_a_person_who_can_be_asked_is(shell: Shell, mode: str) -> None:
     [
         (types.ElicitResult(action="decline"), "did not confirm"),
         (types.ElicitResult(action="cancel"), "did not confirm"),
-        (said("yes, all of it, please"), "digest is not that"),
+        (said("yes, all of it, please"), "digest does not match"),
         (said(""), "confirm: "),
         (types.ElicitResult(action="accept"), "confirm: "),
         (types.ElicitResult(action="accept", content={"confirm": True}), "confirm: "),
