@@ -237,7 +237,7 @@ class Connections:
 
     @contextmanager
     def counting(self) -> Iterator[Handle]:
-        """Give the connection to the access counts. Each statement is a transaction, and waits for no writer of memory."""
+        """Give the connection to access counts. Each statement is a transaction, and waits for no writer of memory."""
         db = self._pair().access
         with translated(self._access):
             yield db
