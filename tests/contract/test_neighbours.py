@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from msgspec.structs import replace
 
-from lukasa.index.neighbours import Neighbour, NeighbourQuery, NewText
+from lukasa.index.matches import Neighbour, NeighbourQuery, NewText
 from lukasa.model.errors import InvalidInput
 from lukasa.model.values import State
 from lukasa.ports import Vector

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from lukasa.index import bm25
-from lukasa.index.keyword import KeywordMatches
+from lukasa.index.matches import KeywordMatches
 from lukasa.model.candidate import candidate_of
 from lukasa.model.entry import DISPOSITION, EXEMPT, Access, Category, Entry, Scope
 from lukasa.model.errors import InvalidInput

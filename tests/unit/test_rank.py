@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from lukasa.index.keyword import KeywordMatches
-from lukasa.index.vectors import VectorMatch
+from lukasa.index.matches import KeywordMatches, VectorMatch
 from lukasa.model.candidate import Candidate, candidate_of
 from lukasa.model.entry import Access, Document, Entry, Scope, SourceLink
 from lukasa.model.timestamps import micros

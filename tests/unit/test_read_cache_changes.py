@@ -12,7 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from lukasa.index import bm25, cache
-from lukasa.index.keyword import KeywordMatches
+from lukasa.index.matches import KeywordMatches
 from lukasa.model.entry import Entry, Scope
 from lukasa.model.events import EventDraft
 from lukasa.model.selection import Selection

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from msgspec.structs import replace
 
-from lukasa.index.neighbours import Neighbour
+from lukasa.index.matches import Neighbour
 from lukasa.model.entry import Entry, GateVerdict
 from lukasa.model.ids import new_id
 from lukasa.model.values import SHARED, Curator, Gate, Kind, Origin, State, Trust

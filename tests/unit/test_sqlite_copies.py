@@ -12,7 +12,7 @@ import apsw
 import numpy as np
 import pytest
 
-from lukasa.index.neighbours import NeighbourQuery, NewText
+from lukasa.index.matches import NeighbourQuery, NewText
 from lukasa.model.entry import Entry
 from lukasa.model.statements import content_words
 from lukasa.model.values import State

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from lukasa.index.neighbours import NeighbourQuery, NewText
+from lukasa.index.matches import NeighbourQuery, NewText
 from lukasa.model.selection import Filters
 from lukasa.model.values import Kind, State
 from lukasa.ports import Vector

@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from lukasa.index import blobs, lookup
+from lukasa.index import blobs, lookup, vectors
 from lukasa.index.ann import Sizes
-from lukasa.index.neighbours import NeighbourQuery, NewText
+from lukasa.index.matches import NeighbourQuery, NewText
 from lukasa.model.entry import Entry, Scope
 from lukasa.model.selection import Filters, Selection
 from lukasa.model.values import State
@@ -73,7 +73,7 @@ def test_an_older_view_is_served_as_it_was(store: SqliteStore) -> None:
     with ThreadPoolExecutor(1) as pool, store._connections.reading() as db:
         assert db.execute("SELECT count(*) FROM entries").get == 2  # from here on this is the view
         assert pool.submit(change_and_look).result() == {b.id, c.id}
-        seen = lookup.nearest(SqliteSearchRows(db), store._vectors, OPEN, MODEL, vector_of("q"), 9)
+        seen = vectors.nearest(SqliteSearchRows(db), store._vectors, OPEN, MODEL, vector_of("q"), 9)
         assert {n.id for n in seen} == {a.id, b.id}
     assert {n.id for n in store.nearest(OPEN, MODEL, vector_of("q"), 9)} == {b.id, c.id}
 

@@ -3,51 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple, TypeAlias
-
-from msgspec import Struct
+from typing import TypeAlias
 
 from lukasa.index import bm25
 from lukasa.index.cache import Answers
+from lukasa.index.matches import KeywordMatches
 from lukasa.index.postings import Postings, best_rows, occurrences, token, tokens
 from lukasa.index.rows import KeywordRows, MatchedRow, Partition
-from lukasa.model.candidate import Candidate
 from lukasa.model.selection import Selection
 
 SHORT = 1000  # characters of a text that is worth keeping in memory
 _Words: TypeAlias = "Mapping[str, Sequence[str]]"  # by term, its word in each partition
-
-
-class TermRow(NamedTuple):
-    """How often each asked term is in one entry, in the order asked, and how long the entry is in terms."""
-
-    id: str
-    counts: tuple[int, ...]
-    length: int
-
-
-class KeywordMatches(Struct, frozen=True):
-    """The best entries by keyword, with all that BM25 needs.
-
-    `size`, `total_terms` and `frequencies` are about all searched entries. `counts` says for each term how often it is
-    in each candidate.
-    """
-
-    size: int
-    total_terms: int
-    frequencies: tuple[int, ...]
-    candidates: Sequence[Candidate] = ()
-    lengths: Sequence[int] = ()
-    counts: Sequence[Sequence[int]] = ()
-
-    @property
-    def ids(self) -> list[str]:
-        return [candidate.id for candidate in self.candidates]
-
-    @property
-    def rows(self) -> tuple[TermRow, ...]:
-        """The same, entry by entry."""
-        return tuple(map(TermRow, self.ids, zip(*self.counts, strict=True), self.lengths))
 
 
 def partitions_of(rows: KeywordRows, selection: Selection) -> list[Partition]:

@@ -1,18 +1,13 @@
-"""Entries by id and by vector, from the cache where it has them."""
+"""Entries by id, and the entries adjacent to them, from the cache where it has them."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 
 from lukasa.index import keyword
-from lukasa.index.ann import unit_vectors as decoded_unit_vectors
-from lukasa.index.rows import CandidateRow, EntryRows, SearchRows
-from lukasa.index.vectors import Searched, VectorIndex, VectorMatch
-from lukasa.model.arrays import np
+from lukasa.index.rows import CandidateRow, EntryRows
 from lukasa.model.candidate import Candidate
-from lukasa.model.selection import Filters, Selection
-from lukasa.ports import EmbeddingModel, Vector
+from lukasa.model.selection import Filters
 
 ROWS_AROUND = 8  # row numbers around an entry within which adjacent entries are looked for
 
@@ -93,65 +88,3 @@ def _around(rows: EntryRows, ids: Sequence[str], reach: int) -> dict[str, list[s
     for one in found:
         order.setdefault(one.of, []).append((one.row, one.candidate.id))
     return {id: [name for _, name in sorted(those)] for id, those in order.items()}
-
-
-# Vectors
-
-
-def nearest(
-    rows: SearchRows,
-    index: VectorIndex,
-    selection: Selection,
-    model: EmbeddingModel,
-    vector: Vector,
-    limit: int,
-    *,
-    exact: bool = False,
-) -> list[VectorMatch]:
-    """The best cosines first, among vectors of exactly this model."""
-    number = rows.model_number(model)
-    if number is None or limit < 1:
-        return []
-    query = np.asarray(vector, dtype=np.float32)
-    query = query / (math.sqrt(query @ query) or 1.0)
-    table, best = rows.entry_vectors(), []
-    for partition in keyword.partitions_of(rows, selection):
-        where = Searched(partition.id, number, model.dimensions, partition.removals, partition.size)
-        admitted = None
-        if selection.filters:
-            admitted = np.fromiter(rows.admitted(partition.id, selection.filters), dtype=np.int64)
-        best += index.nearest(table, where, query, limit, admitted, exact=exact)
-    nearest = sorted(best, reverse=True)[:limit]
-    found = keyword.matched(rows, [row for _, row in nearest])
-    return [VectorMatch(found[row].candidate, cosine) for cosine, row in nearest]
-
-
-def unit_vectors(rows: SearchRows, index: VectorIndex, ids: Sequence[str], model: EmbeddingModel) -> dict[str, Vector]:
-    """Vectors of length one: from memory where a search of this snapshot has them, as it mostly has."""
-    number = rows.model_number(model)
-    if number is None:
-        return {}
-    table = rows.entry_vectors()
-    asked, recent = {id: row for id, (_, row) in versions(rows, ids).items()}, index.recent(table, number)
-    found: dict[str, Vector] = {id: recent[row] for id, row in asked.items() if row in recent}
-    missing = [id for id in asked if id not in found]
-    if missing:
-        wanted = np.array([asked[id] for id in missing], dtype=np.int64)
-        keys = [(partition.id, number) for partition in keyword.last_partitions(rows)]
-        for held in index.in_step(table, keys):
-            found |= {missing[position]: one for position, one in held.vectors_of(wanted)}
-    if len(found) < len(asked):
-        names = {row: id for id, row in asked.items() if id not in found}
-        if stored := rows.vectors_of(list(names), number):
-            unit = decoded_unit_vectors([blob for _, blob in stored], model.dimensions)
-            found |= zip([names[row] for row, _ in stored], unit, strict=True)
-    return found
-
-
-def vectors(rows: SearchRows, ids: Iterable[str], model: EmbeddingModel) -> dict[str, Vector]:
-    """Vectors as they were given, to the bit."""
-    number = rows.model_number(model)
-    if number is None:
-        return {}
-    names = {row: id for id, (_, row) in versions(rows, ids).items()}
-    return {names[row]: np.frombuffer(blob, dtype="<f4") for row, blob in rows.vectors_of(list(names), number)}

@@ -2,61 +2,25 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Callable, Iterable, Sequence
-from functools import lru_cache
-from typing import NamedTuple, TypeAlias
-
-from msgspec import Struct
+from typing import TypeAlias
 
 from lukasa.index.ann import Floats, normalised, unit_vectors
+from lukasa.index.matches import Neighbour, NeighbourQuery, NewText
 from lukasa.index.postings import tokens
 from lukasa.index.rows import Partition, SearchRows
 from lukasa.index.vectors import Searched, VectorIndex
 from lukasa.model.arrays import np
-from lukasa.model.entry import Entry, Scope
+from lukasa.model.entry import Entry
 from lukasa.model.selection import Selection
-from lukasa.model.statements import content_words, role, subject
+from lukasa.model.statements import content_words, role, subject, word_key
 from lukasa.model.text import content_key
-from lukasa.ports import EmbeddingModel, Vector
 
 _Cosines: TypeAlias = "dict[int, float | None]"  # by row; None where only words matched
 _MOST_WORDS = 64  # of a text that are looked up, which is enough for a long one
 _TRIED, _FEW = 8, 8  # words without an estimate that are looked up, and rows of a word that is rare enough
 _TOGETHER, _SOME = (2, 4), 33  # numbers of the rarest words that are looked up together, and rows that are too many
-
-
-class Neighbour(NamedTuple):
-    """An entry of the same scope and owner that is close to a new text; cosine None if only words matched."""
-
-    entry: Entry
-    cosine: float | None
-
-
-class NewText(NamedTuple):
-    """A text that is about to be stored, and its vector, if it has one."""
-
-    content: str
-    vector: Vector | None
-
-
-class NeighbourQuery(Struct, frozen=True):
-    """The scope and owner that new texts go to, and the cosine from which an entry counts whatever its words are."""
-
-    scope: Scope
-    owner: str
-    model: EmbeddingModel | None
-    floor: float | None
-    limit: int  # of neighbours by vector, and of neighbours by each sort of words
-
-
-@lru_cache(maxsize=8192)
-def word_key(words: str) -> int | None:
-    """A short number to look words up by; None for no words. Two texts may share one: rules compare the words later."""
-    if not words:
-        return None
-    return int.from_bytes(hashlib.blake2b(words.encode("utf-8"), digest_size=8).digest(), "big", signed=True)
 
 
 def neighbours(

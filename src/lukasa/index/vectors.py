@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 import weakref
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lukasa.index import blobs
+from lukasa.index import blobs, keyword, lookup
 from lukasa.index.ann import (
     SCRATCH,
     USUAL,
@@ -29,11 +30,15 @@ from lukasa.index.ann import (
     projected,
     quantised_int8,
     quantised_int16,
-    unit_vectors,
 )
-from lukasa.index.rows import VectorKey, VectorRow, VectorRows
+from lukasa.index.ann import (
+    unit_vectors as unit_rows,
+)
+from lukasa.index.matches import VectorMatch
+from lukasa.index.rows import SearchRows, VectorKey, VectorRow, VectorRows
 from lukasa.model.arrays import np
-from lukasa.model.candidate import Candidate
+from lukasa.model.selection import Selection
+from lukasa.ports import EmbeddingModel, Vector
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -43,17 +48,6 @@ _WORTH_QUANTISING = 64  # rows
 _REMEMBERED = 1_024  # float32 vectors that one search read and the next may want
 _OFTEN = 16  # searches of a small partition after which its float32 vectors are loaded
 _MORE = 4  # results beyond the limit that are compared again, so that int8 does not decide who is last
-
-
-class VectorMatch(NamedTuple):
-    """A candidate that vector search found, and its cosine."""
-
-    candidate: Candidate
-    cosine: float
-
-    @property
-    def id(self) -> str:
-        return self.candidate.id
 
 
 class FloatVectors(Struct, frozen=True):
@@ -153,7 +147,7 @@ def _no_vectors(dimensions: int) -> FloatVectors:
 def _arrays(found: list[VectorRow], dimensions: int) -> tuple[Ints, Ints, Floats]:
     seqs = np.array([row[0] for row in found], dtype=np.int64)
     entries = np.array([row[1] for row in found], dtype=np.int64)
-    return seqs, entries, unit_vectors([row[2] for row in found], dimensions)
+    return seqs, entries, unit_rows([row[2] for row in found], dimensions)
 
 
 class Searched(NamedTuple):
@@ -180,9 +174,9 @@ class VectorIndex:
     vector: to catch up, compare sequence numbers, whichever process wrote or removed them.
     """
 
-    def __init__(self, limit_bytes: int, *, quantises: bool = True, sizes: Sizes = USUAL) -> None:
+    def __init__(self, limit_bytes: int, *, quantises: bool = True, sizes: Sizes | None = None) -> None:
         self._limit = limit_bytes
-        self._sizes = sizes
+        self._sizes = sizes or USUAL
         self._quantises = quantises
         self._renew()
         _LIVE.add(self)
@@ -389,6 +383,68 @@ class VectorIndex:
         with self._lock:
             self._held.clear()
             self._bytes = 0
+
+
+# Questions of a store
+
+
+def nearest(
+    rows: SearchRows,
+    index: VectorIndex,
+    selection: Selection,
+    model: EmbeddingModel,
+    vector: Vector,
+    limit: int,
+    *,
+    exact: bool = False,
+) -> list[VectorMatch]:
+    """The best cosines first, among vectors of exactly this model."""
+    number = rows.model_number(model)
+    if number is None or limit < 1:
+        return []
+    query = np.asarray(vector, dtype=np.float32)
+    query = query / (math.sqrt(query @ query) or 1.0)
+    table, best = rows.entry_vectors(), []
+    for partition in keyword.partitions_of(rows, selection):
+        where = Searched(partition.id, number, model.dimensions, partition.removals, partition.size)
+        admitted = None
+        if selection.filters:
+            admitted = np.fromiter(rows.admitted(partition.id, selection.filters), dtype=np.int64)
+        best += index.nearest(table, where, query, limit, admitted, exact=exact)
+    nearest = sorted(best, reverse=True)[:limit]
+    found = keyword.matched(rows, [row for _, row in nearest])
+    return [VectorMatch(found[row].candidate, cosine) for cosine, row in nearest]
+
+
+def unit_vectors(rows: SearchRows, index: VectorIndex, ids: Sequence[str], model: EmbeddingModel) -> dict[str, Vector]:
+    """Vectors of length one: from memory where a search of this snapshot has them, as it mostly has."""
+    number = rows.model_number(model)
+    if number is None:
+        return {}
+    table = rows.entry_vectors()
+    asked, recent = {id: row for id, (_, row) in lookup.versions(rows, ids).items()}, index.recent(table, number)
+    found: dict[str, Vector] = {id: recent[row] for id, row in asked.items() if row in recent}
+    missing = [id for id in asked if id not in found]
+    if missing:
+        wanted = np.array([asked[id] for id in missing], dtype=np.int64)
+        keys = [(partition.id, number) for partition in keyword.last_partitions(rows)]
+        for held in index.in_step(table, keys):
+            found |= {missing[position]: one for position, one in held.vectors_of(wanted)}
+    if len(found) < len(asked):
+        names = {row: id for id, row in asked.items() if id not in found}
+        if stored := rows.vectors_of(list(names), number):
+            unit = unit_rows([blob for _, blob in stored], model.dimensions)
+            found |= zip([names[row] for row, _ in stored], unit, strict=True)
+    return found
+
+
+def vectors(rows: SearchRows, ids: Iterable[str], model: EmbeddingModel) -> dict[str, Vector]:
+    """Vectors as they were given, to the bit."""
+    number = rows.model_number(model)
+    if number is None:
+        return {}
+    names = {row: id for id, (_, row) in lookup.versions(rows, ids).items()}
+    return {names[row]: np.frombuffer(blob, dtype="<f4") for row, blob in rows.vectors_of(list(names), number)}
 
 
 _PASSING = "partition in scratch memory"

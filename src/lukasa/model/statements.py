@@ -7,6 +7,7 @@ are kept.
 
 from __future__ import annotations
 
+import hashlib
 import re
 from functools import cache, lru_cache
 
@@ -309,3 +310,11 @@ def _copula_fixes(
     if one_valued_subject or rest:
         return one_valued_subject
     return mine[0] in statement(new).specifics and theirs[0] in statement(old).specifics
+
+
+@lru_cache(maxsize=8192)
+def word_key(words: str) -> int | None:
+    """A short number to look words up by; None for no words. Two texts may share one: rules compare the words later."""
+    if not words:
+        return None
+    return int.from_bytes(hashlib.blake2b(words.encode("utf-8"), digest_size=8).digest(), "big", signed=True)

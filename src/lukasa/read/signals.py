@@ -8,8 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from lukasa.index import bm25
-from lukasa.index.keyword import KeywordMatches
-from lukasa.index.vectors import VectorMatch
+from lukasa.index.matches import KeywordMatches, VectorMatch
 from lukasa.model.candidate import Candidate
 from lukasa.model.text import PASSAGE, terms
 from lukasa.model.timestamps import HOUR, moment

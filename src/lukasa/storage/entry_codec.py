@@ -8,11 +8,10 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Any
 
-from lukasa.index.neighbours import word_key
 from lukasa.model.candidate import chars, is_said
 from lukasa.model.entry import Category, Entry, GateVerdict, Scope, SourceLink, Transition
 from lukasa.model.events import canonical_json
-from lukasa.model.statements import role, subject
+from lukasa.model.statements import role, subject, word_key
 from lukasa.model.text import content_hash
 from lukasa.model.timestamps import micros, micros_or_none, moment, moment_or_none
 from lukasa.model.transcript import Quote

@@ -15,9 +15,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct, field
 
-from lukasa.index.keyword import KeywordMatches
-from lukasa.index.neighbours import Neighbour, NeighbourQuery, NewText
-from lukasa.index.vectors import VectorMatch
+from lukasa.index.matches import KeywordMatches, Neighbour, NeighbourQuery, NewText, VectorMatch
 from lukasa.model.amendment import Amendment, AmendmentState
 from lukasa.model.answer import Answer
 from lukasa.model.candidate import Candidate

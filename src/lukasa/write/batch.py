@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 
-from lukasa.index.neighbours import Neighbour
+from lukasa.index.matches import Neighbour
 from lukasa.model.arrays import np
 from lukasa.model.entry import Entry
 from lukasa.model.statements import role, subject

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lukasa.index.neighbours import Neighbour
+from lukasa.index.matches import Neighbour
 from lukasa.model.entry import Category, Entry, GateVerdict, Scope, SourceLink
 from lukasa.model.events import EventDraft
 from lukasa.model.statements import contradicts, says_the_same

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from msgspec import Struct, field
 
 from lukasa.curated.document import NAME
-from lukasa.index.neighbours import Neighbour, NeighbourQuery, NewText
+from lukasa.index.matches import Neighbour, NeighbourQuery, NewText
 from lukasa.model.conversation import Status
 from lukasa.model.entry import Entry, GateVerdict, Scope, SourceLink
 from lukasa.model.errors import (

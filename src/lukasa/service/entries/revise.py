@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lukasa.index.neighbours import Neighbour
+from lukasa.index.matches import Neighbour
 from lukasa.model.entry import Entry, GateVerdict, Transition, Version
 from lukasa.model.errors import Conflict, EmbedderError, InvalidInput, InvalidTransition, Refused
 from lukasa.model.statements import says_the_same

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from lukasa.index.vectors import VectorMatch
+from lukasa.index.matches import VectorMatch
 from lukasa.model.candidate import Candidate, candidate_of
 from lukasa.model.entry import Entry
 from lukasa.model.errors import EmbedderError

@@ -12,9 +12,7 @@ from datetime import UTC, datetime
 from msgspec.structs import replace
 
 from lukasa.index import bm25, lookup
-from lukasa.index.keyword import KeywordMatches
-from lukasa.index.neighbours import Neighbour, NeighbourQuery, NewText
-from lukasa.index.vectors import VectorMatch
+from lukasa.index.matches import KeywordMatches, Neighbour, NeighbourQuery, NewText, VectorMatch
 from lukasa.model.arrays import np
 from lukasa.model.candidate import Candidate, candidate_of
 from lukasa.model.entry import Access, Entry, Scope, Version

@@ -8,8 +8,8 @@ from lukasa.storage.sqlite.opening import Role
 from lukasa.storage.sqlite.sqlite_store import SqliteStore
 
 if TYPE_CHECKING:
-    from lukasa.storage.sqlite import integrity, item_rows
+    from lukasa.storage.sqlite import integrity, item_rows, vector_blobs
 else:
-    __getattr__ = submodules(__name__, ("integrity", "item_rows"))
+    __getattr__ = submodules(__name__, ("integrity", "item_rows", "vector_blobs"))
 
-__all__ = ["Role", "SqliteStore", "integrity", "item_rows"]
+__all__ = ["Role", "SqliteStore", "integrity", "item_rows", "vector_blobs"]

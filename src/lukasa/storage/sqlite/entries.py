@@ -16,10 +16,10 @@ from lukasa.index.postings import tokens
 from lukasa.index.rows import VectorKey
 from lukasa.model.scrub import Extent, Versioned
 from lukasa.model.timestamps import micros
-from lukasa.storage import rules
+from lukasa.storage import rules, sqlite
 from lukasa.storage.backend import EntryVersion, ModelVector, StoredEntry, Traces
 from lukasa.storage.entry_codec import anchor_text, entry_columns, entry_of, snapshot, vector_checksum
-from lukasa.storage.sqlite import pending, sql, vector_blobs
+from lukasa.storage.sqlite import pending, sql
 from lukasa.storage.sqlite.numbers import Numbers
 from lukasa.storage.sqlite.query import all_rows, json_list, one_row, one_value, rows_of_each
 
@@ -167,7 +167,7 @@ class EntryRows:
         self.grown[partition, model] += 1
 
     def _vector_gone(self, partition: int, model: int, seq: int) -> None:
-        vector_blobs.remove(self.db, partition, model, seq)
+        sqlite.vector_blobs.remove(self.db, partition, model, seq)
         self.db.execute(sql.VECTORS_REMOVED, (1, partition))
 
     # Removing

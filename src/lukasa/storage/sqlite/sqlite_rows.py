@@ -20,7 +20,7 @@ from lukasa.storage import rules, sqlite, tables
 from lukasa.storage.backend import FieldVector, StoredItem
 from lukasa.storage.codec import Dialect, Query, Table
 from lukasa.storage.port import FoundUtterance
-from lukasa.storage.sqlite import sql, vector_blobs
+from lukasa.storage.sqlite import sql
 from lukasa.storage.sqlite.entries import EntryRows
 from lukasa.storage.sqlite.query import all_rows, one_value
 from lukasa.storage.tables import SealedEvent
@@ -132,7 +132,8 @@ class SqliteRows(EntryRows):
 
     def write_vector_blobs(self) -> None:
         """Add vectors of this transaction to vector blobs, where enough of them are in none."""
-        vector_blobs.add(self.db, self.grown)
+        if self.grown:
+            sqlite.vector_blobs.add(self.db, self.grown)
 
 
 def _bound(query: Query[Any], values: Sequence[Any]) -> list[Any]:

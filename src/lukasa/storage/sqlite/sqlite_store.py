@@ -7,15 +7,14 @@ import weakref
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import date, datetime
+from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from lukasa.index import keyword, lookup, neighbours
-from lukasa.index.ann import USUAL, Sizes
+from lukasa import index
+from lukasa.index import keyword, lookup
 from lukasa.index.cache import Answers
-from lukasa.index.keyword import KeywordMatches
-from lukasa.index.neighbours import Neighbour, NeighbourQuery, NewText
-from lukasa.index.vectors import VectorIndex, VectorMatch
+from lukasa.index.matches import KeywordMatches, Neighbour, NeighbourQuery, NewText, VectorMatch
 from lukasa.model.candidate import Candidate
 from lukasa.model.entry import Access, Document, Entry, NamedEntry, Scope, Version
 from lukasa.model.errors import StoreError
@@ -51,6 +50,10 @@ from lukasa.storage.sqlite.query import all_rows, json_list, one_row
 from lukasa.storage.sqlite.search import Handle, SqliteSearchRows, find
 from lukasa.storage.sqlite.sqlite_rows import SqliteRows
 
+if TYPE_CHECKING:
+    from lukasa.index.ann import Sizes
+    from lukasa.index.vectors import VectorIndex
+
 _WORTH_KEEPING = 1 << 20  # characters of all pages or documents, up to which they stay in memory
 PARTING = 0.25  # seconds to wait for the lock with what was read and not yet reported, at the end
 Value = TypeVar("Value")
@@ -72,14 +75,13 @@ class SqliteStore(PlainReads):
         vfs: str | None = None,
         busy_timeout: float = 30.0,
         cache_bytes: int = 512 << 20,
-        sizes: Sizes = USUAL,
+        sizes: Sizes | None = None,
         known: Sequence[Migration] | None = None,
     ) -> None:
         opening = Opening(Path(path).absolute(), role, create, vfs, busy_timeout, known or migrations())
         open_files(opening)
         self._connections = Connections(opening)
-        self._vectors = VectorIndex(cache_bytes, sizes=sizes)
-        self._item_vectors = VectorIndex(cache_bytes // 4, quantises=False)
+        self._cache_bytes, self._sizes = cache_bytes, sizes
         self._fixed = opening.fixed
         self._added = 0  # entries, since it was opened
         _LIVE.add(self)
@@ -90,6 +92,20 @@ class SqliteStore(PlainReads):
             self.rebuild()
         if purges_files:
             self.purge_files()
+
+    # Vectors in memory, which a process that only writes or searches by keyword never loads
+
+    @cached_property
+    def _vectors(self) -> VectorIndex:
+        return index.vectors.VectorIndex(self._cache_bytes, sizes=self._sizes)
+
+    @cached_property
+    def _item_vectors(self) -> VectorIndex:
+        return index.vectors.VectorIndex(self._cache_bytes // 4, quantises=False)
+
+    def _drop_vectors(self) -> None:
+        for name in ("_vectors", "_item_vectors"):
+            vars(self).pop(name, None)
 
     # Writing
 
@@ -119,7 +135,7 @@ class SqliteStore(PlainReads):
             with suppress(StoreError), self._connections.counting() as counts:
                 self._connections.access_counts.forget(counts, dropped)
         if any(isinstance(op, Scrub) for op in transaction.operations):
-            self._vectors.clear()
+            self._drop_vectors()
             self._fixed.clear()
 
     def report(self, point: TelemetryEvent) -> None:
@@ -250,11 +266,11 @@ class SqliteStore(PlainReads):
     ) -> list[VectorMatch]:
         with self._connections.reading() as db:
             rows = SqliteSearchRows(db)
-            return lookup.nearest(rows, self._vectors, selection, model, vector, limit, exact=exact)
+            return index.vectors.nearest(rows, self._vectors, selection, model, vector, limit, exact=exact)
 
     def neighbours(self, query: NeighbourQuery, texts: Sequence[NewText]) -> list[list[Neighbour]]:
         with rules.only_encodable(), self._connections.reading() as db:
-            return neighbours.neighbours(SqliteSearchRows(db), self._vectors, query, texts)
+            return index.neighbours.neighbours(SqliteSearchRows(db), self._vectors, query, texts)
 
     def adjacent(self, ids: Iterable[str], reach: int) -> dict[str, dict[str, int]]:
         with self._connections.reading() as db:
@@ -262,11 +278,11 @@ class SqliteStore(PlainReads):
 
     def unit_vectors(self, ids: Iterable[str], model: EmbeddingModel) -> dict[str, Vector]:
         with self._connections.reading() as db:
-            return lookup.unit_vectors(SqliteSearchRows(db), self._vectors, list(ids), model)
+            return index.vectors.unit_vectors(SqliteSearchRows(db), self._vectors, list(ids), model)
 
     def vectors(self, ids: Iterable[str], model: EmbeddingModel) -> dict[str, Vector]:
         with self._connections.reading() as db:
-            return lookup.vectors(SqliteSearchRows(db), ids, model)
+            return index.vectors.vectors(SqliteSearchRows(db), ids, model)
 
     def unembedded(self, model: EmbeddingModel, limit: int) -> list[Unembedded]:
         with self._connections.reading() as db:
@@ -365,8 +381,7 @@ class SqliteStore(PlainReads):
     def rebuild(self) -> None:
         with self._connections.writing() as db:
             sqlite.integrity.rebuild(db)
-        self._vectors.clear()
-        self._item_vectors.clear()
+        self._drop_vectors()
 
     def part(self) -> None:
         """Write what still waits."""
@@ -388,8 +403,7 @@ class SqliteStore(PlainReads):
         self.part()
         self._tidy()
         self._connections.close()
-        self._vectors.clear()
-        self._item_vectors.clear()
+        self._drop_vectors()
         self._fixed.clear()
 
 
