@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from lukasa.model.conversation import Channel, WorkspaceInfo
 from lukasa.model.entry import NamedEntry
 from lukasa.model.errors import Conflict, InvalidInput, NotFound, StoreError, StoreMissing
-from lukasa.model.events import Actor
+from lukasa.model.events import Actor, Event
 from lukasa.model.ids import new_id
 from lukasa.model.values import Origin, Trust
 from lukasa.ports import Clock, Embedder, SystemClock, Threads
@@ -48,8 +48,11 @@ DEFAULT_WORKSPACE = "main"
 LOG = "log.jsonl"
 MOST_THREADS = 32
 CURATED = "curated"
-# The events of a first opening; a store without any other event holds no memory.
-_SET_UP = frozenset({"workspace.created", "workspace.updated", "channel.created", "named.created"})
+# Events and notes of opening memory and of a hook that starts a session: a folder with nothing else holds no memory.
+_SET_UP = frozenset(
+    {"workspace.created", "workspace.updated", "channel.created", "named.created", "conversation.started"}
+)
+_HOOK_NOTES = frozenset({"session", "injected"})
 
 
 class Settings(Struct, frozen=True):
@@ -473,7 +476,12 @@ def _unused(folder: Path) -> bool:
         return False
     with Lukasa.open(folder, embedder="none") as memory:
         stores = [memory.account, *(memory.existing(info.name).ctx.local for info in memory.workspaces())]
-        return all(event.action in _SET_UP for store in stores for event in store.event_stream())
+        return all(_is_set_up(event) for store in stores for event in store.event_stream())
+
+
+def _is_set_up(event: Event) -> bool:
+    note = event.action == "note.written" and event.detail["key"] in _HOOK_NOTES
+    return note or event.action in _SET_UP
 
 
 def _in_process() -> Store:

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -24,6 +28,24 @@ class House:
         self.old, self.new = home / "share" / EARLIER_NAME, home / "share" / "lukasa"
         self.old_cache, self.new_cache = home / "cache" / EARLIER_NAME, home / "cache" / "lukasa"
         self.shell = Shell(self.new, {"LUKASA_EMBEDDER": "none", "LUKASA_DATA": ""})
+
+    def at_terminal(self, *args: str) -> str:
+        """Run a command whose stderr is a terminal, and return what it writes there."""
+        ours, theirs = os.openpty()
+        try:
+            command = [sys.executable, "-m", "lukasa.surfaces.cli.main", *args]
+            done = subprocess.run(
+                command, stdout=subprocess.PIPE, stderr=theirs, env=self.shell.environment(), check=False, timeout=60
+            )
+            os.close(theirs)
+            assert done.returncode == 0
+            written = b""
+            with suppress(OSError):  # a terminal that nobody writes to any more ends with an error
+                while more := os.read(ours, 4096):
+                    written += more
+            return written.decode()
+        finally:
+            os.close(ours)
 
     def files(self) -> dict[str, bytes]:
         found = [path for folder in (self.old, self.new) for path in folder.rglob("*.db")]
@@ -105,6 +127,15 @@ def test_a_note_when_a_new_folder_is_created(house: House) -> None:
     assert COMMAND in told
     assert str(house.old) not in done.stdout.decode()
     assert house.shell.process("list").stderr == b""
+
+
+def test_a_person_is_told_until_it_is_taken_over(house: House) -> None:
+    """A hook has created the new folder, and said nothing; at a terminal, commands still name the earlier one."""
+    house.shell.process("hook", "session-start", input=b'{"session_id": "s1", "cwd": "/"}')
+    assert COMMAND in house.at_terminal("list")
+    assert COMMAND in house.at_terminal("list")
+    house.shell.json("doctor", "--take-over")
+    assert house.at_terminal("list") == ""
 
 
 def test_no_note_with_json(house: House) -> None:

@@ -53,8 +53,11 @@ class Invocation:
         return self._memory
 
     def _passed_over(self) -> Path | None:
-        """Return the data folder of the earlier name, if opening memory will now create a new one beside it."""
-        if self.choices.data or Settings.resolve().data.exists():
+        """Return the data folder of the earlier name, if opening memory will now create a new one beside it.
+
+        A person at a terminal is told while it exists: a hook may have created the new folder without a word.
+        """
+        if self.choices.data or (Settings.resolve().data.exists() and not sys.stderr.isatty()):
             return None
         return earlier_folders().data
 
