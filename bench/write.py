@@ -29,7 +29,7 @@ from lukasa.model.echo import marked
 from lukasa.model.entry import Entry
 from lukasa.model.selection import Selection
 from lukasa.model.values import State, Visibility
-from lukasa.read.context import Document, Item, render
+from lukasa.read.context import ContextDocument, ContextItem, render
 
 DATA = Path(__file__).parent / "data" / "write_quality.jsonl"
 HALVES = {"a": "tuned on", "b": "held out"}
@@ -83,8 +83,8 @@ def filled(text: str) -> str:
 
 
 def _own(content: str, *, with_marks: bool) -> str:
-    item = Item("0199-id", "workspace", "semantic", "agent", "inform", 0.5, "2026-01-01", content)
-    text = render(Document("bench", (), (item,), ()))
+    item = ContextItem("0199-id", "workspace", "semantic", "agent", "inform", 0.5, "2026-01-01", content)
+    text = render(ContextDocument("bench", (), (item,), ()))
     return marked(text) if with_marks else text
 
 

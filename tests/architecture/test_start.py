@@ -31,7 +31,7 @@ LATER = {
     "lukasa.providers.embed.onnx",
     "lukasa.storage.sqlite.integrity",
     "lukasa.storage.sqlite.item_rows",
-    "lukasa.upkeep.scrub",
+    "lukasa.upkeep.scrub_plan",
     "lukasa.model.requests",
     "lukasa.observe.noise",
     "lukasa.observe.rules",

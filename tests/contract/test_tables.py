@@ -17,7 +17,7 @@ from lukasa.storage.backend import Rows, get
 from lukasa.storage.codec import Dialect
 from lukasa.storage.memory.memory_store import MemoryStore
 from lukasa.storage.sqlite import SqliteStore
-from lukasa.storage.sqlite.opening import migrations
+from lukasa.storage.sqlite.store_files import migrations
 from tests.helpers.stores import NOW, later
 
 POSTGRES = Dialect(mark="${number}", among="{column} = ANY({mark})", greatest="greatest", no_limit=None)

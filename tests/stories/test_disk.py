@@ -11,7 +11,7 @@ import pytest
 from lukasa.model.errors import StoreError, StoreFull
 from lukasa.model.values import State
 from lukasa.storage.sqlite import SqliteStore
-from lukasa.storage.sqlite.opening import MEMORY, RESERVE
+from lukasa.storage.sqlite.store_files import MEMORY, RESERVE
 from tests.helpers.faulty import Fault, FaultyVFS
 from tests.helpers.processes import TORTURE, finish, fork
 from tests.helpers.stores import MODEL, OPEN, commit, entry, move, put, vector_of

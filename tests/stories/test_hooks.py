@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from lukasa import Lukasa, Workspace
 from lukasa.model.echo import CLOSE, OPEN, marked, unmarked
-from lukasa.read.context import Document, parse
+from lukasa.read.context import ContextDocument, parse
 from lukasa.surfaces.hooks import harness, harness_sessions, injection, session_end
 from lukasa.surfaces.hooks.harness import workspace_name
 from tests.helpers.cli import COMMAND, Shell
@@ -760,7 +760,7 @@ def test_a_claim_sees_what_another_claimed_meanwhile(world: Workspace) -> None:
     one, other = (harness_sessions.open_session(world, "s") for _ in range(2))
     given: list[frozenset[str]] = []
 
-    def choose(had: frozenset[str]) -> Document:
+    def choose(had: frozenset[str]) -> ContextDocument:
         given.append(had)
         if len(given) == 1:
             other.claim(lambda seen: injection.news(first, seen), injection.marks)
@@ -771,7 +771,7 @@ def test_a_claim_sees_what_another_claimed_meanwhile(world: Workspace) -> None:
     assert injection.empty(other.claim(lambda seen: injection.news(second, seen), injection.marks))
 
 
-def alone(world: Workspace, text: str) -> Document:
+def alone(world: Workspace, text: str) -> ContextDocument:
     """A passage as a document of its own."""
     written = world.put("workspace", text)
     hits = [hit for hit in world.read(text, count=False) if hit.id == written.id]

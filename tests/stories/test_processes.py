@@ -20,7 +20,7 @@ from lukasa.model.selection import Selection
 from lukasa.model.values import State
 from lukasa.storage.operations import SaveNamed
 from lukasa.storage.sqlite import SqliteStore
-from lukasa.storage.sqlite.opening import MEMORY
+from lukasa.storage.sqlite.store_files import MEMORY
 from tests.helpers.processes import TORTURE, finish, fork
 from tests.helpers.stores import MODEL, NOW, OPEN, WORK, commit, entry, move, named, put, stored, unit, vector_of
 

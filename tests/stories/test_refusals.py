@@ -21,7 +21,7 @@ from lukasa.model.errors import (
     StoreNewer,
 )
 from lukasa.storage.sqlite import Role, SqliteStore
-from lukasa.storage.sqlite.opening import ACCESS, LOCK, MEMORY, Migration, migrations
+from lukasa.storage.sqlite.store_files import ACCESS, LOCK, MEMORY, Migration, migrations
 from tests.helpers.processes import Tripwire, finish, fork, until
 from tests.helpers.stores import OPEN, commit, entry, put
 
@@ -214,7 +214,7 @@ def test_an_opening_that_is_locked_out_says_so(tmp_path: Path) -> None:
     ready, done = tmp_path / "ready", tmp_path / "done"
 
     def hold() -> None:
-        from lukasa.storage.sqlite.files import locked
+        from lukasa.storage.sqlite.store_files import locked
 
         with locked(tmp_path / "store" / LOCK, 5):
             ready.touch()

@@ -19,7 +19,7 @@ from lukasa.model.selection import Selection
 from lukasa.providers.chat.offline import OfflineChat
 from lukasa.storage.operations import SaveChannel, Scrub
 from lukasa.storage.sqlite import SqliteStore
-from lukasa.storage.sqlite.opening import MEMORY
+from lukasa.storage.sqlite.store_files import MEMORY
 from lukasa.surfaces.langgraph.graph import Agent, Making
 from tests.fakes import FakeEmbedder
 from tests.helpers.cli import Shell

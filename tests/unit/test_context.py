@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from lukasa.model.entry import NamedEntry
 from lukasa.model.errors import InvalidInput
 from lukasa.model.text import has_hidden_characters
-from lukasa.read.context import Document, Item, Pinned, Slice, compose, halves, parse, render
+from lukasa.read.context import ContextDocument, ContextItem, Pinned, Slice, compose, halves, parse, render
 from lukasa.spec.types import Injection
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
@@ -23,8 +23,8 @@ IMPORTANCE = st.integers(0, 100).map(lambda n: n / 100)
 
 
 @st.composite
-def items(draw: st.DrawFn, tier: str = "workspace") -> Item:
-    return Item(
+def items(draw: st.DrawFn, tier: str = "workspace") -> ContextItem:
+    return ContextItem(
         id=draw(st.uuids()).hex,
         tier=tier,
         kind=draw(st.sampled_from(["episodic", "semantic", "procedural"])),
@@ -39,7 +39,7 @@ def items(draw: st.DrawFn, tier: str = "workspace") -> Item:
 
 
 DOCUMENTS = st.builds(
-    Document,
+    ContextDocument,
     workspace=LABEL,
     pinned=st.lists(
         st.builds(Pinned, st.sampled_from(["VOICE", "SOUL", "A-1"]), st.just("account"), st.just("2026-11-15"), TEXT)
@@ -52,7 +52,7 @@ DOCUMENTS = st.builds(
 
 
 @given(DOCUMENTS)
-def test_parse_inverts_render(document: Document) -> None:
+def test_parse_inverts_render(document: ContextDocument) -> None:
     """C2, C3, T56: parse(render(x)) == x for any content: no text can break out of its quotation."""
     assert parse(render(document)) == document
 
@@ -60,7 +60,7 @@ def test_parse_inverts_render(document: Document) -> None:
 @given(TEXT)
 def test_nothing_hidden_is_rendered(content: str) -> None:
     """C3, T56: no control or format character of a memory reaches the prompt as such."""
-    text = render(Document("w", (), (item("a", content),), ()))
+    text = render(ContextDocument("w", (), (item("a", content),), ()))
     assert not has_hidden_characters(text)
 
 
@@ -69,13 +69,13 @@ def test_nothing_hidden_is_rendered(content: str) -> None:
 )
 def test_forged_structure_stays_quoted(content: str) -> None:
     """C3: structure inside a memory is data: every line of it is quoted."""
-    document = Document("w", (), (item("a", content),), ())
+    document = ContextDocument("w", (), (item("a", content),), ())
     assert parse(render(document)).pinned == ()
     assert sum(line.startswith("## ") for line in render(document).split("\n")) == 1
 
 
-def item(id: str, content: str = "text", tier: str = "workspace", authority: str = "act") -> Item:
-    return Item(id, tier, "semantic", "author", authority, 0.5, "2026-11-15", content)
+def item(id: str, content: str = "text", tier: str = "workspace", authority: str = "act") -> ContextItem:
+    return ContextItem(id, tier, "semantic", "author", authority, 0.5, "2026-11-15", content)
 
 
 def named(name: str, body: str) -> NamedEntry:
@@ -117,7 +117,9 @@ DIARY = "Nothing of note happened. " * 200 + "The telescope stands in the attic.
 TELESCOPE = ("telescop",)
 
 
-def one_tier(items: list[Item], budget: int, asked: tuple[str, ...] = TELESCOPE) -> tuple[list[Item], list[str]]:
+def one_tier(
+    items: list[ContextItem], budget: int, asked: tuple[str, ...] = TELESCOPE
+) -> tuple[list[ContextItem], list[str]]:
     injections = {"workspace": Injection("on_demand", budget, 1)}
     document, evicted = compose("w", [], [], [Slice("workspace", tuple(items))], injections, 2_000, asked)
     assert parse(render(document)) == document
@@ -168,7 +170,7 @@ def test_a_part_keeps_to_its_share_whatever_the_text(odd: str) -> None:
     """C2, T56: lines are quoted one by one and hidden characters spelled out, which takes more room than they do."""
     shown, evicted = one_tier([item("odd", odd), item("b")], 400)
     assert "b" in [entry.id for entry in shown]
-    assert len(render(Document("w", (), (), (Slice("workspace", tuple(shown)),)))) < 4_000
+    assert len(render(ContextDocument("w", (), (), (Slice("workspace", tuple(shown)),)))) < 4_000
     assert len(shown) + len(evicted) == 2
 
 
@@ -184,19 +186,19 @@ def test_a_rule_is_never_cut() -> None:
 
 def test_every_item_is_framed_as_a_candidate() -> None:
     """C3: each hit says that it was noted earlier, by whom, where, when and how important; never a bare assertion."""
-    line = next(x for x in render(Document("w", (), (item("a"),), ())).split("\n") if x.startswith("- "))
+    line = next(x for x in render(ContextDocument("w", (), (item("a"),), ())).split("\n") if x.startswith("- "))
     assert "Noted earlier" in line
     assert all(part in line for part in ("tier=workspace", "by=author", "importance=0.50", "on=2026-11-15"))
 
 
 def test_untrusted_text_is_named_so() -> None:
     """B2, C3: text without authority is introduced as unverified."""
-    assert "Unverified" in render(Document("w", (), (item("a", authority="none"),), ()))
+    assert "Unverified" in render(ContextDocument("w", (), (item("a", authority="none"),), ()))
 
 
 def test_an_empty_memory_says_so() -> None:
     """C2: an empty workspace gives a polite document, not nothing."""
-    assert "Nothing is remembered here yet" in render(Document("w", (), (), ()))
+    assert "Nothing is remembered here yet" in render(ContextDocument("w", (), (), ()))
 
 
 def test_other_text_is_refused() -> None:
@@ -206,7 +208,7 @@ def test_other_text_is_refused() -> None:
 
 
 @given(DOCUMENTS, DOCUMENTS)
-def test_the_stable_half_does_not_depend_on_what_is_recalled(document: Document, other: Document) -> None:
+def test_the_stable_half_does_not_depend_on_what_is_recalled(document: ContextDocument, other: ContextDocument) -> None:
     """B7: whatever is recalled, in whatever words, the pinned and standing part of the text is the same bytes."""
     stable, recalled = halves(render(document))
     assert stable + recalled == render(document)

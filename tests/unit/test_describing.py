@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from lukasa.model.events import Spelled, canonical_json
 from lukasa.model.text import commitment
-from lukasa.storage import rules
+from lukasa.storage import row_rules
 from lukasa.storage.operations import SaveEntry, Verdict, describe
 from tests.helpers.making import make_entry
 
@@ -28,8 +28,8 @@ def plain_words(ledger: tuple[Verdict, ...], cause: str, by: str | None) -> str:
     detail = {"tier": entry.scope.tier, "version": 3, "state": "active", "kind": "semantic", "trust": "author"}
     detail |= {"cause": cause, "superseded_by": by, "commitment": commitment(SALT, entry.content)}
     said = json.loads(json.dumps(detail | {"ledger": [verdict.plain() for verdict in ledger]}))
-    assert rules.plain_text(draft.detail) == canonical_json(said)
-    assert rules.plain_json(draft.detail) == json.loads(json.dumps(dict(draft.detail))) == said
+    assert row_rules.plain_text(draft.detail) == canonical_json(said)
+    assert row_rules.plain_json(draft.detail) == json.loads(json.dumps(dict(draft.detail))) == said
     return type(draft.detail).__name__
 
 

@@ -12,8 +12,8 @@ import apsw
 import pytest
 
 from lukasa.model.errors import Conflict, Refused, StoreError
-from lukasa.storage.sqlite import SqliteStore, opening
-from lukasa.storage.sqlite.opening import ACCESS, MEMORY, OLDEST_LIBRARY, migrations
+from lukasa.storage.sqlite import SqliteStore, store_files
+from lukasa.storage.sqlite.store_files import ACCESS, MEMORY, OLDEST_LIBRARY, migrations
 from tests.helpers.stores import NOW, OPEN, commit, entry, put, unit
 
 PROMISED = {
@@ -95,7 +95,7 @@ def test_closing_leaves_one_whole_file(tmp_path: Path) -> None:
 def test_old_libraries_are_refused(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """T12: a SQLite that can corrupt a log is not used."""
     assert OLDEST_LIBRARY == (3, 51, 3)
-    monkeypatch.setattr(opening, "OLDEST_LIBRARY", (99, 0, 0))
+    monkeypatch.setattr(store_files, "OLDEST_LIBRARY", (99, 0, 0))
     with pytest.raises(StoreError, match="SQLite"):
         SqliteStore(tmp_path / "store", role="workspace", create=True)
     assert not (tmp_path / "store").exists()

@@ -14,8 +14,8 @@ from lukasa.model.values import Kind, State
 from lukasa.ports import Vector
 from lukasa.storage.operations import DropEntry
 from lukasa.storage.sqlite import SqliteStore, sql
-from lukasa.storage.sqlite.pending import LONG, STEP
-from lukasa.storage.sqlite.query import all_rows, one_value
+from lukasa.storage.sqlite.entries import INDEX_STEP, LONG_ROW
+from lukasa.storage.sqlite.execute import all_rows, one_value
 from tests.helpers.earlier import first_schema
 from tests.helpers.stores import MODEL, OPEN, WORK, change, commit, entry, move, put, stored, unit
 
@@ -44,29 +44,29 @@ def found(store: SqliteStore, word: str, filters: Filters | None = None) -> list
 
 def test_rows_are_fed_together(store: SqliteStore) -> None:
     """W1: who puts one text after the other touches the index once for several of them; a batch feeds itself."""
-    for n in range(STEP - 1):
+    for n in range(INDEX_STEP - 1):
         commit(store, put(entry(f"lantern {n}")))
     assert indexed(store) == []
     commit(store, put(entry("one more")))
-    assert indexed(store) == list(range(1, STEP + 1))
+    assert indexed(store) == list(range(1, INDEX_STEP + 1))
     commit(store, put(entry("after that")))
-    commit(store, *(put(entry(f"harbour {n}")) for n in range(STEP)))
-    assert indexed(store) == list(range(1, 2 * STEP + 2))
+    commit(store, *(put(entry(f"harbour {n}")) for n in range(INDEX_STEP)))
+    assert indexed(store) == list(range(1, 2 * INDEX_STEP + 2))
     assert store.check() == []
 
 
 def test_a_long_text_does_not_wait(store: SqliteStore) -> None:
     """R1: a read looks at every word that waits, so these are few; and what waited before goes with it."""
     commit(store, put(entry("short")))
-    commit(store, put(entry(" ".join(f"word{n}" for n in range(LONG)))))
+    commit(store, put(entry(" ".join(f"word{n}" for n in range(LONG_ROW)))))
     assert indexed(store) == []
-    commit(store, put(entry(" ".join(f"word{n}" for n in range(LONG + 1)))))
+    commit(store, put(entry(" ".join(f"word{n}" for n in range(LONG_ROW + 1)))))
     assert indexed(store) == [1, 2, 3]
 
 
 def test_what_is_not_fed_is_found_all_the_same(store: SqliteStore, tmp_path: Path) -> None:
     """R1: by this process and by another, with filters and without, beside what is in the index, each row once."""
-    fed = [entry(f"lantern {n}") for n in range(STEP)]
+    fed = [entry(f"lantern {n}") for n in range(INDEX_STEP)]
     commit(store, *map(put, fed))
     rule, fact = entry("lantern, lantern, when it is dark", kind=Kind.PROCEDURAL), entry("a lantern hangs there")
     commit(store, put(rule))
@@ -94,7 +94,7 @@ def test_what_is_not_fed_can_be_changed_moved_and_dropped(store: SqliteStore) ->
         assert found(store, "harbour") == []
         assert found(store, "meadow") == [changed.id]
         assert store.check() == []
-        commit(store, *(put(entry(f"filler {times} {n}")) for n in range(STEP)))
+        commit(store, *(put(entry(f"filler {times} {n}")) for n in range(INDEX_STEP)))
     commit(store, change(stored(store, changed), content="changed river"))
     assert (found(store, "meadow"), found(store, "river")) == ([], [changed.id])
     assert store.check() == []

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from lukasa.model.ids import new_id
-from lukasa.storage.sqlite import SqliteStore, preallocation, sql
-from lukasa.storage.sqlite.query import all_rows
+from lukasa.storage.sqlite import SqliteStore, connection, sql
+from lukasa.storage.sqlite.execute import all_rows
 from tests.helpers.stores import commit, entry, put
 
 PAGE = 4_096 + 24
@@ -71,7 +71,7 @@ def test_two_who_write_in_turn_overwrite_nothing(store: SqliteStore, tmp_path: P
 
 def test_a_long_log_is_written_back(store: SqliteStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """T29: it is then written over from its beginning, and stays as long as it was."""
-    monkeypatch.setattr(preallocation, "LONG", 200)
+    monkeypatch.setattr(connection, "LONG_LOG", 200)
     found = sizes(store, tmp_path, 120)
     assert max(found) < 2 * (200 + 256) * PAGE
     assert len(set(found[-60:])) <= 2

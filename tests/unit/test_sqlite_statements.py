@@ -33,8 +33,8 @@ from lukasa.storage.operations import (
     SaveNote,
 )
 from lukasa.storage.sqlite import SqliteStore, sql
-from lukasa.storage.sqlite.opening import migrations
 from lukasa.storage.sqlite.sqlite_rows import COUNT, COUNT_BY, DELETE, INSERT, SAVE, SELECT
+from lukasa.storage.sqlite.store_files import migrations
 from tests.helpers.processes import TORTURE
 from tests.helpers.stores import NOW, OPEN, channel, commit, conversation, entry, later, named, put, unit
 

@@ -15,7 +15,7 @@ from lukasa.storage.memory.memory_store import MemoryStore
 from lukasa.storage.operations import DropEntry, Embedding, SaveEmbedding, Transaction
 from lukasa.storage.port import Store
 from lukasa.storage.sqlite import SqliteStore
-from lukasa.storage.sqlite.opening import MEMORY
+from lukasa.storage.sqlite.store_files import MEMORY
 from tests.helpers.stores import ACTOR, MODEL, NOW, OPEN, change, commit, entry, move, put, stored, vector_of
 
 UNGUARDED = "DROP TRIGGER events_kept; DROP TRIGGER events_fixed; DROP TRIGGER versions_fixed; "

@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from lukasa.storage.sqlite import SqliteStore, entries, pending
-from lukasa.storage.sqlite.query import all_rows
+from lukasa.storage.sqlite import SqliteStore, entries
+from lukasa.storage.sqlite.execute import all_rows
 from tests.helpers.stores import OPEN, commit, entry, put
 
 
 @pytest.fixture(autouse=True)
 def _fed_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each transaction makes a segment."""
-    monkeypatch.setattr(pending, "STEP", 1)
+    monkeypatch.setattr(entries, "INDEX_STEP", 1)
 
 
 @pytest.fixture

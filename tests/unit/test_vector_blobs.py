@@ -21,7 +21,7 @@ from lukasa.model.values import State
 from lukasa.ports import Vector
 from lukasa.storage.operations import DropEntry, Embedding, SaveEmbedding, Scrub
 from lukasa.storage.sqlite import SqliteStore, sql
-from lukasa.storage.sqlite.query import all_rows
+from lukasa.storage.sqlite.execute import all_rows
 from tests.helpers.earlier import first_schema
 from tests.helpers.stores import MODEL, OPEN, OTHER_MODEL, Cosine, commit, entry, move, put, stored, vector_of
 

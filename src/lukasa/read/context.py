@@ -48,7 +48,7 @@ class Pinned(Struct, frozen=True):
     body: str
 
 
-class Item(Struct, frozen=True):
+class ContextItem(Struct, frozen=True):
     """One memory as the agent sees it. Dates, not ages: the same memory gives the same bytes tomorrow."""
 
     id: str
@@ -65,7 +65,7 @@ class Item(Struct, frozen=True):
 
 class Slice(Struct, frozen=True):
     tier: str
-    items: tuple[Item, ...]
+    items: tuple[ContextItem, ...]
 
 
 class Evicted(Struct, frozen=True):
@@ -74,19 +74,19 @@ class Evicted(Struct, frozen=True):
     reason: str
 
 
-class Document(Struct, frozen=True):
+class ContextDocument(Struct, frozen=True):
     """The data that is rendered. Two equal documents give the same bytes."""
 
     workspace: str
     pinned: tuple[Pinned, ...]
-    standing: tuple[Item, ...]
+    standing: tuple[ContextItem, ...]
     recalled: tuple[Slice, ...]
 
 
 class Context(Struct, frozen=True):
     """The document with its cost and the evicted entries. `str(context)` is the text for the prompt."""
 
-    document: Document
+    document: ContextDocument
     tokens: int
     budget: int
     hits: Mapping[str, Hit]
@@ -97,8 +97,8 @@ class Context(Struct, frozen=True):
         return render(self.document)
 
 
-def item(entry: Entry, links: Sequence[Provenance] = ()) -> Item:
-    return Item(
+def item(entry: Entry, links: Sequence[Provenance] = ()) -> ContextItem:
+    return ContextItem(
         id=entry.id,
         tier=entry.scope.tier,
         kind=str(entry.kind),
@@ -119,12 +119,12 @@ def _source_text(link: Provenance) -> str:
 def compose(
     workspace: str,
     named: Sequence[NamedEntry],
-    standing: Sequence[Item],
+    standing: Sequence[ContextItem],
     slices: Sequence[Slice],
     injections: Mapping[str, Injection],
     budget: int,
     asked: Collection[str] = (),
-) -> tuple[Document, tuple[Evicted, ...]]:
+) -> tuple[ContextDocument, tuple[Evicted, ...]]:
     """Fit everything but the pinned entries into the budget, and evict the least important first.
 
     A recalled entry that is too long is shown in part: the part with most of the `asked` terms.
@@ -132,7 +132,7 @@ def compose(
     pinned = tuple(Pinned(n.name, n.tier, n.edited_at.date().isoformat(), n.body) for n in named if n.body.strip())
     evicted: list[Evicted] = []
     kept_standing, left = _fill(standing, budget // 2, "the standing rules' half of the budget is full", evicted)
-    chosen: dict[str, tuple[Item, ...]] = {}
+    chosen: dict[str, tuple[ContextItem, ...]] = {}
     remaining = budget - (budget // 2 - left)
     for tier_slice in sorted(slices, key=lambda s: -injections[s.tier].priority):
         allowed = min(injections[tier_slice.tier].budget, remaining)
@@ -140,12 +140,16 @@ def compose(
         chosen[tier_slice.tier], unspent = _fill(tier_slice.items, allowed, reason, evicted, asked)
         remaining -= allowed - unspent
     recalled = tuple(Slice(s.tier, chosen[s.tier]) for s in slices if chosen[s.tier])
-    return Document(workspace, pinned, kept_standing, recalled), tuple(evicted)
+    return ContextDocument(workspace, pinned, kept_standing, recalled), tuple(evicted)
 
 
 def _fill(
-    items: Sequence[Item], allowed: int, reason: str, evicted: list[Evicted], asked: Collection[str] | None = None
-) -> tuple[tuple[Item, ...], int]:
+    items: Sequence[ContextItem],
+    allowed: int,
+    reason: str,
+    evicted: list[Evicted],
+    asked: Collection[str] | None = None,
+) -> tuple[tuple[ContextItem, ...], int]:
     """The items that fit, and the tokens that are left. If `asked` is given, no item takes more than its share."""
     costs = [_cost(entry) for entry in items]
     share = _share(costs, allowed)
@@ -173,7 +177,7 @@ def _share(costs: Sequence[int], allowed: int) -> int:
     return allowed
 
 
-def in_part(entry: Item, share: int, asked: Collection[str]) -> Item:
+def in_part(entry: ContextItem, share: int, asked: Collection[str]) -> ContextItem:
     """Cut an item to the part with most of the asked terms, if it takes more tokens than its share.
 
     It stays whole if too little would be left to read, or if it is procedural: the rest may hold an exception to the
@@ -193,11 +197,11 @@ def in_part(entry: Item, share: int, asked: Collection[str]) -> Item:
     return entry
 
 
-def _cost(entry: Item) -> int:
+def _cost(entry: ContextItem) -> int:
     return estimate_tokens("\n".join(_item_lines(entry)))
 
 
-def render(document: Document) -> str:
+def render(document: ContextDocument) -> str:
     return "\n".join(_lines(document)) + "\n"
 
 
@@ -210,7 +214,7 @@ def halves(text: str) -> tuple[str, str]:
     return (text, "") if at < 0 else (text[:at], text[at:])
 
 
-def _lines(document: Document) -> Iterator[str]:
+def _lines(document: ContextDocument) -> Iterator[str]:
     yield f"# Memory of workspace {_quoted(document.workspace)}"
     yield ""
     yield PREAMBLE
@@ -233,7 +237,7 @@ def _lines(document: Document) -> Iterator[str]:
         yield "Nothing is remembered here yet."
 
 
-def _item_lines(entry: Item) -> Iterator[str]:
+def _item_lines(entry: ContextItem) -> Iterator[str]:
     frame = _UNTRUSTED if entry.authority == "none" else _FRAMES[entry.kind]
     fields: dict[str, Any] = {
         "tier": entry.tier,
@@ -270,12 +274,12 @@ def _quote(text: str) -> Iterator[str]:
     return (f"> {line}" for line in lines)
 
 
-def parse(text: str) -> Document:
+def parse(text: str) -> ContextDocument:
     """Parse a text back into the document that `render` made it from."""
     lines = text.split("\n")
     if not lines or not lines[0].startswith("# Memory of workspace "):
         raise InvalidInput("this is not an orientation document", fix="give the text as `context` returned it")
-    document = Document(json.loads(lines[0].removeprefix("# Memory of workspace ")), (), (), ())
+    document = ContextDocument(json.loads(lines[0].removeprefix("# Memory of workspace ")), (), (), ())
     at = 1
     while at < len(lines):
         line = lines[at]
@@ -313,10 +317,10 @@ def _parse_pinned(line: str, body: Sequence[str]) -> Pinned:
     return Pinned(name, fields["tier"], fields["edited"], _text(body, fields["as"]))
 
 
-def _parse_item(line: str, body: Sequence[str]) -> Item:
+def _parse_item(line: str, body: Sequence[str]) -> ContextItem:
     pairs = _fields(line)
     fields = dict(pairs)
-    return Item(
+    return ContextItem(
         id=fields["id"],
         tier=fields["tier"],
         kind=fields["kind"],
@@ -330,7 +334,7 @@ def _parse_item(line: str, body: Sequence[str]) -> Item:
     )
 
 
-def _with_item(document: Document, entry: Item) -> Document:
+def _with_item(document: ContextDocument, entry: ContextItem) -> ContextDocument:
     if not document.recalled:
         return replace(document, standing=(*document.standing, entry))
     last = document.recalled[-1]

@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lukasa.model.values import Kind
-from lukasa.spec.decode import Problems, Table, nearest
+from lukasa.spec.decode import Problems, TomlTable, nearest
 from lukasa.spec.types import (
     BEHAVIOURS,
     TRIGGERS,
@@ -37,19 +37,19 @@ from lukasa.spec.types import (
 TIMED = frozenset(set(DecayModel) - {DecayModel.NONE, DecayModel.EXEMPT})
 
 
-def read_primitive(primitive: Primitive, table: Table, base: Any) -> Any:
+def read_primitive(primitive: Primitive, table: TomlTable, base: Any) -> Any:
     """The primitive's value: `base` with the table's values in place of its own."""
     return _READERS[primitive](table, base)
 
 
-def _lifecycle(t: Table, base: Lifecycle) -> Lifecycle:
+def _lifecycle(t: TomlTable, base: Lifecycle) -> Lifecycle:
     return Lifecycle(
         policy=t.choice("policy", tuple(LifecyclePolicy), base.policy),
         scratchpad=t.choice("scratchpad", ("clear", "keep"), base.scratchpad),
     )
 
 
-def _decay(t: Table, base: Decay) -> Decay:
+def _decay(t: TomlTable, base: Decay) -> Decay:
     model = t.choice("model", tuple(DecayModel), base.model)
     if model is not base.model:
         # The figures of another decay model mean something else: 0.01 is slow by the day and instant by the hour.
@@ -67,7 +67,7 @@ def _decay(t: Table, base: Decay) -> Decay:
     )
 
 
-def _write(t: Table, base: WritePolicy) -> WritePolicy:
+def _write(t: TomlTable, base: WritePolicy) -> WritePolicy:
     return WritePolicy(
         mode=t.choice("mode", tuple(WriteMode), base.mode),
         confidence=t.number("confidence", base.confidence, high=1.0),
@@ -76,7 +76,7 @@ def _write(t: Table, base: WritePolicy) -> WritePolicy:
     )
 
 
-def _promotion(t: Table, base: Promotion) -> Promotion:
+def _promotion(t: TomlTable, base: Promotion) -> Promotion:
     to = t.text("to", base.to, example="next", blank=True)
     kind = t.choice("kind", ("", *(k.value for k in Kind)), base.kind.value if base.kind else "")
     value = Promotion(
@@ -91,11 +91,11 @@ def _promotion(t: Table, base: Promotion) -> Promotion:
     return value if to else Promotion("")
 
 
-def _conflict(t: Table, base: ConflictPolicy) -> ConflictPolicy:
+def _conflict(t: TomlTable, base: ConflictPolicy) -> ConflictPolicy:
     return ConflictPolicy(t.choice("rule", tuple(ConflictRule), base.rule))
 
 
-def _consolidation(t: Table, base: Consolidation) -> Consolidation:
+def _consolidation(t: TomlTable, base: Consolidation) -> Consolidation:
     return Consolidation(
         style=t.choice("style", ("none", "compound", "merge", "supersession"), base.style),
         triggers=t.choices("triggers", TRIGGERS, base.triggers, example=("session_close",)),
@@ -107,7 +107,7 @@ def _consolidation(t: Table, base: Consolidation) -> Consolidation:
     )
 
 
-def _injection(t: Table, base: Injection) -> Injection:
+def _injection(t: TomlTable, base: Injection) -> Injection:
     return Injection(
         mode=t.choice("mode", ("always", "on_demand"), base.mode),
         budget=t.whole("budget", base.budget, low=1, example=400),
@@ -115,7 +115,7 @@ def _injection(t: Table, base: Injection) -> Injection:
     )
 
 
-_READERS: dict[Primitive, Callable[[Table, Any], Any]] = {
+_READERS: dict[Primitive, Callable[[TomlTable, Any], Any]] = {
     "lifecycle": _lifecycle,
     "decay": _decay,
     "write": _write,
@@ -156,14 +156,14 @@ def default_behaviour(kind: Kind, *, persistent: bool) -> Behaviour:
 def _defaults() -> dict[tuple[str, bool], Behaviour]:
     text = Path(__file__).with_name("typology.toml").read_text("utf-8")
     problems = Problems("typology.toml")
-    root = Table(tomllib.loads(text), "", problems)
+    root = TomlTable(tomllib.loads(text), "", problems)
     found = {(name, persistent): _behaviour(root, name, persistent) for name in COLUMNS for persistent in (False, True)}
     if problems.found:
         raise problems.found[0]
     return found
 
 
-def _behaviour(root: Table, name: str, persistent: bool) -> Behaviour:
+def _behaviour(root: TomlTable, name: str, persistent: bool) -> Behaviour:
     values = {}
     for primitive in BEHAVIOURS:
         if primitive == "injection":
@@ -197,7 +197,9 @@ class Layer(Struct, frozen=True):
         return (self.kind is not None, self.tier != "")
 
 
-def resolve(behaviour: Table, tiers: tuple[Tier, ...]) -> tuple[dict[tuple[str, Kind], Behaviour], tuple[Choice, ...]]:
+def resolve(
+    behaviour: TomlTable, tiers: tuple[Tier, ...]
+) -> tuple[dict[tuple[str, Kind], Behaviour], tuple[Choice, ...]]:
     """All behaviours, and the origin of each value; errors are added to the table's problems."""
     layers = {primitive: _layers(behaviour.table(primitive), tiers) for primitive in BEHAVIOURS}
     behaviour.close()
@@ -243,7 +245,7 @@ class _Cell(Struct, frozen=True):
     def _folded(self, default: Any, layers: list[Layer], problems: Problems) -> Any:
         value = default
         for layer in layers:
-            table = Table(layer.data, layer.path, problems)
+            table = TomlTable(layer.data, layer.path, problems)
             value = read_primitive(self.primitive, table, value)
             table.close()
         return self._placed(value)
@@ -274,7 +276,7 @@ def next_tier(tier: Tier, tiers: tuple[Tier, ...]) -> str:
     return next((other.name for other in broader if other.home == tier.home), tier.name)
 
 
-def _layers(table: Table, tiers: tuple[Tier, ...]) -> list[Layer]:
+def _layers(table: TomlTable, tiers: tuple[Tier, ...]) -> list[Layer]:
     names = tuple(tier.name for tier in tiers)
     found = _own(table)
     for key, value in table.data.items():
@@ -294,7 +296,7 @@ def _layers(table: Table, tiers: tuple[Tier, ...]) -> list[Layer]:
     return sorted(found, key=lambda layer: layer.rank)
 
 
-def _own(table: Table, *, tier: str = "", kind: Kind | None = None) -> list[Layer]:
+def _own(table: TomlTable, *, tier: str = "", kind: Kind | None = None) -> list[Layer]:
     """The table's own values as a layer, if it has any in addition to its sub-tables."""
     nested = kind is None
     data = {k: v for k, v in table.data.items() if k != "reason" and not (nested and isinstance(v, dict))}
@@ -302,13 +304,13 @@ def _own(table: Table, *, tier: str = "", kind: Kind | None = None) -> list[Laye
     return [Layer(table.path, data, reason, tier, kind)] if data or "reason" in table else []
 
 
-def _refuse_tables(table: Table, known: tuple[str, ...]) -> None:
+def _refuse_tables(table: TomlTable, known: tuple[str, ...]) -> None:
     for key, value in table.data.items():
         if isinstance(value, dict) and key not in known:
             _unknown(table, key, known)
 
 
-def _unknown(table: Table, key: str, known: tuple[str, ...]) -> None:
+def _unknown(table: TomlTable, key: str, known: tuple[str, ...]) -> None:
     meant = nearest(key, known)
     hint = f"; did you mean {meant!r}?" if meant else ""
     table.problems.add(

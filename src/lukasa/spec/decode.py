@@ -77,7 +77,7 @@ class Problems:
         return list(self._found.values())
 
 
-class Table:
+class TomlTable:
     """One TOML table. `close` refuses every key that no method has read."""
 
     def __init__(self, data: Mapping[str, object], path: str, problems: Problems) -> None:
@@ -213,16 +213,16 @@ class Table:
                 self.wrong(key, f"unknown {item[:60]!r}, not one of {', '.join(known)}{hint}", example)
         return tuple(known[item] for item in given if item in known)
 
-    def table(self, key: str) -> Table:
+    def table(self, key: str) -> TomlTable:
         """A sub-table; an absent one is read as empty."""
         value = self.take(key)
         if key in self.data and not isinstance(value, dict):
             self.problems.add(
                 self.at(key), f"expected a table, found {described(value)}", f"write a header: [{self.at(key)}]"
             )
-        return Table(value if isinstance(value, dict) else {}, self.at(key), self.problems)
+        return TomlTable(value if isinstance(value, dict) else {}, self.at(key), self.problems)
 
-    def tables(self, key: str) -> list[Table]:
+    def tables(self, key: str) -> list[TomlTable]:
         """An array of tables; the path of each includes its position, counted from one."""
         value = self.take(key)
         if value is None:
@@ -234,7 +234,7 @@ class Table:
                 f"start each with a header: [[{self.at(key)}]]",
             )
             return []
-        return [Table(item, f"{self.at(key)}[{n}]", self.problems) for n, item in enumerate(value, 1)]
+        return [TomlTable(item, f"{self.at(key)}[{n}]", self.problems) for n, item in enumerate(value, 1)]
 
     def close(self) -> None:
         for key in self.data:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from lukasa.model.errors import SpecError
 from lukasa.spec.behaviours import resolve
-from lukasa.spec.decode import Problems, Table, literal, nearest
+from lukasa.spec.decode import Problems, TomlTable, literal, nearest
 from lukasa.spec.sections import (
     read_anchor,
     read_audit,
@@ -128,7 +128,7 @@ def _read(text: str, file: str) -> tuple[MemorySpec | None, list[SpecError]]:
 
 def decode(data: dict[str, object], problems: Problems) -> MemorySpec | None:
     """Decode a spec as far as possible; it may be used only if no problem was added."""
-    root = Table(data, "", problems)
+    root = TomlTable(data, "", problems)
     _present(root)
     if any(name not in root for name in FOUNDATIONAL):
         # Everything below depends on these five; more messages would only hide the important one.
@@ -172,7 +172,7 @@ def decode(data: dict[str, object], problems: Problems) -> MemorySpec | None:
     return spec
 
 
-def _present(root: Table) -> None:
+def _present(root: TomlTable) -> None:
     for key, (title, example) in FOUNDATIONAL.items():
         if key not in root:
             root.problems.add(key, f"the {title} is missing: a foundational primitive is always explicit", example)

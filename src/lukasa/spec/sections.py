@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from lukasa.model.values import Kind
-from lukasa.spec.decode import NAME, Table, nearest
+from lukasa.spec.decode import NAME, TomlTable, nearest
 from lukasa.spec.types import (
     AUDIT_RULES,
     SIGNALS,
@@ -33,7 +33,7 @@ NAMED = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,59}")
 RESERVED = frozenset({*Kind, "same", "next", "reason"})
 
 
-def read_anchor(root: Table) -> tuple[AnchorKey, ...]:
+def read_anchor(root: TomlTable) -> tuple[AnchorKey, ...]:
     table = root.table("anchor")
     example = {"account": "required", "workspace": "required"}
     if "keys" not in table:
@@ -49,7 +49,7 @@ def read_anchor(root: Table) -> tuple[AnchorKey, ...]:
     return tuple(AnchorKey(name, keys.choice(name, options) == "required") for name in keys.data)
 
 
-def read_tiers(root: Table, anchor: tuple[AnchorKey, ...]) -> tuple[Tier, ...]:
+def read_tiers(root: TomlTable, anchor: tuple[AnchorKey, ...]) -> tuple[Tier, ...]:
     """The tiers with their kinds, which [typology] lists: one line for each tier."""
     typology = root.table("typology")
     found = []
@@ -73,7 +73,7 @@ def read_tiers(root: Table, anchor: tuple[AnchorKey, ...]) -> tuple[Tier, ...]:
     return tuple(found)
 
 
-def _kinds(typology: Table, tier: str) -> tuple[Kind, ...]:
+def _kinds(typology: TomlTable, tier: str) -> tuple[Kind, ...]:
     if not tier:
         return ()
     if tier not in typology:
@@ -85,7 +85,7 @@ def _kinds(typology: Table, tier: str) -> tuple[Kind, ...]:
     return kinds
 
 
-def _tier_anchor(table: Table, declared: tuple[AnchorKey, ...]) -> tuple[AnchorKey, ...]:
+def _tier_anchor(table: TomlTable, declared: tuple[AnchorKey, ...]) -> tuple[AnchorKey, ...]:
     """The tier's keys as [anchor] declares them; a question mark makes a required key nullable in this tier."""
     known = {key.name: key for key in declared}
     items = table.texts("anchor", example=tuple(known)[:1] or ("workspace",))
@@ -103,7 +103,7 @@ def _tier_anchor(table: Table, declared: tuple[AnchorKey, ...]) -> tuple[AnchorK
     return tuple(found)
 
 
-def _boundary(table: Table) -> Boundary:
+def _boundary(table: TomlTable) -> Boundary:
     if "boundary" not in table:
         table.wrong("boundary", "missing: what ends this tier", {"type": "scope", "event": "workspace_change"})
         return Boundary("scope", "")
@@ -116,7 +116,7 @@ def _boundary(table: Table) -> Boundary:
     return boundary
 
 
-def read_backend(root: Table) -> Backend:
+def read_backend(root: TomlTable) -> Backend:
     table = root.table("backend")
     backend = Backend(
         store=table.choice("store", ("sqlite", "memory")),
@@ -127,7 +127,7 @@ def read_backend(root: Table) -> Backend:
     return backend
 
 
-def read_retrieval(root: Table, tiers: tuple[str, ...]) -> Retrieval:
+def read_retrieval(root: TomlTable, tiers: tuple[str, ...]) -> Retrieval:
     table = root.table("retrieval")
     signals = table.choices("signals", SIGNALS, example=SIGNALS)
     if not signals and "signals" in table:
@@ -148,7 +148,7 @@ def read_retrieval(root: Table, tiers: tuple[str, ...]) -> Retrieval:
     return retrieval
 
 
-def _weights(table: Table, key: str, names: tuple[str, ...]) -> dict[str, float]:
+def _weights(table: TomlTable, key: str, names: tuple[str, ...]) -> dict[str, float]:
     """A weight for every name; an omitted name weighs 1."""
     inner = table.table(key)
     weights = {name: inner.number(name, 1.0) for name in names}
@@ -158,7 +158,7 @@ def _weights(table: Table, key: str, names: tuple[str, ...]) -> dict[str, float]
     return weights
 
 
-def read_reference_only(root: Table) -> ReferenceOnly:
+def read_reference_only(root: TomlTable) -> ReferenceOnly:
     table = root.table("reference_only")
     if "reference_only" not in root:
         return ReferenceOnly((), "primary", 1.0, 1)
@@ -172,7 +172,7 @@ def read_reference_only(root: Table) -> ReferenceOnly:
     return value
 
 
-def read_sanitization(root: Table, tiers: tuple[str, ...]) -> tuple[SanitizationGate, ...]:
+def read_sanitization(root: TomlTable, tiers: tuple[str, ...]) -> tuple[SanitizationGate, ...]:
     gates = []
     for table in root.tables("sanitization"):
         gates.append(
@@ -188,7 +188,7 @@ def read_sanitization(root: Table, tiers: tuple[str, ...]) -> tuple[Sanitization
     return tuple(gates)
 
 
-def read_visibility(root: Table, tiers: tuple[str, ...]) -> dict[str, TierVisibility]:
+def read_visibility(root: TomlTable, tiers: tuple[str, ...]) -> dict[str, TierVisibility]:
     table = root.table("visibility")
     found: dict[str, TierVisibility] = {}
     if "visibility" not in root:
@@ -207,7 +207,7 @@ def read_visibility(root: Table, tiers: tuple[str, ...]) -> dict[str, TierVisibi
     return found
 
 
-def read_audit(root: Table) -> tuple[AuditExemption, ...]:
+def read_audit(root: TomlTable) -> tuple[AuditExemption, ...]:
     table = root.table("audit")
     table.choice("posture", ("universal",), "universal")
     exemptions = []
@@ -220,7 +220,7 @@ def read_audit(root: Table) -> tuple[AuditExemption, ...]:
     return tuple(exemptions)
 
 
-def read_profiles(root: Table) -> dict[str, Profile]:
+def read_profiles(root: TomlTable) -> dict[str, Profile]:
     table = root.table("profiles")
     found = {}
     for name, default in DEFAULT_PROFILES.items():
@@ -235,7 +235,7 @@ def read_profiles(root: Table) -> dict[str, Profile]:
     return found
 
 
-def read_triggers(root: Table) -> TriggerRules:
+def read_triggers(root: TomlTable) -> TriggerRules:
     table = root.table("triggers")
     base = TriggerRules()
     value = TriggerRules(
@@ -248,7 +248,7 @@ def read_triggers(root: Table) -> TriggerRules:
     return value
 
 
-def read_triage(root: Table) -> Triage:
+def read_triage(root: TomlTable) -> Triage:
     table = root.table("triage")
     base = Triage()
     value = Triage(
@@ -267,7 +267,7 @@ def read_triage(root: Table) -> Triage:
     return value
 
 
-def read_named(root: Table, tiers: tuple[Tier, ...]) -> tuple[NamedDefault, ...]:
+def read_named(root: TomlTable, tiers: tuple[Tier, ...]) -> tuple[NamedDefault, ...]:
     lasting = tuple(tier.name for tier in tiers if tier.persistent)
     found: list[NamedDefault] = []
     for table in root.tables("named"):

@@ -9,7 +9,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from lukasa.model.errors import SpecError
-from lukasa.spec.decode import Problems, Table
+from lukasa.spec.decode import Problems, TomlTable
 
 _FOLDER = Path(__file__).parent / "taxonomies"
 
@@ -54,7 +54,7 @@ def parse_taxonomy(text: str, file: str = "taxonomy") -> Taxonomy:
         data = tomllib.loads(text)
     except (ValueError, RecursionError) as error:
         raise SpecError(f"not valid TOML: {str(error)[:200]}", file=file, fix="correct the syntax there") from error
-    root = Table(data, "", problems)
+    root = TomlTable(data, "", problems)
     concepts = tuple(_concept(table) for table in root.tables("concepts"))
     taxonomy = Taxonomy(root.name("version", example="v1"), root.text("title", "", blank=True), concepts)
     root.close()
@@ -64,7 +64,7 @@ def parse_taxonomy(text: str, file: str = "taxonomy") -> Taxonomy:
     return taxonomy
 
 
-def _concept(table: Table) -> Concept:
+def _concept(table: TomlTable) -> Concept:
     concept = Concept(
         id=table.name("id", example="preferences"),
         label=table.text("label", example="Preferences"),

@@ -15,7 +15,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from msgspec import Struct
 
 from lukasa.model.timestamps import micros, micros_or_none, moment, moment_or_none
-from lukasa.storage import rules
+from lukasa.storage import row_rules
 
 Value = TypeVar("Value")
 Row = tuple[Any, ...]
@@ -29,7 +29,7 @@ class Codec(Struct, frozen=True):
 
 
 def _json(value: Any) -> str:
-    return json.dumps(rules.plain_json(value))
+    return json.dumps(row_rules.plain_json(value))
 
 
 def _texts(values: Iterable[Any]) -> str:
@@ -47,7 +47,7 @@ TIME = Codec(micros, moment)
 TIME_OR_NONE = Codec(micros_or_none, moment_or_none)
 ISO_TIME = Codec(datetime.isoformat, datetime.fromisoformat)
 JSON = Codec(_json, json.loads)
-CANONICAL = Codec(lambda value: rules.plain_text(dict(value)), json.loads)
+CANONICAL = Codec(lambda value: row_rules.plain_text(dict(value)), json.loads)
 TEXTS = Codec(_texts, lambda text: tuple(json.loads(text)))
 
 

@@ -17,7 +17,7 @@ from lukasa.model.errors import Conflict
 from lukasa.model.events import EventDraft, Stamp
 from lukasa.model.item import value_text
 from lukasa.model.telemetry import Spending
-from lukasa.storage import job_queue, removal, rules, tables
+from lukasa.storage import job_queue, removal, row_rules, tables
 from lukasa.storage.backend import EntryVersion, FieldVector, ModelVector, Rows, StoredEntry, StoredItem, get
 from lukasa.storage.operations import (
     CancelJob,
@@ -60,7 +60,7 @@ from lukasa.storage.operations import (
     Transaction,
     describe,
 )
-from lukasa.storage.tables import Action, SealedEvent
+from lukasa.storage.tables import ActionRow, SealedEvent
 
 _SALT = 16  # bytes
 
@@ -99,7 +99,7 @@ class _Log:
         stamp = self._stamp
         for draft in drafts:
             if draft is not None:
-                detail, previous = rules.plain_text(draft.detail), self._digest
+                detail, previous = row_rules.plain_text(draft.detail), self._digest
                 self.seq += 1
                 self._digest = stamp.digest(draft, detail, self.seq, previous)
                 about = (draft.action, draft.subject, detail)
@@ -125,14 +125,14 @@ def _scrub(rows: Rows, log: _Log, given: Scrub, secret: bytes) -> None:
 
 def _add_entries(rows: Rows, transaction: Transaction, saves: Sequence[SaveEntry]) -> list[bytes]:
     """Insert entries that must not be there yet, and return the salts for the commitments in their events."""
-    blobs = iter(rules.checked_vectors([save.embedding for save in saves if save.embedding is not None]))
+    blobs = iter(row_rules.checked_vectors([save.embedding for save in saves if save.embedding is not None]))
     ids = [save.entry.id for save in saves]
     for id, gone in rows.used_ids(ids).items():
         if gone:
             raise Conflict(f"id {id} was used before", fix="make a new id")
-        rules.check_version("entry", id, 1, 0)
+        row_rules.check_version("entry", id, 1, 0)
     if len(set(ids)) < len(ids):
-        rules.check_version("entry", next(id for n, id in enumerate(ids) if id in ids[:n]), 1, 0)
+        row_rules.check_version("entry", next(id for n, id in enumerate(ids) if id in ids[:n]), 1, 0)
     chance, actor = urandom(_SALT * len(saves)), str(transaction.actor)
     new = []
     for n, save in enumerate(saves):
@@ -145,13 +145,13 @@ def _add_entries(rows: Rows, transaction: Transaction, saves: Sequence[SaveEntry
 
 
 def _first_version(entry: Entry) -> Entry:
-    return entry if entry.version == 1 and not entry.metadata else rules.stored(entry, 1)
+    return entry if entry.version == 1 and not entry.metadata else row_rules.stored(entry, 1)
 
 
 def _replace_entry(rows: Rows, save: SaveEntry, transaction: Transaction) -> bytes:
-    entry = rules.stored(save.entry, save.expect + 1)
+    entry = row_rules.stored(save.entry, save.expect + 1)
     before = _stored(rows, entry.id, save.expect)
-    rules.check_revision(before.entry, entry)
+    row_rules.check_revision(before.entry, entry)
     vector = None if save.embedding is None else _checked(save.embedding)
     same_text = before.entry.content == entry.content
     content_version = before.content_version if same_text else entry.version
@@ -164,19 +164,19 @@ def _stored(rows: Rows, id: str, expect: int) -> StoredEntry:
     """The entry with that id, which must be at the expected version."""
     found = rows.stored_entry(id)
     if found is None:
-        raise rules.missing("entry", id)
-    rules.check_version("entry", id, found.entry.version, expect)
+        raise row_rules.missing("entry", id)
+    row_rules.check_version("entry", id, found.entry.version, expect)
     return found
 
 
 def _checked(embedding: Embedding) -> ModelVector:
-    return ModelVector(embedding.model, rules.checked_vector(embedding).tobytes())
+    return ModelVector(embedding.model, row_rules.checked_vector(embedding).tobytes())
 
 
 def _drop_entry(rows: Rows, operation: DropEntry, _: Transaction) -> None:
     _stored(rows, operation.id, operation.expect)
     if rows.linked_entries([operation.id]):
-        raise rules.linked_refusal(operation.id)
+        raise row_rules.linked_refusal(operation.id)
     rows.drop_entries([operation.id])
 
 
@@ -189,13 +189,13 @@ def _save_embedding(rows: Rows, operation: SaveEmbedding, _: Transaction) -> Non
 
 
 def _link_action(rows: Rows, operation: LinkAction, transaction: Transaction) -> None:
-    ids = rules.unique(operation.entries)
+    ids = row_rules.unique(operation.entries)
     used = rows.used_ids(ids)
     for id in ids:
         if used.get(id, True):
-            raise rules.missing("entry", id)
+            raise row_rules.missing("entry", id)
     if get(rows, tables.ACTIONS, operation.action) is None:
-        rows.insert(tables.ACTIONS, [Action(operation.action, operation.description, transaction.at)])
+        rows.insert(tables.ACTIONS, [ActionRow(operation.action, operation.description, transaction.at)])
     rows.link_entries(operation.action, ids)
 
 
@@ -232,7 +232,7 @@ def _save_item_vectors(rows: Rows, operation: SaveItemVectors, _: Transaction) -
 def _drop_item(rows: Rows, operation: DropItem, _: Transaction) -> bytes:
     found = rows.stored_item(operation.place)
     if found is None:
-        raise rules.missing("item", operation.place.key)
+        raise row_rules.missing("item", operation.place.key)
     if operation.expired_by is not None and not found.item.expired(operation.expired_by):
         raise Conflict(f"item {operation.place.key} has not expired", fix="look again")
     rows.drop_item(operation.place)
@@ -247,7 +247,7 @@ def _save_named(rows: Rows, operation: SaveNamed, _: Transaction) -> None:
         replace(operation.entry, version=operation.expect + 1),
         get(rows, tables.NAMED, operation.entry.name),
     )
-    rules.check_version("named entry", named.name, before.version if before else None, operation.expect)
+    row_rules.check_version("named entry", named.name, before.version if before else None, operation.expect)
     rows.save(tables.NAMED, named)
     rows.insert(tables.NAMED_VERSIONS, [named])
 
@@ -255,7 +255,7 @@ def _save_named(rows: Rows, operation: SaveNamed, _: Transaction) -> None:
 def _save_document(rows: Rows, operation: SaveDocument, _: Transaction) -> None:
     document = replace(operation.document, version=operation.expect + 1)
     before = get(rows, tables.DOCUMENTS, document.id)
-    rules.check_version("document", document.id, before.version if before else None, operation.expect)
+    row_rules.check_version("document", document.id, before.version if before else None, operation.expect)
     rows.save(tables.DOCUMENTS, document)
     rows.insert(tables.DOCUMENT_VERSIONS, [document])
 
@@ -264,7 +264,7 @@ def _save_channel(rows: Rows, operation: SaveChannel, _: Transaction) -> None:
     channel = operation.channel
     named = rows.count(tables.CHANNELS_NAMED, channel.workspace, channel.name)
     if named or get(rows, tables.CHANNELS, channel.id) is not None:
-        raise rules.unique_conflict("channel", channel.id)
+        raise row_rules.unique_conflict("channel", channel.id)
     if channel.is_default and rows.count(tables.DEFAULT_CHANNELS, channel.workspace, True):
         raise Conflict("there is a default channel already", fix="use that one")
     rows.insert(tables.CHANNELS, [channel])
@@ -275,15 +275,15 @@ def _save_conversation(rows: Rows, operation: SaveConversation, _: Transaction) 
     before = get(rows, tables.CONVERSATIONS, new.id)
     if operation.expect is None:
         if before is not None or rows.count(tables.CONVERSATIONS_BY_REF, new.ref_code):
-            raise rules.unique_conflict("conversation", new.id)
+            raise row_rules.unique_conflict("conversation", new.id)
         if get(rows, tables.CHANNELS, new.channel) is None:
-            raise rules.missing("channel", new.channel)
+            raise row_rules.missing("channel", new.channel)
     elif before is None:
-        raise rules.missing("conversation", new.id)
+        raise row_rules.missing("conversation", new.id)
     elif before.status is not operation.expect:
         raise Conflict(f"conversation {new.id} is {before.status}", fix="read it again and decide anew")
     else:
-        rules.check_conversation(before, new)
+        row_rules.check_conversation(before, new)
     rows.save(tables.CONVERSATIONS, new)
 
 
@@ -291,7 +291,7 @@ def _save_note(rows: Rows, operation: SaveNote, _: Transaction) -> None:
     note = operation.note
     _require_conversation(rows, note.conversation)
     if operation.onto != "anything":
-        rules.check_note(operation, get(rows, tables.NOTES, note.conversation, note.key))
+        row_rules.check_note(operation, get(rows, tables.NOTES, note.conversation, note.key))
     rows.save(tables.NOTES, note)
 
 
@@ -299,23 +299,23 @@ def _drop_notes(rows: Rows, operation: DropNotes, _: Transaction) -> None:
     _require_conversation(rows, operation.conversation)
     dropped = rows.delete(tables.NOTES_OF, operation.conversation, operation.key)
     if not dropped and operation.key is not None:
-        raise rules.missing("note", operation.key)
+        raise row_rules.missing("note", operation.key)
 
 
 def _require_conversation(rows: Rows, id: str) -> None:
     if get(rows, tables.CONVERSATIONS, id) is None:
-        raise rules.missing("conversation", id)
+        raise row_rules.missing("conversation", id)
 
 
 def _save_workspace(rows: Rows, operation: SaveWorkspace, _: Transaction) -> None:
     info = operation.info
     before = get(rows, tables.WORKSPACES, info.id)
     if before is None and operation.expect is not None:
-        raise rules.missing("workspace", info.id)
+        raise row_rules.missing("workspace", info.id)
     if before is not None and before.ready is not operation.expect:
         raise Conflict(f"workspace {info.id} is registered already", fix="read it again and decide anew")
     if any(other.id != info.id for other in rows.select(tables.WORKSPACES_NAMED, info.name)):
-        raise rules.unique_conflict("workspace", info.id)
+        raise row_rules.unique_conflict("workspace", info.id)
     rows.save(tables.WORKSPACES, info)
 
 
@@ -325,15 +325,15 @@ def _save_workspace(rows: Rows, operation: SaveWorkspace, _: Transaction) -> Non
 def _save_transcript(rows: Rows, operation: SaveTranscript, _: Transaction) -> None:
     transcript = replace(operation.transcript, version=operation.expect + 1)
     before = get(rows, tables.TRANSCRIPTS, transcript.id)
-    rules.check_version("transcript", transcript.id, before.version if before else None, operation.expect)
+    row_rules.check_version("transcript", transcript.id, before.version if before else None, operation.expect)
     if before is None and rows.count(tables.TRANSCRIPTS_BY_KEY, transcript.key):
-        raise rules.unique_conflict("transcript", transcript.id)
+        raise row_rules.unique_conflict("transcript", transcript.id)
     rows.save(tables.TRANSCRIPTS, transcript)
 
 
 def _keep_utterances(rows: Rows, operation: KeepUtterances, _: Transaction) -> None:
     if get(rows, tables.TRANSCRIPTS, operation.transcript) is None:
-        raise rules.missing("transcript", operation.transcript)
+        raise row_rules.missing("transcript", operation.transcript)
     places = [utterance.place for utterance in operation.utterances]
     kept = rows.select(tables.UTTERANCES_AT, operation.transcript, places)
     taken = {found.utterance.place for found in kept}
@@ -347,7 +347,7 @@ def _keep_utterances(rows: Rows, operation: KeepUtterances, _: Transaction) -> N
 def _save_amendment(rows: Rows, operation: SaveAmendment, _: Transaction) -> None:
     amendment = replace(operation.amendment, version=operation.expect + 1)
     before = get(rows, tables.AMENDMENTS, amendment.id)
-    rules.check_version("proposal", amendment.id, before.version if before else None, operation.expect)
+    row_rules.check_version("proposal", amendment.id, before.version if before else None, operation.expect)
     rows.save(tables.AMENDMENTS, amendment)
 
 
@@ -374,12 +374,12 @@ def _spend(rows: Rows, operation: Spend, _: Transaction) -> None:
 def _save_grant(rows: Rows, operation: SaveGrant, _: Transaction) -> None:
     grant = replace(operation.grant, version=operation.expect + 1)
     before = get(rows, tables.GRANTS, grant.id)
-    rules.check_version("grant", grant.id, before.version if before else None, operation.expect)
+    row_rules.check_version("grant", grant.id, before.version if before else None, operation.expect)
     rows.save(tables.GRANTS, grant)
 
 
 def _save_answer(rows: Rows, operation: SaveAnswer, _: Transaction) -> None:
-    rules.check_answer(get(rows, tables.ANSWERS, operation.answer.key), operation.answer, operation.stale)
+    row_rules.check_answer(get(rows, tables.ANSWERS, operation.answer.key), operation.answer, operation.stale)
     rows.save(tables.ANSWERS, operation.answer)
 
 

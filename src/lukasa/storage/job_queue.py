@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from lukasa.model.errors import Conflict
 from lukasa.model.ids import new_id
 from lukasa.model.job import FINISHED, Job, JobState
-from lukasa.storage import rules, tables
+from lukasa.storage import row_rules, tables
 from lukasa.storage.backend import Rows, get
 from lukasa.storage.operations import (
     CancelJob,
@@ -63,13 +63,13 @@ def postpone(rows: Rows, operation: PostponeJob, transaction: Transaction) -> No
 
 def revive(rows: Rows, operation: ReviveJob, transaction: Transaction) -> None:
     found = _job(rows, operation.job)
-    rules.check_revivable(found.id, found.state)
+    row_rules.check_revivable(found.id, found.state)
     _set(rows, found, transaction.at, state=JobState.QUEUED, attempts=0, run_after=transaction.at)
 
 
 def cancel(rows: Rows, operation: CancelJob, transaction: Transaction) -> None:
     found = _job(rows, operation.job)
-    rules.check_cancellable(found.id, found.state)
+    row_rules.check_cancellable(found.id, found.state)
     changes = {"claim": found.claim + 1, "error": operation.reason}
     _set(rows, found, transaction.at, state=JobState.CANCELLED, **changes)
 
@@ -88,14 +88,14 @@ def drop(rows: Rows, ids: Collection[str]) -> None:
 def _job(rows: Rows, id: str) -> Job:
     found = get(rows, tables.JOBS, id)
     if found is None:
-        raise rules.missing("job", id)
+        raise row_rules.missing("job", id)
     return found
 
 
 def _held(rows: Rows, id: str, claim: int) -> Job:
     found = get(rows, tables.JOBS, id)
     if found is None or found.claim != claim or found.state is not JobState.RUNNING:
-        raise rules.lost_claim(id)
+        raise row_rules.lost_claim(id)
     return found
 
 
@@ -112,7 +112,7 @@ def claim(rows: Rows, worker: str, now: datetime, lease_until: datetime, kinds: 
         if job.attempts >= job.max_attempts:
             error = f"its worker stopped without a word on attempt {job.attempts} of {job.max_attempts}"
             _set(rows, job, now, state=JobState.DEAD, error=error)
-            rows.insert(tables.TELEMETRY, [rules.buried(now, job.id, job.kind, job.attempts, error)])
+            rows.insert(tables.TELEMETRY, [row_rules.buried(now, job.id, job.kind, job.attempts, error)])
     # Jobs that somebody holds are due as well, and passed over: among one more than these, one is free.
     held = rows.count(tables.JOBS_IN_STATE, JobState.RUNNING)
     states = (JobState.QUEUED, JobState.RUNNING)

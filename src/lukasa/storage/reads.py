@@ -19,7 +19,7 @@ from lukasa.model.job import Job, JobState
 from lukasa.model.scrub import Extent, Holdings
 from lukasa.model.telemetry import Spending
 from lukasa.model.transcript import Progress, Transcript, Utterance
-from lukasa.storage import job_queue, removal, rules, tables
+from lukasa.storage import job_queue, removal, row_rules, tables
 from lukasa.storage.backend import Rows, get
 from lukasa.storage.codec import Query
 
@@ -80,7 +80,7 @@ class PlainReads(ABC):
             return rows.linked_entries(list(ids))
 
     def items(self, places: Iterable[ItemAddress]) -> dict[ItemAddress, Item]:
-        with rules.only_encodable(), self._reading() as rows:
+        with row_rules.only_encodable(), self._reading() as rows:
             found = {place: rows.stored_item(place) for place in places}
         return {place: stored.item for place, stored in found.items() if stored is not None}
 

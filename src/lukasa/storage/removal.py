@@ -10,7 +10,7 @@ from lukasa.model.events import Event, may_be_emptied, redaction
 from lukasa.model.job import JobState
 from lukasa.model.scrub import Extent, Holdings, manifest_digest
 from lukasa.model.timestamps import micros
-from lukasa.storage import job_queue, rules, tables
+from lukasa.storage import job_queue, row_rules, tables
 from lukasa.storage.backend import Rows
 from lukasa.storage.operations import Scrub
 from lukasa.storage.tables import Purged
@@ -82,9 +82,9 @@ def _events(rows: Rows, extent: Extent, held: Holdings) -> list[Event]:
 def take(rows: Rows, operation: Scrub) -> Scrub:
     """Remove everything, if it is what was expected; the answer says which events are to be emptied."""
     extent, held = operation.extent, _listed(rows, operation.extent)
-    rules.check_manifest(manifest_digest(extent, held), operation.expect)
+    row_rules.check_manifest(manifest_digest(extent, held), operation.expect)
     if extent.copies:
-        rules.check_idle(rows.count(tables.JOBS_IN_STATE, JobState.RUNNING))
+        row_rules.check_idle(rows.count(tables.JOBS_IN_STATE, JobState.RUNNING))
     going = _events(rows, extent, held)
     ids = [id for id, _ in held.entries]
     rows.unlink_entries(ids)

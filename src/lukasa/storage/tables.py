@@ -40,7 +40,7 @@ from lukasa.storage.codec import (
 from lukasa.storage.port import FoundUtterance
 
 
-class Action(Struct, frozen=True):
+class ActionRow(Struct, frozen=True):
     """Something that rests on entries; see `LinkAction`."""
 
     id: str
@@ -351,7 +351,7 @@ SPENDING = Table(
 )
 SPENDING_SINCE = Query(SPENDING, "day >=", order="day model")
 
-ACTIONS = Table("actions", Action, (Column("id"), Column("description"), Column("at", TIME)), ("id",))
+ACTIONS = Table("actions", ActionRow, (Column("id"), Column("description"), Column("at", TIME)), ("id",))
 
 PURGED = Table("unswept", Purged, (Column("conversation"),), ("conversation",))
 PURGED_CONVERSATIONS = Query(PURGED, "conversation <>", order="conversation")

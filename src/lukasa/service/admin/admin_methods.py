@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from lukasa.service.admin.overview import EvidenceQuote, Survey
     from lukasa.service.admin.scrubbing import Scrubbed
     from lukasa.service.admin.stats import Stats
-    from lukasa.upkeep.scrub import Manifest
+    from lukasa.upkeep.scrub_plan import Manifest
 
 
 class AdminMethods(Bound, frozen=True):

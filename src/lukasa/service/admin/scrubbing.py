@@ -19,7 +19,7 @@ from lukasa.service.call import CallContext
 from lukasa.service.sessions import conversations
 from lukasa.storage.operations import ForgetAnswers, Operation, SaveConversation, Scrub
 from lukasa.storage.port import Store
-from lukasa.upkeep.scrub import Manifest, confirmed, manifest, of_thread, of_tier, one, tier_mode
+from lukasa.upkeep.scrub_plan import Manifest, confirmed, manifest, of_thread, of_tier, one, tier_mode
 
 
 class Scrubbed(Struct, frozen=True):

@@ -19,7 +19,7 @@ from lukasa.model.scrub import Extent, Versioned, holds_words
 from lukasa.model.transcript import Utterance
 from lukasa.model.values import Lifetime
 from lukasa.ports import EmbeddingModel, Vector
-from lukasa.storage import rules, tables
+from lukasa.storage import row_rules, tables
 from lukasa.storage.backend import EntryVersion, FieldVector, ModelVector, StoredEntry, StoredItem, Traces
 from lukasa.storage.codec import Query, Row, Table
 from lukasa.storage.memory.memory_items import KeptItem
@@ -99,7 +99,7 @@ class MemoryRows:
             row = _encodable(table.encode(value))
             key = table.key_of(row) if table.key else next(_SERIAL)
             if key in rows:
-                raise rules.unique_conflict(table.name, str(key))
+                raise row_rules.unique_conflict(table.name, str(key))
             rows[key] = row
 
     def save(self, table: Table[Value], value: Value) -> None:
@@ -173,9 +173,11 @@ class MemoryRows:
     def _put(self, new: EntryVersion) -> None:
         state, entry = self.state, new.entry
         key = (entry.scope, entry.owner, twin_key(entry))
-        twins = [e.id for e in state.entries.values() if e.state in rules.TWIN_STATES and state.twin_keys[e.id] == key]
-        if entry.state in rules.TWIN_STATES and set(twins) - {entry.id}:
-            raise rules.twin_conflict(entry)
+        twins = [
+            e.id for e in state.entries.values() if e.state in row_rules.TWIN_STATES and state.twin_keys[e.id] == key
+        ]
+        if entry.state in row_rules.TWIN_STATES and set(twins) - {entry.id}:
+            raise row_rules.twin_conflict(entry)
         state.entries[entry.id] = entry
         state.twin_keys[entry.id] = key
         state.terms[entry.id] = tuple(index_terms(entry))
@@ -206,7 +208,7 @@ class MemoryRows:
     def link_entries(self, action: str, ids: Sequence[str]) -> None:
         links = self.state.links
         for id in ids:
-            links[id] = tuple(rules.unique((*links.get(id, ()), action)))
+            links[id] = tuple(row_rules.unique((*links.get(id, ()), action)))
 
     def linked_entries(self, ids: Collection[str]) -> dict[str, tuple[str, ...]]:
         return {id: self.state.links[id] for id in ids if id in self.state.links}

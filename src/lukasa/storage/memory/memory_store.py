@@ -26,7 +26,7 @@ from lukasa.model.text import terms as words
 from lukasa.model.timestamps import micros
 from lukasa.model.values import VISIBILITY, Kind, State, Visibility
 from lukasa.ports import EmbeddingModel, Vector
-from lukasa.storage import removal, rules, tables
+from lukasa.storage import removal, row_rules, tables
 from lukasa.storage.commit import commit
 from lukasa.storage.memory import memory_items
 from lukasa.storage.memory.memory_rows import Contents, MemoryRows
@@ -58,7 +58,7 @@ class MemoryStore(PlainReads):
     # Writing
 
     def apply(self, transaction: Transaction) -> None:
-        with rules.only_encodable(), self._writing() as rows:
+        with row_rules.only_encodable(), self._writing() as rows:
             commit(rows, transaction, self._secret)
             self._access = {id: access for id, access in self._access.items() if id in rows.state.entries}
 
@@ -80,7 +80,7 @@ class MemoryStore(PlainReads):
 
     def touch(self, ids: Sequence[str], at: datetime) -> Mapping[str, Access]:
         with self._lock:
-            for id in rules.unique(ids):
+            for id in row_rules.unique(ids):
                 if id in self._state.entries:
                     before = self._access.get(id)
                     self._access[id] = Access(before.count + 1 if before else 1, micros(at))
@@ -116,7 +116,7 @@ class MemoryStore(PlainReads):
         if after is not None:
             last = state.entries.get(after)
             if last is None:
-                raise rules.missing("entry", after)
+                raise row_rules.missing("entry", after)
             mark = (last.created_at, order[after])
             rows = [e for e in rows if (e.created_at, order[e.id]) < mark]
         return [_copy(e) for e in rows[:limit]]
@@ -124,7 +124,7 @@ class MemoryStore(PlainReads):
     def twin(self, scope: Scope, owner: str, key: str) -> Entry | None:
         state = self._state
         for entry in state.entries.values():
-            if entry.state in rules.TWIN_STATES and state.twin_keys[entry.id] == (scope, owner, key):
+            if entry.state in row_rules.TWIN_STATES and state.twin_keys[entry.id] == (scope, owner, key):
                 return _copy(entry)
         return None
 
@@ -195,7 +195,7 @@ class MemoryStore(PlainReads):
         return sorted(found, key=lambda n: -n.cosine)[:limit]
 
     def neighbours(self, query: NeighbourQuery, texts: Sequence[NewText]) -> list[list[Neighbour]]:
-        with rules.only_encodable():
+        with row_rules.only_encodable():
             return [self._neighbours(query, text) for text in texts]
 
     def _neighbours(self, query: NeighbourQuery, text: NewText) -> list[Neighbour]:
@@ -234,7 +234,7 @@ class MemoryStore(PlainReads):
             if id in places:
                 start = max(0, places[id] - lookup.ROWS_AROUND)
                 rows = order[start : places[id] + lookup.ROWS_AROUND + 1]
-                room = [n for n in rows if rules.side_by_side(state.entries[n], state.entries[id])]
+                room = [n for n in rows if row_rules.side_by_side(state.entries[n], state.entries[id])]
                 found[id] = lookup.steps(id, room, reach)
         return {id: others for id, others in found.items() if others}
 
@@ -256,7 +256,7 @@ class MemoryStore(PlainReads):
 
     @staticmethod
     def _selected(state: Contents, selection: Selection) -> list[Entry]:
-        return [e for e in state.entries.values() if rules.sees(selection, e)]
+        return [e for e in state.entries.values() if row_rules.sees(selection, e)]
 
     # Items
 
@@ -336,7 +336,7 @@ class MemoryStore(PlainReads):
 
 
 def _copy(entry: Entry) -> Entry:
-    return rules.stored(entry, entry.version)
+    return row_rules.stored(entry, entry.version)
 
 
 def _tally(component: str, action: str, points: Sequence[TelemetryEvent]) -> Tally:

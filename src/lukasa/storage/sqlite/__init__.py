@@ -1,11 +1,11 @@
 """A store on SQLite: `sqlite_store` has the class, `sqlite_rows` the rows of a transaction, `search` those of a search,
-`opening` the files, and `sql` every statement that no declared table makes."""
+`store_files` the files, and `sql` every statement that no declared table makes."""
 
 from typing import TYPE_CHECKING
 
 from lukasa.model import submodules
-from lukasa.storage.sqlite.opening import Role
 from lukasa.storage.sqlite.sqlite_store import SqliteStore
+from lukasa.storage.sqlite.store_files import Role
 
 if TYPE_CHECKING:
     from lukasa.storage.sqlite import integrity, item_rows, vector_blobs

@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 
 from lukasa.model.entry import Access
 from lukasa.storage.sqlite import sql
-from lukasa.storage.sqlite.query import all_rows, one_value
+from lukasa.storage.sqlite.execute import all_rows, one_value
 from lukasa.storage.sqlite.search import Handle
 
 View: TypeAlias = "tuple[int, int]"  # a connection, and the number of the snapshot that it reads

@@ -1,4 +1,8 @@
-"""Entries in SQLite: the row, its versions, its index terms, its vectors and its partition's counts together."""
+"""Entries as rows: their versions, their words in FTS5, their vectors, and the numbers of their partitions.
+
+One row costs FTS5 nearly as much as many, so words are added for several rows at a time. All rows up to the number that
+`head` keeps are in the index, and none after it: these are the pending index rows, which a search adds itself.
+"""
 
 from __future__ import annotations
 
@@ -14,19 +18,89 @@ import apsw
 
 from lukasa.index.postings import tokens
 from lukasa.index.rows import VectorKey
+from lukasa.model.entry import Entry, Scope
 from lukasa.model.scrub import Extent, Versioned
 from lukasa.model.timestamps import micros
-from lukasa.storage import rules, sqlite
+from lukasa.model.values import VISIBILITY, Visibility
+from lukasa.ports import EmbeddingModel
+from lukasa.storage import row_rules, sqlite
 from lukasa.storage.backend import EntryVersion, ModelVector, StoredEntry, Traces
 from lukasa.storage.entry_codec import anchor_text, entry_columns, entry_of, snapshot, vector_checksum
-from lukasa.storage.sqlite import pending, sql
-from lukasa.storage.sqlite.numbers import Numbers
-from lukasa.storage.sqlite.query import all_rows, json_list, one_row, one_value, rows_of_each
+from lukasa.storage.sqlite import sql
+from lukasa.storage.sqlite.execute import all_rows, json_list, one_row, one_value, rows_of_each
+from lukasa.storage.sqlite.search import Handle
 
+INDEX_STEP = 16  # pending rows that are indexed at a time
+LONG_ROW = 64  # terms of a row that is indexed at once: every search would walk through them
 _FIRST_MARK, _BETWEEN_MARKS = 1_000, 1.25
 MANY, _SHARE = 500, 0.02  # entries that one process adds, and their share of all, from which on it leaves an order
 _new_row = itemgetter(*sql.ENTRY_COLUMNS)
 _changed_row = itemgetter(*sql.CHANGED_COLUMNS, "rowid")
+
+
+def scope_id(db: apsw.Connection, scope: Scope) -> int:
+    return _id(db, sql.SCOPE_ID, sql.NEW_SCOPE, (scope.tier, anchor_text(scope)))
+
+
+def partition_id(db: apsw.Connection, scope: int, entry: Entry) -> int:
+    key = (scope, str(VISIBILITY[entry.state]), entry.owner)
+    return _id(db, sql.PARTITION_ID, sql.NEW_PARTITION, key)
+
+
+def model_id(db: apsw.Connection, model: EmbeddingModel) -> int:
+    return _id(db, sql.MODEL_ID, sql.NEW_MODEL, (model.name, model.dimensions, model.digest))
+
+
+def _id(db: apsw.Connection, find: str, insert: str, key: Sequence[Any]) -> int:
+    found = one_value(db, find, key)
+    return int(found if found is not None else all_rows(db, insert, key)[0][0])
+
+
+class Numbers:
+    """The numbers that one write transaction uses. Those that it makes are cached once it is committed."""
+
+    def __init__(self, db: apsw.Connection) -> None:
+        self._db = db
+        self._committed: dict[Any, Any] = db.cache.fixed("numbers") if isinstance(db, Handle) else {}
+        self._found: dict[Any, Any] = {}
+        self._last: tuple[Scope, str, Visibility, tuple[int, int]] | None = None
+
+    def partition(self, entry: Entry) -> tuple[int, int]:
+        """The numbers of an entry's scope and partition. A batch mostly goes to one partition."""
+        visibility, last = VISIBILITY[entry.state], self._last
+        if last is not None and last[0] is entry.scope and last[1] == entry.owner and last[2] is visibility:
+            return last[3]
+        key = (entry.scope, entry.owner, visibility)
+        found: tuple[int, int] | None = self._known(key)
+        if found is None:
+            scope = scope_id(self._db, entry.scope)
+            found = self._found[key] = (scope, partition_id(self._db, scope, entry))
+        self._last = (*key, found)
+        return found
+
+    def model(self, model: EmbeddingModel) -> int:
+        found: int | None = self._known(model)
+        if found is None:
+            found = self._found[model] = model_id(self._db, model)
+        return found
+
+    def _known(self, key: object) -> Any:
+        return self._committed.get(key) or self._found.get(key)
+
+    def committed(self) -> None:
+        """Keep the numbers: rows of partitions and models are never removed, and their numbers never reused."""
+        self._committed.update(self._found)
+
+
+def is_indexed(db: apsw.Connection, row: int) -> bool:
+    return bool(row <= one_value(db, sql.LAST_INDEXED))
+
+
+def index_pending(db: apsw.Connection, last: int) -> None:
+    """Add the words of all pending rows, up to the last row, to the index."""
+    rows = [(row, tokens(partition, terms.split())) for row, partition, terms in all_rows(db, sql.PENDING)]
+    db.executemany(sql.INDEX_ROW, rows)
+    db.execute(sql.SET_LAST_INDEXED, (last,))
 
 
 class _Place(NamedTuple):
@@ -41,7 +115,7 @@ class _Place(NamedTuple):
     salt: bytes
 
 
-class EntryRows:
+class EntryTable:
     """The part of `lukasa.storage.backend.Rows` that is about entries, over one connection."""
 
     def __init__(self, db: apsw.Connection) -> None:
@@ -92,17 +166,17 @@ class EntryRows:
         return columns
 
     def _refuse_twin(self, version: EntryVersion, columns: dict[str, Any]) -> None:
-        if version.entry.state in rules.TWIN_STATES:
+        if version.entry.state in row_rules.TWIN_STATES:
             key = (columns["scope_id"], version.entry.owner, columns["content_key"], version.entry.id)
             if one_value(self.db, sql.TWIN_ID, key) is not None:
-                raise rules.twin_conflict(version.entry)
+                raise row_rules.twin_conflict(version.entry)
 
     def _index_new(self, rows: Sequence[dict[str, Any]], before: int, indexed: int) -> None:
         """Index the words of rows once enough of them or a long one are not indexed, and put an index in order that
         has grown much."""
         last = before + len(rows)
-        if last - indexed >= pending.STEP or max([columns["term_count"] for columns in rows]) > pending.LONG:
-            pending.index_pending(self.db, last)
+        if last - indexed >= INDEX_STEP or max([columns["term_count"] for columns in rows]) > LONG_ROW:
+            index_pending(self.db, last)
         if outgrown(before, last):
             self.db.execute(sql.TIDY_INDEX)
 
@@ -123,7 +197,7 @@ class EntryRows:
         try:
             self.db.execute(sql.REPLACE_ENTRY, _changed_row(columns))
         except apsw.ConstraintError:
-            raise rules.twin_conflict(new.entry) from None
+            raise row_rules.twin_conflict(new.entry) from None
         self.db.execute(sql.NEW_VERSION, _history(new, columns))
         self._index(place, columns)
         self._carry_vectors(place, columns)
@@ -135,7 +209,7 @@ class EntryRows:
         if (before.partition, before.terms) != (partition, terms):
             self.db.execute(sql.UNINDEX_ROW, (before.rowid,))
             self.db.execute(sql.RESIZE, (-1, -before.term_count, before.partition))
-            if pending.is_indexed(self.db, before.rowid):
+            if is_indexed(self.db, before.rowid):
                 self.db.execute(sql.INDEX_ROW, (before.rowid, tokens(partition, terms.split())))
             self.db.execute(sql.RESIZE, (1, columns["term_count"], partition))
 

@@ -23,9 +23,9 @@ from lukasa.storage.entry_codec import entry_columns, entry_of, entry_of_snapsho
 from lukasa.storage.operations import grant_text
 from lukasa.storage.port import Finding
 from lukasa.storage.sqlite import sql, sqlite_rows, vector_blobs
+from lukasa.storage.sqlite.entries import partition_id, scope_id
+from lukasa.storage.sqlite.execute import Row, all_rows, json_list, one_value, stream
 from lukasa.storage.sqlite.item_rows import namespace_of, prefixes
-from lukasa.storage.sqlite.numbers import partition_id, scope_id
-from lukasa.storage.sqlite.query import Row, all_rows, json_list, one_value, stream
 from lukasa.storage.sqlite.sqlite_rows import SqliteRows
 
 

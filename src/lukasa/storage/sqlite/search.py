@@ -18,10 +18,10 @@ from lukasa.model.candidate import Candidate
 from lukasa.model.entry import Entry, Scope
 from lukasa.model.selection import Filters, Selection
 from lukasa.ports import EmbeddingModel
-from lukasa.storage import rules
+from lukasa.storage import row_rules
 from lukasa.storage.entry_codec import EXEMPT, FILED, KINDS, SAID, STATES, anchor_text, entry_of, scope_of
 from lukasa.storage.sqlite import sql
-from lukasa.storage.sqlite.query import Row, all_rows, filter_bindings, json_list, one_row, one_value, rows_of_each
+from lukasa.storage.sqlite.execute import Row, all_rows, filter_bindings, json_list, one_row, one_value, rows_of_each
 
 _OLDER_THAN_ALL, _NEWER_THAN_ALL = -(2**63), (2**63 - 1, 2**63 - 1)
 _ROWID = 16  # position among the columns of a candidate
@@ -280,7 +280,7 @@ def find(db: apsw.Connection, selection: Selection, limit: int, after: str | Non
 def _position(db: apsw.Connection, id: str) -> tuple[int, int]:
     row = one_row(db, sql.MARK, (id,))
     if row is None:
-        raise rules.missing("entry", id)
+        raise row_rules.missing("entry", id)
     return row[0], row[1]
 
 

@@ -16,13 +16,13 @@ from lukasa.model.telemetry import MOST_DEBUG
 from lukasa.model.text import terms
 from lukasa.model.transcript import Utterance
 from lukasa.ports import EmbeddingModel
-from lukasa.storage import rules, sqlite, tables
+from lukasa.storage import row_rules, sqlite, tables
 from lukasa.storage.backend import FieldVector, StoredItem
 from lukasa.storage.codec import Dialect, Query, Table
 from lukasa.storage.port import FoundUtterance
 from lukasa.storage.sqlite import sql
-from lukasa.storage.sqlite.entries import EntryRows
-from lukasa.storage.sqlite.query import all_rows, one_value
+from lukasa.storage.sqlite.entries import EntryTable
+from lukasa.storage.sqlite.execute import all_rows, one_value
 from lukasa.storage.tables import SealedEvent
 
 Value = TypeVar("Value")
@@ -32,7 +32,7 @@ INSERT, SAVE, DELETE = cache(DIALECT.insert), cache(DIALECT.save), cache(DIALECT
 _PARTITION = 0  # the index of messages has one
 
 
-class SqliteRows(EntryRows):
+class SqliteRows(EntryTable):
     """Implements `lukasa.storage.backend.Rows` over a connection inside a transaction."""
 
     # Plain tables
@@ -142,7 +142,7 @@ def _bound(query: Query[Any], values: Sequence[Any]) -> list[Any]:
 
 def find_utterances(db: apsw.Connection, asked: Sequence[str], limit: int) -> list[FoundUtterance]:
     """Messages with any of these terms, the best match first."""
-    used = rules.unique(asked)[: bm25.MAX_TERMS]
+    used = row_rules.unique(asked)[: bm25.MAX_TERMS]
     match = " OR ".join(f'"{token(_PARTITION, term)}"' for term in used)
     found = [row for (row,) in all_rows(db, sql.FIND_UTTERANCES, (match, limit))] if used else []
     rows = {row[0]: row[1:] for row in all_rows(db, sql.UTTERANCES_BY_ROW, (json.dumps(found),))}

@@ -25,7 +25,7 @@ from lukasa.model.text import TOKENIZER_VERSION
 from lukasa.model.timestamps import micros, micros_or_none, moment
 from lukasa.model.values import Kind, State
 from lukasa.ports import EmbeddingModel, Vector
-from lukasa.storage import rules, sqlite, tables
+from lukasa.storage import row_rules, sqlite, tables
 from lukasa.storage.commit import commit
 from lukasa.storage.entry_codec import anchor_text, entry_of, entry_of_snapshot, scope_of
 from lukasa.storage.operations import DropEntry, SaveEntry, Scrub, Transaction
@@ -45,10 +45,10 @@ from lukasa.storage.reads import PlainReads
 from lukasa.storage.sqlite import entries, sql, sqlite_rows
 from lukasa.storage.sqlite.access_counts import View
 from lukasa.storage.sqlite.connection import Connections
-from lukasa.storage.sqlite.opening import Migration, Opening, Role, migrations, open_files
-from lukasa.storage.sqlite.query import all_rows, json_list, one_row
+from lukasa.storage.sqlite.execute import all_rows, json_list, one_row
 from lukasa.storage.sqlite.search import Handle, SqliteSearchRows, find
 from lukasa.storage.sqlite.sqlite_rows import SqliteRows
+from lukasa.storage.sqlite.store_files import Migration, Opening, Role, migrations, open_files
 
 if TYPE_CHECKING:
     from lukasa.index.ann import Sizes
@@ -124,7 +124,7 @@ class SqliteStore(PlainReads):
 
     def apply(self, transaction: Transaction) -> None:
         buffer = self._connections.telemetry
-        with rules.only_encodable(), buffer.taken() as events, self._writing() as rows:
+        with row_rules.only_encodable(), buffer.taken() as events, self._writing() as rows:
             if events:
                 rows.insert(tables.TELEMETRY, events)
             commit(rows, transaction, self._secret)
@@ -258,7 +258,7 @@ class SqliteStore(PlainReads):
     # Finding
 
     def keyword(self, selection: Selection, terms: Sequence[str], limit: int) -> KeywordMatches:
-        with rules.only_encodable(), self._connections.reading() as db:
+        with row_rules.only_encodable(), self._connections.reading() as db:
             return keyword.search(SqliteSearchRows(db), selection, terms, limit)
 
     def nearest(
@@ -269,7 +269,7 @@ class SqliteStore(PlainReads):
             return index.vectors.nearest(rows, self._vectors, selection, model, vector, limit, exact=exact)
 
     def neighbours(self, query: NeighbourQuery, texts: Sequence[NewText]) -> list[list[Neighbour]]:
-        with rules.only_encodable(), self._connections.reading() as db:
+        with row_rules.only_encodable(), self._connections.reading() as db:
             return index.neighbours.neighbours(SqliteSearchRows(db), self._vectors, query, texts)
 
     def adjacent(self, ids: Iterable[str], reach: int) -> dict[str, dict[str, int]]:
@@ -313,13 +313,13 @@ class SqliteStore(PlainReads):
     # Items
 
     def find_items(self, query: ItemQuery, *, limit: int | None = None, offset: int = 0) -> list[FoundItem]:
-        with rules.only_encodable(), self._connections.reading() as db:
+        with row_rules.only_encodable(), self._connections.reading() as db:
             return sqlite.item_rows.find(db, self._item_vectors, query, limit, offset)
 
     def item_namespaces(
         self, prefix: tuple[str, ...] = (), *, alive_at: datetime | None = None
     ) -> list[tuple[str, ...]]:
-        with rules.only_encodable(), self._connections.reading() as db:
+        with row_rules.only_encodable(), self._connections.reading() as db:
             return sqlite.item_rows.namespaces(db, prefix, alive_at)
 
     def expired_items(self, at: datetime, limit: int) -> list[ItemAddress]:
@@ -331,13 +331,13 @@ class SqliteStore(PlainReads):
             return sqlite.item_rows.unembedded(db, model, indexer, limit)
 
     def touch_items(self, places: Sequence[ItemAddress], at: datetime) -> None:
-        with rules.only_encodable(), self._connections.writing() as db:
+        with row_rules.only_encodable(), self._connections.writing() as db:
             sqlite.item_rows.touch(db, places, at)
 
     # Messages and telemetry
 
     def find_utterances(self, terms: Sequence[str], limit: int) -> list[FoundUtterance]:
-        with rules.only_encodable(), self._connections.reading() as db:
+        with row_rules.only_encodable(), self._connections.reading() as db:
             return sqlite_rows.find_utterances(db, terms, limit)
 
     def points(self, query: TelemetryQuery, *, limit: int = 100) -> list[TelemetryEvent]:

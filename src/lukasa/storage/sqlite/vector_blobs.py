@@ -10,7 +10,7 @@ import apsw
 from lukasa.index import blobs
 from lukasa.index.rows import VectorKey
 from lukasa.storage.sqlite import sql
-from lukasa.storage.sqlite.query import Row, all_rows, one_row, stream
+from lukasa.storage.sqlite.execute import Row, all_rows, one_row, stream
 from lukasa.storage.sqlite.search import Handle
 
 

@@ -16,7 +16,7 @@ from lukasa.service.jobs import queue
 from lukasa.service.workspace import Workspace
 from lukasa.surfaces.api.shapes import GrantOut, GrantsOut, IssuedOut, JobOut, JobsOut
 from lukasa.surfaces.api.verb import Call, NoInput, Verb, VerbInput, VerbOutput
-from lukasa.upkeep.scrub import SHORTEST, Manifest, confirmed
+from lukasa.upkeep.scrub_plan import SHORTEST, Manifest, confirmed
 
 
 class GrantIn(VerbInput):

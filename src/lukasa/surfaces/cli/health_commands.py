@@ -22,7 +22,7 @@ from lukasa.surfaces.cli.invocation import TAKE_OVER, Invocation, pass_invocatio
 from lukasa.surfaces.cli.lines import when
 from lukasa.surfaces.cli.options import CliCommand, CliGroup
 from lukasa.surfaces.cli.output import Line, bad, brief, dim, good, line, table, title, warn
-from lukasa.upkeep.scrub import SHORTEST, Manifest
+from lukasa.upkeep.scrub_plan import SHORTEST, Manifest
 
 DAMAGED = 3
 

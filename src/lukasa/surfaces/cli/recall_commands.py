@@ -10,7 +10,7 @@ import click
 from lukasa.model.errors import InvalidInput, NotFound
 from lukasa.model.ids import parse_id
 from lukasa.model.values import Curator, Kind, State
-from lukasa.read.context import Context, Item
+from lukasa.read.context import Context, ContextItem
 from lukasa.service.workspace import Workspace
 from lukasa.surfaces.cli import lines
 from lukasa.surfaces.cli.data import plain
@@ -153,7 +153,7 @@ def reasons(found: Context, workspace: Workspace) -> Iterator[tuple[str, str, st
             yield part.tier, item.content, _recalled(found, item)
 
 
-def _recalled(found: Context, item: Item) -> str:
+def _recalled(found: Context, item: ContextItem) -> str:
     hit = found.hits[item.id]
     if any(c.signal == "recency" and c.rank is not None for c in hit.score.match.contributions):
         return "recent in a tier that is shown without a query"

@@ -24,7 +24,7 @@ from lukasa.service.workspace import Workspace
 from lukasa.surfaces.hooks.harness import HarnessEvent
 
 if TYPE_CHECKING:
-    from lukasa.read.context import Document
+    from lukasa.read.context import ContextDocument
 
 GIVEN = "injected"
 MOST_GIVEN = 1500
@@ -41,18 +41,18 @@ class HookSession(Struct, frozen=True):
 
     def claim(
         self,
-        choose: Callable[[frozenset[str]], Document],
-        marks_of: Callable[[Document], Iterable[str]],
+        choose: Callable[[frozenset[str]], ContextDocument],
+        marks_of: Callable[[ContextDocument], Iterable[str]],
         *,
         from_start: bool = False,
-    ) -> Document:
+    ) -> ContextDocument:
         """Choose a document, given the marks of the passages this session has, and note the new document's marks.
 
         If two hooks run at the same moment, the second chooses again, so that no passage is injected twice.
         """
         if self.conversation is None:
             return choose(frozenset())
-        chosen: list[Document] = []
+        chosen: list[ContextDocument] = []
 
         def change(value: object) -> list[str] | None:
             known = [] if from_start else _marks(value)

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from lukasa.model.echo import marked, unmarked
 from lukasa.model.text import content_hash, terms
-from lukasa.read.context import Document, Item, Pinned, Slice, in_part, item, render
+from lukasa.read.context import ContextDocument, ContextItem, Pinned, Slice, in_part, item, render
 from lukasa.read.question import query_terms
 from lukasa.read.rank import Hit
 from lukasa.service.retrieval.read import counted
@@ -61,7 +61,7 @@ def tool_failure(session: HookSession, event: HarnessEvent) -> HookResult:
     return result
 
 
-def _inject(session: HookSession, document: Document, *, from_start: bool = False) -> HookResult:
+def _inject(session: HookSession, document: ContextDocument, *, from_start: bool = False) -> HookResult:
     """Inject the passages that are new to the session and fit, and note them as given."""
     claimed = session.claim(lambda given: _fitting(news(document, given)), marks, from_start=from_start)
     if empty(claimed):
@@ -69,7 +69,7 @@ def _inject(session: HookSession, document: Document, *, from_start: bool = Fals
     return HookResult(marked(render(claimed)), tuple(entry.id for entry in items(claimed)))
 
 
-def _fitting(document: Document) -> Document:
+def _fitting(document: ContextDocument) -> ContextDocument:
     while _length(marked(render(document))) > MOST_CHARACTERS:
         less = shorter(document)
         if less is None:
@@ -91,7 +91,7 @@ SHARED_WORDS = 2
 MOST_TERMS, MOST_TOKENS = 200, 400  # terms of a failure that count; tokens of one hit in the answer
 
 
-def marks(document: Document) -> Iterator[str]:
+def marks(document: ContextDocument) -> Iterator[str]:
     """Yield a mark for each passage, made of its id and a hash of its text: an edited passage is a new one."""
     for page in document.pinned:
         yield _page_mark(page)
@@ -103,17 +103,17 @@ def _page_mark(page: Pinned) -> str:
     return f"{page.tier}/{page.name}#{content_hash(page.body)[:8]}"
 
 
-def _item_mark(entry: Item) -> str:
+def _item_mark(entry: ContextItem) -> str:
     return f"{entry.id}#{content_hash(entry.content)[:8]}"
 
 
-def items(document: Document) -> Iterator[Item]:
+def items(document: ContextDocument) -> Iterator[ContextItem]:
     yield from document.standing
     for part in document.recalled:
         yield from part.items
 
 
-def news(document: Document, given: Container[str]) -> Document:
+def news(document: ContextDocument, given: Container[str]) -> ContextDocument:
     """Return the document without the passages that the session has."""
     slices = [Slice(part.tier, _unseen(part.items, given)) for part in document.recalled]
     return replace(
@@ -124,15 +124,15 @@ def news(document: Document, given: Container[str]) -> Document:
     )
 
 
-def _unseen(entries: Iterable[Item], given: Container[str]) -> tuple[Item, ...]:
+def _unseen(entries: Iterable[ContextItem], given: Container[str]) -> tuple[ContextItem, ...]:
     return tuple(entry for entry in entries if _item_mark(entry) not in given)
 
 
-def empty(document: Document) -> bool:
+def empty(document: ContextDocument) -> bool:
     return not (document.pinned or document.standing or document.recalled)
 
 
-def shorter(document: Document) -> Document | None:
+def shorter(document: ContextDocument) -> ContextDocument | None:
     """Return the document without its last passage; None if only named pages are left, which are never cut."""
     if document.recalled:
         *rest, last = document.recalled
@@ -161,9 +161,9 @@ def _close(hit: Hit) -> bool:
     return any(c.signal == "vector" and c.rank is not None for c in hit.score.match.contributions)
 
 
-def recalled(workspace: str, hits: Sequence[Hit], tiers: Sequence[str], failure: str) -> Document:
+def recalled(workspace: str, hits: Sequence[Hit], tiers: Sequence[str], failure: str) -> ContextDocument:
     """Return a document of hits by tier; a long hit is cut to the part about this failure."""
     asked = _distinctive_terms(failure)
     found = [in_part(item(hit.entry, hit.provenance), MOST_TOKENS, asked) for hit in hits]
     slices = (Slice(tier, tuple(entry for entry in found if entry.tier == tier)) for tier in tiers)
-    return Document(workspace, (), (), tuple(part for part in slices if part.items))
+    return ContextDocument(workspace, (), (), tuple(part for part in slices if part.items))
