@@ -77,7 +77,7 @@ class Embedder(Protocol):
 
 
 class Tool(Struct, frozen=True):
-    """What a model may call: a name every provider accepts, when to call it, and its arguments as JSON Schema."""
+    """A tool for a model: a name every provider accepts, when to call it, and its arguments as JSON Schema."""
 
     name: str
     description: str

@@ -37,7 +37,7 @@ T = TypeVar("T")
 
 
 class CallContext(Struct, frozen=True):
-    """Who acts, in which workspace and scope, with which stores, models and files."""
+    """The context of a call: its actor, workspace and scope, with the stores, models and files."""
 
     spec: MemorySpec
     info: WorkspaceInfo

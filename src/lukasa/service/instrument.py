@@ -49,7 +49,7 @@ Called = TypeVar("Called", bound=Callable[..., Any])
 
 
 class Reporter(Protocol):
-    """Who acts, when, and which store keeps the telemetry events: a call context, or access control."""
+    """The actor, the time and the store of the telemetry events: a call context, or access control."""
 
     @property
     def span(self) -> Span: ...

@@ -125,13 +125,13 @@ class Rows(Protocol):
 
     def stored_entry(self, id: str) -> StoredEntry | None: ...
     def add_entries(self, new: Sequence[EntryVersion]) -> None:
-        """Insert entries of unused ids. Raise `rules.twin_conflict` for one whose twin is active or held."""
+        """Insert entries of unused ids. Raise `row_rules.twin_conflict` for one whose twin is active or held."""
         ...
 
     def replace_entry(self, before: StoredEntry, new: EntryVersion) -> None:
         """Replace an entry by its next version. Its vectors stay if its `content_version` does, and go otherwise.
 
-        Raise `rules.twin_conflict` if another entry is its twin.
+        Raise `row_rules.twin_conflict` if another entry is its twin.
         """
         ...
 

@@ -23,7 +23,7 @@ from lukasa.upkeep.scrub_plan import Manifest, confirmed, manifest, of_thread, o
 
 
 class Scrubbed(Struct, frozen=True):
-    """What a scrub removed, the number of its event, and whether the files were rewritten at once."""
+    """The result of a scrub: what it removed, the number of its event, and whether the files were rewritten at once."""
 
     manifest: Manifest
     event: int

@@ -57,7 +57,7 @@ def _id(db: apsw.Connection, find: str, insert: str, key: Sequence[Any]) -> int:
 
 
 class Numbers:
-    """The numbers that one write transaction uses. Those that it makes are cached once it is committed."""
+    """The numbers that one write transaction uses. New numbers are cached once it is committed."""
 
     def __init__(self, db: apsw.Connection) -> None:
         self._db = db

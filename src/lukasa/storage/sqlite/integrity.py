@@ -201,7 +201,7 @@ class _Check:
                 self.wrong("index", row[0], "the keyword index does not match the row", derived=True)
         if doc != _END[0]:
             self.wrong("index", doc, "the keyword index holds rows that are gone", derived=True)
-        # A scan reads every page; a search seeks. What the scan finds, seeking must find too.
+        # A scan reads every page; a search seeks. A seek must find every row that the scan finds.
         for term, frequency in frequencies.items():
             if all_rows(self.db, sql.FREQUENCIES, (json_list([term]),)) != [(term, frequency)]:
                 self.wrong("index", term, "the keyword index does not find what it holds", derived=True)

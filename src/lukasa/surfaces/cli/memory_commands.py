@@ -65,7 +65,7 @@ def _memo_options(f: Callable[..., None]) -> Callable[..., None]:
 @click.option("--importance", type=float, default=0.5, show_default=True, help="From 0 (trivial) to 1 (vital).")
 @click.option("--owner", default=SHARED, show_default=True, metavar="AGENT", help="The only agent that sees it.")
 @click.option("--source", default="", metavar="TEXT", help="Where it comes from.")
-@click.option("--curator", metavar="NAME", help=f"Who curates it: {', '.join(Curator)} [default: the writer].")
+@click.option("--curator", metavar="NAME", help=f"Its curator: {', '.join(Curator)} [default: the writer].")
 @click.option("--link", "links", multiple=True, metavar="DOC", help="A document it rests on. Repeatable.")
 @click.option("--derived-from", multiple=True, metavar="ID", help="An entry it was concluded from. Repeatable.")
 @click.option("--supersedes", metavar="ID", help="The entry it replaces.")

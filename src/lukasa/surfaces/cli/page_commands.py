@@ -122,7 +122,7 @@ def document() -> None:
 @click.argument("file")
 @click.option("--collection", metavar="NAME", help="Its collection, which a spec's non-mirror list may name.")
 @click.option("--title", metavar="TEXT", help="Its title [default: its id].")
-@click.option("--origin", metavar="TEXT", help="Who made it [default: author].")
+@click.option("--origin", metavar="TEXT", help="Its origin [default: author].")
 @click.option("--lifecycle", metavar="TEXT", help="Its stage, such as draft or current [default: current].")
 @click.option("--weight", type=float, help="Its weight, from 0 to 1 [default: 1].")
 @click.option("--standing", metavar="TEXT", help="Its standing, such as canonical [default: canonical].")
@@ -178,7 +178,7 @@ def action() -> None:
 @action.command("link", examples=('lukasa action link release-1.4 ID ID --description "shipped on this advice"',))
 @click.argument("name", metavar="ACTION")
 @click.argument("ids", nargs=-1, required=True, metavar="ID...")
-@click.option("--description", default="", metavar="TEXT", help="What was done.")
+@click.option("--description", default="", metavar="TEXT", help="The action in words.")
 @pass_invocation
 def action_link(cli: Invocation, name: str, ids: Sequence[str], description: str) -> None:
     """Link an action to the entries it rests on; their rows can no longer be removed."""

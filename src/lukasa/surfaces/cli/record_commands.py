@@ -155,8 +155,8 @@ def _in_folder(f: Callable[..., R]) -> Callable[..., R]:
 )
 @click.argument("title")
 @click.option("--status", default="proposed", show_default=True, metavar="WORD", help="Its first status.")
-@click.option("--decider", "deciders", multiple=True, metavar="NAME", help="Who decides. Repeatable.")
-@click.option("--tag", "tags", multiple=True, metavar="TAG", help="What it is about. Repeatable.")
+@click.option("--decider", "deciders", multiple=True, metavar="NAME", help="A person who decides. Repeatable.")
+@click.option("--tag", "tags", multiple=True, metavar="TAG", help="A tag. Repeatable.")
 @click.option("--supersedes", type=int, multiple=True, metavar="N", help="A record that it replaces. Repeatable.")
 @_in_folder
 @pass_invocation

@@ -129,7 +129,7 @@ def channel_list(cli: Invocation) -> None:
 
 @channel.command("create", examples=('lukasa channel create research --description "Sources and notes"',))
 @click.argument("name")
-@click.option("--description", default="", metavar="TEXT", help="What it is about.")
+@click.option("--description", default="", metavar="TEXT", help="Its subject.")
 @pass_invocation
 def channel_create(cli: Invocation, name: str, description: str) -> None:
     """Create a channel."""
