@@ -9,7 +9,7 @@ The audit posture is the same for every memory; an exemption must give its reaso
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Literal
+from typing import Literal, get_args
 
 from msgspec import Struct
 
@@ -29,7 +29,7 @@ BEHAVIOURS: tuple[Primitive, ...] = (
 
 # The words that a spec may use. Any other word would have no effect, so a spec that uses one is refused.
 SignalName = Literal["keyword", "vector", "structured", "speaker", "time", "answer", "context"]
-SIGNALS: tuple[SignalName, ...] = ("keyword", "vector", "structured", "speaker", "time", "answer", "context")
+SIGNALS: tuple[SignalName, ...] = get_args(SignalName)
 TRIGGERS = (
     "session_close",
     "queue_depth",
