@@ -108,14 +108,19 @@ def test_workers_are_killed_at_random_and_replaced(tmp_path: Path) -> None:
     bench.ask_for(*keys, most=1000)
     bench.close()
 
-    short = partial(work, folder, SystemClock(), lease=timedelta(seconds=0.2))
-    children = [fork(short) for _ in range(3)]
+    def work_on() -> None:
+        """Go on until all is done: the jobs of a killed worker are due only when its lease has run out."""
+        mine = Bench(folder)
+        worker = mine.worker(SystemClock(), lease=timedelta(seconds=0.2))
+        until(lambda: worker.drain() == [] and mine.states() == {JobState.DONE: count})
+
+    children = [fork(work_on) for _ in range(3)]
     bench = Bench(folder)
     for goal in range(count // 10, count, max(1, count // 10)):
         until(lambda goal=goal: sum(bench.stored().values()) >= goal)  # type: ignore[misc]
         place = dice.randrange(3)
         kill(children[place])
-        children[place] = fork(short)
+        children[place] = fork(work_on)
     until(lambda: bench.worker(SystemClock()).drain() == [] and bench.states() == {JobState.DONE: count})
     for pid in children:
         kill(pid)
