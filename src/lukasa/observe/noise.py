@@ -4,7 +4,7 @@
     own words    text that Lukasa injected, found by its marks or by its form
     harness      reminders, echoes of commands, notices in brackets
     dumps        encoded data, very long lines, long listings
-    secrets      keys, tokens, passwords, by the same patterns that guard every write
+    secrets      keys, tokens, passwords, by the patterns of the transform redact_secrets
 
 Every removal is counted.
 """

@@ -84,7 +84,7 @@ class Batch:
 def _handles(draft: Draft) -> list[tuple[str, str, str]]:
     """The keys by which a draft is found: its text, its subject, its role."""
     owner, text = draft.proposal.owner, draft.content
-    if draft.proposal.path is not None or draft.settled:
+    if draft.proposal.path is not None or draft.resolved:
         return []
     handles = [("text", owner, content_key(text)), ("subject", owner, subject(text)), ("role", owner, role(text))]
     return [handle for handle in handles if handle[2]]

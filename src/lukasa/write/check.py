@@ -232,4 +232,4 @@ def policy(draft: Draft, setting: Setting) -> Draft:
     return draft.noting("policy", "pass", f"{draft.proposal.curator} may write {draft.kind} memory here")
 
 
-SCREEN: tuple[Step, ...] = (sanitise, guard, gate, categorise, policy)
+CHECK: tuple[Step, ...] = (sanitise, guard, gate, categorise, policy)

@@ -92,7 +92,7 @@ class Draft(NamedTuple):
     ledger: tuple[Verdict, ...] = ()
 
     @property
-    def settled(self) -> bool:
+    def resolved(self) -> bool:
         """Whether a step has decided that nothing will be stored."""
         return self.gate.verdict is Gate.DISCARD
 
@@ -224,7 +224,7 @@ def _doubtful(draft: Draft, neighbour: Neighbour) -> bool:
     return 3 * len(mine & theirs) >= len(mine | theirs)
 
 
-SETTLE: tuple[Step, ...] = (dedup, resolve)
+RESOLVE: tuple[Step, ...] = (dedup, resolve)
 
 
 MOST_EVIDENCE = 50  # quotes stored for one fact: enough to count independent observations
@@ -240,7 +240,7 @@ class Plan(NamedTuple):
 
 
 def plan(draft: Draft, setting: Setting, *, actor: str, embedding: Embedding | None, secret: bytes) -> Plan:
-    if draft.settled:
+    if draft.resolved:
         return _discarded(draft, secret)
     decision = draft.decision
     if decision.action is Action.MERGE:

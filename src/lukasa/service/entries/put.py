@@ -34,8 +34,8 @@ from lukasa.service.instrument import verb
 from lukasa.storage.operations import Embedding, Enqueue, Operation, Record, Verdict
 from lukasa.storage.port import Store
 from lukasa.write.batch import Batch
-from lukasa.write.check import SCREEN
-from lukasa.write.plan import DOUBT_COSINE, SETTLE, Canonical, Draft, Plan, Proposal, Setting, ambiguous, plan, run
+from lukasa.write.check import CHECK
+from lukasa.write.plan import DOUBT_COSINE, RESOLVE, Canonical, Draft, Plan, Proposal, Setting, ambiguous, plan, run
 
 NEIGHBOURS = 24
 BEGINNING = 4  # the first terms of a statement mostly name its subject
@@ -112,14 +112,12 @@ def put_many(ctx: CallContext, tier: str, memos: Sequence[Memo], *, also: Also |
     embeddings = _embed(ctx, drafts)
 
     def attempt() -> list[Written]:
-        plans, settled, doubts = _settle(ctx, store, drafts, embeddings, setting)
-        written = [_written(p, d) for p, d in zip(plans, settled, strict=True)]
+        plans, resolved, doubts = _resolve(ctx, store, drafts, embeddings, setting)
+        written = [_written(p, d) for p, d in zip(plans, resolved, strict=True)]
         with_it = [*(also(written) if also else ()), *(doubts if store is ctx.local else ())]
         ctx.apply(store, *(operation for p in plans for operation in p.operations), *with_it)
-        if (
-            doubts and store is not ctx.local
-        ):  # jobs are in the workspace's store: if this commit fails, the decision of the rules holds
-            ctx.apply(ctx.local, *doubts)
+        if doubts and store is not ctx.local:
+            ctx.apply(ctx.local, *doubts)  # jobs are in the workspace's store: if this fails, the rules' decision holds
         return written
 
     return retry_on_conflict(attempt)
@@ -251,7 +249,7 @@ def checked(ctx: CallContext, store: Store, proposal: Proposal, setting: Setting
     kind = proposal.kind or (Kind.SEMANTIC if Kind.SEMANTIC in typology else typology[0])
     start = Draft(proposal, proposal.content, kind, trust, proposal.gate or _OPEN)
     try:
-        return run(SCREEN, start, setting)
+        return run(CHECK, start, setting)
     except MirrorsCanonical as refusal:
         detail = {"tier": proposal.scope.tier, "cause": "repeats a canonical body", "mirrors": refusal.mirrors}
         ctx.refuse(store, refusal, Record(EventDraft("entry.refused", proposal.id, detail)))
@@ -260,7 +258,7 @@ def checked(ctx: CallContext, store: Store, proposal: Proposal, setting: Setting
 
 def _embed(ctx: CallContext, drafts: Sequence[Draft]) -> list[Embedding | None]:
     """Compute vectors for the texts to store. If the embedder fails, the text is stored and backfilled later."""
-    wanted = [i for i, draft in enumerate(drafts) if not draft.settled]
+    wanted = [i for i, draft in enumerate(drafts) if not draft.resolved]
     out: list[Embedding | None] = [None] * len(drafts)
     if ctx.embedder is None or not wanted:
         return out
@@ -273,7 +271,7 @@ def _embed(ctx: CallContext, drafts: Sequence[Draft]) -> list[Embedding | None]:
     return out
 
 
-def _settle(
+def _resolve(
     ctx: CallContext, store: Store, drafts: Sequence[Draft], embeddings: Sequence[Embedding | None], setting: Setting
 ) -> tuple[list[Plan], list[Draft], list[Enqueue]]:
     """Compare each draft with its neighbours in the store and with the drafts before it, and plan its operations.
@@ -286,21 +284,21 @@ def _settle(
     floor = min([setting.behaviour(draft).write.dedup_cosine for draft in drafts])
     batch = Batch(drafts, embeddings, min(floor, DOUBT_COSINE) if doubted else floor, whole=doubted)
     plans: list[Plan] = []
-    settled: list[Draft] = []
+    resolved: list[Draft] = []
     doubts: list[Enqueue] = []
     for position, (draft, embedding, near) in enumerate(zip(drafts, embeddings, around, strict=True)):
-        if not draft.settled:
+        if not draft.resolved:
             wide = near if ctx.chat is None else _wider(store, draft, near)
             around_it = batch.view(position, wide)
             with_near = setting.among(around_it) if around_it else setting
-            draft = run(SETTLE, draft, with_near)
+            draft = run(RESOLVE, draft, with_near)
             if ctx.chat is not None:
                 doubts.extend(_doubt(draft, with_near))
         planned = plan(draft, setting, actor=actor, embedding=embedding, secret=secret)
         batch.add(position, planned)
         plans.append(planned)
-        settled.append(draft)
-    return plans, settled, doubts
+        resolved.append(draft)
+    return plans, resolved, doubts
 
 
 def _doubt(draft: Draft, setting: Setting) -> list[Enqueue]:
@@ -343,7 +341,7 @@ def _by_scope(
 ) -> dict[tuple[Scope, str, EmbeddingModel | None], list[int]]:
     groups: dict[tuple[Scope, str, EmbeddingModel | None], list[int]] = {}
     for position, (draft, embedding) in enumerate(zip(drafts, embeddings, strict=True)):
-        if not draft.settled and draft.proposal.path is None:
+        if not draft.resolved and draft.proposal.path is None:
             key = (draft.proposal.scope, draft.proposal.owner, embedding.model if embedding is not None else None)
             groups.setdefault(key, []).append(position)
     return groups
@@ -352,7 +350,7 @@ def _by_scope(
 def _add_named(drafts: Sequence[Draft], found: Sequence[list[Neighbour]], entries: Mapping[str, Entry]) -> None:
     for draft, near in zip(drafts, found, strict=True):
         p = draft.proposal
-        if p.supersedes is None or draft.settled:
+        if p.supersedes is None or draft.resolved:
             continue
         if p.supersedes not in entries:
             raise NotFound(

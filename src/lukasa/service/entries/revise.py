@@ -87,7 +87,7 @@ def _redrafted(ctx: CallContext, store: Store, entry: Entry, patch: Mapping[str,
     else:
         gate = GateVerdict(Gate.ALLOW, 1.0, "")
         draft = run((policy,), Draft(proposal, content, kind, trust, gate, entry.category), setting)
-    if draft.settled:
+    if draft.resolved:
         raise Refused(f"the new text would be discarded: {draft.gate.reason}", fix="write a full statement")
     return draft._replace(trust=trust)
 

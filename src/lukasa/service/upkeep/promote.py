@@ -21,7 +21,7 @@ from lukasa.storage.operations import Embedding, SaveEntry, Verdict
 from lukasa.upkeep.promotion import Rise, rises
 from lukasa.upkeep.weighed import Weighed, copies, support
 from lukasa.write.check import categorise, guard, sanitise
-from lukasa.write.plan import MOST_EVIDENCE, SETTLE, Draft, Proposal, Setting, plan, run
+from lukasa.write.plan import MOST_EVIDENCE, RESOLVE, Draft, Proposal, Setting, plan, run
 
 if TYPE_CHECKING:
     from lukasa.ports import Vector
@@ -105,7 +105,7 @@ def write_above(up: Upkeep, target: Target, draft: Draft, sources: Sequence[Entr
     setting = Setting(ctx.spec, ctx.taxonomy, ctx.now)
     going = {e.id for e in sources}
     near = tuple(n for n in neighbours(store, draft, embedding) if n.entry.id not in going)
-    settled = run(SETTLE, draft, setting.among(near))
+    settled = run(RESOLVE, draft, setting.among(near))
     planned = plan(settled, setting, actor=str(ctx.actor), embedding=embedding, secret=store.secret())
     above = planned.entry
     if above is None or above.state is not State.ACTIVE:

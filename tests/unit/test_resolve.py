@@ -13,14 +13,14 @@ from lukasa.model.ids import new_id
 from lukasa.model.values import SHARED, Curator, Gate, Kind, Origin, State, Trust
 from lukasa.spec import load_preset, load_taxonomy
 from lukasa.storage.operations import Record, SaveEntry
-from lukasa.write.plan import SETTLE, Action, Draft, Plan, Proposal, Setting, plan, run
+from lukasa.write.plan import RESOLVE, Action, Draft, Plan, Proposal, Setting, plan, run
 from tests.helpers.making import WORKSPACE, make_entry
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
 EARLIER = NOW - timedelta(days=3)
 
 
-def settled(
+def resolved(
     content: str, *near: Neighbour, trust: Trust = Trust.AUTHOR, kind: Kind = Kind.SEMANTIC
 ) -> tuple[Draft, Plan]:
     proposal = Proposal(
@@ -36,7 +36,7 @@ def settled(
     )
     setting = Setting(load_preset("default"), load_taxonomy("v1"), NOW, neighbours=near)
     start = Draft(proposal, content, kind, trust, GateVerdict(Gate.ALLOW, 1.0, ""))
-    draft = run(SETTLE, start, setting)
+    draft = run(RESOLVE, start, setting)
     return draft, plan(draft, setting, actor="t@test", embedding=None, secret=b"s")
 
 
@@ -47,7 +47,7 @@ def saved(planned: Plan) -> list[Entry]:
 def test_the_same_text_is_merged() -> None:
     """W3: a repeated text raises merged_count and renews the confirmation; no new row."""
     old = make_entry(at=EARLIER)
-    _, planned = settled("the villain is called malachar.", Neighbour(old, None))
+    _, planned = resolved("the villain is called malachar.", Neighbour(old, None))
     (merged,) = saved(planned)
     assert (planned.outcome, merged.id, merged.merged_count, merged.confirmed_at) == ("merged", old.id, 2, NOW)
     assert merged.content == old.content
@@ -57,20 +57,20 @@ def test_a_near_restatement_is_merged_above_the_threshold_only() -> None:
     """W3: cosine over the spec's threshold merges; at or below it does not."""
     old = make_entry("The staging server runs Debian 12")
     new = "Our staging server runs Debian 12"
-    assert settled(new, Neighbour(old, 0.97))[1].outcome == "merged"
-    assert settled(new, Neighbour(old, 0.92))[1].outcome == "stored"
+    assert resolved(new, Neighbour(old, 0.97))[1].outcome == "merged"
+    assert resolved(new, Neighbour(old, 0.92))[1].outcome == "stored"
 
 
 def test_a_near_text_with_another_number_is_not_merged() -> None:
     """W3: nearness alone never swallows a different fact."""
     old = make_entry("The staging server runs Debian 12")
-    assert settled("The staging server runs Debian 13", Neighbour(old, 0.99))[1].outcome != "merged"
+    assert resolved("The staging server runs Debian 13", Neighbour(old, 0.99))[1].outcome != "merged"
 
 
 def test_a_new_fact_ends_the_validity_of_the_old_one() -> None:
     """W4: semantic update: the old gets invalid_at, the new valid_at, both rows stay."""
     old = make_entry(at=EARLIER)
-    _, planned = settled("The villain is called Vexis", Neighbour(old, 0.93))
+    _, planned = resolved("The villain is called Vexis", Neighbour(old, 0.93))
     retired, new = saved(planned)
     assert (retired.id, retired.state, retired.invalid_at, retired.superseded_by) == (
         old.id,
@@ -84,14 +84,14 @@ def test_a_new_fact_ends_the_validity_of_the_old_one() -> None:
 def test_a_new_preference_archives_the_old_one() -> None:
     """W4: procedural supersession: the latest wins, the prior is archived."""
     old = make_entry("The user prefers dark mode", kind=Kind.PROCEDURAL)
-    _, planned = settled("The user prefers light mode", Neighbour(old, 0.9), kind=Kind.PROCEDURAL)
+    _, planned = resolved("The user prefers light mode", Neighbour(old, 0.9), kind=Kind.PROCEDURAL)
     assert saved(planned)[0].state is State.ARCHIVED
 
 
 def test_episodes_accumulate() -> None:
     """W4: contradicting episodes both stay, and the decision is recorded."""
     old = make_entry("The deadline is Monday", kind=Kind.EPISODIC)
-    draft, planned = settled("The deadline is Friday", Neighbour(old, 0.9), kind=Kind.EPISODIC)
+    draft, planned = resolved("The deadline is Friday", Neighbour(old, 0.9), kind=Kind.EPISODIC)
     assert draft.decision.action is Action.NOOP
     assert [e.state for e in saved(planned)] == [State.ACTIVE]
 
@@ -99,50 +99,50 @@ def test_episodes_accumulate() -> None:
 def test_all_contradicted_facts_are_retired() -> None:
     """W4: if two old values stand, both end."""
     first, second = make_entry("Alice lives in Paris", at=EARLIER), make_entry("Alice lives in Rome", at=EARLIER)
-    _, planned = settled("Alice moved to Berlin", Neighbour(first, None), Neighbour(second, None))
+    _, planned = resolved("Alice moved to Berlin", Neighbour(first, None), Neighbour(second, None))
     assert [e.state for e in saved(planned)] == [State.INVALIDATED, State.INVALIDATED, State.ACTIVE]
 
 
 def test_less_trusted_text_cannot_overrule() -> None:
     """B2: a contradiction from a less trusted origin is held; what it contradicts stays."""
     old = make_entry(trust=Trust.AUTHOR)
-    _, planned = settled("The villain is called Vexis", Neighbour(old, 0.93), trust=Trust.UNTRUSTED)
+    _, planned = resolved("The villain is called Vexis", Neighbour(old, 0.93), trust=Trust.UNTRUSTED)
     assert [(e.id == old.id, e.state) for e in saved(planned)] == [(False, State.HELD)]
 
 
 def test_merging_never_raises_trust() -> None:
     """B2: repeating untrusted text by the author supersedes it; by an untrusted voice it only confirms."""
     old = make_entry(trust=Trust.UNTRUSTED)
-    retired, new = saved(settled(old.content, Neighbour(old, 1.0), trust=Trust.AUTHOR)[1])
+    retired, new = saved(resolved(old.content, Neighbour(old, 1.0), trust=Trust.AUTHOR)[1])
     assert (retired.trust, retired.superseded_by, new.trust) == (Trust.UNTRUSTED, new.id, Trust.AUTHOR)
-    (merged,) = saved(settled(old.content, Neighbour(old, 1.0), trust=Trust.UNTRUSTED)[1])
+    (merged,) = saved(resolved(old.content, Neighbour(old, 1.0), trust=Trust.UNTRUSTED)[1])
     assert merged.trust is Trust.UNTRUSTED
 
 
 def test_untrusted_repetition_leaves_a_trusted_text_as_it_is() -> None:
     """B2: merging takes no words and no trust from the newcomer."""
     old = make_entry("The staging server runs Debian 12", trust=Trust.AUTHOR)
-    (merged,) = saved(settled("Our staging server runs Debian 12", Neighbour(old, 0.99), trust=Trust.UNTRUSTED)[1])
+    (merged,) = saved(resolved("Our staging server runs Debian 12", Neighbour(old, 0.99), trust=Trust.UNTRUSTED)[1])
     assert (merged.content, merged.trust, merged.origin) == (old.content, old.trust, old.origin)
 
 
 def test_a_less_trusted_repetition_lends_no_weight() -> None:
     """B2: repeating a text from a less trusted origin raises neither importance nor tags."""
     old = make_entry(trust=Trust.AUTHOR, importance=0.2)
-    (merged,) = saved(settled(old.content, Neighbour(old, 1.0), trust=Trust.UNTRUSTED)[1])
+    (merged,) = saved(resolved(old.content, Neighbour(old, 1.0), trust=Trust.UNTRUSTED)[1])
     assert (merged.importance, merged.tags, merged.merged_count) == (0.2, (), 2)
 
 
 def test_retired_neighbours_are_ignored() -> None:
     """W3: what was forgotten does not keep the same text from being remembered again."""
     gone = replace(make_entry(), state=State.FORGOTTEN)
-    assert settled(gone.content, Neighbour(gone, 1.0))[1].outcome == "stored"
+    assert resolved(gone.content, Neighbour(gone, 1.0))[1].outcome == "stored"
 
 
 def test_a_discarded_draft_leaves_an_event_without_its_text() -> None:
     """W2: discard stores nothing, but is counted and traceable; the text itself is not kept."""
     setting = Setting(load_preset("default"), load_taxonomy("v1"), NOW)
-    draft, _ = settled("The villain is called Malachar")
+    draft, _ = resolved("The villain is called Malachar")
     dropped = draft.ruled(Gate.DISCARD, 1.0, "too short")
     planned = plan(dropped, setting, actor="t", embedding=None, secret=b"s")
     (record,) = planned.operations

@@ -15,7 +15,7 @@ from lukasa.model.ids import new_id
 from lukasa.model.values import SHARED, Curator, Gate, Kind, Origin, Trust
 from lukasa.spec import load_preset, load_taxonomy
 from lukasa.spec.types import MemorySpec, SanitizationGate
-from lukasa.write.check import SCREEN, trigram_overlap
+from lukasa.write.check import CHECK, trigram_overlap
 from lukasa.write.plan import Canonical, Draft, Proposal, Setting, run
 from lukasa.write.transforms import TRANSFORMS
 
@@ -52,7 +52,7 @@ def draft(
 
 
 def screened(content: str, given: Setting | None = None, **changes: object) -> Draft:
-    return run(SCREEN, draft(content, **changes), given or setting())  # type: ignore[arg-type]
+    return run(CHECK, draft(content, **changes), given or setting())  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("content", ["ok", "Tea at five", "           x"])
@@ -106,7 +106,7 @@ def test_durable_signal_lifts_a_suggested_hold(content: str) -> None:
 
 def test_rules_overrule_a_suggested_allow() -> None:
     """W2: a rule stands above the verdict that a model suggested."""
-    assert screened("Add after the intro", gate=GateVerdict(Gate.ALLOW, 0.99, "sure")).settled
+    assert screened("Add after the intro", gate=GateVerdict(Gate.ALLOW, 0.99, "sure")).resolved
 
 
 def test_a_suggested_hold_without_signal_stays() -> None:
