@@ -93,7 +93,7 @@ function fading(page, list) {
   return h(
     "section",
     { class: "panel" },
-    h("h2", null, "What decays next"),
+    h("h2", null, "Entries that decay next"),
     list.length
       ? table(
           ["Entry", "Tier", "Now", "In a month", "Last stated"],
@@ -104,7 +104,7 @@ function fading(page, list) {
             number(ahead),
             time(entry.confirmed_at),
           ]),
-          { numeric: [2, 3], name: "What decays next" },
+          { numeric: [2, 3], name: "Entries that decay next" },
         )
       : h("p", { class: "quiet" }, "No entry decays at present."),
   );
