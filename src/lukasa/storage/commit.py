@@ -281,7 +281,7 @@ def _save_conversation(rows: Rows, operation: SaveConversation, _: Transaction) 
     elif before is None:
         raise row_rules.missing("conversation", new.id)
     elif before.status is not operation.expect:
-        raise Conflict(f"conversation {new.id} is {before.status}", fix="read it again and decide anew")
+        raise Conflict(f"conversation {new.id} is {before.status}", fix="read it again, then decide")
     else:
         row_rules.check_conversation(before, new)
     rows.save(tables.CONVERSATIONS, new)
@@ -313,7 +313,7 @@ def _save_workspace(rows: Rows, operation: SaveWorkspace, _: Transaction) -> Non
     if before is None and operation.expect is not None:
         raise row_rules.missing("workspace", info.id)
     if before is not None and before.ready is not operation.expect:
-        raise Conflict(f"workspace {info.id} is registered already", fix="read it again and decide anew")
+        raise Conflict(f"workspace {info.id} is registered already", fix="read it again, then decide")
     if any(other.id != info.id for other in rows.select(tables.WORKSPACES_NAMED, info.name)):
         raise row_rules.unique_conflict("workspace", info.id)
     rows.save(tables.WORKSPACES, info)

@@ -52,7 +52,7 @@ def check_version(what: str, id: str, current: int | None, expect: int) -> None:
     if (current or 0) != expect:
         raise Conflict(
             f"{what} {id} is at version {current}, not {expect}" if expect else f"{what} {id} exists already",
-            fix="read it again and decide anew",
+            fix="read it again, then decide",
         )
 
 
@@ -141,7 +141,7 @@ def check_note(operation: SaveNote, before: Note | None) -> None:
     if read == "anything" or (before is None and read is None):
         return
     if before is None or not isinstance(read, Note) or plain_json(read.value) != plain_json(before.value):
-        raise Conflict(f"note {operation.note.key} was written at the same moment", fix="read it again and decide anew")
+        raise Conflict(f"note {operation.note.key} was written at the same moment", fix="read it again, then decide")
 
 
 def check_answer(before: Answer | None, new: Answer, stale: datetime | None) -> None:
@@ -183,7 +183,7 @@ def linked_refusal(id: str) -> Refused:
 
 
 def lost_claim(job: str) -> LostClaim:
-    return LostClaim(f"job {job} is no longer held by this worker", fix="leave it to whoever holds it")
+    return LostClaim(f"job {job} is no longer held by this worker", fix="leave it to the worker that holds it")
 
 
 def check_revivable(job: str, state: JobState) -> None:

@@ -68,7 +68,7 @@ class Findings(Struct):
     texts: dict[str, str] = field(default_factory=dict)
     compared: Compared | None = None  # the signals that had spoken before adjacent turns were brought
     strengths: Mapping[str, float] = field(default_factory=dict)
-    adjacent: dict[str, dict[str, int]] = field(default_factory=dict)  # turns beside the strongest matches, in steps
+    adjacent: dict[str, dict[str, int]] = field(default_factory=dict)  # to the strongest matches, in steps
 
 
 class SignalStep(NamedTuple):
@@ -216,7 +216,7 @@ BRING: tuple[SignalStep, ...] = (
 )
 # Phase two: all candidates are known, and no step depends on another.
 WEIGH: tuple[SignalStep, ...] = (
-    SignalStep("context", _context, "nothing beside it matches, or it does not depend on what is beside it"),
+    SignalStep("context", _context, "no adjacent turn matches, or it does not depend on its adjacent turns"),
     SignalStep("speaker", _speaker, "the question does not name who said it"),
     SignalStep("time", _time, "the question names no time, or another one"),
     SignalStep(

@@ -234,8 +234,8 @@ class MemoryStore(PlainReads):
             if id in places:
                 start = max(0, places[id] - lookup.ROWS_AROUND)
                 rows = order[start : places[id] + lookup.ROWS_AROUND + 1]
-                room = [n for n in rows if row_rules.side_by_side(state.entries[n], state.entries[id])]
-                found[id] = lookup.steps(id, room, reach)
+                together = [n for n in rows if row_rules.side_by_side(state.entries[n], state.entries[id])]
+                found[id] = lookup.steps(id, together, reach)
         return {id: others for id, others in found.items() if others}
 
     def vectors(self, ids: Iterable[str], model: EmbeddingModel) -> dict[str, Vector]:

@@ -41,18 +41,18 @@ class Preallocation:
     def __init__(self, db: apsw.Connection, log: Path | None) -> None:
         self._log = log
         self._used = 0  # pages in the log
-        self._room = 0  # pages that the file has room for, as far as is known
+        self._allocated = 0  # pages that the file has space for, as far as is known
         db.set_wal_hook(self._committed)
 
     def _committed(self, db: apsw.Connection, name: str, pages: int) -> int:
         if pages < self._used:  # the log was written over from its beginning, and may have been cut off
-            self._room = 0
+            self._allocated = 0
         self._used = pages
         return apsw.SQLITE_OK
 
     def grow(self) -> None:
         """Make the log longer if it is nearly full. Only for the holder of the write lock: nobody else appends then."""
-        if self._log is None or self._used < _OFTEN or self._used + _LEFT < self._room:
+        if self._log is None or self._used < _OFTEN or self._used + _LEFT < self._allocated:
             return
         with suppress(OSError):  # a full disk is left to SQLite to report
             descriptor = os.open(self._log, os.O_WRONLY | os.O_CLOEXEC)
@@ -61,7 +61,7 @@ class Preallocation:
                 missing = steps * _STEP * _FRAME - size
                 if missing > 0:
                     os.pwrite(descriptor, bytes(missing), size)
-                self._room = max(size // _FRAME, steps * _STEP)
+                self._allocated = max(size // _FRAME, steps * _STEP)
             finally:
                 os.close(descriptor)
 

@@ -1,4 +1,4 @@
-"""Verifying a store against itself, and making its derived state anew."""
+"""Verify a store against itself, and rebuild its derived state."""
 
 from __future__ import annotations
 
@@ -226,7 +226,7 @@ class _Check:
             if fault := _vector_fault(row):
                 self.wrong("vector", row[1] or f"seq {row[0]}", fault, derived=True)
 
-    def packs(self) -> None:
+    def vector_blobs(self) -> None:
         for partition, model in vector_blobs.faults(self.db):
             self.wrong("pack", f"partition {partition}", f"not the vectors of model {model}", derived=True)
 
@@ -235,7 +235,7 @@ def check(db: apsw.Connection) -> list[Finding]:
     pass_ = _Check(db)
     steps = (
         *(pass_.file, pass_.chain, pass_.entries, pass_.pages, pass_.grants, pass_.items, pass_.utterances),
-        *(pass_.index, pass_.partitions, pass_.vectors, pass_.packs, pass_.item_prefixes, pass_.item_vectors),
+        *(pass_.index, pass_.partitions, pass_.vectors, pass_.vector_blobs, pass_.item_prefixes, pass_.item_vectors),
         pass_.utterance_index,
     )
     for step in steps:
@@ -248,7 +248,9 @@ def check(db: apsw.Connection) -> list[Finding]:
     return pass_.findings
 
 
-_DERIVED = frozenset({"index", "partitions", "vectors", "packs", "item_prefixes", "item_vectors", "utterance_index"})
+_DERIVED = frozenset(
+    {"index", "partitions", "vectors", "vector_blobs", "item_prefixes", "item_vectors", "utterance_index"}
+)
 
 
 _END: tuple[int, dict[str, int]] = (2**63 - 1, {})

@@ -301,8 +301,8 @@ WHERE seq IN (SELECT value FROM json_each(?)) ORDER BY seq
 """
 VECTORS = "SELECT entry, vector FROM vectors WHERE entry IN (SELECT value FROM json_each(?)) AND model_id = ?"
 LOOSE = """
-SELECT p.last, (SELECT count(*) FROM vectors WHERE partition_id = :room AND model_id = :model AND seq > p.last)
-FROM (SELECT coalesce(max(last), 0) AS last FROM packs WHERE partition_id = :room AND model_id = :model) AS p
+SELECT p.last, (SELECT count(*) FROM vectors WHERE partition_id = :partition AND model_id = :model AND seq > p.last)
+FROM (SELECT coalesce(max(last), 0) AS last FROM packs WHERE partition_id = :partition AND model_id = :model) AS p
 """
 VECTORS_UP_TO = """
 SELECT seq, entry, vector FROM vectors WHERE partition_id = ? AND model_id = ? AND seq > ? AND seq <= ? ORDER BY seq

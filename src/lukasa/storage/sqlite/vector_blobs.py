@@ -28,7 +28,7 @@ def add(db: apsw.Connection, added: Mapping[VectorKey, int]) -> None:
 
 def _add_enough(db: apsw.Connection, key: VectorKey) -> int:
     """Put vectors into blobs in whole steps; return how many are left outside."""
-    ((last, outside),) = all_rows(db, sql.LOOSE, {"room": key[0], "model": key[1]})
+    ((last, outside),) = all_rows(db, sql.LOOSE, {"partition": key[0], "model": key[1]})
     left: int = outside % blobs.STEP
     if outside >= blobs.STEP:
         _write(db, key, stream(db, sql.VECTORS_SINCE, (*key, last, outside - left)))

@@ -409,7 +409,7 @@ VERBS = (
     ),
     Verb(
         "memory_undo",
-        "Undo the last change of an entry, whoever made it: a mistaken correction, forgetting or replacement. Entries "
+        "Undo the last change of an entry by anybody: a mistaken correction, forgetting or replacement. Entries "
         "that the change had retired come back. An undo is a change too, and can be undone.",
         Capability.WRITE,
         "POST",
