@@ -27,7 +27,14 @@ def remembered(house: House) -> None:
 def test_the_overview_counts_plots_and_leads_on(visit: Visit) -> None:
     """U5: tiers by state, growth, what decays next, what waits, jobs and the embedder."""
     visit.go("overview")
-    for text in ("workspace", "1 held", "Entries that decay next", "Tea was green", "No background work yet", "keywords only"):
+    for text in (
+        "workspace",
+        "1 held",
+        "Entries that decay next",
+        "Tea was green",
+        "No background work yet",
+        "keywords only",
+    ):
         visit.says(text)
     expect(visit.page.get_by_role("img", name=re.compile("Entries by tier"))).to_be_visible()
     expect(visit.page.locator("#waiting")).to_contain_text("1")
