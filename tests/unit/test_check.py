@@ -231,6 +231,28 @@ def test_sanitization_changes_are_recorded() -> None:
     assert dict(done.ledger[0].data) == {"strip_identifiers": 1, "redact_secrets": 1}
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The lease ends on 2031-02-28",
+        "Open 2031-02-28 2031-03-01",
+        "Born on 04-07-1988",
+        "The war of 1914-1918",
+        "At 2031-02-28 09:15",
+    ],
+)
+def test_a_date_is_no_phone_number(text: str) -> None:
+    """W6: a date and a span of years identify nobody."""
+    assert TRANSFORMS["strip_identifiers"](text) == (text, 0)
+
+
+@pytest.mark.parametrize("number", ["+44 20 7946 0958", "030-1234-5678", "555 010 9988", "+1 (212) 555 0147"])
+def test_phone_numbers_are_taken_out(number: str) -> None:
+    """W6: also beside a date, which stays."""
+    text = TRANSFORMS["strip_identifiers"](f"Call {number} on 2031-02-28")[0]
+    assert text == "Call [phone] on 2031-02-28"
+
+
 @settings(max_examples=200)
 @given(st.text(min_size=1, max_size=400), st.sampled_from(list(Trust)), st.booleans())
 def test_any_text_gets_a_verdict(content: str, trust: Trust, observed: bool) -> None:
