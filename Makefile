@@ -7,10 +7,11 @@ READY := $(VENV)/.ready
 TESTS ?= tests
 TALKS ?= ../shared/bench/data/locomo
 FACTS ?= ../shared/bench/data/factcons
+MEANING ?= ../shared/bench/data/meaning
 PEERS := .venv-peers
 
 .DEFAULT_GOAL := help
-.PHONY: help run tour install model browser test check format torture bench bench-latency bench-server bench-offline bench-quality bench-nearest bench-write bench-speed clean
+.PHONY: help run tour install model browser test check format torture bench bench-latency bench-server bench-offline bench-quality bench-nearest bench-write bench-meaning bench-speed clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -92,6 +93,9 @@ bench-speed: install model $(PEERS)/.ready ## Reads, contexts and puts by the si
 
 bench-write: install model ## What observing stores that it should not, and what it misses
 	@$(BIN)/python -m bench.write
+
+bench-meaning: install model ## Sentences kept word for word, both of two true ones, the newer one first, into bench/RESULTS.md (MEANING=folder)
+	@$(BIN)/python -m bench.meaning --data $(MEANING) --results bench/RESULTS.md
 
 clean: ## Remove the virtual environment and caches
 	@rm -rf $(VENV) $(PEERS) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

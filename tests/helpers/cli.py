@@ -14,11 +14,15 @@ from typing import Any
 
 from click.testing import CliRunner, Result
 
+from lukasa.spec import preset_text
 from lukasa.surfaces.cli.main import cli
 
 ROOT = Path(__file__).parents[2]
 BASE = {"LUKASA_WORKER": "off"}  # no test leaves a process behind unless it means to
 COMMAND = [sys.executable, "-m", "lukasa.surfaces.cli.main"]
+
+
+STRICT = preset_text("default").replace("[behaviour.write]\n", '[behaviour.write]\nform_rules = "all"\n')
 
 
 @dataclass(slots=True)
@@ -78,3 +82,9 @@ class Shell:
             process.stdout.readline()
             yield
             process.stdin.write(b"\n")
+
+
+def strict(shell: Shell) -> None:
+    """Make a workspace whose spec applies the gate's rules of form to every write, and work in it."""
+    shell.run("workspace", "create", "strict", "--spec", "-", input=STRICT)
+    shell.env["LUKASA_WORKSPACE"] = "strict"

@@ -7,7 +7,7 @@ from pathlib import Path
 import apsw
 import pytest
 
-from tests.helpers.cli import Shell
+from tests.helpers.cli import Shell, strict
 
 FACT = "The harbour freezes in January"
 
@@ -30,6 +30,7 @@ def tamper(shell: Shell, *statements: str) -> None:
 
 def test_every_change_is_an_event(shell: Shell) -> None:
     """X2: what was done, by whom, through what."""
+    strict(shell)
     shell.put(FACT)
     shell.run("put", "short")
     actions = [e["action"] for e in shell.json("events")["events"]]

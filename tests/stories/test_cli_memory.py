@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.helpers.cli import Shell
+from tests.helpers.cli import Shell, strict
 
 VILLAIN = "The villain is called Malachar"
 
@@ -98,7 +98,8 @@ def test_an_empty_memory_says_what_to_do(shell: Shell) -> None:
 
 
 def test_a_discard_is_no_failure_but_says_so(shell: Shell) -> None:
-    """W2: discarded with the reason, exit code 0, and traceable by its id."""
+    """W2: a spec may apply the rules of form to every put: discarded with the reason, exit code 0, traceable by id."""
+    strict(shell)
     out = shell.run("put", "too short")
     assert out.startswith("discarded: shorter than 12 characters")
     id = shell.json("put", "short too")["id"]

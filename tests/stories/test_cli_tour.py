@@ -25,11 +25,11 @@ def result(steps: list[dict[str, Any]], start: str) -> Any:
 
 
 def test_the_first_tour(shell: Shell) -> None:
-    """U2, B1: stored, corrected, merged, discarded, ended, and recalled by another word in a new conversation."""
+    """U2, B1: stored, corrected, merged, ended, and recalled by another word in a new conversation."""
     steps = shell.json("tour")["steps"]
     assert {written["outcome"] for written in result(steps, "Remember")} == {"stored"}
     correction = result(steps, "Correct")
-    assert [w["outcome"] for w in correction["writes"]] == ["stored", "replaced", "merged", "discarded"]
+    assert [w["outcome"] for w in correction["writes"]] == ["stored", "replaced", "merged"]
     assert correction["retired"]["state"] == "invalidated"
     assert result(steps, "End")["dropped"] == 1
     best = result(steps, "Ask in a new one")["hits"][0]["entry"]
@@ -65,7 +65,7 @@ def test_a_tour_leaves_nothing_behind(tmp_path: Path) -> None:
 def test_every_tour_is_the_first(shell: Shell) -> None:
     """U2: no tour meets what an earlier one remembered."""
     outcomes = [[w["outcome"] for w in result(shell.json("tour")["steps"], "Correct")["writes"]] for _ in range(2)]
-    assert outcomes[0] == outcomes[1] == ["stored", "replaced", "merged", "discarded"]
+    assert outcomes[0] == outcomes[1] == ["stored", "replaced", "merged"]
 
 
 def test_the_tour_for_people(shell: Shell) -> None:
@@ -75,7 +75,6 @@ def test_the_tour_for_people(shell: Shell) -> None:
     for said in (
         "it replaces",
         "merged with",
-        "discarded: shorter",
         "matched by",
         "a named entry: always loaded",
         "Now you",

@@ -242,7 +242,7 @@ def test_what_became_of_a_batch_is_counted(world: Workspace) -> None:
     """T1, T2: one report a call: stored, merged, held and discarded, what the gate said, and who kept it back."""
     world.put("workspace", FACT)
     agent = world.acting(trust=Trust.UNTRUSTED)
-    agent.put_many("workspace", [FACT, "ok", "The inn of the novel is called The Drowned Rat"])
+    agent.put_many("workspace", [FACT, Memo("ok", observed=True), "The inn of the novel is called The Drowned Rat"])
     about = last(world).metadata
     assert (about["merged"], about["discarded"], about["discarded_by_gate"], about["gate_discard"]) == (1, 1, 1, 1)
     assert about.get("stored", 0) + about.get("held", 0) == 1
@@ -307,8 +307,8 @@ for _ in range(3):
 
 def test_stats_answer_how_many_and_how_long(world: Workspace, clock: FixedClock) -> None:
     """T2: how many were discarded this week, in every tier, and how long it took on average."""
-    world.put("workspace", "ok")
-    world.put("account", "no")
+    world.put_many("workspace", [Memo("ok", observed=True)])
+    world.put_many("account", [Memo("no", observed=True)])
     found = world.stats("7d")
     assert found.outcomes == {"discarded": 2}
     (put,) = [tally for tally in found.work if (tally.component, tally.action) == ("memory", "put")]

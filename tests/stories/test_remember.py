@@ -21,6 +21,7 @@ from lukasa.model.errors import (
     NotFound,
     Refused,
 )
+from lukasa.spec import preset_text
 from tests.fakes import FakeEmbedder
 from tests.helpers.making import FixedClock
 
@@ -296,7 +297,7 @@ def test_held_entries_only_on_request(world: Workspace) -> None:
 
 def test_discarded_text_is_traceable(world: Workspace) -> None:
     """W2, R8: a discarded write is not stored, but its ledger says why."""
-    written = world.put("workspace", "ok then")
+    (written,) = world.put_many("workspace", [Memo("ok then", observed=True)])
     assert (written.outcome, written.entry) == ("discarded", None)
     (event,) = world.ledger(written.id)
     assert event.action == "entry.discarded"
@@ -496,3 +497,14 @@ def test_a_correction_is_found_among_many_that_share_its_words(world: Workspace)
     world.put_many("workspace", [f"Lorne market has stall number {n}" for n in range(40)])
     world.put_many("workspace", [f"Member{n} {joined}" for n in range(16)])
     assert world.put("workspace", f"Joseph Lorne {joined}").replaces == (old.id,)
+
+
+def test_a_text_that_a_gate_empties_is_refused(memory: Lukasa) -> None:
+    """W6: a put is never discarded without a word: if nothing of the text may enter, the error says what to do."""
+    gate = '[[sanitization]]\nboundary = "trust"\ntransforms = ["auth_scoped_subset"]\n'
+    closed = memory.workspace("closed", spec=preset_text("default").replace("sanitization = []", "") + gate)
+    with pytest.raises(InvalidContent, match="no part of this text") as refusal:
+        closed.put("workspace", "[private]The safe is behind the clock[/private]")
+    assert refusal.value.fix
+    assert closed.events(action="entry.refused")
+    assert closed.entries("workspace") == []

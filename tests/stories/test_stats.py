@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from lukasa import Workspace
+from lukasa import Memo, Workspace
 from lukasa.model.errors import InvalidQuery, Refused
-from tests.helpers.cli import Shell
+from tests.helpers.cli import Shell, strict
 from tests.helpers.making import FixedClock
 from tests.helpers.upkeep import run
 
@@ -26,7 +26,7 @@ def test_stats_count_what_is_there_and_what_happened(world: Workspace, clock: Fi
     gone = world.put("workspace", "The lantern stands in the attic").id
     world.put("account", "Prefers metric units in all tables")
     world.forget(gone)
-    world.put("workspace", "ok")
+    world.put_many("workspace", [Memo("ok", observed=True)])
     run(world, "maintain")
     found = world.stats()
     assert (found.total(), found.total(tier="workspace", state="active"), found.total(source="page")) == (3, 1, 1)
@@ -50,6 +50,7 @@ def test_stats_are_the_authors(world: Workspace) -> None:
 def test_stats_for_people(shell: Shell) -> None:
     """T2, U2: an empty memory says what to do; then counts, and the same as data."""
     assert "No entries here yet" in shell.run("stats")
+    strict(shell)
     shell.put("The harbour freezes in January")
     shell.json("put", "ok")
     told = shell.run("stats", "--since", "24h")
@@ -61,6 +62,7 @@ def test_stats_for_people(shell: Shell) -> None:
 
 def test_how_many_were_discarded_and_how_long_reflecting_takes(shell: Shell) -> None:
     """T2: both are answered by `lukasa stats`, for people and as data."""
+    strict(shell)
     for text in ("ok", "no", "The harbour freezes in January"):
         shell.json("put", text)
     shell.json("reflect")

@@ -13,11 +13,12 @@ from lukasa.model.entry import GateVerdict, Scope
 from lukasa.model.errors import MirrorsCanonical
 from lukasa.model.ids import new_id
 from lukasa.model.values import SHARED, Curator, Gate, Kind, Origin, Trust
-from lukasa.spec import load_preset, load_taxonomy
+from lukasa.spec import load_preset, load_taxonomy, parse_spec, preset_names
 from lukasa.spec.types import MemorySpec, SanitizationGate
 from lukasa.write.check import CHECK, trigram_overlap
 from lukasa.write.plan import Canonical, Draft, Proposal, Setting, run
 from lukasa.write.transforms import TRANSFORMS
+from tests.helpers.cli import STRICT
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
 CHAPTER = "The old harbour of Veyra had three lighthouses, and only the eldest was still lit by the keeper's daughter."
@@ -34,6 +35,7 @@ def draft(
     trust: Trust = Trust.AUTHOR,
     kind: Kind | None = None,
     gate: GateVerdict | None = None,
+    observed: bool = False,
 ) -> Draft:
     proposal = Proposal(
         id=new_id(),
@@ -46,6 +48,7 @@ def draft(
         importance=0.5,
         kind=kind,
         gate=gate,
+        observed=observed,
     )
     verdict = gate or GateVerdict(Gate.ALLOW, 1.0, "")
     return Draft(proposal, content, kind or Kind.SEMANTIC, trust, verdict)
@@ -55,31 +58,48 @@ def screened(content: str, given: Setting | None = None, **changes: object) -> D
     return run(CHECK, draft(content, **changes), given or setting())  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("content", ["ok", "Tea at five", "           x"])
-def test_short_text_is_discarded(content: str) -> None:
-    """W2: shorter than twelve characters is discarded."""
-    assert screened(content).gate.verdict is Gate.DISCARD
+SHORT = ["ok", "Tea at five", "           x", "Gate 7"]
+EDITS = [
+    "Add after the second paragraph: a note on tides",
+    "Replace the introduction with a shorter one",
+    "Replace: the header line of the file",
+    "Insert before section 3 the following table",
+    "Delete the line about the keeper",
+    "- Update the section on deployment",
+]
 
 
-def test_a_short_sentence_without_spaces_is_not_short() -> None:
-    """W2, B14: a character of a script without spaces says as much as three of another."""
-    assert screened("悪役はマラカ").gate.verdict is Gate.ALLOW
+@pytest.mark.parametrize("content", SHORT)
+def test_short_observed_text_is_discarded(content: str) -> None:
+    """W2: an observed text that is shorter than twelve characters is discarded."""
+    assert screened(content, observed=True).gate.verdict is Gate.DISCARD
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        "Add after the second paragraph: a note on tides",
-        "Replace the introduction with a shorter one",
-        "Replace: the header line of the file",
-        "Insert before section 3 the following table",
-        "Delete the line about the keeper",
-        "- Update the section on deployment",
-    ],
-)
-def test_editing_instructions_are_discarded(content: str) -> None:
+@pytest.mark.parametrize("content", ["悪役はマラカ", "Zip: 90210-44", "내 고양이는 나비"])
+def test_characters_count_by_what_they_carry(content: str) -> None:
+    """W2, B14: a character of a script without spaces, a syllable or a digit says more than one letter."""
+    assert screened(content, observed=True).gate.verdict is Gate.ALLOW
+
+
+@pytest.mark.parametrize("content", [*SHORT, *EDITS, "鶏", "7", "Place the key below the mat"])
+@pytest.mark.parametrize("preset", preset_names())
+def test_no_preset_discards_a_text_put_on_purpose(content: str, preset: str) -> None:
+    """W2: what somebody puts on purpose is kept word for word, whatever its form and length."""
+    spec = load_preset(preset)
+    done = screened(content, setting(spec), tier=spec.tiers[-1].name)
+    assert (done.gate.verdict, done.content) == (Gate.ALLOW, content)
+
+
+@pytest.mark.parametrize("content", [*SHORT, *EDITS])
+def test_a_spec_may_apply_the_rules_of_form_to_every_write(content: str) -> None:
+    """P2, W2: the spec is the law, also for a text that is put on purpose."""
+    assert screened(content, setting(parse_spec(STRICT))).gate.verdict is Gate.DISCARD
+
+
+@pytest.mark.parametrize("content", EDITS)
+def test_observed_editing_instructions_are_discarded(content: str) -> None:
     """W2: instruction text is an artifact, not a memory."""
-    assert screened(content).gate.verdict is Gate.DISCARD
+    assert screened(content, observed=True).gate.verdict is Gate.DISCARD
 
 
 @pytest.mark.parametrize(
@@ -92,7 +112,7 @@ def test_editing_instructions_are_discarded(content: str) -> None:
 )
 def test_procedures_that_sound_alike_are_allowed(content: str) -> None:
     """W2: the rule is about edits of a text, not about the words in it."""
-    assert screened(content).gate.verdict is Gate.ALLOW
+    assert screened(content, observed=True).gate.verdict is Gate.ALLOW
 
 
 @pytest.mark.parametrize(
@@ -106,7 +126,7 @@ def test_durable_signal_lifts_a_suggested_hold(content: str) -> None:
 
 def test_rules_overrule_a_suggested_allow() -> None:
     """W2: a rule stands above the verdict that a model suggested."""
-    assert screened("Add after the intro", gate=GateVerdict(Gate.ALLOW, 0.99, "sure")).resolved
+    assert screened("Add after the intro", observed=True, gate=GateVerdict(Gate.ALLOW, 0.99, "sure")).resolved
 
 
 def test_a_suggested_hold_without_signal_stays() -> None:
@@ -211,11 +231,33 @@ def test_sanitization_changes_are_recorded() -> None:
     assert dict(done.ledger[0].data) == {"strip_identifiers": 1, "redact_secrets": 1}
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The lease ends on 2031-02-28",
+        "Open 2031-02-28 2031-03-01",
+        "Born on 04-07-1988",
+        "The war of 1914-1918",
+        "At 2031-02-28 09:15",
+    ],
+)
+def test_a_date_is_no_phone_number(text: str) -> None:
+    """W6: a date and a span of years identify nobody."""
+    assert TRANSFORMS["strip_identifiers"](text) == (text, 0)
+
+
+@pytest.mark.parametrize("number", ["+44 20 7946 0958", "030-1234-5678", "555 010 9988", "+1 (212) 555 0147"])
+def test_phone_numbers_are_taken_out(number: str) -> None:
+    """W6: also beside a date, which stays."""
+    text = TRANSFORMS["strip_identifiers"](f"Call {number} on 2031-02-28")[0]
+    assert text == "Call [phone] on 2031-02-28"
+
+
 @settings(max_examples=200)
-@given(st.text(min_size=1, max_size=400), st.sampled_from(list(Trust)))
-def test_any_text_gets_a_verdict(content: str, trust: Trust) -> None:
+@given(st.text(min_size=1, max_size=400), st.sampled_from(list(Trust)), st.booleans())
+def test_any_text_gets_a_verdict(content: str, trust: Trust, observed: bool) -> None:
     """W2, T37: no text makes the screen fail, and it always ends in allow, hold or discard."""
-    assert screened(content, trust=trust).gate.verdict in set(Gate)
+    assert screened(content, trust=trust, observed=observed).gate.verdict in set(Gate)
 
 
 @pytest.mark.parametrize(

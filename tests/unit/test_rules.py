@@ -35,6 +35,29 @@ def test_a_correction_states_what_holds() -> None:
         assert (observed.text, observed.priority) == (holds, "high")
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "No dogs are allowed in the archive.",
+        "No visitor enters the vault without a guide.",
+        "Right turns are forbidden on the quay.",
+        "Wrong addresses are forbidden in the ledger.",
+        "Great Danes are not allowed on the ferry.",
+        "Generally we use the small crane.",
+        "So far our policy is silence.",
+    ],
+)
+def test_nothing_is_cut_from_the_beginning(text: str) -> None:
+    """O1: a first word that may also be an interjection is one only if a mark sets it apart."""
+    assert [o.text for o in look(text)] == [text]
+
+
+def test_an_interjection_is_no_part_of_the_statement() -> None:
+    """O1: a mark, or a new clause, ends it."""
+    said = ("No, the ferry runs on diesel.", "Right. The ferry runs on diesel.", "So the ferry runs on diesel.")
+    assert [found(text) for text in said] == [["The ferry runs on diesel."]] * 3
+
+
 def test_doubt_is_held() -> None:
     """W2: neither believed nor lost."""
     (observed,) = look("I think the gateway runs on port 9000.")

@@ -87,6 +87,8 @@ def test_a_line_says_who_speaks(text: str, name: str) -> None:
         "Ann: ",
         "I went to Rome",
         "Note: I have to call Ann",
+        "Ticket 318: my screen stays black",
+        "Section 4 B: you must not smoke",
         "TODO: ask Ann whether she comes",
         "Model: we use the small one",
         "Question: where do you live?",

@@ -31,8 +31,8 @@ _POLITE = (
     r"(?:(?:please|kindly|hey|ok|okay|also|and|can you|could you|would you|i want you to|i['’]d like you to)[\s,]+)*"
 )
 _VERB = re.compile(
-    rf"^\s*{_POLITE}(?P<verb>remember|take note|make a note|note|keep in mind|keep track|do not forget|don['’]t forget"
-    r"|remind me|bear in mind)\b(?P<rest>.*)$",
+    rf"^\s*(?P<polite>{_POLITE})(?P<verb>remember|take note|make a note|note|keep in mind|keep track|do not forget"
+    r"|don['’]t forget|remind me|bear in mind)\b(?P<rest>.*)$",
     re.IGNORECASE | re.DOTALL,
 )
 _ASKING = re.compile(
@@ -69,12 +69,19 @@ _WEIGHT = {
 _LOOSE = "|".join(_REACH.values())
 _STRICT = "|".join([*_LIFE.values(), _PRIVATE, *_WEIGHT.values()])
 _MARK = r"[\s,;:—–(-]"
-_HEAD = re.compile(
-    rf"^{_MARK}*(?:(?P<about>{_LOOSE}|{_STRICT})\b|(?:this|that|down|of this|of|me)(?={_MARK}|$))", re.IGNORECASE
+# Between the verb and the statement: a phrase about the note, or a word that stands for the statement ("this: …").
+_ABOUT = re.compile(
+    rf"[\s,(]*(?:(?P<about>{_LOOSE}|{_STRICT})\b\)?"
+    rf"|(?:of )?(?:this|that|it)(?=\s*(?:[,:;—–]|-\s|$)|\s+(?:down\b|{_LOOSE}|{_STRICT}))|down(?=\s*[,:;—–]))",
+    re.IGNORECASE,
 )
+_LINK = re.compile(r"\s*(?:[,:;—–]|-(?=\s))[\s,:;—–]*(?:-\s+)?|\s+that\b|that\b|\s*$", re.IGNORECASE)
+_OF = re.compile(r"\s*of\b", re.IGNORECASE)
+_DOWN = re.compile(r"\s*down\b", re.IGNORECASE)
 _SAYING = r"(?:and\s+)?(?:please\s+)?(?:(?:note|keep|store|save|remember|put)\s+(?:this|it|that)\s+)"
+_IN_AN_ACCOUNT = r"(?!\S+ (?:the |my )?account(?![- ](?:level|tier|scope|wide)))"  # "500 euros in my account"
 _TAIL = re.compile(
-    rf"(?:\s*[,;:—–(-]\s*{_SAYING}?(?P<marked>{_LOOSE}|{_STRICT})|\s+{_SAYING}?(?P<plain>{_LOOSE}))\)?\s*[.!]*\s*$",
+    rf"(?:\s*[,;:—–(-]\s*{_SAYING}?(?P<marked>{_LOOSE}|{_STRICT})|\s+{_SAYING}?(?P<plain>{_IN_AN_ACCOUNT}{_LOOSE}))\)?\s*[.!]*\s*$",
     re.IGNORECASE,
 )
 
@@ -88,13 +95,13 @@ def request(text: str) -> Request | None:
     if rest.endswith("?"):
         if not rest.lower().startswith("that"):
             return None
-        rest = rest[:-1]
+        rest = rest[:-1] if "you" in found["polite"].lower() else rest
     if verb in ("remember", "remind me") and _ASKING.match(rest):
         return None
     if verb == "note" and not re.match(rf"\s*(?:that\b|this\b|down\b|[:—–-]|(?:{_LOOSE}|{_STRICT})\b)", rest, re.I):
         return None
     asked = Request("", reach="conversation" if verb == "keep track" else "", tracking=verb == "keep track")
-    asked, rest = _from_head(asked, rest)
+    asked, rest = _from_head(asked, rest, verb)
     asked, rest = _from_tail(asked, rest)
     if asked.reach == "conversation":
         asked = replace(asked, lifetime=Lifetime.CONVERSATION)
@@ -107,20 +114,34 @@ def forgetting(text: str) -> str | None:
     return sentence(found["rest"]) if found else None
 
 
+_BEFORE = re.compile(r"^(?:[,;:—–\s]|-\s)+")
+
+
 def sentence(text: str) -> str:
-    """Trim a statement and capitalise its first letter."""
-    bare = text.strip().strip(",;:—–- ").strip()
-    return bare[:1].upper() + bare[1:]
+    """Trim a statement and capitalise its first word, unless that has a spelling of its own: iPhone, x86.
+
+    The marks before it are trimmed too, but not the sign of a number.
+    """
+    bare = _BEFORE.sub("", text.strip()).rstrip(" ,;:")
+    first = bare.split(maxsplit=1)[0] if bare else ""
+    return bare[:1].upper() + bare[1:] if first.rstrip(".,;:!?").islower() and first[-1:].isalpha() else bare
 
 
-def _from_head(asked: Request, rest: str) -> tuple[Request, str]:
-    while (found := _HEAD.match(rest)) is not None:
+def _from_head(asked: Request, rest: str, verb: str) -> tuple[Request, str]:
+    """Read the phrases about the note before the statement. Cut them only if a mark or "that" ends them.
+
+    Later words are part of the statement: "Note: this is where I work" keeps "this".
+    """
+    at = 0
+    while (found := _ABOUT.match(rest, at)) is not None and found.end() > at:
         if found["about"]:
             asked = _with(asked, found["about"])
-        rest = rest[found.end() :]
-        if not found["about"] and not re.match(r"\s*[,:—–-]|\s+(?:" + _LOOSE + "|" + _STRICT + r")\b", rest, re.I):
-            break  # "that" began the statement itself
-    return asked, rest
+        at = found.end()
+    linked = _LINK.match(rest, at)
+    if linked is None and not at:
+        own = _OF if verb in ("take note", "make a note", "keep track") else _DOWN if verb == "note" else None
+        linked = own.match(rest) if own is not None else None
+    return asked, rest[linked.end() :] if linked is not None else rest
 
 
 def _from_tail(asked: Request, rest: str) -> tuple[Request, str]:

@@ -238,6 +238,12 @@ _HEADINGS = frozenset(
     january february march april may june july august september october november december""".split()
 )
 _NOBODY = (_HEADINGS | STOP_WORDS) - {"will"}
+# Words that name a person together with a number: "Speaker 2", but not "Incident 2042".
+_NUMBERED = MACHINES.union(
+    """speaker participant person user guest caller interviewer interviewee respondent player host voice man woman
+    student teacher client customer patient witness panelist moderator resident passenger visitor member
+    attendee""".split()
+)
 
 
 def speaks(text: str) -> bool:
@@ -264,5 +270,8 @@ def speaker(text: str) -> str | None:
     name: str = found["name"]
     if (role := _ROLES.get(name.lower())) is not None:
         return role
-    written_as_a_name = name in MACHINES or not any(part[0].islower() for part in name.split())
+    parts = name.split()
+    if any(part[0].isdecimal() for part in parts) and parts[0].lower() not in _NUMBERED:
+        return None
+    written_as_a_name = name in MACHINES or not any(part[0].islower() for part in parts)
     return name if written_as_a_name and _NOBODY.isdisjoint(words(name)) else None

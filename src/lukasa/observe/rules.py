@@ -29,12 +29,20 @@ class Phrases:
         return self._pattern.search(text)
 
 
+# Most words before a statement may also begin it ("No dogs …", "Right turns …", "Wait times …"). So a mark, or a word
+# that begins a new clause, must set them apart.
+_APART = (
+    r"(?:\s*(?:[,:;!—–]+|\.(?!\s*\d)|-(?=\s))[\s,:;.!—–]*(?:-\s+)?"
+    r"|\s+(?=(?:i|we|my|our|the|he|she|they|it|actually|always|never|please)\b))"
+)
+_MARKED = r"\s*(?:[,:;.!—–]+|-(?=\s))[\s,:;.!—–]*(?:-\s+)?"
 # Words before a statement that are not part of it.
 LEAD = re.compile(
-    r"^(?:[-*•]\s+|\d{1,2}[.)]\s+)?(?:(?:btw|by the way|fyi|for the record|just so you know|also|and|but|so|ok|okay"
-    r"|oh|well|hey|yes|yeah"
-    r"|right|sure|thanks|thank you|great|perfect|hmm|um|note|one more thing|important|reminder|heads up|please note"
-    r"(?: that)?|keep in mind that|as i said|again|in general|generally)\b[\s,:;.!—–-]*)+",
+    r"^(?:[-*•]\s+|\d{1,2}[.)]\s+)?(?:"
+    r"(?:btw|by the way|fyi|for the record|just so you know|one more thing|heads up|please note(?: that)?"
+    r"|keep in mind that|as i said)\b[\s,:;.!—–-]*"
+    rf"|(?:also|and|but|so|ok|okay|oh|hey|yes|yeah|hmm|um)\b{_APART}"
+    rf"|(?:well|right|sure|thanks|thank you|great|perfect|note|important|reminder|again)\b{_MARKED})+",
     re.IGNORECASE,
 )
 # Words that announce a correction.
@@ -43,7 +51,7 @@ CORRECTING = re.compile(
     r"|that(?:['’]s| is| was) (?:wrong"
     r"|not right"
     r"|incorrect|not correct|not true|outdated|no longer true)|i was wrong|i misspoke|scratch that|i meant|i mean)"
-    r"\b[\s,:;.!—–-]*)+",
+    rf"\b{_APART})+",
     re.IGNORECASE,
 )
 # "X is not A but B", "X is B, not A": B holds.

@@ -73,6 +73,7 @@ def _write(t: TomlTable, base: WritePolicy) -> WritePolicy:
         confidence=t.number("confidence", base.confidence, high=1.0),
         min_chars=t.whole("min_chars", base.min_chars),
         dedup_cosine=t.number("dedup_cosine", base.dedup_cosine, above=True, high=1.0),
+        form_rules=t.choice("form_rules", ("observed", "all"), base.form_rules),
     )
 
 

@@ -135,12 +135,16 @@ class WriteMode(StrEnum):
 
 
 class WritePolicy(Struct, frozen=True):
-    """When something is written, and which texts are too short or too similar for a new entry."""
+    """When something is written, and which texts are too short or too similar for a new entry.
+
+    The rules of form (`min_chars`, editing instructions) are for observed texts, unless `form_rules` is "all".
+    """
 
     mode: WriteMode
     confidence: float = 0.0
     min_chars: int = 12
     dedup_cosine: float = 0.85
+    form_rules: Literal["observed", "all"] = "observed"
 
 
 class Promotion(Struct, frozen=True):

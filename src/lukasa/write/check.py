@@ -102,14 +102,19 @@ _body_trigrams = lru_cache(maxsize=256)(_trigrams)
 
 
 def gate(draft: Draft, setting: Setting) -> Draft:
-    """Allow, hold or discard. Rules overrule the verdict of the proposal."""
+    """Allow, hold or discard. Rules overrule the verdict of the proposal.
+
+    The rules of form are for observed texts: a text that somebody puts on purpose may have any form and length, unless
+    the spec applies the rules to all writes.
+    """
     if draft.proposal.path is not None:
         return draft.noting("gate", str(draft.gate.verdict), draft.gate.reason or "a file is kept as it is")
-    shortest = setting.behaviour(draft).write.min_chars
-    if weight(draft.content) < shortest:
-        return _discard(draft, f"shorter than {shortest} characters")
-    if is_artifact(draft.content):
-        return _discard(draft, "reads as an editing instruction, not as something to remember")
+    write = setting.behaviour(draft).write
+    if draft.proposal.observed or write.form_rules == "all":
+        if weight(draft.content) < write.min_chars:
+            return _discard(draft, f"shorter than {write.min_chars} characters")
+        if is_artifact(draft.content):
+            return _discard(draft, "reads as an editing instruction, not as something to remember")
     if draft.gate.verdict is Gate.DISCARD:
         return _discard(draft, draft.gate.reason or "the observer discarded it")
     found = signals(draft.content)
@@ -141,9 +146,17 @@ def signals(text: str) -> tuple[str, ...]:
 
 
 def weight(text: str) -> int:
-    """Length in characters. A character of a script without spaces counts three: it says about as much."""
-    stripped = text.strip()
-    return len(stripped) if stripped.isascii() else len(stripped) + 2 * sum(map(is_unspaced, stripped))
+    """Length in letters: a digit or a Hangul syllable counts two, a character of a script without spaces three.
+
+    They say about as much as that many Latin letters.
+    """
+    return sum(map(_letters, text.strip()))
+
+
+def _letters(character: str) -> int:
+    if character.isdecimal() or "\uac00" <= character <= "\ud7a3":
+        return 2
+    return 3 if is_unspaced(character) else 1
 
 
 def _discard(draft: Draft, reason: str) -> Draft:

@@ -49,6 +49,7 @@ class Proposal(NamedTuple):
     metadata: Mapping[str, Any] = MappingProxyType({})
     evidence: tuple[Quote, ...] = ()
     path: str | None = None
+    observed: bool = False  # taken from a session, not put on purpose
 
 
 class Canonical(Struct, frozen=True):

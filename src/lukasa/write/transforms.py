@@ -14,11 +14,19 @@ class Transform(Protocol):
         ...
 
 
+# A date or a span of years has the digits of a phone number, and is none.
+_YEAR, _MONTH, _DAY = r"(?:1[5-9]|20)\d\d", r"(?:0[1-9]|1[0-2])", r"(?:0[1-9]|[12]\d|3[01])"
+_DATE = rf"(?!(?:{_YEAR}-{_MONTH}-{_DAY}|{_DAY}-{_MONTH}-{_YEAR}|{_YEAR}-{_YEAR})(?![\d-]))"
 _IDENTIFIERS = (
     (re.compile(r"[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}"), "[email]"),
     (re.compile(r"\b[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\b"), "[uuid]"),
     (re.compile(r"\b\d{1,3}(?:\.\d{1,3}){3}\b"), "[ip]"),
-    (re.compile(r"(?<!\w)\+?\d{1,3}[ -]?\(?\d{2,4}\)?(?:[ -]?\d{2,4}){2,4}(?!\w)"), "[phone]"),
+    (
+        re.compile(
+            rf"(?<!\w)(?<!\d-){_DATE}\+?\d{{1,3}}[ -]?{_DATE}\(?\d{{2,4}}\)?(?:[ -]?{_DATE}\d{{2,4}}){{2,4}}(?!\w)"
+        ),
+        "[phone]",
+    ),
 )
 _SECRETS = (
     (re.compile(r"-----BEGIN ([A-Z ]{0,30})PRIVATE KEY-----.{0,8000}?-----END \1PRIVATE KEY-----", re.S), "[key]"),

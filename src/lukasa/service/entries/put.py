@@ -14,6 +14,7 @@ from lukasa.model.conversation import Status
 from lukasa.model.entry import Entry, GateVerdict, Scope, SourceLink
 from lukasa.model.errors import (
     EmbedderError,
+    InvalidContent,
     InvalidInput,
     InvalidTransition,
     MirrorsCanonical,
@@ -46,7 +47,8 @@ class Memo(Struct, frozen=True):
     """One text to remember, with its options. Only `content` is required.
 
     With a `path` it is a file: kept verbatim, also if it is empty or repeats another entry. With a new `id` of the
-    caller's, a repeated call never stores it twice. A `category` counts if the words leave doubt.
+    caller's, a repeated call never stores it twice. A `category` counts if the words leave doubt. An `observed` text
+    was taken from a session: the gate's rules of form apply to it.
     """
 
     content: str
@@ -67,6 +69,7 @@ class Memo(Struct, frozen=True):
     evidence: Sequence[Quote] = ()
     path: str | None = None
     id: str | None = None
+    observed: bool = False
 
 
 class Written(Struct, frozen=True):
@@ -183,6 +186,7 @@ def _propose(ctx: CallContext, destination: _Destination, memo: Memo) -> Proposa
         metadata=inputs.metadata(memo.metadata),
         evidence=tuple(memo.evidence),
         path=inputs.path(memo.path) if memo.path is not None else None,
+        observed=memo.observed,
     )
 
 
@@ -249,11 +253,20 @@ def checked(ctx: CallContext, store: Store, proposal: Proposal, setting: Setting
     kind = proposal.kind or (Kind.SEMANTIC if Kind.SEMANTIC in typology else typology[0])
     start = Draft(proposal, proposal.content, kind, trust, proposal.gate or _OPEN)
     try:
-        return run(CHECK, start, setting)
+        draft = run(CHECK, start, setting)
     except MirrorsCanonical as refusal:
         detail = {"tier": proposal.scope.tier, "cause": "repeats a canonical body", "mirrors": refusal.mirrors}
         ctx.refuse(store, refusal, Record(EventDraft("entry.refused", proposal.id, detail)))
         raise
+    if draft.resolved and not proposal.observed and not draft.content.strip() and proposal.content.strip():
+        emptied = InvalidContent(
+            f"the spec lets no part of this text into tier {proposal.scope.tier!r}",
+            fix="put it into another tier, or leave out the part that is marked as private",
+        )
+        detail = {"tier": proposal.scope.tier, "cause": draft.gate.reason}
+        ctx.refuse(store, emptied, Record(EventDraft("entry.refused", proposal.id, detail)))
+        raise emptied
+    return draft
 
 
 def _embed(ctx: CallContext, drafts: Sequence[Draft]) -> list[Embedding | None]:

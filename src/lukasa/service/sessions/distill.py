@@ -36,13 +36,14 @@ class Turn(Struct, frozen=True):
 
 
 class Fact(Struct, frozen=True):
-    """A fact to remember; an empty tier means the default tier."""
+    """A fact to remember; an empty tier means the default tier. Nobody asked to remember an `observed` one."""
 
     text: str
     tier: str = ""
     lifetime: Lifetime | None = None
     importance: float = IMPORTANCE
     private: bool = False
+    observed: bool = False
 
 
 class Distilled(Struct, frozen=True):
@@ -70,7 +71,7 @@ def _stated(text: str) -> Iterator[Fact]:
             reach, lifetime, private = "", None, False
             if found.asked is not None:
                 reach, lifetime, private = found.asked.reach, found.asked.lifetime, found.asked.private
-            yield Fact(found.text, reach, lifetime, found.importance, private)
+            yield Fact(found.text, reach, lifetime, found.importance, private, observed=found.asked is None)
 
 
 _PROMPT = f"""You look through a finished conversation for what a memory system should keep.
@@ -143,7 +144,7 @@ def _fact(item: object) -> Fact:
     if not isinstance(item, Mapping):
         raise InvalidInput("each fact must be an object with text and importance")
     text = inputs.text(item.get("text"), "a fact's text", FACT_CHARS).strip()
-    return Fact(text, importance=inputs.importance(item.get("importance", IMPORTANCE)))
+    return Fact(text, importance=inputs.importance(item.get("importance", IMPORTANCE)), observed=True)
 
 
 def _object(text: str) -> Mapping[str, Any]:

@@ -150,6 +150,7 @@ def _memo(fact: Observation, found: Transcript) -> Memo:
         gate=GateVerdict(fact.gate, fact.confidence, fact.reason),
         category=fact.category,
         evidence=evidence,
+        observed=fact.asked is None,
     )
 
 
@@ -173,6 +174,7 @@ def _narrative(segment: Segment, found: Transcript) -> Memo:
         tags=(NARRATIVE,),
         source=OBSERVER,
         evidence=tuple(quotes),
+        observed=True,
     )
 
 

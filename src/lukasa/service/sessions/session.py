@@ -199,7 +199,14 @@ def _write_facts(world: Workspace, conversation: Conversation, facts: Sequence[F
 
 def _memo(world: Workspace, fact: Fact) -> Memo:
     owner = world.ctx.agent if fact.private and world.ctx.agent else SHARED
-    return Memo(fact.text, importance=fact.importance, lifetime=fact.lifetime, owner=owner, source=SOURCE)
+    return Memo(
+        fact.text,
+        importance=fact.importance,
+        lifetime=fact.lifetime,
+        owner=owner,
+        source=SOURCE,
+        observed=fact.observed,
+    )
 
 
 def _known(world: Workspace, conversation: Conversation, text: str) -> bool:

@@ -31,7 +31,6 @@ FACTS = (
 FIRST_THOUGHT = "The villain of the novel is called Malachar"
 CORRECTION = "The villain of the novel is called Vexis"
 SAME_AGAIN = "the villain of the novel is called VEXIS."
-TOO_SHORT = "ok, thanks"
 WORKING = "We are polishing the first scene of chapter four right now"
 QUESTION = "who is the antagonist?"
 BY_MEANING = "where does the plot happen?"
@@ -131,10 +130,10 @@ def _remember(here: Workspace) -> tuple[Lines, Any]:
 
 
 def _correct(here: Workspace) -> tuple[Lines, Any]:
-    """State a fact, correct it, repeat the correction, and say something not worth keeping."""
+    """State a fact, correct it, and repeat the correction."""
     told: list[Line] = []
     results: list[Written] = []
-    for text in (FIRST_THOUGHT, CORRECTION, SAME_AGAIN, TOO_SHORT):
+    for text in (FIRST_THOUGHT, CORRECTION, SAME_AGAIN):
         result = here.put("workspace", text, importance=0.8, tags=["antagonist"], source=SOURCE)
         results.append(result)
         told += _write("workspace", text, result)
