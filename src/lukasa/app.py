@@ -40,6 +40,7 @@ from lukasa.storage.sqlite import SqliteStore
 
 if TYPE_CHECKING:
     from lukasa.ports import Chat, CuratedFile, TranscriptReader
+    from lukasa.providers.chat import ChatStatus
     from lukasa.service.admin.access import AccessControl
     from lukasa.service.curation.decision_records import Decisions
     from lukasa.service.jobs.worker import Crew, Tell, Worker
@@ -91,6 +92,11 @@ class Settings(Struct, frozen=True):
     def embedder_status(self) -> EmbedderStatus:
         """Say whether the configured embedder is available, without loading it."""
         return embedder_status(self.embedder, self.models)
+
+    def chat_status(self) -> ChatStatus:
+        """Say whether the configured language model is available, without calling it."""
+        status: ChatStatus = import_module("lukasa.providers.chat").chat_status(self.chat, os.environ)
+        return status
 
 
 class Lukasa:

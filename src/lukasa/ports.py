@@ -133,6 +133,9 @@ class Chat(Protocol):
         ...
 
 
+INSIDE = "LUKASA_INSIDE"  # set for programs that a chat provider runs; hooks in them do nothing
+
+
 class Committed(Struct, frozen=True):
     """A commit of the curated file: the version it says it is of, or None for somebody else's, and the text in it."""
 

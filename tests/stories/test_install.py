@@ -17,6 +17,7 @@ import pytest
 
 from lukasa.surfaces.hooks import claude_code_hooks as claude_code
 from tests.helpers.cli import COMMAND, ROOT, Shell
+from tests.helpers.programs import program
 
 EVENTS = ["SessionStart", "UserPromptSubmit", "PostToolUseFailure", "PreCompact", "SessionEnd"]
 THEIRS = {
@@ -217,14 +218,14 @@ def test_as_a_document(home: Home) -> None:
 
 @pytest.mark.parametrize(("answer", "written"), [("y", True), ("n", False), ("", False)])
 def test_a_person_is_asked(home: Home, answer: str, written: bool) -> None:
-    """B9: on a terminal; no is the default."""
+    """B9: on a terminal; no is the default. Without a `claude`, nothing else is asked."""
     ours, theirs = pty.openpty()
     process = subprocess.Popen(
         [*COMMAND, "install", "claude-code"],
         stdin=theirs,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        env=home.shell.environment(HOME=str(home.path), CLAUDE_CONFIG_DIR=""),
+        env=home.shell.environment(HOME=str(home.path), CLAUDE_CONFIG_DIR="", PATH=str(home.path)),
     )
     os.close(theirs)
     os.write(ours, f"{answer}\n".encode())
@@ -233,6 +234,77 @@ def test_a_person_is_asked(home: Home, answer: str, written: bool) -> None:
     assert process.returncode == 0
     assert b"Write this to" in out
     assert home.settings.exists() == written
+
+
+def asked(home: Home, answers: str) -> bytes:
+    """What a person at a terminal sees who has a `claude` and gives these answers."""
+    fake = program(home.path / "bin" / "claude", "")
+    path = f"{fake.parent}:{os.environ['PATH']}"
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [*COMMAND, "install", "claude-code"],
+        stdin=theirs,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        env=home.shell.environment(HOME=str(home.path), CLAUDE_CONFIG_DIR="", PATH=path),
+    )
+    os.close(theirs)
+    os.write(ours, answers.encode())
+    out, _ = process.communicate(timeout=60)
+    os.close(ours)
+    assert process.returncode == 0, out
+    return out
+
+
+def models(home: Home) -> dict[str, bool]:
+    """Which of our hooks name the language model."""
+    return {event: "LUKASA_CHAT=command:claude " in command for event, (command,) in home.commands().items()}
+
+
+WITH_MODEL = {event: event in ("PreCompact", "SessionEnd") for event in EVENTS}
+
+
+@pytest.mark.parametrize(("answer", "expected"), [("y", WITH_MODEL), ("n", dict.fromkeys(EVENTS, False))])
+def test_claude_as_the_observer_is_offered(home: Home, answer: str, expected: dict[str, bool]) -> None:
+    """B9, O1: one question, which says what is sent and who pays; only the hooks that start a worker get the model."""
+    out = asked(home, f"{answer}\ny\n")
+    assert out.count(b"Let `claude -p` observe") == 1
+    assert b"[y/N]" in out
+    assert b"sends its text" in out
+    assert b"pays for" in out
+    assert models(home) == expected
+
+
+def test_the_offer_is_off_unless_taken(home: Home) -> None:
+    """B9: an empty answer is no."""
+    asked(home, "\ny\n")
+    assert not any(models(home).values())
+
+
+def test_the_observer_stays_and_goes(home: Home) -> None:
+    """B9: installing again asks nothing about it and keeps it; undo removes it with the hooks, to the byte."""
+    home.holds(THEIRS)
+    before = home.settings.read_bytes()
+    asked(home, "y\ny\n")
+    after = home.settings.read_bytes()
+    assert b"Let `claude" not in asked(home, "")
+    home.run("--yes")
+    assert home.settings.read_bytes() == after
+    (command,) = home.commands()["SessionEnd"]
+    given = json.dumps({"session_id": "s", "hook_event_name": "SessionEnd"}).encode()
+    done = subprocess.run(["sh", "-c", command], input=given, capture_output=True, env=home.shell.environment())
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    home.run("--undo", "--yes")
+    assert home.settings.read_bytes() == before
+
+
+def test_the_observer_is_not_offered_to_programs(home: Home) -> None:
+    """U2: without a terminal, with --json or with --yes there is no question and no model."""
+    path = f"{program(home.path / 'bin' / 'claude', '').parent}:{os.environ['PATH']}"
+    for args in (("--print",), ("--json", "--print"), ("--yes",)):
+        done = home.run(*args, PATH=path)
+        assert b"claude -p" not in done.stdout + done.stderr
+    assert not any(models(home).values())
 
 
 def test_the_file_keeps_its_mode_and_its_link(home: Home) -> None:

@@ -6,6 +6,7 @@
     anthropic:<model>  Anthropic
     local              the small model that the extra `local` installs, run in this process
     local:<file>       a model in a GGUF file, run in this process
+    command:<program>  a program that you have: claude, codex, gemini, ollama:<model>, or /<path> <arguments>
 
 The environment:
 
@@ -29,16 +30,18 @@ from msgspec import Struct
 
 from lukasa.model.errors import ChatRefused, InvalidInput
 from lukasa.ports import Chat
-from lukasa.providers.chat import anthropic_chat, local, openai_chat
+from lukasa.providers.chat import anthropic_chat, command, local, openai_chat
 from lukasa.providers.chat.anthropic_chat import AnthropicChat
+from lukasa.providers.chat.command import CommandChat
 from lukasa.providers.chat.endpoint import checked_url
 from lukasa.providers.chat.local import LocalChat
 from lukasa.providers.chat.openai_chat import OpenAIChat
 from lukasa.providers.chat.wire import INSTALL_FIX, client_installed
 
-__all__ = ["AnthropicChat", "ChatStatus", "LocalChat", "OpenAIChat", "chat_status", "open_chat"]
+__all__ = ["AnthropicChat", "ChatStatus", "CommandChat", "LocalChat", "OpenAIChat", "chat_status", "open_chat"]
 
-_ALLOWED = "none, auto, openai:<model>, anthropic:<model>, local, local:<file>"
+_ALLOWED = f"none, auto, openai:<model>, anthropic:<model>, local, local:<file>, {command.ALLOWED}"
+_COMMAND = "command:"
 
 
 class ChatStatus(Struct, frozen=True):
@@ -55,6 +58,9 @@ def open_chat(setting: str, env: Mapping[str, str]) -> Chat | None:
     """Open the model of a setting; None for `none`, and for `auto` if no provider is configured."""
     if _is_local(setting):
         return _open_local(setting)
+    if setting.strip().startswith(_COMMAND):
+        # Whether the program is installed is seen when it is used: a hook may have another PATH than the worker.
+        return CommandChat(_program(setting), env)
     choice = _choose(setting, env)
     if choice is None:
         return None
@@ -71,6 +77,10 @@ def chat_status(setting: str, env: Mapping[str, str]) -> ChatStatus:
     """Return what `open_chat` would find, without sending a request."""
     if _is_local(setting):
         return _local_status(setting)
+    if setting.strip().startswith(_COMMAND):
+        program = _program(setting)
+        reason, fix = ("", "") if program.found(env) else program.missing
+        return ChatStatus(program.name, not reason, reason, fix)
     choice = _choose(setting, env)
     if choice is None:
         if setting.strip() == "auto":
@@ -145,6 +155,10 @@ def _status(choice: _Choice, url: str) -> ChatStatus:
         fix = "set it to your key, or LUKASA_CHAT_URL to a server of your own"
         return ChatStatus(choice.name, False, "OPENAI_API_KEY is not set", fix, host)
     return ChatStatus(choice.name, True, host=host)
+
+
+def _program(setting: str) -> command.Program:
+    return command.parse(setting.strip().removeprefix(_COMMAND))
 
 
 def _is_local(setting: str) -> bool:

@@ -16,7 +16,7 @@ from lukasa.providers.chat.wire import ask
 DEFAULT_URL = "https://api.anthropic.com"
 MAX_TOKENS = 4096
 _VERSION = "2023-06-01"
-_PROMPT_COUNTS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+PROMPT_COUNTS = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
 
 
 class AnthropicChat:
@@ -169,5 +169,5 @@ class AnthropicReplyBuilder(ReplyBuilder):
     def _count(self, usage: object) -> None:
         """Take token counts; they come at the start and at the end, and a later count replaces an earlier one."""
         if isinstance(usage, dict):
-            self.prompt = sum(count(usage.get(name)) for name in _PROMPT_COUNTS) or self.prompt
+            self.prompt = sum(count(usage.get(name)) for name in PROMPT_COUNTS) or self.prompt
             self.completion = count(usage.get("output_tokens")) or self.completion

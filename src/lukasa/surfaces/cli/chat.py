@@ -60,8 +60,8 @@ def chat(cli: Invocation, words: Sequence[str], resume: str | None, keep: bool, 
     """Talk with an agent that uses this memory.
 
     Without MESSAGE the command prompts for messages; Ctrl-D ends it, and /help lists the commands. If stdin is not a
-    terminal, every line of stdin is a message. LUKASA_CHAT names the model (auto, none, openai:NAME, anthropic:NAME);
-    without a model, rules answer: they store, recall and forget.
+    terminal, every line of stdin is a message. LUKASA_CHAT names the model (auto, none, openai:NAME, anthropic:NAME,
+    command:PROGRAM); without a model, rules answer: they store, recall and forget.
 
     Each call is a conversation of its own. At its end the agent stores missed facts, writes a summary to the channel,
     and clears the entries of the conversation. With --keep the conversation stays open; one that was continued with

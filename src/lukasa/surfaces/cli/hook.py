@@ -1,7 +1,8 @@
 """Commands for harnesses: each reads an event of a session from stdin and prints the text to inject.
 
-No failure session may disturb the session. A hook always ends with code 0, prints only the text to inject, and reports
-errors on stderr. (Code 2 would block the prompt.)
+No failure may disturb the session. A hook always ends with code 0, prints only the text to inject, and reports
+errors on stderr. (Code 2 would block the prompt.) Inside a program that Lukasa runs as a language model, hooks do
+nothing: Lukasa must not observe its own questions.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import Any
 import click
 
 from lukasa.app import Lukasa
+from lukasa.ports import INSIDE
 from lukasa.service.workspace import Workspace
 from lukasa.surfaces.cli.options import Choices, CliCommand, CliGroup, uncollected
 from lukasa.surfaces.cli.output import describe, encode, safe
@@ -31,6 +33,8 @@ _HOMES = {
     "pre-compact": "session_end",
     "session-end": "session_end",
 }
+
+_NOTHING = {"workspace": None, "conversation": None, "event": "", "injected": [], "text": ""}
 
 
 class _Unblocking(click.Command):
@@ -130,6 +134,9 @@ def workspace(folder: str | None) -> None:
 
 def _run(moment: str, form: str) -> None:
     choices = click.get_current_context().ensure_object(Choices)
+    if os.environ.get(INSIDE):
+        sys.stdout.write(encode(_NOTHING) + "\n" if choices.json else "")
+        return
     try:
         with uncollected():
             said = _answer(moment, form, choices)

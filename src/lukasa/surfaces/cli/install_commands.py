@@ -27,6 +27,13 @@ from lukasa.surfaces.mcp import clients
 
 SCOPES = {"user": "settings.json", "project": "settings.json", "local": "settings.local.json"}
 
+OBSERVER = "command:claude"
+OFFER = (
+    "Your own Claude Code can find what is worth remembering in a session; otherwise rules do it.\n"
+    "When a session ends or is compacted, Lukasa then sends its text to `claude -p`, one call for every 24,000\n"
+    "characters: about 7,000 tokens and Claude Code's own prompt, which your plan or your API key pays for."
+)
+
 
 @click.group(cls=CliGroup, examples=("lukasa install claude-code", "lukasa install claude-desktop --undo"))
 def install() -> None:
@@ -67,6 +74,9 @@ def install_claude_code(scope: str, as_server: bool, **how: bool) -> None:
     The hooks inject memory when a session starts, at each prompt, and after a failed tool call. With --mcp, Claude Code
     gets tools to read and write memory instead, in the same workspace. Options such as --workspace or --embedder are
     written into the settings.
+
+    On a terminal the command also asks whether `claude -p` shall observe ended sessions, if there is a `claude`. The
+    answer is no unless you say yes.
     """
     ctx = click.get_current_context()
     choices = ctx.ensure_object(Choices)
@@ -75,12 +85,14 @@ def install_claude_code(scope: str, as_server: bool, **how: bool) -> None:
         path, where = _claude_code_servers(scope)
         plan = _server(claude_code.NAME, scope, path, options, choices, where, undo_with="claude-code --mcp")
     else:
+        path = _claude_code_settings(scope)
+        chat = OBSERVER if not any(how.values()) and _wants_observer(path, choices) else ""
         plan = SettingsChange(
             harness=claude_code.NAME,
             scope=scope,
-            path=_claude_code_settings(scope),
+            path=path,
             what="hooks",
-            put=lambda settings: claude_code.installed(settings, program(), carried(ctx, choices)),
+            put=lambda settings: claude_code.installed(settings, program(), carried(ctx, choices), chat),
             take=claude_code.removed,
             undo_with="lukasa install claude-code",
         )
@@ -142,6 +154,16 @@ def _server(
         take=partial(clients.removed, where=where),
         undo_with=f"lukasa install {undo_with or harness}",
     )
+
+
+def _wants_observer(path: Path, choices: Choices) -> bool:
+    """Ask whether `claude -p` shall observe sessions, unless nobody can answer, it cannot, or the settings say so."""
+    if choices.json or not sys.stdin.isatty() or shutil.which("claude") is None:
+        return False
+    if claude_code.chat_setting(settings_file.read(path).settings):
+        return False
+    click.echo(OFFER, err=True)
+    return click.confirm("Let `claude -p` observe your sessions?", default=False, err=True)
 
 
 def _claude_code_settings(scope: str) -> Path:

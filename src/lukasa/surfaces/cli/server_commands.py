@@ -20,6 +20,7 @@ from lukasa.app import DEFAULT_WORKSPACE, Lukasa, Settings
 from lukasa.model.errors import InvalidInput, NotFound
 from lukasa.model.grant import FOR_GOOD, OWNERS_ALONE, Capability, Grant
 from lukasa.model.values import Trust
+from lukasa.ports import INSIDE
 from lukasa.service.admin.access import Credential, Issued
 from lukasa.surfaces.cli.data import plain
 from lukasa.surfaces.cli.invocation import Invocation, pass_invocation
@@ -158,6 +159,11 @@ def mcp(
     agent in one workspace: its entries have an agent's trust, the account's tiers are closed unless --tier names them,
     and it cannot scrub. With --as owner it can scrub if --can names the ways to scrub.
     """
+    if os.environ.get(INSIDE):
+        # Its prompt holds other people's text, which must not reach the tools that write.
+        raise InvalidInput(
+            f"a program that Lukasa runs gets no memory ({INSIDE} is set)", fix=f"unset {INSIDE} if it is not so"
+        )
     server = _mcp_server()
     memory = _memory(cli)
     if token_env is not None:

@@ -218,7 +218,7 @@ COUNTED = 10_000
 
 @click.group(cls=CliGroup, examples=("lukasa model status", "lukasa model pull"))
 def model() -> None:
-    """Show and download the embedding model."""
+    """Show the models, and download the embedding model."""
 
 
 def _settings(cli: Invocation) -> Settings:
@@ -228,10 +228,13 @@ def _settings(cli: Invocation) -> Settings:
 @model.command("status", examples=("lukasa model status", "lukasa model status --embedder folder:/models/mine"))
 @pass_invocation
 def status(cli: Invocation) -> None:
-    """Show whether search also works by meaning, and if not, why."""
+    """Show whether search also works by meaning, and whether there is a language model; if not, why.
+
+    LUKASA_CHAT names the language model. This command does not call it.
+    """
     settings = _settings(cli)
-    usable, files = settings.embedder_status(), model_status(settings.models)
-    data = {"setting": settings.embedder, "embedder": plain(usable), "default_model": plain(files)}
+    usable, files, chat = settings.embedder_status(), model_status(settings.models), settings.chat_status()
+    data = {"setting": settings.embedder, "embedder": plain(usable), "default_model": plain(files), "chat": plain(chat)}
     cli.emit(data, _status(settings))
 
 
@@ -245,6 +248,13 @@ def _status(settings: Settings) -> Iterator[Line]:
     yield line(
         dim(f"  setting {settings.embedder}; default model {'in' if files.ready else 'would be in'} {files.folder}")
     )
+    chat = settings.chat_status()
+    if chat.available:
+        yield line(good("✓ "), f"{chat.name} is the language model", dim(f"  at {chat.host}" if chat.host else ""))
+    else:
+        without = "rules do the background work" if chat.name == "none" else "background work waits for it"
+        yield line(warn("✗ "), f"no language model: {chat.reason}; {without}")
+        yield line(dim(f"  fix: {chat.fix}"))
 
 
 @model.command("pull", examples=("lukasa model pull", "lukasa model pull --wheel bot_brain-0.8.0-py3-none-any.whl"))

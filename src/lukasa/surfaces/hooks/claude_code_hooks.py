@@ -35,6 +35,9 @@ _ANSWERED = {
     "prompt": ("UserPromptSubmit",),
     "tool-failure": ("PostToolUseFailure", "PostToolUse"),
 }
+# The hooks that start a worker; the language model is set for them alone, so that no prompt waits for it.
+_WORKING = frozenset({"pre-compact", "session-end"})
+_CHAT = "LUKASA_CHAT="
 _MODULE = "lukasa.surfaces.cli.main"
 _OPERATORS = frozenset({";", "&", "&&", "|", "||", ">", ">>", "<", "("})
 
@@ -55,13 +58,10 @@ def command(program: Sequence[str], options: Sequence[str], moment: str) -> str:
 
 
 def ours(hook: object) -> bool:
-    """Return whether `installed` wrote this hook, with any program path and options."""
-    if not isinstance(hook, dict) or not isinstance(hook.get("command"), str):
-        return False
-    try:
-        parts = shlex.split(hook["command"])
-    except ValueError:
-        return False
+    """Return whether `installed` wrote this hook, with any program path, options and language model."""
+    parts = _parts(hook)
+    if parts and parts[0].startswith(_CHAT):
+        parts = parts[1:]
     if not parts or _OPERATORS & set(parts):
         return False
     program = re.split(r"[/\\]", parts[0])[-1]
@@ -69,12 +69,33 @@ def ours(hook: object) -> bool:
     return called and any(a == "hook" and b in PLAN.values() for a, b in pairwise(parts))
 
 
-def installed(settings: Settings, program: Sequence[str], options: Sequence[str] = ()) -> Settings:
-    """Return settings with each of our hooks once, at its old position if it had one; the rest is unchanged."""
+def _parts(hook: object) -> list[str]:
+    """Return the words of a hook's command; none if it is no command."""
+    if not isinstance(hook, dict) or not isinstance(hook.get("command"), str):
+        return []
+    try:
+        return shlex.split(hook["command"])
+    except ValueError:
+        return []
+
+
+def chat_setting(settings: Settings) -> str:
+    """Return the language model that our hooks in settings name; empty if they name none."""
+    hooks = (hook for groups in _events(settings).values() for group in groups for hook in group.get("hooks", []))
+    named = (_parts(hook)[0] for hook in hooks if ours(hook))
+    return next((word.removeprefix(_CHAT) for word in named if word.startswith(_CHAT)), "")
+
+
+def installed(settings: Settings, program: Sequence[str], options: Sequence[str] = (), chat: str = "") -> Settings:
+    """Return settings with each of our hooks once, at its old position if it had one; the rest is unchanged.
+
+    `chat` names the language model of background work; without it the hooks keep the one that they name.
+    """
     changed = copy.deepcopy(settings)
     events = _events(changed)
+    named = chat or chat_setting(settings)
     for event in [*PLAN, *(event for event in events if event not in PLAN)]:
-        wanted = _hook(program, options, PLAN[event]) if event in PLAN else None
+        wanted = _hook(program, options, PLAN[event], named) if event in PLAN else None
         groups, placed = _replaced(events.get(event, []), wanted)
         if wanted is not None and not placed:
             groups = [*groups, {"hooks": [wanted]}]
@@ -94,8 +115,9 @@ def removed(settings: Settings) -> Settings:
     return changed
 
 
-def _hook(program: Sequence[str], options: Sequence[str], moment: str) -> dict[str, Any]:
-    return {"type": "command", "command": command(program, options, moment), "timeout": TIMEOUT}
+def _hook(program: Sequence[str], options: Sequence[str], moment: str, chat: str) -> dict[str, Any]:
+    model = [f"{_CHAT}{chat}"] if chat and moment in _WORKING else []
+    return {"type": "command", "command": command([*model, *program], options, moment), "timeout": TIMEOUT}
 
 
 def _events(settings: Settings) -> dict[str, Any]:
