@@ -13,7 +13,7 @@ from lukasa.ports import Chat, Reply
 from lukasa.providers.chat import open_chat
 from lukasa.service.sessions import refine, session
 from lukasa.service.sessions.distill import Distilled, Turn, by_model, by_model_or_rules, by_rules
-from tests.helpers.chat_server import ChatServer, Fault, follow, status
+from tests.helpers.chat_server import ChatServer, Fault, Said, follow, status
 from tests.helpers.talk import facts, reads
 
 
@@ -369,6 +369,18 @@ def test_an_answer_that_stays_malformed_is_an_error(
     assert len(server.asked) == 2
     assert facts(here) == []
     assert [e.detail["error"] for e in world.events(action="session.persist_failed")] == ["chat-malformed"]
+
+
+def test_an_answer_cut_at_its_limit_is_asked_for_again(here: Workspace, server: ChatServer) -> None:
+    """L1: "no facts" counts only if the model came to its end with it."""
+    answer = '{"summary": "They met.", "facts": []}'
+    server.plan(Fault(alter=lambda said: Said(answer, finish="length")))
+    server.model = follow(otherwise='{"summary": "They met at noon.", "facts": []}')
+    hear(here, "I prefer tea.")
+    done = session.persist(here, distil=by_model(model(server)))
+    assert done.summary is not None
+    assert done.summary.content.endswith("They met at noon.")
+    assert "limit of tokens" in server.asked[1].said
     assert len(session.persist(here, distil=by_rules).facts) == 1
 
 
