@@ -369,6 +369,7 @@ def test_an_answer_that_stays_malformed_is_an_error(
     assert len(server.asked) == 2
     assert facts(here) == []
     assert [e.detail["error"] for e in world.events(action="session.persist_failed")] == ["chat-malformed"]
+    assert len(session.persist(here, distil=by_rules).facts) == 1
 
 
 def test_an_answer_cut_at_its_limit_is_asked_for_again(here: Workspace, server: ChatServer) -> None:
@@ -381,7 +382,6 @@ def test_an_answer_cut_at_its_limit_is_asked_for_again(here: Workspace, server: 
     assert done.summary is not None
     assert done.summary.content.endswith("They met at noon.")
     assert "limit of tokens" in server.asked[1].said
-    assert len(session.persist(here, distil=by_rules).facts) == 1
 
 
 # The refinement gate
