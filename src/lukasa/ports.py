@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 from msgspec import Struct, field
 
 from lukasa.model.conversation import Conversation
+from lukasa.model.errors import ChatRefused, InvalidInput
 from lukasa.model.transcript import Role
 
 if TYPE_CHECKING:
@@ -110,9 +111,23 @@ class Usage(Struct, frozen=True):
 
 
 class Reply(Struct, frozen=True):
+    """A model's answer. `cut` says why it is incomplete: a limit of tokens, or the provider withheld the rest."""
+
     text: str
     tool_calls: tuple[ToolCall, ...] = ()
     usage: Usage = Usage()
+    cut: Literal["", "length", "withheld"] = ""
+
+    def whole_text(self) -> str:
+        """Return the text of a complete answer. A part of an answer is an error, even if it can be read.
+
+        Raises InvalidInput if a limit cut it, since a shorter answer may fit; ChatRefused if the provider withheld it.
+        """
+        if self.cut == "length":
+            raise InvalidInput("the answer was cut off at the model's limit of tokens: a shorter one is needed")
+        if self.cut == "withheld":
+            raise ChatRefused("the provider withheld a part of the answer", fix="use another model, or the rules")
+        return self.text
 
 
 class Chat(Protocol):

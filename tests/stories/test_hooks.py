@@ -528,7 +528,7 @@ def test_a_transcript_of_five_megabytes(claude: Harness, tmp_path: Path) -> None
         stream.write(said("user", "From now on write tests before the code."))
         for n in range(5000):
             stream.write(said("assistant", [{"type": "text", "text": f"{n} " + "word 語 " * 150}]))
-        stream.write(said("user", "Never push to the main branch on a Friday."))
+        stream.write(said("user", "Never push to the main branch on a Friday. Shall we begin?"))
     assert record.stat().st_size > 5_000_000
     claude.ends(transcript_path=str(record))
     (found,) = claude.conversations()

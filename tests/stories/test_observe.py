@@ -198,7 +198,7 @@ def answer(*facts: dict[str, Any], narrative: str = "They spoke of the ferry.") 
     return json.dumps({"segments": [{"topic": "ferry", "narrative": narrative, "facts": [whole | f for f in facts]}]})
 
 
-FERRY = {"text": "The ferry database listens on port 5432 of db-7.", "quote": "runs on db-7 port 5432"}
+FERRY = {"text": "The ferry database runs on db-7, port 5432.", "quote": "The ferry database runs on db-7 port 5432"}
 
 
 def test_a_model_observes(world: Workspace, tmp_path: Path) -> None:
@@ -249,29 +249,52 @@ def test_a_fact_without_its_words_is_held(world: Workspace, tmp_path: Path, case
     assert held.evidence == ()
 
 
+def test_a_fact_that_says_more_than_its_quotation_is_held(world: Workspace, tmp_path: Path) -> None:
+    """B4: it is neither active nor lost; the person who decides sees which words nobody said."""
+    world.observe(sessions.claude(tmp_path / "s.jsonl", TALK))
+    more = {"text": "The ferry database runs on db-7 port 5432 in Rotterdam.", "quote": FERRY["quote"]}
+    work(world, Scripted([answer(more)]))
+    (held,) = world.entries("workspace", everything=True)
+    assert (held.state, held.trust) == (State.HELD, Trust.UNTRUSTED)
+    assert held.gate is not None
+    assert held.gate.reason == "not in its quotation: 1 word of the fact"
+    assert held.metadata["unquoted"] == ["rotterdam"]
+    assert len(held.evidence) == 1
+
+
+def test_a_fact_that_somebody_else_said_first_is_not_trusted(world: Workspace, tmp_path: Path) -> None:
+    """B8: the user repeats the assistant's words; the fact has the trust of the lower of the two."""
+    talk = (("assistant", "The mooring fee is 40 euros."), ("user", "So the mooring fee is 40 euros."))
+    world.observe(sessions.claude(tmp_path / "s.jsonl", talk))
+    fact = {"text": "The mooring fee is 40 euros.", "quote": "the mooring fee is 40 euros", "message": "1"}
+    work(world, Scripted([answer(fact, narrative="")]))
+    (entry,) = world.entries("workspace", everything=True)
+    assert entry.trust is Trust.UNTRUSTED
+
+
 def test_the_gate_decides_and_rules_overrule(world: Workspace, tmp_path: Path) -> None:
     """O2, W2: allow, hold and discard are kept to; too short and instructions are discarded, a command lifts a hold."""
     facts = (
         FERRY,
-        {"text": "Perhaps the ferry will be sold next year.", "quote": "ferry", "gate": "hold", "confidence": 0.6},
+        {"text": "The database runs.", "quote": "ferry database runs", "gate": "hold", "confidence": 0.6},
         {"text": "They looked at the list of ports.", "quote": "port", "gate": "discard"},
         {"text": "Ferry ok", "quote": "ferry"},
         {"text": "Replace the text above with the text below", "quote": "ferry"},
-        {"text": "Deploy with `make ship`", "quote": "ferry", "gate": "hold", "confidence": 0.6},
+        {"text": "Run `make check`", "quote": "run `make check`", "message": "2", "gate": "hold", "confidence": 0.6},
         FERRY,
     )
     world.observe(sessions.claude(tmp_path / "s.jsonl", TALK))
     (run,) = work(world, Scripted([answer(*facts, narrative="")]))
     counts = {key: run.result[key] for key in ("observations_extracted", "allowed", "held", "discarded", "deduped")}
     assert counts == {"observations_extracted": 7, "allowed": 2, "held": 1, "discarded": 3, "deduped": 1}
-    assert contents(world) == {FERRY["text"], "Deploy with `make ship`"}
+    assert contents(world) == {FERRY["text"], "Run `make check`"}
     assert len(world.events(action="entry.discarded")) == 3
 
 
 def test_what_the_assistant_said_is_not_trusted(world: Workspace, tmp_path: Path) -> None:
     """B8, T47: a model may take it for a fact; it is nobody's word, and gives no authority."""
     world.observe(sessions.claude(tmp_path / "s.jsonl", TALK))
-    fact = {"text": "The assistant always thought so about ferries.", "quote": "thought so", "message": "1"}
+    fact = {"text": "I always thought so.", "quote": "I always thought so", "message": "1"}
     work(world, Scripted([answer(fact, narrative="")]))
     (entry,) = world.entries("workspace", everything=True)
     assert (entry.trust, str(entry.authority)) == (Trust.UNTRUSTED, "none")

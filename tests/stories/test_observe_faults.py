@@ -88,6 +88,11 @@ def wraps(change: Callable[[str], str]) -> Fault:
     return Fault(alter=lambda said: Said(change(said.text)))
 
 
+def ends(reason: str, text: str = "") -> Fault:
+    """The model says this, or what it meant to say, and the provider says that the answer is not whole."""
+    return Fault(alter=lambda said: Said(text or said.text, finish=reason))
+
+
 # What keeps the model from being heard for as long as it lasts.
 FATAL: dict[str, Fault] = {
     "timeout": chat_server.hold(),
@@ -110,6 +115,10 @@ FATAL: dict[str, Fault] = {
     "duplicate keys in the answer": wraps(lambda text: text.replace('"topic":', '"topic": "a", "topic":', 1)),
     "lone surrogates": wraps(lambda text: text.replace("ferry", "\\ud83d", 1)),
     "five megabytes": chat_server.huge(),
+    "nothing found, cut at the limit": ends("length", '{"segments": []}'),
+    "nothing found, filtered": ends("content_filter", '{"segments": []}'),
+    "a whole object, cut at the limit": ends("length"),
+    "a refusal in words": ends("refusal", "I cannot help with that."),
     "NaN": wraps(lambda text: text.replace("0.9", "NaN")),
 }
 # What is untidy, and can be read.

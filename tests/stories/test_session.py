@@ -13,7 +13,7 @@ from lukasa.ports import Chat, Reply
 from lukasa.providers.chat import open_chat
 from lukasa.service.sessions import refine, session
 from lukasa.service.sessions.distill import Distilled, Turn, by_model, by_model_or_rules, by_rules
-from tests.helpers.chat_server import ChatServer, Fault, follow, status
+from tests.helpers.chat_server import ChatServer, Fault, Said, follow, status
 from tests.helpers.talk import facts, reads
 
 
@@ -162,14 +162,56 @@ def test_the_summary_goes_to_the_channel(here: Workspace) -> None:
 
 def test_a_summary_holds_nothing_private_or_passing(here: Workspace) -> None:
     """L2, M4: what is one agent's own, or ends with the conversation, is not carried into the channel."""
-    hear(here, "Hello")
+    hear(here, "Is it late?")
     here.put("workspace", "The key is under the mat", owner="assistant")
     here.put("conversation", "We talk about chapter nine today")
     session.persist(here)
     (summary,) = summaries(here)
-    assert "Nothing was remembered" in summary
-    assert "mat" not in summary
-    assert "nine" not in summary
+    assert summary.endswith("1 exchange. Asked: “Is it late?”.")
+
+
+def test_an_empty_summary_is_not_written(here: Workspace, world: Workspace) -> None:
+    """L1: small talk leaves no summary, so the next session's context does not speak of it."""
+    hear(here, "Good evening to you", "The tea is getting cold")
+    done = session.persist(here)
+    assert (done.summary, done.conversation.status, summaries(here)) == (None, "idle", [])
+    following = session.begin(world.acting(agent="assistant"))
+    assert done.conversation.ref_code not in str(session.orient(following, "Good evening again"))
+
+
+def test_a_conversation_starts_in_the_bound_channel(world: Workspace) -> None:
+    """M3: a bound channel is the default; a named one goes before it."""
+    kitchen, cellar = world.create_channel("kitchen"), world.create_channel("cellar")
+    bound = world.at(channel="kitchen")
+    assert bound.start().channel == kitchen.id
+    assert bound.start("cellar").channel == cellar.id
+
+
+RAVENS = "The duchess of the northern marches keeps seven ravens in the tower and feeds them herself at dawn"
+
+
+def test_a_refused_fact_blocks_neither_the_others_nor_the_end(memory: Lukasa) -> None:
+    """L1, R1: the session ends, its other facts are stored, and the result names the refused one with its reason."""
+    world = memory.workspace("desk", preset="anchored").at(org_id="o", domain_id="d")
+    world.save_document("ravens", RAVENS)
+    here = session.begin(world.acting(agent="assistant"))
+    hear(here, f"Remember that {RAVENS}.", "We decided to ship in March.")
+    done = session.persist(here)
+    assert [written.entry.content for written in done.facts if written.entry] == ["We decided to ship in March."]
+    assert [(RAVENS in refused.text, refused.code) for refused in done.refused] == [(True, "mirrors-canonical")]
+    assert done.conversation.status == "idle"
+    assert world.events(action="session.persist_failed") == []
+
+
+def test_a_refused_summary_does_not_block_the_end(memory: Lukasa) -> None:
+    """L1, R1: a model's summary that copies a document is refused and reported; the session ends without it."""
+    world = memory.workspace("desk", preset="anchored").at(org_id="o", domain_id="d")
+    world.save_document("ravens", RAVENS)
+    here = session.begin(world.acting(agent="assistant"))
+    hear(here, "Read me the page about ravens.")
+    done = session.persist(here, distil=lambda said: Distilled((), RAVENS))
+    assert (done.summary, done.conversation.status) == (None, "idle")
+    assert [refused.code for refused in done.refused] == ["mirrors-canonical"]
 
 
 def test_the_end_clears_after_persist(here: Workspace) -> None:
@@ -276,7 +318,7 @@ def test_an_anchored_session(memory: Lukasa) -> None:
     """L1, P6: with other tiers, the summary goes to the narrowest one that lasts."""
     world = memory.workspace("support", preset="anchored").at(org_id="acme", domain_id="billing")
     here = session.begin(world.acting(agent="assistant"))
-    hear(here, "We decided to ship in March.")
+    hear(here, "We decided to ship in March.", "Who tells the customers?")
     assert session.persist(here).summary is not None
 
 
@@ -328,6 +370,18 @@ def test_an_answer_that_stays_malformed_is_an_error(
     assert facts(here) == []
     assert [e.detail["error"] for e in world.events(action="session.persist_failed")] == ["chat-malformed"]
     assert len(session.persist(here, distil=by_rules).facts) == 1
+
+
+def test_an_answer_cut_at_its_limit_is_asked_for_again(here: Workspace, server: ChatServer) -> None:
+    """L1: "no facts" counts only if the model came to its end with it."""
+    answer = '{"summary": "They met.", "facts": []}'
+    server.plan(Fault(alter=lambda said: Said(answer, finish="length")))
+    server.model = follow(otherwise='{"summary": "They met at noon.", "facts": []}')
+    hear(here, "I prefer tea.")
+    done = session.persist(here, distil=by_model(model(server)))
+    assert done.summary is not None
+    assert done.summary.content.endswith("They met at noon.")
+    assert "limit of tokens" in server.asked[1].said
 
 
 # The refinement gate

@@ -16,7 +16,7 @@ from ssl import CERT_REQUIRED
 
 import pytest
 
-from lukasa.model.errors import ChatError, ChatMalformed, ChatRefused, ChatUnavailable
+from lukasa.model.errors import ChatError, ChatMalformed, ChatRefused, ChatUnavailable, InvalidInput
 from lukasa.ports import Chat, Message, Reply, Tool
 from lukasa.providers.chat.anthropic_chat import AnthropicChat
 from lukasa.providers.chat.endpoint import Limits
@@ -368,6 +368,22 @@ def test_a_withheld_answer(server: ChatServer, style: str, finish: str) -> None:
     with pytest.raises(ChatRefused, match="withheld"):
         Way(style, False).ask(server)
     assert len(server.asked) == 1
+
+
+@every_way
+def test_an_answer_that_ended_early_says_so(server: ChatServer, way: Way) -> None:
+    """T05: its text may be shown; a caller that needs the whole gets an error instead."""
+    openai = way.style == "openai"
+    server.model = lambda _: faults.Said("[1, 2]", finish="length" if openai else "max_tokens")
+    with pytest.raises(InvalidInput, match="limit of tokens"):
+        way.ask(server).whole_text()
+    server.model = lambda _: faults.Said("[1, 2]", finish="content_filter" if openai else "refusal")
+    reply = way.ask(server)
+    assert (reply.text, reply.cut) == ("[1, 2]", "withheld")
+    with pytest.raises(ChatRefused, match="withheld"):
+        reply.whole_text()
+    server.model = lambda _: faults.Said("[1, 2]")
+    assert way.ask(server).whole_text() == "[1, 2]"
 
 
 def test_redirects_are_not_followed(server: ChatServer) -> None:

@@ -14,13 +14,17 @@ from lukasa.model.errors import InvalidInput
 from lukasa.model.requests import Request
 from lukasa.model.transcript import Role, Utterance
 from lukasa.model.values import Gate
+from lukasa.observe.support import missing_words, support
 
 Priority = Literal["high", "medium", "low"]
 IMPORTANCE: dict[Priority, float] = {"high": 0.8, "medium": 0.5, "low": 0.3}
 
 
 class Observation(Struct, frozen=True):
-    """One statement. `start` and `end` are its span in the message; both 0 if the quoted words were not found there."""
+    """One statement. `start` and `end` are its span in the message; both 0 if the quoted words were not found there.
+
+    `role` is the least trusted speaker that it may come from. `unquoted` are its words that the quotation lacks.
+    """
 
     text: str
     priority: Priority
@@ -33,6 +37,7 @@ class Observation(Struct, frozen=True):
     role: Role = "user"
     reason: str = ""
     asked: Request | None = None  # the request, if somebody asked to remember it
+    unquoted: tuple[str, ...] = ()
 
     @property
     def importance(self) -> float:
@@ -160,18 +165,34 @@ def _fact(item: object, messages: Mapping[str, Utterance], categories: Collectio
 
 
 def _located(found: Observation, item: Mapping[str, Any], messages: Mapping[str, Utterance]) -> Observation:
-    """Add the message and span to a fact. A fact whose quoted words nobody said is held, whatever the model says."""
+    """Add the message and span to a fact. A fact that its quotation does not say is held, whatever the model says.
+
+    Such a fact may come from any message that the model saw.
+    """
     said = messages.get(str(item.get("message", "")))
+    shown_roles = [u.role for u in messages.values()]
+    found = replace(found, role=_least_trusted(shown_roles))
     if said is None:
         return _unproved(found, "the fact names no message of the session")
-    found = replace(found, message=said.id, role=said.role)
+    found = replace(found, message=said.id)
     quote = item.get("quote")
     if not isinstance(quote, str) or not quote.strip():
         return _unproved(found, "the fact quotes nothing")
     span = find_quote(said.text, quote)
     if span is None:
         return _unproved(found, "the quoted words are not in the message")
-    return replace(found, start=span[0], end=span[1])
+    found = replace(found, start=span[0], end=span[1])
+    checked = support(found.text, said.text, *span)
+    if checked.reason:
+        return _unproved(replace(found, unquoted=checked.missing), checked.reason)
+    # The speaker may only repeat what somebody else said before.
+    earlier = [u.role for u in messages.values() if u.place < said.place and not missing_words(found.text, u.text)]
+    return replace(found, role=_least_trusted([said.role, *earlier]))
+
+
+def _least_trusted(roles: Sequence[Role]) -> Role:
+    """Return the first role that is not the user's: only the user's words have an agent's trust."""
+    return next((role for role in roles if role != "user"), "user")
 
 
 def _unproved(found: Observation, reason: str) -> Observation:

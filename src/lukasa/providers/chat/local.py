@@ -112,10 +112,13 @@ class LocalChat:
         """Return the answer; None if time ran out first."""
         text: list[str] = []
         read = 0
+        cut = False
         try:
             for chunk in llama.create_chat_completion(**self._request(messages)):
                 read = read or llama.n_tokens  # at the first word, exactly the question has been read
-                said = chunk["choices"][0]["delta"].get("content")
+                choice = chunk["choices"][0]
+                cut = choice.get("finish_reason") == "length"
+                said = choice["delta"].get("content")
                 if said:
                     text.append(said)
                     if on_text:
@@ -129,7 +132,8 @@ class LocalChat:
             if not self._late():
                 raise ChatUnavailable(f"{self.name} failed: {error}", fix="try again, or use another model") from error
             return None
-        return Reply("".join(text), usage=Usage(read, max(0, llama.n_tokens - read) + 1))
+        usage = Usage(read, max(0, llama.n_tokens - read) + 1)
+        return Reply("".join(text), usage=usage, cut="length" if cut else "")
 
     def _request(self, messages: Sequence[Message]) -> dict[str, Any]:
         shape = schema(next((m.content for m in messages if m.role == "system"), ""), self._bounds)

@@ -105,6 +105,7 @@ class OpenAIReplyBuilder(ReplyBuilder):
     def __init__(self, show: Callable[[str], None], taken: Iterable[str]) -> None:
         super().__init__(show, taken)
         self._at: dict[object, PendingCall] = {}
+        self._refused = False  # the message is a refusal, which a provider ends with "stop" like any other
 
     def whole(self, body: Mapping[str, Any]) -> None:
         choices = body.get("choices")
@@ -130,6 +131,8 @@ class OpenAIReplyBuilder(ReplyBuilder):
 
     def _speak(self, message: Mapping[str, Any]) -> None:
         content = message.get("content")
+        if message.get("refusal"):
+            self._refused = True
         for part in content if isinstance(content, list) else [content or message.get("refusal")]:
             self.say(part.get("text") if isinstance(part, dict) else part)
 
@@ -146,7 +149,7 @@ class OpenAIReplyBuilder(ReplyBuilder):
 
     def _end(self, reason: object) -> None:
         if isinstance(reason, str) and reason:
-            self.ended, self.finish = True, reason
+            self.ended, self.finish = True, "refusal" if self._refused else reason
 
     def _count(self, usage: object) -> None:
         if isinstance(usage, dict):

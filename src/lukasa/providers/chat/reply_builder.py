@@ -10,7 +10,7 @@ import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 from lukasa.model.errors import ChatMalformed, ChatRefused
 from lukasa.ports import Message, Reply, ToolCall, Usage
@@ -21,7 +21,9 @@ _STRING = r'"(?:[^"\\]++|\\.)*+"?'  # possessive, so that no text takes more tha
 _JSON_TOKEN = re.compile(rf"{_STRING}|[{{}}]", re.DOTALL)
 _TRAILING_COMMA = re.compile(rf"({_STRING})|,(?=\s*[}}\]])", re.DOTALL)
 _LONGEST = 1_000_000  # characters that a text or one call's arguments may have
-_WITHHELD = frozenset({"content_filter", "refusal"})
+# The providers' words for an answer that ended too early.
+_WITHHELD = frozenset({"content_filter", "refusal", "safety"})
+_LENGTH = frozenset({"length", "max_tokens", "model_length", "model_context_window_exceeded"})
 
 
 class ReplyBuilder(ABC):
@@ -69,10 +71,20 @@ class ReplyBuilder(ABC):
         text = without_stray_thought(self._visible.text)
         calls = tuple(tool_calls(self._calls, self._taken))
         if not text and not calls:
-            if self.finish in _WITHHELD:
+            if self.cut == "withheld":
                 raise ChatRefused("the provider withheld the answer", fix="change the wording of the question")
+            if self.cut == "length":
+                raise ChatMalformed(
+                    "the model reached its limit of tokens before it answered", fix="use a model with a higher limit"
+                )
             raise ChatMalformed("the answer has neither text nor a tool call", fix="try again, or another model")
-        return Reply(text, calls, Usage(self.prompt, self.completion))
+        return Reply(text, calls, Usage(self.prompt, self.completion), self.cut)
+
+    @property
+    def cut(self) -> Literal["", "length", "withheld"]:
+        """Why the answer is incomplete; empty for a complete one."""
+        reason = self.finish.lower()
+        return "withheld" if reason in _WITHHELD else "length" if reason in _LENGTH else ""
 
 
 @dataclass

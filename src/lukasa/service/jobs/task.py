@@ -193,7 +193,7 @@ def _answer(
 
 
 def _usable(reply: Reply, read: Callable[[Mapping[str, Any]], object]) -> Mapping[str, Any]:
-    data = json_object(reply.text)
+    data = json_object(reply.whole_text())
     read(data)
     return data
 

@@ -77,7 +77,7 @@ def _asked(ctx: CallContext, name: str, given: dict[str, Any], notes: list[str],
         began = time.monotonic()
         reply = chat.reply(asked, timeout=TIMEOUT)
         _tell(ctx, chat, name, reply, (time.monotonic() - began) * 1000)
-        return json_object(reply.text)
+        return json_object(reply.whole_text())
     except (ChatError, InvalidInput) as error:
         notes.append(f"{otherwise}: {error.message}")
         return None

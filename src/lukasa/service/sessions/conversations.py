@@ -69,8 +69,9 @@ def conversations(ctx: CallContext, *, archived: bool = False, channel: str | No
 
 
 def start(ctx: CallContext, channel_name: str | None = None) -> Conversation:
-    """Start a conversation."""
-    conversation = Conversation(new_id(), new_ref_code(), channel(ctx, channel_name).id, ctx.now)
+    """Start a conversation in the named channel; without a name in the bound channel, or in the default one."""
+    chosen = channel(ctx, ctx.keys.get("channel") if channel_name is None else channel_name)
+    conversation = Conversation(new_id(), new_ref_code(), chosen.id, ctx.now)
     ctx.apply(ctx.local, SaveConversation(conversation, None))
     return conversation
 

@@ -88,13 +88,13 @@ def by_model(chat: Chat, *, timeout: float = 60.0) -> Distil:
     def distil(turns: Sequence[Turn]) -> Distilled:
         transcript = "\n".join(json.dumps({"role": t.role, "text": t.text}, ensure_ascii=False) for t in turns)
         asked = [Message("system", _PROMPT), Message("user", transcript)]
-        first = chat.reply(asked, timeout=timeout).text
+        first = chat.reply(asked, timeout=timeout)
         try:
-            return _checked(first, turns)
+            return _checked(first.whole_text(), turns)
         except InvalidInput as fault:
-            asked += [Message("assistant", first.strip() or "(nothing)"), Message("user", _repair(fault))]
+            asked += [Message("assistant", first.text.strip() or "(nothing)"), Message("user", _repair(fault))]
         try:
-            return _checked(chat.reply(asked, timeout=timeout).text, turns)
+            return _checked(chat.reply(asked, timeout=timeout).whole_text(), turns)
         except InvalidInput as fault:
             raise ChatMalformed(
                 f"{chat.name} gave no usable summary: {fault.message}", fix="end the session again, or without a model"

@@ -39,6 +39,7 @@ from lukasa.storage.operations import Operation, Record, SaveTranscript
 OBSERVER = "observer"
 NARRATIVE = "session-narrative"
 NARRATIVE_IMPORTANCE = 0.3
+UNQUOTED = "unquoted"  # metadata of a held fact: its words that the quotation lacks; the log must not hold words
 MOST_DETAIL = 300
 _COUNTED = {"stored": "allowed", "replaced": "allowed", "held": "held", "discarded": "discarded", "merged": "deduped"}
 
@@ -118,7 +119,7 @@ def _by_model(ctx: CallContext, task: Task, number: int, said: Sequence[Utteranc
 
 
 def _batches(ctx: CallContext, task: Task, found: Transcript, number: int, answer: ObserverAnswer) -> list[_Batch]:
-    """Group the memos by tier and trust. The user's words get an agent's trust; all other words are untrusted."""
+    """Group the memos by tier and trust. Only facts that come from nobody but the user get an agent's trust."""
     default = ctx.default_tier()
     reachable = {tier.name for tier in ctx.reachable() if tier.persistent}
     sorted_out: dict[tuple[str, Trust], list[Memo]] = {}
@@ -149,6 +150,7 @@ def _memo(fact: Observation, found: Transcript) -> Memo:
         source=OBSERVER,
         gate=GateVerdict(fact.gate, fact.confidence, fact.reason),
         category=fact.category,
+        metadata={UNQUOTED: list(fact.unquoted)} if fact.unquoted else {},
         evidence=evidence,
         observed=fact.asked is None,
     )
@@ -161,7 +163,7 @@ def _keeps_narratives(ctx: CallContext, tier: str) -> bool:
 
 
 def _kept(segment: Segment) -> bool:
-    return any(fact.gate is not Gate.DISCARD for fact in segment.facts)
+    return any(fact.gate is Gate.ALLOW for fact in segment.facts)
 
 
 def _narrative(segment: Segment, found: Transcript) -> Memo:

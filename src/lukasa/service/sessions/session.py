@@ -22,7 +22,7 @@ from msgspec.structs import replace
 
 from lukasa.model.conversation import SUMMARY_TAG, Conversation, Status
 from lukasa.model.entry import Entry
-from lukasa.model.errors import InvalidInput, InvalidTransition, LukasaError, StoreError
+from lukasa.model.errors import InvalidInput, InvalidTransition, LukasaError, Refused, StoreError
 from lukasa.model.events import EventDraft
 from lukasa.model.ids import new_id
 from lukasa.model.selection import Filters, Selection
@@ -50,12 +50,21 @@ _SHOWN, _CUT = 5, 120
 
 
 class Persisted(Struct, frozen=True):
-    """The result of persisting a session: missed facts, the summary, and the ended conversation."""
+    """The result of persisting a session: missed facts, the summary, the ended conversation, and refused texts."""
 
     conversation: Conversation
     facts: tuple[Written, ...]
     summary: Entry | None
     ended: Ended
+    refused: tuple[RefusedText, ...] = ()
+
+
+class RefusedText(Struct, frozen=True):
+    """A fact or a summary that the write path refused, with the code and the message of the refusal."""
+
+    text: str
+    code: str
+    reason: str
 
 
 # Orient and Work
@@ -71,7 +80,7 @@ def begin(world: Workspace, conversation: str | None = None) -> Workspace:
 
 def open_conversation(world: Workspace, conversation: str | None = None) -> Conversation:
     """Return an open conversation, or a new one in the bound channel."""
-    found = world.conversation(conversation) if conversation else world.start(world.ctx.keys.get("channel"))
+    found = world.conversation(conversation) if conversation else world.start()
     if found.status is not Status.ACTIVE:
         raise InvalidTransition(f"conversation {found.ref_code} is {found.status}", fix="start a new conversation")
     return found
@@ -141,19 +150,23 @@ def turns(world: Workspace) -> list[Turn]:
 
 
 def persist(world: Workspace, said: Sequence[Turn] | None = None, *, distil: Distil = by_rules) -> Persisted:
-    """Write missed facts and the summary, then end the conversation. If a step fails, raise and end nothing."""
+    """Write missed facts and the summary, then end the conversation. If a step fails, raise and end nothing.
+
+    The refusal of one text stops neither the others nor the end; the result lists it.
+    """
     conversation = current(world)
     heard = tuple(turns(world) if said is None else said)
+    refused: list[RefusedText] = []
     try:
         distilled = distil(heard) if heard else Distilled(())
-        facts = tuple(_write_facts(world, conversation, distilled.facts))
-        summary = _write_summary(world, conversation, heard, distilled.summary) if heard else None
+        facts = tuple(_write_facts(world, conversation, distilled.facts, refused))
+        summary = _write_summary(world, conversation, heard, distilled.summary, refused)
     except Exception as error:
         _record_failure(world, conversation, error)
         raise
     ended = world.end(conversation.id)
     world.clear_notes(conversation.id, _MARK)
-    return Persisted(ended.conversation, facts, summary, ended)
+    return Persisted(ended.conversation, facts, summary, ended, tuple(refused))
 
 
 def resume_pending(
@@ -186,7 +199,9 @@ def _summary_tier(world: Workspace) -> str:
     return lasting[0].name if lasting else durable_tier(world)
 
 
-def _write_facts(world: Workspace, conversation: Conversation, facts: Sequence[Fact]) -> Iterator[Written]:
+def _write_facts(
+    world: Workspace, conversation: Conversation, facts: Sequence[Fact], refused: list[RefusedText]
+) -> Iterator[Written]:
     reachable = {tier.name for tier in world.ctx.reachable()}
     by_tier: dict[str, list[Fact]] = {}
     for fact in facts:
@@ -194,7 +209,15 @@ def _write_facts(world: Workspace, conversation: Conversation, facts: Sequence[F
             tier = fact.tier if fact.tier in reachable else durable_tier(world)
             by_tier.setdefault(tier, []).append(fact)
     for tier, missed in by_tier.items():
-        yield from world.put_many(tier, [_memo(world, fact) for fact in missed])
+        memos = [_memo(world, fact) for fact in missed]
+        try:
+            yield from world.put_many(tier, memos)
+        except (Refused, InvalidInput):
+            for memo in memos:
+                try:
+                    yield from world.put_many(tier, [memo])
+                except (Refused, InvalidInput) as error:
+                    refused.append(RefusedText(memo.content, error.code, error.message))
 
 
 def _memo(world: Workspace, fact: Fact) -> Memo:
@@ -225,26 +248,34 @@ def _says(stored: str, text: str) -> bool:
     return same or set(terms(text)) <= set(terms(stored))
 
 
-def _write_summary(world: Workspace, conversation: Conversation, said: Sequence[Turn], text: str) -> Entry | None:
-    """Write one summary for a conversation; a second pass changes it only if there is more to say."""
-    tier = _summary_tier(world)
+def _write_summary(
+    world: Workspace, conversation: Conversation, said: Sequence[Turn], text: str, refused: list[RefusedText]
+) -> Entry | None:
+    """Write one summary for a conversation, or none if it would be empty; a second pass may change it."""
     content = _summary(world, conversation, said, text)
+    if not content:
+        return None
+    tier = _summary_tier(world)
     before = next(iter(_written(world, tier, conversation, Filters(tags=frozenset({SUMMARY})))), None)
-    if before is not None:
-        return before if before.content == content else world.update(before.id, content=content).entry
-    return world.put(tier, content, kind=Kind.EPISODIC, importance=0.4, tags=[SUMMARY], source=SOURCE).entry
+    try:
+        if before is not None:
+            return before if before.content == content else world.update(before.id, content=content).entry
+        return world.put(tier, content, kind=Kind.EPISODIC, importance=0.4, tags=[SUMMARY], source=SOURCE).entry
+    except (Refused, InvalidInput) as error:
+        refused.append(RefusedText(content, error.code, error.message))
+        return before
 
 
 def _summary(world: Workspace, conversation: Conversation, said: Sequence[Turn], text: str) -> str:
+    """Return the summary; empty if nobody remembered or asked anything, for the next session has no use for it."""
     exchanges = sum(turn.role == "user" for turn in said)
     head = f"{conversation.started_at:%Y-%m-%d}, conversation {conversation.ref_code}, {_number(exchanges, 'exchange')}"
     if text:
         return f"{head}: {text}"
-    kept = [entry.content for entry in _kept(world, conversation)]
+    kept = [entry.content for entry in _kept(world, conversation)] if said else []
     asked = [turn.text for turn in said if turn.role == "user" and turn.text.rstrip().endswith("?")]
-    parts = [f"Remembered: {_list(kept)}." if kept else "Nothing was remembered."]
-    parts += [f"Asked: {_list(asked)}."] if asked else []
-    return f"{head}. {' '.join(parts)}"
+    parts = [f"{name}: {_list(texts)}." for name, texts in (("Remembered", kept), ("Asked", asked)) if texts]
+    return f"{head}. {' '.join(parts)}" if parts else ""
 
 
 def _kept(world: Workspace, conversation: Conversation) -> list[Entry]:

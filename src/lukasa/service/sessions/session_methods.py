@@ -31,7 +31,10 @@ class SessionMethods(Bound, frozen=True):
 
     @verb("conversation", "start")
     def start(self, channel: str | None = None) -> Conversation:
-        """Start a conversation in a channel, by default the default channel. `at(conversation=…)` then works in it."""
+        """Start a conversation in a channel: the named one, the bound one, or the default one.
+
+        `at(conversation=…)` then works in it.
+        """
         return sessions.conversations.start(self.ctx, channel)
 
     def conversations(self, *, archived: bool = False, channel: str | None = None) -> list[Conversation]:

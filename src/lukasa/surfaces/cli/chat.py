@@ -23,7 +23,7 @@ from lukasa.service.sessions.session import Persisted
 from lukasa.surfaces.cli.data import plain
 from lukasa.surfaces.cli.invocation import MOST_INPUT, Invocation, pass_invocation
 from lukasa.surfaces.cli.options import CliCommand
-from lukasa.surfaces.cli.output import Line, Lines, block, brief, dim, encode, good, line, safe, title, write
+from lukasa.surfaces.cli.output import Line, Lines, block, brief, dim, encode, good, line, safe, title, warn, write
 from lukasa.surfaces.cli.recall_commands import why_lines
 
 if TYPE_CHECKING:
@@ -281,6 +281,7 @@ def _persisted(done: Persisted) -> dict[str, Any]:
         "summary": done.summary.content if done.summary is not None else None,
         "dropped": done.ended.dropped,
         "archived": done.ended.archived,
+        "refused": plain(done.refused),
     }
 
 
@@ -288,3 +289,5 @@ def _ended(done: Persisted) -> Iterator[Line]:
     yield line(good("ended "), done.conversation.ref_code, dim(f"  {len(done.facts)} facts were stored at the end"))
     for written in done.facts:
         yield line(dim(f"  {written.outcome}: {brief(written.entry.content if written.entry else written.reason)}"))
+    for refused in done.refused:
+        yield line(warn(f"  refused: {brief(refused.text)}"), dim(f"  {brief(refused.reason)}"))
