@@ -151,7 +151,7 @@ def test_one_session_is_one_observation(tmp_path: Path) -> None:
         + says(envelope(ANSWER)),
     )
     shell = Shell(tmp_path / "data", {"LUKASA_EMBEDDER": "none", "LUKASA_CHAT": "command:claude"})
-    env = {"PATH": f"{fake.parent}:{os.environ['PATH']}", "CLAUDE_PROJECT_DIR": str(folder)}
+    env: dict[str, Any] = {"PATH": f"{fake.parent}:{os.environ['PATH']}", "CLAUDE_PROJECT_DIR": str(folder)}
     record = sessions.claude(tmp_path / "s.jsonl", TALK, "outer")
     outer = json.dumps({**EVENT, "session_id": "outer", "cwd": str(folder), "transcript_path": str(record)}).encode()
     done = shell.process("hook", "session-end", input=outer, **env)

@@ -96,7 +96,7 @@ def test_a_model_observes_when_it_is_set(shell: Shell, server: ChatServer, tmp_p
     """O1: the answer names it; finding nothing is an answer, too."""
     said = shell.json("observe", str(sessions.claude(tmp_path / "s.jsonl", TALK)))
     assert (said["how"], said["observations_extracted"]) == ("model openai:fake", 0)
-    assert "no longer than needed" in server.asked[0].system
+    assert "copied letter by letter" in server.asked[0].system
 
 
 def test_an_own_prompt_is_used(shell: Shell, server: ChatServer, tmp_path: Path) -> None:

@@ -104,7 +104,7 @@ GROUPS: dict[str, dict[str, CommandEntry]] = {
         "hook": CommandEntry("hook", "Answer a harness's events from memory."),
         "tour": CommandEntry("tour", "Show how memory works, in a throw-away memory."),
         "spec": CommandEntry("setup_commands", "List, show, make, check and compare memory specs."),
-        "model": CommandEntry("setup_commands", "Show and download the embedding model."),
+        "model": CommandEntry("setup_commands", "Show the models, and download the embedding model."),
         "embed": CommandEntry("setup_commands", "Compute the vectors that are missing."),
         "stats": CommandEntry("health_commands", "Count entries, events, jobs and the cost of models."),
         "reports": CommandEntry("health_commands", "List telemetry events, newest first."),
