@@ -73,6 +73,7 @@ _HEAD = re.compile(
     rf"^{_MARK}*(?:(?P<about>{_LOOSE}|{_STRICT})\b|(?:this|that|down|of this|of|me)(?={_MARK}|$))", re.IGNORECASE
 )
 _SAYING = r"(?:and\s+)?(?:please\s+)?(?:(?:note|keep|store|save|remember|put)\s+(?:this|it|that)\s+)"
+MOST_TAIL = 300  # characters at the end that may hold a property; the pattern is not linear in white space
 _TAIL = re.compile(
     rf"(?:\s*[,;:—–(-]\s*{_SAYING}?(?P<marked>{_LOOSE}|{_STRICT})|\s+{_SAYING}?(?P<plain>{_LOOSE}))\)?\s*[.!]*\s*$",
     re.IGNORECASE,
@@ -124,7 +125,7 @@ def _from_head(asked: Request, rest: str) -> tuple[Request, str]:
 
 
 def _from_tail(asked: Request, rest: str) -> tuple[Request, str]:
-    while (found := _TAIL.search(rest)) is not None and found.start() > 0:
+    while (found := _TAIL.search(rest, max(0, len(rest) - MOST_TAIL))) is not None and found.start() > 0:
         asked = _with(asked, found["marked"] or found["plain"])
         rest = rest[: found.start()]
     return asked, rest
