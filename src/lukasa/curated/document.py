@@ -26,7 +26,8 @@ NAME = "MEMORY"
 LARGE = 200  # dated lines; a longer page should be pruned
 OTHER = "Other"
 _LINE = re.compile(r"- \((\d{4}-\d{2}-\d{2})\) (\S.*?)(?: \(×(\d{1,6})\))?")
-_HEADING = re.compile(r"## +(\S.*?) *#* *")
+_HEADING = re.compile(r"## +(\S.*)")
+_COUNT = re.compile(r"\(×\d{1,6}\)")
 
 
 class Dated(Struct, frozen=True):
@@ -50,7 +51,10 @@ class Dated(Struct, frozen=True):
 def one_line(text: str) -> str:
     """A statement on one line. A count at its end is removed, because it would read as ours."""
     flat = " ".join(text.split())
-    return re.sub(r"(?: *\(×\d{1,6}\))+$", "", flat) or flat.replace("×", "x")
+    end = len(flat)
+    while (start := flat.rfind("(", max(0, end - 9), end)) >= 0 and _COUNT.fullmatch(flat, start, end):
+        end = start - (flat[start - 1 : start] == " ")
+    return flat[:end] or flat.replace("×", "x")
 
 
 def line(day: str, text: str, count: int = 1) -> str:
@@ -64,8 +68,8 @@ def lines(body: str) -> list[Dated]:
     for row, raw in enumerate(body.split("\n")):
         if raw.startswith("```"):
             fenced = not fenced
-        elif not fenced and (heading := _HEADING.fullmatch(raw)):
-            section = heading[1]
+        elif not fenced and (heading := _heading(raw)):
+            section = heading
         elif not fenced and (dated := _LINE.fullmatch(raw)):
             found.append(Dated(section, dated[1], dated[2], int(dated[3] or 1), row))
     return found
@@ -108,9 +112,15 @@ def _headings(rows: Sequence[str]) -> list[tuple[int, str]]:
     for row, raw in enumerate(rows):
         if raw.startswith("```"):
             fenced = not fenced
-        elif not fenced and (heading := _HEADING.fullmatch(raw)):
-            found.append((row, heading[1]))
+        elif not fenced and (heading := _heading(raw)):
+            found.append((row, heading))
     return found
+
+
+def _heading(raw: str) -> str:
+    """The title of a heading without closing marks; empty for another line."""
+    found = _HEADING.fullmatch(raw)
+    return found[1][0] + found[1][1:].rstrip(" ").rstrip("#").rstrip(" ") if found else ""
 
 
 def with_change(body: str, old: Dated, new: str | None) -> str:

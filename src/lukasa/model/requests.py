@@ -80,6 +80,7 @@ _OF = re.compile(r"\s*of\b", re.IGNORECASE)
 _DOWN = re.compile(r"\s*down\b", re.IGNORECASE)
 _SAYING = r"(?:and\s+)?(?:please\s+)?(?:(?:note|keep|store|save|remember|put)\s+(?:this|it|that)\s+)"
 _IN_AN_ACCOUNT = r"(?!\S+ (?:the |my )?account(?![- ](?:level|tier|scope|wide)))"  # "500 euros in my account"
+MOST_TAIL = 300  # characters at the end that may hold a property; the pattern is not linear in white space
 _TAIL = re.compile(
     rf"(?:\s*[,;:—–(-]\s*{_SAYING}?(?P<marked>{_LOOSE}|{_STRICT})|\s+{_SAYING}?(?P<plain>{_IN_AN_ACCOUNT}{_LOOSE}))\)?\s*[.!]*\s*$",
     re.IGNORECASE,
@@ -145,7 +146,7 @@ def _from_head(asked: Request, rest: str, verb: str) -> tuple[Request, str]:
 
 
 def _from_tail(asked: Request, rest: str) -> tuple[Request, str]:
-    while (found := _TAIL.search(rest)) is not None and found.start() > 0:
+    while (found := _TAIL.search(rest, max(0, len(rest) - MOST_TAIL))) is not None and found.start() > 0:
         asked = _with(asked, found["marked"] or found["plain"])
         rest = rest[: found.start()]
     return asked, rest

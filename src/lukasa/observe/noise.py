@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -27,7 +27,8 @@ MOST_FAILURE = 500  # characters up to which the output of a failed tool is kept
 LISTING_LINES = 40
 _DATA = re.compile(r"data:[\w./+-]{1,60};base64,[\w+/=-]+|(?<![\w+/])[A-Za-z0-9+/_-]{160,}={0,2}(?![\w+/])")
 _LONG_LINE = re.compile(r"^[^\n]{2000,}$", re.MULTILINE)
-_FENCE = re.compile(r"^[ \t]{0,3}(```|~~~)[^\n]*\n(?:.*\n)*?[ \t]{0,3}\1[ \t]*$", re.MULTILINE)
+_FENCE = re.compile(r"[ \t]{0,3}(```|~~~)")
+_FENCE_END = re.compile(r"[ \t]{0,3}(```|~~~)[ \t]*")
 
 
 class Cleaned(Struct, frozen=True):
@@ -78,7 +79,7 @@ def _without_dumps(text: str) -> str:
     text = _DATA.sub("[data]", text)
     text = _LONG_LINE.sub(_line, text)
     if "```" in text or "~~~" in text:
-        text = _FENCE.sub(_listing, text)
+        text = "\n".join(_without_listings(text.split("\n")))
     if len(text) > MOST_CHARACTERS:
         tail = MOST_CHARACTERS // 3
         text = f"{text[: MOST_CHARACTERS - tail]}\n[… {len(text) - MOST_CHARACTERS:,} characters]\n{text[-tail:]}"
@@ -91,6 +92,18 @@ def _line(found: re.Match[str]) -> str:
     return line if line.count(" ") * 12 > len(line) else f"{line[:300]} [… a line of {len(line):,} characters]"
 
 
-def _listing(found: re.Match[str]) -> str:
-    lines = found[0].count("\n")
-    return found[0] if lines <= LISTING_LINES else f"[a listing of {lines} lines]"
+def _without_listings(lines: Sequence[str]) -> Iterator[str]:
+    """Replace long listings by their number of lines, in one pass. A fence that nothing closes is text."""
+    ends = {found[1]: n for n, line in enumerate(lines) if (found := _FENCE_END.fullmatch(line))}
+    at = 0
+    while at < len(lines):
+        opened = _FENCE.match(lines[at])
+        if opened is None or ends.get(opened[1], -1) <= at:
+            yield lines[at]
+            at += 1
+            continue
+        end = at + 1
+        while (closed := _FENCE_END.fullmatch(lines[end])) is None or closed[1] != opened[1]:
+            end += 1
+        yield from lines[at : end + 1] if end - at <= LISTING_LINES else (f"[a listing of {end - at} lines]",)
+        at = end + 1

@@ -288,7 +288,7 @@ _READINGS: tuple[tuple[frozenset[str], str, int, _Reading], ...] = tuple(
         (_ALL_MONTHS, rf"\b{_ANY_MONTH},?\s+(?:of\s+)?{_YEAR_OF}", 0, _calendar),
         (" ".join(_SEASONS), rf"\b(?P<which>last|this|past|previous)\s+{_SEASON}\b(?P<year>)", re.I, _season),
         (" ".join(_SEASONS), rf"\b(?P<which>){_SEASON}\s+(?:of\s+)?{_YEAR_OF}", re.I, _season),
-        (_ALL_MONTHS, rf"\b(?:(?i:in|during|last|this|since|early|late|mid)[\s-]+)+{_MONTH}", 0, _calendar),
+        (_ALL_MONTHS, rf"\b(?i:in|during|last|this|since|early|late|mid)[\s-]+{_MONTH}", 0, _calendar),
         ("yesterday today night morning", rf"\b(?:{'|'.join(_RECENT)})\b", re.I, _recent_day),
         ("ago back earlier", rf"\b{_N}\s+{_UNIT}\s+(?:ago|back|earlier)\b", re.I, _ago),
         (" ".join(_UNITS), rf"\b(?:last|past|previous)\s+{_N}\s+{_UNIT}\b", re.I, _past),

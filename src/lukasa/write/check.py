@@ -25,14 +25,23 @@ _ARTIFACTS = re.compile(
     r")",
     re.IGNORECASE | re.DOTALL,
 )
-_PATH = r"(?:(?<=\s)|^)(?:~|\.{1,2})?/(?:[\w.-]+/)*[\w.-]+|\b[\w-]+(?:/[\w.-]+)+\.\w{1,8}\b|\b[A-Za-z]:\\"
+_ROOTED = re.compile(r"(?:(?<=\s)|^)(?:~|\.{1,2})?/[\w.-]|\b[A-Za-z]:\\")
+# All the parts of a relative path at once, so that a search never reads a part twice; then a part with an extension.
+_RELATIVE = re.compile(r"(?<![\w-])-*+\w[\w-]*+(?:/[\w.-]++)++")
+_EXTENSION = re.compile(r"/[\w.-]+\.\w{1,8}\b")
 _PROGRAMS = "sudo git npm pip docker kubectl make cargo uv".split()
 _COMMAND = rf"`[^`\n]{{2,200}}`|(?:^|\s)(?:\$ |(?:{'|'.join(_PROGRAMS)}) )\S"
-# Each pattern with substrings of which the text must hold one: a search for these first is many times as fast.
+
+
+def _names_path(text: str) -> bool:
+    return _ROOTED.search(text) is not None or any(_EXTENSION.search(path[0]) for path in _RELATIVE.finditer(text))
+
+
+# Each test with substrings of which the text must hold one: a search for these first is many times as fast.
 _SIGNALS = (
-    ("decision record", re.compile(r"\bADR[- ]?\d{1,5}\b", re.IGNORECASE), ("adr",)),
-    ("file path", re.compile(_PATH), ("/", "\\")),
-    ("command", re.compile(_COMMAND), ("`", "$ ", *(f"{name} " for name in _PROGRAMS))),
+    ("decision record", re.compile(r"\bADR[- ]?\d{1,5}\b", re.IGNORECASE).search, ("adr",)),
+    ("file path", _names_path, ("/", "\\")),
+    ("command", re.compile(_COMMAND).search, ("`", "$ ", *(f"{name} " for name in _PROGRAMS))),
 )
 SUGGESTED = 0.5  # the confidence in a category that no word of the text supports
 _PREFERRED = frozenset({"preferences", "rules-conventions"})
@@ -136,10 +145,10 @@ def signals(text: str) -> tuple[str, ...]:
     """The signs of lasting value in a text: a decision record, a file path, a command."""
     lower = text.lower()
     found = []
-    for name, pattern, pieces in _SIGNALS:
+    for name, holds, pieces in _SIGNALS:
         for piece in pieces:
             if piece in lower:
-                if pattern.search(text):
+                if holds(text):
                     found.append(name)
                 break
     return tuple(found)

@@ -73,7 +73,7 @@ def _hedged(text: str, trust: Trust = Trust.AUTHOR) -> tuple[str, int]:
 
 
 _RESERVED = (
-    re.compile(r"\[(private|internal|confidential)\].{0,20000}?(?:\[/\1\]|\Z)", re.IGNORECASE | re.DOTALL),
+    re.compile(r"\[(private|internal|confidential)\].*?(?:\[/\1\]|\Z)", re.IGNORECASE | re.DOTALL),
     re.compile(r"^[ \t>*-]*(?:private|internal|confidential)\s{0,3}:.*(?:\n|\Z)", re.IGNORECASE | re.MULTILINE),
 )
 

@@ -28,8 +28,8 @@ _ASKING = re.compile(
     re.IGNORECASE,
 )
 _OVERVIEW = re.compile(
-    r"\b(?:know|remember|recall|stored|noted|memor\w+)\b.*\b(?:this (?:workspace|project)|here|everything)\b"
-    r"|^\s*what do you (?:know|remember)\s*\?*\s*$",
+    r"\A(?>.*?\b(?:know|remember|recall|stored|noted|memor\w+)\b).*\b(?:this (?:workspace|project)|here|everything)\b"
+    r"|^\s*what do you (?:know|remember)\s*+\?*+\s*+$",
     re.IGNORECASE | re.DOTALL,
 )
 _LAST_TIME = re.compile(
@@ -94,7 +94,7 @@ class OfflineChat:
             return Reply("", (decided,))
         text = decided if isinstance(decided, str) else "I cannot do that here: I was given no tool for it."
         if on_text is not None:
-            for word in re.findall(r"\s*\S+\s*", text):
+            for word in re.findall(r"\S+\s*|\s+", text):
                 on_text(word)
         return Reply(text)
 

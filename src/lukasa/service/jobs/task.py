@@ -102,7 +102,8 @@ Handler = Callable[[Task], dict[str, Any]]
 
 T = TypeVar("T")
 TIMEOUT = 120.0
-_THINKING = re.compile(r"<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL | re.IGNORECASE)
+_THINKING = re.compile(r"<(/?)think(?:ing)?>", re.IGNORECASE)
+_READINGS = 16  # how often the characters of an answer may be read in search of an object
 
 
 def ask(
@@ -200,16 +201,32 @@ def _usable(reply: Reply, read: Callable[[Mapping[str, Any]], object]) -> Mappin
 
 def json_object(text: str) -> Mapping[str, Any]:
     """Return the JSON object in a reply, ignoring thoughts, a code fence or prose around it."""
-    text = _THINKING.sub("", text)
+    text, work = _without_thoughts(text), 0
     decoder = json.JSONDecoder(object_pairs_hook=_each_key_once)
     for match in re.finditer(r"\{", text):
         try:
             data, _ = decoder.raw_decode(text, match.start())
-        except (ValueError, RecursionError):
+        except (ValueError, RecursionError) as error:
+            end = error.pos if isinstance(error, json.JSONDecodeError) else len(text)
+            work += end - match.start()
+            if work > _READINGS * len(text):
+                break
             continue
         if isinstance(data, dict):
             return _encodable(data)
     raise InvalidInput("the answer is not a JSON object")
+
+
+def _without_thoughts(text: str) -> str:
+    """Remove the thoughts between tags, in one pass. A thought without a closing tag is kept."""
+    kept, at, start = [], 0, -1
+    for tag in _THINKING.finditer(text):
+        if not tag[1] and start < 0:
+            start = tag.start()
+        elif tag[1] and start >= 0:
+            kept.append(text[at:start])
+            at, start = tag.end(), -1
+    return "".join([*kept, text[at:]])
 
 
 def _each_key_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
