@@ -34,7 +34,7 @@ _HOMES = {
     "session-end": "session_end",
 }
 
-_NOTHING = {"workspace": None, "conversation": None, "event": "", "injected": [], "text": ""}
+_NOTHING: dict[str, Any] = {"workspace": None, "conversation": None, "event": "", "injected": [], "text": ""}
 
 
 class _Unblocking(click.Command):
