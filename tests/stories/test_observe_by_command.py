@@ -156,9 +156,9 @@ def test_one_session_is_one_observation(tmp_path: Path) -> None:
     outer = json.dumps({**EVENT, "session_id": "outer", "cwd": str(folder), "transcript_path": str(record)}).encode()
     done = shell.process("hook", "session-end", input=outer, **env)
     assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
-    done = shell.process("worker", "--once", **env)
+    done = shell.process("worker", "--once", input=None, **env)
     assert done.returncode == 0, done
-    done = shell.process("worker", "--once", **env)
+    done = shell.process("worker", "--once", input=None, **env)
     assert done.returncode == 0, done
 
     assert (tmp_path / "hook").read_text() == "(0, '', '')"
