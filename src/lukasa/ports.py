@@ -295,5 +295,8 @@ class TranscriptReader(Protocol):
         ...
 
     def walk(self, folder: str, patterns: Collection[str]) -> list[str]:
-        """The files of a folder and those below it that fit a pattern, the one changed last as the last."""
+        """The files of a folder and those below it that fit a pattern, ordered by when each session began.
+
+        A file that holds no time counts from its last change.
+        """
         ...

@@ -402,3 +402,47 @@ def test_what_is_for_all_projects_goes_to_the_account_once(world: Workspace, tmp
     assert [run.outcome for run in work(world)] == ["done"]
     (entry,) = world.entries("account")
     assert (entry.content, entry.merged_count) == ("I use metres", 1)
+
+
+# When it was said
+
+
+def dated(path: Path, text: str, day: str, session: str) -> Path:
+    """A session of Claude Code with one message of a day."""
+    path.write_text(sessions.claude_line("user", text, 0, session, timestamp=f"{day}T09:00:00.000Z"), "utf-8")
+    return path
+
+
+def test_an_observed_fact_is_valid_from_when_it_was_said(world: Workspace, tmp_path: Path) -> None:
+    """O9: not from when the observer came to it."""
+    world.observe(dated(tmp_path / "s.jsonl", "I live in Setúbal.", "2026-03-02", "a"))
+    work(world)
+    (entry,) = world.entries("workspace")
+    assert entry.valid_at is not None
+    assert f"{entry.valid_at:%Y-%m-%d}" == f"{entry.confirmed_at:%Y-%m-%d}" == "2026-03-02"
+
+
+@pytest.mark.parametrize("order", [("new", "old"), ("old", "new")])
+def test_an_old_session_never_beats_a_newer_statement(world: Workspace, tmp_path: Path, order: tuple[str, str]) -> None:
+    """O9, W4: in whichever order they are observed, the statement of the later day is the one in force."""
+    files = {
+        "new": dated(tmp_path / "n.jsonl", "I live in Leiria.", "2026-09-02", "n"),
+        "old": dated(tmp_path / "o.jsonl", "I live in Setúbal.", "2026-03-02", "o"),
+    }
+    for name in order:
+        world.observe(files[name])
+        work(world)
+    hits = [hit.content for hit in world.read("Where do I live?").hits]
+    assert hits == ["I live in Leiria."]
+    (old,) = [e for e in world.entries("workspace", everything=True) if "Setúbal" in e.content]
+    (new,) = [e for e in world.entries("workspace", everything=True) if "Leiria" in e.content]
+    assert (old.invalid_at, old.superseded_by) == (new.valid_at, new.id)
+    assert world.check() == []
+
+
+def test_an_old_session_does_not_beat_what_was_put(world: Workspace, tmp_path: Path) -> None:
+    """O9: nor an agent's put, which was said when it was put."""
+    world.acting(agent="helper").put("workspace", "I live in Leiria.")
+    world.observe(dated(tmp_path / "o.jsonl", "I live in Setúbal.", "2026-03-02", "o"))
+    work(world)
+    assert [hit.content for hit in world.read("Where do I live?").hits] == ["I live in Leiria."]

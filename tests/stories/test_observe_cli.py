@@ -171,3 +171,15 @@ def test_a_pipe_is_not_waited_for(shell: Shell, tmp_path: Path, workspace: str) 
     os.mkfifo(tmp_path / "pipe")
     assert hook(shell, "pre-compact", tmp_path, transcript_path=str(tmp_path / "pipe")) == ""
     assert shell.json("-w", workspace, "transcripts", "list")["transcripts"] == []
+
+
+def test_backfill_goes_by_the_times_in_the_sessions(shell: Shell, tmp_path: Path) -> None:
+    """O9: a copied file has a new time of its own; what was said first still comes first."""
+    talks = tmp_path / "talks"
+    talks.mkdir()
+    for name, day, changed in (("late", 9, 1_000_000_000), ("early", 2, 1_700_000_000)):
+        line = sessions.claude_line("user", "Hello", 0, name, timestamp=f"2026-0{day}-01T09:00:00.000Z")
+        (talks / f"{name}.jsonl").write_text(line, "utf-8")
+        os.utime(talks / f"{name}.jsonl", (changed, changed))
+    found = shell.json("backfill", str(talks), "--rules")
+    assert [t["key"] for t in found["transcripts"]] == ["claude-code:early", "claude-code:late"]

@@ -64,6 +64,7 @@ class Action(StrEnum):
     ADD = "add"
     UPDATE = "update"  # add, and end the validity of (or supersede) the targets
     MERGE = "merge"  # the target already says the same
+    PAST = "past"  # add as ended: the targets contradict it, and somebody said them later
     NOOP = "noop"  # contradicts the targets, and all are kept
     DISCARD = "discard"
 
@@ -187,7 +188,17 @@ def resolve(draft: Draft, setting: Setting) -> Draft:
     if draft.trust < max(entry.trust for entry in targets):
         why = f"{reason}, but comes from a less trusted origin: held for a person to decide"
         return draft.ruled(Gate.HOLD, 1.0, why).noting("resolve", "hold", why, targets=[e.id for e in targets])
+    said_at = _said_at(draft, setting)
+    later = tuple(entry for entry in targets if said_at < min(entry.confirmed_at, setting.now))
+    if later and draft.proposal.supersedes is None:
+        return _decide(draft, Action.PAST, later, f"{reason}; the other one was said later, and holds", "resolve")
     return _decide(draft, Action.UPDATE, targets, f"{reason}; the later one holds", "resolve")
+
+
+def _said_at(draft: Draft, setting: Setting) -> datetime:
+    """When somebody said it: at the message's time if it was observed, otherwise now. An entry has confirmed_at."""
+    p = draft.proposal
+    return min(p.valid_at, setting.now) if p.evidence and p.valid_at is not None else setting.now
 
 
 def _conflict(draft: Draft, other: Entry) -> str:
@@ -245,8 +256,12 @@ def plan(draft: Draft, setting: Setting, *, actor: str, embedding: Embedding | N
         return _discarded(draft, secret)
     decision = draft.decision
     if decision.action is Action.MERGE:
-        return _merged(draft, decision.targets[0], setting.now)
+        return _merged(draft, decision.targets[0], setting)
     entry = _entry(draft, setting)
+    if decision.action is Action.PAST:
+        newer = min(decision.targets, key=lambda target: target.confirmed_at)
+        entry = replace(entry, invalid_at=max(entry.confirmed_at, newer.valid_at or newer.created_at))
+        entry = replace(entry, superseded_by=newer.id)
     action = "entry.held" if entry.state is State.HELD else "entry.put"
     save = SaveEntry(entry, 0, action, decision.reason or draft.gate.reason or "put", draft.ledger, embedding)
     if decision.action is Action.UPDATE and entry.state is State.ACTIVE:
@@ -266,11 +281,12 @@ def _discarded(draft: Draft, secret: bytes) -> Plan:
     return Plan("discarded", None, (Record(EventDraft("entry.discarded", draft.proposal.id, detail)),))
 
 
-def _merged(draft: Draft, target: Entry, now: datetime) -> Plan:
+def _merged(draft: Draft, target: Entry, setting: Setting) -> Plan:
+    now = setting.now
     merged = replace(
         target,
         merged_count=target.merged_count + 1,
-        confirmed_at=now,
+        confirmed_at=max(target.confirmed_at, _said_at(draft, setting)),
         updated_at=now,
         evidence=tuple(dict.fromkeys((*target.evidence, *draft.proposal.evidence)))[:MOST_EVIDENCE],
         version=target.version + 1,
@@ -298,7 +314,7 @@ def _entry(draft: Draft, setting: Setting) -> Entry:
         trust=draft.trust,
         created_at=setting.now,
         updated_at=setting.now,
-        confirmed_at=setting.now,
+        confirmed_at=_said_at(draft, setting),
         owner=p.owner,
         tags=p.tags,
         conversation=p.conversation,

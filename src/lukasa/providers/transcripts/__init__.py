@@ -55,7 +55,15 @@ class FileReader:
             if any(fnmatch(name, pattern) for pattern in patterns)
         )
         found = [path for path in islice(fitting, MOST_FOUND) if os.path.isfile(path)]
-        return sorted(found, key=lambda path: (os.stat(path).st_mtime_ns, path))
+        return sorted(found, key=lambda path: (self._began(path), path))
+
+    def _began(self, path: str) -> float:
+        """Return when a session began, in seconds since 1970; for a file that does not say, when it was changed."""
+        try:
+            began = self.read(path).started_at
+        except InvalidInput:
+            began = None
+        return os.stat(path).st_mtime if began is None else began.timestamp()
 
 
 def _opened(path: str) -> BinaryIO:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from msgspec import Struct
@@ -87,7 +88,8 @@ def _observe(ctx: CallContext, task: Task) -> dict[str, Any]:
         answer = _by_rules(task, number, portion) if by_rules else _by_model(ctx, task, number, portion)
         counts["observations_extracted"] += len(answer.facts)
         counts["malformed"] += len(answer.faults)
-        for batch in _batches(ctx, task, found, number, answer):
+        times = {u.id: u.at for u in portion if u.at is not None}
+        for batch in _batches(ctx, task, found, number, answer, times):
             counts.update(_COUNTED[outcome] for outcome in _store(ctx, task, batch))
     how = "rules" if by_rules or task.chat is None else f"model {task.chat.name}"
     return _finish(ctx, task, found.id, how, {**counts, "messages": len(said)})
@@ -118,7 +120,14 @@ def _by_model(ctx: CallContext, task: Task, number: int, said: Sequence[Utteranc
 # Store
 
 
-def _batches(ctx: CallContext, task: Task, found: Transcript, number: int, answer: ObserverAnswer) -> list[_Batch]:
+def _batches(
+    ctx: CallContext,
+    task: Task,
+    found: Transcript,
+    number: int,
+    answer: ObserverAnswer,
+    times: Mapping[str, datetime],
+) -> list[_Batch]:
     """Group the memos by tier and trust. Only facts that come from nobody but the user get an agent's trust."""
     default = ctx.default_tier()
     reachable = {tier.name for tier in ctx.reachable() if tier.persistent}
@@ -128,7 +137,7 @@ def _batches(ctx: CallContext, task: Task, found: Transcript, number: int, answe
             reach = fact.asked.reach if fact.asked is not None else ""
             tier = reach if reach in reachable else default
             trust = Trust.AGENT if fact.role == "user" else Trust.UNTRUSTED
-            sorted_out.setdefault((tier, trust), []).append(_memo(fact, found))
+            sorted_out.setdefault((tier, trust), []).append(_memo(ctx, fact, found, times))
         if segment.narrative and _keeps_narratives(ctx, default) and _kept(segment):
             sorted_out.setdefault((default, Trust.UNTRUSTED), []).append(_narrative(segment, found))
     batches = []
@@ -141,7 +150,9 @@ def _batches(ctx: CallContext, task: Task, found: Transcript, number: int, answe
     return batches
 
 
-def _memo(fact: Observation, found: Transcript) -> Memo:
+def _memo(ctx: CallContext, fact: Observation, found: Transcript, times: Mapping[str, datetime]) -> Memo:
+    """Return the memo of a fact. It is valid from when somebody said it: a clock ahead of ours counts as now."""
+    said_at = times.get(fact.message, found.started_at)
     evidence = (Quote(found.id, fact.message, fact.start, fact.end),) if fact.end > fact.start else ()
     return Memo(
         fact.text,
@@ -150,6 +161,7 @@ def _memo(fact: Observation, found: Transcript) -> Memo:
         source=OBSERVER,
         gate=GateVerdict(fact.gate, fact.confidence, fact.reason),
         category=fact.category,
+        valid_at=min(said_at, ctx.now) if said_at is not None else None,
         metadata={UNQUOTED: list(fact.unquoted)} if fact.unquoted else {},
         evidence=evidence,
         observed=fact.asked is None,

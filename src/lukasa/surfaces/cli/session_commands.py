@@ -92,7 +92,7 @@ def observe(cli: Invocation, files: tuple[str, ...], queue_only: bool, rules: bo
 def backfill(cli: Invocation, folder: str, globs: tuple[str, ...], queue_only: bool, rules: bool) -> None:
     """Observe a folder of old sessions.
 
-    Reads the folder and its subfolders, the oldest files first. You can stop it at any time and run it again: stored
+    Reads the folder and its subfolders, the oldest sessions first. You can stop it at any time and run it again: stored
     messages are not stored twice. Files that are not sessions are skipped, and listed at the end.
     """
     workspace, report = cli.workspace(), Report()
