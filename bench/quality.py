@@ -6,7 +6,7 @@
 A folder has corpus.jsonl and queries.jsonl in the neutral form of `bench/dataset.py`. `--talks` is conversations whose
 turns are remembered as episodes, told by category on the half that no weight was chosen on; `--unseen` is conversations
 of which none was looked at for that, told as a whole. `--facts` is facts of which later ones override earlier ones,
-remembered as such with supersession off and on. `--peers` is the interpreter of an environment with
+remembered as such with rivals off and on. `--peers` is the interpreter of an environment with
 `requirements-peers.txt`; `--vectors` keeps vectors between runs. The figures of each folder go to a section of their
 own in `--results`.
 """
@@ -32,7 +32,7 @@ from lukasa.providers.embed import open_embedder
 from lukasa.providers.embed.cached import default_cache
 
 COLUMNS = ("recall@5", "recall@10", "recall@20", "hit@10", "nDCG@10", "MRR")
-FACT_COLUMNS = ("recall@10", "plain recall@10", "MRR", "fresh_first", "stale@5")
+FACT_COLUMNS = ("recall@10", "plain recall@10", "MRR", "fresh_first")
 SAME = """One memory for each turn or fact, put and read through the public API of each store, 20 results a question,
 inside its conversation. All vectors are of snowflake-arctic-embed-s (int8), the same for every store. Nothing is
 drawn, so there is no seed; but ids are random and decide between equals, so that runs differ in the third place."""
@@ -43,8 +43,8 @@ ABOUT_ROWS = """The rows of keyword, vector and rank fusion are Lukasa's signals
 them, speakers' names are left out of the question. Peers are given it as it is. Where each turn is given as
 "Name: text" alone, no conversation, kind, source or time is told, and all are put one after the other."""
 ABOUT_FACTS = """Facts of which later ones override earlier ones, in the order they were told. `fresh_first`: the
-current fact stands above every stale one; `stale@5`: a stale one is among the first five; plain recall is that of the
-questions whose fact was never overridden."""
+current fact stands above every stale one. Entries that are folded under a hit count right after it. Plain recall is
+that of the questions whose fact was never overridden."""
 OURS, WITHOUT = Recipe("Lukasa"), Recipe("Lukasa without a model", model=False)
 TALK_RECIPES = (
     Recipe(
@@ -70,10 +70,10 @@ rule = "noop"
 reason = "Measured: what ranking alone can do."
 """
 FACT_RECIPES = (
-    Recipe("supersession off, without a model", model=False, kind="semantic", more=KEEP_BOTH),
-    Recipe("supersession on, without a model", model=False, kind="semantic"),
-    Recipe("supersession off", kind="semantic", more=KEEP_BOTH),
-    Recipe("supersession on", kind="semantic"),
+    Recipe("rivals off, without a model", model=False, kind="semantic", more=KEEP_BOTH),
+    Recipe("rivals on, without a model", model=False, kind="semantic"),
+    Recipe("rivals off", kind="semantic", more=KEEP_BOTH),
+    Recipe("rivals on", kind="semantic"),
 )
 PEERS = {"fts5": "bare FTS5, porter", "chroma": "Chroma", "langgraph": "LangGraph SqliteStore"}
 
@@ -142,7 +142,7 @@ def facts(data: Dataset, embedder: Remembering) -> list[str]:
         print(table({recipe.name: found[recipe.name]}, FACT_COLUMNS)[-1], file=sys.stderr, flush=True)
     asked = sum(bool(query.get("stale")) for query in data.queries)
     told = f"{len(data.corpus):,} facts, {len(data.queries)} questions, {asked} of them with a stale fact:"
-    asked_for = "| asked for | | | | at least 0.970 | at most 0.030 |"
+    asked_for = "| asked for | | at least 0.985 | | at least 0.970 |"
     return ["", told, "", *table(found, FACT_COLUMNS), asked_for]
 
 

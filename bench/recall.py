@@ -93,5 +93,6 @@ def ranking(data: Dataset, recipe: Recipe, embedder: Embedder | None) -> Ranking
             for query in data.asked(scope):
                 as_of = told(query["as_of"]) if query.get("as_of") else None
                 hits = world.read(query["text"], tier="workspace", limit=LIMIT, count=False, as_of=as_of)
-                found[query["id"]] = [known[hit.id] for hit in hits if hit.id in known]
+                shown = [id for hit in hits for id in (hit.id, *(one.id for one in hit.earlier))]
+                found[query["id"]] = [known[id] for id in dict.fromkeys(shown) if id in known]
     return found

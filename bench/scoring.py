@@ -1,8 +1,7 @@
 """Scores of a ranking: mean over questions, by category and overall.
 
 recall@k is the share of a question's evidence among the first k, hit@k whether any of it is there, nDCG@10 has binary
-gains. For questions with a stale fact, `fresh_first` says that the current one stands above every stale one, and
-`stale@5` that a stale one is among the first five.
+gains. For questions with a stale fact, `fresh_first` says that the current one stands above every stale one.
 """
 
 from __future__ import annotations
@@ -27,7 +26,6 @@ def score_one(ranked: Sequence[str], evidence: Sequence[str], stale: Sequence[st
     if old:
         stale_places = [place for place, id in enumerate(ranked) if id in old]
         row["fresh_first"] = float(bool(places) and (not stale_places or places[0] < stale_places[0]))
-        row["stale@5"] = float(any(p < 5 for p in stale_places))
     return row
 
 

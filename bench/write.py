@@ -28,7 +28,7 @@ from lukasa import Lukasa, Workspace
 from lukasa.model.echo import marked
 from lukasa.model.entry import Entry
 from lukasa.model.selection import Selection
-from lukasa.model.values import State, Visibility
+from lukasa.model.values import Relation, State, Visibility
 from lukasa.read.context import ContextDocument, ContextItem, render
 
 DATA = Path(__file__).parent / "data" / "write_quality.jsonl"
@@ -115,7 +115,7 @@ def score(said: Sequence[Row], world: Workspace) -> Score:
     entries = _entries(world)
     for n, row in enumerate(said):
         mine = [entry for entry in entries if any(quote.message == f"m{n}" for quote in entry.evidence)]
-        _judge(row, mine, f"m{n}", entries, found)
+        _judge(world, row, mine, f"m{n}", entries, found)
     kept = [entry.content for entry in entries] + [u.text for u in world.said(world.transcripts()[0].id)]
     found.counts["secrets stored"] += sum(secret in text for secret in SECRETS.values() for text in kept)
     found.counts["secrets stored"] += sum(PIN in entry.content for entry in entries)
@@ -127,7 +127,20 @@ def _entries(world: Workspace) -> list[Entry]:
     return world.ctx.local.find(selection, limit=10_000)
 
 
-def _judge(row: Row, mine: Sequence[Entry], message: str, entries: Sequence[Entry], found: Score) -> None:
+def _is_first(world: Workspace, live: Sequence[Entry], old: Entry) -> bool:
+    """Whether a read shows one of these entries before an old one: it is noted as later about the same thing."""
+    beside = {other.entry.id for other in world.related(old.id).rivals if other.relation is Relation.UPDATE}
+    return any(entry.id in beside for entry in live)
+
+
+def _repeats(world: Workspace, entry: Entry) -> bool:
+    """Whether an entry is noted as another wording of one that was there before."""
+    return any(other.relation is Relation.SAME for other in world.related(entry.id).rivals)
+
+
+def _judge(
+    world: Workspace, row: Row, mine: Sequence[Entry], message: str, entries: Sequence[Entry], found: Score
+) -> None:
     own = [entry for entry in mine if entry.evidence[0].message == message]
     live = [entry for entry in own if entry.state is not State.HELD]
     if row.want == "store":
@@ -137,7 +150,7 @@ def _judge(row: Row, mine: Sequence[Entry], message: str, entries: Sequence[Entr
         if row.replaces:
             found.counts["supersessions"] += 1
             old = [e for e in entries if row.replaces in e.content and e.state is State.ACTIVE and e not in own]
-            right = bool(live) and not old
+            right = bool(live) and all(_is_first(world, live, other) for other in old)
             found.counts["supersessions right"] += right
             if not right:
                 found.misses.append(("not superseded", row.text))
@@ -153,7 +166,7 @@ def _judge(row: Row, mine: Sequence[Entry], message: str, entries: Sequence[Entr
             found.wrong("junk stored", row)
     elif row.sort == "repeat":
         found.counts["repeats"] += 1
-        if live:
+        if [entry for entry in live if not _repeats(world, entry)]:
             found.wrong("duplicates stored", row)
     elif row.sort == "loop":
         found.counts["loops"] += 1

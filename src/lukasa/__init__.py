@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from lukasa.app import Lukasa, Settings
     from lukasa.model.entry import Entry, SourceLink
     from lukasa.model.errors import LukasaError
-    from lukasa.model.values import Authority, Curator, Kind, Lifetime, State, Trust
+    from lukasa.model.values import Authority, Curator, Kind, Lifetime, Relation, State, Trust
     from lukasa.read.rank import Hit
     from lukasa.service.entries.put import Memo, Written
     from lukasa.service.retrieval.read import Recall
@@ -36,6 +36,7 @@ _HOMES = {
     "Curator": "lukasa.model.values",
     "Kind": "lukasa.model.values",
     "Lifetime": "lukasa.model.values",
+    "Relation": "lukasa.model.values",
     "State": "lukasa.model.values",
     "Trust": "lukasa.model.values",
     "Hit": "lukasa.read.rank",
@@ -56,6 +57,7 @@ __all__ = [
     "LukasaError",
     "Memo",
     "Recall",
+    "Relation",
     "Settings",
     "SourceLink",
     "State",

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from playwright.sync_api import expect
 
-from lukasa import Trust
+from lukasa import Relation, Trust
 from lukasa.model.amendment import Amendment, AmendmentState
 from lukasa.model.ids import new_id
 from lukasa.model.job import JobDraft
@@ -174,3 +174,27 @@ def test_a_grant_is_made_shown_once_and_revoked(house: House, visit: Visit) -> N
     visit.page.get_by_role("dialog").get_by_role("button", name="Revoke").click()
     expect(card).to_contain_text("revoked")
     assert house.memory.access.get(grant.id).revoked_at is not None
+
+
+def test_two_values_are_decided_in_the_inbox(house: House, visit: Visit) -> None:
+    """B4, W4: a card shows both with their dates; one button says that both are true, and nobody asks again."""
+    world = house.memory.workspace("rivals")
+    old = world.put("workspace", "The ferry to the island leaves at 8:15")
+    new = world.put("workspace", "The ferry to the island leaves at 9:40 now")
+    assert new.beside == (old.id,)
+    visit.go("browse", "rivals", q="when does the ferry leave?")
+    found = visit.page.get_by_role("list", name="Earlier")
+    expect(found).to_contain_text("The ferry to the island leaves at 8:15")
+    expect(found).to_contain_text("may no longer hold")
+    visit.go(f"entry/{new.id}", "rivals")
+    expect(visit.page.get_by_role("heading", name="Said about the same thing")).to_be_visible()
+    visit.go("inbox", "rivals")
+    expect(visit.page.locator("#waiting")).to_contain_text("1")
+    card = visit.page.locator(".card")
+    expect(card).to_contain_text("leaves at 8:15")
+    expect(card).to_contain_text("leaves at 9:40 now")
+    visit.page.keyboard.press("j")
+    visit.page.keyboard.press("b")
+    expect(visit.page.get_by_text("Nothing waits for you")).to_be_visible()
+    assert {hit.id for hit in world.read("when does the ferry leave?")} == {old.id, new.id}
+    assert [one.relation for one in world.related(old.id).rivals] == [Relation.BOTH]

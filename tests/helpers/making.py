@@ -8,6 +8,8 @@ from lukasa.model.entry import Entry, Scope
 from lukasa.model.ids import new_id
 from lukasa.model.values import Curator, Kind, Lifetime, Origin, Trust
 
+# Lines for a spec: the rules may retire what a new statement replaces.
+RETIRE = '\n[behaviour.conflict]\nby_rule = "retire"\nreason = "Only the latest value counts here."\n'
 WORKSPACE = Scope("workspace", (("workspace", "w1"),))
 
 

@@ -232,7 +232,8 @@ def test_a_memory_neither_merges_with_a_file_nor_retires_it(world: Workspace, cl
     """B11, W3, W4: what is said elsewhere leaves a file alone, and a file leaves memories alone."""
     claude.create(NOTES, "The villain is called Malachar")
     assert world.put("workspace", "The villain is called Malachar").outcome == "stored"
-    assert world.put("workspace", "The villain is called Vexis").outcome == "replaced"
+    written = world.put("workspace", "The villain is called Vexis")
+    assert [world.get(id).path for id in written.beside] == [None]
     claude.create(TODO, "The villain is called Zor")
     assert claude.text(NOTES) == "The villain is called Malachar"
     assert {entry.content for entry in world.entries("workspace")} == {

@@ -116,21 +116,24 @@ def test_bad_actors(world: Workspace, given: dict[str, object]) -> None:
         world.acting(**given)  # type: ignore[arg-type]
 
 
-def test_an_edit_that_contradicts_retires_the_other(world: Workspace) -> None:
-    """W4: two contradicting facts are never both active, whether put or edited."""
+def test_an_edit_is_compared_as_a_put_is(world: Workspace) -> None:
+    """W4: of two values for one thing a read shows the later one, whether put or edited."""
     first = world.put("workspace", MALACHAR).id
     second = world.put("workspace", "The harbour has three lighthouses").id
     changed = world.update(second, content="The villain is called Vexis")
-    assert changed.replaces == (first,)
-    assert world.get(first).state is State.INVALIDATED
+    assert (changed.beside, changed.replaces) == ((first,), ())
+    (hit,) = world.read("what is the villain called?")
+    assert (hit.id, [one.id for one in hit.earlier]) == (second, [first])
 
 
-def test_restoring_a_fact_retires_its_correction(world: Workspace) -> None:
-    """W4: bringing the old fact back ends the one that had replaced it."""
+def test_a_restored_fact_is_shown_before_its_correction(world: Workspace, clock: FixedClock) -> None:
+    """W4: who brings a fact back says that it holds; the correction stays under it, for a person to decide."""
     old = world.put("workspace", MALACHAR).id
-    new = world.put("workspace", "The villain is called Vexis").id
-    world.restore(old)
-    assert (world.get(old).state, world.get(new).state) == (State.ACTIVE, State.INVALIDATED)
+    new = world.put("workspace", "The villain is called Vexis", supersedes=old).id
+    clock.time += timedelta(hours=1)
+    assert world.restore(old).beside == (new,)
+    (hit,) = world.read("what is the villain called?")
+    assert (hit.id, [one.id for one in hit.earlier]) == (old, [new])
 
 
 def test_editing_into_an_existing_text_is_a_conflict(world: Workspace) -> None:
@@ -164,8 +167,8 @@ def test_a_fact_that_ended_can_be_true_again(world: Workspace, clock: FixedClock
     world.put("workspace", "The villain is called Vexis", valid_at=clock.now() + timedelta(days=2))
     clock.time += timedelta(days=3)
     again = world.put("workspace", MALACHAR)
-    assert again.outcome == "replaced"
-    assert world.read("villain called Malachar")[0].id == again.id
+    assert again.outcome == "merged"
+    assert world.read("what is the villain called?")[0].id == again.id
 
 
 def test_why_names_validity(world: Workspace, clock: FixedClock) -> None:

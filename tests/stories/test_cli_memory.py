@@ -179,23 +179,55 @@ def test_a_repetition_is_merged(shell: Shell) -> None:
     assert f"merged with {id}, now stated 2 times" in out
 
 
-def test_a_correction_names_what_it_replaces(shell: Shell) -> None:
-    """W4: the old fact is kept as history and the new one says which it was."""
+def test_a_correction_names_what_it_may_replace(shell: Shell) -> None:
+    """W4: the old fact stays, and a read shows it under the new one with its date."""
     old = shell.put(VILLAIN)
     out = shell.run("put", "The villain is called Vexis")
-    assert f"it replaces {old}" in out
-    assert shell.json("get", old)["state"] == "invalidated"
-    assert [h["entry"]["content"] for h in shell.json("read", "villain")["hits"]] == ["The villain is called Vexis"]
-    assert len(shell.json("read", "villain", "--history")["hits"]) == 2
+    assert f"beside {old}: they give the same thing two names" in out
+    assert shell.json("get", old)["state"] == "active"
+    (hit,) = shell.json("read", "villain")["hits"]
+    assert hit["entry"]["content"] == "The villain is called Vexis"
+    assert [(e["id"], e["relation"], e["note"]) for e in hit["earlier"]] == [(old, "update", "may no longer hold")]
+    assert f"earlier, may no longer hold ({hit['earlier'][0]['said'][:10]}): {VILLAIN}" in shell.run("read", "villain")
 
 
-def test_an_edit_names_what_it_replaces(shell: Shell) -> None:
-    """W4: an edit that contradicts retires the other, as a new statement would."""
+def test_an_edit_names_what_it_may_replace(shell: Shell) -> None:
+    """W4: an edit is compared as a new statement is; edited to something else, the two have nothing in common."""
     old = shell.put(VILLAIN)
     id = shell.put("The harbour has three lighthouses")
     out = shell.run("update", id, "--content", "The villain is called Vexis")
-    assert out.startswith(f"updated {id}, now at version 2\n  it replaces {old}\n")
-    assert shell.json("get", old)["state"] == "invalidated"
+    assert out.startswith(f"updated {id}, now at version 2\n  beside {old}: ")
+    assert [r["entry"]["id"] for r in shell.json("history", id)["rivals"]] == [old]
+    shell.run("update", id, "--content", "The harbour has four lighthouses")
+    assert shell.json("history", id)["rivals"] == shell.json("history", old)["rivals"] == []
+
+
+def test_a_person_decides_between_two(shell: Shell) -> None:
+    """B4, W4: the inbox asks about both; a decision retires one of them, or is remembered."""
+    old = shell.put(VILLAIN)
+    new = shell.json("put", "The villain is called Vexis")["id"]
+    assert "Nothing to review" not in shell.run("review", "list")
+    (pair,) = shell.json("review", "list")["rivals"]
+    assert (pair["earlier"]["id"], pair["later"]["id"]) == (old, new)
+    assert shell.json("review", "settle", new, old, "--keep", "both")["outcome"] == "both"
+    assert shell.json("review", "list")["rivals"] == []
+    assert len(shell.json("read", "villain")["hits"]) == 2
+    assert "holds too" in shell.run("history", old)
+    other = shell.json("put", "The heroine is called Ada")["id"]
+    newer = shell.json("put", "The heroine is called Mira")["id"]
+    assert shell.json("review", "settle", other, newer, "--keep", "old")["replaces"] == [newer]
+    assert shell.json("get", newer)["state"] == "invalidated"
+    assert "no rivals" in shell.fails("review", "settle", other, old, "--keep", "new", code=1)["message"]
+    assert "already" in shell.fails("review", "settle", other, newer, "--keep", "new", code=1)["message"]
+
+
+def test_a_repetition_is_kept_as_a_confirmation(shell: Shell) -> None:
+    """W3: who said it again, when and in which words."""
+    id = shell.put(VILLAIN)
+    shell.run("put", VILLAIN.upper())
+    (again,) = shell.json("history", id)["confirmations"]
+    assert (again["said"], again["speaker"]) == (VILLAIN.upper(), "user")
+    assert "stated again" in shell.run("history", id)
 
 
 def test_supersedes_by_id(shell: Shell) -> None:

@@ -25,15 +25,20 @@ def result(steps: list[dict[str, Any]], start: str) -> Any:
 
 
 def test_the_first_tour(shell: Shell) -> None:
-    """U2, B1: stored, corrected, merged, ended, and recalled by another word in a new conversation."""
+    """U2, B1: stored, given another value, merged, ended, and recalled by another word in a new conversation."""
     steps = shell.json("tour")["steps"]
     assert {written["outcome"] for written in result(steps, "Remember")} == {"stored"}
     correction = result(steps, "Correct")
-    assert [w["outcome"] for w in correction["writes"]] == ["stored", "replaced", "merged"]
-    assert correction["retired"]["state"] == "invalidated"
+    first, second, again = correction["writes"]
+    assert [w["outcome"] for w in (first, second, again)] == ["stored", "stored", "merged"]
+    assert second["beside"] == [first["id"]]
+    assert again["id"] == second["id"]
+    assert correction["first"]["state"] == "active"
     assert result(steps, "End")["dropped"] == 1
-    best = result(steps, "Ask in a new one")["hits"][0]["entry"]
+    hit = result(steps, "Ask in a new one")["hits"][0]
+    best = hit["entry"]
     assert best["content"] == "The villain of the novel is called Vexis"
+    assert [(one["id"], one["note"]) for one in hit["earlier"]] == [(first["id"], "may no longer hold")]
     context = result(steps, "What an agent")
     assert best["id"] in context["text"]
     assert [page["name"] for page in context["document"]["pinned"]] == ["SOUL", "VOICE"]
@@ -65,7 +70,7 @@ def test_a_tour_leaves_nothing_behind(tmp_path: Path) -> None:
 def test_every_tour_is_the_first(shell: Shell) -> None:
     """U2: no tour meets what an earlier one remembered."""
     outcomes = [[w["outcome"] for w in result(shell.json("tour")["steps"], "Correct")["writes"]] for _ in range(2)]
-    assert outcomes[0] == outcomes[1] == ["stored", "replaced", "merged"]
+    assert outcomes[0] == outcomes[1] == ["stored", "stored", "merged"]
 
 
 def test_the_tour_for_people(shell: Shell) -> None:
@@ -73,8 +78,9 @@ def test_the_tour_for_people(shell: Shell) -> None:
     out = shell.run("tour")
     assert ("embedding model: none" in out) is (shell.env["LUKASA_EMBEDDER"] == "none")
     for said in (
-        "it replaces",
+        "beside",
         "merged with",
+        "earlier, may no longer hold",
         "matched by",
         "a named entry: always loaded",
         "Now you",

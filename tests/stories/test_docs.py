@@ -220,7 +220,7 @@ def test_the_api_page_has_every_field_of_a_hit(value: type) -> None:
 
 def test_the_api_page_has_every_event() -> None:
     """X2: every action that the source writes into the log is on the page."""
-    subjects = "entry|named|document|channel|conversation|note|action|workspace|transcript|job|grant|scrub"
+    subjects = "entry|rivals|named|document|channel|conversation|note|action|workspace|transcript|job|grant|scrub"
     source = "\n".join(path.read_text("utf-8") for path in (ROOT / "src" / "lukasa").rglob("*.py"))
     written = set(re.findall(rf'"((?:{subjects})\.[a-z]+)"', source)) | {"conversation.idle", "conversation.archived"}
     assert len(written) > 15

@@ -64,7 +64,8 @@ def test_why_not_somebody_elses(world: Workspace) -> None:
 
 def test_why_cut_by_the_profile(world: Workspace) -> None:
     """R8, R6: an entry beyond the profile's limit says how many are returned."""
-    ids = [world.put("workspace", f"The villain hides in house number {n}").id for n in range(6)]
+    places = ("barn", "mill", "cellar", "chapel", "tower", "granary")
+    ids = [world.put("workspace", f"In the {place} hides a villain").id for place in places]
     cut = [id for id in ids if outcome(world, "villain hides", id, limit=2) == ("profile", "cut")]
     assert len(cut) == 4
 
@@ -193,3 +194,21 @@ def test_existing_does_not_create(memory: Lukasa) -> None:
     with pytest.raises(NotFound):
         memory.existing("nope")
     assert memory.workspaces() == []
+
+
+def test_why_an_earlier_statement_is_folded(world: Workspace) -> None:
+    """R8, W4: the later one is returned; the earlier one says under which it stands."""
+    old = world.put("workspace", "The villain is called Malachar").id
+    new = world.put("workspace", "The villain is called Vexis").id
+    assert outcome(world, "what is the villain called?", new) == ("profile", "returned")
+    folded = world.why("what is the villain called?", old)[-1]
+    assert (folded.step, folded.outcome, folded.data) == ("fold", "folded", {"under": new})
+    assert "may no longer hold" in folded.reason
+
+
+def test_why_an_entry_that_nothing_found_is_returned(world: Workspace) -> None:
+    """R8, W4: the question finds the old wording, and the read returns what was said later."""
+    old = world.put("workspace", "The villain is Malachar").id
+    new = world.put("workspace", "The villain is Vexis").id
+    assert [hit.id for hit in world.read("who is Malachar?")] == [new, old]
+    assert outcome(world, "who is Malachar?", new)[1] == "returned"

@@ -97,6 +97,13 @@ class Things(dict[str, str]):
         doubted = self._world.acting(trust=Trust.UNTRUSTED)
         return doubted.put("workspace", f"Always light the lamp of {self['fresh']}", kind="procedural").id
 
+    def _earlier(self) -> str:
+        return self._world.put("workspace", f"The mayor of {self['fresh']} is Ines").id
+
+    def _later(self) -> str:
+        assert self["earlier"]
+        return self._world.put("workspace", f"The mayor of {self['fresh']} is Omar").id
+
     def _session(self) -> str:
         moment = self._world.ctx.now
         taken = Transcript(new_id(), self["fresh"], "plain", "A talk", moment, moment, kept=2)
@@ -161,6 +168,7 @@ EXAMPLES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     "review_approve": ({"id": "{held}"}, {}),
     "review_edit": ({"id": "{held}"}, {"text": "Light the lamp of {fresh} at dusk"}),
     "review_reject": ({"id": "{held}"}, {}),
+    "review_settle": ({"id": "{later}"}, {"other": "{earlier}", "keep": "both"}),
     "transcript_list": ({}, {}),
     "transcript_get": ({"id": "{session}"}, {"limit": "1"}),
     "job_run": ({}, {"kind": "maintain"}),

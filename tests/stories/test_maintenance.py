@@ -9,13 +9,13 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from lukasa import Lifetime, Lukasa, Memo, State, Workspace
+from lukasa import Lifetime, Lukasa, Memo, Relation, State, Workspace
 from lukasa.model.ids import new_id
 from lukasa.model.telemetry import TelemetryQuery
 from lukasa.spec import preset_text
 from lukasa.storage.operations import Embedding, SaveEntry
 from tests.fakes import FakeEmbedder
-from tests.helpers.making import FixedClock
+from tests.helpers.making import RETIRE, FixedClock
 from tests.helpers.upkeep import run, same
 
 
@@ -94,9 +94,21 @@ def test_statistics_are_emitted(observer: Workspace) -> None:
     assert point.metadata["entries_open"] == 1
 
 
-def test_copies_are_superseded(embedded: Lukasa, clock: FixedClock) -> None:
-    """O7, W3: copies that the write path could not see fold into the best supported one, and come back by undo."""
+def test_copies_are_one_hit(embedded: Lukasa, clock: FixedClock) -> None:
+    """O7, W3: copies that the write path could not see become one hit with every wording under it."""
     world = embedded.workspace("watched", preset="observer")
+    kept = world.put("workspace", "The blue lantern stands in the north attic", importance=0.9).id
+    copy = _copied(world, kept, "The blue lantern stands in the north attic now")
+    clock.time += timedelta(hours=1)
+    run(world, "maintain")
+    (hit,) = world.read("where is the blue lantern?")
+    assert {hit.id, *(one.id for one in hit.earlier)} == {kept, copy}
+    assert [(other.entry.id, other.relation) for other in world.related(kept).rivals] == [(copy, Relation.SAME)]
+
+
+def test_copies_are_superseded(embedded: Lukasa, clock: FixedClock) -> None:
+    """O7, W3: where the rules may retire, copies fold into the best supported one, and come back by undo."""
+    world = embedded.workspace("watched", spec=preset_text("observer") + RETIRE)
     kept = world.put("workspace", "The blue lantern stands in the north attic", importance=0.9).id
     copy = _copied(world, kept, "The blue lantern stands in the north attic now")
     before = [same(world.get(id)) for id in (kept, copy)]

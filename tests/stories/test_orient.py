@@ -123,7 +123,7 @@ def test_context_round_trips(world: Workspace) -> None:
 
 def test_what_does_not_fit_is_told(world: Workspace) -> None:
     """C2: evicted entries are listed with the reason."""
-    world.put_many("workspace", [f"The villain keeps {'a long list of ' * 20} secrets in room {n}" for n in range(10)])
+    world.put_many("workspace", [f"Room {n} of the villain keeps {'a long list of ' * 30} secrets" for n in range(10)])
     context = world.context("villain secrets", budget=300)
     assert context.evicted
     assert all("budget" in e.reason for e in context.evicted)
@@ -131,11 +131,25 @@ def test_what_does_not_fit_is_told(world: Workspace) -> None:
 
 def test_superseded_facts_never_enter_the_context(world: Workspace) -> None:
     """T40, R7: a corrected fact is represented by its correction only."""
-    world.put("workspace", "The villain is called Malachar")
-    world.put("workspace", "The villain is called Vexis")
+    old = world.put("workspace", "The villain is called Malachar").id
+    world.put("workspace", "The villain is called Vexis", supersedes=old)
     text = str(world.context("what is the villain called"))
     assert "Vexis" in text
     assert "Malachar" not in text
+
+
+def test_an_earlier_value_is_one_line_under_the_later_one(world: Workspace, clock: FixedClock) -> None:
+    """C1, W4: the context says in one line what may no longer hold, and reads back as it was."""
+    world.put("workspace", 'The villain is called "Malachar";\n> or so')
+    clock.time += timedelta(days=40)
+    world.put("workspace", "The villain is called Vexis")
+    context = world.context("what is the villain called")
+    text = str(context)
+    assert text.endswith(
+        '\n> The villain is called Vexis\n  Earlier, may no longer hold: 2026-11-15 "The villain is called '
+        '\\"Malachar\\";\\n> or so"\n'
+    )
+    assert parse(text) == context.document
 
 
 def test_an_empty_workspace_is_polite(memory: Lukasa) -> None:

@@ -48,6 +48,11 @@ class Case:
         self.does, self.refused = does, refused
 
 
+def rivals(world: Workspace) -> tuple[str, str]:
+    """Two entries that give one thing two values."""
+    return tuple(world.put("workspace", f"The mayor of Lorne is {name}").id for name in ("Ines", "Omar"))  # type: ignore[return-value]
+
+
 def held(world: Workspace) -> str:
     return world.put_many("workspace", [Memo("Omar may leave in spring", gate=DOUBT)])[0].id
 
@@ -93,6 +98,7 @@ CASES: dict[str, Case] = {
     "dispose": Case(lambda w, _: None, lambda w, _: w.dispose(fading(w), "burn")),
     "approve": Case(lambda w, _: w.approve(held(w)), lambda w, _: w.approve(NOBODY)),
     "reject": Case(lambda w, _: w.reject(held(w)), lambda w, _: w.reject(NOBODY)),
+    "settle": Case(lambda w, _: w.settle(*rivals(w), "new"), lambda w, _: w.settle(NOBODY, NOBODY, "new")),
     "edit_named": Case(lambda w, _: w.edit_named("PLOT", "Act one"), lambda w, _: w.edit_named("plot!", "Act one")),
     "save_document": Case(lambda w, _: w.save_document("bible", FACT), lambda w, _: w.save_document("bible", "")),
     "remove_document": Case(
@@ -170,7 +176,19 @@ ELSEWHERE: dict[str, Case] = {
 }
 READING = {
     *("at", "acting", "read", "context", "why", "get", "entries", "standing", "stats", "reports", "dispositions"),
-    *("history", "ledger", "census", "survey", "evidence", "inbox", "named", "get_named", "named_history", "documents"),
+    *(
+        "history",
+        "related",
+        "ledger",
+        "census",
+        "survey",
+        "evidence",
+        "inbox",
+        "named",
+        "get_named",
+        "named_history",
+        "documents",
+    ),
     *("get_document", "channels", "conversations", "conversation", "read_note", "notes", "jobs", "job", "job_steps"),
     *("scrub_plan", "purge_plan", "transcripts", "transcript", "said", "search_transcripts", "events", "verify"),
     "check",

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from lukasa import Lukasa, LukasaError, Memo, State, Trust, Workspace
+from lukasa import Lukasa, LukasaError, Memo, Relation, State, Trust, Workspace
 from lukasa.model.errors import (
     Conflict,
     InvalidContent,
@@ -183,7 +183,8 @@ def test_what_differs_in_one_word_is_not_lost(tmp_path: Path) -> None:
             memos = [Memo(text) for text in said]
             written = world.put_many("workspace", memos) if batch else [world.put("workspace", t) for t in said]
             assert [one.outcome for one in written] == ["stored"] * 3
-            assert set(contents(world, "what about the house in Lisbon?")) == set(said)
+            hits = world.read("what about the house in Lisbon?")
+            assert {text for hit in hits for text in (hit.content, *(e.content for e in hit.earlier))} == set(said)
 
 
 def test_duplicates_are_merged(world: Workspace) -> None:
@@ -197,7 +198,7 @@ def test_duplicates_are_merged(world: Workspace) -> None:
 def test_members_of_a_batch_see_each_other(world: Workspace) -> None:
     """W3, W4: duplicates and contradictions inside one batch are settled as if put one by one."""
     outcomes = [w.outcome for w in world.put_many("workspace", [MALACHAR, MALACHAR, "The villain is called Vexis"])]
-    assert outcomes == ["stored", "merged", "replaced"]
+    assert outcomes == ["stored", "merged", "stored"]
     assert contents(world, "villain called") == ["The villain is called Vexis"]
 
 
@@ -208,12 +209,44 @@ def test_a_batch_is_all_or_nothing(world: Workspace) -> None:
     assert world.entries("workspace") == []
 
 
-def test_a_correction_retires_the_old_fact(world: Workspace, clock: FixedClock) -> None:
+def test_a_correction_is_shown_before_the_old_fact(world: Workspace, clock: FixedClock) -> None:
+    """W4, R7: both stay active; a read returns the one said last, with the earlier one under it."""
+    old = world.put("workspace", MALACHAR)
+    before = clock.now()
+    clock.time += timedelta(days=1)
+    new = world.put("workspace", "The villain is called Vexis")
+    assert (new.outcome, new.beside, world.get(old.id)) == ("stored", (old.id,), old.entry)
+    (hit,) = world.read("what is the villain called?")
+    assert (hit.id, [(e.id, e.relation) for e in hit.earlier]) == (new.id, [(old.id, Relation.UPDATE)])
+    assert contents(world, "villain called", as_of=before) == [MALACHAR]
+    clock.time += timedelta(days=1)
+    world.put("workspace", MALACHAR)
+    assert [hit.id for hit in world.read("what is the villain called?")] == [old.id]
+
+
+def test_a_question_that_names_the_earlier_one_finds_it(world: Workspace) -> None:
+    """W4: what is folded is not hidden: asked for by its own words it is a hit, below the later one."""
+    world.put("workspace", MALACHAR)
+    world.put("workspace", "The villain is called Vexis")
+    assert contents(world, "is the villain called Malachar?") == ["The villain is called Vexis", MALACHAR]
+
+
+def test_two_speakers_keep_their_own_words(world: Workspace) -> None:
+    """W3, W4: the same sentence of two people is two entries, and both are found."""
+    for name in ("Ines", "Omar"):
+        assert world.put("workspace", "I keep bees on the roof", source=name).outcome == "stored"
+    assert world.put("workspace", "I keep bees on the roof", source="ines").outcome == "merged"
+    world.put("workspace", "I live in Bari", source="Ines")
+    assert world.put("workspace", "I live in Kotor now", source="Omar").beside == ()
+    assert {hit.entry.source for hit in world.read("who keeps bees?")} == {"Ines", "Omar"}
+
+
+def test_a_correction_by_id_retires_the_old_fact(world: Workspace, clock: FixedClock) -> None:
     """W4, R7: the newer fact holds; the older stays in history and in what was valid before."""
     old = world.put("workspace", MALACHAR).id
     before = clock.now()
     clock.time += timedelta(days=1)
-    new = world.put("workspace", "The villain is called Vexis")
+    new = world.put("workspace", "The villain is called Vexis", supersedes=old)
     retired = world.get(old)
     assert (new.outcome, new.replaces) == ("replaced", (old,))
     assert (retired.state, retired.superseded_by) == (State.INVALIDATED, new.id)
@@ -496,7 +529,7 @@ def test_a_correction_is_found_among_many_that_share_its_words(world: Workspace)
     world.put_many("workspace", [f"Joseph paid toll number {n}" for n in range(40)])
     world.put_many("workspace", [f"Lorne market has stall number {n}" for n in range(40)])
     world.put_many("workspace", [f"Member{n} {joined}" for n in range(16)])
-    assert world.put("workspace", f"Joseph Lorne {joined}").replaces == (old.id,)
+    assert world.put("workspace", f"Joseph Lorne {joined}").beside == (old.id,)
 
 
 def test_a_text_that_a_gate_empties_is_refused(memory: Lukasa) -> None:
@@ -508,3 +541,26 @@ def test_a_text_that_a_gate_empties_is_refused(memory: Lukasa) -> None:
     assert refusal.value.fix
     assert closed.events(action="entry.refused")
     assert closed.entries("workspace") == []
+
+
+def test_what_was_stored_without_the_model_is_compared_later(tmp_path: Path) -> None:
+    """W3, W4, D8: once the vectors are there, other wordings of one thing are found too."""
+    said = ("The user prefers dark mode in the editor", "In the editor the user prefers dark mode")
+    with Lukasa.open(tmp_path, embedder="none") as memory:
+        ids = [memory.workspace().put("workspace", text).id for text in said]
+        assert memory.workspace().related(ids[0]).rivals == ()
+    with Lukasa.open(tmp_path, embedder=FakeEmbedder(256)) as memory:
+        memory.workspace().backfill()
+        assert [one.entry.id for one in memory.workspace().related(ids[0]).rivals] == [ids[1]]
+        assert len(memory.workspace().read("which mode in the editor?")) == 1
+
+
+def test_an_edit_is_the_latest_word(world: Workspace, clock: FixedClock) -> None:
+    """W4: an old entry that a person edits says what holds now."""
+    edited = world.put("workspace", "The mill grinds rye on Mondays").id
+    clock.time += timedelta(days=1)
+    other = world.put("workspace", MALACHAR).id
+    clock.time += timedelta(days=1)
+    world.update(edited, content="The villain is called Vexis")
+    (hit,) = world.read("what is the villain called?")
+    assert (hit.id, [one.id for one in hit.earlier]) == (edited, [other])

@@ -61,13 +61,14 @@ def test_pending_facts_are_never_recalled(world: Workspace) -> None:
     assert [hit.id for hit in world.read("who owns the gateway?")] == [id]
 
 
-def test_approving_retires_what_it_contradicts(world: Workspace, clock: FixedClock) -> None:
-    """B6: approval is acceptance, with all that follows from it."""
+def test_approving_puts_it_first(world: Workspace, clock: FixedClock) -> None:
+    """B6: an approved entry is compared as a put is: a read shows it, with the other one under it."""
     old = world.acting(agent="scribe").put("workspace", "The owner of the gateway is Omar").id
     id = observed(world, "The owner of the gateway is Ines", "The owner of the gateway is Ines")
     decided = world.approve(id)
-    assert (decided.outcome, decided.replaces) == ("accepted", (old,))
-    assert world.get(old).state is not State.ACTIVE
+    assert (decided.outcome, decided.replaces) == ("accepted", ())
+    (hit,) = world.read("who is the owner of the gateway?")
+    assert (hit.id, [one.id for one in hit.earlier]) == (id, [old])
 
 
 def test_editing_approves_in_other_words(world: Workspace) -> None:

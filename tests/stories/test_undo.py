@@ -50,7 +50,7 @@ def test_undoing_a_correction_reopens_the_fact(world: Workspace, clock: FixedClo
     old = world.put("workspace", OLD).id
     before = world.get(old)
     clock.time += timedelta(hours=1)
-    new = world.put("workspace", NEW).id
+    new = world.put("workspace", NEW, supersedes=old).id
     done = world.undo(new)
     assert done.ids == (new, old)
     assert world.get(new).state is State.FORGOTTEN
@@ -61,7 +61,7 @@ def test_undoing_a_correction_reopens_the_fact(world: Workspace, clock: FixedClo
 def test_forgetting_a_correction_reopens_the_fact(world: Workspace) -> None:
     """B3: what a forgotten statement had superseded is in force again, with an event that says why."""
     old = world.put("workspace", OLD).id
-    new = world.put("workspace", NEW).id
+    new = world.put("workspace", NEW, supersedes=old).id
     gone = world.forget(new, "retconned")
     assert gone.reopened == (old,)
     assert (world.get(old).state, world.get(old).invalid_at) == (State.ACTIVE, None)
@@ -70,11 +70,11 @@ def test_forgetting_a_correction_reopens_the_fact(world: Workspace) -> None:
 
 
 def test_what_is_still_contradicted_stays_closed(world: Workspace) -> None:
-    """B3: a fact is not reopened while something else speaks against it."""
+    """B3: a fact is not reopened if another entry holds its text by now."""
     old = world.put("workspace", OLD).id
-    correction = world.put("workspace", NEW).id
+    correction = world.put("workspace", NEW, supersedes=old).id
     world.update(correction, content="The harbour has three lighthouses")
-    world.put("workspace", "The villain is called Orrin")
+    world.put("workspace", OLD)
     assert world.forget(correction).reopened == ()
     assert world.get(old).state is State.INVALIDATED
 
@@ -90,7 +90,7 @@ def test_a_copy_does_not_come_back(world: Workspace) -> None:
 def test_what_was_decided_later_stands(world: Workspace) -> None:
     """B3: a fact that was forgotten after it had been superseded is not dug out."""
     old = world.put("workspace", OLD).id
-    new = world.put("workspace", NEW).id
+    new = world.put("workspace", NEW, supersedes=old).id
     world.forget(old)
     assert world.forget(new).reopened == ()
 
@@ -140,18 +140,18 @@ def test_what_cannot_be_undone(world: Workspace) -> None:
         world.undo(1)
 
 
-def test_restore_and_accept_say_what_they_retired(world: Workspace) -> None:
-    """W4: like a put, they name what gave way."""
+def test_restore_says_what_is_beside_it(world: Workspace) -> None:
+    """W4: like a put, it names what concerns the same thing."""
     old = world.put("workspace", OLD).id
-    new = world.put("workspace", NEW).id
-    assert world.restore(old).replaces == (new,)
+    new = world.put("workspace", NEW, supersedes=old).id
+    assert world.restore(old).beside == (new,)
 
 
 def test_undo_from_the_command_line(tmp_path: Path) -> None:
     """B3, U2: by id and by event; one of them must be given."""
     shell = Shell(tmp_path)
     old = shell.put(OLD)
-    new = shell.put(NEW)
+    new = shell.json("put", NEW, "--supersedes", old)["id"]
     told = shell.run("undo", new)
     assert f"undone {old} is active" in told
     assert shell.json("get", old)["state"] == "active"

@@ -39,7 +39,7 @@ def test_a_stale_fact_counts_against_the_ranking() -> None:
     """B13: the current fact must stand above the stale one; an absent one is a miss."""
     assert score_one(["new", "old"], ["new"], ["old"])["fresh_first"] == 1
     assert score_one(["old", "new"], ["new"], ["old"])["fresh_first"] == 0
-    assert score_one(["old"], ["new"], ["old"])["stale@5"] == 1
+    assert score_one(["old"], ["new"], ["old"])["fresh_first"] == 0
 
 
 def test_halves_share_no_scope() -> None:

@@ -10,18 +10,23 @@ from msgspec.structs import replace
 from lukasa.index.matches import Neighbour
 from lukasa.model.entry import Entry, GateVerdict
 from lukasa.model.ids import new_id
-from lukasa.model.values import SHARED, Curator, Gate, Kind, Origin, State, Trust
-from lukasa.spec import load_preset, load_taxonomy
-from lukasa.storage.operations import Record, SaveEntry
+from lukasa.model.values import SHARED, Curator, Gate, Kind, Origin, Relation, State, Trust
+from lukasa.spec import MemorySpec, load_preset, load_taxonomy, parse_spec, preset_text
+from lukasa.storage.operations import Record, SaveEntry, SaveRivalry
 from lukasa.write.plan import RESOLVE, Action, Draft, Plan, Proposal, Setting, plan, run
-from tests.helpers.making import WORKSPACE, make_entry
+from tests.helpers.making import RETIRE, WORKSPACE, make_entry
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
 EARLIER = NOW - timedelta(days=3)
+RETIRING = parse_spec(preset_text("default") + RETIRE)
 
 
 def resolved(
-    content: str, *near: Neighbour, trust: Trust = Trust.AUTHOR, kind: Kind = Kind.SEMANTIC
+    content: str,
+    *near: Neighbour,
+    trust: Trust = Trust.AUTHOR,
+    kind: Kind = Kind.SEMANTIC,
+    spec: MemorySpec | None = None,
 ) -> tuple[Draft, Plan]:
     proposal = Proposal(
         id=new_id(),
@@ -34,7 +39,7 @@ def resolved(
         importance=0.7,
         tags=("new",),
     )
-    setting = Setting(load_preset("default"), load_taxonomy("v1"), NOW, neighbours=near)
+    setting = Setting(spec or load_preset("default"), load_taxonomy("v1"), NOW, neighbours=near)
     start = Draft(proposal, content, kind, trust, GateVerdict(Gate.ALLOW, 1.0, ""))
     draft = run(RESOLVE, start, setting)
     return draft, plan(draft, setting, actor="t@test", embedding=None, secret=b"s")
@@ -53,12 +58,14 @@ def test_the_same_text_is_merged() -> None:
     assert merged.content == old.content
 
 
-def test_a_near_restatement_is_merged_above_the_threshold_only() -> None:
-    """W3: cosine over the spec's threshold merges; at or below it does not."""
+def test_a_paraphrase_is_kept_beside_the_entry_above_the_threshold_only() -> None:
+    """W3: over the spec's threshold another wording says the same; each wording stays."""
     old = make_entry("The staging server runs Debian 12")
-    new = "Our staging server runs Debian 12"
-    assert resolved(new, Neighbour(old, 0.97))[1].outcome == "merged"
-    assert resolved(new, Neighbour(old, 0.92))[1].outcome == "stored"
+    new = "With Debian 12 the staging server runs"
+    for cosine, relations in ((0.97, [Relation.SAME]), (0.84, [])):
+        draft, planned = resolved(new, Neighbour(old, cosine))
+        assert (planned.outcome, [rival.relation for rival in draft.decision.rivals]) == ("stored", relations)
+        assert [e.content for e in saved(planned)] == [new]
 
 
 def test_a_near_text_with_another_number_is_not_merged() -> None:
@@ -67,10 +74,40 @@ def test_a_near_text_with_another_number_is_not_merged() -> None:
     assert resolved("The staging server runs Debian 13", Neighbour(old, 0.99))[1].outcome != "merged"
 
 
-def test_a_new_fact_ends_the_validity_of_the_old_one() -> None:
-    """W4: semantic update: the old gets invalid_at, the new valid_at, both rows stay."""
+def test_a_new_fact_is_stored_beside_the_old_one() -> None:
+    """W4: the rules retire nothing: both are active, and the pair is noted with its reason."""
     old = make_entry(at=EARLIER)
-    _, planned = resolved("The villain is called Vexis", Neighbour(old, 0.93))
+    draft, planned = resolved("The villain is called Vexis", Neighbour(old, 0.93))
+    assert (planned.outcome, planned.beside) == ("stored", (old.id,))
+    (new,) = saved(planned)
+    assert (new.state, new.valid_at) == (State.ACTIVE, NOW)
+    (pair,) = [op.rivalry for op in planned.operations if isinstance(op, SaveRivalry)]
+    assert (pair.entry, pair.other, pair.relation, pair.decided_by) == (new.id, old.id, Relation.UPDATE, "")
+    assert pair.reason == draft.ledger[-1].reason == "they give the same thing two names"
+
+
+def test_many_values_are_values_of_many() -> None:
+    """W4: what has several values already gets one more, which replaces none."""
+    near = [Neighbour(make_entry(f"The ferry stops in {place}"), 0.93) for place in ("Bari", "Kotor", "Split")]
+    draft, _ = resolved("The ferry stops in Zadar", *near)
+    assert {rival.relation for rival in draft.decision.rivals} == {Relation.CLOSE}
+
+
+def test_two_speakers_are_two_people() -> None:
+    """W4: what another person says of themselves neither repeats nor replaces."""
+    mine = replace(make_entry("I live in Bari"), source="Ines")
+    for said in ("I live in Bari", "I live in Kotor now"):
+        draft, planned = resolved(said, Neighbour(mine, 0.99))
+        assert (planned.outcome, draft.decision.rivals) == ("stored", ())
+    assert resolved("The port is in Bari", Neighbour(replace(make_entry("The port is in Kotor"), source="Ines"), 0.95))[
+        0
+    ].decision.rivals
+
+
+def test_the_spec_lets_the_rules_retire() -> None:
+    """W4: with by_rule = "retire" the old gets invalid_at, the new valid_at, both rows stay."""
+    old = make_entry(at=EARLIER)
+    _, planned = resolved("The villain is called Vexis", Neighbour(old, 0.93), spec=RETIRING)
     retired, new = saved(planned)
     assert (retired.id, retired.state, retired.invalid_at, retired.superseded_by) == (
         old.id,
@@ -82,24 +119,31 @@ def test_a_new_fact_ends_the_validity_of_the_old_one() -> None:
 
 
 def test_a_new_preference_archives_the_old_one() -> None:
-    """W4: procedural supersession: the latest wins, the prior is archived."""
+    """W4: procedural supersession, if the spec lets the rules retire: the latest wins, the prior is archived."""
     old = make_entry("The user prefers dark mode", kind=Kind.PROCEDURAL)
-    _, planned = resolved("The user prefers light mode", Neighbour(old, 0.9), kind=Kind.PROCEDURAL)
+    _, planned = resolved("The user prefers light mode now", Neighbour(old, 0.9), kind=Kind.PROCEDURAL, spec=RETIRING)
     assert saved(planned)[0].state is State.ARCHIVED
 
 
 def test_episodes_accumulate() -> None:
-    """W4: contradicting episodes both stay, and the decision is recorded."""
+    """W4: events replace no event: both stay, and neither is a rival."""
     old = make_entry("The deadline is Monday", kind=Kind.EPISODIC)
     draft, planned = resolved("The deadline is Friday", Neighbour(old, 0.9), kind=Kind.EPISODIC)
-    assert draft.decision.action is Action.NOOP
+    assert (draft.decision.action, draft.decision.rivals) == (Action.ADD, ())
     assert [e.state for e in saved(planned)] == [State.ACTIVE]
 
 
+def test_kinds_are_compared() -> None:
+    """W4: a rule and a fact about one thing are rivals."""
+    old = make_entry("Releases are on Mondays", kind=Kind.PROCEDURAL)
+    assert resolved("Releases are on Fridays now", Neighbour(old, 0.92))[1].beside == (old.id,)
+
+
 def test_all_contradicted_facts_are_retired() -> None:
-    """W4: if two old values stand, both end."""
+    """W4: if two old values stand, both end, where the spec lets the rules retire."""
     first, second = make_entry("Alice lives in Paris", at=EARLIER), make_entry("Alice lives in Rome", at=EARLIER)
-    _, planned = resolved("Alice moved to Berlin", Neighbour(first, None), Neighbour(second, None))
+    near = (Neighbour(first, None), Neighbour(second, None))
+    _, planned = resolved("Alice moved to Berlin", *near, spec=RETIRING)
     assert [e.state for e in saved(planned)] == [State.INVALIDATED, State.INVALIDATED, State.ACTIVE]
 
 
@@ -120,10 +164,11 @@ def test_merging_never_raises_trust() -> None:
 
 
 def test_untrusted_repetition_leaves_a_trusted_text_as_it_is() -> None:
-    """B2: merging takes no words and no trust from the newcomer."""
-    old = make_entry("The staging server runs Debian 12", trust=Trust.AUTHOR)
-    (merged,) = saved(resolved("Our staging server runs Debian 12", Neighbour(old, 0.99), trust=Trust.UNTRUSTED)[1])
+    """B2: merging takes no words, no time and no trust from the newcomer."""
+    old = make_entry("The staging server runs Debian 12", trust=Trust.AUTHOR, at=EARLIER)
+    (merged,) = saved(resolved("the staging server runs Debian 12!", Neighbour(old, 0.99), trust=Trust.UNTRUSTED)[1])
     assert (merged.content, merged.trust, merged.origin) == (old.content, old.trust, old.origin)
+    assert merged.confirmed_at == old.confirmed_at
 
 
 def test_a_less_trusted_repetition_lends_no_weight() -> None:

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given as given_any
 from hypothesis import strategies as st
 
-from lukasa.model.statements import contradicts, role, says_the_same, subject
+from lukasa.model.statements import compare, replaces, role, says_the_same, subject
+from lukasa.model.values import Relation
 
 
 @pytest.mark.parametrize(
@@ -20,18 +21,20 @@ from lukasa.model.statements import contradicts, role, says_the_same, subject
         ("Alice now works at Initech", "Alice works for Globex"),
         ("I don't like coffee", "I like coffee"),
         ("Alice no longer likes tea", "Alice likes tea"),
-        ("The user prefers light mode", "The user prefers dark mode"),
+        ("The user prefers light mode now", "The user prefers dark mode"),
         ("The deadline is now March 3", "The deadline is March 1"),
         ("Bob is the CTO of Acme", "Bob is the CEO of Acme"),
         ("The API server listens on port 9000", "The API server listens on port 8080"),
-        ("My favourite tea is oolong", "My favourite tea is sencha"),
+        ("These days the port is 9000", "The port is 8080"),
+        ("The guild of Rope Makers is led by Ines", "The guild of Rope Makers is led by Omar"),
+        ("Wir treffen uns jetzt am Dienstag", "Wir treffen uns am Montag"),
         ("Bob is a citizen of France", "Bob is a citizen of Spain"),
         ("Bob is a citizen of South Korea", "Bob is a citizen of South Africa"),
     ],
 )
 def test_one_thing_with_two_values(new: str, old: str) -> None:
-    """W4: two values for what has one at a time contradict, and are not duplicates however near they are."""
-    assert contradicts(new, old)
+    """W4: two numbers, two names in one place, a negation or a word of change; and they are no duplicates."""
+    assert replaces(new, old)
     assert subject(new) == subject(old) or role(new) == role(old) != ""
     assert not says_the_same(new, old)
 
@@ -53,8 +56,8 @@ def test_one_thing_with_two_values(new: str, old: str) -> None:
     ],
 )
 def test_what_can_hold_together(new: str, old: str) -> None:
-    """W4: the rules rather miss a contradiction than invent one."""
-    assert not contradicts(new, old)
+    """W4: by words alone, what may have many values keeps them all."""
+    assert not replaces(new, old)
 
 
 @pytest.mark.parametrize(
@@ -108,10 +111,10 @@ def test_restatements_say_the_same(new: str, old: str) -> None:
     [
         ("Ada lives in Rome.", "ada live", ""),
         ("Ada has moved to Berlin", "ada live", ""),
-        ("The capital of France is not Lyon", "the capital of france is", ""),
+        ("The capital of France is not Lyon", "capital of france is", ""),
         ("Vexis is the villain of the story", "vexi is", "is the villain of the story"),
-        ("Ada doesn't like tea", "ada like tea", ""),
-        ("Ada likes tea", "ada like tea", ""),
+        ("Ada doesn't like tea", "ada like", ""),
+        ("Ada likes tea", "ada like", ""),
         ("Hello", "hello", ""),
         ("…", "", ""),
     ],
@@ -127,8 +130,35 @@ WORDS = (
 
 
 @given_any(st.lists(st.lists(st.sampled_from(WORDS), min_size=1, max_size=7), min_size=2, max_size=2))
-def test_nothing_contradicts_what_is_about_something_else(texts: list[list[str]]) -> None:
+def test_nothing_replaces_what_is_about_something_else(texts: list[list[str]]) -> None:
     """W4: a contradiction is always found by subject or by role, so that no other entry need be looked at."""
     new, old = (" ".join(words) for words in texts)
-    if contradicts(new, old):
+    if replaces(new, old):
         assert subject(new) == subject(old) or role(new) == role(old) != ""
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "cosine", "relation"),
+    [
+        ("The bakery opens at nine these days", "The bakery opens at seven", 0.93, Relation.UPDATE),
+        ("Our offices are in Graz", "Our offices are in Linz", 0.91, Relation.UPDATE),
+        ("We ride bikes to work", "We ride trams to work", 0.92, Relation.CLOSE),
+        ("I play the cello", "I play the drums", 0.92, Relation.CLOSE),
+        ("I play the cello", "I play the drums", 0.86, None),
+        ("Summaries are brief", "Write long summaries", 0.96, Relation.UPDATE),
+        ("The oven is for bread", "The freezer is for fish", 0.94, None),
+        ("The fee for the course is 90 euros", "The fee for the exam is 40 euros", 0.96, None),
+        ("Gate 4 is for trains", "Gate 5 is for trams", 0.95, None),
+        ("Mia is my cousin", "Leo is my cousin", 0.94, None),
+        ("The bus to Rome costs 9 euros", "The bus to Pisa costs 9 euros", 0.95, None),
+        ("In the morning the baker bakes rye", "The baker bakes rye in the morning", 0.97, Relation.SAME),
+        ("Rye is what the baker bakes at dawn", "The baker bakes rye at dawn", 0.97, Relation.SAME),
+        ("The lexer calls the parser", "The parser calls the lexer", 0.99, None),
+        ("The mill runs on water and wind", "The mill runs on water", 0.97, None),
+        ("我住在柏林", "我喜欢猫", 0.99, None),
+    ],
+)
+def test_how_near_statements_relate(new: str, old: str, cosine: float, relation: Relation | None) -> None:
+    """W3, W4: a vector says that two statements are near; the words in which they differ say the rest."""
+    found = compare(new, old, cosine, 0.85)
+    assert (found.relation if found else None) is relation

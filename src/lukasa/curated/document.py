@@ -18,7 +18,7 @@ from datetime import date
 
 from msgspec import Struct
 
-from lukasa.model.statements import contradicts, says_the_same
+from lukasa.model.statements import replaces, says_the_same
 from lukasa.model.text import content_key, fold
 from lukasa.spec.taxonomy import Taxonomy
 
@@ -184,7 +184,7 @@ def twin(body: str, text: str) -> Dated | None:
 
 def contradicted(body: str, text: str) -> Dated | None:
     """A line that contradicts this text."""
-    return next((d for d in lines(body) if contradicts(text, d.text)), None)
+    return next((d for d in lines(body) if replaces(text, d.text)), None)
 
 
 def similar(body: str, text: str) -> Dated | None:

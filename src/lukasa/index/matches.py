@@ -63,14 +63,18 @@ class Neighbour(NamedTuple):
 
 
 class NewText(NamedTuple):
-    """A text that is about to be stored, and its vector, if it has one."""
+    """A text that is about to be stored, its vector, if it has one, and its speaker."""
 
     content: str
     vector: Vector | None
+    speaker: str = ""
 
 
 class NeighbourQuery(Struct, frozen=True):
-    """The scope and owner that new texts go to, and the cosine from which an entry counts whatever its words are."""
+    """The scope and owner that new texts go to, and the cosine from which an entry counts whatever its words are.
+
+    Without a floor, only entries with the words of a text are found.
+    """
 
     scope: Scope
     owner: str

@@ -1,4 +1,4 @@
-"""Neighbour search: the stored entries that new texts may repeat or contradict, asked for a whole batch at once."""
+"""Neighbour search: the stored entries that new texts may repeat or update, asked for a whole batch at once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lukasa.model.arrays import np
 from lukasa.model.entry import Entry
 from lukasa.model.selection import Selection
 from lukasa.model.statements import content_words, role, subject, word_key
-from lukasa.model.text import content_key
+from lukasa.model.text import said_key
 
 _Cosines: TypeAlias = "dict[int, float | None]"  # by row; None where only words matched
 _MOST_WORDS = 64  # of a text that are looked up, which is enough for a long one
@@ -27,7 +27,7 @@ def neighbours(
     rows: SearchRows, index: VectorIndex, query: NeighbourQuery, texts: Sequence[NewText]
 ) -> list[list[Neighbour]]:
     """For each text its neighbours: the entry with the same text, then those near by vector, then those by words."""
-    keys = [content_key(text.content) for text in texts]
+    keys = [said_key(text.content, text.speaker) for text in texts]
     same = dict(rows.same_text(query.scope, query.owner, list(dict.fromkeys(keys))))
     found: list[_Cosines] = [{} for _ in texts]
     for partition in rows.partitions(Selection((query.scope,), owners=(query.owner,))):

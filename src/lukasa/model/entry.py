@@ -3,16 +3,28 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from lukasa.model.text import fold
 from lukasa.model.timestamps import moment
 from lukasa.model.transcript import Quote
-from lukasa.model.values import SHARED, Authority, Curator, Gate, Kind, Lifetime, Origin, State, Trust
+from lukasa.model.values import SHARED, Authority, Curator, Gate, Kind, Lifetime, Origin, Relation, State, Trust
 
 DISPOSITION, EXEMPT = "disposition", "exempt"  # keys of an entry's metadata
+
+
+OBSERVER = "observer"  # the source of entries that were observed in a session
+
+
+@lru_cache(maxsize=1024)
+def speaker_name(source: str, principal: str) -> str:
+    """The person that a source names; empty for the user, and for agents, who write down what the user says."""
+    name = fold(source)
+    return "" if name in ("user", OBSERVER, fold(principal)) else name
 
 
 class Scope(NamedTuple):
@@ -105,6 +117,11 @@ class Entry(Struct, frozen=True):
         return self.invalid_at is not None and self.invalid_at <= at
 
     @property
+    def speaker(self) -> str:
+        """The person who says "I" in the text, if it is not the user."""
+        return speaker_name(self.source, self.origin.principal)
+
+    @property
     def exempt(self) -> bool:
         """Whether somebody decided that the entry must not fade."""
         return self.metadata.get(DISPOSITION) == EXEMPT
@@ -115,6 +132,33 @@ class Entry(Struct, frozen=True):
         if self.state is State.HELD or self.trust is Trust.UNTRUSTED:
             return Authority.NONE
         return Authority.ACT if self.trust is Trust.AUTHOR else Authority.INFORM
+
+
+class Rivalry(Struct, frozen=True):
+    """Two entries that concern the same thing. `entry` was written after `other`; both stay active."""
+
+    entry: str
+    other: str
+    relation: Relation
+    reason: str
+    at: datetime
+    decided_by: str = ""  # empty if the rules found it and nobody has judged it
+
+    def beside(self, id: str) -> str:
+        """The other one of the two."""
+        return self.other if id == self.entry else self.entry
+
+
+class Confirmation(Struct, frozen=True):
+    """A statement that repeats an entry: who said it again, when, where, and in which words."""
+
+    entry: str
+    at: datetime
+    principal: str
+    speaker: str
+    conversation: str
+    said: str
+    quotes: tuple[Quote, ...] = ()
 
 
 class Access(Struct, frozen=True):

@@ -1,8 +1,7 @@
-"""Compare two statements by rules: do they say the same, or do they give one thing two values?
+"""Compare two statements: do they say the same, or may the later one replace the earlier one?
 
-Vectors cannot tell: "the villain is called Malachar" and "the villain is called Vexis" are close. The rules look at the
-words in which two sentences differ. They prefer a missed contradiction to an invented one, because then both statements
-are kept.
+Vectors tell that two statements concern one thing; the words in which they differ tell how. A comparison retires
+nothing. It decides which statement a read shows first, so it may err: both statements stay.
 """
 
 from __future__ import annotations
@@ -10,10 +9,12 @@ from __future__ import annotations
 import hashlib
 import re
 from functools import cache, lru_cache
+from typing import NamedTuple
 
 from msgspec import Struct
 
-from lukasa.model.text import fold, terms, words
+from lukasa.model.text import asks, fold, is_unspaced, terms, words
+from lukasa.model.values import Relation
 
 _WORD = re.compile(r"[^\W_]+(?:[.:/@_-][^\W_]+)*")
 _NEGATIONS = frozenset(
@@ -22,8 +23,35 @@ _NEGATIONS = frozenset(
 _FILLERS = frozenset("now currently actually presently really always usually generally the a an please".split())
 _SKIPPED = _FILLERS - {"the"}
 _COPULAS = frozenset("is are was were".split())
+_NAMING = _COPULAS | frozenset("called named ist sind war heisst est".split())
+_AUXILIARIES = _COPULAS | frozenset(
+    """be been has have had will can must should do does did
+    ist sind war waren hat haben hatte wird werden wurde wurden heisst est sont""".split()
+)
+_ARTICLES = frozenset("the a an this that these those der die das den dem ein eine einen le la les".split())
+_PERSONS = {
+    **dict.fromkeys("i me my mine myself ich mich mir mein meine meinen meinem meiner".split(), "i"),
+    **dict.fromkeys("we us our ours ourselves wir uns unser unsere unserem unseren".split(), "we"),
+    **dict.fromkeys("you your yours yourself".split(), "you"),
+}
+_CALENDAR = frozenset(
+    """monday tuesday wednesday thursday friday saturday sunday january february march april may june july august
+    september october november december montag dienstag mittwoch donnerstag freitag samstag sonntag""".split()
+)
+_COUNTED = frozenset("one two three four five six seven eight nine ten eleven twelve".split())
+_CONDITIONS = frozenset("if unless until when while during before after only with without".split())
+# Words with which people tell that something is no longer as it was.
+_CHANGE = tuple(
+    """now,no longer,anymore,any more,these days,from now on,as of,instead,again,back,new,changed,changes,moved,moving,
+    switched,switching,renamed,replaced,became,turned,postponed,rescheduled,delayed,slipped,raised,lowered,increased,
+    decreased,reduced,renewed,updated,upgraded,migrated,left,quit,retired,joined,took over,started,stopped,gave up,
+    got married,divorced,promoted,transferred,sold,bought,broke up,not,
+    jetzt,nun,nicht mehr,statt,stattdessen,ab sofort,inzwischen,mittlerweile,neu,neue,neuen,geandert,umgezogen,gezogen,
+    gewechselt,verschoben,umbenannt,ersetzt,wieder""".replace("\n    ", "").split(",")
+)
 _CLAIMING = frozenset("the my our".split())
 _PREPOSITIONS = frozenset("in by at on to with for from as of".split())
+_SINGLE = _PREPOSITIONS - {"with"}  # one has many companions, and mostly one place, time, owner or role
 _PARTICIPLES = frozenset(
     "born written known built held made sung won done set kept led found sold sent bought taught worn".split()
 )
@@ -36,23 +64,6 @@ _TENSES = {"were": "was", "wasnt": "was", "werent": "was", "didnt": "did"}
 _SMALL = frozenset(
     "about against as at between by during for from how in into of on to what where which who with".split()
 )
-# Nouns that have one value at a time, so that "the deadline is Friday" gives way to "the deadline is Monday".
-_ATTRIBUTES = frozenset(
-    """name title colour color deadline version status capital address email phone birthday age price port language
-    favourite favorite location timezone budget password username nickname role job employer owner author editor manager
-    maintainer boss leader chairperson president director head host spouse husband wife partner genre sport position
-    religion nationality citizenship currency default villain hero heroine protagonist antagonist narrator goal limit
-    timeout framework database branch license licence size height weight rate salary preference""".split()
-)
-# Verbs that have one object at a time. All others (likes, has, visited, uses …) may have many.
-_ONE_VALUED = (
-    ("lives", "in"), ("live", "in"), ("lives", "at"), ("live", "at"), ("resides", "in"), ("reside", "in"),
-    ("works", "at"), ("work", "at"), ("works", "in"), ("works", "as"), ("work", "as"), ("worked", "in"),
-    ("died", "in"), ("died", "on"), ("plays", "for"), ("play", "for"), ("plays", "the"), ("speaks", "the"),
-    ("prefers",), ("prefer",), ("reports", "to"), ("report", "to"), ("belongs", "to"), ("defaults", "to"),
-    ("starts", "at"), ("starts", "on"), ("ends", "on"), ("ends", "at"), ("runs", "on"), ("listens", "on"),
-    ("costs",), ("weighs",), ("expires", "on"), ("meets", "on"), ("takes", "place"), ("set", "to"),
-)  # fmt: skip
 # Different wordings of one relation; the left is rewritten to the right before the comparison.
 _PARAPHRASES = (
     (("moved", "to"), ("lives", "in")),
@@ -62,6 +73,8 @@ _PARAPHRASES = (
     (("work", "for"), ("work", "at")),
     (("joined",), ("works", "at")),
     (("is", "named"), ("is", "called")),
+    (("these", "days"), ()),
+    (("from", "now", "on"), ()),
     (("no", "longer"), ("not",)),
     (("do", "not"), ("not",)),
     (("does", "not"), ("not",)),
@@ -75,9 +88,6 @@ _FIRST_WORDS = frozenset(_BY_FIRST_WORD)
 
 def _singular(word: str) -> str:
     return word[:-1] if word.endswith("s") and len(word) > 3 else word
-
-
-_RELATIONS = _COPULAS | {_singular(verb[0]) for verb in _ONE_VALUED}
 
 
 class Statement(Struct, frozen=True):
@@ -171,15 +181,28 @@ def says_the_same(new: str, old: str) -> bool:
         return False
     if _numbers(a) != _numbers(b) or a.turns != b.turns or a.small - b.small:
         return False
-    if (a.past ^ b.past).intersection(a.terms) or not _in_order(a.terms, b.terms):
-        return False
-    return not contradicts(new, old)
+    return not (a.past ^ b.past).intersection(a.terms) and _in_order(a.terms, b.terms)
 
 
 def content_words(text: str) -> list[str]:
     """The terms of a text without fillers. A text that lacks one of them does not say the same."""
     fillers = _filler_terms()
     return [term for term in dict.fromkeys(terms(text)) if term not in fillers]
+
+
+def _restates(new: str, old: str) -> bool:
+    """Whether two texts have the same content words, and differ at most in the place of one part."""
+    a, b = statement(new), statement(old)
+    mine, theirs = tuple(content_words(new)), tuple(content_words(old))
+    if not mine or set(mine) != set(theirs) or a.negated != b.negated or a.turns != b.turns:
+        return False
+    if _numbers(a) != _numbers(b) or (a.past ^ b.past):
+        return False
+    moved = _difference(mine, theirs)
+    if not moved.mine:
+        return True
+    at = moved.theirs.index(moved.mine[0])
+    return moved.mine == (*moved.theirs[at:], *moved.theirs[:at])
 
 
 def _in_order(some: tuple[str, ...], those: tuple[str, ...]) -> bool:
@@ -198,53 +221,31 @@ def _numbers(s: Statement) -> set[str]:
     return {w for w in s.words if any(c.isdigit() for c in w)}
 
 
-def contradicts(new: str, old: str) -> str:
-    """The reason why both cannot hold at once; empty if the rules see no contradiction."""
-    if not any(map(frozenset.intersection, _head_and_tail(new), _head_and_tail(old))):
-        return ""
-    a, b = _words(new), _words(old)
-    if a == b:
-        return ""
-    return _negates(a, b) or _revalues(new, old)
-
-
-@lru_cache(maxsize=32768)
-def _head_and_tail(text: str) -> tuple[frozenset[str], frozenset[str]]:
-    """The first four and the last four words: two statements about one thing share some. A cheap first check."""
-    plain = text.lower().split()
-    return frozenset(plain[:4]), frozenset([word.rstrip(".,;:!?") for word in plain[-4:]])
-
-
-# Two statements contradict each other only if they share a subject or a role. So two exact lookups find the statements
-# that may contradict a new one, and little else.
+# Statements that may replace each other share a subject or a role, or are near in meaning. The first two are exact
+# lookups in every store.
 
 _LONG = 1000  # characters; a longer text has no role at its end
 _BEGINNING = 12  # words in which the subject is searched
+_OPENING = 2  # words that name the subject if no auxiliary follows
 
 
 @lru_cache(maxsize=8192)
 def subject(text: str) -> str:
-    """The subject of a statement: its beginning up to the first word that may relate it to one value.
+    """The subject of a statement: its beginning up to the first "is", "has" or "will", otherwise its first two words.
 
-    Words are in one wording, singular, without negations; if no word relates, the whole beginning is the subject. Two
-    statements that contradict each other by their beginning have the same subject.
+    Words are in one wording, singular, without articles and negations.
     """
     words = _words(text if len(text) <= _LONG else text[:_LONG])
-    beginning = words[:_BEGINNING]
-    if not _NEGATIONS.isdisjoint(beginning):
-        beginning = tuple([word for word in words if word not in _NEGATIONS][:_BEGINNING])
-    bare = [_singular(word) if word[-1] == "s" else word for word in beginning]
-    if not _RELATIONS.isdisjoint(bare):
-        bare = bare[: next(at for at, word in enumerate(bare, 1) if word in _RELATIONS)]
-    return " ".join(bare)
+    apart = _NEGATIONS | _ARTICLES
+    bare = [_singular(word) for word in words if word not in apart][:_BEGINNING]
+    if not _AUXILIARIES.isdisjoint(bare[1:]):
+        return " ".join(bare[: next(at for at, word in enumerate(bare) if at and word in _AUXILIARIES) + 1])
+    return " ".join(bare[:_OPENING])
 
 
 @lru_cache(maxsize=8192)
 def role(text: str) -> str:
-    """The role that a statement gives to its beginning, as in "Vexis | is the villain"; empty if it gives none.
-
-    Two statements that contradict each other by their end have the same role.
-    """
+    """The role that a statement gives to its beginning, as in "Vexis | is the villain"; empty if it gives none."""
     words = _words(text) if len(text) <= _LONG else ()
     for at in range(len(words) - 3, 0, -1):
         if words[at] in _COPULAS and words[at + 1] in _CLAIMING:
@@ -252,27 +253,88 @@ def role(text: str) -> str:
     return ""
 
 
-def _negates(a: tuple[str, ...], b: tuple[str, ...]) -> str:
-    if _NEGATIONS.isdisjoint(a) == _NEGATIONS.isdisjoint(b):
-        return ""
-    bare = [tuple(_singular(w) for w in words if w not in _NEGATIONS) for words in (a, b)]
-    return "one negates the other" if bare[0] == bare[1] and len(bare[0]) > 1 else ""
+# Comparing
+
+NEAR, _CHANGED, NEARER, NEAREST = 0.84, 0.85, 0.90, 0.95  # cosines that need ever fewer signs in the words
+_SENTENCE = 400  # characters; a longer text says many things, and none of them replaces another text
+_TEMPLATE = 3  # words of one differing part, in two texts of the same wording
 
 
-def _revalues(new: str, old: str) -> str:
-    a, b = _words(new), _words(old)
+@lru_cache(maxsize=32768)
+def is_statement(text: str) -> bool:
+    """Whether a text is a sentence or two that neither ask nor exclaim. A turn of a talk replaces no other."""
+    if len(text) > _SENTENCE or asks(text):
+        return False
+    return len([part for part in text.replace("\n", ". ").split(". ") if part.strip(" .")]) <= 2
+
+
+class Likeness(NamedTuple):
+    """How a statement relates to an earlier one, and the reason; `valued` if they put two values in one place."""
+
+    relation: Relation
+    reason: str
+    valued: bool = False
+
+
+def compare(new: str, old: str, cosine: float | None = None, same_above: float = 1.0) -> Likeness | None:
+    """How a statement relates to an earlier one; None if they do not concern the same thing.
+
+    `cosine` is that of their vectors, None if one has none. Above `same_above` two wordings may say the same.
+    """
+    if not is_statement(new) or not is_statement(old):
+        return None
+    if _is_unspaced(new) or _is_unspaced(old):
+        cosine = None  # an embedder for languages with spaces finds all such texts close
+    if cosine is not None and cosine > same_above and _restates(new, old):
+        return Likeness(Relation.SAME, f"cosine {cosine:.3f}, and no name, number, negation or other word differs")
+    a, b = _subjects(new), _subjects(old)
+    if not a or not b or sorted(a) == sorted(b):  # the same words in another order: who calls whom
+        return None
+    if cosine is None and subject(new) != subject(old) and (not role(new) or role(new) != role(old)):
+        return None
+    difference = _difference(a, b)
+    sign = _negates(_words(new), _words(old)) or _claims(new, old)
+    if not sign and (not _share_subject(new, old) or _of_another(difference, new, old)):
+        return None
+    value = ""
+    if not sign and _conditions(new) == _conditions(old):
+        value = _revalues(difference, new, old)
+        sign = value or _says_change(new, old, cosine)
+        if not sign and cosine is not None and cosine >= NEAREST:
+            sign = f"cosine {cosine:.3f}, and they are not the same"
+    if sign and (cosine is None or cosine >= NEAR):
+        return Likeness(Relation.UPDATE, sign, bool(value))
+    if cosine is None or not difference.head:
+        return None
+    if cosine >= NEARER or (cosine >= NEAR and (sign or _says_change(new, old, NEARER))):
+        return Likeness(Relation.CLOSE, f"both have the same subject, and a cosine of {cosine:.3f}")
+    return None
+
+
+def replaces(new: str, old: str) -> str:
+    """The reason why a statement may replace an earlier one, by their words alone; empty if there is none."""
+    found = compare(new, old)
+    return found.reason if found is not None and found.relation is Relation.UPDATE else ""
+
+
+@lru_cache(maxsize=32768)
+def _is_unspaced(text: str) -> bool:
+    return not text.isascii() and any(is_unspaced(character) for character in text)
+
+
+class Difference(NamedTuple):
+    """Two texts without their shared beginning and end."""
+
+    head: tuple[str, ...]
+    mine: tuple[str, ...]
+    theirs: tuple[str, ...]
+    tail: tuple[str, ...]
+
+
+def _difference(a: tuple[str, ...], b: tuple[str, ...]) -> Difference:
     prefix = _shared(a, b)
     suffix = _shared(a[prefix:][::-1], b[prefix:][::-1])
-    mine = a[prefix : len(a) - suffix]
-    theirs = b[prefix : len(b) - suffix]
-    if not mine or not theirs or max(len(mine), len(theirs)) > 8:
-        return ""
-    head, tail = a[:prefix], a[len(a) - suffix :]
-    if head and _fixes_one_value(head, mine, theirs, new, old):
-        return f"both give a value to the same thing ({prefix} words shared before it)"
-    if not head and len(tail) >= 3 and tail[0] in _COPULAS and tail[1] in _CLAIMING:
-        return f"both claim the same role ({suffix} words shared after it)"
-    return ""
+    return Difference(a[:prefix], a[prefix : len(a) - suffix], b[prefix : len(b) - suffix], a[len(a) - suffix :])
 
 
 def _shared(a: tuple[str, ...], b: tuple[str, ...]) -> int:
@@ -284,32 +346,132 @@ def _shared(a: tuple[str, ...], b: tuple[str, ...]) -> int:
     return count
 
 
-def _fixes_one_value(head: tuple[str, ...], mine: tuple[str, ...], theirs: tuple[str, ...], new: str, old: str) -> bool:
-    """Whether the shared beginning names a thing and a relation that has one value at a time."""
-    for i in range(1, len(head)):
-        if any(head[i : i + len(v)] == v for v in _ONE_VALUED):
-            return True
-        if head[i] in _COPULAS and _copula_fixes(head, i, mine, theirs, new, old):
-            return True
-    return False
+@lru_cache(maxsize=32768)
+def _subjects(text: str) -> tuple[str, ...]:
+    """The words of a text without articles, with one word for every form of a pronoun."""
+    out: list[str] = []
+    for word in _words(text):
+        if word not in _ARTICLES:
+            out.extend(word if is_unspaced(word[0]) else (_PERSONS.get(word) or _singular(word),))
+    return tuple(out)
 
 
-def _copula_fixes(
-    head: tuple[str, ...], at: int, mine: tuple[str, ...], theirs: tuple[str, ...], new: str, old: str
-) -> bool:
-    subject, rest = head[:at], head[at + 1 :]
-    if rest[:1] == ("called",) or rest[:1] == ("the",):
+def _share_subject(new: str, old: str) -> bool:
+    """Whether the first word of one text is in the other: "the API" and "the database" are two subjects."""
+    a, b = _stems(new), _stems(old)
+    return a[0] in b or b[0] in a
+
+
+@lru_cache(maxsize=32768)
+def _stems(text: str) -> tuple[str, ...]:
+    return tuple([terms(word)[0] if word.isalpha() else word for word in _subjects(text)])
+
+
+def _of_another(d: Difference, new: str, old: str) -> bool:
+    """Whether two texts of one wording differ in the thing that they concern, not only in its value.
+
+    So do "the deadline of the | report | is Friday" and "… of the | slides | is Monday": they differ before the verb,
+    or in two parts.
+    """
+    if not d.mine or not d.theirs:  # one adds something to the other, unless it corrects it: "Ana, not Anna"
+        return _NEGATIONS.isdisjoint(d.mine) and not _change_word(new, old)
+    if _differ_before_verb(_subjects(new), _subjects(old)):
         return True
-    if len(rest) >= 2 and (rest[0].endswith("ed") or rest[0] in _PARTICIPLES) and rest[1] in _PREPOSITIONS:
-        return True
-    # "a citizen of United | Kingdom": the two values may begin with the same word.
-    if any(word in {"of", "from"} and len(rest) - i <= 3 for i, word in enumerate(rest)):
-        return True
-    one_valued_subject = "of" in subject or any(w in _ATTRIBUTES for w in subject)
-    # "The villain is Vexis" fixes one value; "Ada is a citizen of France" and "Ada is married to Tom" may both hold.
-    if one_valued_subject or rest:
-        return one_valued_subject
-    return mine[0] in statement(new).specifics and theirs[0] in statement(old).specifics
+    names = _names(new) | _names(old)
+    if d.mine[-1] in names and d.theirs[-1] in names and not names.union(_PREPOSITIONS).issuperset(d.tail):
+        return True  # "the train to | Rome | costs 40 euros"
+    at = next((n for n, word in enumerate(d.mine) if word in d.theirs), 0)
+    if not at or at != d.theirs.index(d.mine[at]) or d.mine[at] in names:  # no shared word, or one inside a name
+        return False
+    rest = _difference(d.mine[at:], d.theirs[at:])
+    both = bool(rest.mine and rest.theirs)
+    return both and at <= _TEMPLATE and _says_much(d.mine[:at]) and _says_much(d.theirs[:at])
+
+
+def _differ_before_verb(a: tuple[str, ...], b: tuple[str, ...]) -> bool:
+    """Whether each text has a word before its "is" or "has" that the other text lacks."""
+    mine, theirs = (_before_verb(words) for words in (a, b))
+    return bool(mine.difference(b) and theirs.difference(a))
+
+
+def _before_verb(words: tuple[str, ...]) -> set[str]:
+    return set(words[: next((at for at, word in enumerate(words) if word in _AUXILIARIES), 0)])
+
+
+def _says_much(part: tuple[str, ...]) -> bool:
+    """Whether words hold more than auxiliaries and prepositions."""
+    return not _AUXILIARIES.union(_PREPOSITIONS).issuperset(part)
+
+
+@lru_cache(maxsize=8192)
+def _names(text: str) -> frozenset[str]:
+    return frozenset(_singular(word) for word in statement(text).specifics if not _has_digit(word))
+
+
+def _negates(a: tuple[str, ...], b: tuple[str, ...]) -> str:
+    if _NEGATIONS.isdisjoint(a) == _NEGATIONS.isdisjoint(b):
+        return ""
+    bare = [tuple(_singular(w) for w in words if w not in _NEGATIONS) for words in (a, b)]
+    return "one negates the other" if bare[0] == bare[1] and len(bare[0]) > 1 else ""
+
+
+def _claims(new: str, old: str) -> str:
+    """Two holders of one role: "Vexis | is the villain", "the villain is | Vexis"."""
+    mine, theirs = role(new), role(old)
+    if mine and mine == theirs:
+        return "both claim the same role" if mine.split()[1] == "the" else ""
+    held = _bare_role(theirs) if theirs else _bare_role(mine)
+    about = subject(new) if theirs else subject(old)
+    return "both say who has the same role" if held and held == _bare_role(about) else ""
+
+
+def _bare_role(words: str) -> list[str]:
+    """The words of a role or a subject without what ties them to the rest."""
+    apart = _COPULAS | _ARTICLES | _CLAIMING
+    return [_singular(word) for word in words.split() if word not in apart]
+
+
+def _revalues(d: Difference, new: str, old: str) -> str:
+    """Two values in one place: two numbers, or two names after "is" or after a preposition."""
+    if not d.head or not d.mine or not d.theirs:
+        return ""
+    if _number(d.mine) and _number(d.theirs):
+        return "they give the same thing two numbers"
+    if d.mine[0] not in _names(new) or d.theirs[0] not in _names(old):
+        return ""
+    if (d.mine[0] in _CALENDAR) != (d.theirs[0] in _CALENDAR):
+        return ""  # born in May, born in Ulm
+    head = d.head
+    while head and head[-1] in _names(new):  # the two values may begin with the same name: "South | Korea"
+        head = head[:-1]
+    before = head[-1] if head else ""
+    if before in _NAMING or (before in _SINGLE and not _tells_an_event(head)):
+        return "they give the same thing two names"
+    return ""
+
+
+def _number(part: tuple[str, ...]) -> bool:
+    return any(_has_digit(word) or word in _COUNTED for word in part)
+
+
+def _tells_an_event(head: tuple[str, ...]) -> bool:
+    """Whether a beginning is in the past without an auxiliary: "Ada travelled to …" may have many ends."""
+    return head[-2:-1] != () and head[-2].endswith("ed") and _COPULAS.isdisjoint(head)
+
+
+def _says_change(new: str, old: str, cosine: float | None) -> str:
+    """The word with which the new text speaks of a change, if the old one does not."""
+    found = _change_word(new, old) if cosine is None or cosine >= _CHANGED else ""
+    return f"the later one speaks of a change ({found!r})" if found else ""
+
+
+def _change_word(new: str, old: str) -> str:
+    mine, theirs = (f" {' '.join(words(text))} " for text in (new, old))
+    return next((word for word in _CHANGE if f" {word} " in mine and f" {word} " not in theirs), "")
+
+
+def _conditions(text: str) -> frozenset[str]:
+    return _CONDITIONS.intersection(_words(text))
 
 
 @lru_cache(maxsize=8192)

@@ -10,7 +10,7 @@ from functools import cache, lru_cache
 
 from lukasa.model.snowball import english
 
-TOKENIZER_VERSION = 2  # of everything that is computed from texts and stored
+TOKENIZER_VERSION = 3  # of everything that is computed from texts and stored
 PASSAGE = 25  # terms; a much longer text holds any word more easily, so a match in it says less
 
 # Scripts written without spaces between words: every adjacent pair of characters becomes a term.
@@ -71,6 +71,19 @@ def content_key(text: str) -> str:
     else:
         plain = _SPACES.sub(" ", unicodedata.normalize("NFC", text).casefold()).strip()
     return hashlib.sha256((plain.rstrip(" .!。…") or plain).encode("utf-8")).hexdigest()
+
+
+@lru_cache(maxsize=32768)
+def said_key(text: str, speaker: str) -> str:
+    """The duplicate key of a statement: two speakers who say "I" do not say the same."""
+    key = content_key(text)
+    return key if not in_first_person(text) else hashlib.sha256(f"{key}\x00{speaker}".encode()).hexdigest()
+
+
+@lru_cache(maxsize=32768)
+def in_first_person(text: str) -> bool:
+    """Whether a text speaks of its speaker: it says I, my, we or our, in one of a few languages."""
+    return not _FIRST_PERSON.isdisjoint(words(text[:_BEGINNING]))
 
 
 def path_key(path: str) -> str:
@@ -212,6 +225,10 @@ def is_unspaced(character: str) -> bool:
 
 ONESELF = frozenset("i im ive my mine me myself".split())
 OTHERS = frozenset("you your yours yourself we our ours".split())  # also "us", unless it can be the country
+_FIRST_PERSON = ONESELF | frozenset(
+    """we us our ours ich mich mir mein meine meinen meinem meiner wir uns unser unsere je moi mon mes nous notre
+    yo mi mis nosotros nuestro io mio mia eu meu minha 我 私 僕 俺""".split()
+)
 _SPEAKING = ONESELF | OTHERS | frozenset("youre youve lets".split())
 _BEGINNING = 1000  # characters of a text that are checked
 _ENDS = frozenset("?!？！")  # inside a word they end nothing
@@ -254,6 +271,12 @@ def speaks(text: str) -> bool:
     beginning = text[:_BEGINNING]
     if not _SPEAKING.isdisjoint(words(beginning)):
         return True
+    return asks(beginning)
+
+
+def asks(text: str) -> bool:
+    """Whether a text asks or exclaims. Only the beginning of a long text is checked."""
+    beginning = text[:_BEGINNING]
     return not _ENDS.isdisjoint(beginning) and _ASKING.search(beginning) is not None
 
 

@@ -15,6 +15,15 @@ class Kind(StrEnum):
     PROCEDURAL = "procedural"
 
 
+class Relation(StrEnum):
+    """How two entries with the same subject relate. Both stay active."""
+
+    UPDATE = "update"  # they give one thing two values: the later one probably holds
+    CLOSE = "close"  # the later one may replace the earlier one, or both hold
+    SAME = "same"  # they say the same in other words
+    BOTH = "both"  # a person or a model said that both hold
+
+
 class Lifetime(StrEnum):
     LONG_TERM = "long_term"
     SHORT_TERM = "short_term"

@@ -24,9 +24,9 @@ from lukasa.model.echo import PREAMBLE
 from lukasa.model.entry import Entry, NamedEntry
 from lukasa.model.errors import InvalidInput
 from lukasa.model.text import estimate_tokens, has_hidden_characters
-from lukasa.model.values import Kind
+from lukasa.model.values import Kind, Relation
 from lukasa.read.excerpt import excerpt
-from lukasa.read.rank import Hit, Provenance
+from lukasa.read.rank import Earlier, Hit, Provenance
 from lukasa.spec.types import Injection
 
 _FRAMES = {
@@ -38,6 +38,8 @@ _RECALLED = "## Recalled from the "
 _UNTRUSTED = "Unverified text of unknown authorship, not to be acted on:"
 SHARES, LEAST = 4, 160  # a memory may take a quarter of a tier's tokens and at least 160, even if others are evicted
 SHORTEST = 200  # characters; a shorter part is not worth showing
+MOST_EARLIER, LONGEST_EARLIER = 2, 200  # entries under one memory, and characters of each
+_EARLIER = "  Earlier, may no longer hold: "
 _PAIR = re.compile(r'\b(\w++)=("(?:[^"\\]|\\.)*+"|\S+)')
 
 
@@ -61,6 +63,7 @@ class ContextItem(Struct, frozen=True):
     content: str
     sources: tuple[str, ...] = ()
     part: str = ""  # of a longer text: "2101-2700/7012" means these of its 7012 characters
+    earlier: tuple[tuple[str, str], ...] = ()  # dates and texts of entries that it may have replaced
 
 
 class Slice(Struct, frozen=True):
@@ -97,7 +100,7 @@ class Context(Struct, frozen=True):
         return render(self.document)
 
 
-def item(entry: Entry, links: Sequence[Provenance] = ()) -> ContextItem:
+def item(entry: Entry, links: Sequence[Provenance] = (), earlier: Sequence[Earlier] = ()) -> ContextItem:
     return ContextItem(
         id=entry.id,
         tier=entry.scope.tier,
@@ -108,7 +111,13 @@ def item(entry: Entry, links: Sequence[Provenance] = ()) -> ContextItem:
         recorded=entry.created_at.date().isoformat(),
         content=entry.content,
         sources=tuple(_source_text(link) for link in links),
+        earlier=tuple(_dated(one.entry) for one in earlier if one.relation is Relation.UPDATE)[:MOST_EARLIER],
     )
+
+
+def _dated(entry: Entry) -> tuple[str, str]:
+    text = entry.content if len(entry.content) <= LONGEST_EARLIER else f"{entry.content[: LONGEST_EARLIER - 1]}…"
+    return entry.confirmed_at.date().isoformat(), text
 
 
 def _source_text(link: Provenance) -> str:
@@ -254,6 +263,8 @@ def _item_lines(entry: ContextItem) -> Iterator[str]:
     sources = "".join(f" source={_quoted(source)}" for source in entry.sources)
     yield f"- {frame} [{pairs}{sources} {_encoding(entry.content)}]"
     yield from _quote(entry.content)
+    if entry.earlier:
+        yield _EARLIER + "; ".join(f"{date} {_quoted(text)}" for date, text in entry.earlier)
 
 
 def _value(value: str) -> str:
@@ -290,7 +301,8 @@ def parse(text: str) -> ContextDocument:
             tier = line.removeprefix("## Recalled from the ").removesuffix(" tier")
             document = replace(document, recalled=(*document.recalled, Slice(tier, ())))
         elif line.startswith("- "):
-            document = _with_item(document, _parse_item(line, body))
+            below = lines[after] if after < len(lines) and lines[after].startswith(_EARLIER) else ""
+            document = _with_item(document, replace(_parse_item(line, body), earlier=_parse_earlier(below)))
         at = after
     return document
 
@@ -332,6 +344,16 @@ def _parse_item(line: str, body: Sequence[str]) -> ContextItem:
         sources=tuple(value for key, value in pairs if key == "source"),
         part=fields.get("part", ""),
     )
+
+
+def _parse_earlier(line: str) -> tuple[tuple[str, str], ...]:
+    rest, found, decoder = line.removeprefix(_EARLIER), [], json.JSONDecoder()
+    while rest:
+        date, _, quoted = rest.partition(" ")
+        text, end = decoder.raw_decode(quoted)
+        found.append((date, str(text)))
+        rest = quoted[end:].removeprefix("; ")
+    return tuple(found)
 
 
 def _with_item(document: ContextDocument, entry: ContextItem) -> ContextDocument:

@@ -13,9 +13,9 @@ from lukasa.model.arrays import np
 from lukasa.model.candidate import Candidate
 from lukasa.model.entry import Access, Document, Entry, Scope
 from lukasa.model.statements import says_the_same
-from lukasa.model.text import content_key
+from lukasa.model.text import in_first_person, said_key
 from lukasa.model.timestamps import micros
-from lukasa.model.values import Authority, Kind
+from lukasa.model.values import Authority, Kind, Relation
 from lukasa.ports import Vector
 from lukasa.read.decay import DecayCurve, decay_curve, often, relevance
 from lukasa.read.fuse import Match, Matches
@@ -53,13 +53,37 @@ class Provenance(Struct, frozen=True):
     standing: str = ""
 
 
+class Earlier(NamedTuple):
+    """An entry that is folded under a hit: it says the same, or may no longer hold."""
+
+    entry: Entry
+    relation: Relation
+
+    @property
+    def id(self) -> str:
+        return self.entry.id
+
+    @property
+    def content(self) -> str:
+        return self.entry.content
+
+    @property
+    def note(self) -> str:
+        """The relation in words."""
+        return "says the same" if self.relation is Relation.SAME else "may no longer hold"
+
+
 class Hit(NamedTuple):
-    """A candidate, not a fact: an entry with the evidence for it and the reasons for its rank."""
+    """A candidate, not a fact: an entry with the evidence for it and the reasons for its rank.
+
+    `earlier` holds entries about the same thing that were said before it, the last one first.
+    """
 
     entry: Entry
     score: Score
     access: Access | None
     provenance: tuple[Provenance, ...] = ()
+    earlier: tuple[Earlier, ...] = ()
 
     @property
     def id(self) -> str:
@@ -219,26 +243,34 @@ def rank(
 def drop_repeats(
     hits: Sequence[Hit], vectors: Mapping[str, Vector], threshold: float, wanted: int
 ) -> tuple[list[Hit], dict[str, Verdict]]:
-    """Keep the best of the hits that say the same, until enough are kept. Also return the dropped ones with reasons."""
+    """Fold hits that say the same under the best of them, until enough are kept. Also return the reasons."""
     near = _near(vectors, threshold)
     kept: dict[str, Hit] = {}
-    by_key: dict[str, Hit] = {}
+    by_key: dict[str, str] = {}
     dropped: dict[str, Verdict] = {}
     for position in range(len(hits)):
         if len(kept) >= wanted:
             break
         hit = hits[position]
-        key = content_key(hit.content)
+        key = said_key(hit.content, hit.entry.speaker)
         twin = by_key.get(key)
         for other in near.get(hit.id, ()) if twin is None else ():
-            if other in kept and says_the_same(hit.content, kept[other].content):
-                twin = kept[other]
+            if other in kept and _repeats(hit.entry, kept[other].entry):
+                twin = other
                 break
         if twin is None:
-            kept[hit.id] = by_key[key] = hit
+            kept[hit.id], by_key[key] = hit, hit.id
         else:
-            dropped[hit.id] = Verdict("dedup", "dropped", "says the same as a better hit", {"kept": twin.id})
+            best = kept[twin]
+            kept[twin] = best._replace(earlier=(*best.earlier, Earlier(hit.entry, Relation.SAME)))
+            dropped[hit.id] = Verdict("dedup", "dropped", "says the same as a better hit", {"kept": twin})
     return list(kept.values()), dropped
+
+
+def _repeats(entry: Entry, other: Entry) -> bool:
+    if entry.speaker != other.speaker and in_first_person(entry.content):
+        return False
+    return says_the_same(entry.content, other.content)
 
 
 def _near(vectors: Mapping[str, Vector], threshold: float) -> dict[str, list[str]]:

@@ -17,6 +17,7 @@ from lukasa.spec.types import (
     BEHAVIOURS,
     TRIGGERS,
     Behaviour,
+    ByRule,
     Choice,
     ConflictPolicy,
     ConflictRule,
@@ -93,7 +94,8 @@ def _promotion(t: TomlTable, base: Promotion) -> Promotion:
 
 
 def _conflict(t: TomlTable, base: ConflictPolicy) -> ConflictPolicy:
-    return ConflictPolicy(t.choice("rule", tuple(ConflictRule), base.rule))
+    rule = t.choice("rule", tuple(ConflictRule), base.rule)
+    return ConflictPolicy(rule, t.choice("by_rule", tuple(ByRule), base.by_rule))
 
 
 def _consolidation(t: TomlTable, base: Consolidation) -> Consolidation:

@@ -168,10 +168,16 @@ class ConflictRule(StrEnum):
     SUPERSEDE = "supersede"  # the latest wins; the earlier one is archived
 
 
+class ByRule(StrEnum):
+    PREFER = "prefer"  # both stay active; a read shows the later one first, with the earlier one under it
+    RETIRE = "retire"  # the earlier one is retired as `rule` says, without a person or a model
+
+
 class ConflictPolicy(Struct, frozen=True):
-    """The effect on an entry that a new one contradicts."""
+    """What happens to an entry that a new one replaces, and whether the rules alone may decide that it does."""
 
     rule: ConflictRule
+    by_rule: ByRule = ByRule.PREFER
 
 
 class Consolidation(Struct, frozen=True):

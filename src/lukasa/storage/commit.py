@@ -25,6 +25,7 @@ from lukasa.storage.operations import (
     DropEntry,
     DropItem,
     DropNotes,
+    DropRivals,
     Embedding,
     Emit,
     Enqueue,
@@ -44,6 +45,7 @@ from lukasa.storage.operations import (
     SaveAmendment,
     SaveAnswer,
     SaveChannel,
+    SaveConfirmation,
     SaveConversation,
     SaveDocument,
     SaveEmbedding,
@@ -53,6 +55,7 @@ from lukasa.storage.operations import (
     SaveItemVectors,
     SaveNamed,
     SaveNote,
+    SaveRivalry,
     SaveTranscript,
     SaveWorkspace,
     Scrub,
@@ -177,7 +180,7 @@ def _drop_entry(rows: Rows, operation: DropEntry, _: Transaction) -> None:
     _stored(rows, operation.id, operation.expect)
     if rows.linked_entries([operation.id]):
         raise row_rules.linked_refusal(operation.id)
-    rows.drop_entries([operation.id])
+    removal.drop_entries(rows, [operation.id])
 
 
 def _save_embedding(rows: Rows, operation: SaveEmbedding, _: Transaction) -> None:
@@ -197,6 +200,23 @@ def _link_action(rows: Rows, operation: LinkAction, transaction: Transaction) ->
     if get(rows, tables.ACTIONS, operation.action) is None:
         rows.insert(tables.ACTIONS, [ActionRow(operation.action, operation.description, transaction.at)])
     rows.link_entries(operation.action, ids)
+
+
+def _save_rivalry(rows: Rows, operation: SaveRivalry, _: Transaction) -> None:
+    rivalry = operation.rivalry
+    used = rows.used_ids([rivalry.entry, rivalry.other])
+    for id in (rivalry.entry, rivalry.other):
+        if used.get(id, True):
+            raise row_rules.missing("entry", id)
+    rows.save(tables.RIVALS, rivalry)
+
+
+def _drop_rivals(rows: Rows, operation: DropRivals, _: Transaction) -> None:
+    removal.drop_rivals(rows, [operation.id])
+
+
+def _save_confirmation(rows: Rows, operation: SaveConfirmation, _: Transaction) -> None:
+    rows.insert(tables.CONFIRMATIONS, [operation.confirmation])
 
 
 # Items
@@ -400,6 +420,9 @@ _CHANGES: dict[type[Any], Callable[[Rows, Any, Transaction], bytes | None]] = {
     SaveEntry: _replace_entry,
     DropEntry: _drop_entry,
     SaveEmbedding: _save_embedding,
+    SaveRivalry: _save_rivalry,
+    DropRivals: _drop_rivals,
+    SaveConfirmation: _save_confirmation,
     LinkAction: _link_action,
     SaveItem: _save_item,
     SaveItemVectors: _save_item_vectors,

@@ -12,7 +12,7 @@ from msgspec import Struct, field
 from lukasa.model.amendment import Amendment
 from lukasa.model.answer import Answer
 from lukasa.model.conversation import Channel, Conversation, Note, Status, WorkspaceInfo
-from lukasa.model.entry import Document, Entry, NamedEntry
+from lukasa.model.entry import Confirmation, Document, Entry, NamedEntry, Rivalry
 from lukasa.model.events import SCRUBBED, Actor, EventDraft, Redacted, Spelled, canonical_json
 from lukasa.model.grant import Grant
 from lukasa.model.item import Item, ItemAddress, item_id, value_text
@@ -308,6 +308,24 @@ class SaveEmbedding(Struct, frozen=True):
     embedding: Embedding
 
 
+class SaveRivalry(Struct, frozen=True):
+    """Note that two entries concern the same thing, or how somebody judged that. Both entries stay as they are."""
+
+    rivalry: Rivalry
+
+
+class DropRivals(Struct, frozen=True):
+    """Forget the pairs of an entry, because its text is another one now."""
+
+    id: str
+
+
+class SaveConfirmation(Struct, frozen=True):
+    """Note that somebody stated an entry again."""
+
+    confirmation: Confirmation
+
+
 class SaveNamed(Struct, frozen=True):
     entry: NamedEntry
     expect: int
@@ -366,6 +384,9 @@ Operation = (
     SaveEntry
     | DropEntry
     | SaveEmbedding
+    | SaveRivalry
+    | DropRivals
+    | SaveConfirmation
     | SaveNamed
     | SaveDocument
     | SaveChannel
@@ -400,6 +421,12 @@ def describe(operation: Operation, salt: bytes) -> EventDraft | None:
             return EventDraft(action, entry.id, _entry_detail(entry, expect, cause, ledger, salt))
         case DropEntry(id, expect, cause):
             return EventDraft("entry.dropped", id, {"version": expect, "cause": cause})
+        case SaveRivalry(rivalry):
+            action = "rivals.judged" if rivalry.decided_by else "rivals.found"
+            found = {"other": rivalry.other, "relation": str(rivalry.relation), "reason": rivalry.reason}
+            return EventDraft(action, rivalry.entry, found | {"decided_by": rivalry.decided_by})
+        case DropRivals(id):
+            return EventDraft("rivals.dropped", id, {})
         case SaveNamed(named, expect):
             detail = {"tier": named.tier, "version": expect + 1, "commitment": commitment(salt, named.body)}
             return EventDraft("named.edited" if expect else "named.created", named.name, detail)

@@ -20,7 +20,7 @@ from lukasa.model.amendment import Amendment, AmendmentState
 from lukasa.model.answer import Answer
 from lukasa.model.candidate import Candidate
 from lukasa.model.conversation import Channel, Conversation, Note, WorkspaceInfo
-from lukasa.model.entry import Access, Document, Entry, NamedEntry, Scope, Version
+from lukasa.model.entry import Access, Confirmation, Document, Entry, NamedEntry, Rivalry, Scope, Version
 from lukasa.model.events import Event
 from lukasa.model.grant import Grant
 from lukasa.model.item import Item, ItemAddress, ItemFilter, whole_text
@@ -28,9 +28,9 @@ from lukasa.model.job import Job, JobState
 from lukasa.model.scrub import Extent, Holdings
 from lukasa.model.selection import NO_FILTERS, Filters, Selection
 from lukasa.model.telemetry import DayTally, Spending, Tally, TelemetryEvent, TelemetryQuery
-from lukasa.model.text import content_key, path_key, terms
+from lukasa.model.text import path_key, said_key, terms
 from lukasa.model.transcript import Progress, Transcript, Utterance
-from lukasa.model.values import Kind, State
+from lukasa.model.values import Kind, Relation, State
 from lukasa.ports import EmbeddingModel, Vector
 from lukasa.storage.operations import ItemIndex, Transaction
 
@@ -215,8 +215,8 @@ def index_terms(entry: Entry) -> list[str]:
 
 
 def twin_key(entry: Entry) -> str:
-    """The key that a scope may hold only once for each owner: of the text, or for a file of its path."""
-    return content_key(entry.content) if entry.path is None else path_key(entry.path)
+    """The key that a scope may hold only once for each owner: of the text and its speaker, or of a file's path."""
+    return said_key(entry.content, entry.speaker) if entry.path is None else path_key(entry.path)
 
 
 class Unembedded(Struct, frozen=True):
@@ -313,6 +313,18 @@ class Store(ItemStore, PipelineStore, AccessStore, ScrubStore, Protocol):
         """The access counts of these entries; an entry that was never read is absent."""
         ...
 
+    def rivals(self, ids: Collection[str]) -> list[Rivalry]:
+        """All pairs with one of these entries."""
+        ...
+
+    def open_rivals(self, relation: Relation, *, limit: int) -> list[Rivalry]:
+        """Pairs of a relation that nobody has judged; the newest first."""
+        ...
+
+    def confirmations(self, ids: Collection[str]) -> list[Confirmation]:
+        """The statements that repeat these entries; the oldest first."""
+        ...
+
     def linked(self, ids: Iterable[str]) -> dict[str, tuple[str, ...]]:
         """Actions resting on each of these entries; entries without any are absent."""
         ...
@@ -336,7 +348,7 @@ class Store(ItemStore, PipelineStore, AccessStore, ScrubStore, Protocol):
         ...
 
     def neighbours(self, query: NeighbourQuery, texts: Sequence[NewText]) -> list[list[Neighbour]]:
-        """For each new text, the entries that it may repeat or contradict, all of one snapshot.
+        """For each new text, the entries that it may repeat or update, all of one snapshot.
 
         First the entry with the same text, active or held. Then, if both have a vector, the entries that hold all of
         its `statements.content_words` and those that reach the floor; the nearest first. Then the entries with its

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from lukasa.model.amendment import Amendment, AmendmentState
 from lukasa.model.answer import Answer
 from lukasa.model.conversation import Channel, Conversation, Note, Status, WorkspaceInfo
-from lukasa.model.entry import Document, NamedEntry
+from lukasa.model.entry import Confirmation, Document, NamedEntry, Rivalry
 from lukasa.model.events import Event
 from lukasa.model.grant import Grant
 from lukasa.model.item import Item, ItemAddress
@@ -19,6 +19,7 @@ from lukasa.model.job import Job, JobState
 from lukasa.model.scrub import Extent, Holdings
 from lukasa.model.telemetry import Spending
 from lukasa.model.transcript import Progress, Transcript, Utterance
+from lukasa.model.values import Relation
 from lukasa.storage import job_queue, removal, row_rules, tables
 from lukasa.storage.backend import Rows, get
 from lukasa.storage.codec import Query
@@ -118,6 +119,23 @@ class PlainReads(ABC):
     def next_run(self, kinds: Collection[str] | None = None) -> datetime | None:
         with self._reading() as rows:
             return job_queue.next_run(rows, kinds)
+
+    # Rivals and confirmations
+
+    def rivals(self, ids: Collection[str]) -> list[Rivalry]:
+        with self._reading() as rows:
+            found = rows.select(tables.RIVALS_OF_LATER, ids)
+            known = {(one.entry, one.other) for one in found}
+            more = rows.select(tables.RIVALS_OF_EARLIER, ids)
+        return found + [one for one in more if (one.entry, one.other) not in known]
+
+    def open_rivals(self, relation: Relation, *, limit: int) -> list[Rivalry]:
+        with self._reading() as rows:
+            return rows.select(tables.NEWEST_RIVALS, relation, "", limit=limit)
+
+    def confirmations(self, ids: Collection[str]) -> list[Confirmation]:
+        with self._reading() as rows:
+            return rows.select(tables.CONFIRMATIONS_OF, ids)
 
     # Transcripts, amendments, spending
 

@@ -88,7 +88,7 @@ def take(rows: Rows, operation: Scrub) -> Scrub:
     going = _events(rows, extent, held)
     ids = [id for id, _ in held.entries]
     rows.unlink_entries(ids)
-    rows.drop_entries(ids)
+    drop_entries(rows, ids)
     names = [name for name, _ in held.named]
     rows.delete(tables.VERSIONS_OF_NAMED_AMONG, names)
     rows.delete(tables.NAMED_AMONG, names)
@@ -98,6 +98,19 @@ def take(rows: Rows, operation: Scrub) -> Scrub:
     if extent.copies:
         _drop_copies(rows)
     return replace(operation, redacted=redaction(going))
+
+
+def drop_entries(rows: Rows, ids: Sequence[str]) -> None:
+    """Remove entries with all that is stored about them."""
+    drop_rivals(rows, ids)
+    rows.delete(tables.CONFIRMATIONS_OF, ids)
+    rows.drop_entries(ids)
+
+
+def drop_rivals(rows: Rows, ids: Sequence[str]) -> None:
+    """Remove the pairs of entries."""
+    rows.delete(tables.RIVALS_OF_LATER, ids)
+    rows.delete(tables.RIVALS_OF_EARLIER, ids)
 
 
 def _drop_copies(rows: Rows) -> None:

@@ -5,23 +5,25 @@ Entries, their vectors and items have tables of their own shape; see `entry_code
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, NamedTuple
 
 from msgspec import Struct
+from msgspec.structs import astuple
 
 from lukasa.model.amendment import Amendment, AmendmentState
 from lukasa.model.answer import Answer
 from lukasa.model.conversation import Channel, Conversation, Note, Status, WorkspaceInfo
-from lukasa.model.entry import Document, NamedEntry
+from lukasa.model.entry import Confirmation, Document, NamedEntry, Rivalry
 from lukasa.model.events import Actor, Event
 from lukasa.model.grant import Capability, Grant, Reach
 from lukasa.model.job import Job, JobState
 from lukasa.model.telemetry import Spending, TelemetryEvent
 from lukasa.model.text import content_hash
-from lukasa.model.transcript import Progress, Transcript, Utterance
-from lukasa.model.values import Trust
+from lukasa.model.transcript import Progress, Quote, Transcript, Utterance
+from lukasa.model.values import Relation, Trust
 from lukasa.storage.codec import (
     CANONICAL,
     FLAG,
@@ -77,6 +79,10 @@ class SealedEvent(NamedTuple):
     detail: str
     previous: str
     digest: str
+
+
+def _quotes(text: str) -> tuple[Quote, ...]:
+    return tuple(Quote(*parts) for parts in json.loads(text))
 
 
 _NAMED = (
@@ -350,6 +356,39 @@ SPENDING = Table(
     ("day", "model"),
 )
 SPENDING_SINCE = Query(SPENDING, "day >=", order="day model")
+
+RIVALS = Table(
+    "rivals",
+    Rivalry,
+    (
+        Column("entry"),
+        Column("other"),
+        Column("relation", enum(Relation)),
+        Column("reason"),
+        Column("at", TIME, fixed=True),
+        Column("decided_by"),
+    ),
+    ("entry", "other"),
+)
+RIVALS_OF_LATER = Query(RIVALS, "entry in", order="place")
+RIVALS_OF_EARLIER = Query(RIVALS, "other in", order="place")
+NEWEST_RIVALS = Query(RIVALS, "relation =", "decided_by =", order="-place")
+
+CONFIRMATIONS = Table(
+    "confirmations",
+    Confirmation,
+    (
+        Column("entry"),
+        Column("at", TIME),
+        Column("principal"),
+        Column("speaker"),
+        Column("conversation"),
+        Column("said"),
+        Column("quotes", Codec(lambda quotes: JSON.store([astuple(q) for q in quotes]), _quotes)),  # type: ignore[misc]
+    ),
+    (),
+)
+CONFIRMATIONS_OF = Query(CONFIRMATIONS, "entry in", order="place")
 
 ACTIONS = Table("actions", ActionRow, (Column("id"), Column("description"), Column("at", TIME)), ("id",))
 

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from lukasa.model.arrays import np
 from lukasa.model.entry import Entry
-from lukasa.model.statements import contradicts, says_the_same
+from lukasa.model.statements import replaces, says_the_same
 from lukasa.model.text import content_key, terms
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def outdated(found: Sequence[Weighed], vectors: Mapping[str, Vector]) -> list[tu
             if position in gone or other in gone or other <= position:
                 continue
             new, old = ranked[position], ranked[other]
-            why = contradicts(new.entry.content, old.entry.content) if _alike(new, old) else ""
+            why = replaces(new.entry.content, old.entry.content) if _alike(new, old) else ""
             if why:
                 gone.add(other)
                 out.append((old, new, why))

@@ -9,7 +9,7 @@ from lukasa.index.matches import Neighbour
 from lukasa.model.arrays import np
 from lukasa.model.entry import Entry
 from lukasa.model.statements import role, subject
-from lukasa.model.text import content_key
+from lukasa.model.text import said_key
 from lukasa.model.values import State
 from lukasa.ports import Vector
 from lukasa.storage.operations import Embedding, SaveEntry
@@ -73,10 +73,10 @@ class Batch:
 
     def _in_order(self, draft: Draft, near: Sequence[Neighbour]) -> list[Neighbour]:
         """The order of a store's answer: the same text first, then by cosine, then the rest."""
-        key = content_key(draft.content)
+        key = said_key(draft.content, draft.proposal.speaker)
 
         def order(n: Neighbour) -> tuple[bool, float]:
-            return content_key(n.entry.content) != key, 2.0 if n.cosine is None else -n.cosine
+            return said_key(n.entry.content, n.entry.speaker) != key, 2.0 if n.cosine is None else -n.cosine
 
         return sorted(near, key=order)
 
@@ -86,7 +86,8 @@ def _handles(draft: Draft) -> list[tuple[str, str, str]]:
     owner, text = draft.proposal.owner, draft.content
     if draft.proposal.path is not None or draft.resolved:
         return []
-    handles = [("text", owner, content_key(text)), ("subject", owner, subject(text)), ("role", owner, role(text))]
+    key = said_key(text, draft.proposal.speaker)
+    handles = [("text", owner, key), ("subject", owner, subject(text)), ("role", owner, role(text))]
     return [handle for handle in handles if handle[2]]
 
 

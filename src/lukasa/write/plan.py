@@ -13,15 +13,23 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lukasa.index.matches import Neighbour
-from lukasa.model.entry import Category, Entry, GateVerdict, Scope, SourceLink
+from lukasa.model.entry import Category, Confirmation, Entry, GateVerdict, Rivalry, Scope, SourceLink, speaker_name
 from lukasa.model.events import EventDraft
-from lukasa.model.statements import contradicts, says_the_same
-from lukasa.model.text import commitment, content_key, terms
+from lukasa.model.statements import compare
+from lukasa.model.text import commitment, in_first_person, said_key, speaker, terms
 from lukasa.model.transcript import Quote
-from lukasa.model.values import Curator, Gate, Kind, Lifetime, Origin, State, Trust
+from lukasa.model.values import Curator, Gate, Kind, Lifetime, Origin, Relation, State, Trust
 from lukasa.spec.taxonomy import Taxonomy
-from lukasa.spec.types import Behaviour, ConflictRule, MemorySpec
-from lukasa.storage.operations import Embedding, Operation, Record, SaveEntry, Verdict
+from lukasa.spec.types import Behaviour, ByRule, ConflictRule, MemorySpec
+from lukasa.storage.operations import (
+    Embedding,
+    Operation,
+    Record,
+    SaveConfirmation,
+    SaveEntry,
+    SaveRivalry,
+    Verdict,
+)
 
 
 class Proposal(NamedTuple):
@@ -50,6 +58,12 @@ class Proposal(NamedTuple):
     evidence: tuple[Quote, ...] = ()
     path: str | None = None
     observed: bool = False  # taken from a session, not put on purpose
+    said_at: datetime | None = None  # of an entry that is stored already
+
+    @property
+    def speaker(self) -> str:
+        """The person who says "I" in the text, if it is not the user."""
+        return speaker_name(self.source, self.origin.principal)
 
 
 class Canonical(Struct, frozen=True):
@@ -65,14 +79,25 @@ class Action(StrEnum):
     UPDATE = "update"  # add, and end the validity of (or supersede) the targets
     MERGE = "merge"  # the target already says the same
     PAST = "past"  # add as ended: the targets contradict it, and somebody said them later
-    NOOP = "noop"  # contradicts the targets, and all are kept
     DISCARD = "discard"
 
 
+class Rival(NamedTuple):
+    """An entry that concerns the same thing as a draft."""
+
+    entry: Entry
+    relation: Relation
+    reason: str
+    valued: bool = False
+
+
 class Resolution(Struct, frozen=True):
+    """What becomes of a draft: `targets` are retired or confirmed, `rivals` stay beside it."""
+
     action: Action
     targets: tuple[Entry, ...] = ()
     reason: str = ""
+    rivals: tuple[Rival, ...] = ()
 
 
 @lru_cache(maxsize=256)
@@ -139,76 +164,112 @@ def run(steps: tuple[Step, ...], draft: Draft, setting: Setting) -> Draft:
 
 DOUBT_COSINE = 0.75
 MOST_DOUBTS = 5
+MANY = 3  # values of one thing, from which on another one is one more
+MOST_RIVALS = 16  # pairs stored for one write: the nearest
 
 
 def dedup(draft: Draft, setting: Setting) -> Draft:
-    """Confirm an entry that already says the same, instead of storing it twice."""
-    if draft.proposal.path is not None:
+    """Confirm an entry with the same text, instead of storing it twice."""
+    p = draft.proposal
+    if p.path is not None:
         return draft.noting("dedup", "new", "a file is stored under its path, even if another entry says the same")
-    threshold = setting.behaviour(draft).write.dedup_cosine
-    key = content_key(draft.content)
-    for neighbour in setting.neighbours:
-        reason = _same(draft, neighbour, key, threshold)
-        if not reason:
+    key = said_key(draft.content, p.speaker)
+    for entry in [n.entry for n in setting.neighbours]:
+        if entry.state not in (State.ACTIVE, State.HELD) or entry.path is not None:
             continue
-        if neighbour.entry.ended_by(setting.now):
+        if said_key(entry.content, entry.speaker) != key:
+            continue
+        reason = "an entry has the same text"
+        if entry.ended_by(setting.now):
             # The old statement held until its end, and holds again: only a new row makes reads find it.
-            return _decide(draft, Action.UPDATE, (neighbour.entry,), f"{reason}, but it had ended", "dedup")
-        if draft.trust > neighbour.entry.trust:
+            return _decide(draft, Action.UPDATE, (entry,), f"{reason}, but it had ended", "dedup")
+        if draft.trust > entry.trust:
             # A trusted restatement must not be merged into a less trusted copy: it replaces the copy.
             reason = f"{reason}, of lower trust: the new statement replaces it"
-            return _decide(draft, Action.UPDATE, (neighbour.entry,), reason, "dedup")
-        return _decide(draft, Action.MERGE, (neighbour.entry,), reason, "dedup")
-    return draft.noting("dedup", "new", f"none of {len(setting.neighbours)} neighbours says the same")
-
-
-def _same(draft: Draft, neighbour: Neighbour, key: str, threshold: float) -> str:
-    if neighbour.entry.state not in (State.ACTIVE, State.HELD) or neighbour.entry.path is not None:
-        return ""
-    if content_key(neighbour.entry.content) == key:
-        return "an entry has the same text"
-    if neighbour.entry.state is State.HELD or neighbour.cosine is None or neighbour.cosine <= threshold:
-        return ""
-    if not says_the_same(draft.content, neighbour.entry.content):
-        return ""
-    return f"cosine {neighbour.cosine:.3f} is above {threshold} and it adds no name, number, negation or word"
+            return _decide(draft, Action.UPDATE, (entry,), reason, "dedup")
+        return _decide(draft, Action.MERGE, (entry,), reason, "dedup")
+    return draft.noting("dedup", "new", f"none of {len(setting.neighbours)} neighbours has the same text")
 
 
 def resolve(draft: Draft, setting: Setting) -> Draft:
-    """Resolve contradictions by the rule of the kind. A less trusted statement never overrules a more trusted one."""
+    """Find entries that concern the same thing. Retire only what the caller names or what the spec tells the rules to.
+
+    A less trusted statement never overrules a more trusted one: it is held for a person.
+    """
     if draft.decision.action is not Action.ADD:
         return draft
-    valid = [neighbour.entry for neighbour in setting.neighbours if not neighbour.entry.ended_by(setting.now)]
-    found = [(entry, why) for entry in valid if (why := _conflict(draft, entry))]
-    if not found:
-        return draft.noting("resolve", "add", "contradicts nothing")
-    targets, reason = tuple(entry for entry, _ in found), found[0][1]
-    if setting.behaviour(draft).conflict.rule is ConflictRule.NOOP and draft.proposal.supersedes is None:
-        return _decide(draft, Action.NOOP, targets, f"{reason}; {draft.kind} memories accumulate", "resolve")
-    if draft.trust < max(entry.trust for entry in targets):
+    named = tuple(n.entry for n in setting.neighbours if _names(draft, n.entry, setting))
+    found = [rival for n in setting.neighbours if (rival := _rival(draft, n, setting)) is not None]
+    updates = named or tuple(rival.entry for rival in found if rival.relation is Relation.UPDATE)
+    if not named and not found:
+        return draft.noting("resolve", "add", "no entry concerns the same thing")
+    conflict = setting.behaviour(draft).conflict
+    reason = "the new entry names this one as replaced" if named else found[0].reason
+    if updates and draft.trust < max(e.trust for e in updates):
         why = f"{reason}, but comes from a less trusted origin: held for a person to decide"
-        return draft.ruled(Gate.HOLD, 1.0, why).noting("resolve", "hold", why, targets=[e.id for e in targets])
-    said_at = _said_at(draft, setting)
-    later = tuple(entry for entry in targets if said_at < min(entry.confirmed_at, setting.now))
-    if later and draft.proposal.supersedes is None:
-        return _decide(draft, Action.PAST, later, f"{reason}; the other one was said later, and holds", "resolve")
-    return _decide(draft, Action.UPDATE, targets, f"{reason}; the later one holds", "resolve")
+        return draft.ruled(Gate.HOLD, 1.0, why).noting("resolve", "hold", why, targets=[e.id for e in updates])
+    if named:
+        return _decide(draft, Action.UPDATE, named, reason, "resolve")
+    if updates and conflict.by_rule is ByRule.RETIRE:
+        said_at = _said_at(draft, setting)
+        later = tuple(entry for entry in updates if said_at < min(entry.confirmed_at, setting.now))
+        if later:
+            return _decide(draft, Action.PAST, later, f"{reason}; the other one was said later, and holds", "resolve")
+        return _decide(draft, Action.UPDATE, updates, f"{reason}; the later one holds", "resolve")
+    many = sum(rival.valued for rival in found) >= MANY
+    kept = tuple(map(_one_of_many, found) if many else found)[:MOST_RIVALS]
+    beside = draft._replace(decision=Resolution(Action.ADD, reason=reason, rivals=kept))
+    relations = {str(relation): [r.entry.id for r in kept if r.relation is relation] for relation in Relation}
+    return beside.noting("resolve", "beside", reason, **{name: ids for name, ids in relations.items() if ids})
+
+
+def _one_of_many(rival: Rival) -> Rival:
+    """A thing with many values has many: a new one is shown first, but replaces none."""
+    return rival._replace(relation=Relation.CLOSE) if rival.valued else rival
+
+
+def _names(draft: Draft, other: Entry, setting: Setting) -> bool:
+    p = draft.proposal
+    return p.supersedes == other.id and other.state is State.ACTIVE and not other.ended_by(setting.now)
+
+
+def _rival(draft: Draft, neighbour: Neighbour, setting: Setting) -> Rival | None:
+    """The relation of a draft to a neighbour, if they concern the same thing.
+
+    A file changes when it is edited. Two speakers who say "I" speak of two people.
+    """
+    other, p = neighbour.entry, draft.proposal
+    if other.state is not State.ACTIVE or other.ended_by(setting.now) or other.id == p.id:
+        return None
+    if p.path is not None or other.path is not None:
+        return None
+    if p.speaker != other.speaker and in_first_person(draft.content) and in_first_person(other.content):
+        return None
+    above = setting.behaviour(draft).write.dedup_cosine
+    new, old = draft.content, other.content
+    if _said_at(draft, setting) < min(other.confirmed_at, setting.now):
+        new, old = old, new
+    found = compare(new, old, neighbour.cosine, above)
+    if found is None:
+        return None
+    if found.relation is not Relation.SAME and not (_gives_way(draft, setting) and _gives_way(other, setting)):
+        return None
+    return Rival(other, *found)
+
+
+def _gives_way(one: Draft | Entry, setting: Setting) -> bool:
+    """Whether a statement may be replaced by another one, as the spec has it for its kind; no line of a talk may."""
+    scope = one.proposal.scope if isinstance(one, Draft) else one.scope
+    rule = setting.spec.behaviour(scope.tier, one.kind).conflict.rule
+    return rule is not ConflictRule.NOOP and speaker(one.content) is None
 
 
 def _said_at(draft: Draft, setting: Setting) -> datetime:
     """When somebody said it: at the message's time if it was observed, otherwise now. An entry has confirmed_at."""
     p = draft.proposal
+    if p.said_at is not None:
+        return p.said_at
     return min(p.valid_at, setting.now) if p.evidence and p.valid_at is not None else setting.now
-
-
-def _conflict(draft: Draft, other: Entry) -> str:
-    if other.state is not State.ACTIVE:
-        return ""
-    if draft.proposal.supersedes == other.id:
-        return "the new entry names this one as replaced"
-    if draft.proposal.path is not None or other.path is not None:
-        return ""  # a file changes when it is edited, not because of other statements
-    return contradicts(draft.content, other.content) if other.kind is draft.kind else ""
 
 
 def _decide(draft: Draft, action: Action, targets: tuple[Entry, ...], reason: str, step: str) -> Draft:
@@ -217,14 +278,16 @@ def _decide(draft: Draft, action: Action, targets: tuple[Entry, ...], reason: st
 
 
 def ambiguous(draft: Draft, setting: Setting) -> tuple[Entry, ...]:
-    """The neighbours of a simply added statement that are so close that the rules may have missed a contradiction."""
+    """The neighbours of an added statement that are so close that a model should compare them, rivals first."""
     rule = setting.behaviour(draft).conflict.rule
     if draft.decision.action is not Action.ADD or draft.gate.verdict is not Gate.ALLOW or rule is ConflictRule.NOOP:
         return ()
     if draft.proposal.path is not None:
         return ()
-    close = [n for n in setting.neighbours if n.entry.kind is draft.kind and _doubtful(draft, n)]
-    return tuple(n.entry for n in close if not n.entry.ended_by(setting.now))[:MOST_DOUBTS]
+    rivals = [rival.entry for rival in draft.decision.rivals]
+    close = [n.entry for n in setting.neighbours if n.entry.kind is draft.kind and _doubtful(draft, n)]
+    found = {entry.id: entry for entry in (*rivals, *close) if not entry.ended_by(setting.now)}
+    return tuple(found.values())[:MOST_DOUBTS]
 
 
 def _doubtful(draft: Draft, neighbour: Neighbour) -> bool:
@@ -249,6 +312,7 @@ class Plan(NamedTuple):
     entry: Entry | None
     operations: tuple[Operation, ...]
     replaces: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
 
 
 def plan(draft: Draft, setting: Setting, *, actor: str, embedding: Embedding | None, secret: bytes) -> Plan:
@@ -268,7 +332,16 @@ def plan(draft: Draft, setting: Setting, *, actor: str, embedding: Embedding | N
         retired = tuple(retire(target, entry, setting, decision.reason, actor) for target in decision.targets)
         # Retire the old ones first: two active entries must not hold the same text, and a restatement may.
         return Plan("replaced", entry, (*retired, save), tuple(target.id for target in decision.targets))
-    return Plan("held" if entry.state is State.HELD else "stored", entry, (save,))
+    if entry.state is State.HELD:
+        return Plan("held", entry, (save,))
+    pairs = rivalries(draft, setting)
+    return Plan("stored", entry, (save, *pairs), beside=tuple(pair.rivalry.other for pair in pairs))
+
+
+def rivalries(draft: Draft, setting: Setting) -> tuple[SaveRivalry, ...]:
+    """The pairs of a draft with the entries that concern the same thing."""
+    id, now = draft.proposal.id, setting.now
+    return tuple(SaveRivalry(Rivalry(id, r.entry.id, r.relation, r.reason, now)) for r in draft.decision.rivals)
 
 
 def _discarded(draft: Draft, secret: bytes) -> Plan:
@@ -286,17 +359,21 @@ def _merged(draft: Draft, target: Entry, setting: Setting) -> Plan:
     merged = replace(
         target,
         merged_count=target.merged_count + 1,
-        confirmed_at=max(target.confirmed_at, _said_at(draft, setting)),
         updated_at=now,
         evidence=tuple(dict.fromkeys((*target.evidence, *draft.proposal.evidence)))[:MOST_EVIDENCE],
         version=target.version + 1,
     )
-    if draft.trust >= target.trust:  # a less trusted writer confirms, but changes neither importance nor tags
+    if draft.trust >= target.trust:  # a less trusted writer's repetition counts, but changes nothing else
+        merged = replace(merged, confirmed_at=max(target.confirmed_at, _said_at(draft, setting)))
         importance = max(target.importance, draft.proposal.importance)
         tags = tuple(dict.fromkeys((*target.tags, *draft.proposal.tags)))
         merged = replace(merged, importance=importance, tags=tags)
     save = SaveEntry(merged, target.version, "entry.merged", draft.decision.reason, draft.ledger)
-    return Plan("merged", merged, (save,))
+    p = draft.proposal
+    again = Confirmation(
+        target.id, _said_at(draft, setting), p.origin.principal, p.source, p.conversation or "", p.content, p.evidence
+    )
+    return Plan("merged", merged, (save, SaveConfirmation(again)))
 
 
 def _entry(draft: Draft, setting: Setting) -> Entry:

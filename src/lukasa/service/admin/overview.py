@@ -14,7 +14,7 @@ from lukasa.model.entry import Entry
 from lukasa.model.job import JobState
 from lukasa.model.selection import Selection
 from lukasa.model.transcript import Quote
-from lukasa.model.values import State, Visibility
+from lukasa.model.values import Relation, State, Visibility
 from lukasa.read.decay import decay_factor, frequency, relevance
 from lukasa.service.call import CallContext
 from lukasa.spec.types import DecayModel, Tier
@@ -66,6 +66,7 @@ class Survey(Struct, frozen=True):
     fading: tuple[FadingEntry, ...]
     held: int
     proposals: int
+    rivals: int
     jobs: Mapping[JobState, int]
     vectors: Vectors | None
     events: int
@@ -84,6 +85,7 @@ def survey(ctx: CallContext) -> Survey:
         fading=_fading(ctx, stores),
         held=sum(counts[State.HELD] for counts in states.values()),
         proposals=len(ctx.local.amendments(states={AmendmentState.REVIEW})),
+        rivals=sum(len(store.open_rivals(Relation.UPDATE, limit=LOOKED_AT)) for store in stores),
         jobs=ctx.local.queue_depth(),
         vectors=_vectors(ctx, stores),
         events=ctx.local.head()[0],

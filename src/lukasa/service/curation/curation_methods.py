@@ -21,7 +21,7 @@ class CurationMethods(Bound, frozen=True):
     """Review proposals, decide about faded entries, and keep the curated document and the log."""
 
     def inbox(self, *, limit: int = 100) -> Inbox:
-        """Return the held entries and proposals that wait for the author, each with its reason and its evidence."""
+        """Return what waits for the author: held entries, proposals and rivals, each with its reason and evidence."""
         return curation.review.inbox(self.ctx, inputs.limit(limit))
 
     @verb("review", "approve")
@@ -33,6 +33,12 @@ class CurationMethods(Bound, frozen=True):
     def reject(self, id: str, reason: str = "rejected by the author") -> Decided:
         """Set a held entry aside, or turn a proposal down; both stay in history."""
         return curation.review.reject(self.ctx, id, reason=inputs.label(reason, "reason"))
+
+    @verb("review", "settle")
+    def settle(self, id: str, other: str, keep: str, reason: str = "decided by the author") -> Decided:
+        """Decide about two entries that give one thing two values: `keep` the "old" one, the "new" one, or "both"."""
+        chosen = inputs.choice(keep, curation.review.Keep, "keep")
+        return curation.review.settle(self.ctx, id, other, chosen, reason=inputs.label(reason, "reason"))
 
     @property
     def curated(self) -> Curated:

@@ -1,4 +1,4 @@
-"""The review inbox: held entries and proposals that wait for a person, with their evidence, and the decisions.
+"""The review inbox: held entries, proposals and rivals that wait for a person, with their evidence; the decisions.
 
 A text in the inbox is neither recalled nor on the curated page until a person approves it. Every decision leaves an
 event and can be taken back: `restore` lets a rejected entry wait again, and a rejected proposal can still be approved.
@@ -7,6 +7,7 @@ event and can be taken back: `restore` lets a rejected entry wait again, and a r
 from __future__ import annotations
 
 from collections.abc import Iterable
+from enum import StrEnum
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -16,14 +17,16 @@ from lukasa.model.entry import Entry
 from lukasa.model.errors import InvalidTransition, NotFound
 from lukasa.model.ids import parse_id
 from lukasa.model.selection import Selection
-from lukasa.model.values import State, Visibility
+from lukasa.model.values import Relation, State, Visibility
+from lukasa.read.fold import in_time
 from lukasa.service import inputs
 from lukasa.service.admin.overview import EvidenceQuote, evidence
 from lukasa.service.call import CallContext, retry_on_conflict
 from lukasa.service.curation import curated_document
 from lukasa.service.entries import revise
-from lukasa.storage.operations import SaveAmendment
+from lukasa.storage.operations import SaveAmendment, SaveRivalry
 from lukasa.storage.port import Store
+from lukasa.write.plan import Setting, retire
 
 _DECIDED = (AmendmentState.PROMOTED, AmendmentState.MERGED)
 
@@ -45,14 +48,32 @@ class OpenProposal(Struct, frozen=True):
     quotes: tuple[EvidenceQuote, ...]
 
 
+class OpenRivals(Struct, frozen=True):
+    """Two active entries that give one thing two values, and the quotes that they rest on."""
+
+    earlier: Entry
+    later: Entry
+    why: str
+    quotes: tuple[EvidenceQuote, ...]
+
+
 class Inbox(Struct, frozen=True):
     """Everything that waits for a decision of the author."""
 
     entries: tuple[HeldEntry, ...]
     proposals: tuple[OpenProposal, ...]
+    rivals: tuple[OpenRivals, ...] = ()
 
     def __len__(self) -> int:
-        return len(self.entries) + len(self.proposals)
+        return len(self.entries) + len(self.proposals) + len(self.rivals)
+
+
+class Keep(StrEnum):
+    """The decision about two rivals."""
+
+    OLD = "old"  # the earlier one holds, and the later one is retired
+    NEW = "new"  # the later one holds, and the earlier one is retired
+    BOTH = "both"  # both hold, and nobody is asked again
 
 
 class Decided(Struct, frozen=True):
@@ -70,10 +91,54 @@ def inbox(ctx: CallContext, limit: int) -> Inbox:
     ctx.require_author("look into the review inbox")
     held = [item for store in (ctx.local, ctx.account) for item in _held(ctx, store, limit)]
     found = ctx.local.amendments(states={AmendmentState.REVIEW}, limit=limit)
+    rivals = [pair for store in (ctx.local, ctx.account) for pair in _open_rivals(ctx, store, limit)]
     return Inbox(
         tuple(sorted(held, key=lambda item: (item.entry.created_at, item.entry.id))[:limit]),
         tuple(_proposal(ctx, amendment) for amendment in found),
+        tuple(rivals[:limit]),
     )
+
+
+def _open_rivals(ctx: CallContext, store: Store, limit: int) -> Iterable[OpenRivals]:
+    """Pairs that nobody has judged, of which both hold now; the newest first."""
+    found = store.open_rivals(Relation.UPDATE, limit=limit * 2)
+    entries = store.entries(dict.fromkeys(id for pair in found for id in (pair.entry, pair.other)))
+    open_now = {id: e for id, e in entries.items() if e.state is State.ACTIVE and e.holds_at(ctx.now)}
+    for pair in found:
+        if pair.entry in open_now and pair.other in open_now:
+            earlier, later = in_time(pair, open_now)
+            said = tuple(quote for entry in (earlier, later) for quote in evidence(ctx, entry.id))
+            yield OpenRivals(earlier, later, pair.reason, said)
+
+
+def settle(ctx: CallContext, id: str, other: str, keep: Keep, *, reason: str) -> Decided:
+    """Decide about two rivals: retire one of them, or remember that both hold."""
+    ctx.require_author("decide between two entries")
+
+    def attempt() -> Decided:
+        store, entry = ctx.entry(parse_id(id))
+        asked = parse_id(other, "other")
+        pair = next((pair for pair in store.rivals([entry.id]) if pair.beside(entry.id) == asked), None)
+        if pair is None:
+            raise NotFound(f"entries {entry.id} and {asked} are no rivals", fix="`lukasa review` shows what waits")
+        both = store.entries([entry.id, asked])
+        gone = next((one for one in both.values() if one.state is not State.ACTIVE), None)
+        if gone is not None:
+            raise InvalidTransition(
+                f"entry {gone.id} is {gone.state} already", fix="`lukasa restore` brings it back first"
+            )
+        earlier, later = in_time(pair, both)
+        by = str(ctx.actor)
+        if keep is Keep.BOTH:
+            judged = replace(pair, relation=Relation.BOTH, reason=reason, decided_by=by)
+            ctx.apply(store, SaveRivalry(judged))
+            return Decided(later.id, "both", entry=later)
+        stays, goes = (later, earlier) if keep is Keep.NEW else (earlier, later)
+        save = retire(goes, stays, Setting(ctx.spec, ctx.taxonomy, ctx.now), reason, by)
+        ctx.apply(store, save)
+        return Decided(stays.id, "kept", entry=stays, replaces=(goes.id,))
+
+    return retry_on_conflict(attempt)
 
 
 def _held(ctx: CallContext, store: Store, limit: int) -> Iterable[HeldEntry]:

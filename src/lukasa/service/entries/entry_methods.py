@@ -77,13 +77,13 @@ class EntryMethods(Bound, frozen=True):
     def forget(self, id: str, reason: str = "forgotten on request") -> Written:
         """Take an entry out of recall. Its row and history stay; `restore` brings it back.
 
-        An entry that it had corrected holds again, unless a third one contradicts that.
+        An entry that it had replaced holds again, unless a more trusted one contradicts that.
         """
         return entries.revise.forget(self.ctx, id, inputs.label(reason, "reason"))
 
     @verb("memory", "restore")
     def restore(self, id: str, reason: str = "restored on request") -> Written:
-        """Bring an entry back from history, and retire the entries that contradict it now."""
+        """Bring an entry back from history. It counts as said now."""
         return entries.revise.restore(self.ctx, id, inputs.label(reason, "reason"))
 
     @verb("memory", "accept")

@@ -25,6 +25,7 @@ from lukasa.model.events import EventDraft
 from lukasa.model.ids import new_id, parse_id
 from lukasa.model.job import JobDraft
 from lukasa.model.selection import Selection
+from lukasa.model.statements import NEAR
 from lukasa.model.text import speaker, speaks, terms
 from lukasa.model.transcript import Quote
 from lukasa.model.values import SHARED, Curator, Gate, Kind, Lifetime, Visibility
@@ -76,7 +77,8 @@ class Written(Struct, frozen=True):
     """The outcome of a write, with the verdicts that led to it.
 
     `outcome`: stored, held, merged, replaced or discarded for a put; updated, forgotten, restored or accepted for a
-    change. `replaces` holds the ids of entries that the write retired, `reopened` of those that it brought back.
+    change. `replaces` holds the ids of entries that the write retired, `reopened` of those that it brought back, and
+    `beside` of active entries that concern the same thing.
     """
 
     outcome: str
@@ -85,6 +87,7 @@ class Written(Struct, frozen=True):
     ledger: tuple[Verdict, ...]
     replaces: tuple[str, ...] = ()
     reopened: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
 
     @property
     def reason(self) -> str:
@@ -127,7 +130,8 @@ def put_many(ctx: CallContext, tier: str, memos: Sequence[Memo], *, also: Also |
 
 
 def _written(p: Plan, draft: Draft) -> Written:
-    return Written(p.outcome, p.entry.id if p.entry else draft.proposal.id, p.entry, draft.ledger, p.replaces)
+    id = p.entry.id if p.entry else draft.proposal.id
+    return Written(p.outcome, id, p.entry, draft.ledger, p.replaces, beside=p.beside)
 
 
 class _Destination(NamedTuple):
@@ -293,9 +297,9 @@ def _resolve(
     """
     secret, actor = store.secret(), str(ctx.actor)
     doubted = ctx.chat is not None
-    around = _around(store, drafts, embeddings, DOUBT_COSINE if doubted else None)
-    floor = min([setting.behaviour(draft).write.dedup_cosine for draft in drafts])
-    batch = Batch(drafts, embeddings, min(floor, DOUBT_COSINE) if doubted else floor, whole=doubted)
+    floor = DOUBT_COSINE if doubted else NEAR
+    around = _around(store, drafts, embeddings, floor)
+    batch = Batch(drafts, embeddings, floor, whole=doubted)
     plans: list[Plan] = []
     resolved: list[Draft] = []
     doubts: list[Enqueue] = []
@@ -325,22 +329,22 @@ def _doubt(draft: Draft, setting: Setting) -> list[Enqueue]:
 
 
 def neighbours(store: Store, draft: Draft, embedding: Embedding | None) -> list[Neighbour]:
-    """Return entries of the same scope and owner that a new one may repeat or contradict; none for a file."""
-    return _around(store, [draft], [embedding], None)[0]
+    """Return entries of the same scope and owner that may concern the same thing as a new one; none for a file."""
+    return _around(store, [draft], [embedding], NEAR)[0]
 
 
 def _around(
-    store: Store, drafts: Sequence[Draft], embeddings: Sequence[Embedding | None], floor: float | None
+    store: Store, drafts: Sequence[Draft], embeddings: Sequence[Embedding | None], floor: float
 ) -> list[list[Neighbour]]:
-    """Return the neighbours of each draft, fetched at once, and the entries that drafts say they replace.
-
-    With a cosine floor, entries that are near by vector alone are included, for a model to judge.
-    """
+    """Return the neighbours of each draft, fetched at once, and the entries that drafts say they replace."""
     found: list[list[Neighbour]] = [[] for _ in drafts]
     for (scope, owner, model), positions in _by_scope(drafts, embeddings).items():
         query = NeighbourQuery(scope, owner, model, floor, NEIGHBOURS)
         vectors = [None if (e := embeddings[position]) is None else e.vector for position in positions]
-        texts = [NewText(drafts[position].content, v) for position, v in zip(positions, vectors, strict=True)]
+        texts = [
+            NewText(drafts[position].content, vector, drafts[position].proposal.speaker)
+            for position, vector in zip(positions, vectors, strict=True)
+        ]
         for position, near in zip(positions, store.neighbours(query, texts), strict=True):
             found[position] = near
     named = [p.supersedes for draft in drafts if (p := draft.proposal).supersedes is not None]

@@ -15,12 +15,12 @@ from msgspec.structs import replace
 
 from lukasa.model.entry import Entry, GateVerdict
 from lukasa.model.errors import ChatMalformed, InvalidInput
-from lukasa.model.values import Gate, State
+from lukasa.model.values import Gate, Relation, State
 from lukasa.service.call import CallContext
 from lukasa.service.jobs.task import Task, ask
 from lukasa.service.upkeep.run import COMPLETED, Upkeep
 from lukasa.spec.prompts import prompt
-from lukasa.storage.operations import SaveEntry, Verdict
+from lukasa.storage.operations import SaveEntry, SaveRivalry, Verdict
 from lukasa.storage.port import Store
 from lukasa.write.plan import Setting, retire
 
@@ -68,14 +68,31 @@ def _decide(up: Upkeep, task: Task, store: Store, new: Entry, old: Sequence[Entr
     name = task.chat.name if task.chat else ""
     for ruling in rulings:
         other = old[ruling.position]
+        pairs = _judged(ctx, store, new, other, ruling, name)
         if ruling.decision == "add":
+            if pairs:
+                up.commit(store, "kept", (), pairs=pairs)
             continue
         now, rest = _present(store, {**task.job.payload, "against": [[other.id, other.version]]})
         if now is None or not rest:
             up.drop("resolved", [new.id, other.id], "one of them has changed while the model was asked")
             continue
         saves = _saves(ctx, now, other, ruling, f"{ruling.reason} (decided by {name})")
-        up.commit(store, _COUNTS[ruling.decision], saves, main=saves[-1].entry.id)
+        up.commit(store, _COUNTS[ruling.decision], saves, pairs=pairs, main=saves[-1].entry.id)
+
+
+_RELATIONS = {"add": Relation.BOTH, "noop": Relation.SAME}
+
+
+def _judged(
+    ctx: CallContext, store: Store, new: Entry, old: Entry, ruling: ModelRuling, model: str
+) -> tuple[SaveRivalry, ...]:
+    """Return the pair of two entries that the model lets stand, if the rules had found one."""
+    relation, by = _RELATIONS.get(ruling.decision), f"model {model}"
+    if relation is None:
+        return ()
+    found = [pair for pair in store.rivals([new.id]) if pair.beside(new.id) == old.id]
+    return tuple(SaveRivalry(replace(p, relation=relation, reason=ruling.reason, decided_by=by)) for p in found)
 
 
 _COUNTS = {"update": "updated", "delete": "deleted", "noop": "merged"}

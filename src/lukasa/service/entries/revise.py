@@ -17,10 +17,10 @@ from lukasa.model.values import VISIBILITY, Gate, Kind, Lifetime, State, Trust, 
 from lukasa.service import inputs
 from lukasa.service.call import CallContext, retry_on_conflict
 from lukasa.service.entries.put import Written, canonical, checked, checked_content, neighbours
-from lukasa.storage.operations import Embedding, SaveEntry, Verdict
+from lukasa.storage.operations import DropRivals, Embedding, Operation, SaveEntry, SaveRivalry, Verdict
 from lukasa.storage.port import Store, twin_key
 from lukasa.write.check import policy
-from lukasa.write.plan import Action, Draft, Proposal, Setting, resolve, retire, run
+from lukasa.write.plan import Action, Draft, Proposal, Setting, resolve, retire, rivalries, run
 
 T = TypeVar("T")
 _READERS: dict[str, Callable[[Any], Any]] = {
@@ -55,10 +55,11 @@ def update(ctx: CallContext, id: str, patch: Mapping[str, Any], *, expect: int |
         draft = _redrafted(ctx, store, entry, patch)
         changed = _patched(ctx, entry, patch, draft)
         embedding = _reembedded(ctx, entry, changed)
-        retired = outdated(ctx, store, changed, embedding) if says_otherwise(entry, changed) else ()
+        others = compared(ctx, store, changed, embedding) if says_otherwise(entry, changed) else Others()
         save = SaveEntry(changed, entry.version, "entry.updated", "update", draft.ledger, embedding)
-        commit(ctx, store, changed, *retired, save)
-        return Written("updated", entry.id, changed, draft.ledger, tuple(op.entry.id for op in retired))
+        gone = [DropRivals(entry.id)] if entry.content != changed.content and store.rivals([entry.id]) else []
+        commit(ctx, store, changed, *others.retired, save, *gone, *others.beside)
+        return Written("updated", entry.id, changed, draft.ledger, others.replaces, beside=others.ids)
 
     return final(lambda: retry_on_conflict(attempt))
 
@@ -95,7 +96,7 @@ def _redrafted(ctx: CallContext, store: Store, entry: Entry, patch: Mapping[str,
 def _patched(ctx: CallContext, entry: Entry, patch: Mapping[str, Any], draft: Draft) -> Entry:
     changes = {key: _READERS[key](value) for key, value in patch.items()}
     if "content" in patch:
-        changes.update(content=draft.content, category=draft.category, gate=draft.gate)
+        changes.update(content=draft.content, category=draft.category, gate=draft.gate, confirmed_at=ctx.now)
     changed = replace(entry, updated_at=ctx.now, trust=draft.trust, version=entry.version + 1, **changes)
     if draft.gate.verdict is Gate.HOLD and entry.state is State.ACTIVE:
         return changed.moved(State.HELD, at=ctx.now, cause=draft.gate.reason, actor=str(ctx.actor), gate=draft.gate)
@@ -116,8 +117,25 @@ def _reembedded(ctx: CallContext, old: Entry, new: Entry) -> Embedding | None:
         return None
 
 
-def outdated(ctx: CallContext, store: Store, entry: Entry, embedding: Embedding | None) -> tuple[SaveEntry, ...]:
-    """Return the entries that an entry now contradicts, to retire in the same transaction."""
+class Others(Struct, frozen=True):
+    """The changes of other entries that a change of one brings: entries to retire, and pairs to note."""
+
+    retired: tuple[SaveEntry, ...] = ()
+    beside: tuple[SaveRivalry, ...] = ()
+
+    @property
+    def replaces(self) -> tuple[str, ...]:
+        """The ids of the retired entries."""
+        return tuple(save.entry.id for save in self.retired)
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The ids of the entries that concern the same thing and stay."""
+        return tuple(pair.rivalry.other for pair in self.beside)
+
+
+def compared(ctx: CallContext, store: Store, entry: Entry, embedding: Embedding | None) -> Others:
+    """Compare an entry with its neighbours, as a put does, for the same transaction."""
     draft = redraft(ctx, entry)
     near = tuple(n for n in neighbours(store, draft, embedding) if n.entry.id != entry.id)
     setting = Setting(ctx.spec, ctx.taxonomy, ctx.now, neighbours=near)
@@ -128,12 +146,27 @@ def outdated(ctx: CallContext, store: Store, entry: Entry, embedding: Embedding 
             fix=f"forget the other first: {', '.join(draft.ledger[-1].data['targets'])}",
         )
     if draft.decision.action is not Action.UPDATE:
-        return ()
+        return Others(beside=_unnoted(store, draft, setting))
     actor = str(ctx.actor)
-    return tuple(retire(target, entry, setting, draft.decision.reason, actor) for target in draft.decision.targets)
+    targets = draft.decision.targets
+    return Others(tuple(retire(target, entry, setting, draft.decision.reason, actor) for target in targets))
 
 
-def commit(ctx: CallContext, store: Store, entry: Entry, *operations: SaveEntry) -> None:
+def pairs(ctx: CallContext, store: Store, entry: Entry, embedding: Embedding) -> tuple[SaveRivalry, ...]:
+    """Return the pairs of an entry that got a vector only now."""
+    draft = redraft(ctx, entry)
+    near = tuple(n for n in neighbours(store, draft, embedding) if n.entry.id != entry.id)
+    setting = Setting(ctx.spec, ctx.taxonomy, ctx.now, neighbours=near)
+    return _unnoted(store, resolve(draft, setting), setting)
+
+
+def _unnoted(store: Store, draft: Draft, setting: Setting) -> tuple[SaveRivalry, ...]:
+    found = rivalries(draft, setting)
+    known = {pair.beside(draft.proposal.id) for pair in store.rivals([draft.proposal.id])} if found else set()
+    return tuple(pair for pair in found if pair.rivalry.other not in known)
+
+
+def commit(ctx: CallContext, store: Store, entry: Entry, *operations: Operation) -> None:
     """Apply a revision; if another entry holds the same text, name it in the error."""
     try:
         ctx.apply(store, *operations)
@@ -156,14 +189,15 @@ def forget(ctx: CallContext, id: str, cause: str) -> Written:
 
 
 def restore(ctx: CallContext, id: str, cause: str) -> Written:
-    """Bring an entry back from history, and retire the entries that contradict it now."""
+    """Bring an entry back from history, and compare it with the others as a put does."""
     _, entry = ctx.entry(id)
     if entry.state is State.HELD:
         raise InvalidTransition(f"entry {entry.id} is held, not gone", fix=f"`lukasa accept {entry.id}` lets it in")
     store, _ = ctx.entry(id)
     before = next((v.entry.state for v in reversed(store.versions(entry.id)) if v.entry.state is not entry.state), None)
     # An entry that was held before is held again: a restore is no acceptance.
-    return _move(ctx, id, State.HELD if before is State.HELD else State.ACTIVE, "entry.restored", cause)
+    state = State.HELD if before is State.HELD else State.ACTIVE
+    return _move(ctx, id, state, "entry.restored", cause, confirmed_at=ctx.now)
 
 
 def accept(ctx: CallContext, id: str, cause: str) -> Written:
@@ -188,12 +222,12 @@ def _move(ctx: CallContext, id: str, state: State, action: str, cause: str, **ch
         moved = entry.moved(
             state, at=ctx.now, cause=cause, actor=str(ctx.actor), version=entry.version + 1, **back, **changes
         )
-        retired = outdated(ctx, store, moved, None) if state is State.ACTIVE else ()
+        others = compared(ctx, store, moved, None) if state is State.ACTIVE else Others()
         reopened = _corrected(ctx, entry) if state is State.FORGOTTEN else Reopened()
         save = SaveEntry(moved, entry.version, action, cause)
-        commit(ctx, store, moved, *retired, save, *reopened.of(store))
-        replaces = tuple(op.entry.id for op in retired)
-        return Written(action.removeprefix("entry."), moved.id, moved, (), replaces, reopened.ids)
+        commit(ctx, store, moved, *others.retired, save, *others.beside, *reopened.of(store))
+        outcome = action.removeprefix("entry.")
+        return Written(outcome, moved.id, moved, (), others.replaces, reopened.ids, others.ids)
 
     return final(lambda: retry_on_conflict(attempt))
 
@@ -307,7 +341,7 @@ def _against(ctx: CallContext, store: Store, entry: Entry, going: Collection[str
         near.append(Neighbour(staying, None))
     verdict = resolve(draft, Setting(ctx.spec, ctx.taxonomy, ctx.now, neighbours=tuple(near))).ledger[-1]
     against = verdict.data.get("targets", ())
-    return f"{', '.join(against)} still speaks against it" if against and verdict.outcome != "noop" else ""
+    return f"{', '.join(against)} still speaks against it" if against else ""
 
 
 def redraft(ctx: CallContext, entry: Entry) -> Draft:
@@ -323,5 +357,6 @@ def redraft(ctx: CallContext, entry: Entry) -> Draft:
         importance=entry.importance,
         kind=entry.kind,
         path=entry.path,
+        said_at=entry.confirmed_at,
     )
     return Draft(proposal, entry.content, entry.kind, entry.trust, GateVerdict(Gate.ALLOW, 1.0, ""))

@@ -17,11 +17,12 @@ from lukasa.service.call import CallContext, retry_on_conflict
 from lukasa.service.entries import pages
 from lukasa.service.entries.revise import (
     LeftAlone,
+    Others,
     Reopened,
     as_before,
     commit,
+    compared,
     final,
-    outdated,
     reopen,
     retired_with,
     says_otherwise,
@@ -80,12 +81,12 @@ def _entry(ctx: CallContext, id: str, cause: str, expect: int | None = None) -> 
         replaced = _replaced(ctx, store, entry, changed, back)
         verdict = Verdict("undo", "undone", f"takes back {versions[-1].action} of version {entry.version}")
         save = SaveEntry(changed, entry.version, ACTION, cause, (verdict,))
-        commit(ctx, store, changed, *replaced, save, *back.of(store))
+        commit(ctx, store, changed, *replaced.retired, save, *replaced.beside, *back.of(store))
         other = ctx.account if store is ctx.local else ctx.local
         if back.of(other):
             ctx.apply(other, *back.of(other))
         entries = (changed, *(save.entry for _, save in back.saves))
-        return Undone(entries, back.kept, tuple(op.entry.id for op in replaced))
+        return Undone(entries, back.kept, replaced.replaces)
 
     return final(lambda: retry_on_conflict(attempt))
 
@@ -109,10 +110,11 @@ def _reopened(ctx: CallContext, versions: list[Version], changed: Entry, cause: 
     return reopen(ctx, retired, changed, staying, cause)
 
 
-def _replaced(ctx: CallContext, store: Store, entry: Entry, changed: Entry, back: Reopened) -> tuple[SaveEntry, ...]:
+def _replaced(ctx: CallContext, store: Store, entry: Entry, changed: Entry, back: Reopened) -> Others:
     if not says_otherwise(entry, changed):
-        return ()
-    return tuple(op for op in outdated(ctx, store, changed, None) if op.entry.id not in back.ids)
+        return Others()
+    others = compared(ctx, store, changed, None)
+    return replace(others, retired=tuple(save for save in others.retired if save.entry.id not in back.ids))
 
 
 def _event(ctx: CallContext, seq: int, cause: str) -> Undone:

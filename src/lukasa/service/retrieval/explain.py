@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lukasa.model.entry import Access, Entry
-from lukasa.model.values import VISIBILITY, Visibility
+from lukasa.model.entry import Access, Confirmation, Entry
+from lukasa.model.values import VISIBILITY, Relation, Visibility
 from lukasa.read.decay import awaits_disposition, decay_factor, frequency, relevance
 from lukasa.read.rank import Hit
 from lukasa.read.signals import Signal
@@ -41,6 +43,35 @@ def relevance_now(ctx: CallContext, id: str) -> RelevanceNow:
     return RelevanceNow(entry, access, factor, often, value, awaits_disposition(decay, value))
 
 
+class RelatedEntry(Struct, frozen=True):
+    """An entry about the same thing as another one, and who found or judged that."""
+
+    entry: Entry
+    relation: Relation
+    reason: str
+    at: datetime
+    decided_by: str
+
+
+class Related(Struct, frozen=True):
+    """What else was said about the same thing: the same words again, and other entries."""
+
+    confirmations: tuple[Confirmation, ...]
+    rivals: tuple[RelatedEntry, ...]
+
+
+def related(ctx: CallContext, id: str) -> Related:
+    """Return the statements that repeat an entry, and the entries about the same thing that the caller may see."""
+    store, entry = ctx.entry(id)
+    pairs = {pair.beside(entry.id): pair for pair in store.rivals([entry.id])}
+    found = []
+    for other in store.entries(pairs).values():
+        if other.scope == entry.scope and (ctx.is_author or other.owner in ctx.owners):
+            pair = pairs[other.id]
+            found.append(RelatedEntry(other, pair.relation, pair.reason, pair.at, pair.decided_by))
+    return Related(tuple(store.confirmations([entry.id])), tuple(found))
+
+
 def why(ctx: CallContext, question: ReadRequest, id: str) -> list[Verdict]:
     """Explain why an entry is or is not among the hits: one verdict for each stage of the read."""
     with ctx.local.snapshot() as local, ctx.account.snapshot() as account:
@@ -56,7 +87,7 @@ def _trail(ctx: CallContext, question: ReadRequest, id: str) -> list[Verdict]:
     trail.extend(_signal_verdict(ctx, entry, signal, found) for signal in found.signals)
     trail.extend(Verdict("note", "degraded", note) for note in found.notes)
     if entry.id not in found.ranked.ids:
-        trail.append(Verdict("fuse", "out", "no signal found it, so it was no candidate"))
+        trail.append(_not_found(entry, found))
         return trail
     position = found.ranked.ids.index(entry.id)
     hit = found.ranked[position]
@@ -124,9 +155,19 @@ def _ranked(hit: Hit, position: int, total: int) -> Verdict:
     return Verdict("rank", f"place {position}", reason, {k: round(v, 4) for k, v in data.items()})
 
 
+def _not_found(entry: Entry, found: Search) -> Verdict:
+    """Say what became of an entry that no signal found: another hit may have brought it."""
+    for hit in found.kept:
+        if hit.id == entry.id:
+            return Verdict("fold", "returned", "it was said later than an entry that was found, about the same thing")
+        if entry.id in [one.id for one in hit.earlier]:
+            return Verdict("fold", "folded", f"no signal found it, but entry {hit.id} shows it", {"under": hit.id})
+    return Verdict("fuse", "out", "no signal found it, so it was no candidate")
+
+
 def _fate(hit: Hit, found: Search) -> Verdict:
     if hit.id in found.dropped:
         return found.dropped[hit.id]
-    if hit in found.kept:
+    if hit.id in [one.id for one in found.kept]:
         return Verdict("profile", "returned", f"among the {found.limit} that {found.question.profile!r} returns")
     return Verdict("profile", "cut", f"beyond the {found.limit} that {found.question.profile!r} returns; ask for more")

@@ -11,14 +11,15 @@ from importlib import import_module
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lukasa.model.entry import Access, Document, Entry, NamedEntry
+from lukasa.model.entry import Access, Document, Entry, NamedEntry, Rivalry
 from lukasa.model.errors import InvalidQuery
 from lukasa.model.selection import NO_FILTERS, Filters, Selection
 from lukasa.model.text import estimate_tokens
-from lukasa.model.values import Authority, Curator, Kind, State, Visibility
+from lukasa.model.values import VISIBILITY, Authority, Curator, Kind, Relation, State, Visibility
 from lukasa.ports import Vector
 from lukasa.read.context import Context, Slice, compose, item, render
 from lukasa.read.excerpt import Part, excerpt
+from lukasa.read.fold import FOLDED, fold
 from lukasa.read.fuse import fuse
 from lukasa.read.question import choose_profile, query_terms
 from lukasa.read.rank import EVERYONE, LEADERS, Hit, Ranked, Ranking, drop_repeats, provenance, rank
@@ -157,7 +158,7 @@ def search(ctx: CallContext, question: ReadRequest) -> Search:
         accesses = _accesses(found, order[:reach])
         given = Ranking(ctx.spec, question.as_of or ctx.now, accesses, reach, _closed(ctx, tiers))
         ranked = rank(order, found.candidates, matches, given, partial(_entries, found))
-        kept, dropped = _unlike(ctx, found, ranked, limit)
+        kept, dropped = _unlike(ctx, found, ranked, limit, terms)
     said, notes = tuple(found.signals), tuple(found.notes)
     return Search(question, limit, terms, said, ranked, tuple(kept), dropped, notes, len(found.candidates))
 
@@ -172,14 +173,69 @@ def _reach(ctx: CallContext, question: ReadRequest, limit: int) -> int:
     return max(LEADERS, 4 * limit)
 
 
-def _unlike(ctx: CallContext, found: Findings, ranked: Ranked, limit: int) -> tuple[list[Hit], dict[str, Verdict]]:
-    """Return the best hits without repeats. Compare no more hits than needed: mostly there are no repeats."""
-    for reach in (limit, limit * 3):
+def _unlike(
+    ctx: CallContext, found: Findings, ranked: Ranked, limit: int, asked: Sequence[str]
+) -> tuple[list[Hit], dict[str, Verdict]]:
+    """Return the best hits, with repeats and earlier statements folded under them.
+
+    Compare no more hits than needed: mostly there is nothing to fold.
+    """
+    wanted = limit
+    while True:
+        kept, dropped = _repeats_folded(ctx, found, ranked, wanted)
+        pairs = _pairs(found, [hit.id for hit in kept])
+        if pairs:
+            folded = fold(kept, _beside(ctx, found, kept, pairs), pairs, asked)
+            missing = limit - len(folded.hits)
+            if missing > 0 and wanted < 3 * limit and len(kept) + len(dropped) < len(ranked):
+                wanted = min(3 * limit, wanted + 2 * missing)
+                continue
+            kept, dropped = folded.hits[:limit], dropped | folded.dropped
+        return kept, dropped
+
+
+def _repeats_folded(
+    ctx: CallContext, found: Findings, ranked: Ranked, wanted: int
+) -> tuple[list[Hit], dict[str, Verdict]]:
+    for reach in (wanted, wanted * 3):
         vectors = _directions(ctx, found, ranked.ids[:reach])
-        kept, dropped = drop_repeats(ranked, vectors, ctx.spec.retrieval.dedup_cosine, limit)
+        kept, dropped = drop_repeats(ranked, vectors, ctx.spec.retrieval.dedup_cosine, wanted)
         if not dropped:
             break
     return kept, dropped
+
+
+def _pairs(found: Findings, ids: Sequence[str]) -> list[Rivalry]:
+    """Return the pairs of these candidates."""
+    return [pair for store, here in by_store(found, ids) for pair in store.rivals(here)]
+
+
+def _beside(ctx: CallContext, found: Findings, hits: Sequence[Hit], pairs: Sequence[Rivalry]) -> dict[str, Entry]:
+    """Return the entries of pairs that are no hits: those to fold with one, and candidates to lift above one."""
+    known = {hit.id: hit.entry for hit in hits}
+    wanted = {
+        other: known[id].scope
+        for pair in pairs
+        for id in (pair.entry, pair.other)
+        if id in known
+        and (other := pair.beside(id)) not in known
+        and (pair.relation in FOLDED or (pair.relation is Relation.CLOSE and other in found.candidates))
+    }
+    if not wanted or found.past:  # of a time in the past only what the question found is known
+        return {}
+    beside: dict[str, Entry] = {}
+    for store, selection in found.stores:
+        here = [id for id, scope in wanted.items() if scope in selection.scopes]
+        beside |= {
+            id: entry
+            for id, entry in (store.entries(here) if here else {}).items()
+            if entry.scope == wanted[id]
+            and VISIBILITY[entry.state] is Visibility.OPEN
+            and entry.owner in ctx.owners
+            and entry.holds_at(ctx.now)
+            and selection.filters.admits(entry)
+        }
+    return beside
 
 
 def _entries(found: Findings, ids: Sequence[str]) -> dict[str, Entry]:
@@ -269,7 +325,7 @@ def counted(ctx: CallContext, hits: Sequence[Hit], now: datetime) -> list[Hit]:
         ids = [hit.id for hit in hits if homes[hit.entry.scope.tier] is store]
         if ids:
             counts.update(store.touch(ids, now))
-    return [Hit(hit.entry, hit.score, counts.get(hit.id, hit.access), hit.provenance) for hit in hits]
+    return [hit._replace(access=counts.get(hit.id, hit.access)) for hit in hits]
 
 
 def with_provenance(ctx: CallContext, hits: Sequence[Hit]) -> list[Hit]:
@@ -303,7 +359,8 @@ def context(
     notes = dict.fromkeys(note for done in searches.values() for note in done.notes)
     hits = {hit.id: hit for found_hits in found.values() for hit in with_provenance(ctx, found_hits)}
     slices = [
-        Slice(t.name, tuple(item(h.entry, hits[h.id].provenance) for h in found[t.name])) for t in reachable[::-1]
+        Slice(t.name, tuple(item(h.entry, hits[h.id].provenance, h.earlier) for h in found[t.name]))
+        for t in reachable[::-1]
     ]
     injections = {t.name: injection(ctx, t) for t in reachable}
     rules, asked = [item(e) for e in standing], query_terms(query)

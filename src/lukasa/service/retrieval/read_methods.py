@@ -21,7 +21,7 @@ from lukasa.storage.operations import Verdict
 
 if TYPE_CHECKING:
     from lukasa.read.context import Context
-    from lukasa.service.retrieval.explain import RelevanceNow
+    from lukasa.service.retrieval.explain import Related, RelevanceNow
     from lukasa.service.retrieval.read import ReadRequest, Recall
 
 
@@ -131,6 +131,10 @@ class ReadMethods(Bound, frozen=True):
         """Return every version of an entry, oldest first."""
         store, entry = self.ctx.entry(id)
         return store.versions(entry.id)
+
+    def related(self, id: str) -> Related:
+        """Return who stated an entry again, and the entries about the same thing."""
+        return retrieval.explain.related(self.ctx, id)
 
     def ledger(self, id: str) -> list[Event]:
         """Return every event about an id, also about a write that was discarded or refused."""

@@ -19,7 +19,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lukasa.model.entry import GateVerdict
+from lukasa.model.entry import OBSERVER, GateVerdict
 from lukasa.model.errors import LostClaim, LukasaError, MirrorsCanonical, NotFound
 from lukasa.model.events import EventDraft
 from lukasa.model.ids import derived_id
@@ -37,7 +37,6 @@ from lukasa.spec.prompts import prompt
 from lukasa.spec.types import WriteMode
 from lukasa.storage.operations import Operation, Record, SaveTranscript
 
-OBSERVER = "observer"
 NARRATIVE = "session-narrative"
 NARRATIVE_IMPORTANCE = 0.3
 UNQUOTED = "unquoted"  # metadata of a held fact: its words that the quotation lacks; the log must not hold words

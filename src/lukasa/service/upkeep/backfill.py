@@ -6,8 +6,12 @@ run goes on from there. A vector is stored only for the text that it was compute
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from lukasa.model.values import State
 from lukasa.ports import Embedder
 from lukasa.service.call import CallContext
+from lukasa.service.entries.revise import pairs
 from lukasa.storage.operations import Embedding, ItemVector, SaveEmbedding, SaveItemVectors
 from lukasa.storage.port import Store
 
@@ -29,10 +33,18 @@ def entries(ctx: CallContext, store: Store, embedder: Embedder, limit: int) -> i
     done = 0
     while batch := store.unembedded(embedder.model, min(BATCH, limit - done)) if done < limit else []:
         vectors = embedder.embed_memories([each.content for each in batch])
-        kept = (Embedding(embedder.model, vector) for vector in vectors)
-        ctx.apply(store, *(SaveEmbedding(e.id, e.version, v) for e, v in zip(batch, kept, strict=True)))
+        kept = {e.id: Embedding(embedder.model, vector) for e, vector in zip(batch, vectors, strict=True)}
+        ctx.apply(store, *(SaveEmbedding(e.id, e.version, kept[e.id]) for e in batch))
+        _compare(ctx, store, kept)
         done += len(batch)
     return done
+
+
+def _compare(ctx: CallContext, store: Store, embedded: Mapping[str, Embedding]) -> None:
+    """Note which of these entries concern the same thing as others: without a vector, words alone told that."""
+    for entry in store.entries(embedded).values():
+        if entry.state is State.ACTIVE and (found := pairs(ctx, store, entry, embedded[entry.id])):
+            ctx.apply(store, *found)
 
 
 def items(ctx: CallContext, embedder: Embedder, limit: int, *, indexer: str = "") -> int:

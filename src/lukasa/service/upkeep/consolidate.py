@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from lukasa.model.conversation import SUMMARY_TAG
-from lukasa.model.entry import Entry, Scope
+from lukasa.model.entry import Entry, Rivalry, Scope
 from lukasa.model.errors import ChatMalformed
 from lukasa.model.ids import derived_id
 from lukasa.model.selection import Filters, Selection
-from lukasa.model.values import Kind, State, Trust
+from lukasa.model.values import Kind, Relation, State, Trust
 from lukasa.service.call import CallContext
 from lukasa.service.jobs.task import Task, ask
 from lukasa.service.upkeep.promote import crossed, embedded, promote, proposed, scope_above
@@ -36,8 +36,8 @@ from lukasa.service.upkeep.run import (
     without,
 )
 from lukasa.spec.prompts import prompt
-from lukasa.spec.types import Consolidation
-from lukasa.storage.operations import SaveEntry, Verdict
+from lukasa.spec.types import ByRule, Consolidation
+from lukasa.storage.operations import SaveEntry, SaveRivalry, Verdict
 from lukasa.upkeep.digest import MOST_CHARS, SOURCE, Text, answer, digest, episodes, question
 from lukasa.upkeep.promotion import capped, pruned
 from lukasa.upkeep.weighed import Copies, Weighed, copies, outdated, recency, related, support
@@ -239,15 +239,31 @@ class _Scope:
 def merge(
     up: Upkeep, target: Target, found: Sequence[Weighed], near: Mapping[str, Vector], rule: Consolidation
 ) -> list[Weighed]:
-    """Merge each group of copies in one commit; return the entries that remain."""
+    """Join each group of copies in one commit; return the entries that this run has not changed.
+
+    All wordings stay active, and a read shows one with the others under it. Where the spec lets the rules retire
+    entries, one wording stays.
+    """
     order = recency if rule.style == "supersession" else support
     gone: set[str] = set()
     for group in copies(found, near, rule.merge_cosine, order):
+        if up.ctx.spec.behaviour(target.tier, group.kept.entry.kind).conflict.by_rule is not ByRule.RETIRE:
+            if pairs := _same(up.ctx, target, group):
+                up.commit(target.store, "merged", (), pairs=pairs, count=len(pairs))
+            continue
         saves = _fold(up.ctx, group)
         if up.commit(target.store, "merged", saves, main=group.kept.id):
             gone |= {w.id for w in group.copies} | {group.kept.id}
     # The kept entry has a new version: this run does not change it again.
     return without(found, gone)
+
+
+def _same(ctx: CallContext, target: Target, group: Copies) -> list[SaveRivalry]:
+    """Return the pairs of a group that are not noted yet."""
+    kept, why = group.kept.entry, "they say the same"
+    known = {pair.beside(kept.id) for pair in target.store.rivals([kept.id])}
+    ids = [w.id for w in group.copies if w.id not in known]
+    return [SaveRivalry(Rivalry(kept.id, id, Relation.SAME, why, ctx.now)) for id in ids]
 
 
 def _fold(ctx: CallContext, group: Copies) -> list[SaveEntry]:
@@ -279,10 +295,16 @@ def _superseded(ctx: CallContext, entry: Entry, by: Entry, cause: str) -> SaveEn
 
 
 def settle(up: Upkeep, target: Target, found: Sequence[Weighed], near: Mapping[str, Vector]) -> list[Weighed]:
-    """Let the latest of contradicting statements hold. A less trusted one never overrules a more trusted one."""
+    """Let the latest of contradicting statements hold, where the spec lets the rules retire others.
+
+    A less trusted one never overrules a more trusted one.
+    """
     setting = Setting(up.ctx.spec, up.ctx.taxonomy, up.ctx.now)
     gone: set[str] = set()
     for old, new, why in outdated(found, near):
+        conflict = up.ctx.spec.behaviour(target.tier, new.entry.kind).conflict
+        if conflict.by_rule is not ByRule.RETIRE:
+            continue
         save = retire(old.entry, new.entry, setting, f"{why}; the later one holds", str(up.ctx.actor))
         if up.commit(target.store, "superseded", [save]):
             gone.add(old.id)

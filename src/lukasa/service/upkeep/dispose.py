@@ -18,7 +18,7 @@ from lukasa.model.values import VISIBILITY, Gate, Kind, State, Visibility
 from lukasa.read.decay import awaits_disposition
 from lukasa.service.call import CallContext, retry_on_conflict
 from lukasa.service.entries.put import Written, canonical
-from lukasa.service.entries.revise import commit, final, outdated, redraft
+from lukasa.service.entries.revise import Others, commit, compared, final, redraft
 from lukasa.service.upkeep.run import targets, weighed
 from lukasa.spec.types import DecayModel
 from lukasa.storage.operations import SaveEntry, Verdict
@@ -28,7 +28,7 @@ from lukasa.write.check import guard, sanitise
 from lukasa.write.plan import Draft, Setting, run
 
 Waiting = Weighed
-Change = Callable[[CallContext, Store, Entry], tuple[Entry, tuple[SaveEntry, ...], tuple[Verdict, ...]]]
+Change = Callable[[CallContext, Store, Entry], tuple[Entry, Others, tuple[Verdict, ...]]]
 
 
 def waiting(ctx: CallContext) -> list[Waiting]:
@@ -43,7 +43,7 @@ def waiting(ctx: CallContext) -> list[Waiting]:
 
 
 def promote(ctx: CallContext, id: str, cause: str) -> Written:
-    """Make the entry a fact, if the gates of its tier allow it, and retire the entries that it contradicts."""
+    """Make the entry a fact, if the gates of its tier allow it, and compare it with the others as a put does."""
     return _dispose(ctx, id, "promoted", cause, _promoted)
 
 
@@ -54,7 +54,7 @@ def exempt(ctx: CallContext, id: str, cause: str) -> Written:
 
 def archive(ctx: CallContext, id: str, cause: str) -> Written:
     """Move the entry from recall to history."""
-    return _dispose(ctx, id, "archived", cause, lambda r, s, e: (_archived(r, e, cause), (), ()))
+    return _dispose(ctx, id, "archived", cause, lambda r, s, e: (_archived(r, e, cause), Others(), ()))
 
 
 def _dispose(ctx: CallContext, id: str, outcome: str, cause: str, change: Change) -> Written:
@@ -68,15 +68,16 @@ def _dispose(ctx: CallContext, id: str, outcome: str, cause: str, change: Change
                 f"entry {entry.id} is {entry.state} {entry.kind} memory, which waits for no disposition",
                 fix="`lukasa disposition list` shows the entries that wait",
             )
-        changed, retired, ledger = change(ctx, store, entry)
+        changed, others, ledger = change(ctx, store, entry)
         changed = replace(changed, updated_at=ctx.now, version=entry.version + 1)
-        commit(ctx, store, changed, *retired, SaveEntry(changed, entry.version, f"entry.{outcome}", cause, ledger))
-        return Written(outcome, entry.id, changed, ledger, tuple(op.entry.id for op in retired))
+        save = SaveEntry(changed, entry.version, f"entry.{outcome}", cause, ledger)
+        commit(ctx, store, changed, *others.retired, save, *others.beside)
+        return Written(outcome, entry.id, changed, ledger, others.replaces, beside=others.ids)
 
     return final(lambda: retry_on_conflict(attempt))
 
 
-def _promoted(ctx: CallContext, store: Store, entry: Entry) -> tuple[Entry, tuple[SaveEntry, ...], tuple[Verdict, ...]]:
+def _promoted(ctx: CallContext, store: Store, entry: Entry) -> tuple[Entry, Others, tuple[Verdict, ...]]:
     kind = ctx.spec.behaviour(entry.scope.tier, entry.kind).promotion.kind or Kind.SEMANTIC
     setting = Setting(ctx.spec, ctx.taxonomy, ctx.now, canonical(ctx))
     draft: Draft = run((sanitise, guard), redraft(ctx, entry)._replace(kind=kind), setting)
@@ -92,12 +93,12 @@ def _promoted(ctx: CallContext, store: Store, entry: Entry) -> tuple[Entry, tupl
         valid_at=entry.valid_at or entry.created_at,
         confirmed_at=ctx.now,
     )
-    return changed, outdated(ctx, store, changed, None), draft.ledger
+    return changed, compared(ctx, store, changed, None), draft.ledger
 
 
-def _exempted(ctx: CallContext, store: Store, entry: Entry) -> tuple[Entry, tuple[SaveEntry, ...], tuple[Verdict, ...]]:
+def _exempted(ctx: CallContext, store: Store, entry: Entry) -> tuple[Entry, Others, tuple[Verdict, ...]]:
     metadata: dict[str, Any] = {**entry.metadata, DISPOSITION: EXEMPT}
-    return replace(entry, metadata=metadata), (), ()
+    return replace(entry, metadata=metadata), Others(), ()
 
 
 def _archived(ctx: CallContext, entry: Entry, cause: str) -> Entry:

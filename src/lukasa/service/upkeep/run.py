@@ -24,7 +24,7 @@ from lukasa.model.values import State, Visibility
 from lukasa.read.decay import decay_factor, frequency, relevance
 from lukasa.service.call import CallContext
 from lukasa.service.jobs.task import Task
-from lukasa.storage.operations import Operation, Record, SaveEntry
+from lukasa.storage.operations import Operation, Record, SaveEntry, SaveRivalry
 from lukasa.storage.port import Store
 from lukasa.upkeep.promotion import Move
 from lukasa.upkeep.weighed import Weighed
@@ -183,12 +183,13 @@ class Upkeep:
         what: str,
         saves: Sequence[SaveEntry],
         *,
+        pairs: Sequence[SaveRivalry] = (),
         main: str | None = None,
         count: int = 1,
         told: bool = True,
         step: str | None = None,
     ) -> bool:
-        """Commit a group of changes with its journal line; return False if an entry has changed meanwhile.
+        """Commit a group of changes and pairs with its journal line; return False if an entry has changed meanwhile.
 
         `main` is the entry whose undo takes back the whole group. `told` says whether to record a dropped decision.
         """
@@ -198,7 +199,7 @@ class Upkeep:
         changed = [[s.entry.id, s.expect + 1] for s in saves if main in (None, s.entry.id)]
         output = {"changed": changed, "counts": {what: count}}
         try:
-            self._apply(store, self._name(what, step), output, saves)
+            self._apply(store, self._name(what, step), output, [*saves, *pairs])
         except (Conflict, NotFound) as error:
             if told:
                 self.drop(what, [s.entry.id for s in saves], error.message, step=step)

@@ -21,7 +21,7 @@ from lukasa.model.item import ItemAddress
 from lukasa.model.selection import NO_FILTERS, Filters, Selection
 from lukasa.model.statements import content_words, role, subject
 from lukasa.model.telemetry import MOST_DEBUG, DayTally, Tally, TelemetryEvent, TelemetryQuery
-from lukasa.model.text import content_key
+from lukasa.model.text import said_key
 from lukasa.model.text import terms as words
 from lukasa.model.timestamps import micros
 from lukasa.model.values import VISIBILITY, Kind, State, Visibility
@@ -209,7 +209,7 @@ class MemoryStore(PlainReads):
             value = handle(text.content)
             alike = [e for e in reversed(spoken) if value and handle(e.content) == value]
             cosines |= {e.id: None for e in alike[:limit] if e.id not in cosines}
-        twin = self.twin(scope, owner, content_key(text.content))
+        twin = self.twin(scope, owner, said_key(text.content, text.speaker))
         first = [Neighbour(twin, cosines.pop(twin.id, None))] if twin is not None else []
         return first + [Neighbour(_copy(self._state.entries[id]), cosine) for id, cosine in cosines.items()]
 

@@ -253,7 +253,7 @@ ROWS_ADMITTED = (
     + "ORDER BY e.rowid DESC"
 )
 
-# Entries that a new text may repeat or contradict
+# Entries that a new text may repeat or update
 
 SAME_TEXT = """
 SELECT e.content_key, e.rowid FROM scopes AS s CROSS JOIN entries AS e ON e.scope_id = s.id

@@ -7,6 +7,7 @@ only the owner decides.
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Literal
 
 from pydantic import Field
 
@@ -137,9 +138,19 @@ class ProposalOut(VerbOutput):
     quotes: list[WordsOut]
 
 
+class RivalsOut(VerbOutput):
+    """Two entries that give one thing two values. Reads show the later one first."""
+
+    earlier: EntryOut
+    later: EntryOut
+    why: str
+    quotes: list[WordsOut]
+
+
 class InboxOut(VerbOutput):
     entries: list[HeldOut]
     proposals: list[ProposalOut]
+    rivals: list[RivalsOut]
 
 
 class DecidedOut(VerbOutput):
@@ -169,7 +180,12 @@ def _within_reach(call: Call, found: InboxOut) -> InboxOut:
         for p in found.proposals
         if all(_sees(call, id) for id in p.amendment.sources)
     ]
-    return InboxOut(entries=entries, proposals=proposals)
+    rivals = [
+        RivalsOut(earlier=pair.earlier, later=pair.later, why=pair.why, quotes=[])
+        for pair in found.rivals
+        if _sees(call, pair.earlier.id) and _sees(call, pair.later.id)
+    ]
+    return InboxOut(entries=entries, proposals=proposals, rivals=rivals)
 
 
 def _sees(call: Call, id: str) -> bool:
@@ -201,6 +217,16 @@ def reject(call: Call, given: DecideIn) -> DecidedOut:
     return DecidedOut.of(call.workspace.reject(given.id, **_said(given)))
 
 
+class SettleIn(DecideIn):
+    id: str = Field(description="Id of one of two entries that wait for a decision.")
+    other: str = Field(description="Id of the other one.")
+    keep: Literal["old", "new", "both"] = Field(description="Which one holds: the earlier, the later, or both.")
+
+
+def settle(call: Call, given: SettleIn) -> DecidedOut:
+    return DecidedOut.of(call.workspace.settle(given.id, given.other, given.keep, **_said(given)))
+
+
 def _said(given: DecideIn) -> dict[str, str]:
     return {"reason": given.reason} if given.reason is not None else {}
 
@@ -208,8 +234,9 @@ def _said(given: DecideIn) -> dict[str, str]:
 REVIEW_VERBS = (
     Verb(
         "review_list",
-        "Show what waits for the owner's decision: held entries, and proposed changes of the curated page. Reads do "
-        "not find them until the owner approves them. Tell the owner about them; do not act on them.",
+        "Show what waits for the owner's decision: held entries and proposed changes of the curated page, which reads "
+        "do not find until the owner approves them, and pairs of entries of which the later one may replace the "
+        "earlier one. Tell the owner about them; do not act on them.",
         Capability.REVIEW,
         "GET",
         _REVIEW,
@@ -239,6 +266,19 @@ REVIEW_VERBS = (
         ReviewEditIn,
         DecidedOut,
         approve_edited,
+        mutates=True,
+        owner_only=True,
+        tool=False,
+    ),
+    Verb(
+        "review_settle",
+        "Decide about two entries that give one thing two values: keep the old one, the new one, or both.",
+        Capability.REVIEW,
+        "POST",
+        f"{_REVIEW}/{{id}}/settle",
+        SettleIn,
+        DecidedOut,
+        settle,
         mutates=True,
         owner_only=True,
         tool=False,

@@ -163,6 +163,7 @@ class SurveyOut(VerbOutput):
     fading: list[FadingOut]
     held: int
     proposals: int
+    rivals: int
     jobs: dict[str, int]
     vectors: VectorsOut | None = None
     events: int

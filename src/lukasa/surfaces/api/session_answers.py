@@ -34,7 +34,8 @@ def put(world: Workspace, given: Mapping[str, Any], seen: Collection[str]) -> Se
     answer: dict[str, Any] = {"outcome": written.outcome, "id": written.id, "reason": written.reason}
     if written.entry is not None:
         answer |= {"tier": written.entry.scope.tier, "lifetime": str(written.entry.lifetime)}
-    return answer | ({"replaces": list(written.replaces)} if written.replaces else {}), ()
+    others = {"replaces": written.replaces, "beside": written.beside}
+    return answer | {name: list(ids) for name, ids in others.items() if ids}, ()
 
 
 def read(world: Workspace, given: Mapping[str, Any], seen: Collection[str]) -> SessionAnswer:
@@ -67,6 +68,10 @@ def _hit(hit: Hit, floor: float) -> dict[str, Any]:
         "matched": [c.signal for c in hit.score.match.contributions if c.rank is not None],
         "near": cosine is not None and (cosine - floor) / (1 - floor) >= (NEAR if floor else NEAR_UNMEASURED),
         "tags": list(e.tags),
+        "earlier": [
+            {"said": f"{one.entry.confirmed_at:%Y-%m-%d}", "content": one.content, "note": one.note}
+            for one in hit.earlier
+        ],
     }
 
 

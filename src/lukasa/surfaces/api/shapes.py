@@ -99,8 +99,19 @@ class ScoreOut(VerbOutput):
     tier_weight: float
 
 
+class EarlierOut(VerbOutput):
+    """An entry under a hit: it says the same, or was said before and may no longer hold."""
+
+    id: str
+    content: str
+    said: datetime
+    relation: str
+    note: str
+    source: str
+
+
 class HitOut(VerbOutput):
-    """An entry that matches, with its score and its provenance.
+    """An entry that matches, with its score, its provenance, and earlier entries about the same thing.
 
     Of a long entry, `excerpt` is the part that matches the question. An MCP client gets only that part, as `part` says.
     """
@@ -114,6 +125,7 @@ class HitOut(VerbOutput):
     matched: list[dict[str, Any]]
     access: AccessOut | None = None
     provenance: list[dict[str, Any]]
+    earlier: list[EarlierOut]
 
 
 class RecallOut(VerbOutput):
@@ -140,6 +152,7 @@ class WrittenOut(VerbOutput):
     id: str
     reason: str
     replaces: list[str]
+    beside: list[str] = Field(description="Ids of active entries about the same thing; reads show the later one first.")
     entry: EntryOut | None = None
     ledger: list[VerdictOut]
 
@@ -182,8 +195,30 @@ class VersionOut(VerbOutput):
     at: datetime
 
 
+class ConfirmationOut(VerbOutput):
+    """A statement that repeats an entry."""
+
+    at: datetime
+    principal: str
+    speaker: str
+    conversation: str
+    said: str
+
+
+class RelatedOut(VerbOutput):
+    """An entry about the same thing: update, close, same or both."""
+
+    entry: EntryOut
+    relation: str
+    reason: str
+    at: datetime
+    decided_by: str
+
+
 class HistoryOut(VerbOutput):
     versions: list[VersionOut]
+    confirmations: list[ConfirmationOut]
+    rivals: list[RelatedOut]
 
 
 class StandingOut(VerbOutput):

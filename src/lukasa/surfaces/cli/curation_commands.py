@@ -12,7 +12,7 @@ from lukasa.app import open_curated_file
 from lukasa.model.amendment import Amendment
 from lukasa.model.errors import LukasaError, Refused
 from lukasa.service.curation.curated_document import Synced
-from lukasa.service.curation.review import Decided, HeldEntry, Inbox, OpenProposal
+from lukasa.service.curation.review import Decided, HeldEntry, Inbox, OpenProposal, OpenRivals
 from lukasa.service.jobs.queue import Round, reflect_now
 from lukasa.service.upkeep.dispose import Waiting
 from lukasa.service.workspace import Workspace
@@ -169,8 +169,9 @@ def _proposals(found: Sequence[Amendment]) -> Iterator[Line]:
         yield line(dim("  `lukasa review` lets you decide"))
 
 
-ReviewItem = HeldEntry | OpenProposal
+ReviewItem = HeldEntry | OpenProposal | OpenRivals
 QUESTION = "[a]pprove, [e]dit, [r]eject, [s]kip, [q]uit"
+WHICH = "Keep the [o]ld, use the [n]ew, [b]oth are true, [s]kip, [q]uit"
 
 
 @click.group(
@@ -184,9 +185,9 @@ QUESTION = "[a]pprove, [e]dit, [r]eject, [s]kip, [q]uit"
 )
 @click.pass_context
 def review(ctx: click.Context) -> None:
-    """Approve, edit or reject held entries and lines proposed for the curated document.
+    """Approve, edit or reject held entries and lines proposed for the curated document; decide between two entries.
 
-    Reads find nothing of it before you approve. On a terminal the command asks you about one item after the other;
+    Reads find nothing held before you approve. On a terminal the command asks you about one item after the other;
     elsewhere it lists them.
     """
     if ctx.invoked_subcommand is None:
@@ -199,7 +200,7 @@ def review(ctx: click.Context) -> None:
 )
 @pass_invocation
 def review_list(cli: Invocation, limit: int = 100) -> None:
-    """List held entries and proposals, with the reason and the original words."""
+    """List held entries, proposals and rivals, with the reason and the original words."""
     found = cli.workspace().inbox(limit=limit)
     cli.emit(plain(found), _inbox(found))
 
@@ -207,14 +208,15 @@ def review_list(cli: Invocation, limit: int = 100) -> None:
 @review.command("ask", examples=("lukasa review ask",))
 @pass_invocation
 def review_ask(cli: Invocation) -> None:
-    """Go through held entries and proposals one by one: approve, edit, reject, skip or quit."""
+    """Go through held entries, proposals and rivals one by one."""
     world = cli.workspace()
     found = world.inbox(limit=1000)
-    waiting: list[ReviewItem] = [*found.proposals, *found.entries]
+    waiting: list[ReviewItem] = [*found.proposals, *found.entries, *found.rivals]
     decided: list[Decided] = []
     for place, item in enumerate(waiting, 1):
         write([line(), line(dim(f"{place} of {len(waiting)}")), *_item(item)], no_color=cli.choices.no_color)
-        answer = click.prompt(QUESTION, type=click.Choice(list("aersq")), show_choices=False, default="s")
+        question, answers = (WHICH, "onbsq") if isinstance(item, OpenRivals) else (QUESTION, "aersq")
+        answer = click.prompt(question, type=click.Choice(list(answers)), show_choices=False, default="s")
         if answer == "q":
             break
         try:
@@ -230,6 +232,9 @@ def review_ask(cli: Invocation) -> None:
 
 
 def _decide_item(world: Workspace, item: ReviewItem, answer: str) -> Decided | None:
+    if isinstance(item, OpenRivals):
+        keep = {"o": "old", "n": "new", "b": "both"}.get(answer)
+        return world.settle(item.later.id, item.earlier.id, keep) if keep is not None else None
     id, text = _id_and_text(item)
     if answer == "a":
         return world.approve(id)
@@ -240,7 +245,7 @@ def _decide_item(world: Workspace, item: ReviewItem, answer: str) -> Decided | N
     return None
 
 
-def _id_and_text(item: ReviewItem) -> tuple[str, str]:
+def _id_and_text(item: HeldEntry | OpenProposal) -> tuple[str, str]:
     if isinstance(item, HeldEntry):
         return item.entry.id, item.entry.content
     return item.amendment.id, item.amendment.change
@@ -253,7 +258,7 @@ def _id_and_text(item: ReviewItem) -> tuple[str, str]:
 def review_approve(cli: Invocation, id: str, reason: str) -> None:
     """Accept a held entry, or add a proposal to the curated document.
 
-    An accepted entry retires the entries it contradicts. A rejected proposal can still be approved.
+    A rejected proposal can still be approved.
     """
     made = cli.workspace().approve(id, reason=reason)
     cli.emit(plain(made), _decided(made))
@@ -283,6 +288,21 @@ def review_reject(cli: Invocation, id: str, reason: str) -> None:
     cli.emit(plain(made), _decided(made))
 
 
+@review.command("settle", examples=("lukasa review settle ID OTHER --keep both",))
+@click.argument("id")
+@click.argument("other")
+@click.option("--keep", type=click.Choice(["old", "new", "both"]), required=True, help="Which entry holds.")
+@click.option("--reason", default="decided by the author", show_default=True, help="Why; kept with it.")
+@pass_invocation
+def review_settle(cli: Invocation, id: str, other: str, keep: str, reason: str) -> None:
+    """Decide about two entries that give one thing two values.
+
+    The one that no longer holds is retired, and `lukasa restore` brings it back. If both hold, nobody asks again.
+    """
+    made = cli.workspace().settle(id, other, keep, reason)
+    cli.emit(plain(made), _decided(made))
+
+
 # Lines
 
 
@@ -290,11 +310,14 @@ def _inbox(found: Inbox) -> Iterator[Line]:
     if not len(found):
         yield line("Nothing to review.")
         return
-    waiting: list[ReviewItem] = [*found.proposals, *found.entries]
+    waiting: list[ReviewItem] = [*found.proposals, *found.entries, *found.rivals]
     for item in waiting:
         yield from _item(item)
         yield line()
-    yield line(dim("  `lukasa review approve|edit|reject ID` decides"))
+    if found.proposals or found.entries:
+        yield line(dim("  `lukasa review approve|edit|reject ID` decides"))
+    if found.rivals:
+        yield line(dim("  `lukasa review settle ID OTHER --keep old|new|both` decides between two entries"))
 
 
 def _item(item: ReviewItem) -> Iterator[Line]:
@@ -305,6 +328,11 @@ def _item(item: ReviewItem) -> Iterator[Line]:
             dim("  held entry  "), joined(entry.id, entry.scope.tier, str(entry.kind), f"by {entry.origin.principal}")
         )
         yield line(dim("  since       "), when(entry.created_at))
+    elif isinstance(item, OpenRivals):
+        yield from block(item.later.content, style="title")
+        yield line(dim("  later       "), joined(item.later.id, when(item.later.confirmed_at)))
+        yield line(dim("  earlier     "), joined(item.earlier.id, when(item.earlier.confirmed_at)))
+        yield from block(item.earlier.content, "              ")
     else:
         a = item.amendment
         yield line(title(a.change))

@@ -15,7 +15,7 @@ from msgspec.structs import fields
 from lukasa.model.conversation import WorkspaceInfo
 from lukasa.model.entry import Access, Entry, Scope
 from lukasa.read.context import Context
-from lukasa.read.rank import Hit, Score
+from lukasa.read.rank import Earlier, Hit, Score
 from lukasa.service.entries.put import Written
 from lukasa.service.retrieval.read import Recall
 from lukasa.storage.operations import Verdict
@@ -79,6 +79,19 @@ def _(value: Hit) -> Any:
         "matched": plain(value.score.match.contributions),
         "access": plain(value.access),
         "provenance": plain(value.provenance),
+        "earlier": plain(value.earlier),
+    }
+
+
+@plain.register
+def _(value: Earlier) -> Any:
+    return {
+        "id": value.id,
+        "content": value.content,
+        "said": plain(value.entry.confirmed_at),
+        "relation": str(value.relation),
+        "note": value.note,
+        "source": value.entry.source,
     }
 
 
@@ -107,6 +120,7 @@ def _(value: Written) -> Any:
         "reason": value.reason,
         "replaces": list(value.replaces),
         "reopened": list(value.reopened),
+        "beside": list(value.beside),
         "entry": plain(value.entry),
         "ledger": plain(value.ledger),
     }

@@ -8,11 +8,11 @@ from typing import Any
 
 from lukasa.model.entry import Entry, Version
 from lukasa.model.events import Event
-from lukasa.model.values import SHARED, Gate, State
+from lukasa.model.values import SHARED, Gate, Relation, State
 from lukasa.read.excerpt import Part
-from lukasa.read.rank import Hit, Provenance
+from lukasa.read.rank import Earlier, Hit, Provenance
 from lukasa.service.entries.put import Written
-from lukasa.service.retrieval.explain import RelevanceNow
+from lukasa.service.retrieval.explain import Related, RelevanceNow
 from lukasa.service.retrieval.read import Recall
 from lukasa.storage.operations import Verdict
 from lukasa.surfaces.cli.output import Line, StyledText, bad, block, brief, dim, good, line, table, title, warn
@@ -55,6 +55,9 @@ def written(result: Written) -> Iterator[Line]:
             f": {result.reason}" if result.outcome == "replaced" else ""
         )  # the reason of an update is about its text alone
         yield line(f"  it replaces {', '.join(others)}{why}")
+    if result.beside:
+        yield line(f"  beside {', '.join(result.beside)}: {result.reason}")
+        yield line(dim("  all stay; a read shows the latest first"))
     if entry is not None:
         yield line(dim(f"  {traits(entry)}"))
 
@@ -63,6 +66,8 @@ def consequences(result: Written) -> Iterator[Line]:
     """Yield the effects of a change on other entries."""
     if result.replaces:
         yield line(f"  it replaces {', '.join(result.replaces)}")
+    if result.beside:
+        yield line(f"  beside {', '.join(result.beside)}, which it may replace: `lukasa review` decides")
     if result.reopened:
         yield line(f"  in force again: {', '.join(result.reopened)}")
 
@@ -144,6 +149,25 @@ def versions(found: Sequence[Version]) -> Iterator[Line]:
         yield from block(version.entry.content, "  ")
 
 
+def related(value: Related) -> Iterator[Line]:
+    for again in value.confirmations:
+        yield line(title("stated again"), dim(f"  {joined(when(again.at), again.speaker, again.principal)}"))
+        yield from block(again.said, "  ")
+    for other in value.rivals:
+        judged = f"decided by {other.decided_by}" if other.decided_by else "found by the rules"
+        yield line(title(_RELATIONS[other.relation]), dim(f"  {joined(when(other.at), judged, other.entry.id)}"))
+        yield line(dim(f"  {other.entry.state}: {other.reason}"))
+        yield from block(other.entry.content, "  ")
+
+
+_RELATIONS = {
+    Relation.UPDATE: "gives the same thing another value",
+    Relation.CLOSE: "concerns the same thing",
+    Relation.SAME: "says the same",
+    Relation.BOTH: "holds too",
+}
+
+
 def standing(value: RelevanceNow) -> Iterator[Line]:
     yield line(title(brief(value.entry.content)))
     yield line(f"relevance {value.relevance:.4f}")
@@ -187,8 +211,15 @@ def _hit(hit: Hit, mark: str, shown: Part, *, explain: bool) -> Iterator[Line]:
     yield line(indent, dim(f"{e.id}  matched by {matched(hit)}"))
     for source in hit.provenance:
         yield line(indent, dim("source: "), _source(source))
+    for earlier in hit.earlier:
+        yield line(indent, dim(_told(earlier)), brief(earlier.content, 120), dim(f"  {earlier.id}"))
     if explain:
         yield from _factors(hit, indent)
+
+
+def _told(earlier: Earlier) -> str:
+    word = "also said" if earlier.relation is Relation.SAME else "earlier, may no longer hold"
+    return f"{word} ({earlier.entry.confirmed_at:%Y-%m-%d}): "
 
 
 def matched(hit: Hit) -> str:
@@ -217,7 +248,7 @@ def _source(source: Provenance) -> StyledText:
     return StyledText(text, "" if source.status == "current" else "warn")
 
 
-_OUT = {"out", "missed", "dropped", "cut", "discard", "hold", "degraded"}
+_OUT = {"out", "missed", "dropped", "folded", "cut", "discard", "hold", "degraded"}
 
 
 def verdicts(trail: Iterable[Verdict]) -> Iterator[Line]:

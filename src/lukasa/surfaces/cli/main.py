@@ -55,7 +55,10 @@ GROUPS: dict[str, dict[str, CommandEntry]] = {
         "why": CommandEntry(
             "recall_commands", "Explain why a read returned an entry or not, or show the events of an entry."
         ),
-        "history": CommandEntry("memory_commands", "Show every version of an entry."),
+        "history": CommandEntry(
+            "memory_commands",
+            "Show every version of an entry, who stated it again, and other entries about the same thing.",
+        ),
         "standing": CommandEntry("memory_commands", "Show an entry's relevance now, factor by factor."),
         "events": CommandEntry("health_commands", "List the events of the log, or verify the log."),
     },
@@ -79,7 +82,9 @@ GROUPS: dict[str, dict[str, CommandEntry]] = {
     },
     "Review and curate": {
         "review": CommandEntry(
-            "curation_commands", "Approve, edit or reject held entries and lines proposed for the curated document."
+            "curation_commands",
+            "Approve, edit or reject held entries and lines proposed for the curated document; decide between two "
+            "entries.",
         ),
         "reflect": CommandEntry("curation_commands", "Propose lines for the curated document, and triage them."),
         "curated": CommandEntry("curation_commands", "Show, export, rebuild and undo the curated document."),
@@ -93,7 +98,7 @@ GROUPS: dict[str, dict[str, CommandEntry]] = {
         "worker": CommandEntry("work_commands", "Run the background jobs that are due, once or continuously."),
         "jobs": CommandEntry("work_commands", "List background jobs, and retry or cancel them."),
         "consolidate": CommandEntry("work_commands", "Promote, prune and merge entries now, as the spec says."),
-        "maintain": CommandEntry("work_commands", "Fold copies and retire stale entries now."),
+        "maintain": CommandEntry("work_commands", "Note copies and retire stale entries now."),
     },
     "Set up and check": {
         "serve": CommandEntry("server_commands", "Serve the page, the HTTP API, MCP and the worker on this machine."),

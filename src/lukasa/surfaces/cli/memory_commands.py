@@ -68,15 +68,15 @@ def _memo_options(f: Callable[..., None]) -> Callable[..., None]:
 @click.option("--curator", metavar="NAME", help=f"Its curator: {', '.join(Curator)} [default: the writer].")
 @click.option("--link", "links", multiple=True, metavar="DOC", help="A document it rests on. Repeatable.")
 @click.option("--derived-from", multiple=True, metavar="ID", help="An entry it was concluded from. Repeatable.")
-@click.option("--supersedes", metavar="ID", help="The entry it replaces.")
+@click.option("--supersedes", metavar="ID", help="The entry it replaces and retires.")
 @_memo_options
 @pass_invocation
 def put(cli: Invocation, /, text: str, tier: str | None, tags: Sequence[str], meta: str | None, **options: Any) -> None:
     """Store a text in memory.
 
-    TEXT is the text to store; - reads it from stdin. The answer tells the outcome and its reason: stored, merged with
-    an entry that says the same, held for a person, or discarded. It also names the entries that the text contradicts
-    and replaces.
+    TEXT is the text to store, word for word; - reads it from stdin. The answer tells the outcome and its reason:
+    stored, merged with an entry of the same text, or held for a person. It also names entries about the same thing:
+    all stay, and a read shows the latest first.
     """
     workspace = cli.workspace()
     result = workspace.put(
@@ -119,7 +119,7 @@ def update(
 ) -> None:
     """Change an entry; earlier versions are kept.
 
-    Only the given options change. --tag replaces all tags. Entries that contradict the new text are retired.
+    Only the given options change. --tag replaces all tags. The answer names other entries about the same thing.
     """
     patch = {name: value for name, value in rest.items() if value is not None}
     if content is not None:
@@ -152,7 +152,8 @@ def forget(cli: Invocation, id: str, reason: str) -> None:
 def restore(cli: Invocation, id: str, reason: str) -> None:
     """Bring a retired entry back.
 
-    Entries that contradict it are retired. For a held entry use `lukasa accept`.
+    It counts as said now, so reads show it before other entries about the same thing. For a held entry use
+    `lukasa accept`.
     """
     done = cli.workspace().restore(id, reason)
     cli.emit(_revised(done), [line(good("active again "), done.id), *lines.consequences(done)])
@@ -175,16 +176,18 @@ def accept(cli: Invocation, id: str, reason: str) -> None:
 def _revised(done: Written) -> dict[str, Any]:
     """Return the entry as data, with the effects of its change on other entries."""
     entry: dict[str, Any] = plain(done.entry)
-    return entry | {"replaces": list(done.replaces), "reopened": list(done.reopened)}
+    return entry | {"replaces": list(done.replaces), "reopened": list(done.reopened), "beside": list(done.beside)}
 
 
 @click.command(cls=CliCommand, examples=("lukasa history 0197f2c1-7c1e-7d53-9c4b-1f6d3a2b8e90",))
 @click.argument("id")
 @pass_invocation
 def history(cli: Invocation, id: str) -> None:
-    """Show every version of an entry."""
-    found = cli.workspace().history(id)
-    cli.emit({"versions": plain(found)}, lines.versions(found))
+    """Show every version of an entry, who stated it again, and other entries about the same thing."""
+    world = cli.workspace()
+    found, related = world.history(id), world.related(id)
+    told = {"confirmations": plain(related.confirmations), "rivals": plain(related.rivals)}
+    cli.emit({"versions": plain(found), **told}, [*lines.versions(found), *lines.related(related)])
 
 
 @click.command(cls=CliCommand, examples=("lukasa standing 0197f2c1-7c1e-7d53-9c4b-1f6d3a2b8e90",))

@@ -61,7 +61,8 @@ def _framed(name: str, told: Lines) -> Iterator[Line]:
 def tour(cli: Invocation) -> None:
     """Show how memory works, in a throw-away memory.
 
-    The tour stores a few facts about a novel, corrects one, ends the conversation and recalls the facts in a new one.
+    The tour stores a few facts about a novel, gives one of them another value, ends the conversation and recalls the
+    facts in a new one.
     Every line it prints is the result of a real call. It works in a temporary folder, which it removes at its end; your
     own memory is neither read nor changed.
     """
@@ -137,16 +138,16 @@ def _correct(here: Workspace) -> tuple[Lines, Any]:
         result = here.put("workspace", text, importance=0.8, tags=["antagonist"], source=SOURCE)
         results.append(result)
         told += _write("workspace", text, result)
-    retired = here.get(results[0].id)
-    told.append(line(dim(f"the first thought is kept as history: {retired.content!r} is {retired.state}")))
-    return told, {"writes": results, "retired": retired}
+    first = here.get(results[0].id)
+    told.append(line(dim(f"{first.content!r} is still {first.state}; reads show it under the later one")))
+    return told, {"writes": results, "first": first}
 
 
 def _write(tier: str, text: str, result: Written) -> Iterator[Line]:
     yield line(dim(f"put {tier}: "), text)
     yield line("  ", *next(iter(lines.written(result))))
-    for old in result.replaces:
-        yield line(dim(f"  it replaces {old}: {result.reason}"))
+    for other in result.beside:
+        yield line(dim(f"  beside {other}: {result.reason}"))
 
 
 def _end(world: Workspace, talk: Conversation) -> tuple[Lines, Any]:

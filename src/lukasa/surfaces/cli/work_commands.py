@@ -276,9 +276,9 @@ def consolidate(cli: Invocation, tiers: Sequence[str], dry_run: bool) -> None:
 @_upkeep_options
 @pass_invocation
 def maintain(cli: Invocation, tiers: Sequence[str], dry_run: bool) -> None:
-    """Fold copies and retire stale entries now.
+    """Note copies and retire stale entries now.
 
-    The spec sets the ages. No row is removed, and a second run finds nothing to do.
+    Reads show copies as one hit. The spec sets the ages. No row is removed, and a second run finds nothing to do.
     """
     _upkeep(cli, "maintain", tiers, dry_run)
 

@@ -30,7 +30,25 @@ export function hitCard(page, hit, ...more) {
   const part = hit.excerpt || whole;
   const before = whole.startsWith(part) ? "" : "… ";
   const after = whole.endsWith(part) ? "" : " …";
-  return showing(page, hit.entry, `${before}${part}${after}`, more);
+  return showing(page, hit.entry, `${before}${part}${after}`, [earlier(page, hit.earlier), more]);
+}
+
+/** List the entries under a hit: they say the same, or were said before and may no longer hold. */
+function earlier(page, entries) {
+  if (!entries.length) return null;
+  return h(
+    "ul",
+    { class: "earlier small", "aria-label": "Earlier" },
+    entries.map((one) =>
+      h(
+        "li",
+        null,
+        h("span", { class: "quiet" }, one.relation === "same" ? "also said: " : "earlier: "),
+        h("a", { href: page.link("entry", one.id) }, one.content),
+        h("span", { class: "quiet" }, " · ", time(one.said), one.relation === "same" ? "" : " · may no longer hold"),
+      ),
+    ),
+  );
 }
 
 function showing(page, entry, text, more) {
@@ -109,7 +127,7 @@ const SAID = {
   stored: "Stored.",
   held: "Held for review: agents do not get it until you accept it.",
   merged: "Merged: memory already had this statement, and counts it once more.",
-  replaced: "Stored, and it replaces what it contradicts.",
+  replaced: "Stored, and another entry is retired for it.",
   discarded: "Discarded: nothing was stored.",
   updated: "Changed.",
 };

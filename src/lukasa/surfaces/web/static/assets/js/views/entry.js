@@ -9,7 +9,7 @@ const HISTORY = new Set(["forgotten", "superseded", "archived", "invalidated", "
 
 export async function show(page) {
   const id = page.args[0] ?? "";
-  const [standing, { versions }] = await Promise.all([
+  const [standing, { versions, confirmations, rivals }] = await Promise.all([
     page.api.get(`entries/${id}/standing`),
     page.api.get(`entries/${id}/history`),
   ]);
@@ -32,11 +32,43 @@ export async function show(page) {
       h(
         "div",
         { class: "two" },
-        h("div", { class: "stack wide" }, relevance(page, standing), past(page, versions)),
+        h("div", { class: "stack wide" }, relevance(page, standing), others(page, confirmations, rivals), past(page, versions)),
         h("div", { class: "stack wide" }, provenance(page, entry), why(page, entry)),
       ),
     ),
   ];
+}
+
+const RELATIONS = {
+  update: "gives the same thing another value",
+  close: "concerns the same thing",
+  same: "says the same",
+  both: "holds too",
+};
+
+function others(page, confirmations, rivals) {
+  if (!confirmations.length && !rivals.length) return null;
+  return h(
+    "section",
+    { class: "panel" },
+    h("h2", null, "Said about the same thing"),
+    h(
+      "ul",
+      { class: "list small" },
+      confirmations.map((one) =>
+        h("li", null, h("span", { class: "strong" }, "stated again"), ` by ${one.speaker}, `, time(one.at), `: ${one.said}`),
+      ),
+      rivals.map((one) =>
+        h(
+          "li",
+          null,
+          h("a", { href: page.link("entry", one.entry.id) }, one.entry.content),
+          h("span", { class: "quiet" }, ` · ${RELATIONS[one.relation]} · `, time(one.entry.confirmed_at)),
+          badge(one.entry.state),
+        ),
+      ),
+    ),
+  );
 }
 
 function waiting(entry) {

@@ -1,4 +1,4 @@
-// The review inbox: held entries and proposals, each with its evidence. The keyboard alone is enough.
+// The review inbox: held entries, proposals and rivals, each with its evidence. The keyboard alone is enough.
 import { h, put } from "../dom.js";
 import { meta, quotes } from "../entries.js";
 import { ask, badge, doing, empty, field, head, number, toast } from "../parts.js";
@@ -8,6 +8,7 @@ export async function show(page) {
   const items = [
     ...inbox.entries.map((one) => ({ ...one, id: one.entry.id, text: one.entry.content })),
     ...inbox.proposals.map((one) => ({ ...one, id: one.amendment.id, text: one.amendment.change })),
+    ...inbox.rivals.map((one) => ({ ...one, id: one.later.id, text: one.later.content })),
   ];
   const said = h("div");
   const list = h("ol", { class: "list" });
@@ -19,7 +20,7 @@ export async function show(page) {
   return [
     head(
       "Review inbox",
-      "Agents do not get these until you approve them. Rejected items are kept, and you can bring them back.",
+      "Agents do not get held entries and proposals until you approve them. Of two entries about one thing they get the later one first. Nothing you decide is final: you can bring everything back.",
     ),
     h(
       "div",
@@ -33,6 +34,9 @@ export async function show(page) {
           ["a", "approve"],
           ["e", "edit"],
           ["r", "reject"],
+          ["o", "keep the old"],
+          ["n", "use the new"],
+          ["b", "both are true"],
         ].map(([name, what]) => [h("kbd", null, name), ` ${what}  `]),
       ),
       said,
@@ -52,13 +56,43 @@ function draw({ page, items, list, said }) {
           null,
           empty(
             "Nothing waits for you",
-            "Entries that the gate is unsure of, and proposed changes of the curated page, appear here.",
+            "Entries that the gate is unsure of, proposed changes of the curated page, and pairs of entries that may contradict each other appear here.",
           ),
         ),
   );
 }
 
+// Two entries that give one thing two values.
+function rivals(state, item) {
+  const { page } = state;
+  const settle = (keep) => doing(state.said, () => decided(state, item, "settle", { other: item.earlier.id, keep }));
+  const side = (name, entry) =>
+    h(
+      "div",
+      { class: "side" },
+      h("p", { class: "label" }, `${name}, ${new Date(entry.confirmed_at).toLocaleDateString()}`),
+      h("p", { class: "content" }, entry.content),
+      h("a", { class: "small", href: page.link("entry", entry.id) }, "Open the entry"),
+    );
+  return h(
+    "li",
+    { class: "card", tabindex: "-1", "data-id": item.id },
+    h("div", { class: "row between" }, h("h2", null, "Do both hold?"), badge("two values", "warn")),
+    h("div", { class: "pair" }, side("Earlier", item.earlier), side("Later", item.later)),
+    h("p", { class: "small" }, h("span", { class: "strong" }, "Why you are asked: "), item.why || "no reason given"),
+    quotes(item.quotes),
+    h(
+      "div",
+      { class: "row" },
+      h("button", { "data-do": "o", onclick: settle("old") }, "Keep the old"),
+      h("button", { class: "first", "data-do": "n", onclick: settle("new") }, "Use the new"),
+      h("button", { "data-do": "b", onclick: settle("both") }, "Both are true"),
+    ),
+  );
+}
+
 function card(state, item) {
+  if (item.later) return rivals(state, item);
   const { page } = state;
   const decide = (verb, body) => doing(state.said, () => decided(state, item, verb, body));
   const node = h(
@@ -98,7 +132,8 @@ async function decided(state, item, verb, body) {
   state.items.splice(place, 1);
   draw(state);
   (state.list.children[Math.min(place, state.items.length - 1)] ?? state.list).focus?.();
-  toast({ approve: "Approved.", edit: "Approved in your words.", reject: "Rejected." }[verb]);
+  const kept = { old: "The old one holds.", new: "The new one holds.", both: "Both are true." }[body.keep];
+  toast(kept ?? { approve: "Approved.", edit: "Approved in your words.", reject: "Rejected." }[verb]);
 }
 
 function edit(state, item) {
@@ -140,7 +175,7 @@ function key(event, { list }) {
     const next = cards[Math.max(0, Math.min(cards.length - 1, event.key === "j" ? at + 1 : at - 1))];
     next?.focus();
     next?.scrollIntoView({ block: "nearest" });
-  } else if ("aer".includes(event.key) && at >= 0) cards[at].querySelector(`[data-do=${event.key}]`).click();
+  } else if ("aeronb".includes(event.key) && at >= 0) cards[at].querySelector(`[data-do=${event.key}]`)?.click();
   else return;
   event.preventDefault();
 }

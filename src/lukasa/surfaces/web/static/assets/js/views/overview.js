@@ -4,7 +4,7 @@ import { badge, chart, empty, head, number, table, time } from "../parts.js";
 
 export async function show(page) {
   const seen = await page.api.get("overview");
-  seen.waiting = seen.held + seen.proposals;
+  seen.waiting = seen.held + seen.proposals + seen.rivals;
   dispatchEvent(new CustomEvent("counts", { detail: { waiting: seen.waiting } }));
   const total = seen.tiers.reduce((sum, tier) => sum + all(tier), 0);
   return [
