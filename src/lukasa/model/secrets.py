@@ -1,0 +1,122 @@
+"""Find secrets in a text: keys, tokens, passwords, PINs, card numbers. The one detector of the package.
+
+`lukasa.model.gitleaks` knows the keys of services, `lukasa.model.secret_forms` the beginnings and words that give a
+secret away. Most texts hold no long token and no such word: one search says so, and neither module is loaded.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from lukasa import model
+
+MARK = "[secret]"
+MOST_LINE = 4_000  # characters of a line that are searched at once; a longer line is cut into pieces
+_OVERLAP = 400  # characters that two pieces of a cut line share
+
+# The rest of a token that a piece or the bound of a pattern cuts.
+_REST = re.compile(r"(?<=[\w+/-])[A-Za-z0-9_+/=-]+")
+
+Span = tuple[int, int]
+
+
+class Found(NamedTuple):
+    """A secret: its place in the text, and the name of the rule that found it."""
+
+    start: int
+    end: int
+    rule: str
+
+
+def redact(text: str) -> tuple[str, int]:
+    """Return a text with each secret replaced by a mark, and the number of secrets."""
+    found = find_secrets(text)
+    for start, end, _ in reversed(found):
+        text = f"{text[:start]}{MARK}{text[end:]}"
+    return text, len(found)
+
+
+def holds_secret(value: Any) -> bool:
+    """Whether a text, or a text inside a list or mapping, holds a secret."""
+    return bool(find_secrets(value)) if type(value) is str else redact_all(value) != value
+
+
+def redact_all(value: Any) -> Any:
+    """Return a value without secrets: each text inside lists, mappings and structs is redacted."""
+    if type(value) is str:
+        return redact(value)[0]
+    if type(value) in (list, tuple):
+        return type(value)(redact_all(part) for part in value)
+    if isinstance(value, dict):
+        return {key: _redact_named(key, part) for key, part in value.items()}
+    if isinstance(value, Struct):
+        changes = {n: new for n in value.__struct_fields__ if (new := redact_all(old := getattr(value, n))) != old}
+        return replace(value, **changes) if changes else value
+    return value
+
+
+def _redact_named(key: Any, value: Any) -> Any:
+    """Redact the value of a key; the key may be the only word that says what the value is."""
+    if type(value) is str and type(key) is str and _NAMING.search(key) and model.secret_forms.is_value(value.strip()):
+        return MARK
+    return redact_all(value)
+
+
+def find_secrets(text: str) -> tuple[Found, ...]:
+    """Return the secrets of a text in order; none overlaps another."""
+    if not _is_suspect(text):
+        return ()
+    found = [Found(m.start(), m.end(), "private-key") for m in model.secret_forms.PRIVATE_KEY.finditer(text)]
+    for start, end in _pieces(text):
+        for one in model.secret_forms.in_line(text[start:end]):
+            rest = _REST.match(text, start + one.end)
+            found.append(Found(start + one.start, rest.end() if rest else start + one.end, one.rule))
+    return _apart(found)
+
+
+def _apart(found: list[Found]) -> tuple[Found, ...]:
+    """Join overlapping secrets to one."""
+    joined: list[Found] = []
+    for one in sorted(found):
+        if joined and one.start < joined[-1].end:
+            joined[-1] = joined[-1]._replace(end=max(one.end, joined[-1].end))
+        elif one.start < one.end:
+            joined.append(one)
+    return tuple(joined)
+
+
+def _pieces(text: str) -> Iterator[Span]:
+    """Cut a text into lines, and long lines into pieces that share a few hundred characters."""
+    start = 0
+    while start < len(text):
+        end = text.find("\n", start)
+        end = len(text) if end < 0 else end
+        while end - start > MOST_LINE:
+            yield start, start + MOST_LINE
+            start += MOST_LINE - _OVERLAP
+        yield start, end
+        start = end + 1
+
+
+def _is_suspect(text: str) -> bool:
+    """Whether a text holds a long word, four digits, or a word for a secret; without these it holds no secret."""
+    lower = text.lower()
+    return any(cue in lower for cue in _CUES) or _LONG.search(text) is not None
+
+
+_LONG = re.compile(r"[^\s]{16}|\d{4}|\d{2} \d{2}")
+_CUES = tuple(
+    "pass pwd pw kennwort losung geheim secret cred zugang token key schl auth pin code zahl combination kombination "
+    "cv otp puk tan wifi wi-fi wlan wpa psk phrase mnemonic mot contrase clave senha wachtwoord hasło haslo парол "
+    "密码 密碼 口令 パスワード 비밀번호 login anmeld -p -u -a :p: ssn social".split()
+)
+# Names of values that are secrets.
+_NAMING = re.compile(
+    r"(?i)pass(?:word|wort|wd|phrase|code)|^pwd?$|kennwort|secret|credential|api[ _-]?key|private[ _-]?key|"
+    r"(?:access|auth|refresh|bearer|session|bot|id)[ _-]?token|^token$|^pin$|contrase|mot.de.passe|密码|パスワード"
+)
