@@ -157,7 +157,7 @@ def _piece(code: Any, value: Any) -> str:
     if code in (op.ANY, op.NOT_LITERAL):
         return "a"
     if code in _REPEATS:
-        return _example(value[2]) * value[0]
+        return _example(value[2]) * int(value[0])
     if code is op.SUBPATTERN:
         return _example(value[-1])
     if code is op.BRANCH:

@@ -13,6 +13,7 @@ from lukasa.model.transcript import Quote
 from lukasa.model.values import SHARED, Authority, Curator, Gate, Kind, Lifetime, Origin, State, Trust
 
 DISPOSITION, EXEMPT = "disposition", "exempt"  # keys of an entry's metadata
+SENSITIVE = "sensitive"  # a key of an entry's metadata: true keeps it out of contexts, agents' reads and exports
 
 
 class Scope(NamedTuple):
@@ -108,6 +109,11 @@ class Entry(Struct, frozen=True):
     def exempt(self) -> bool:
         """Whether somebody decided that the entry must not fade."""
         return self.metadata.get(DISPOSITION) == EXEMPT
+
+    @property
+    def sensitive(self) -> bool:
+        """Whether the owner put a secret on purpose, so that only somebody who asks for it gets it."""
+        return self.metadata.get(SENSITIVE) is True
 
     @property
     def authority(self) -> Authority:

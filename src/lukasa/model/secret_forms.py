@@ -245,12 +245,12 @@ def _is_placeholder(value: str) -> bool:
 
 def _cut(value: str) -> str:
     """A value without the punctuation of the sentence around it."""
-    return value.rstrip(".,;:)]}>\"'`“”»’…|\\") if len(value) > 3 else value
+    return value.rstrip(".,;:?)]}>\"'`“”»’…|\\") if len(value) > 3 else value
 
 
 def _is_code(value: str) -> bool:
     """Whether a value is an expression or a type of a program, or a path."""
-    return "(" in value or value.startswith(("/", "./", "~/", "../")) or "::" in value or value.endswith(("[]", "?"))
+    return "(" in value or value.startswith(("/", "./", "~/", "../")) or "::" in value or value.endswith("[]")
 
 
 def is_value(value: str) -> bool:
@@ -318,18 +318,21 @@ def _keys(line: str) -> Iterator[Span]:
             continue
         if "/" in value and re.search(r"\.\w{1,5}$", value):  # a file
             continue
-        if (_VERSIONED.fullmatch(value) and "=" not in match["is"]) or _UNSECRET.search(
+        named = _VERSIONED.fullmatch(value) or _NUMBERED.fullmatch(value)
+        if (named and "=" not in match["is"]) or _UNSECRET.search(
             line[max(0, match.start() - 12) : match.start(group)]
         ):
             continue
         yield match.start(group), match.start(group) + len(value)
 
 
+# Versions, dates, files, addresses and amounts, which are no secrets; then names with a number.
 _VERSIONED = re.compile(
-    r"(?i)v?\d[\d.]*(?:-?(?:alpha|beta|rc|dev)[\d.]*)?|\d{4}-\d\d-\d\d.*|[a-z]+(?:[-_.][a-z]+)*[-_.]?\d{1,4}|"
-    r"[\w.-]+\.(?:py|md|ts|js|go|rs|json|toml|yaml|yml|txt|pem|env|html|com|org|net|io|dev)(?::\d+)?|[\w.-]{1,60}@[\w.-]{1,60}|"
-    r"\d{1,3}(?:[.,]\d{3})*[a-z]{1,8}"
+    r"(?i)v?\d[\d.]*(?:-?(?:alpha|beta|rc|dev)[\d.]*)?|\d{4}-\d\d-\d\d.*|"
+    r"[\w.-]+\.(?:py|md|ts|js|go|rs|json|toml|yaml|yml|txt|pem|env|html|com|org|net|io|dev)(?::\d+)?|"
+    r"[\w.-]{1,60}@[\w.-]{1,60}|\d{1,3}(?:[.,]\d{3})*[a-z]{1,8}"
 )
+_NUMBERED = re.compile(r"(?i)[a-z]+(?:[-_.][a-z]+)*[-_.]?\d{1,4}")
 _UNSECRET = re.compile(
     r"(?i)public|primary key|foreign|keyboard|keynote|issue|ticket|commit|hash|cache|partition|monkey"
 )

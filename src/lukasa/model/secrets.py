@@ -72,10 +72,16 @@ def find_secrets(text: str) -> tuple[Found, ...]:
     if not _is_suspect(text):
         return ()
     found = [Found(m.start(), m.end(), "private-key") for m in model.secret_forms.PRIVATE_KEY.finditer(text)]
+    whole = (0, 0)  # the part of the text that the last rest fills
     for start, end in _pieces(text):
         for one in model.secret_forms.in_line(text[start:end]):
-            rest = _REST.match(text, start + one.end)
-            found.append(Found(start + one.start, rest.end() if rest else start + one.end, one.rule))
+            stop = start + one.end
+            if whole[0] <= stop <= whole[1]:
+                stop = whole[1]
+            elif rest := _REST.match(text, stop):
+                whole = stop, rest.end()
+                stop = rest.end()
+            found.append(Found(start + one.start, stop, one.rule))
     return _apart(found)
 
 

@@ -217,9 +217,12 @@ def rank(
 
 
 def drop_repeats(
-    hits: Sequence[Hit], vectors: Mapping[str, Vector], threshold: float, wanted: int
+    hits: Sequence[Hit], vectors: Mapping[str, Vector], threshold: float, wanted: int, sensitive: bool = True
 ) -> tuple[list[Hit], dict[str, Verdict]]:
-    """Keep the best of the hits that say the same, until enough are kept. Also return the dropped ones with reasons."""
+    """Keep the best of the hits that say the same, until enough are kept. Also return the dropped ones with reasons.
+
+    Unless `sensitive` is set, entries with secrets are dropped too.
+    """
     near = _near(vectors, threshold)
     kept: dict[str, Hit] = {}
     by_key: dict[str, Hit] = {}
@@ -228,6 +231,9 @@ def drop_repeats(
         if len(kept) >= wanted:
             break
         hit = hits[position]
+        if hit.entry.sensitive and not sensitive:
+            dropped[hit.id] = Verdict("sensitive", "dropped", "it holds a secret, and the read does not ask for these")
+            continue
         key = content_key(hit.content)
         twin = by_key.get(key)
         for other in near.get(hit.id, ()) if twin is None else ():

@@ -74,6 +74,7 @@ class EntryOut(VerbOutput):
     derived_from: list[str]
     links: list[LinkOut]
     metadata: dict[str, Any]
+    sensitive: bool = Field(False, description="It holds a secret: contexts leave it out, agents see a mark.")
     evidence: list[dict[str, Any]]
     path: str | None = None
 
