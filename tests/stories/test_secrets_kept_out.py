@@ -21,6 +21,7 @@ from lukasa.ports import Message, Reply, Tool, Usage
 from lukasa.service.curation.reflect import draft
 from lukasa.service.entries.store_items import PutItem, write
 from lukasa.storage.operations import Emit, Enqueue, Record
+from lukasa.surfaces.api.shapes import EntriesOut, StandingOut
 from tests.helpers import sessions, talk
 from tests.helpers.cli import Shell
 from tests.helpers.curating import work
@@ -283,6 +284,16 @@ def test_http_shows_the_owner_everything_and_an_agent_a_mark(memory: Lukasa, wor
         answers.append(agent.get(f"{at}/entries?q=wifi+password"))
     assert all(answer.status == 200 for answer in answers)
     assert not any(WORD.encode() in answer.body for answer in answers)
+
+
+def test_every_answer_of_a_verb_can_be_masked(world: Workspace) -> None:
+    """A verb that oversees a workspace sees all of it; the answer to a grant is masked all the same, however deep."""
+    id = world.put("workspace", WIFI, metadata={"room": "studio"}).id
+    standing = StandingOut.of(world.standing(id))
+    listed = EntriesOut(entries=[standing.entry])
+    assert WORD in str([standing, listed])
+    assert WORD not in str([standing.masked(), listed.masked()])
+    assert listed.masked().entries[0].metadata == {"room": "studio", "sensitive": True}
 
 
 def test_the_command_line_says_that_it_is_sensitive(shell: Shell) -> None:
