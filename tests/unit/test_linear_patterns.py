@@ -24,7 +24,7 @@ from typing import Any
 import pytest
 
 import lukasa
-from lukasa.model import gitleaks
+from lukasa.model import gitleaks, secret_forms
 from lukasa.model.requests import MOST_TAIL
 from lukasa.model.secrets import MOST_LINE
 from lukasa.observe import rules
@@ -44,6 +44,7 @@ _CUT = {
     "lukasa.providers.chat.wire._KEY_SHAPES": 6 * wire._MESSAGE_CHARS,
     "lukasa.observe.rules.Phrases": rules.MOST_SENTENCE,
     "lukasa.model.gitleaks": MOST_LINE,
+    "lukasa.model.secret_forms": MOST_LINE,
 }
 # All uses of these begin at the start of the text, but through another name or module.
 _ONLY_MATCHED = {"lukasa.curated.adr.NAME", "lukasa.model.requests._OF", "lukasa.model.requests._DOWN"}
@@ -52,6 +53,10 @@ _MADE: dict[str, Callable[[], Iterable[tuple[str, int]]]] = {
     "re.escape(key)": lambda: [(r"`kind`:(.*)", 0)],
     "{key}": lambda: [(r"^status:.*\n", re.MULTILINE)],
     "{word}": lambda: [(rf"\b{question._month_pattern(month)}\b", 0) for month in range(1, 13)],
+    "re.compile(source)": lambda: [
+        *((pattern, 0) for _, _, pattern in secret_forms._FORMS),
+        *((value, 0) for value in vars(secret_forms).values() if isinstance(value, str) and "(?" in value),
+    ],
     "translated(regex)": lambda: [(gitleaks.translated(rule.regex), 0) for rule in gitleaks.rules()],
     "said": list,  # one property of a request, found by a pattern that is tested
     "self._patterns": list,  # see `_phrases`

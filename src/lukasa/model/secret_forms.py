@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
+from functools import cache
 
 from lukasa.model.gitleaks import by_rule, entropy
 from lukasa.model.secrets import Found, Span
@@ -16,9 +17,9 @@ from lukasa.model.secrets import Found, Span
 def in_line(line: str) -> Iterator[Found]:
     """Yield the secrets of a line; they may overlap."""
     lower = line.lower()
-    for name, needs, pattern in _FORMS:
+    for name, needs, form in _FORMS:
         if any(word in lower for word in needs):
-            for match in pattern.finditer(line):
+            for match in pattern(form).finditer(line):
                 group = match.lastindex or 0
                 if not _is_placeholder(match[group]):
                     yield Found(match.start(group), match.end(group), name)
@@ -34,20 +35,26 @@ def in_line(line: str) -> Iterator[Found]:
                 yield Found(start, end, name)
 
 
+@cache
+def pattern(source: str) -> re.Pattern[str]:
+    """Return a compiled pattern. It is compiled when a line first needs it, since most lines need few."""
+    return re.compile(source)
+
+
 def _tokens(line: str, lower: str) -> Iterator[Found]:
     """Yield the long tokens that are secrets."""
     for found in by_rule(line, lower):
         if not _is_placeholder(line[found.start : found.end]):
             yield found
-    for match in _PREFIXED.finditer(line):
+    for match in pattern(_PREFIXED).finditer(line):
         if _is_tail(match[1]):
             yield Found(match.start(), match.end(), "prefix")
-    for match in _TOKEN.finditer(line):
+    for match in pattern(_TOKEN).finditer(line):
         if _is_random(match[0]) and not _is_reference(line, match.start()):
             yield Found(match.start(), match.end(), "random")
 
 
-_DIGIT_RUN = re.compile(r"\d{4}|\d{2} \d{2}")
+_DIGIT_RUN = re.compile(r"\d{4}[ -]\d{4}|\d{13}")
 _LONG = re.compile(r"[\w.+/=:~@%&$-]{16}")
 
 # Beginnings that only a credential has, our own first.
@@ -65,53 +72,53 @@ _PREFIXES = (
 )
 # Each form with words of which the line must hold one, in lower case, and its pattern. The pattern's last group is the
 # secret; without a group, the whole match.
-_FORMS: tuple[tuple[str, tuple[str, ...], re.Pattern[str]], ...] = (
+_FORMS: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("aws-key-id", ("a3t", "akia", "asia", "abia", "acca"),
-     re.compile(r"(?<![A-Za-z0-9])(?:A3T[A-Z0-9]|AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{12,20}(?![A-Za-z0-9])")),
-    ("jwt", ("eyj",), re.compile(r"(?<![\w-])eyJ[\w-]{8,4000}\.[\w-]{8,4000}(?:\.[\w-]{0,4000}){1,3}")),
-    ("telegram", (":",), re.compile(r"(?<![\w:])\d{8,10}:[A-Za-z][\w-]{30,40}(?![\w-])")),
-    ("discord", (".",), re.compile(r"(?<![\w.-])[A-Za-z][\w-]{22,27}\.[\w-]{6,7}\.[\w-]{27,45}(?![\w-])")),
-    ("azure-client", ("q~",), re.compile(r"(?<![\w~.-])[\w~.]{3}\dQ~[\w~.-]{28,40}")),
+     r"(?<![A-Za-z0-9])(?:A3T[A-Z0-9]|AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{12,20}(?![A-Za-z0-9])"),
+    ("jwt", ("eyj",), r"(?<![\w-])eyJ[\w-]{8,4000}\.[\w-]{8,4000}(?:\.[\w-]{0,4000}){1,3}"),
+    ("telegram", (":",), r"(?<![\w:])\d{8,10}:[A-Za-z][\w-]{30,40}(?![\w-])"),
+    ("discord", (".",), r"(?<![\w.-])[A-Za-z][\w-]{22,27}\.[\w-]{6,7}\.[\w-]{27,45}(?![\w-])"),
+    ("azure-client", ("q~",), r"(?<![\w~.-])[\w~.]{3}\dQ~[\w~.-]{28,40}"),
     ("azure-key", ("key=", "value=", "sig="),
-     re.compile(r"(?i)\b(?:AccountKey|SharedAccessKey|SharedSecretValue|sig)=([\w+/%-]{20,200}={0,2})")),
+     r"(?i)\b(?:AccountKey|SharedAccessKey|SharedSecretValue|sig)=([\w+/%-]{20,200}={0,2})"),
     ("header", ("bearer", "basic", "token", "apikey"),
-     re.compile(r"\b(?i:bearer|basic|token|apikey)[ \t]{1,3}(?=[\w.~+/=-]{0,60}(?:\d|[a-z][A-Z]))"
+     (r"\b(?i:bearer|basic|token|apikey)[ \t]{1,3}(?=[\w.~+/=-]{0,60}(?:\d|[a-z][A-Z]))"
                 r"([\w.~+/-]{12,4000}={0,2})")),
     ("header", ("x-",),
-     re.compile(r"(?i)\bx-(?:[a-z]{1,20}-){0,3}(?:key|token|secret|auth)[ \t]{0,3}:[ \t]{0,3}([^\s'\",]{8,400})")),
-    ("cookie", ("cookie:",), re.compile(r"(?i)\b(?:set-)?cookie:[ \t]{0,3}([^\n'\"]{16,2000})")),
-    ("url", ("://",), re.compile(r"\b[a-zA-Z][\w+.-]{1,20}://[^\s:/@]{0,80}:([^\s/]{3,200})(?=@[\w\[.-])")),
-    ("url", ("://",), re.compile(r"\bhttps?://([A-Za-z0-9_-]{20,100})(?=(?::[0-9a-f]{1,80})?@[\w.-])")),
+     r"(?i)\bx-(?:[a-z]{1,20}-){0,3}(?:key|token|secret|auth)[ \t]{0,3}:[ \t]{0,3}([^\s'\",]{8,400})"),
+    ("cookie", ("cookie:",), r"(?i)\b(?:set-)?cookie:[ \t]{0,3}([^\n'\"]{16,2000})"),
+    ("url", ("://",), r"\b[a-zA-Z][\w+.-]{1,20}://[^\s:/@]{0,80}:([^\s/]{3,200})(?=@[\w\[.-])"),
+    ("url", ("://",), r"\bhttps?://([A-Za-z0-9_-]{20,100})(?=(?::[0-9a-f]{1,80})?@[\w.-])"),
     ("query", ("?", "&", ";"),
-     re.compile(r"(?i)[?&;](?:[a-z]{1,20}[_-]){0,3}(?:(?:token|apikey|secret|password|passwd|pwd|api[_-]?key)="
+     (r"(?i)[?&;](?:[a-z]{1,20}[_-]){0,3}(?:(?:token|apikey|secret|password|passwd|pwd|api[_-]?key)="
                 r"([^\s&#'\"<>;]{6,1000})|(?:key|sig|signature|auth|code|credential|jwt|session|sessionid)="
                 r"([^\s&#'\"<>;]{16,1000}))")),
-    ("otp", ("otpauth",), re.compile(r"(?i)\botpauth://[^\s]{0,200}?secret=([A-Z2-7]{8,200})")),
+    ("otp", ("otpauth",), r"(?i)\botpauth://[^\s]{0,200}?secret=([A-Z2-7]{8,200})"),
     ("webhook", ("hooks.slack",),
-     re.compile(r"(?i)\bhooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/([\w/-]{16,200})")),
+     r"(?i)\bhooks\.slack(?:-gov)?\.com/(?:services|workflows|triggers)/([\w/-]{16,200})"),
     ("webhook", ("/webhooks/",),
-     re.compile(r"(?i)\b(?:discord|discordapp)\.com/api/(?:v\d{1,2}/)?webhooks/\d{15,22}/([\w-]{30,120})")),
-    ("webhook", ("/webhookb2/",), re.compile(r"(?i)\.webhook\.office\.com/webhookb2/([\w@/-]{40,300})")),
-    ("webhook", ("telegram.org/bot",), re.compile(r"(?i)\bapi\.telegram\.org/bot([\w:-]{30,80})")),
-    ("hash", ("$",), re.compile(r"\$(?:2[abxy]|5|6|y|argon2(?:id|i|d)|apr1|1)\$[\w./+=,$-]{20,200}")),
+     r"(?i)\b(?:discord|discordapp)\.com/api/(?:v\d{1,2}/)?webhooks/\d{15,22}/([\w-]{30,120})"),
+    ("webhook", ("/webhookb2/",), r"(?i)\.webhook\.office\.com/webhookb2/([\w@/-]{40,300})"),
+    ("webhook", ("telegram.org/bot",), r"(?i)\bapi\.telegram\.org/bot([\w:-]{30,80})"),
+    ("hash", ("$",), r"\$(?:2[abxy]|5|6|y|argon2(?:id|i|d)|apr1|1)\$[\w./+=,$-]{20,200}"),
     ("command", ("curl",),
-     re.compile(r"\bcurl\b[^\n]{0,400}?\s(?:-u|--user)[ =]?['\"]?[^\s:'\"]{1,80}:([^\s'\"]{3,200})")),
+     r"\bcurl\b[^\n]{0,400}?\s(?:-u|--user)[ =]?['\"]?[^\s:'\"]{1,80}:([^\s'\"]{3,200})"),
     ("command", ("mysql", "mariadb"),
-     re.compile(r"\b(?:mysql|mysqldump|mysqladmin|mariadb)\b[^\n]{0,200}?\s-p['\"]?([^\s'\"]{4,200})")),
+     r"\b(?:mysql|mysqldump|mysqladmin|mariadb)\b[^\n]{0,200}?\s-p['\"]?([^\s'\"]{4,200})"),
     ("command", (" -p",),
-     re.compile(r"\b(?:sshpass|mongo|mongosh|twine|docker login)\b[^\n]{0,200}?\s-p[ =]?['\"]?([^\s'\"]{4,200})")),
-    ("command", ("redis-cli",), re.compile(r"\bredis-cli\b[^\n]{0,200}?\s-a[ =]?['\"]?([^\s'\"]{4,200})")),
+     r"\b(?:sshpass|mongo|mongosh|twine|docker login)\b[^\n]{0,200}?\s-p[ =]?['\"]?([^\s'\"]{4,200})"),
+    ("command", ("redis-cli",), r"\bredis-cli\b[^\n]{0,200}?\s-a[ =]?['\"]?([^\s'\"]{4,200})"),
     ("command", ("--",),
-     re.compile(r"(?:^|\s)--(?:password|passwd|pass|token|api-key|secret)[ =]['\"]?([^\s'\"$<{-][^\s'\"]{3,400})")),
-    ("login", ("machine",), re.compile(r"(?i)\bmachine\s\S{1,200}\slogin\s\S{1,200}\spassword\s(\S{3,200})")),
-    ("login", (":",), re.compile(r"(?:^|\s)[\w.*-]{1,200}:(?:\d{1,5}|\*):[\w*-]{1,80}:[\w-]{1,80}:(\S{4,200})$")),
+     r"(?:^|\s)--(?:password|passwd|pass|token|api-key|secret)[ =]['\"]?([^\s'\"$<{-][^\s'\"]{3,400})"),
+    ("login", ("machine",), r"(?i)\bmachine\s\S{1,200}\slogin\s\S{1,200}\spassword\s(\S{3,200})"),
+    ("login", (":",), r"(?:^|\s)[\w.*-]{1,200}:(?:\d{1,5}|\*):[\w*-]{1,80}:[\w-]{1,80}:(\S{4,200})$"),
     ("login", ("@",),
-     re.compile(r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}:"
+     (r"(?<![\w.+-])[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4}:"
                 r"((?=\S{0,60}\d)[^\s/.:]{6,100})(?!\S)")),
-    ("wifi", ("wifi:",), re.compile(r"\bWIFI:[^\n]{0,200}?;?P:([^;\n]{4,100})")),
-    ("putty", ("private-mac",), re.compile(r"\bPrivate-MAC:\s{1,3}([0-9a-f]{20,80})")),
+    ("wifi", ("wifi:",), r"\bWIFI:[^\n]{0,200}?;?P:([^;\n]{4,100})"),
+    ("putty", ("private-mac",), r"\bPrivate-MAC:\s{1,3}([0-9a-f]{20,80})"),
 )  # fmt: skip
-_PREFIXED = re.compile(rf"(?<![A-Za-z0-9])(?:{_PREFIXES})([\w.+/=-]{{11,400}}[\w+/=-])")
+_PREFIXED = rf"(?<![A-Za-z0-9])(?:{_PREFIXES})([\w.+/=-]{{11,400}}[\w+/=-])"
 PRIVATE_KEY = re.compile(
     r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
     r"(?:[^-]{0,16000}-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----|"
@@ -129,7 +136,7 @@ def _is_tail(tail: str) -> bool:
 
 
 # A word on its own that only chance makes.
-_TOKEN = re.compile(r"(?<![\w+/=.-])[A-Za-z0-9+_-][A-Za-z0-9+/_-]{31,199}={0,2}(?![\w+/=])")
+_TOKEN = r"(?<![\w+/=.-])[A-Za-z0-9+_-][A-Za-z0-9+/_-]{31,199}={0,2}(?![\w+/=])"
 _PUBLIC = ("sha1-", "sha256-", "sha384-", "sha512-", "AAAAB3Nza", "AAAAC3Nza", "AAAAE2Vj", "AAAAGnNr")
 _DIGESTS = ("SHA256:", "sha256:", "sha512:", "sha256-", "sha512-", "MD5:")
 
@@ -167,11 +174,9 @@ _PASSWORD_WORD = (
     r"hasło|haslo|пароль|密码|密碼|口令|パスワード|비밀번호|netzwerkschlüssel|sicherheitsschlüssel)[\"'`\])*_]{0,4}"
 )
 _FOR = r"(?:for|to|of|on|in|at|zum|zur|für|fürs|vom|von|des|der|im|beim|pour|para|de|del)"
-_PASSWORD = re.compile(
-    rf"(?i){_PASSWORD_WORD}(?:\s{_FOR}\s[^\n:=.]{{1,60}}?)?(?P<is>{_IS}|\s(?:to|auf|zu|als|as)\s){_VALUE}"
-)
-_BARE_PASSWORD = re.compile(rf"(?i){_PASSWORD_WORD}\s{_VALUE}")
-_KEYWORD = re.compile(
+_PASSWORD = rf"(?i){_PASSWORD_WORD}(?:\s{_FOR}\s[^\n:=.]{{1,60}}?)?(?P<is>{_IS}|\s(?:to|auf|zu|als|as)\s){_VALUE}"
+_BARE_PASSWORD = rf"(?i){_PASSWORD_WORD}\s{_VALUE}"
+_KEYWORD = (
     r"(?i)(?:(?:(?P<strong>secret|token|api[ _-]?key|(?:access|account|private|encryption|signing|master|license|"
     r"service|app|deploy|auth|client|subscription|webhook|shared|admin|product|lizenz|application|integration|storage)"
     r"[ _-]?(?:key|secret|schlüssel)|credentials?|creds)|schl(?:ü|ue)ssel|geheimnis|session[ _-]?id|\bkey|\bauth|_key|"
@@ -179,7 +184,7 @@ _KEYWORD = re.compile(
     rf"(?:(?<=[_-])[A-Za-z0-9_-]{{1,30}})?[\"'`\])*_]{{0,4}}(?:\s(?:for|to|of|für|vom|von|on|in)\s[^\n:=.]{{1,40}}?)?"
     rf"(?P<is>{_IS}|\sto\s|\s{{1,3}}){_VALUE}"
 )
-_DIGITS = re.compile(
+_DIGITS = (
     r"(?i)(?:\bPINs?(?:[ -]?(?:code|number|nummer))?|geheimzahl|\bPUK|\bCV[VC]2?\b|\bOTP\b|combination|kombination|"
     r"(?:door|gate|entry|entrance|alarm|safe|lock|unlock|access|security|verification|confirmation|backup|recovery|reset|"
     r"login|2fa|mfa|two-factor|one-time|sms|garage|keypad|lockbox|key box|building|locker|garagen|tür|tor|haus|"
@@ -193,29 +198,30 @@ _NUMBER_WORDS = (
     "zero|oh|one|two|three|four|five|six|seven|eight|nine|double|triple|null|eins|zwei|zwo|drei|vier|fünf|sechs|"
     "sieben|acht|neun|doppel"
 )
-_SPELLED = re.compile(
+_SPELLED = (
     r"(?i)(?:\bPIN\b|\bcode\b|code\b|geheimzahl|passcode|combination|kombination)[^\n:=.\d]{0,40}?"
     rf"(?:{_IS}|\s)((?:{_NUMBER_WORDS})(?:[ ,-]{{1,2}}(?:{_NUMBER_WORDS})){{3,11}})\b"
 )
-_PHRASE = re.compile(
+_PHRASE = (
     r"(?i)(?:(?:seed|recovery|backup|mnemonic|secret|wallet)[ -](?:phrase|words|seed)|mnemonic|passphrase|passsatz)"
     rf"(?:\s(?:for|to|of|für)\s[^\n:=.]{{1,40}}?)?{_IS}{_QUOTE}?"
     r"((?:[a-zäöüß]{3,12}[ ,-]{1,2}){3,23}[a-zäöüß]{3,12})"
 )
-_WLAN = re.compile(
-    rf"(?i)\b(?:wi-?fi|wlan|wpa2?|hotspot|router|netzwerk)\b(?:\s[^\n:=]{{1,40}}?)?\s{{0,2}}[:=/]\s{{0,3}}(?:[^\n/,|]{{2,40}}[/,|]\s{{0,2}})?{_VALUE}"
+_WLAN = (
+    r"(?i)\b(?:wi-?fi|wlan|wpa2?|hotspot|router|netzwerk)\b(?:\s[^\n:=]{1,40}?)?\s{0,2}[:=/]\s{0,3}"
+    rf"(?:[^\n/,|]{{2,40}}[/,|]\s{{0,2}})?{_VALUE}"
 )
-_LOGIN = re.compile(
+_LOGIN = (
     r"(?i)\b(?:login|log in|sign in|credentials?|creds|account|zugang|zugangsdaten|anmeldung)\b[^\n]{0,40}?[\s:=]"
     r"([\w.@+-]{2,60})\s{0,2}(?:/|:|\bwith\b|\bmit\b)\s{0,2}(\S{5,100})"
 )
-_REVERSED = re.compile(
+_REVERSED = (
     r"(?i)(?<!\S)[\"'`“]?([^\s\"'`“”]{4,100})[\"'`”]?\s(?:is|was|as|ist|als|est)\s(?:the|my|our|das|mein|unser|die|meine|a|an|le)\s"
     r"(?:[\w'’-]{1,20}\s){0,2}?(?:password|passwort|kennwort|passcode|pin\b|api key|token\b|passphrase|mot de passe)"
 )
-_CARD = re.compile(r"(?<![\w.-])(?:\d{4}[ -]?\d{4}[ -]?\d{4}[ -]?\d{1,7}|3[47]\d{2}[ -]?\d{6}[ -]?\d{5})(?![\w-]|\.\d)")
-_IBAN = re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b")
-_SSN = re.compile(r"(?i)\b(?:ssn|social security(?: number)?)\b[^\n\d]{0,20}(\d{3}-?\d{2}-?\d{4})\b")
+_CARD = r"(?<![\w.-])(?:\d{4}[ -]?\d{4}[ -]?\d{4}[ -]?\d{1,7}|3[47]\d{2}[ -]?\d{6}[ -]?\d{5})(?![\w-]|\.\d)"
+_IBAN = r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b"
+_SSN = r"(?i)\b(?:ssn|social security(?: number)?)\b[^\n\d]{0,20}(\d{3}-?\d{2}-?\d{4})\b"
 # Words that follow "the password is" or "token:" and are no password.
 _PLAIN = frozenset(
     """a an the in on at to too very so not no never always now still only just also that this what where when which who
@@ -277,14 +283,16 @@ def _is_plain(value: str) -> bool:
 
 
 def _passwords(line: str) -> Iterator[Span]:
-    for match in _PASSWORD.finditer(line):
+    for match in pattern(_PASSWORD).finditer(line):
         quoted, value = match[2] is not None, match[2] or _cut(match[3])
         if _is_placeholder(value) or (_is_code(value) and not quoted):
             continue
         if _is_odd(value) or (quoted and not _is_plain(value)) or _is_last_word(line, match, value):
             start = match.start(2 if quoted else 3)
             yield start, start + len(value)
-    for match in _BARE_PASSWORD.finditer(line):  # nothing says "is": the value itself must look like a password
+    for match in pattern(_BARE_PASSWORD).finditer(
+        line
+    ):  # nothing says "is": the value itself must look like a password
         quoted, value = match[1] is not None, match[1] or _cut(match[2])
         odd = _is_strong(value) and any(map(str.isdigit, value)) and _VERSIONED.fullmatch(value) is None
         if odd or (quoted and not _is_plain(value) and not _is_placeholder(value)):
@@ -308,7 +316,7 @@ _OWN = frozenset(
 
 
 def _keys(line: str) -> Iterator[Span]:
-    for match in _KEYWORD.finditer(line):
+    for match in pattern(_KEYWORD).finditer(line):
         group = 3 if match[3] is not None else 4
         value = match[group] if group == 3 else _cut(match[group])
         letters = sum(c.isalpha() for c in value)
@@ -338,11 +346,11 @@ _UNSECRET = re.compile(
 )
 
 
-def _groups(pattern: re.Pattern[str], fits: Callable[[str], bool] = bool) -> Callable[[str], Iterator[Span]]:
+def _groups(source: str, fits: Callable[[str], bool] = bool) -> Callable[[str], Iterator[Span]]:
     """A function that yields the place of a pattern's last group wherever its text fits."""
 
     def find(line: str) -> Iterator[Span]:
-        for match in pattern.finditer(line):
+        for match in pattern(source).finditer(line):
             group = match.lastindex or 0
             value = match[group]
             if fits(value):

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from msgspec import Struct
@@ -17,6 +18,7 @@ from lukasa import model
 
 MARK = "[secret]"
 MOST_LINE = 4_000  # characters of a line that are searched at once; a longer line is cut into pieces
+MOST_REMEMBERED = 500  # characters of a text whose result is remembered for a while
 _OVERLAP = 400  # characters that two pieces of a cut line share
 
 # The rest of a token that a piece or the bound of a pattern cuts.
@@ -69,6 +71,10 @@ def _redact_named(key: Any, value: Any) -> Any:
 
 def find_secrets(text: str) -> tuple[Found, ...]:
     """Return the secrets of a text in order; none overlaps another."""
+    return _found(text) if len(text) > MOST_REMEMBERED else _remembered(text)
+
+
+def _found(text: str) -> tuple[Found, ...]:
     if not _is_suspect(text):
         return ()
     found = [Found(m.start(), m.end(), "private-key") for m in model.secret_forms.PRIVATE_KEY.finditer(text)]
@@ -83,6 +89,9 @@ def find_secrets(text: str) -> tuple[Found, ...]:
                 stop = rest.end()
             found.append(Found(start + one.start, stop, one.rule))
     return _apart(found)
+
+
+_remembered = lru_cache(maxsize=2048)(_found)  # a write looks at the same text at two steps
 
 
 def _apart(found: list[Found]) -> tuple[Found, ...]:
@@ -110,16 +119,21 @@ def _pieces(text: str) -> Iterator[Span]:
 
 
 def _is_suspect(text: str) -> bool:
-    """Whether a text holds a long word, four digits, or a word for a secret; without these it holds no secret."""
+    """Whether a text holds a long word, a long number, or a word for a secret; without these it holds no secret."""
     lower = text.lower()
     return any(cue in lower for cue in _CUES) or _LONG.search(text) is not None
 
 
-_LONG = re.compile(r"[^\s]{16}|\d{4}|\d{2} \d{2}")
-_CUES = tuple(
-    "pass pwd pw kennwort losung geheim secret cred zugang token key schl auth pin code zahl combination kombination "
-    "cv otp puk tan wifi wi-fi wlan wpa psk phrase mnemonic mot contrase clave senha wachtwoord hasło haslo парол "
-    "密码 密碼 口令 パスワード 비밀번호 login anmeld -p -u -a :p: ssn social".split()
+_LONG = re.compile(r"[^\s]{16}|\d{4}[ -]\d{4}|\d{13}")
+_CUES = (
+    " -p",
+    " tan ",
+    "pw ",
+    *(
+        "pass pwd pw: pw= kennwort losung geheim secret cred zugang token key schl auth pin code zahl combination "
+        "kombination cvv cvc otp puk wifi wi-fi wlan wpa psk phrase mnemonic contrase clave senha wachtwoord hasło "
+        "haslo парол 密码 密碼 口令 パスワード 비밀번호 login anmeld curl mysql redis-cli :p: ssn social"
+    ).split(),
 )
 # Names of values that are secrets.
 _NAMING = re.compile(
