@@ -61,7 +61,7 @@ _LONG = re.compile(r"[\w.+/=:~@%&$-]{16}")
 _PREFIXES = (
     r"lks_|sk-(?:ant-|proj-|or-|svcacct-|lf-)?|[spr]k_(?:live|test|prod)_|gh[opsur]_|github_pat_|"
     r"gl(?:pat|dt|rt|cbt|ptt|soat|ft|agent|oas|imt|ffct)-|GR1348941|xox[abceoprs](?:\.xox[bp])?-|xapp-|xwfp-|hf_|"
-    r"api_org_|npm_|pypi-|do[opr]_v1_|SG\.|AIza|ya29\.|1//0|GOCSPX-|EAA[A-Z]|shp(?:at|ss|ca|pa)_|sq0(?:atp|csp|idp)-|"
+    r"api_org_|npm_|pypi-|do[opr]_v1_|SG\.|AIza|ya29\.|1//0|GOCSPX-|EAA[A-Z]|shp(?:at|ss|ca|pa)_|sq0(?:atp|csp|idp)-|sq[upa]_|"
     r"hv[sbr]\.|dckr_(?:pat|oat)_|dapi|lin_(?:api|oauth)_|figd_|ntn_|secret_|rdme_|PMAK-|pul-|nfp_|vc[pkira]_|sb[pa]_|"
     r"sb_(?:secret|publishable)_|whsec_|gsk_|xai-|r8_|pplx-|csk-|tvly-|jina_|pcsk_|lsv2_(?:pt|sk)_|AGE-SECRET-KEY-|"
     r"gl(?:c|sa)_|NR(?:AK|II|JS|RA|SP)-|sntry[su]_|ph[cx]_|rubygems_|CCIPAT_|ATATT3|ATCTT3|ATBB|LTAI|ops_eyJ|"
@@ -78,6 +78,9 @@ _FORMS: tuple[tuple[str, tuple[str, ...], str], ...] = (
     ("jwt", ("eyj",), r"(?<![\w-])eyJ[\w-]{8,4000}\.[\w-]{8,4000}(?:\.[\w-]{0,4000}){1,3}"),
     ("telegram", (":",), r"(?<![\w:])\d{8,10}:[A-Za-z][\w-]{30,40}(?![\w-])"),
     ("discord", (".",), r"(?<![\w.-])[A-Za-z][\w-]{22,27}\.[\w-]{6,7}\.[\w-]{27,45}(?![\w-])"),
+    ("twilio", ("ac",), r"(?<![A-Za-z0-9])AC[0-9a-f]{32}[^\w\n]{1,10}([0-9a-f]{32})(?![0-9A-Za-z])"),
+    ("mailchimp", ("-us",), r"(?<![0-9A-Za-z])[0-9a-f]{32}-us\d{1,2}(?!\d)"),
+    ("asana", ("1/",), r"(?<![\w/])1/\d{12,20}:[0-9a-f]{32}(?![0-9a-f])"),
     ("azure-client", ("q~",), r"(?<![\w~.-])[\w~.]{3}\dQ~[\w~.-]{28,40}"),
     ("azure-key", ("key=", "value=", "sig="),
      r"(?i)\b(?:AccountKey|SharedAccessKey|SharedSecretValue|sig)=([\w+/%-]{20,200}={0,2})"),
@@ -171,9 +174,13 @@ _VALUE = rf"(?:{_QUOTE}([^\"'`“”„«»‘’\n]{{3,200}}){_QUOTE}|(\S{{3,40
 _PASSWORD_WORD = (
     r"(?:pass(?:wor[dt]s?|wörter|wd|code|phrase)|kennwort|losungswort|zugangscode|pwd|requirepass|"
     r"(?<![A-Za-z])(?:pw|pass|psk|puk)(?![A-Za-z])|mot de passe|contraseña|contrasena|\bclave\b|\bsenha\b|wachtwoord|"
-    r"hasło|haslo|пароль|密码|密碼|口令|パスワード|비밀번호|netzwerkschlüssel|sicherheitsschlüssel)[\"'`\])*_]{0,4}"
+    r"hasło|haslo|пароль|密码|密碼|口令|パスワード|비밀번호|netzwerkschlüssel|sicherheitsschlüssel|"
+    r"(?:wlan|wi-?fi|network|netzwerk)[ -]?(?:key|schlüssel))[\"'`\])*_]{0,4}"
 )
-_FOR = r"(?:for|to|of|on|in|at|zum|zur|für|fürs|vom|von|des|der|im|beim|pour|para|de|del)"
+_FOR = (
+    r"(?:for|to|of|on|in|at|zum|zur|für|fürs|vom|von|des|der|im|beim|bei|meiner|meines|unserer|unseres|auf|"
+    r"aus|with|from|pour|para|de|del|du|do|da|chez)"
+)
 _PASSWORD = rf"(?i){_PASSWORD_WORD}(?:\s{_FOR}\s[^\n:=.]{{1,60}}?)?(?P<is>{_IS}|\s(?:to|auf|zu|als|as)\s){_VALUE}"
 _BARE_PASSWORD = rf"(?i){_PASSWORD_WORD}\s{_VALUE}"
 _KEYWORD = (
@@ -191,8 +198,9 @@ _DIGITS = (
     r"sicherheits|bestätigungs|zugangs|einmal)[ -]?(?:code|combination|codes|pin|number)|passcode|\btan\b|"
     r"code (?:for|to|of|on|für|zum|zur|vom|am) (?:the |our |my |das |den |die |dem |der )?(?:front |back |main )?"
     r"(?:door|gate|building|garage|alarm|safe|lock|locker|house|office|elevator|lockbox|keypad|tür|tor|haus|tresor|garage|büro))"
-    rf"(?:\s(?:for|to|of|on|für|vom|von|zum|zur|am|an)\s[^\n:=.\d]{{1,40}}?)?(?:{_IS}|\s(?:to|auf)\s|\s{{1,2}}(?=\d{{4}}))"
-    r"[\"'`“„]?([#*]?\d(?:[ -]?\d){2,11}[#*]?)(?![\d.,:/]?\d|\s?(?:%|px|ms|pins?\b))"
+    rf"(?:\s(?:for|to|of|on|für|vom|von|zum|zur|am|an|bei|meiner|meines|unserer|des|der)\s[^\n:=.\d]{{1,40}}?)?(?:{_IS}|\s(?:to|auf)\s|\s{{1,2}}(?=\d{{4}}))"
+    r"[\"'`“„]?([#*]?\d(?:[ -]?\d){2,11}[#*]?(?:(?:, ?| and | und )\d{4}(?:[ -]?\d){0,8}){0,9})"
+    r"(?![\d.,:/]?\d|\s?(?:%|px|ms|pins?\b))"
 )
 _NUMBER_WORDS = (
     "zero|oh|one|two|three|four|five|six|seven|eight|nine|double|triple|null|eins|zwei|zwo|drei|vier|fünf|sechs|"
@@ -221,6 +229,12 @@ _REVERSED = (
 )
 _CARD = r"(?<![\w.-])(?:\d{4}[ -]?\d{4}[ -]?\d{4}[ -]?\d{1,7}|3[47]\d{2}[ -]?\d{6}[ -]?\d{5})(?![\w-]|\.\d)"
 _IBAN = r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){2,7}(?: ?[A-Z0-9]{1,3})?\b"
+_CARD_CODE = r"(?i)\bCV[VC]2?\b[^\w\n]{0,4}(?:(?:is|ist|code)[^\w\n]{1,4})?(\d{3,4})(?!\d)"
+_ENTRY_CODE = (
+    r"(?i)(?:alarm|door|gate|safe|vault|lock|disarm|tür|tresor|garage)[^\n]{0,60}?\bcode\b"
+    r"(?:\s(?:is|ist))?[\s:=]{1,3}(\d{4,8}[#*]?)(?!\d)"
+)
+_TO_LOG_IN = r"(?i)(?<!\S)[\w.@+-]{2,60}\s{0,2}[/:]\s{0,2}(\S{5,100})\s(?:to|zum)\s(?:log|sign|einloggen|anmelden)"
 _SSN = r"(?i)\b(?:ssn|social security(?: number)?)\b[^\n\d]{0,20}(\d{3}-?\d{2}-?\d{4})\b"
 # Words that follow "the password is" or "token:" and are no password.
 _PLAIN = frozenset(
@@ -234,7 +248,7 @@ _PLAIN = frozenset(
     yes no maybe soon there here gone lost forgotten out up down off again back like more less than as if or and but
     required. policy manager field flow prompt form page input placeholder hint label reset
     nicht kein keine falsch richtig abgelaufen zu im in der die das ein eine sehr noch immer nie leer kurz lang schwach
-    stark sicher unsicher geheim gespeichert geändert bekannt unbekannt nötig erforderlich vergessen weg gut schlecht
+    stark sicher unsicher gespeichert geändert bekannt unbekannt nötig erforderlich vergessen weg gut schlecht
     le la les un une dans sur trop pas el los en muy demasiado al por con est es ist""".split()
 )
 _PARTICIPLE = re.compile(r"(?i)[a-zäöüß'-]{2,}(?:ed|able|ible|ing|ly|ive|ous|ful|less|ent|ant|tion|ert|lich|bar)")
@@ -326,7 +340,7 @@ def _keys(line: str) -> Iterator[Span]:
             continue
         if "/" in value and re.search(r"\.\w{1,5}$", value):  # a file
             continue
-        named = _VERSIONED.fullmatch(value) or _NUMBERED.fullmatch(value)
+        named = _VERSIONED.fullmatch(value) or (_NUMBERED.fullmatch(value) and (len(value) < 16 or "-" in value))
         if (named and "=" not in match["is"]) or _UNSECRET.search(
             line[max(0, match.start() - 12) : match.start(group)]
         ):
@@ -398,7 +412,7 @@ def _is_iban(value: str) -> bool:
 # Each search with words of which the line must hold one, in lower case.
 _PASSWORDS = tuple(
     "pass wort pwd pw psk puk code contrase clave senha wachtwoord hasło haslo парол 密码 密碼 口令 "
-    "パスワード 비밀번호 schlüssel".split()
+    "パスワード 비밀번호 schlüssel wlan wifi wi-fi network netzwerk".split()
 )
 _CODES = ("pin", "code", "zahl", "puk", "cv", "otp", "combination", "kombination", "tan", "number")
 _WORDS: tuple[tuple[str, tuple[str, ...], Callable[[str], Iterator[Span]]], ...] = (
@@ -407,9 +421,12 @@ _WORDS: tuple[tuple[str, tuple[str, ...], Callable[[str], Iterator[Span]]], ...]
     ("key", ("key", "secret", "token", "cred", "auth", "schl", "geheim", "session", "clé"), _keys),
     ("digits", _CODES, _groups(_DIGITS)),
     ("digits", _CODES, _groups(_SPELLED)),
+    ("digits", ("cvv", "cvc"), _groups(_CARD_CODE)),
+    ("digits", ("code",), _groups(_ENTRY_CODE)),
     ("phrase", ("phrase", "words", "seed", "mnemonic", "passsatz"), _groups(_PHRASE, _is_phrase)),
     ("wifi", ("wifi", "wi-fi", "wlan", "wpa", "hotspot", "router", "netzwerk"), _groups(_WLAN, _is_wifi)),
     ("login", ("log", "sign in", "cred", "account", "zugang", "anmeld"), _groups(_LOGIN, _is_strong)),
+    ("login", ("to log", "to sign", "zum einl", "zum anm"), _groups(_TO_LOG_IN, _is_strong)),
     ("ssn", ("ssn", "social security"), _groups(_SSN)),
 )
 _NUMBERS: tuple[tuple[str, Callable[[str], Iterator[Span]]], ...] = (

@@ -128,6 +128,8 @@ _LONG = re.compile(r"[^\s]{16}|\d{4}[ -]\d{4}|\d{13}")
 _CUES = (
     " -p",
     " tan ",
+    "log in",
+    "sign in",
     "pw ",
     *(
         "pass pwd pw: pw= kennwort losung geheim secret cred zugang token key schl auth pin code zahl combination "
