@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from lukasa import Lukasa, Memo, Trust, Workspace
+from lukasa.anthropic import MemoryTool
 from lukasa.model.events import EventDraft
 from lukasa.model.item import ItemAddress
 from lukasa.model.job import JobDraft
@@ -230,6 +231,16 @@ def test_an_agent_sees_a_mark_unless_it_asks(world: Workspace) -> None:
     assert agent.read("wifi password of the studio", sensitive=True)[0].content == WIFI
     world.edit_named("SOUL", f"My key is {KEY}")
     assert KEY not in str([agent.get_named("SOUL"), agent.named(), agent.named_history("SOUL")])
+
+
+def test_anthropics_tool_shows_a_mark(world: Workspace) -> None:
+    """The model's memory folder lists the owner's entry, and its text holds the mark."""
+    id = world.put("workspace", WIFI).id
+    tool = MemoryTool(world)
+    shown = tool.call({"command": "view", "path": f"/memories/workspace/entries/{id}.md"})
+    assert "The wifi password of the studio is [secret]" in shown
+    tool.call({"command": "create", "path": "/memories/notes.md", "file_text": SAID})
+    assert KEY not in str(world.entries("workspace"))
 
 
 def test_an_agent_cannot_take_the_mark_away(world: Workspace) -> None:
