@@ -21,6 +21,7 @@ from lukasa.model.telemetry import TelemetryEvent
 from lukasa.ports import Message, Reply, Tool, Usage
 from lukasa.service.curation.reflect import draft
 from lukasa.service.entries.store_items import PutItem, write
+from lukasa.service.jobs.task import ask
 from lukasa.storage.operations import Emit, Enqueue, Record
 from lukasa.surfaces.api.shapes import EntriesOut, StandingOut
 from tests.helpers import sessions, talk
@@ -28,6 +29,7 @@ from tests.helpers.cli import Shell
 from tests.helpers.curating import work
 from tests.helpers.mcp import beside, called, session
 from tests.helpers.server import running
+from tests.unit.test_task import Scripted, task
 
 KEY = "gh" + "p_" + "Zk3Jx9QmZ2LwT7vRbN5sYcD8fHgA1pE4uWo6"
 WORD = "tulip-4417"
@@ -367,6 +369,15 @@ def test_upkeep_neither_shows_nor_copies_it(memory: Lukasa) -> None:
     assert "ferry" in model.heard
     assert "studio" not in model.heard
     assert world.get(id).content == WIFI
+
+
+def test_a_job_shows_no_secret_to_its_model() -> None:
+    """A sensitive entry may be a neighbour of what a model judges: the prompt holds the mark."""
+    model = Scripted(["{}"])
+    ask(task(model), "judged", "Which holds?", f"1. {WIFI}\n2. The wifi is slow\n3. {SAID}", lambda data: data)
+    heard = str(model.asked)
+    assert "The wifi is slow" in heard
+    assert not any(secret in heard for secret in (WORD, KEY))
 
 
 def test_entries_of_before_are_marked_when_they_change(memory: Lukasa, world: Workspace) -> None:
