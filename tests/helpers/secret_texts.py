@@ -331,4 +331,6 @@ HARMLESS = (
     "IPv6 2001:0db8:85a3:0000:0000:8a2e:0370:7334",
     "Mein Passwort ist sicher.",
     "VIN WVWZZZ1JZXW000001",
+    "Pass `count=True` if you really inject it",
+    "pass 'RunnerMemoryTool' to the SDK",
 )

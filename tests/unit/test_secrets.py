@@ -27,13 +27,13 @@ def left(secret: str, text: str) -> bool:
 def test_at_least_95_of_100_formats_are_redacted_and_at_most_5_harmless_texts(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """The labelled set: 151 formats of secrets, and 115 texts that only look like one."""
+    """The labelled set: 151 formats of secrets, and 117 texts that only look like one."""
     missed = [name for name, secret, text in SECRETS if left(secret, redact(text)[0])]
     alarms = [text for text in HARMLESS if find_secrets(text)]
     with capsys.disabled():
         print(f"\n  secrets   {len(SECRETS):4}  missed       {len(missed):3}  {missed}")
         print(f"  harmless  {len(HARMLESS):4}  false alarms {len(alarms):3}  {alarms}")
-    assert (len(SECRETS), len(HARMLESS)) == (151, 115)
+    assert (len(SECRETS), len(HARMLESS)) == (151, 117)
     assert len(missed) <= 0.05 * len(SECRETS)
     assert len(alarms) <= 0.05 * len(HARMLESS)
 

@@ -304,14 +304,18 @@ def _passwords(line: str) -> Iterator[Span]:
         if _is_odd(value) or (quoted and not _is_plain(value)) or _is_last_word(line, match, value):
             start = match.start(2 if quoted else 3)
             yield start, start + len(value)
-    for match in pattern(_BARE_PASSWORD).finditer(
-        line
-    ):  # nothing says "is": the value itself must look like a password
+    # Nothing says "is" here, so the value itself must look like a password.
+    for match in pattern(_BARE_PASSWORD).finditer(line):
+        if match[0][:5].lower() == "pass " and not _NAMES_USER.search(line, 0, match.start()):
+            continue  # the verb: "pass `count=True`"
         quoted, value = match[1] is not None, match[1] or _cut(match[2])
         odd = _is_strong(value) and any(map(str.isdigit, value)) and _VERSIONED.fullmatch(value) is None
         if odd or (quoted and not _is_plain(value) and not _is_placeholder(value)):
             start = match.start(1 if quoted else 2)
             yield start, start + len(value)
+
+
+_NAMES_USER = re.compile(r"(?i)user|login|account|benutzer")
 
 
 def _is_last_word(line: str, match: re.Match[str], value: str) -> bool:
