@@ -246,9 +246,12 @@ def test_anthropics_tool_shows_a_mark(world: Workspace) -> None:
 
 
 def test_an_agent_cannot_take_the_mark_away(world: Workspace) -> None:
-    """An agent may change metadata, but neither the mark nor, with it, the owner's words."""
+    """An agent may write metadata, but neither set the mark nor lift it, and with it the owner's words."""
     id = world.put("workspace", WIFI).id
     agent = world.acting(agent="claude")
+    theirs = agent.put("workspace", "The studio opens at nine.", metadata={"sensitive": True, "room": "studio"})
+    assert theirs.entry is not None
+    assert theirs.entry.metadata == {"room": "studio"}
     agent.update(id, metadata={"sensitive": False, "room": "studio"})
     agent.update(id, metadata={})
     found = world.get(id)

@@ -78,8 +78,11 @@ def sanitise(draft: Draft, setting: Setting) -> Draft:
 def _without_secrets(draft: Draft) -> Draft:
     p = draft.proposal
     on_purpose = p.curator is Curator.AUTHOR and not p.observed
-    if on_purpose and SENSITIVE in p.metadata:
-        return draft
+    if SENSITIVE in p.metadata:
+        if on_purpose:
+            return draft
+        p = p._replace(metadata={key: value for key, value in p.metadata.items() if key != SENSITIVE})
+        draft = draft._replace(proposal=p)
     content, count = redact(draft.content)
     about = {"tags": redact_all(p.tags), "source": redact(p.source)[0], "metadata": redact_all(dict(p.metadata))}
     hidden = sum(value != getattr(p, name) for name, value in about.items())
