@@ -119,22 +119,31 @@ def _pieces(text: str) -> Iterator[Span]:
 
 
 def _is_suspect(text: str) -> bool:
-    """Whether a text holds a long word, a long number, or a word for a secret; without these it holds no secret."""
+    """Whether a text holds a long token, a long number, or a word for a secret; without these it holds no secret."""
     lower = text.lower()
-    return any(cue in lower for cue in _CUES) or _LONG.search(text) is not None
+    if any(cue in lower for cue in _CUES) or (_COUNTED.search(lower) and any(cue in lower for cue in _NUMBER_CUES)):
+        return True
+    return _LONG.search(text) is not None and _LONG.search(_ID.sub(" ", text)) is not None
 
 
-_LONG = re.compile(r"[^\s]{16}|\d{4}[ -]\d{4}|\d{13}")
+_LONG = re.compile(r"(?=\S{0,15}?(?:[0-9A-Z_=@]|://))\S{16}|\d{4}[ -]\d{4}|\d{13}")
+# Ids, times and paths, which the engine stores with every write.
+_ID = re.compile(
+    r"(?<![\w-])[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}(?![\w-])|#[0-9a-f]{8}(?!\w)|"
+    r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d[\d.]{0,7}[+\d:Z]{0,6}|(?<!\S)/(?:[\w.-]{1,31}/){1,20}[\w.-]{0,31}(?!\S)"
+)
+_COUNTED = re.compile(r"[\s\d]")  # a number, or words that may spell one
+_NUMBER_CUES = "pin code zahl combination kombination cvv cvc otp puk ssn social".split()
 _CUES = (
     " -p",
     " tan ",
+    "pw ",
     "log in",
     "sign in",
-    "pw ",
     *(
-        "pass pwd pw: pw= kennwort losung geheim secret cred zugang token key schl auth pin code zahl combination "
-        "kombination cvv cvc otp puk wifi wi-fi wlan wpa psk phrase mnemonic contrase clave senha wachtwoord hasło "
-        "haslo парол 密码 密碼 口令 パスワード 비밀번호 login anmeld curl mysql redis-cli :p: ssn social"
+        "pass pwd pw: pw= kennwort losung geheim secret cred zugang token key schl auth wifi wi-fi wlan wpa psk phrase "
+        "mnemonic contrase clave senha wachtwoord hasło haslo парол 密码 密碼 口令 パスワード 비밀번호 login anmeld "
+        "curl mysql redis-cli :p:"
     ).split(),
 )
 # Names of values that are secrets.

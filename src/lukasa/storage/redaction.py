@@ -79,32 +79,39 @@ def _record(record: Record) -> Record:
     return record if detail == draft.detail else Record(EventDraft(draft.action, draft.subject, detail))
 
 
-def _emit(emit: Emit) -> Emit:
-    about = redact_all(emit.point.metadata)
-    return emit if about == emit.point.metadata else Emit(replace(emit.point, metadata=about))
+def _fields(*paths: str) -> Callable[[Any], Any]:
+    """Return a function that redacts some fields of an operation; ids and keys stay, since others refer to them."""
+
+    def clean(operation: Any) -> Any:
+        for path in paths:
+            outer, _, inner = path.rpartition(".")
+            owner = getattr(operation, outer) if outer else operation
+            old = getattr(owner, inner)
+            new = redact_all(old)
+            if new != old:
+                changed = replace(owner, **{inner: new})
+                operation = replace(operation, **{outer: changed}) if outer else changed
+        return operation
+
+    return clean
 
 
 _CLEAN: dict[type, Callable[[Any], Any]] = {
     SaveEntry: _entry,
     Record: _record,
-    Emit: _emit,
-    **dict.fromkeys(
-        (
-            CancelJob,
-            DropEntry,
-            DropItem,
-            Enqueue,
-            FailJob,
-            FinishJob,
-            JournalStep,
-            KeepUtterances,
-            LinkAction,
-            PostponeJob,
-            SaveAmendment,
-            SaveChannel,
-            SaveNote,
-            SaveTranscript,
-        ),
-        redact_all,
-    ),
+    CancelJob: _fields("reason"),
+    DropEntry: _fields("cause"),
+    DropItem: _fields("cause"),
+    Emit: _fields("point.metadata"),
+    Enqueue: _fields("draft.payload"),
+    FailJob: _fields("error"),
+    FinishJob: _fields("result"),
+    JournalStep: _fields("output"),
+    KeepUtterances: _fields("utterances"),
+    LinkAction: _fields("action", "description"),
+    PostponeJob: _fields("reason"),
+    SaveAmendment: _fields("amendment.change", "amendment.reason", "amendment.line"),
+    SaveChannel: _fields("channel.name", "channel.description"),
+    SaveNote: _fields("note.value"),
+    SaveTranscript: _fields("transcript.title", "transcript.detail"),
 }
