@@ -659,7 +659,7 @@ def test_what_a_spec_changes_is_said(memory: Lukasa) -> None:
     )
     assert claude.text(NOTES) == "password = [secret]\n"
     claude.create(TODO, "key:\n")
-    assert "[secret]" in claude("str_replace", TODO, old_str="key:", new_str="token: abcdefgh")
+    assert "[secret]" in claude("str_replace", TODO, old_str="key:", new_str="token: abcd1234efgh")
 
 
 def test_a_copy_of_a_page_is_held_or_refused(memory: Lukasa) -> None:

@@ -585,7 +585,7 @@ def test_a_summary_needs_the_words_of_questions_alone(tmp_path: Path) -> None:
     asked = [turn.text for turn in whole if turn.text.rstrip().endswith("?")]
     assert [turn.text for turn in brief if turn.text.rstrip().endswith("?")] == asked
     assert [(turn.role, turn.id) for turn in brief] == [(turn.role, turn.id) for turn in whole]
-    assert (len(asked), brief[-1].text) == (6, "")
+    assert (len(asked), brief[-1].text) == (7, "")
     assert key not in str(brief)
 
 

@@ -365,12 +365,12 @@ def test_five_hundred_requests_get_their_own_answers(house: Running) -> None:
     """U4, T08: 32 at a time, of eight clients with a workspace each; no error, and nobody's answer but one's own."""
     clients = {}
     for n in range(8):
-        house.memory.workspace(f"town{n}").put("workspace", f"The password of the gate is canary{n}")
+        house.memory.workspace(f"town{n}").put("workspace", f"The keeper of the gate is canary{n}")
         clients[n] = house.granted(workspaces=(f"town{n}",), name=f"guard{n}")
 
     def ask(number: int) -> tuple[int, int, bytes]:
         n = number % 8
-        answer = clients[n].post(f"/v1/workspaces/town{n}/read", {"query": "what is the password of the gate?"})
+        answer = clients[n].post(f"/v1/workspaces/town{n}/read", {"query": "who is the keeper of the gate?"})
         return n, answer.status, answer.body
 
     with ThreadPoolExecutor(32) as pool:

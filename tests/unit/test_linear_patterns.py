@@ -24,7 +24,9 @@ from typing import Any
 import pytest
 
 import lukasa
+from lukasa.model import gitleaks, secret_forms
 from lukasa.model.requests import MOST_TAIL
+from lukasa.model.secrets import MOST_LINE
 from lukasa.observe import rules
 from lukasa.providers.chat import wire
 from lukasa.read import question
@@ -41,6 +43,8 @@ _CUT = {
     "lukasa.model.text._ASKING": 1000,
     "lukasa.providers.chat.wire._KEY_SHAPES": 6 * wire._MESSAGE_CHARS,
     "lukasa.observe.rules.Phrases": rules.MOST_SENTENCE,
+    "lukasa.model.gitleaks": MOST_LINE,
+    "lukasa.model.secret_forms": MOST_LINE,
 }
 # All uses of these begin at the start of the text, but through another name or module.
 _ONLY_MATCHED = {"lukasa.curated.adr.NAME", "lukasa.model.requests._OF", "lukasa.model.requests._DOWN"}
@@ -49,6 +53,11 @@ _MADE: dict[str, Callable[[], Iterable[tuple[str, int]]]] = {
     "re.escape(key)": lambda: [(r"`kind`:(.*)", 0)],
     "{key}": lambda: [(r"^status:.*\n", re.MULTILINE)],
     "{word}": lambda: [(rf"\b{question._month_pattern(month)}\b", 0) for month in range(1, 13)],
+    "re.compile(source)": lambda: [
+        *((pattern, 0) for _, _, pattern in secret_forms._FORMS),
+        *((value, 0) for value in vars(secret_forms).values() if isinstance(value, str) and "(?" in value),
+    ],
+    "translated(regex)": lambda: [(gitleaks.translated(rule.regex), 0) for rule in gitleaks.rules()],
     "said": list,  # one property of a request, found by a pattern that is tested
     "self._patterns": list,  # see `_phrases`
     "flags": lambda: [
@@ -232,7 +241,7 @@ def _cpu(use: Use, text: str) -> float:
 
 def _slow_text(use: Use) -> str | None:
     """The beginning of a text on which a pattern exceeds the bound; None if there is none."""
-    most = _CUT.get(use.name, LARGE)
+    most = _CUT.get(use.name) or _CUT.get(use.name.rpartition(".")[0], LARGE)
     small = min(SMALL, most)
     suspects = {n for n, text in enumerate(_texts(use.pattern, small)) if _cpu(use, text[:most]) > SUSPECT}
     if not suspects:

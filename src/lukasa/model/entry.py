@@ -15,6 +15,7 @@ from lukasa.model.transcript import Quote
 from lukasa.model.values import SHARED, Authority, Curator, Gate, Kind, Lifetime, Origin, Relation, State, Trust
 
 DISPOSITION, EXEMPT = "disposition", "exempt"  # keys of an entry's metadata
+SENSITIVE = "sensitive"  # a key of an entry's metadata: true keeps it out of contexts, agents' reads and exports
 
 
 OBSERVER = "observer"  # the source of entries that were observed in a session
@@ -125,6 +126,11 @@ class Entry(Struct, frozen=True):
     def exempt(self) -> bool:
         """Whether somebody decided that the entry must not fade."""
         return self.metadata.get(DISPOSITION) == EXEMPT
+
+    @property
+    def sensitive(self) -> bool:
+        """Whether the owner put a secret on purpose, so that only somebody who asks for it gets it."""
+        return self.metadata.get(SENSITIVE) is True
 
     @property
     def authority(self) -> Authority:

@@ -4,7 +4,7 @@
     own words    text that Lukasa injected, found by its marks or by its form
     harness      reminders, echoes of commands, notices in brackets
     dumps        encoded data, very long lines, long listings
-    secrets      keys, tokens, passwords, by the patterns of the transform redact_secrets
+    secrets      keys, tokens, passwords, by the detector of lukasa.model.secrets
 
 Every removal is counted.
 """
@@ -64,12 +64,15 @@ def _worth_keeping(piece: Piece) -> bool:
 def cleaned(text: str, redact: Redact, stripped: Counter[str] | None = None) -> str:
     """Clean one text and count the removals."""
     counts = Counter[str]() if stripped is None else stripped
-    for name, step in (("own-memory", unmarked), ("harness", unharnessed), ("dump", _without_dumps)):
+    for name, step in (("own-memory", unmarked), ("harness", unharnessed)):
         shorter = step(text)
         counts[name] += shorter != text
         text = shorter
-    text, secrets = redact(text)
+    text, secrets = redact(text)  # before dumps are shortened: half a secret looks like none
+    shorter = _without_dumps(text)
     counts["secret"] += secrets
+    counts["dump"] += shorter != text
+    text = shorter
     for name in [name for name, count in counts.items() if not count]:
         del counts[name]
     return text.strip()

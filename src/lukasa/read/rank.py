@@ -241,9 +241,12 @@ def rank(
 
 
 def drop_repeats(
-    hits: Sequence[Hit], vectors: Mapping[str, Vector], threshold: float, wanted: int
+    hits: Sequence[Hit], vectors: Mapping[str, Vector], threshold: float, wanted: int, sensitive: bool = True
 ) -> tuple[list[Hit], dict[str, Verdict]]:
-    """Fold hits that say the same under the best of them, until enough are kept. Also return the reasons."""
+    """Fold hits that say the same under the best of them, until enough are kept. Also return the reasons.
+
+    Unless `sensitive` is set, entries with secrets are dropped.
+    """
     near = _near(vectors, threshold)
     kept: dict[str, Hit] = {}
     by_key: dict[str, str] = {}
@@ -252,6 +255,9 @@ def drop_repeats(
         if len(kept) >= wanted:
             break
         hit = hits[position]
+        if hit.entry.sensitive and not sensitive:
+            dropped[hit.id] = Verdict("sensitive", "dropped", "it holds a secret, and the read does not ask for these")
+            continue
         key = said_key(hit.content, hit.entry.speaker)
         twin = by_key.get(key)
         for other in near.get(hit.id, ()) if twin is None else ():

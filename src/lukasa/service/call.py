@@ -21,6 +21,7 @@ from lukasa.model.errors import Conflict, InvalidInput, InvalidScope, LukasaErro
 from lukasa.model.events import Actor
 from lukasa.model.grant import Reach
 from lukasa.model.ids import parse_id
+from lukasa.model.secrets import MARK, redact, redact_all
 from lukasa.model.values import SHARED, Curator, Origin, Trust
 from lukasa.ports import Chat, Clock, CuratedFile, Embedder, LogFile, Span, Threads, TranscriptReader, no_span
 from lukasa.service import inputs
@@ -164,6 +165,13 @@ class CallContext(Struct, frozen=True):
         return self.reach is None or (
             self.opens(scope.tier) and all(value is None or self.takes_part(key, value) for key, value in scope.anchor)
         )
+
+    def shown(self, entry: Entry) -> Entry:
+        """Return an entry as this context may see it: only the owner sees the secrets of a sensitive one."""
+        if self.is_author or not entry.sensitive:
+            return entry
+        content, found = redact(entry.content)
+        return replace(entry, content=content if found else MARK, metadata=redact_all(entry.metadata))
 
     def store(self, tier: str) -> Store:
         """The store that holds a tier: the workspace's or the account's."""

@@ -63,15 +63,19 @@ from lukasa.storage.operations import (
     Transaction,
     describe,
 )
+from lukasa.storage.redaction import redacted
 from lukasa.storage.tables import ActionRow, SealedEvent
 
 _SALT = 16  # bytes
 
 
 def commit(rows: Rows, transaction: Transaction, secret: bytes) -> None:
-    """Apply all operations and log their events. New entries that follow one another go in together."""
+    """Apply all operations without their secrets, and log their events.
+
+    New entries that follow one another go in together.
+    """
     log = _Log(rows, transaction)
-    for new, group in groupby(transaction.operations, _is_new_entry):
+    for new, group in groupby(map(redacted, transaction.operations), _is_new_entry):
         if new:
             saves = [operation for operation in group if isinstance(operation, SaveEntry)]
             log.add(map(describe, saves, _add_entries(rows, transaction, saves)))

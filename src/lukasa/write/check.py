@@ -6,8 +6,9 @@ import re
 from functools import lru_cache
 from typing import TypeAlias
 
-from lukasa.model.entry import Category
+from lukasa.model.entry import SENSITIVE, Category
 from lukasa.model.errors import MirrorsCanonical
+from lukasa.model.secrets import redact, redact_all
 from lukasa.model.text import has_hidden_characters, is_unspaced, words
 from lukasa.model.values import Curator, Gate, Kind, Trust
 from lukasa.spec.taxonomy import Taxonomy
@@ -48,7 +49,11 @@ _PREFERRED = frozenset({"preferences", "rules-conventions"})
 
 
 def sanitise(draft: Draft, setting: Setting) -> Draft:
-    """Apply the spec's gates for this tier. Hold a text with hidden characters if it is not the author's."""
+    """Apply the spec's gates for this tier, then see to secrets. Hold others' texts with hidden characters.
+
+    The owner's own words, put on purpose, are kept with their secrets and marked sensitive. Secrets of everybody else,
+    and of observed texts, are redacted.
+    """
     content, changes = draft.content, dict[str, int]()
     for gate in setting.spec.sanitization:
         if gate.into not in ("", draft.proposal.scope.tier):
@@ -63,10 +68,34 @@ def sanitise(draft: Draft, setting: Setting) -> Draft:
             return _discard(draft, "no part of the text may enter this tier")
     else:
         draft = draft.noting("sanitise", "unchanged", "nothing to transform")
+    draft = _without_secrets(draft)
     if has_hidden_characters(draft.content) and draft.trust < Trust.AUTHOR:
         reason = "the text holds characters that a reader would not see"
         return draft.ruled(Gate.HOLD, 1.0, reason).noting("sanitise", "hold", reason)
     return draft
+
+
+def _without_secrets(draft: Draft) -> Draft:
+    p = draft.proposal
+    on_purpose = p.curator is Curator.AUTHOR and not p.observed
+    if SENSITIVE in p.metadata:
+        if on_purpose:
+            return draft
+        p = p._replace(metadata={key: value for key, value in p.metadata.items() if key != SENSITIVE})
+        draft = draft._replace(proposal=p)
+    content, count = redact(draft.content)
+    about = {"tags": redact_all(p.tags), "source": redact(p.source)[0], "metadata": redact_all(dict(p.metadata))}
+    hidden = sum(value != getattr(p, name) for name, value in about.items())
+    if not count + hidden:
+        return draft
+    if on_purpose:
+        reason = "the text holds a secret: it is kept as it is and marked sensitive"
+        marked = p._replace(metadata={**p.metadata, SENSITIVE: True})
+        return draft._replace(proposal=marked).noting("secrets", "sensitive", reason)
+    reason = "a secret is replaced by a mark: only the owner can store one, on purpose"
+    return draft._replace(proposal=p._replace(**about), content=content).noting(
+        "secrets", "redacted", reason, count=count + hidden
+    )
 
 
 def guard(draft: Draft, setting: Setting) -> Draft:

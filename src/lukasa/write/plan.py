@@ -371,7 +371,13 @@ def _merged(draft: Draft, target: Entry, setting: Setting) -> Plan:
     save = SaveEntry(merged, target.version, "entry.merged", draft.decision.reason, draft.ledger)
     p = draft.proposal
     again = Confirmation(
-        target.id, _said_at(draft, setting), p.origin.principal, p.source, p.conversation or "", p.content, p.evidence
+        target.id,
+        _said_at(draft, setting),
+        p.origin.principal,
+        p.source,
+        p.conversation or "",
+        draft.content,
+        p.evidence,
     )
     return Plan("merged", merged, (save, SaveConfirmation(again)))
 

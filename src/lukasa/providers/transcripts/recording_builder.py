@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from lukasa.model.secrets import redact
 from lukasa.model.text import storable
 from lukasa.model.transcript import Role
 from lukasa.ports import Aside, Piece, Recording
@@ -17,6 +18,7 @@ MOST_TEXT = 200_000  # characters of one message
 MOST_OUTPUT = 2000  # characters of a tool's output; longer outputs are not used
 MOST_PIECES = 200_000
 MOST_LABEL = 150
+MOST_TITLED = 4000  # characters of a message that its title is taken from
 
 
 @dataclass(slots=True)
@@ -57,7 +59,7 @@ class RecordingBuilder:
         return Recording(
             self.format,
             storable(self.session)[:MOST_LABEL],
-            " ".join(title.split())[:MOST_LABEL],
+            " ".join(redact(title[:MOST_TITLED])[0].split())[:MOST_LABEL],  # cut last: half a secret looks like none
             self.started_at,
             tuple(self.pieces),
             tuple(self.broken),

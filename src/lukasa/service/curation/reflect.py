@@ -80,7 +80,7 @@ def _read(ctx: CallContext) -> dict[str, Any]:
 
 
 def _readable(ctx: CallContext, entry: Entry) -> bool:
-    """Say whether an entry is for the page: shared, lasting, in force, no file, and not held."""
+    """Say whether an entry is for the page: shared, lasting, in force, no file, not held, and not sensitive."""
     lasts = ctx.spec.tier(entry.scope.tier).persistent
     return (
         lasts
@@ -89,6 +89,7 @@ def _readable(ctx: CallContext, entry: Entry) -> bool:
         and entry.path is None
         and entry.holds_at(ctx.now)
         and entry.source != "curated"
+        and not entry.sensitive
     )
 
 

@@ -10,6 +10,7 @@ from msgspec import Struct
 from lukasa.curated import slog
 from lukasa.curated.slog import LogEntry, LogPage, LogQuery
 from lukasa.model.errors import Refused
+from lukasa.model.secrets import redact_all
 from lukasa.ports import LogFile
 from lukasa.service import inputs
 from lukasa.service.call import CallContext
@@ -36,9 +37,9 @@ class Slog(Struct, frozen=True):
 
     @verb("log", "write")
     def write(self, action: str, tool: str, detail: str, *, reason: str = "") -> LogEntry:
-        """Append an entry; it is on disk when this returns."""
+        """Append an entry without secrets; it is on disk when this returns."""
         self.ctx.require_agent("write the log")
-        line = slog.compose(self.ctx.now, action, tool, detail, reason)
+        line = slog.compose(self.ctx.now, *redact_all([action, tool, detail, reason]))
         self._file.append(line)
         entry = slog.read(0, f"{line}\n".encode())
         assert entry is not None

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from msgspec.structs import replace
 
 from lukasa.model.entry import Document, NamedEntry, SourceLink
 from lukasa.model.errors import InvalidInput
+from lukasa.model.secrets import redact
 from lukasa.model.values import SHARED, Curator, Kind, Lifetime
 from lukasa.service import entries, inputs
 from lukasa.service.call import Bound
@@ -17,6 +20,9 @@ from lukasa.storage.operations import LinkAction
 if TYPE_CHECKING:
     from lukasa.service.entries.put import Memo, Written
     from lukasa.service.entries.undo import Undone
+
+
+Page = TypeVar("Page", NamedEntry, Document)
 
 
 class EntryMethods(Bound, frozen=True):
@@ -57,13 +63,14 @@ class EntryMethods(Bound, frozen=True):
             supersedes=supersedes,
             metadata=metadata or {},
         )
-        return entries.put.put_many(self.ctx, tier, [memo])[0]
+        return self._shown(entries.put.put_many(self.ctx, tier, [memo])[0])
 
     @verb("memory", "put")
     def put_many(self, tier: str, memos: Sequence[Memo | str]) -> list[Written]:
         """Remember several texts in one transaction: all of them, or none."""
         batch = inputs.several(memos, "memos")
-        return entries.put.put_many(self.ctx, tier, [entries.put.Memo(m) if isinstance(m, str) else m for m in batch])
+        made = [entries.put.Memo(m) if isinstance(m, str) else m for m in batch]
+        return [self._shown(written) for written in entries.put.put_many(self.ctx, tier, made)]
 
     @verb("memory", "update")
     def update(self, id: str, *, expect: int | None = None, **patch: Any) -> Written:
@@ -71,7 +78,7 @@ class EntryMethods(Bound, frozen=True):
 
         With `expect`, the change is made only if the entry is still at that version.
         """
-        return entries.revise.update(self.ctx, id, patch, expect=expect)
+        return self._shown(entries.revise.update(self.ctx, id, patch, expect=expect))
 
     @verb("memory", "forget")
     def forget(self, id: str, reason: str = "forgotten on request") -> Written:
@@ -79,12 +86,12 @@ class EntryMethods(Bound, frozen=True):
 
         An entry that it had replaced holds again, unless a more trusted one contradicts that.
         """
-        return entries.revise.forget(self.ctx, id, inputs.label(reason, "reason"))
+        return self._shown(entries.revise.forget(self.ctx, id, inputs.label(reason, "reason")))
 
     @verb("memory", "restore")
     def restore(self, id: str, reason: str = "restored on request") -> Written:
         """Bring an entry back from history. It counts as said now."""
-        return entries.revise.restore(self.ctx, id, inputs.label(reason, "reason"))
+        return self._shown(entries.revise.restore(self.ctx, id, inputs.label(reason, "reason")))
 
     @verb("memory", "accept")
     def accept(self, id: str, reason: str = "accepted by the author") -> Written:
@@ -94,7 +101,12 @@ class EntryMethods(Bound, frozen=True):
     @verb("memory", "undo")
     def undo(self, what: str | int, reason: str = "undone on request") -> Undone:
         """Take back the last change of an entry, the change of one event, or all changes of a job."""
-        return entries.undo.undo(self.ctx, what, inputs.label(reason, "reason"))
+        done = entries.undo.undo(self.ctx, what, inputs.label(reason, "reason"))
+        return replace(done, entries=tuple(map(self.ctx.shown, done.entries)))
+
+    def _shown(self, written: Written) -> Written:
+        """Return the outcome of a write as the caller may see it."""
+        return replace(written, entry=self.ctx.shown(written.entry)) if written.entry is not None else written
 
     @verb("memory", "link")
     def link_action(self, action: str, entries: Sequence[str], description: str = "") -> None:
@@ -108,13 +120,17 @@ class EntryMethods(Bound, frozen=True):
             if ids:
                 self.ctx.apply(store, LinkAction(label, description[:2000], ids))
 
+    def _open(self, page: Page) -> Page:
+        """Return a page or document of the owner; for everybody else, marks replace its secrets."""
+        return page if self.ctx.is_author else replace(page, body=redact(page.body)[0])
+
     def named(self) -> list[NamedEntry]:
         """Return the pages of all tiers in reach."""
-        return entries.pages.named(self.ctx)
+        return [self._open(page) for page in entries.pages.named(self.ctx)]
 
     def get_named(self, name: str) -> NamedEntry:
         """Return the page of that name."""
-        return entries.pages.get_named(self.ctx, name)
+        return self._open(entries.pages.get_named(self.ctx, name))
 
     @verb("page", "edit")
     def edit_named(self, name: str, body: str, *, tier: str | None = None, expect: int | None = None) -> NamedEntry:
@@ -123,15 +139,15 @@ class EntryMethods(Bound, frozen=True):
 
     def named_history(self, name: str) -> list[NamedEntry]:
         """Return every version of a page, oldest first."""
-        return entries.pages.named_versions(self.ctx, name)
+        return [self._open(page) for page in entries.pages.named_versions(self.ctx, name)]
 
     def documents(self) -> list[Document]:
         """Return the canonical documents."""
-        return entries.pages.documents(self.ctx)
+        return [self._open(document) for document in entries.pages.documents(self.ctx)]
 
     def get_document(self, id: str) -> Document:
         """Return one canonical document."""
-        return entries.pages.get_document(self.ctx, id)
+        return self._open(entries.pages.get_document(self.ctx, id))
 
     @verb("document", "save")
     def save_document(

@@ -9,11 +9,12 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lukasa.index.matches import Neighbour
-from lukasa.model.entry import Entry, GateVerdict, Transition, Version
+from lukasa.model.entry import SENSITIVE, Entry, GateVerdict, Transition, Version
 from lukasa.model.errors import Conflict, EmbedderError, InvalidInput, InvalidTransition, Refused
+from lukasa.model.secrets import redact_all
 from lukasa.model.statements import says_the_same
 from lukasa.model.text import content_key
-from lukasa.model.values import VISIBILITY, Gate, Kind, Lifetime, State, Trust, Visibility
+from lukasa.model.values import VISIBILITY, Curator, Gate, Kind, Lifetime, State, Trust, Visibility
 from lukasa.service import inputs
 from lukasa.service.call import CallContext, retry_on_conflict
 from lukasa.service.entries.put import Written, canonical, checked, checked_content, neighbours
@@ -97,10 +98,22 @@ def _patched(ctx: CallContext, entry: Entry, patch: Mapping[str, Any], draft: Dr
     changes = {key: _READERS[key](value) for key, value in patch.items()}
     if "content" in patch:
         changes.update(content=draft.content, category=draft.category, gate=draft.gate, confirmed_at=ctx.now)
+    if "metadata" in changes or draft.proposal.metadata.get(SENSITIVE):
+        changes["metadata"] = _marked(ctx, entry, changes.get("metadata", entry.metadata), draft)
     changed = replace(entry, updated_at=ctx.now, trust=draft.trust, version=entry.version + 1, **changes)
     if draft.gate.verdict is Gate.HOLD and entry.state is State.ACTIVE:
         return changed.moved(State.HELD, at=ctx.now, cause=draft.gate.reason, actor=str(ctx.actor), gate=draft.gate)
     return changed
+
+
+def _marked(ctx: CallContext, entry: Entry, metadata: Mapping[str, Any], draft: Draft) -> dict[str, Any]:
+    """Return new metadata. Only the owner decides whether an entry is sensitive, and may put secrets into it."""
+    kept = {key: entry.metadata[key] for key in (SENSITIVE,) if key in entry.metadata}
+    if ctx.curator is not Curator.AUTHOR:
+        return {**redact_all({key: value for key, value in metadata.items() if key != SENSITIVE}), **kept}
+    if SENSITIVE in metadata or not (draft.proposal.metadata.get(SENSITIVE) or entry.sensitive):
+        return dict(metadata)
+    return {**metadata, SENSITIVE: True}
 
 
 def says_otherwise(old: Entry, new: Entry) -> bool:

@@ -13,6 +13,7 @@ from msgspec.structs import force_setattr
 
 from lukasa.model.errors import Conflict, EmbedderError, InvalidQuery, NotFound
 from lukasa.model.item import Item, ItemAddress, ItemFilter, checked_namespace, lifetime, value_text, whole_text
+from lukasa.model.secrets import redact_all
 from lukasa.model.text import terms
 from lukasa.ports import Embedder
 from lukasa.service.call import CallContext
@@ -82,8 +83,11 @@ class Pattern(Struct, frozen=True):
 
 @verb("item", "write")
 def write(ctx: CallContext, puts: Sequence[PutItem], embedder: Embedder | None) -> None:
-    """Write values in one transaction. Of several values for one address, the last counts."""
-    last = {put.place: put for put in puts}
+    """Write values in one transaction. Of several values for one address, the last counts.
+
+    Secrets in the values of agents are redacted; the owner's programs read back what they wrote.
+    """
+    last = {put.place: put if ctx.is_author else redact_all(put) for put in puts}
     vectors = _vectors([put for put in last.values() if put.value is not None], embedder)
     now = ctx.now
     saves = [

@@ -17,6 +17,7 @@ from typing import Any, TypeVar
 from lukasa.model.errors import ChatError, ChatMalformed, InvalidInput
 from lukasa.model.events import Actor
 from lukasa.model.job import Job
+from lukasa.model.secrets import redact
 from lukasa.model.telemetry import Level, Spending, TelemetryEvent
 from lukasa.ports import Chat, Clock, Message, Reply, Span, Usage, no_span
 from lukasa.service.jobs.allowance import Allowance
@@ -173,9 +174,12 @@ def _answer(
     timeout: float,
     bill: _Bill,
 ) -> Mapping[str, Any]:
-    """Call the model, and once more if its answer is unusable. Both calls end within `timeout`."""
+    """Call the model, and once more if its answer is unusable. Both calls end within `timeout`.
+
+    No secret reaches the model: it may see a sensitive entry beside others, with a mark in place of the secret.
+    """
     ends = time.monotonic() + timeout
-    asked = [Message("system", prompt), Message("user", content)]
+    asked = [Message("system", prompt), Message("user", redact(content)[0])]
     first = chat.reply(asked, timeout=timeout)
     bill.add(first.usage)
     try:

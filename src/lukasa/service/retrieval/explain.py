@@ -68,7 +68,7 @@ def related(ctx: CallContext, id: str) -> Related:
     for other in store.entries(pairs).values():
         if other.scope == entry.scope and (ctx.is_author or other.owner in ctx.owners):
             pair = pairs[other.id]
-            found.append(RelatedEntry(other, pair.relation, pair.reason, pair.at, pair.decided_by))
+            found.append(RelatedEntry(ctx.shown(other), pair.relation, pair.reason, pair.at, pair.decided_by))
     return Related(tuple(store.confirmations([entry.id])), tuple(found))
 
 

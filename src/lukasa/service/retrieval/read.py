@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from lukasa.model.entry import Access, Document, Entry, NamedEntry, Rivalry
 from lukasa.model.errors import InvalidQuery
+from lukasa.model.secrets import redact
 from lukasa.model.selection import NO_FILTERS, Filters, Selection
 from lukasa.model.text import estimate_tokens
 from lukasa.model.values import VISIBILITY, Authority, Curator, Kind, Relation, State, Visibility
@@ -47,6 +48,7 @@ class ReadRequest(Struct, frozen=True):
     history: bool = False
     as_of: datetime | None = None
     rewrite: bool | None = None  # whether a model rewrites the query; None: as the profile says
+    sensitive: bool | None = None  # whether to return entries with secrets; None: only to the owner
 
 
 class Search(Struct, frozen=True):
@@ -158,8 +160,9 @@ def search(ctx: CallContext, question: ReadRequest) -> Search:
         accesses = _accesses(found, order[:reach])
         given = Ranking(ctx.spec, question.as_of or ctx.now, accesses, reach, _closed(ctx, tiers))
         ranked = rank(order, found.candidates, matches, given, partial(_entries, found))
-        kept, dropped = _unlike(ctx, found, ranked, limit, terms)
-    said, notes = tuple(found.signals), tuple(found.notes)
+        shown = ctx.is_author if question.sensitive is None else question.sensitive
+        kept, dropped = _unlike(ctx, found, ranked, limit, terms, shown)
+    said, notes = tuple(found.signals), (*found.notes, *_left_out(dropped))
     return Search(question, limit, terms, said, ranked, tuple(kept), dropped, notes, len(found.candidates))
 
 
@@ -173,8 +176,14 @@ def _reach(ctx: CallContext, question: ReadRequest, limit: int) -> int:
     return max(LEADERS, 4 * limit)
 
 
+def _left_out(dropped: Mapping[str, Verdict]) -> tuple[str, ...]:
+    """Return the note about entries with secrets that were among the best matches."""
+    count = sum(verdict.step == "sensitive" for verdict in dropped.values())
+    return (f"{count} sensitive {'entry' if count == 1 else 'entries'} left out",) if count else ()
+
+
 def _unlike(
-    ctx: CallContext, found: Findings, ranked: Ranked, limit: int, asked: Sequence[str]
+    ctx: CallContext, found: Findings, ranked: Ranked, limit: int, asked: Sequence[str], sensitive: bool
 ) -> tuple[list[Hit], dict[str, Verdict]]:
     """Return the best hits, with repeats and earlier statements folded under them.
 
@@ -182,10 +191,10 @@ def _unlike(
     """
     wanted = limit
     while True:
-        kept, dropped = _repeats_folded(ctx, found, ranked, wanted)
+        kept, dropped = _repeats_folded(ctx, found, ranked, wanted, sensitive)
         pairs = _pairs(found, [hit.id for hit in kept])
         if pairs:
-            folded = fold(kept, _beside(ctx, found, kept, pairs), pairs, asked)
+            folded = fold(kept, _beside(ctx, found, kept, pairs, sensitive), pairs, asked)
             missing = limit - len(folded.hits)
             if missing > 0 and wanted < 3 * limit and len(kept) + len(dropped) < len(ranked):
                 wanted = min(3 * limit, wanted + 2 * missing)
@@ -195,11 +204,11 @@ def _unlike(
 
 
 def _repeats_folded(
-    ctx: CallContext, found: Findings, ranked: Ranked, wanted: int
+    ctx: CallContext, found: Findings, ranked: Ranked, wanted: int, sensitive: bool
 ) -> tuple[list[Hit], dict[str, Verdict]]:
     for reach in (wanted, wanted * 3):
         vectors = _directions(ctx, found, ranked.ids[:reach])
-        kept, dropped = drop_repeats(ranked, vectors, ctx.spec.retrieval.dedup_cosine, wanted)
+        kept, dropped = drop_repeats(ranked, vectors, ctx.spec.retrieval.dedup_cosine, wanted, sensitive)
         if not dropped:
             break
     return kept, dropped
@@ -210,7 +219,9 @@ def _pairs(found: Findings, ids: Sequence[str]) -> list[Rivalry]:
     return [pair for store, here in by_store(found, ids) for pair in store.rivals(here)]
 
 
-def _beside(ctx: CallContext, found: Findings, hits: Sequence[Hit], pairs: Sequence[Rivalry]) -> dict[str, Entry]:
+def _beside(
+    ctx: CallContext, found: Findings, hits: Sequence[Hit], pairs: Sequence[Rivalry], sensitive: bool
+) -> dict[str, Entry]:
     """Return the entries of pairs that are no hits: those to fold with one, and candidates to lift above one."""
     known = {hit.id: hit.entry for hit in hits}
     wanted = {
@@ -234,6 +245,7 @@ def _beside(ctx: CallContext, found: Findings, hits: Sequence[Hit], pairs: Seque
             and entry.owner in ctx.owners
             and entry.holds_at(ctx.now)
             and selection.filters.admits(entry)
+            and (sensitive or not entry.sensitive)
         }
     return beside
 
@@ -341,20 +353,28 @@ def with_provenance(ctx: CallContext, hits: Sequence[Hit]) -> list[Hit]:
 
 
 def context(
-    ctx: CallContext, query: str, *, tiers: tuple[str, ...] | None, budget: int | None, profile: str, count: bool
+    ctx: CallContext,
+    query: str,
+    *,
+    tiers: tuple[str, ...] | None,
+    budget: int | None,
+    profile: str,
+    count: bool,
+    sensitive: bool = False,
 ) -> Context:
     """Compose the context document. It is deterministic and calls no model.
 
-    By default it counts no retrieval, so a second call returns the same bytes.
+    By default it counts no retrieval, so a second call returns the same bytes, and it holds no secret: sensitive
+    entries are left out, and secrets in pages are replaced by a mark.
     """
     query = inputs.query(query)
     allowed = ctx.spec.context_budget if budget is None else inputs.limit(budget, 1_000_000)
     reachable = ctx.reachable(tiers)
     chosen = choose_profile(query) if profile == "auto" else profile
     cap = profile_of(ctx, chosen).inject_cap or ctx.spec.inject_cap
-    standing = _standing_rules(ctx, reachable)
+    standing = [entry for entry in _standing_rules(ctx, reachable) if sensitive or not entry.sensitive]
     fixed = {entry.id for entry in standing}
-    searches = {t.name: _slice(ctx, t, query, cap) for t in reachable}
+    searches = {t.name: _slice(ctx, t, query, cap, sensitive) for t in reachable}
     found = {name: [hit for hit in done.kept if hit.id not in fixed] for name, done in searches.items()}
     notes = dict.fromkeys(note for done in searches.values() for note in done.notes)
     hits = {hit.id: hit for found_hits in found.values() for hit in with_provenance(ctx, found_hits)}
@@ -364,7 +384,8 @@ def context(
     ]
     injections = {t.name: injection(ctx, t) for t in reachable}
     rules, asked = [item(e) for e in standing], query_terms(query)
-    document, evicted = compose(ctx.info.name, _named(ctx, reachable), rules, slices, injections, allowed, asked)
+    pages = [page if sensitive else replace(page, body=redact(page.body)[0]) for page in _named(ctx, reachable)]
+    document, evicted = compose(ctx.info.name, pages, rules, slices, injections, allowed, asked)
     shown = {i.id for part in document.recalled for i in part.items}
     if count and shown:
         counted(ctx, [hit for id, hit in hits.items() if id in shown], ctx.now)
@@ -400,7 +421,7 @@ def _standing_rules(ctx: CallContext, tiers: Sequence[Tier]) -> list[Entry]:
     return sorted(found, key=lambda entry: (entry.created_at, entry.id))
 
 
-def _slice(ctx: CallContext, tier: Tier, query: str, cap: int) -> Search:
+def _slice(ctx: CallContext, tier: Tier, query: str, cap: int, sensitive: bool) -> Search:
     """Return the part of one tier: its newest entries if it is always present, else the matches."""
     always = injection(ctx, tier).mode == "always"
-    return search(ctx, ReadRequest("" if always else query, (tier.name,), limit=cap))
+    return search(ctx, ReadRequest("" if always else query, (tier.name,), limit=cap, sensitive=sensitive))

@@ -41,20 +41,22 @@ class ReadMethods(Bound, frozen=True):
         as_of: datetime | str | None = None,
         count: bool = True,
         rewrite: bool | None = None,
+        sensitive: bool | None = None,
         **conditions: Any,
     ) -> Recall:
         """Return ranked hits, each with its reasons. `tier` limits the read; without it, all bound tiers are read.
 
         Conditions: kind, category, tags, source, curator, state, since, until. If a language model is set, it may
-        rewrite the question first, as the profile or `rewrite` says.
+        rewrite the question first, as the profile or `rewrite` says. `sensitive` says whether entries with secrets may
+        be hits; by default they are for the owner, and for nobody else.
         """
-        question = self._question(query, tier, profile, limit, held, history, as_of, conditions)
+        question = self._question(query, tier, profile, limit, held, history, as_of, conditions, sensitive)
         asked = question if rewrite is None else replace(question, rewrite=rewrite)
         return retrieval.read.read(self.ctx, asked, count=count)
 
     def why(self, query: str, id: str, *, tier: str | Sequence[str] | None = None, **options: Any) -> list[Verdict]:
         """Say why an entry is, or is not, among the hits of a query: each stage with its reason."""
-        given = {"profile": "auto", "limit": None, "held": False, "history": False, "as_of": None}
+        given = {"profile": "auto", "limit": None, "held": False, "history": False, "as_of": None, "sensitive": None}
         taken = {key: options.pop(key, default) for key, default in given.items()}
         return retrieval.explain.why(self.ctx, self._question(query, tier, conditions=options, **taken), id)
 
@@ -68,6 +70,7 @@ class ReadMethods(Bound, frozen=True):
         history: bool,
         as_of: datetime | str | None,
         conditions: Mapping[str, Any],
+        sensitive: bool | None = None,
     ) -> ReadRequest:
         tiers = None if tier is None else (tier,) if isinstance(tier, str) else tuple(tier)
         moment = inputs.moment(as_of, "as_of") if as_of is not None else None
@@ -75,7 +78,9 @@ class ReadMethods(Bound, frozen=True):
         # Asking for a state is asking to see it.
         seen = {VISIBILITY[state] for state in filters.states}
         held, history = held or Visibility.HELD in seen, history or Visibility.HISTORY in seen
-        return retrieval.read.ReadRequest(query, tiers, profile, limit, filters, held, history, moment)
+        return retrieval.read.ReadRequest(
+            query, tiers, profile, limit, filters, held, history, moment, sensitive=sensitive
+        )
 
     def _filters(self, conditions: Mapping[str, Any]) -> Filters:
         if not conditions:
@@ -95,14 +100,21 @@ class ReadMethods(Bound, frozen=True):
         budget: int | None = None,
         profile: str = "balanced",
         count: bool = False,
+        sensitive: bool = False,
     ) -> Context:
-        """Return the context document for a prompt: `str()` of it is the text, `.document` the same as data."""
-        chosen = None if tiers is None else (tiers,) if isinstance(tiers, str) else tuple(tiers)
-        return retrieval.read.context(self.ctx, query, tiers=chosen, budget=budget, profile=profile, count=count)
+        """Return the context document for a prompt: `str()` of it is the text, `.document` the same as data.
 
-    def get(self, id: str) -> Entry:
-        """Return one entry."""
-        return self.ctx.entry(id)[1]
+        With `sensitive` it also holds entries and pages with secrets as they are.
+        """
+        chosen = None if tiers is None else (tiers,) if isinstance(tiers, str) else tuple(tiers)
+        return retrieval.read.context(
+            self.ctx, query, tiers=chosen, budget=budget, profile=profile, count=count, sensitive=sensitive
+        )
+
+    def get(self, id: str, *, sensitive: bool | None = None) -> Entry:
+        """Return one entry. Its secrets are replaced by marks for anybody but the owner, unless `sensitive` is set."""
+        entry = self.ctx.entry(id)[1]
+        return entry if sensitive else self.ctx.shown(entry)
 
     def entries(
         self,
@@ -121,16 +133,17 @@ class ReadMethods(Bound, frozen=True):
         owners = None if self.ctx.is_author else self.ctx.owners
         selection = Selection((self.ctx.scope(tier),), seen, owners, self._filters(conditions))
         page = parse_id(after, "after") if after is not None else None
-        return self.ctx.store(tier).find(selection, limit=inputs.limit(limit), after=page)
+        return [self.ctx.shown(e) for e in self.ctx.store(tier).find(selection, limit=inputs.limit(limit), after=page)]
 
     def standing(self, id: str) -> RelevanceNow:
         """Return the present relevance of an entry with each of its factors."""
-        return retrieval.explain.relevance_now(self.ctx, id)
+        found = retrieval.explain.relevance_now(self.ctx, id)
+        return replace(found, entry=self.ctx.shown(found.entry))
 
     def history(self, id: str) -> list[Version]:
         """Return every version of an entry, oldest first."""
         store, entry = self.ctx.entry(id)
-        return store.versions(entry.id)
+        return [replace(version, entry=self.ctx.shown(version.entry)) for version in store.versions(entry.id)]
 
     def related(self, id: str) -> Related:
         """Return who stated an entry again, and the entries about the same thing."""

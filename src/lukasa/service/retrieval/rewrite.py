@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from lukasa.model.errors import ChatError, InvalidInput
+from lukasa.model.secrets import redact_all
 from lukasa.model.telemetry import Spending, TelemetryEvent
 from lukasa.model.text import STOP_WORDS, words
 from lukasa.model.values import Trust
@@ -73,7 +74,10 @@ def _asked(ctx: CallContext, name: str, given: dict[str, Any], notes: list[str],
         chat = ctx.chat() if ctx.chat is not None and ctx.origin.trust >= Trust.AGENT else None
         if chat is None or chat.name == "offline":
             return None
-        asked = [Message("system", prompt(name, ctx.prompts)), Message("user", json.dumps(given, ensure_ascii=False))]
+        asked = [
+            Message("system", prompt(name, ctx.prompts)),
+            Message("user", json.dumps(redact_all(given), ensure_ascii=False)),
+        ]
         began = time.monotonic()
         reply = chat.reply(asked, timeout=TIMEOUT)
         _tell(ctx, chat, name, reply, (time.monotonic() - began) * 1000)

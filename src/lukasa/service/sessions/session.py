@@ -121,7 +121,7 @@ def recall(
     world: Workspace, query: str, *, tier: str | None = None, limit: int | None = None, seen: Collection[str] = ()
 ) -> Recall:
     """Read during a turn. Hits that the turn has seen already are returned, and not counted again."""
-    found = world.read(query, tier=tier, limit=limit, count=False)
+    found = world.read(query, tier=tier, limit=limit, count=False, sensitive=False)
     new = [hit for hit in found.hits if hit.id not in seen]
     fresh = {hit.id: hit for hit in retrieval.read.counted(world.ctx, new, world.ctx.now)} if new else {}
     return replace(found, hits=tuple(fresh.get(hit.id, hit) for hit in found.hits))

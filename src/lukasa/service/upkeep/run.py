@@ -75,11 +75,14 @@ def _anchored(scope: Scope, anchor: Iterable[Any]) -> bool:
 
 
 def weighed(ctx: CallContext, target: Target, *, conversation: str | None = None) -> list[Weighed]:
-    """Return the entries in force in a scope, of every owner, without files, with their relevance now."""
+    """Return the entries in force in a scope, of every owner, without files, with their relevance now.
+
+    Sensitive entries are left out: nothing merges, promotes or prunes the secrets that the owner keeps here.
+    """
     now = ctx.now
     out: list[Weighed] = []
     for page in _pages(target):
-        mine = [e for e in page if e.holds_at(now) and (conversation is None or _of(e, conversation))]
+        mine = [e for e in page if e.holds_at(now) and not e.sensitive and (not conversation or _of(e, conversation))]
         access = target.store.access([e.id for e in mine])
         out.extend(weigh(ctx, target.store, e, access.get(e.id), now) for e in mine)
     return out

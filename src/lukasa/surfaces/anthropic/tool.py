@@ -279,7 +279,10 @@ class MemoryTool:
             raise ToolRefusal(missing) from None
 
     def _text(self, target: MemoryPath) -> str | None:
-        """Return the text of a target, None if it is not a file. The access counts as a read."""
+        """Return the text of a target, None if it is not a file. The access counts as a read.
+
+        A mark replaces each secret of a sensitive entry.
+        """
         if target.area is Area.PAGE:
             pages = {f"{NAMED}/{page.name}.md": page.body for page in Workspace(self._ctx).named()}
             return pages.get("/".join(target.names))
@@ -287,7 +290,7 @@ class MemoryTool:
         if entry is None:
             return None
         self._ctx.store(entry.scope.tier).touch([entry.id], self._ctx.now)
-        return entry.content
+        return self._ctx.shown(entry).content
 
     def _entry(self, target: MemoryPath) -> Entry | None:
         try:

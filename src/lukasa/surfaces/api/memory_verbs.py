@@ -57,6 +57,9 @@ class QuestionIn(VerbInput):
     held: bool = Field(False, description="Also entries that wait for a person's decision.")
     history: bool = Field(False, description="Also forgotten, replaced and archived entries.")
     as_of: datetime | None = Field(None, description="Answer as memory stood at this time.")
+    sensitive: bool | None = Field(
+        None, description="Also entries with secrets, which only the owner gets unasked; ask the user first."
+    )
 
     def options(self) -> dict[str, Any]:
         names = ("kind", "category", "source", "curator", "state", "since", "until", "as_of", "limit")
@@ -68,6 +71,7 @@ class QuestionIn(VerbInput):
             "profile": self.profile,
             "held": self.held,
             "history": self.history,
+            "sensitive": self.sensitive,
             **found,
         }
 
@@ -97,12 +101,13 @@ class ContextIn(VerbInput):
     conversation: str | None = Field(None, description="Conversation to search as well, by ref code or id.")
     budget: int | None = Field(None, ge=1, le=1_000_000, description="At most this many tokens.")
     profile: str = Field("balanced", description="auto, lean, balanced or deep: how much to search for.")
+    sensitive: bool = Field(False, description="True for entries and pages with their secrets; ask the user first.")
 
 
 def context(call: Call, given: ContextIn) -> ContextOut:
     here = call.at(given.channel, given.conversation)
-    made = here.context(given.query, tiers=given.tiers or None, budget=given.budget, profile=given.profile)
-    return ContextOut.of(made)
+    options = given.model_dump(include={"budget", "profile", "sensitive"})
+    return ContextOut.of(here.context(given.query, tiers=given.tiers or None, **options))
 
 
 # Write, look at, change, undo
@@ -206,8 +211,12 @@ class EntryIn(VerbInput):
     id: str = Field(description="Id of an entry, from memory_read or the context.")
 
 
-def get(call: Call, given: EntryIn) -> EntryOut:
-    return EntryOut.of(call.workspace.get(given.id))
+class GetIn(EntryIn):
+    sensitive: bool = Field(False, description="True to see its secrets, if it is sensitive; ask the user first.")
+
+
+def get(call: Call, given: GetIn) -> EntryOut:
+    return EntryOut.of(call.workspace.get(given.id, sensitive=given.sensitive))
 
 
 class UpdateIn(EntryIn):
@@ -369,7 +378,7 @@ VERBS = (
         Capability.READ,
         "GET",
         f"{_ENTRIES}/{{id}}",
-        EntryIn,
+        GetIn,
         EntryOut,
         get,
     ),

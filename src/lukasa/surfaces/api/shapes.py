@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import ConfigDict, Field
 
+from lukasa.model.secrets import MARK, redact, redact_all
 from lukasa.surfaces.api.verb import VerbOutput
 
 
@@ -74,8 +75,16 @@ class EntryOut(VerbOutput):
     derived_from: list[str]
     links: list[LinkOut]
     metadata: dict[str, Any]
+    sensitive: bool = Field(False, description="It holds a secret: contexts leave it out, agents see a mark.")
     evidence: list[dict[str, Any]]
     path: str | None = None
+
+    def masked(self) -> EntryOut:
+        if not self.sensitive:
+            return self
+        content, found = redact(self.content)
+        hidden = {"content": content if found else MARK, "metadata": redact_all(self.metadata)}
+        return self.model_copy(update=hidden)
 
     def tag(self) -> int | None:
         return self.version

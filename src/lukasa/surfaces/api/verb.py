@@ -39,9 +39,25 @@ class VerbOutput(BaseModel):
     def of(cls, value: Any) -> Self:
         return cls.model_validate(plain(value))
 
+    def masked(self) -> Self:
+        """Return this output with marks in place of the secrets of sensitive entries."""
+        changes = {
+            name: new for name in type(self).model_fields if (new := _masked(old := getattr(self, name))) is not old
+        }
+        return self.model_copy(update=changes) if changes else self
+
     def tag(self) -> int | None:
         """Return the version of the one entry or page that this output is about; None for other outputs."""
         return None
+
+
+def _masked(value: Any) -> Any:
+    if isinstance(value, VerbOutput):
+        return value.masked()
+    if isinstance(value, list):
+        new = [_masked(one) for one in value]
+        return value if all(a is b for a, b in zip(value, new, strict=True)) else new
+    return value
 
 
 class NoInput(VerbInput):
@@ -195,8 +211,12 @@ class Verb(Struct, frozen=True):
 def perform(
     verb: Verb, access: AccessControl, credential: Credential, workspace: str | None, input: VerbInput
 ) -> VerbOutput:
-    """Check the credential, enter the workspace, run the verb. The check comes before everything else."""
-    return verb.run(prepare(verb, access, credential, workspace), input)
+    """Check the credential, enter the workspace, run the verb. The check comes before everything else.
+
+    Only the owner, and a call that asks for it, gets the secrets of sensitive entries.
+    """
+    output = verb.run(prepare(verb, access, credential, workspace), input)
+    return output if credential.is_owner or getattr(input, "sensitive", False) else output.masked()
 
 
 def prepare(verb: Verb, access: AccessControl, credential: Credential, workspace: str | None) -> Call:

@@ -52,7 +52,8 @@ def _(value: Scope) -> Any:
 
 @plain.register
 def _(value: Entry) -> Any:
-    return {"id": value.id, "tier": value.scope.tier, **_fields(value), "authority": str(value.authority)}
+    about = {"authority": str(value.authority), "sensitive": value.sensitive}
+    return {"id": value.id, "tier": value.scope.tier, **_fields(value), **about}
 
 
 @plain.register

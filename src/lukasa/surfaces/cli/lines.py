@@ -8,6 +8,7 @@ from typing import Any
 
 from lukasa.model.entry import Entry, Version
 from lukasa.model.events import Event
+from lukasa.model.secrets import redact
 from lukasa.model.values import SHARED, Gate, Relation, State
 from lukasa.read.excerpt import Part
 from lukasa.read.rank import Earlier, Hit, Provenance
@@ -60,6 +61,8 @@ def written(result: Written) -> Iterator[Line]:
         yield line(dim("  all stay; a read shows the latest first"))
     if entry is not None:
         yield line(dim(f"  {traits(entry)}"))
+    if entry is not None and entry.sensitive:
+        yield line(warn("  sensitive"), ": it holds a secret, so contexts, agents and exports leave it out")
 
 
 def consequences(result: Written) -> Iterator[Line]:
@@ -109,6 +112,7 @@ def _entry_fields(value: Entry) -> dict[str, str]:
         "scope": joined(value.scope.tier, *(f"{k}={v}" for k, v in value.scope.anchor if v is not None)),
         "traits": traits(value),
         "written by": f"{value.origin.principal} through {value.origin.surface} ({value.curator}; {value.source})",
+        "sensitive": "yes: contexts, agents and exports leave it out" if value.sensitive else "",
         "trust": f"{value.trust.name.lower()}, so its authority is: {value.authority}",
         "gate": joined(str(value.gate.verdict), value.gate.reason) if value.gate else "",
         "stated": f"{value.merged_count} times" if value.merged_count > 1 else "once",
@@ -133,10 +137,15 @@ def entries(found: Sequence[Entry], tier: str) -> Iterator[Line]:
     yield from table(
         heads,
         (
-            (e.id, str(e.state), str(e.kind), f"{e.importance:.2f}", f"{e.created_at:%Y-%m-%d}", brief(e.content, 80))
+            (e.id, str(e.state), str(e.kind), f"{e.importance:.2f}", f"{e.created_at:%Y-%m-%d}", _listed(e))
             for e in found
         ),
     )
+
+
+def _listed(value: Entry) -> str:
+    """Return the text of an entry in a list. A list is read over shoulders, so secrets are masked in it."""
+    return f"(sensitive) {brief(redact(value.content)[0], 80)}" if value.sensitive else brief(value.content, 80)
 
 
 def versions(found: Sequence[Version]) -> Iterator[Line]:
@@ -206,7 +215,14 @@ def _hit(hit: Hit, mark: str, shown: Part, *, explain: bool) -> Iterator[Line]:
         where = f"characters {shown.start + 1:,} to {shown.end:,} of {len(e.content):,}"
         yield line(indent, dim(f"… {where}; `lukasa get {e.id}` shows all"))
     state = "" if e.state is State.ACTIVE else str(e.state)
-    about = (state, e.scope.tier, str(e.kind), f"importance {e.importance:.2f}", f"relevance {hit.score.relevance:.2f}")
+    about = (
+        *(["sensitive"] if e.sensitive else ()),
+        state,
+        e.scope.tier,
+        str(e.kind),
+        f"importance {e.importance:.2f}",
+        f"relevance {hit.score.relevance:.2f}",
+    )
     yield line(indent, dim(joined(*about, f"by {e.curator}", f"authority {e.authority}", f"{e.created_at:%Y-%m-%d}")))
     yield line(indent, dim(f"{e.id}  matched by {matched(hit)}"))
     for source in hit.provenance:

@@ -40,6 +40,9 @@ def _reading(f: Callable[..., None]) -> Callable[..., None]:
     for option in (
         click.option("--as-of", metavar="TIME", help="Read entries that were valid at this time."),
         click.option("--history", is_flag=True, help="Also return retired entries: forgotten, superseded, archived."),
+        click.option(
+            "--sensitive/--no-sensitive", default=None, help="Return entries with secrets [default: to the owner]."
+        ),
         click.option("--held", is_flag=True, help="Also return held entries."),
         click.option("--limit", type=int, metavar="N", help="At most this many [default: set by the profile]."),
         click.option(
@@ -187,6 +190,7 @@ def why_lines(found: Context, workspace: Workspace) -> Iterator[Line]:
     metavar="NAME",
     help="How much of each tier: lean, balanced, deep.",
 )
+@click.option("--sensitive", is_flag=True, help="Include entries and pages with their secrets.")
 @click.option("--count", is_flag=True, help="Count the shown entries as read.")
 @click.option("--why", is_flag=True, help="Explain each line, and list what was left out.")
 @pass_invocation

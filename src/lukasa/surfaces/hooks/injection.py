@@ -52,7 +52,7 @@ def tool_failure(session: HookSession, event: HarnessEvent) -> HookResult:
     if not failure:
         return HookResult()
     question = f"{event.tool} {event.tool_input}\n{failure}".strip()
-    recall = session.workspace.read(question, profile="lean", limit=FAILURE_HITS, count=False)
+    recall = session.workspace.read(question, profile="lean", limit=FAILURE_HITS, count=False, sensitive=False)
     hits = {hit.id: hit for hit in about_failure(recall, question)}
     tiers = [tier.name for tier in session.workspace.spec.tiers][::-1]
     document = recalled(session.workspace.name, list(hits.values()), tiers, question)

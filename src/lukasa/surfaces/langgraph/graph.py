@@ -34,6 +34,7 @@ from msgspec import Struct
 from lukasa.model.conversation import Conversation
 from lukasa.model.errors import ChatError, StoreError
 from lukasa.model.ids import new_id
+from lukasa.model.secrets import redact
 from lukasa.ports import CHECKPOINTS, Chat, Message, Tool, ToolCall, lock_name
 from lukasa.read.context import Context, halves
 from lukasa.service import inputs
@@ -120,8 +121,9 @@ class Agent:
         self._files.close()
 
     def turn(self, text: str, on_text: Callable[[str], None] | None = None) -> AgentAnswer:
-        """Send a message, and return the answer."""
-        said = HumanMessage(inputs.text(text, "a message", inputs.MAX_QUERY), id=new_id())
+        """Send a message, and return the answer. The graph keeps messages in a file, so a mark replaces each secret."""
+        message = redact(inputs.text(text, "a message", inputs.MAX_QUERY))[0]
+        said = HumanMessage(message, id=new_id())
         fresh: GraphState = {"messages": [said], "seen": [], "rounds": 0, "faults": 0, "ending": False}
         return self._run(fresh, on_text)
 

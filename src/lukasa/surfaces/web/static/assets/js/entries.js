@@ -7,6 +7,7 @@ export function meta(entry, extra) {
     "div",
     { class: "meta" },
     badge(entry.state),
+    entry.sensitive ? badge("sensitive", "warn") : null,
     h("span", null, entry.tier),
     h("span", null, entry.kind),
     h("span", null, `importance ${number(entry.importance, 2)}`),

@@ -78,6 +78,8 @@ function waiting(entry) {
       { class: "notice warn" },
       `Held: ${entry.gate?.reason || "it waits for your decision"}. Agents do not get it until you accept it.`,
     );
+  if (entry.sensitive)
+    return h("p", { class: "notice" }, "Sensitive: it holds a secret. Contexts, agents and exports leave it out.");
   if (entry.state !== "active" && entry.transition)
     return h("p", { class: "notice" }, `${entry.state}: ${entry.transition.cause}, by ${entry.transition.actor}.`);
   return null;
