@@ -397,11 +397,11 @@ def test_what_is_for_all_projects_goes_to_the_account_once(world: Workspace, tmp
     run = handlers.run_next(world.ctx, handlers={"observe": cut})
     assert run is not None
     assert run.outcome == "failed"
-    assert [e.content for e in world.entries("account")] == ["I use metres"]
+    assert [e.content for e in world.entries("account")] == ["remember for all my projects that I use metres"]
     clock.time = clock.time.replace(year=clock.time.year + 1)
     assert [run.outcome for run in work(world)] == ["done"]
     (entry,) = world.entries("account")
-    assert (entry.content, entry.merged_count) == ("I use metres", 1)
+    assert (entry.content, entry.merged_count) == ("remember for all my projects that I use metres", 1)
 
 
 # When it was said

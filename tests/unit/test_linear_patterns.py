@@ -25,7 +25,7 @@ import pytest
 
 import lukasa
 from lukasa.model.requests import MOST_TAIL
-from lukasa.observe import rules
+from lukasa.observe import cues, rules
 from lukasa.providers.chat import wire
 from lukasa.read import question
 
@@ -40,7 +40,7 @@ _CUT = {
     "lukasa.model.text._NAMED": 80,
     "lukasa.model.text._ASKING": 1000,
     "lukasa.providers.chat.wire._KEY_SHAPES": 6 * wire._MESSAGE_CHARS,
-    "lukasa.observe.rules.Phrases": rules.MOST_SENTENCE,
+    "lukasa.observe.cues.Phrases": rules.MOST_REQUEST,
 }
 # All uses of these begin at the start of the text, but through another name or module.
 _ONLY_MATCHED = {"lukasa.curated.adr.NAME", "lukasa.model.requests._OF", "lukasa.model.requests._DOWN"}
@@ -82,10 +82,10 @@ def _uses() -> tuple[Use, ...]:
 
 
 def _phrases() -> Iterator[Use]:
-    tables = [value for value in vars(rules).values() if isinstance(value, rules.Phrases)]
-    for phrases in (*tables, *(rule.phrases for rule in rules.RULES)):
-        for pattern in phrases._patterns:
-            yield Use("lukasa.observe.rules.Phrases", re.compile(pattern, phrases._flags))
+    for phrases in vars(cues).values():
+        if isinstance(phrases, cues.Phrases):
+            for pattern in phrases._patterns:
+                yield Use("lukasa.observe.cues.Phrases", re.compile(pattern, re.IGNORECASE))
 
 
 def _of(module: ModuleType) -> Iterator[Use]:
