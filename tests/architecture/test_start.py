@@ -33,6 +33,7 @@ LATER = {
     "lukasa.storage.sqlite.item_rows",
     "lukasa.upkeep.scrub_plan",
     "lukasa.model.requests",
+    "lukasa.observe.classifier",
     "lukasa.observe.noise",
     "lukasa.observe.rules",
     "lukasa.service.jobs.task",

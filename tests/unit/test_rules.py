@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -143,6 +144,15 @@ def test_vectors_of_another_model_are_not_used() -> None:
     """The weights belong to one model; with another, words decide."""
     assert classifier.usable(FakeEmbedder(64)) is None
     assert classifier.usable(None) is None
+
+
+@pytest.mark.parametrize(("sign", "kept"), [(3, [Gate.ALLOW]), (-3, [])])
+def test_the_vector_of_a_sentence_counts(sign: int, kept: list[Gate]) -> None:
+    """O1: the same words, near to facts or far from them."""
+    direction = np.array(classifier.trained().vectors.vector, dtype=np.float32)[:, 0]
+    vector = sign * direction / np.linalg.norm(direction)
+    found = look("The heron stands under a willow.", embed=lambda texts: np.array([vector] * len(texts)))
+    assert [observed.gate for observed in found] == kept
 
 
 # The property: verbatim, from the start of a sentence to the end of one

@@ -36,6 +36,15 @@ _HELD_AT_MOST = (
     (cues.TOLD, "the words of somebody else"),
     (cues.PASSING, "true for a moment only"),
 )
+# A hint for the write path, which decides by the words of the taxonomy first.
+_CATEGORIES = (
+    (cues.TASTE, "preferences"),
+    (cues.DECIDED, "projects"),
+    (cues.OWN, "people-relationships"),
+    (cues.WEIGHTY, "rules-conventions"),
+    (cues.ROLE, "people-relationships"),
+    (cues.PLACED, "system-architecture"),
+)
 UNCLEAR = "not clearly a lasting statement"
 NO_SUBJECT = "it does not name its subject"
 _POINTERS = frozenset(("", "it", "this", "that"))
@@ -147,7 +156,7 @@ def _observed(each: _Statement, odds: Odds, model: Linear) -> Observation | None
         priority="high" if cues.WEIGHTY.search(each.said) else "medium",
         gate=Gate.HOLD if reason else Gate.ALLOW,
         confidence=CERTAIN if reason else max(STORED, round(odds.fact, 3)),
-        category="",
+        category=next((name for pattern, name in _CATEGORIES if pattern.search(each.said)), ""),
         message=each.message,
         start=start,
         end=end,
