@@ -45,6 +45,16 @@ DOUBT = Phrases(
     r"\bas far as i (?:know|remember|can tell)\b|\bif i (?:remember|recall)\b|\bmore or less\b"
     r"|\bnot (?:sure|certain)\b|\b(?:seems?|appears?|looks?) (?:to|like|as if)\b|\bbest guess\b|\bchances are\b"
     r"|\bhave the feeling\b|\bwere wondering\b|\b(?:should|must) be .{1,40}, i (?:think|guess)\b",
+    r"\b(?:likely|unlikely|undecided|tbd|hunch|vague(?:ly)?|torn between|my (?:impression|feeling) is|there is talk"
+    r"|if i had to guess|i(?:['’]d| would) guess|could well be|(?:percent|fairly|pretty|almost) sure|with the (?:idea"
+    r"|thought)"
+    r"|haven['’]t decided|(?:nothing|not(?:hing)? yet|isn['’]t|not) (?:is )?(?:decided|official|final|confirmed"
+    r"|settled))\b",
+    r"\b(?:schwank(?:e|en)|dunkel in erinnerung|kann (?:gut )?sein|es heißt, |mit dem gedanken|prozent sicher"
+    r"|unentschieden"
+    r"|(?:noch )?nicht(?:s)? (?:entschieden|offiziell|sicher|bestätigt)|(?:entschieden|offiziell) ist (?:aber "
+    r"|noch )?nichts"
+    r"|irgendwer|tendenziell)\b",
     r"\b(?:vielleicht|wahrscheinlich|vermutlich|eventuell|möglicherweise|anscheinend|angeblich|womöglich|wohl|offenbar"
     r"|scheinbar|voraussichtlich|müsste|dürfte|unter umständen)\b",
     r"\bich (?:glaube|denke|meine|vermute|schätze|überlege|tendiere|nehme an|bin (?:mir )?(?:nicht|un)\s?sicher"
