@@ -5,7 +5,7 @@
     u f I live in Porto.     role (u user, a assistant, t tool, + the same message as before), label, sentence
     f I live in Porto.       in the training set there is no role
 
-The labels are f (a lasting statement), d (a doubtful one) and j (neither).
+The labels are f (a lasting statement), d (a doubtful one) and j (neither). In a training line, \\n is a line break.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def training(path: Path = TRAINING) -> list[Line]:
         if row.startswith("== "):
             language = row[3:]
         else:
-            found.append(Line(row[0], row[2:], language))
+            found.append(Line(row[0], row[2:].replace("\\n", "\n"), language))
     return found
 
 

@@ -68,6 +68,11 @@ def test_a_sentence_without_a_subject_takes_the_one_before_it_along() -> None:
     assert (apart.text, apart.gate) == ("It listens on port 8080.", Gate.HOLD)
 
 
+def test_a_fact_does_not_carry_the_junk_after_it() -> None:
+    """O1: the sentence itself must be worth keeping."""
+    assert [o.text for o in look("Our shop sells tea in Graz. It crashed.")] == ["Our shop sells tea in Graz."]
+
+
 def test_a_subject_that_is_a_secret_is_not_taken_along() -> None:
     """B8: nothing brings back a sentence that is left out."""
     assert not any("hunter" in o.text for o in look("The vault password is hunter2-x9. It is used by the backup job."))

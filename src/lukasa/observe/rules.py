@@ -51,29 +51,37 @@ _POINTERS = frozenset(("", "it", "this", "that"))
 
 
 class _Statement(Struct, frozen=True):
-    """A sentence for the classifier: the sentence `here` of a message."""
+    """A sentence for the classifier: the sentence `here` of a message. `start` is where it begins with its subject."""
 
     message: str
     text: str
     spans: Sequence[Span]
     here: int
+    start: int
 
     @property
     def said(self) -> str:
         span = self.spans[self.here]
         return self.text[span.start : span.end]
 
+    @property
+    def whole(self) -> str:
+        """The sentence, and those before it that name its subject."""
+        return self.text[self.start : self.spans[self.here].end]
+
 
 def observe(utterances: Iterable[Utterance], embed: Embed | None = None) -> list[Observation]:
     """Return the statements of the user in these messages. With `embed`, the classifier uses vectors, too."""
     looked_at = [each for u in utterances if u.role == "user" for each in _sentences(u.text, u.id)]
-    judgement = judge([each.said for each in looked_at if isinstance(each, _Statement)], embed)
-    odds = iter(judgement.odds)
+    statements = [each for each in looked_at if isinstance(each, _Statement)]
+    texts = list(dict.fromkeys(text for each in statements for text in (each.said, each.whole)))
+    judgement = judge(texts, embed)
+    odds = dict(zip(texts, judgement.odds, strict=True))
     found: list[Observation] = []
     for each in looked_at:
         if isinstance(each, Observation):
             found.append(each)
-        elif (observed := _observed(each, next(odds), judgement.model)) is not None:
+        elif (observed := _observed(each, _mean(odds[each.said], odds[each.whole]), judgement.model)) is not None:
             found.append(observed)
     return list({(o.text.casefold(), o.message): o for o in found}.values())
 
@@ -96,7 +104,7 @@ def _sentences(text: str, message: str) -> Iterator[Observation | _Statement]:
     for here, span in enumerate(spans):
         if span.end - span.start > MOST_REQUEST:
             continue
-        each = _Statement(message, text, spans, here)
+        each = _Statement(message, text, spans, here, spans[_first(text, spans, here)].start)
         asked = request(each.said)
         if asked is not None:
             yield from _requested(asked, each)
@@ -140,13 +148,10 @@ def _observed(each: _Statement, odds: Odds, model: Linear) -> Observation | None
     limited = limit(each.said)
     if limited is None or odds.fact + odds.doubt < model.hold:
         return None
-    first = _first(each)
-    start, end = each.spans[first].start, each.spans[each.here].end
-    text = each.text[start:end]
-    before = limit(text) if first < each.here else limited
-    if first < each.here and any(pattern.search(text) for pattern in _LEFT_OUT):
+    text = each.whole
+    if any(pattern.search(text) for pattern in _LEFT_OUT):
         return None
-    reason = limited or before or ""
+    reason = limited or limit(text) or ""
     if cues.SUBJECTLESS.match(text):
         reason = reason or NO_SUBJECT
     if odds.fact < model.store:
@@ -158,19 +163,23 @@ def _observed(each: _Statement, odds: Odds, model: Linear) -> Observation | None
         confidence=CERTAIN if reason else max(STORED, round(odds.fact, 3)),
         category=next((name for pattern, name in _CATEGORIES if pattern.search(each.said)), ""),
         message=each.message,
-        start=start,
-        end=end,
+        start=each.start,
+        end=each.spans[each.here].end,
         reason=reason,
     )
 
 
-def _first(each: _Statement) -> int:
+def _mean(one: Odds, other: Odds) -> Odds:
+    """The odds of a sentence, alone and with its subject: "It crashed." stays junk after a fact."""
+    return Odds((one.fact + other.fact) / 2, (one.doubt + other.doubt) / 2, (one.junk + other.junk) / 2)
+
+
+def _first(text: str, spans: Sequence[Span], here: int) -> int:
     """Return the first sentence to keep: an earlier one, if the sentence does not name its subject."""
-    first = each.here
-    while first > max(0, each.here - MOST_BEFORE) and cues.SUBJECTLESS.match(each.text, each.spans[first].start):
-        before, after = each.spans[first - 1], each.spans[first]
-        apart = each.text[before.end : after.start].strip()
-        if apart or each.spans[each.here].end - before.start > MOST_SENTENCE:
+    first = here
+    while first > max(0, here - MOST_BEFORE) and cues.SUBJECTLESS.match(text, spans[first].start):
+        before = spans[first - 1]
+        if text[before.end : spans[first].start].strip() or spans[here].end - before.start > MOST_SENTENCE:
             break
         first -= 1
     return first
