@@ -17,6 +17,7 @@ from lukasa.observe import classifier
 from lukasa.observe.noise import MOST_CHARACTERS, clean
 from lukasa.observe.rules import MOST_REQUEST, MOST_SENTENCE, NO_SUBJECT, look, observe
 from lukasa.ports import Piece
+from lukasa.providers.embed.cached import ARCTIC
 from lukasa.providers.transcripts import FileReader
 from tests.fakes import FakeEmbedder
 
@@ -143,6 +144,12 @@ def test_only_the_user_is_heard() -> None:
 def test_long_texts_are_no_trouble(text: str) -> None:
     """W9: whatever somebody pastes, it is gone through in one go."""
     assert stored(text) == []
+
+
+def test_the_weights_know_the_default_model() -> None:
+    """O1: who changes the model must train again."""
+    assert classifier.trained().digest == ARCTIC.digest
+    assert len(classifier.trained().vectors.vector) == ARCTIC.dimensions
 
 
 def test_vectors_of_another_model_are_not_used() -> None:
