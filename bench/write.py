@@ -301,8 +301,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return
     about = (
         "`make bench-write`. Labelled sessions of four formats in two languages, each observed through the whole path "
-        "in a workspace of its own; the classifier is trained on other lines. Precision: the share of lasting "
-        "statements among the stored lines."
+        "in a workspace of its own; the classifier is trained on other lines by the same hand, and its settings were "
+        "chosen with these totals in view. Precision: the share of lasting statements among the stored lines."
     )
     parts = [f"Observed by {name}:\n\n{table(each)}" for name, each in scores.items()]
     text = "\n\n".join(["## Writing: what the observer stores and misses", about, *parts, traps(found)])
