@@ -4,7 +4,7 @@
 
 Logistic regression over three classes on bench/data/observer_train.txt: once on the features of the words, once with
 the vectors of the default embedder. Cross-validation chooses the thresholds; it leaves out blocks of lines, because
-neighbours share their wording. No line of the test set is used; its totals were known when the settings below were chosen.
+neighbours share their wording. No line of the test set is used; its totals were known when the settings were chosen.
 """
 
 from __future__ import annotations
