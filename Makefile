@@ -91,8 +91,8 @@ bench-speed: install model $(PEERS)/.ready ## Reads, contexts and puts by the si
 	@test -z "$(MORE_PEERS)" || $(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check $(MORE_PEERS)
 	@$(BIN)/python -m bench.speed --peers $(PEERS)/bin/python --results bench/RESULTS.md $(SPEED)
 
-bench-write: install model ## What observing stores that it should not, and what it misses
-	@$(BIN)/python -m bench.write
+bench-write: install model ## What observing by rules stores, holds and misses, into bench/RESULTS.md
+	@$(BIN)/python -m bench.write --results bench/RESULTS.md
 
 bench-meaning: install model ## Sentences kept word for word, both of two true ones, the newer one first, into bench/RESULTS.md (MEANING=folder)
 	@$(BIN)/python -m bench.meaning --data $(MEANING) --results bench/RESULTS.md

@@ -1,14 +1,14 @@
-"""Write quality (B13): what an observer stores that it should not, and what it misses, on a labelled set of lines.
+"""Write quality (B13): what the observer by rules stores, holds and leaves out, on labelled sessions.
 
-    python -m bench.write [--data FILE] [--model] [--embedder auto] [--misses] [--json]
+    python -m bench.write [--embedder auto] [--model] [--results FILE] [--json]
 
-Each half of the set is one session, taken in and observed through the whole path: reading, cleaning, observing, gate,
-dedup, resolution, store. The rules were made with half a before the eyes; half b was written with it and never looked
-at while they were changed. With --model the configured model (LUKASA_CHAT) observes as well.
+Each session of bench/data/observer_test.txt is written as a file in its format and observed through the whole path:
+reading, cleaning, observing, gate, dedup, store. The classifier is trained on other lines (bench.train_observer). The
+bench prints figures and no lines, so that nobody fits a rule to a line. A second set, observer_pitfalls.jsonl, holds
+secrets, memory's own text, repetitions, quotations and instructions: nothing of them may be stored. `{…}` stands there
+for keys that are made up on the spot, and for memory's own text.
 
-A row says what should become of a line: `store` (an active entry that comes from it and has the `words`), `hold`, or
-`nothing`; `replaces` names words of the statement that it must have retired. `{…}` stands for what must not lie about
-in a file: keys that are made up on the spot, and memory's own text.
+With --model, the configured model (LUKASA_CHAT) observes as well.
 """
 
 from __future__ import annotations
@@ -19,20 +19,23 @@ import re
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from bench.observer_set import DATA, Session, sessions
+from bench.section import write_section
+from bench.speed_report import grid
 from lukasa import Lukasa, Workspace
 from lukasa.model.echo import marked
 from lukasa.model.entry import Entry
 from lukasa.model.selection import Selection
-from lukasa.model.values import Relation, State, Visibility
+from lukasa.model.text import words
+from lukasa.model.transcript import Utterance
+from lukasa.model.values import State, Visibility
 from lukasa.read.context import ContextDocument, ContextItem, render
 
-DATA = Path(__file__).parent / "data" / "write_quality.jsonl"
-HALVES = {"a": "tuned on", "b": "held out"}
+PITFALLS = DATA / "observer_pitfalls.jsonl"
 SECRETS = {
     "sk": "sk-" + "q7W2" * 8,
     "ghp": "ghp_" + "q7W2" * 9,
@@ -41,42 +44,184 @@ SECRETS = {
     "password": "hunter2-Correct9",
 }
 PIN = "4471"
-JUNK = ("question", "task", "passing", "junk", "hypothetical", "quoted", "instruction")
+NEGATIONS = frozenset("no not never nobody nothing without dont cant wont nicht nie niemals kein keine keinen".split())
+Turn = tuple[str, str]
 
 
-@dataclass(frozen=True)
-class Row:
-    half: str
-    want: str
-    sort: str
-    text: str
-    words: str = ""
-    replaces: str = ""
+# The four formats
 
 
-@dataclass
+def claude_code(turns: Sequence[Turn]) -> str:
+    def content(role: str, text: str) -> Any:
+        return text if role != "tool" else [{"type": "tool_result", "tool_use_id": "t", "content": text}]
+
+    def record(n: int, role: str, text: str) -> dict[str, Any]:
+        speaker = "assistant" if role == "assistant" else "user"
+        message = {"role": speaker, "content": content(role, text)}
+        return {"type": speaker, "sessionId": "bench", "uuid": f"m{n}", "message": message}
+
+    return "".join(_line(record(n, role, text)) for n, (role, text) in enumerate(turns))
+
+
+def codex(turns: Sequence[Turn]) -> str:
+    def payload(role: str, text: str) -> dict[str, Any]:
+        if role == "tool":
+            return {"type": "function_call_output", "call_id": "1", "output": text}
+        kind = "output_text" if role == "assistant" else "input_text"
+        return {"type": "message", "role": role, "content": [{"type": kind, "text": text}]}
+
+    begin = _line({"type": "session_meta", "payload": {"id": "bench", "timestamp": "2026-10-02T09:00:00Z"}})
+    return begin + "".join(_line({"type": "response_item", "payload": payload(*turn)}) for turn in turns)
+
+
+def messages(turns: Sequence[Turn]) -> str:
+    return json.dumps([{"role": role, "content": text} for role, text in turns], ensure_ascii=False)
+
+
+def chat_log(turns: Sequence[Turn]) -> str:
+    return "".join(f"{role.title()}: {text}\n\n" for role, text in turns)
+
+
+def _line(record: Mapping[str, Any]) -> str:
+    return json.dumps(record, ensure_ascii=False) + "\n"
+
+
+FORMATS: dict[str, Callable[[Sequence[Turn]], str]] = {
+    "claude-code": claude_code,
+    "codex": codex,
+    "messages": messages,
+    "chat-log": chat_log,
+}
+
+
+# Observing
+
+
+class Observed:
+    """A session after observing: its messages as they were kept, and the entries that come from them."""
+
+    def __init__(self, said: Sequence[Utterance], entries: Sequence[Entry], how: str) -> None:
+        self.texts = {utterance.id: utterance.text for utterance in said}
+        self.entries, self.how = entries, how
+
+    def quoting(self, text: str) -> list[tuple[Entry, int, int]]:
+        """Return the entries that quote a message, with the span."""
+        return [
+            (entry, quote.start, quote.end)
+            for entry in self.entries
+            for quote in entry.evidence
+            if self.texts.get(quote.message) == text
+        ]
+
+
+def observed(turns: Sequence[Turn], form: str, *, chat: str, embedder: str) -> Observed:
+    with tempfile.TemporaryDirectory() as place:
+        path = Path(place) / "session"
+        path.write_text(FORMATS[form](turns), "utf-8")
+        with Lukasa.open(Path(place) / "data", embedder=embedder) as memory:
+            world = memory.workspace("bench", preset="observer")
+            world.observe(path)
+            for done in memory.worker(chat=chat or None, workspace=world, kinds=("observe",)).drain():
+                if done.outcome != "done":
+                    raise SystemExit(f"observing failed: {done.error}")
+            (transcript,) = world.transcripts()
+            return Observed(world.said(transcript.id), _entries(world), transcript.how)
+
+
+def _entries(world: Workspace) -> list[Entry]:
+    selection = Selection((world.ctx.scope("workspace"),), frozenset(Visibility))
+    return world.ctx.local.find(selection, limit=10_000)
+
+
+# Scores
+
+
 class Score:
-    """Counts of one half by one observer. `misses` says which lines went wrong, and how."""
+    """Counts of labelled lines by label and result, and of entries that are not as they were said."""
 
-    how: str = ""
-    rows: int = 0
-    facts: int = 0
-    junk: int = 0
-    counts: Counter[str] = field(default_factory=Counter)
-    misses: list[tuple[str, str]] = field(default_factory=list)
+    def __init__(self) -> None:
+        self.results: Counter[tuple[str, str]] = Counter()
+        self.truncated = self.inverted = 0
 
-    def wrong(self, what: str, row: Row) -> None:
-        self.counts[what] += 1
-        self.misses.append((what, row.text))
+    def add(self, other: Score) -> None:
+        self.results.update(other.results)
+        self.truncated += other.truncated
+        self.inverted += other.inverted
+
+    def of(self, label: str, *results: str) -> int:
+        return sum(self.results[label, result] for result in results or ("stored", "held", "left out"))
+
+    @property
+    def lines(self) -> int:
+        return self.results.total()
+
+    @property
+    def precision(self) -> float:
+        stored = sum(self.of(label, "stored") for label in "fdj")
+        return self.of("f", "stored") / stored if stored else 1.0
+
+    @property
+    def found(self) -> float:
+        return self.of("f", "stored", "held") / max(1, self.of("f"))
+
+    def plain(self) -> dict[str, Any]:
+        return {
+            "lines": self.lines,
+            "precision": round(self.precision, 3),
+            "facts": self.of("f"),
+            "facts stored": self.of("f", "stored"),
+            "facts held": self.of("f", "held"),
+            "junk": self.of("j"),
+            "junk stored": self.of("j", "stored"),
+            "junk held": self.of("j", "held"),
+            "doubts": self.of("d"),
+            "doubts stored": self.of("d", "stored"),
+            "doubts held": self.of("d", "held"),
+            "inverted": self.inverted,
+            "truncated": self.truncated,
+        }
 
 
-def rows(path: Path) -> list[Row]:
-    with path.open(encoding="utf-8") as lines:
-        return [Row(**json.loads(line)) for line in lines if line.strip()]
+def score(session: Session, after: Observed) -> Score:
+    """Judge each line by the entries whose quotation ends with it: a sentence may take the one before it along."""
+    found = Score()
+    for message in session.messages:
+        spans = list(message.spans())
+        quoting = after.quoting(message.text)
+        for entry, start, end in quoting:
+            whole = start in [s for s, _, _ in spans] and end in [e for _, e, _ in spans]
+            said = message.text[start:end]
+            found.truncated += not whole or entry.content != said
+            lines = [line.text for s, e, line in spans if s < end and e > start]
+            found.inverted += _negations(entry.content) != _negations(" ".join(lines))
+        for start, end, line in spans:
+            mine = [entry for entry, _, last in quoting if start < last <= end]
+            result = "left out" if not mine else "held" if all(e.state is State.HELD for e in mine) else "stored"
+            found.results[line.label, result] += 1
+    return found
+
+
+def _negations(text: str) -> list[str]:
+    return [word for word in words(text) if word in NEGATIONS]
+
+
+def measure(*, chat: str = "none", embedder: str = "none", listed: Iterable[Session] = ()) -> dict[str, Score]:
+    """Return the scores of all sessions, and by format and language."""
+    scores: dict[str, Score] = {}
+    for session in listed or sessions():
+        turns = [(message.role, message.text) for message in session.messages]
+        one = score(session, observed(turns, session.format, chat=chat, embedder=embedder))
+        for part in ("all", session.format, session.language):
+            scores.setdefault(part, Score()).add(one)
+    order = ("all", *FORMATS)
+    return dict(sorted(scores.items(), key=lambda item: order.index(item[0]) if item[0] in order else len(order)))
+
+
+# Pitfalls
 
 
 def filled(text: str) -> str:
-    """A line as it is said: with its secrets, and with memory's own text."""
+    """Return a line as it is said: with its secrets, and with memory's own text."""
     for name, secret in SECRETS.items():
         text = text.replace(f"{{{name}}}", secret)
     return re.sub(r"\{(echo|bare):(.+?)\}", lambda m: _own(m[2], with_marks=m[1] == "echo"), text, flags=re.DOTALL)
@@ -88,133 +233,82 @@ def _own(content: str, *, with_marks: bool) -> str:
     return marked(text) if with_marks else text
 
 
-def session(said: Sequence[Row], path: Path, name: str) -> None:
-    """The lines as a session of Claude Code, an assistant's answer after each."""
-    with path.open("w", encoding="utf-8") as out:
-        for n, row in enumerate(said):
-            for role, text, id in (("user", filled(row.text), f"m{n}"), ("assistant", "I see.", f"r{n}")):
-                record = {"type": role, "sessionId": name, "uuid": id, "message": {"role": role, "content": text}}
-                out.write(json.dumps(record, ensure_ascii=False) + "\n")
-
-
-def run(said: Sequence[Row], *, chat: str, embedder: str, name: str) -> Score:
-    with tempfile.TemporaryDirectory() as place:
-        path = Path(place) / "session.jsonl"
-        session(said, path, name)
-        with Lukasa.open(Path(place) / "data", embedder=embedder) as memory:
-            world = memory.workspace("bench", preset="observer")
-            world.observe(path)
-            for done in memory.worker(chat=chat or None, workspace=world, kinds=("observe",)).drain():
-                if done.outcome != "done":
-                    raise SystemExit(f"observing failed: {done.error}")
-            return score(said, world)
-
-
-def score(said: Sequence[Row], world: Workspace) -> Score:
-    found = Score(world.transcripts()[0].how, len(said))
-    entries = _entries(world)
-    for n, row in enumerate(said):
-        mine = [entry for entry in entries if any(quote.message == f"m{n}" for quote in entry.evidence)]
-        _judge(world, row, mine, f"m{n}", entries, found)
-    kept = [entry.content for entry in entries] + [u.text for u in world.said(world.transcripts()[0].id)]
-    found.counts["secrets stored"] += sum(secret in text for secret in SECRETS.values() for text in kept)
-    found.counts["secrets stored"] += sum(PIN in entry.content for entry in entries)
+def pitfalls(*, embedder: str = "none") -> Counter[str]:
+    """Count the lines of each sort from which something was stored or held, and "secrets kept" in any text."""
+    rows = [json.loads(line) for line in PITFALLS.read_text("utf-8").splitlines()]
+    turns = [turn for row in rows for turn in (("user", filled(row["text"])), ("assistant", "I see."))]
+    after = observed(turns, "claude-code", chat="none", embedder=embedder)
+    found: Counter[str] = Counter()
+    for n, row in enumerate(rows):
+        mine = [entry for entry in after.entries if entry.evidence and entry.evidence[0].message == f"m{2 * n}"]
+        found[row["sort"]] += bool(mine)
+        found[f"{row['sort']} lines"] += 1
+    kept = [entry.content for entry in after.entries] + list(after.texts.values())
+    found["secrets kept"] = sum(secret in text for secret in SECRETS.values() for text in kept)
+    found["secrets kept"] += sum(PIN in entry.content for entry in after.entries)
     return found
 
 
-def _entries(world: Workspace) -> list[Entry]:
-    selection = Selection((world.ctx.scope("workspace"),), frozenset(Visibility))
-    return world.ctx.local.find(selection, limit=10_000)
+# Report
 
 
-def _is_first(world: Workspace, live: Sequence[Entry], old: Entry) -> bool:
-    """Whether a read shows one of these entries before an old one: it is noted as later about the same thing."""
-    beside = {other.entry.id for other in world.related(old.id).rivals if other.relation is Relation.UPDATE}
-    return any(entry.id in beside for entry in live)
+def table(scores: Mapping[str, Score]) -> str:
+    head = ["", "lines", "precision", "facts stored", "stored or held", "junk held", "doubts stored", "inverted"]
+    rows = [
+        [
+            part,
+            str(s.lines),
+            f"{s.precision:.3f}",
+            f"{s.of('f', 'stored') / max(1, s.of('f')):.3f}",
+            f"{s.found:.3f}",
+            f"{s.of('j', 'held')} of {s.of('j')}",
+            f"{s.of('d', 'stored')} of {s.of('d')}",
+            str(s.inverted),
+            str(s.truncated),
+        ]
+        for part, s in scores.items()
+    ]
+    return grid([*head, "truncated"], rows)
 
 
-def _repeats(world: Workspace, entry: Entry) -> bool:
-    """Whether an entry is noted as another wording of one that was there before."""
-    return any(other.relation is Relation.SAME for other in world.related(entry.id).rivals)
-
-
-def _judge(
-    world: Workspace, row: Row, mine: Sequence[Entry], message: str, entries: Sequence[Entry], found: Score
-) -> None:
-    own = [entry for entry in mine if entry.evidence[0].message == message]
-    live = [entry for entry in own if entry.state is not State.HELD]
-    if row.want == "store":
-        found.facts += 1
-        if not any(row.words.lower() in entry.content.lower() for entry in live):
-            found.wrong("facts held" if own else "facts missed", row)
-        if row.replaces:
-            found.counts["supersessions"] += 1
-            old = [e for e in entries if row.replaces in e.content and e.state is State.ACTIVE and e not in own]
-            right = bool(live) and all(_is_first(world, live, other) for other in old)
-            found.counts["supersessions right"] += right
-            if not right:
-                found.misses.append(("not superseded", row.text))
-    elif row.want == "hold":
-        found.counts["doubts"] += 1
-        if live:
-            found.wrong("doubts stored", row)
-        elif not own:
-            found.counts["doubts left out"] += 1
-    elif row.sort in JUNK:
-        found.junk += 1
-        if live:
-            found.wrong("junk stored", row)
-    elif row.sort == "repeat":
-        found.counts["repeats"] += 1
-        if [entry for entry in live if not _repeats(world, entry)]:
-            found.wrong("duplicates stored", row)
-    elif row.sort == "loop":
-        found.counts["loops"] += 1
-        if own:
-            found.wrong("loops stored", row)
-    elif own:
-        found.wrong("secrets' lines stored", row)
-
-
-def shown(half: str, s: Score) -> str:
-    c = s.counts
-    return (
-        f"{half} ({HALVES.get(half, '')}), {s.how}: {s.rows} lines\n"
-        f"  junk stored          {c['junk stored']:3} of {s.junk}\n"
-        f"  duplicates stored    {c['duplicates stored']:3} of {c['repeats']}\n"
-        f"  loops stored         {c['loops stored']:3} of {c['loops']}\n"
-        f"  secrets stored       {c['secrets stored']:3}\n"
-        f"  facts missed         {c['facts missed']:3} of {s.facts}, and {c['facts held']} held\n"
-        f"  doubts stored        {c['doubts stored']:3} of {c['doubts']}, {c['doubts left out']} left out\n"
-        f"  supersessions right  {c['supersessions right']:3} of {c['supersessions']}\n"
-    )
-
-
-def measure(data: Path, *, chat: str = "none", embedder: str = "none") -> dict[str, Score]:
-    """A score for each half of the set."""
-    listed = rows(data)
-    halves = sorted({row.half for row in listed})
-    return {h: run([r for r in listed if r.half == h], chat=chat, embedder=embedder, name=h) for h in halves}
+def traps(found: Mapping[str, int]) -> str:
+    sorts = {
+        "secret": "lines with a secret",
+        "loop": "memory's own text",
+        "repeat": "repetitions",
+        "quoted": "quotations and listings",
+        "instruction": "instructions",
+    }
+    listed = ", ".join(f"{name} {found[sort]} of {found[f'{sort} lines']}" for sort, name in sorts.items())
+    return f"Stored or held of the pitfalls: {listed}; secrets kept anywhere: {found['secrets kept']}."
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=DATA)
-    parser.add_argument("--model", action="store_true", help="let the model of LUKASA_CHAT observe as well")
     parser.add_argument("--embedder", default="auto")
-    parser.add_argument("--misses", action="store_true", help="list what went wrong in half a")
+    parser.add_argument("--model", action="store_true", help="let the model of LUKASA_CHAT observe as well")
+    parser.add_argument("--results", type=Path, default=None)
     parser.add_argument("--json", action="store_true")
     given = parser.parse_args(arguments)
-    results: dict[str, dict[str, Any]] = {}
-    for chat in ("none", *([""] if given.model else [])):
-        for half, found in measure(given.data, chat=chat, embedder=given.embedder).items():
-            results[f"{half} by {found.how}"] = {**found.counts, "rows": found.rows, "facts": found.facts}
-            if not given.json:
-                print(shown(half, found))
-                if given.misses and half == "a":
-                    print("".join(f"  {what}: {text!r}\n" for what, text in found.misses))
+    runs = {"words and vectors": ("none", given.embedder), "words alone": ("none", "none")}
+    if given.model:
+        runs["a model"] = ("", given.embedder)
+    scores = {name: measure(chat=chat, embedder=embedder) for name, (chat, embedder) in runs.items()}
+    found = pitfalls(embedder=given.embedder)
     if given.json:
-        json.dump(results, sys.stdout, indent=2)
+        plain = {name: {part: s.plain() for part, s in parts.items()} for name, parts in scores.items()}
+        json.dump(plain | {"pitfalls": found}, sys.stdout, indent=2)
+        return
+    about = (
+        "`make bench-write`. Labelled sessions of four formats in two languages, each observed through the whole path "
+        "in a workspace of its own; the classifier is trained on other lines by the same hand, and its settings were "
+        "chosen with these totals in view. Precision: the share of lasting statements among the stored lines."
+    )
+    parts = [f"Observed by {name}:\n\n{table(each)}" for name, each in scores.items()]
+    text = "\n\n".join(["## Writing: what the observer stores and misses", about, *parts, traps(found)])
+    print(text)
+    if given.results is not None:
+        write_section(given.results, "write", text)
 
 
 if __name__ == "__main__":

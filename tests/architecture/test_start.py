@@ -35,6 +35,7 @@ LATER = {
     "lukasa.model.gitleaks",
     "lukasa.model.requests",
     "lukasa.model.secret_forms",
+    "lukasa.observe.classifier",
     "lukasa.observe.noise",
     "lukasa.observe.rules",
     "lukasa.service.jobs.task",

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from lukasa import Lukasa, Workspace
-from lukasa.model.errors import InvalidInput, NotFound, Refused
+from lukasa.model.errors import EmbedderError, InvalidInput, NotFound, Refused
 from lukasa.model.job import JobState
 from lukasa.model.telemetry import TelemetryQuery
 from lukasa.model.transcript import Progress
 from lukasa.model.values import State, Trust
-from lukasa.ports import Chat
+from lukasa.observe import classifier
+from lukasa.ports import Chat, EmbeddingModel, Vector
 from lukasa.service.call import CallContext
 from lukasa.service.jobs import handlers
 from lukasa.service.jobs.task import Task
@@ -188,6 +189,39 @@ def test_who_may_look(world: Workspace, tmp_path: Path) -> None:
     with pytest.raises(InvalidInput):
         world.observe(tmp_path / "gone")
     assert world.said(taken.transcript.key, start=1, limit=1)[0].text == TALK[1][1]
+
+
+class Failing(FakeEmbedder):
+    """An embedder that the classifier knows, and that gives no vector."""
+
+    @property
+    def model(self) -> EmbeddingModel:
+        return EmbeddingModel("failing", 64, classifier.trained().digest)
+
+    def embed_memories(self, texts: Sequence[str]) -> Vector:
+        raise EmbedderError("the model is gone")
+
+
+def test_words_are_enough_if_the_embedder_fails(tmp_path: Path) -> None:
+    """O9: a session is observed without vectors, and not put off."""
+    with Lukasa.open(tmp_path / "data", embedder=Failing(64)) as memory:
+        world = memory.workspace("harbour", preset="observer")
+        world.observe(sessions.claude(tmp_path / "s.jsonl", TALK))
+        (run,) = work(world)
+        assert run.outcome == "done"
+        assert contents(world) == {TALK[0][1], TALK[2][1]}
+
+
+def test_a_doubt_is_held_as_it_was_said(world: Workspace, tmp_path: Path) -> None:
+    """W2, B4: whole, with its span and a reason, even if a path is in it."""
+    said = "no wait, i think the tide tables are stored in /srv/tides/tables.csv, not in the bucket"
+    world.observe(sessions.log(tmp_path / "s.txt", [("user", said), ("assistant", "I see.")]))
+    work(world)
+    (held,) = world.entries("workspace", everything=True)
+    assert (held.content, held.state) == (said, State.HELD)
+    assert held.gate is not None
+    assert held.gate.reason == "said with doubt"
+    assert [(quote.start, quote.end) for quote in held.evidence] == [(0, len(said))]
 
 
 # A model observes
@@ -397,11 +431,11 @@ def test_what_is_for_all_projects_goes_to_the_account_once(world: Workspace, tmp
     run = handlers.run_next(world.ctx, handlers={"observe": cut})
     assert run is not None
     assert run.outcome == "failed"
-    assert [e.content for e in world.entries("account")] == ["I use metres"]
+    assert [e.content for e in world.entries("account")] == ["remember for all my projects that I use metres"]
     clock.time = clock.time.replace(year=clock.time.year + 1)
     assert [run.outcome for run in work(world)] == ["done"]
     (entry,) = world.entries("account")
-    assert (entry.content, entry.merged_count) == ("I use metres", 1)
+    assert (entry.content, entry.merged_count) == ("remember for all my projects that I use metres", 1)
 
 
 # When it was said

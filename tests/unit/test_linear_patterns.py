@@ -27,7 +27,7 @@ import lukasa
 from lukasa.model import gitleaks, secret_forms
 from lukasa.model.requests import MOST_TAIL
 from lukasa.model.secrets import MOST_LINE
-from lukasa.observe import rules
+from lukasa.observe import cues, rules
 from lukasa.providers.chat import wire
 from lukasa.read import question
 
@@ -42,7 +42,7 @@ _CUT = {
     "lukasa.model.text._NAMED": 80,
     "lukasa.model.text._ASKING": 1000,
     "lukasa.providers.chat.wire._KEY_SHAPES": 6 * wire._MESSAGE_CHARS,
-    "lukasa.observe.rules.Phrases": rules.MOST_SENTENCE,
+    "lukasa.observe.cues.Phrases": rules.MOST_REQUEST,
     "lukasa.model.gitleaks": MOST_LINE,
     "lukasa.model.secret_forms": MOST_LINE,
 }
@@ -91,10 +91,10 @@ def _uses() -> tuple[Use, ...]:
 
 
 def _phrases() -> Iterator[Use]:
-    tables = [value for value in vars(rules).values() if isinstance(value, rules.Phrases)]
-    for phrases in (*tables, *(rule.phrases for rule in rules.RULES)):
-        for pattern in phrases._patterns:
-            yield Use("lukasa.observe.rules.Phrases", re.compile(pattern, phrases._flags))
+    for phrases in vars(cues).values():
+        if isinstance(phrases, cues.Phrases):
+            for pattern in phrases._patterns:
+                yield Use("lukasa.observe.cues.Phrases", re.compile(pattern, re.IGNORECASE))
 
 
 def _of(module: ModuleType) -> Iterator[Use]:

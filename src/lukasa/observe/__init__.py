@@ -4,9 +4,9 @@ from typing import TYPE_CHECKING
 
 from lukasa.model import submodules
 
-__all__ = ["noise", "observation", "rules"]
+__all__ = ["classifier", "noise", "observation", "rules"]
 
 if TYPE_CHECKING:
-    from lukasa.observe import noise, observation, rules
+    from lukasa.observe import classifier, noise, observation, rules
 else:
     __getattr__ = submodules(__name__, __all__)

@@ -19,6 +19,7 @@ from msgspec import Struct
 
 from lukasa.model.echo import unharnessed, unmarked
 from lukasa.model.transcript import Utterance
+from lukasa.observe.sentences import sentences
 from lukasa.ports import Piece
 
 Redact = Callable[[str], tuple[str, int]]
@@ -83,10 +84,20 @@ def _without_dumps(text: str) -> str:
     text = _LONG_LINE.sub(_line, text)
     if "```" in text or "~~~" in text:
         text = "\n".join(_without_listings(text.split("\n")))
-    if len(text) > MOST_CHARACTERS:
-        tail = MOST_CHARACTERS // 3
-        text = f"{text[: MOST_CHARACTERS - tail]}\n[… {len(text) - MOST_CHARACTERS:,} characters]\n{text[-tail:]}"
-    return text
+    return _shortened(text) if len(text) > MOST_CHARACTERS else text
+
+
+def _shortened(text: str) -> str:
+    """Leave out the middle of a long message. The sentences at both edges stay whole, or go with it.
+
+    Only an endless sentence is cut: what is left of it is still too long to be observed.
+    """
+    tail = MOST_CHARACTERS // 3
+    head, rest = MOST_CHARACTERS - tail, len(text) - tail
+    spans = sentences(text)
+    head = max((span.end for span in spans if head / 2 < span.end <= head), default=head)
+    rest = min((span.start for span in spans if rest <= span.start < rest + tail / 2), default=rest)
+    return f"{text[:head]}\n\n[… {rest - head:,} characters]\n\n{text[rest:]}"
 
 
 def _line(found: re.Match[str]) -> str:

@@ -68,10 +68,12 @@ def by_rules(turns: Sequence[Turn]) -> Distilled:
 def _stated(text: str) -> Iterator[Fact]:
     for found in observe.rules.look(text):
         if found.gate is Gate.ALLOW:
-            reach, lifetime, private = "", None, False
-            if found.asked is not None:
-                reach, lifetime, private = found.asked.reach, found.asked.lifetime, found.asked.private
-            yield Fact(found.text, reach, lifetime, found.importance, private, observed=found.asked is None)
+            asked = found.asked
+            if asked is None:
+                yield Fact(found.text, importance=found.importance, observed=True)
+            else:  # the words that the responder stores for the same request, so that nothing is stored twice
+                text = asked.content or found.text
+                yield Fact(text, asked.reach, asked.lifetime, found.importance, asked.private)
 
 
 _PROMPT = f"""You look through a finished conversation for what a memory system should keep.

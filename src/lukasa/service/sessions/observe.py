@@ -20,13 +20,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lukasa.model.entry import OBSERVER, GateVerdict
-from lukasa.model.errors import LostClaim, LukasaError, MirrorsCanonical, NotFound
+from lukasa.model.errors import EmbedderError, LostClaim, LukasaError, MirrorsCanonical, NotFound
 from lukasa.model.events import EventDraft
 from lukasa.model.ids import derived_id
 from lukasa.model.job import JobState
 from lukasa.model.transcript import Progress, Quote, Transcript, Utterance
 from lukasa.model.values import Gate, Kind, Trust
-from lukasa.observe import observation, rules
+from lukasa.observe import classifier, observation, rules
 from lukasa.observe.observation import Observation, ObserverAnswer, Segment
 from lukasa.service.call import CallContext, retry_on_conflict
 from lukasa.service.entries.put import Memo, Written, put_many
@@ -84,7 +84,7 @@ def _observe(ctx: CallContext, task: Task) -> dict[str, Any]:
     by_rules = task.chat is None or bool(payload.get("rules"))
     counts: Counter[str] = Counter(observations_extracted=0, allowed=0, held=0, discarded=0, deduped=0, malformed=0)
     for number, portion in enumerate(observation.chunks(said)):
-        answer = _by_rules(task, number, portion) if by_rules else _by_model(ctx, task, number, portion)
+        answer = _by_rules(ctx, task, number, portion) if by_rules else _by_model(ctx, task, number, portion)
         counts["observations_extracted"] += len(answer.facts)
         counts["malformed"] += len(answer.faults)
         times = {u.id: u.at for u in portion if u.at is not None}
@@ -97,8 +97,17 @@ def _observe(ctx: CallContext, task: Task) -> dict[str, Any]:
 # Look
 
 
-def _by_rules(task: Task, number: int, said: Sequence[Utterance]) -> ObserverAnswer:
-    listed = task.once(f"rules:{number}", lambda: [o.plain() for o in rules.observe(said)])
+def _by_rules(ctx: CallContext, task: Task, number: int, said: Sequence[Utterance]) -> ObserverAnswer:
+    """Observe by the classifier, with vectors if it knows the embedder. If the embedder fails, words are enough."""
+
+    def look() -> list[dict[str, Any]]:
+        try:
+            found = rules.observe(said, classifier.usable(ctx.embedder))
+        except EmbedderError:
+            found = rules.observe(said)
+        return [o.plain() for o in found]
+
+    listed = task.once(f"rules:{number}", look)
     return ObserverAnswer((Segment("", "", tuple(Observation.of(data) for data in listed)),))
 
 
