@@ -5,7 +5,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-__all__ = ["requests", "submodules"]
+__all__ = ["intents", "requests", "submodules"]
 
 
 def submodules(package: str, names: Collection[str]) -> Callable[[str], ModuleType]:
@@ -24,6 +24,6 @@ def submodules(package: str, names: Collection[str]) -> Callable[[str], ModuleTy
 
 
 if TYPE_CHECKING:
-    from lukasa.model import requests
+    from lukasa.model import intents, requests
 else:
-    __getattr__ = submodules(__name__, ("requests",))
+    __getattr__ = submodules(__name__, ("intents", "requests"))

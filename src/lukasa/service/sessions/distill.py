@@ -9,16 +9,20 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import Struct
 
 from lukasa import model, observe
 from lukasa.model.errors import ChatError, ChatMalformed, InvalidInput
 from lukasa.model.statements import says_the_same
+from lukasa.model.text import terms
 from lukasa.model.values import Gate, Lifetime
-from lukasa.ports import Chat, Message
+from lukasa.ports import Chat, Embedder, Message
 from lukasa.service import inputs
+
+if TYPE_CHECKING:
+    from lukasa.model.requests import Request
 
 MOST_FACTS = 20
 MOST_SUMMARY = 2000
@@ -58,20 +62,50 @@ Distil = Callable[[Sequence[Turn]], Distilled]
 
 def by_rules(turns: Sequence[Turn]) -> Distilled:
     """Find requests to remember, and plain statements of names, preferences, decisions and lasting wishes."""
-    facts: dict[str, Fact] = {}
-    for turn in turns:
-        if turn.role == "user":
-            facts.update((fact.text, fact) for fact in _stated(turn.text))
-    return Distilled(tuple(facts.values())[:MOST_FACTS])
+    return by_rules_with(None)(turns)
+
+
+def by_rules_with(embedder: Embedder | None) -> Distil:
+    """Return a distiller by rules that understands requests with an embedder. It keeps no fact that was taken back."""
+
+    def distil(turns: Sequence[Turn]) -> Distilled:
+        facts: dict[str, Fact] = {}
+        for number, turn in enumerate(turns):
+            if turn.role != "user":
+                continue
+            intent = model.intents.understand(turn.text, embedder)
+            if intent.forget:
+                facts = {text: fact for text, fact in facts.items() if not _concerns(intent.forget, text)}
+            elif intent.asked is not None:
+                facts.update((fact.text, fact) for fact in _requested(intent.asked, turns[:number], embedder))
+            else:
+                facts.update((fact.text, fact) for fact in _stated(turn.text))
+        return Distilled(tuple(facts.values())[:MOST_FACTS])
+
+    return distil
+
+
+def _concerns(target: str, text: str) -> bool:
+    """Say whether a request to forget is about a fact: the fact has all content words of the request."""
+    return set(terms(target)) <= set(terms(text))
+
+
+def _requested(asked: Request, before: Sequence[Turn], embedder: Embedder | None) -> Iterator[Fact]:
+    """Give the fact of a request. "Please remember that" alone is about the message before."""
+    content = asked.content
+    if not content:
+        said = next((turn.text for turn in reversed(before) if turn.role == "user"), "")
+        content = said.strip() if model.intents.understand(said, embedder) == model.intents.Intent() else ""
+    if not content or asked.lifetime is Lifetime.CONVERSATION:
+        return
+    weight = asked.importance if asked.importance is not None else IMPORTANCE
+    yield Fact(content, asked.reach, asked.lifetime, weight, asked.private)
 
 
 def _stated(text: str) -> Iterator[Fact]:
     for found in observe.rules.look(text):
         if found.gate is Gate.ALLOW:
-            reach, lifetime, private = "", None, False
-            if found.asked is not None:
-                reach, lifetime, private = found.asked.reach, found.asked.lifetime, found.asked.private
-            yield Fact(found.text, reach, lifetime, found.importance, private, observed=found.asked is None)
+            yield Fact(found.text, importance=found.importance, observed=True)
 
 
 _PROMPT = f"""You look through a finished conversation for what a memory system should keep.

@@ -32,7 +32,7 @@ from lukasa.model.values import SHARED, VISIBILITY, Kind, Lifetime, Visibility
 from lukasa.service import inputs, retrieval
 from lukasa.service.entries.put import Memo, Written
 from lukasa.service.sessions.conversations import Ended
-from lukasa.service.sessions.distill import Distil, Distilled, Fact, Turn, by_rules
+from lukasa.service.sessions.distill import Distil, Distilled, Fact, Turn, by_rules_with
 from lukasa.service.workspace import Workspace
 from lukasa.spec.types import Tier
 from lukasa.storage.operations import Record
@@ -149,16 +149,17 @@ def turns(world: Workspace) -> list[Turn]:
 # Persist
 
 
-def persist(world: Workspace, said: Sequence[Turn] | None = None, *, distil: Distil = by_rules) -> Persisted:
+def persist(world: Workspace, said: Sequence[Turn] | None = None, *, distil: Distil | None = None) -> Persisted:
     """Write missed facts and the summary, then end the conversation. If a step fails, raise and end nothing.
 
+    Without `distil`, rules find the facts, and understand requests with the embedder of the workspace.
     The refusal of one text stops neither the others nor the end; the result lists it.
     """
     conversation = current(world)
     heard = tuple(turns(world) if said is None else said)
     refused: list[RefusedText] = []
     try:
-        distilled = distil(heard) if heard else Distilled(())
+        distilled = (distil or by_rules_with(world.ctx.embedder))(heard) if heard else Distilled(())
         facts = tuple(_write_facts(world, conversation, distilled.facts, refused))
         summary = _write_summary(world, conversation, heard, distilled.summary, refused)
     except Exception as error:
@@ -173,7 +174,7 @@ def resume_pending(
     world: Workspace,
     *,
     alive: Callable[[Conversation], bool] = lambda conversation: False,
-    distil: Distil = by_rules,
+    distil: Distil | None = None,
 ) -> list[Persisted]:
     """Persist conversations of dead sessions. One that fails again stays as it is, with its error event."""
     done = []

@@ -219,7 +219,7 @@ class Dialogue:
         if self._agent is None:
             graph = self._loading.result()
             folder = self._session.memory.folder(self._world)
-            distil = distill.by_model(self._chat) if self._is_model else distill.by_rules
+            distil = distill.by_model(self._chat) if self._is_model else None
             refine = sessions.refine.by_model(self._chat) if self._refine else None
             making = graph.Making(self._chat, refine=refine, distil=distil)
             agent: Agent = self._stack.enter_context(
@@ -227,7 +227,7 @@ class Dialogue:
             )
             self._agent = agent
             if folder is not None:
-                distil = distill.by_model_or_rules(self._chat) if self._is_model else distill.by_rules
+                distil = distill.by_model_or_rules(self._chat) if self._is_model else None
                 led = partial(graph.is_led, folder)
                 sessions.session.resume_pending(self._world, alive=led, distil=distil)
         return self._agent
