@@ -96,6 +96,7 @@ _THIS = _set("this that it these those following one them das dies dieses diese 
 _NOT = _set("not dont never no cannot cant nicht nie niemals without ohne kein keine keinen wont isnt")
 _FORGET = _set("forget vergiss vergesse vergessen")
 _LOSE = _set("lose lost slip verlier verliere")
+_COUNTS = _set("tally count zahl zahle mitzahlen strichliste")
 _SPEAKERS = _set("i we he she they ive weve ich wir er sie ihr")
 _ASKS = _set(
     """what whats who whos whom whose where wheres when why how which do does did is are was were have has had any wer
@@ -168,9 +169,9 @@ _FILLER = _set(
     niedrige niedriger hohe hoher solange reden fertig wissen"""
 )
 _VOCABULARY = (
-    _FILLER | _KEEP | _LOSE | _HOLD | _HELD | _THIS | _NOT | _FORGET | _PLACES | _TALKS | _ALL | _EVERYWHERE | _ONLY
+    _FILLER | _KEEP | _LOSE | _COUNTS | _HOLD | _HELD | _THIS | _NOT | _FORGET | _PLACES | _TALKS | _ALL | _EVERYWHERE | _ONLY
     | _SHORT | _SPAN | _TIMES | _LONG | _PRIVATE | _IMPORTANT | _TRIVIAL | _RANK
-    | _set("channel topic thread kanal thema remind")
+    | _set("channel topic thread kanal thema remind which where irrespective egal")
 )  # fmt: skip
 _LINKS = _set("that dass")
 _GERMAN = _set("der die das den dem ein eine ist sind und nicht ich du wir mit auf fur im zu von heute meine mein")
@@ -384,7 +385,7 @@ def _keeps(words: Sequence[str]) -> bool:
             return negated
         if word in _LOSE and negated:
             return True
-        if word in ("tally", "count") and before not in _SPEAKERS:
+        if word in _COUNTS and before not in _SPEAKERS:
             return not negated
         if (word in _KEEP and before not in _SPEAKERS) or (word == "remembered" and before == "you"):
             return not negated
@@ -416,7 +417,8 @@ def _properties(words: Sequence[str]) -> Request | None:
         return any(phrase in joined for phrase in _PHRASES[name])
 
     found = Request("")
-    if has(_EVERYWHERE) or has(_ALL, _PLACES):
+    anywhere = has(_set("matter regardless irrespective egal")) and (has(_PLACES) or has(_set("where wo")))
+    if anywhere or has(_EVERYWHERE) or has(_ALL, _PLACES):
         found = replace(found, reach="account")
     elif (
         (has(_TALKS) and not has(_set("all every each alle allen")))
@@ -441,7 +443,7 @@ def _properties(words: Sequence[str]) -> Request | None:
     strong = has(_IMPORTANT) or (has(_RANK) and has(_set("high top hohe hoher highest")))
     if weak or strong:
         found = replace(found, importance=LOW if weak else HIGH)
-    if not (has(_set("tally count")) or (has(_set("track")) and has(_HOLD))):
+    if not (has(_COUNTS) or (has(_set("track")) and has(_HOLD))):
         return found if found != Request("") else None
     conversation = {} if found.reach else {"reach": "conversation", "lifetime": Lifetime.CONVERSATION}
     return replace(found, tracking=True, **conversation)
