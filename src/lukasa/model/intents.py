@@ -44,15 +44,16 @@ class TextEmbedder(Protocol):
 
 
 class Intent(Struct, frozen=True):
-    """The request of a message: to remember (`asked`), to forget (`forget`), or to answer (`question`).
+    """The request of a message: to remember (`asked`), to forget (`forget`), to answer (`question`), or not to keep it.
 
     An empty `asked.content` means that the person did not say what; an empty `forget` likewise. A message that asks
-    for nothing has none of the three.
+    for nothing has none of the four.
     """
 
     asked: Request | None = None
     forget: str | None = None
     question: bool = False
+    declined: bool = False
 
 
 def understand(text: str, embedder: TextEmbedder | None = None) -> Intent:
@@ -62,6 +63,8 @@ def understand(text: str, embedder: TextEmbedder | None = None) -> Intent:
         target = forgetting(text)
     if target is not None:
         return Intent(forget=target.rstrip(".!?"))
+    if _declines(text):
+        return Intent(declined=True)
     asked = _request(text, embedder)
     if embedder is not None and asked is not None and not asked.content:
         asked = _request(text, None) or asked  # the examples leave no statement: they misread one
@@ -84,16 +87,16 @@ def _phrases(text: str) -> tuple[str, ...]:
 _KEEP = _set(
     """remember memorise memorize memorized memorised note jot store save record retain log stash bookmark preserve
     merk merke merken notier notiere notieren notiert speicher speichere speichern behalt behalte behalten vermerk
-    vermerke vermerken einpragen einprage"""
+    vermerke vermerken einpragen einprage remembering reminder memo"""
 )
 _ALONE = _set("remember memorise memorize merk merke")  # may stand before a statement without "that" or a mark
 _HOLD = _set("keep bear hold hang have put get take make write add commit file track pin mark tuck leave")
 _HELD = _set(
     """mind memory memories note notes notebook file record records list track tally count down onto kopf hinterkopf
-    gedachtnis notiz notizen sinn hold scratchpad"""
+    gedachtnis notiz notizen sinn hold scratchpad thought"""
 )
-_THIS = _set("this that it these those following one them das dies dieses diese es folgendes folgende")
-_NOT = _set("not dont never no cannot cant nicht nie niemals without ohne kein keine keinen wont isnt")
+_THIS = _set("this that it these those following one them das dies dieses diese es folgendes folgende her him")
+_NOT = _set("not dont never no cannot cant nicht nie niemals without ohne kein keine keinen wont isnt doesnt")
 _FORGET = _set("forget vergiss vergesse vergessen")
 _LOSE = _set("lose lost slip verlier verliere")
 _COUNTS = _set("tally count zahl zahle mitzahlen strichliste")
@@ -166,11 +169,11 @@ _FILLER = _set(
     mochtest wollen sollst sollte denk denke schreib schreibe halt halte fest unbedingt gut danke hier dort nur
     bloss spater nachste nachstes kurze zeit immer kopf unter rest gelte gelten gilt meine meinen meiner meinem mein
     folgendes folgende erinnere erinner kein keine als notiz eigene eigenen eigener niemand sonst anderen agenten
-    niedrige niedriger hohe hoher solange reden fertig wissen"""
+    niedrige niedriger hohe hoher solange reden fertig wissen or two three little brief side past doesnt isnt scoped"""
 )
 _VOCABULARY = (
-    _FILLER | _KEEP | _LOSE | _COUNTS | _HOLD | _HELD | _THIS | _NOT | _FORGET | _PLACES | _TALKS | _ALL | _EVERYWHERE | _ONLY
-    | _SHORT | _SPAN | _TIMES | _LONG | _PRIVATE | _IMPORTANT | _TRIVIAL | _RANK
+    _FILLER | _KEEP | _LOSE | _COUNTS | _HOLD | _HELD | _THIS | _NOT | _FORGET | _PLACES | _TALKS | _ALL
+    | _EVERYWHERE | _ONLY | _SHORT | _SPAN | _TIMES | _LONG | _PRIVATE | _IMPORTANT | _TRIVIAL | _RANK
     | _set("channel topic thread kanal thema remind which where irrespective egal")
 )  # fmt: skip
 _LINKS = _set("that dass")
@@ -218,6 +221,18 @@ def _clauses(text: str) -> list[_Clause]:
 
 
 # Requests to remember
+
+
+def _declines(text: str) -> bool:
+    """Say whether a message asks not to keep something: "don't store that", "no need to remember this"."""
+    return any(
+        all(not some.isdisjoint(clause.words) for some in (_NOT, _KEEP, _THIS))
+        and (_FORGET | _LOSE | _SPEAKERS).isdisjoint(clause.words)
+        and _VOCABULARY.issuperset(clause.words)
+        and _properties(clause.words) is None
+        and not _asks(clause.words)
+        for clause in _clauses(text)
+    )
 
 
 def _request(text: str, embedder: TextEmbedder | None) -> Request | None:
@@ -283,8 +298,9 @@ def _from_end(text: str, clauses: Sequence[_Clause], embedder: TextEmbedder | No
     while at > 1 and (about := _about(text, clauses[at - 1], embedder)) is not None:
         at -= 1
         if about:
-            kept = at
             found.append(_claimed(about, clauses[at].words))
+        if about or (found and clauses[at].mark.startswith("?")):  # "Got that? Keep it."
+            kept = at
     return kept, found
 
 
@@ -302,9 +318,9 @@ def _from_start(text: str, clauses: Sequence[_Clause], embedder: TextEmbedder | 
     """Return where the clauses about the note at the start end. A colon after one of them ends them."""
     kept, found, at = 0, list[_About](), 0
     while at < len(clauses):
-        examples = embedder if at < len(clauses) - 1 else None  # the last clause may be all that was said
-        about = _about(text, clauses[at], examples)
-        if about is None:
+        only = at == len(clauses) - 1  # the last clause may be all that was said
+        about = _about(text, clauses[at], None if only else embedder)
+        if about is None or (about.keeps and clauses[at].mark.startswith(",") and not _by_words(clauses[at].words)):
             break
         at += 1
         if about:
@@ -319,9 +335,30 @@ def _about(text: str, clause: _Clause, embedder: TextEmbedder | None) -> _About 
     """Return what a clause says about the note: nothing if it is filler; None if it is part of a statement."""
     if _VOCABULARY.issuperset(clause.words):
         return _said(clause.words)
+    if _refers(clause.words) and (said := _said(clause.words)).keeps:
+        return said
     if _lead(text, clause) is not None or request(text[clause.start : clause.end]) is not None:
         return None
+    if _asks(clause.words) or (clause.mark.startswith("?") and not _addressed(clause.words)):
+        return None
     return _by_example(text[clause.start : clause.end].strip(), clause.words, embedder)
+
+
+def _by_words(words: Sequence[str]) -> bool:
+    return _VOCABULARY.issuperset(words) or _refers(words)
+
+
+def _refers(words: Sequence[str]) -> bool:
+    """Say whether a clause asks to keep "it" in some way: "remember that for a little while"."""
+    for i, word in enumerate(words[:-1]):
+        if word not in _VOCABULARY:
+            return False
+        if word in _KEEP and words[i + 1] in _THIS:
+            return i + 2 == len(words) or words[i + 2] in _WAYS
+    return False
+
+
+_WAYS = _set("for in at until till as across during within only just forever when while by with on under fur bis als")
 
 
 def _lead(text: str, clause: _Clause) -> tuple[_About, int] | None:
@@ -376,7 +413,7 @@ def _said(words: tuple[str, ...]) -> _About:
 
 def _keeps(words: Sequence[str]) -> bool:
     known, joined = set(words), f" {' '.join(words)} "
-    if _asks(words) or words[0] in ("then", "dann"):
+    if _asks(words) or words[0] in ("then", "dann") or _tells(words):
         return False
     negated = not _NOT.isdisjoint(known)
     for i, word in enumerate(words):
@@ -396,12 +433,20 @@ def _keeps(words: Sequence[str]) -> bool:
     return not negated and any(phrase in joined for phrase in _PHRASES["keep"])
 
 
+def _tells(words: Sequence[str]) -> bool:
+    """Say whether a clause tells what somebody does, and asks nobody: "I told him to remember it"."""
+    wishes = "you" in words or "du" in words or not _set("want need wish").isdisjoint(words[1:2])
+    return words[0] in _SPEAKERS and not wishes
+
+
 def _holds(verb: str, after: Sequence[str]) -> bool:
     """Say whether "keep it", "put that in your notes" are about a note; "keep it short" is not."""
     if not _HELD.isdisjoint(after):
         return True
-    if verb not in ("keep", "hold", "hang") or _THIS.isdisjoint(after):
+    if verb not in ("keep", "hold", "hang"):
         return False
+    if _THIS.isdisjoint(after):
+        return bool(after) and after[0] in ("for", "until", "till")
     return _set("short brief simple up going clean low quiet way coming").isdisjoint(after[1:2]) or "term" in after
 
 
@@ -421,23 +466,26 @@ def _properties(words: Sequence[str]) -> Request | None:
     if anywhere or has(_EVERYWHERE) or has(_ALL, _PLACES):
         found = replace(found, reach="account")
     elif (
-        (has(_TALKS) and not has(_set("all every each alle allen")))
+        (has(_TALKS) and not has(_set("all every each next future later upcoming other alle allen nachsten")))
         or says("talk")
+        or "scratchpad" in known
         or has(_set("until till bis once when wenn sobald"), _set("done finish finished over ends end fertig vorbei"))
     ):
-        beyond = has(_set("beyond after past outside outlive hinaus nach"))
+        beyond = has(_set("beyond after past outside hinaus nach"))
         found = replace(found, reach="" if beyond and not negated else "conversation")
     elif has(_set("channel topic thread kanal thema")) and has(_ONLY):
         found = replace(found, reach="channel")
     elif has(_PLACES) and (has(_ONLY) or has(_set("level scope inside within"))):
         found = replace(found, reach="workspace")
-    short = has(_SHORT) or has(_SPAN, _TIMES) or says("short")
+    spans = has(_set("for until till within fur bis"), _set("day days week weeks fortnight tage tagen woche wochen"))
+    brief = has(_set("little short brief kurze"), _set("while time bit zeit"))
+    short = has(_SHORT) or has(_SPAN, _TIMES) or spans or brief or says("short")
     long = has(_LONG) or says("long")
     if found.reach == "conversation":
         found = replace(found, lifetime=Lifetime.CONVERSATION)
     elif short or long:
         found = replace(found, lifetime=Lifetime.SHORT_TERM if short or negated else Lifetime.LONG_TERM)
-    if has(_PRIVATE) or (says("private") and " for you to " not in joined):
+    if has(_PRIVATE) or {"agent", "specific"} <= known or (says("private") and " for you to " not in joined):
         found = replace(found, private=True)
     weak = has(_TRIVIAL) or (has(_RANK) and has(_set("low niedrige niedriger"))) or (has(_IMPORTANT) and negated)
     strong = has(_IMPORTANT) or (has(_RANK) and has(_set("high top hohe hoher highest")))
@@ -513,6 +561,8 @@ def is_question(text: str) -> bool:
     if text.rstrip().endswith(("?", "？")) or not known:
         return bool(text.rstrip().endswith(("?", "？")))
     if known[0] in _ASKS or known[0] in _TELL or words[:2] == ["remind", "me"]:
+        return True
+    if known[0] in _set("fill bring catch update walk brief") and not {"me", "us"}.isdisjoint(words[:3]):
         return True
     wonders = known[:2] in (["i", "wonder"], ["i", "forgot"]) or known[1:2] == ["know"]
     return wonders and not _ASKS.isdisjoint(known[2:])

@@ -54,21 +54,25 @@ _GERMAN = frozenset(
 # Words of a question about everything that is noted, beside those of the frame.
 _WHOLE = frozenset(
     terms(
-        """workspace workspaces project projects place memory memories stored store kept keep saved save recorded
-        record records file overview summary summarise summarize list show sum up rundown yet already here
-        collected everything all whole contain holding hold learned learn facts fact entries entry full bring
-        date stand so arbeitsbereich projekt gedächtnis gespeichert notiert notizen gemerkt überblick
-        zusammenfassung zeig zeige liste dieser diesen diesem dieses hier bereits zusammen fasse bislang"""
+        """knowledge much fill workspace workspaces project projects place memory memories stored store kept keep
+        saved save recorded record records file overview summary summarise summarize list show sum up rundown
+        yet already here collected everything all whole contain holding hold learned learn facts fact entries
+        entry full bring date stand so arbeitsbereich projekt gedächtnis gespeichert notiert notizen gemerkt
+        überblick zusammenfassung zeig zeige liste dieser diesen diesem dieses hier bereits zusammen fasse
+        bislang"""
     )
 )
 _MEMORY = frozenset(
     terms(
-        """know remember recall noted note notes stored store kept keep saved memory memories recorded record
-        records got have told overview summary summarise summarize list learned collected workspace project
-        entries facts file weisst erinnerst notiert gespeichert gemerkt gedächtnis notizen arbeitsbereich
-        projekt überblick liste kennst"""
+        """knowledge know remember recall noted note notes stored store kept keep saved memory memories recorded
+        record records got have told overview summary summarise summarize list learned collected workspace
+        project entries facts file weisst erinnerst notiert gespeichert gemerkt gedächtnis notizen
+        arbeitsbereich projekt überblick liste kennst"""
     )
 ) | {"have"}
+
+_KNOW = frozenset("know remember recall weisst".split())
+_WHO = frozenset("who whom whose where when why wer wo wann warum".split())
 
 NOTHING = "I have no information about that: nothing I have noted here matches."
 FRESH = "I have no stored information about this workspace yet: it is a fresh start."
@@ -170,6 +174,8 @@ def _answer(turn: _Turn, embedder: Embedder | None) -> str | ToolCall | tuple[To
             return counted
     if intent.asked is not None:
         return _remember(_filled(intent.asked, turn.before, embedder), steps)
+    if intent.declined:
+        return "I will not store that."
     if intent.forget is not None:
         return _forget(intent.forget, steps)
     if intent.question:
@@ -190,10 +196,10 @@ def _kind(said: str, embedder: Embedder | None) -> str:
     """Return what a question is about: a count, everything that is noted, the last conversation, or a topic."""
     if _LAST_TIME.search(said):
         return "last_time"
-    if _asks_count(said):
+    topic, heard = _topic(said), words(said)
+    if _asks_count(said) and _KNOW.isdisjoint(heard):
         return "count"
-    topic = _topic(said)
-    if not topic - _WHOLE and not _MEMORY.isdisjoint([*terms(said), *words(said)]):
+    if not topic - _WHOLE and not _MEMORY.isdisjoint([*terms(said), *heard]) and _WHO.isdisjoint(heard[:1]):
         return "overview"
     if _NAME.search(said) or any(term.isdigit() for term in topic):
         return "topic"
@@ -336,7 +342,8 @@ _HOW_MANY = re.compile(
 )
 _TOTAL = frozenset("far total altogether overall bisher bislang insgesamt".split())
 _BETWEEN = frozenset(
-    """i we ive weve have had just already now only also about another so been were was are is got today done did do
+    """plus add added i we ive weve have had just already now only also about another so been were was are is got today
+    done did do
     finished finish made complete completed managed through ich wir habe haben noch weitere schon heute and then the a
     of""".split()
 )
@@ -361,25 +368,48 @@ def _asks_count(said: str) -> bool:
 def _count(said: str, intent: intents.Intent, embedder: Embedder | None) -> _Count | None:
     """Return the count that a message reports; None if it reports none, or nobody keeps count."""
     text = intent.asked.content if intent.asked is not None else said
-    parts = re.split(r"(?<=[.!?])\s+|\s[-–—]\s", text)
-    tokens = [fold(token).replace("’", "").replace("'", "") for token in _TOKEN.findall(parts[0] if parts else "")]
-    at = next((i for i in range(len(tokens)) if _number(tokens[i]) is not None and _unit(tokens, i) is not None), None)
-    if at is None:
+    parts = re.split(r"(?<=[.!?,;])\s", text)
+    named = _COUNTED.search(said)
+    for part in parts:
+        tokens = [fold(token).replace("’", "").replace("'", "") for token in _TOKEN.findall(part)]
+        found = _reported(tokens, fold(named[1]) if named is not None else "")
+        if found is not None:
+            break
+    else:
         return None
-    number, unit, verb = _number(tokens[at]), _unit(tokens, at), _verb(tokens, at)
-    if number is None or unit is None or verb is None:
-        return None
-    near = tokens[max(0, at - 1) : at + 2]
-    more = not _MORE.isdisjoint(near) or "noch" in near
-    asked = [part for part in parts[1:] if part.rstrip().endswith("?")]
+    number, unit, verb, more = found
+    asked = [other for other in parts if other.rstrip().endswith("?") and other is not part]
     asks = ("?" in text and _asks_count(text)) or any(
-        intents.label("questions", part, embedder, "topic") == "count" for part in asked
+        intents.label("questions", other, embedder, "topic") == "count" for other in asked
     )
-    tracking = intent.asked is not None and intent.asked.tracking
-    soon = not _TOTAL.isdisjoint(tokens) and tokens[0] in ("i", "we", "ive", "weve", "ich", "wir")
-    if not (tracking or more or asks or soon) or (intent.asked is not None and not tracking):
+    total = not _TOTAL.isdisjoint(tokens)
+    tracking = named is not None or (intent.asked is not None and intent.asked.tracking)
+    if intent.asked is not None and not tracking and not (total and intent.asked.reach == "conversation"):
+        return None
+    soon = total and (intent.asked is not None or tokens[0] in ("i", "we", "ive", "weve", "ich", "wir"))
+    if not (tracking or more or asks or soon):
         return None
     return _Count(number, unit, verb, more or not (tracking or soon), asks, tracking or asks or soon)
+
+
+# "keep a tally of my pages", "keep track of how many pages I edit"
+_COUNTED = re.compile(
+    r"\b(?:tally|track|count) (?:of )?(?:how many |my |the |our )*([^\W\d_]{3,})\b(?<!\bthis)(?<!\bthat)(?<!\bfor)"
+    r"(?<!\bnow)(?<!\bplease)",
+    re.IGNORECASE,
+)
+
+
+def _reported(tokens: Sequence[str], named: str) -> tuple[int, str, str, bool] | None:
+    """Return the number, unit and verb of a reported count, and whether it is "more"; None if there is none."""
+    for at, token in enumerate(tokens):
+        number, unit = _number(token), _unit(tokens, at)
+        unit = named if unit is None and named and named not in STOP_WORDS else unit
+        verb = _verb(tokens, at)
+        if number is not None and unit is not None and verb is not None:
+            near = tokens[max(0, at - 1) : at + 2]
+            return number, unit, verb, not _MORE.isdisjoint(near) or "noch" in near
+    return None
 
 
 def _unit(tokens: Sequence[str], at: int) -> str | None:

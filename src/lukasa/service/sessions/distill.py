@@ -74,7 +74,10 @@ def by_rules_with(embedder: Embedder | None) -> Distil:
             if turn.role != "user":
                 continue
             intent = model.intents.understand(turn.text, embedder)
-            if intent.forget:
+            if intent.declined:
+                said = [before for before in turns[:number] if before.role == "user"][-1:]
+                facts = {text: fact for text, fact in facts.items() if not any(text in before.text for before in said)}
+            elif intent.forget:
                 facts = {text: fact for text, fact in facts.items() if not _concerns(intent.forget, text)}
             elif intent.asked is not None:
                 facts.update((fact.text, fact) for fact in _requested(intent.asked, turns[:number], embedder))
