@@ -66,6 +66,8 @@ def understand(text: str, embedder: TextEmbedder | None = None) -> Intent:
     if _declines(text):
         return Intent(declined=True)
     asked = _request(text, embedder)
+    if asked is None:
+        asked = _inside(text)
     if embedder is not None and asked is not None and not asked.content:
         asked = _request(text, None) or asked  # the examples leave no statement: they misread one
     if asked is not None:
@@ -169,7 +171,8 @@ _FILLER = _set(
     mochtest wollen sollst sollte denk denke schreib schreibe halt halte fest unbedingt gut danke hier dort nur
     bloss spater nachste nachstes kurze zeit immer kopf unter rest gelte gelten gilt meine meinen meiner meinem mein
     folgendes folgende erinnere erinner kein keine als notiz eigene eigenen eigener niemand sonst anderen agenten
-    niedrige niedriger hohe hoher solange reden fertig wissen or two three little brief side past doesnt isnt scoped"""
+    niedrige niedriger hohe hoher solange reden fertig wissen or two three little brief side past doesnt isnt scoped
+    everything anything lasts goes runs continues remains"""
 )
 _VOCABULARY = (
     _FILLER | _KEEP | _LOSE | _COUNTS | _HOLD | _HELD | _THIS | _NOT | _FORGET | _PLACES | _TALKS | _ALL
@@ -277,6 +280,19 @@ def _request(text: str, embedder: TextEmbedder | None) -> Request | None:
     return replace(asked, content=sentence(body))
 
 
+def _inside(text: str) -> Request | None:
+    """Return a request in the middle of a message: "When I am back, remember that I owe Ada tea". Nothing is cut."""
+    clauses = _clauses(text)
+    if not clauses or is_question(text):
+        return None
+    for clause in clauses[1:]:
+        lead = _lead(text, clause)
+        said = lead[0] if lead is not None else _said(clause.words) if _by_words(clause.words) else None
+        if said is not None and said.keeps:
+            return replace(_merged([said.sets] if said.sets is not None else []), content=sentence(text))
+    return None
+
+
 def _opens(text: str, clauses: Sequence[_Clause]) -> bool:
     """Say whether a request begins with one of these clauses, after clauses of filler words."""
     first = next((clause for clause in clauses if not _VOCABULARY.issuperset(clause.words)), None)
@@ -311,7 +327,8 @@ def _claimed(about: _About, words: Sequence[str]) -> _About:
     claims = sets is not None and (
         sets.private or sets.reach in ("conversation", "account") or (sets.reach == "workspace" and stays)
     )
-    return replace(about, keeps=True) if claims and not _THIS.isdisjoint(words) else about
+    present = not _THIS.isdisjoint(words) and _set("was had did went war waren").isdisjoint(words)
+    return replace(about, keeps=True) if claims and present else about
 
 
 def _from_start(text: str, clauses: Sequence[_Clause], embedder: TextEmbedder | None) -> tuple[int, list[_About]]:
