@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 # on the examples that tests/unit/test_intents.py holds apart (docs/decisions/0041-wordings-by-example.md).
 MARGIN, LEAST = 0.2, -0.45
 RIDGE = 0.3
+SHORT_CLAUSE = 6  # words; a clause before a request that may say how to keep it: "right now, in this conversation"
 LONGEST_CLAUSE = 120  # characters; a longer clause is a statement
 
 
@@ -95,7 +96,7 @@ _ALONE = _set("remember memorise memorize merk merke")  # may stand before a sta
 _HOLD = _set("keep bear hold hang have put get take make write add commit file track pin mark tuck leave")
 _HELD = _set(
     """mind memory memories note notes notebook file record records list track tally count down onto kopf hinterkopf
-    gedachtnis notiz notizen sinn hold scratchpad thought"""
+    gedachtnis notiz notizen sinn hold scratchpad thought preference rule"""
 )
 _THIS = _set("this that it these those following one them das dies dieses diese es folgendes folgende her him")
 _NOT = _set("not dont never no cannot cant nicht nie niemals without ohne kein keine keinen wont isnt doesnt")
@@ -113,14 +114,15 @@ _PLACES = _set(
 )
 _TALKS = _set(
     """chat chats conversation conversations session sessions talk chatting discussion dialogue dialog gesprach
-    unterhaltung sitzung"""
+    unterhaltung sitzung talking"""
 )
 _ALL = _set("all every each any across everywhere wherever whichever whatever alle allen aller jede jeden jedem jedes")
 _EVERYWHERE = _set(
     "everywhere wherever global globally universally uberall accountwide kontoweit konto account accounts"
 )
 _ONLY = _set(
-    "only just solely purely merely alone nur bloss lediglich allein this current present dieses diesem diesen diese"
+    """only just solely purely merely alone nur bloss lediglich allein this current present dieses diesem diesen diese
+    local limited restricted confined"""
 )
 _SHORT = _set("shortterm temporary temporarily briefly kurzfristig vorubergehend kurzzeitig temporar")
 _SPAN = _set("few couple next coming several some nachsten kommenden paar einige")
@@ -134,7 +136,7 @@ _PHRASES = {
     "short": _phrases("""short term | for a while | for a bit | a short time | for the time being | fur kurze zeit"""),
     "long": _phrases("""long term | for good | for ever | for always | fur immer | auf dauer"""),
     "private": _phrases(
-        """only for you | just for you | for you only | for you alone | between us | between you and me |
+        """only you | only for you | just for you | for you only | for you alone | between us | between you and me |
         for yourself | to yourself | note to self | your own | as your | nobody else | no one else |
         other agents | nur fur dich | fur dich allein | unter uns | your eyes | behalte fur dich |
         behalte das fur dich | behalte es fur dich"""
@@ -144,7 +146,8 @@ _PHRASES = {
         bis wir fertig sind | solange wir reden"""
     ),
     "keep": _phrases(
-        """remind me | for the record | for your records | future reference | for later | you should know |
+        """on file | on record | remind me | for the record | for your records | future reference | for later |
+        you should know |
         you to know | erinnere mich | schreib | halte fest | halt fest | denk daran | denk dran | denke daran |
         denke dran | nicht vergessen | vergiss nicht | fur spater | keep count | you need to know |
         you must know"""
@@ -172,7 +175,7 @@ _FILLER = _set(
     bloss spater nachste nachstes kurze zeit immer kopf unter rest gelte gelten gilt meine meinen meiner meinem mein
     folgendes folgende erinnere erinner kein keine als notiz eigene eigenen eigener niemand sonst anderen agenten
     niedrige niedriger hohe hoher solange reden fertig wissen or two three little brief side past doesnt isnt scoped
-    everything anything lasts goes runs continues remains"""
+    everything anything lasts goes runs continues remains right needs mental preference default setting local merken"""
 )
 _VOCABULARY = (
     _FILLER | _KEEP | _LOSE | _COUNTS | _HOLD | _HELD | _THIS | _NOT | _FORGET | _PLACES | _TALKS | _ALL
@@ -241,9 +244,12 @@ def _declines(text: str) -> bool:
 def _request(text: str, embedder: TextEmbedder | None) -> Request | None:
     """Find the clauses about the note at both ends; the rest is the statement."""
     clauses = _clauses(text)
-    if not clauses or _asks(clauses[0].words):
+    if not clauses or (_asks(clauses[0].words) and not clauses[0].mark.startswith(":")):
         return None
     end, after = _from_end(text, clauses, embedder)
+    if (joined := _joined(text, clauses[end - 1])) is not None:
+        clauses[end - 1 :] = [joined[0]]
+        after.append(joined[1])
     start, before = _from_start(text, clauses[:end], embedder)
     rest, about = clauses[start:end], [*before, *after]
     while len(rest) > 1 and _VOCABULARY.issuperset(rest[0].words) and _opens(text, rest[1:]):
@@ -285,11 +291,12 @@ def _inside(text: str) -> Request | None:
     clauses = _clauses(text)
     if not clauses or is_question(text):
         return None
-    for clause in clauses[1:]:
+    for number, clause in enumerate(clauses[1:], 1):
         lead = _lead(text, clause)
         said = lead[0] if lead is not None else _said(clause.words) if _by_words(clause.words) else None
         if said is not None and said.keeps:
-            return replace(_merged([said.sets] if said.sets is not None else []), content=sentence(text))
+            before = [_properties(other.words) for other in clauses[:number] if len(other.words) <= SHORT_CLAUSE]
+            return replace(_merged([sets for sets in (said.sets, *before) if sets is not None]), content=sentence(text))
     return None
 
 
@@ -297,6 +304,17 @@ def _opens(text: str, clauses: Sequence[_Clause]) -> bool:
     """Say whether a request begins with one of these clauses, after clauses of filler words."""
     first = next((clause for clause in clauses if not _VOCABULARY.issuperset(clause.words)), None)
     return first is not None and (_lead(text, first) is not None or request(text[first.start : first.end]) is not None)
+
+
+def _joined(text: str, clause: _Clause) -> tuple[_Clause, _About] | None:
+    """Part a clause from a request that follows it without a mark: "… and I want you to remember that"."""
+    found = list(_WORD.finditer(text, clause.start, clause.end))
+    at = next((i for i in range(len(found) - 1, 1, -1) if clause.words[i] in ("and", "but", "so", "und", "aber")), 0)
+    tail = clause.words[at + 1 :]
+    if not at or not tail or _set("you please remember bitte dir").isdisjoint(tail) or not _VOCABULARY.issuperset(tail):
+        return None
+    said = _said(tail)
+    return (_Clause(clause.start, found[at].start(), "", clause.words[:at]), said) if said.keeps else None
 
 
 def _text(text: str, clauses: Sequence[_Clause]) -> str:
@@ -315,7 +333,7 @@ def _from_end(text: str, clauses: Sequence[_Clause], embedder: TextEmbedder | No
         at -= 1
         if about:
             found.append(_claimed(about, clauses[at].words))
-        if about or (found and clauses[at].mark.startswith("?")):  # "Got that? Keep it."
+        if about or (found and clauses[at].mark.startswith(("?", ":"))):  # "Got that? Keep it.", "Scope: …"
             kept = at
     return kept, found
 
@@ -340,11 +358,13 @@ def _from_start(text: str, clauses: Sequence[_Clause], embedder: TextEmbedder | 
         if about is None or (about.keeps and clauses[at].mark.startswith(",") and not _by_words(clauses[at].words)):
             break
         at += 1
+        ends = clauses[at - 1].mark.startswith(":")
         if about:
-            kept = at
             found.append(about)
-            if clauses[at - 1].mark.startswith(":"):
-                break
+        if about or (found and ends):
+            kept = at
+        if found and ends:
+            break
     return kept, found
 
 
@@ -386,6 +406,9 @@ def _lead(text: str, clause: _Clause) -> tuple[_About, int] | None:
     for i, word in enumerate(words[: known + 1]):
         if word in _LINKS and i and (said := _said(tuple(words[: i + 1]))).keeps:
             return said, found[i].end()
+    verb = next((i for i, word in enumerate(words) if word not in _POLITE), len(words))
+    if clause.mark.startswith(":") and known < len(words) and verb < known and words[verb] in _KEEP:
+        return _said(tuple(words[: verb + 1])), found[verb].end()  # "store the name of my cat: Tom"
     for i, word in enumerate(words[:known]):
         down = word == "down" and i and words[i - 1] in ("jot", "note")
         if (word in _ALONE or down) and i + 1 < len(words) and i and (said := _said(tuple(words[: i + 1]))).keeps:
@@ -430,7 +453,8 @@ def _said(words: tuple[str, ...]) -> _About:
 
 def _keeps(words: Sequence[str]) -> bool:
     known, joined = set(words), f" {' '.join(words)} "
-    if _asks(words) or words[0] in ("then", "dann") or _tells(words):
+    told = {"you", "should"} <= known or {"you", "need"} <= known  # "what you should remember: …"
+    if (_asks(words) and not told) or words[0] in ("then", "dann") or _tells(words):
         return False
     negated = not _NOT.isdisjoint(known)
     for i, word in enumerate(words):
@@ -458,7 +482,7 @@ def _tells(words: Sequence[str]) -> bool:
 
 def _holds(verb: str, after: Sequence[str]) -> bool:
     """Say whether "keep it", "put that in your notes" are about a note; "keep it short" is not."""
-    if not _HELD.isdisjoint(after):
+    if not _HELD.isdisjoint(after) or (verb in ("file", "tuck", "pin") and not _THIS.isdisjoint(after)):
         return True
     if verb not in ("keep", "hold", "hang"):
         return False
@@ -668,7 +692,7 @@ def _by_example(text: str, words: Sequence[str], embedder: TextEmbedder | None) 
         return None
     named, refers = _properties(words), not _THIS.isdisjoint(words)
     if found == "keep":
-        return _About(True, named) if refers or not {"you", "your"}.isdisjoint(words) else None
+        return _About(True, named) if refers or not ({"you", "your"} | _KEEP).isdisjoint(words) else None
     return _About(
         found == "long_term" and refers, _merged([_PROPERTIES[found], *([named] if named is not None else [])])
     )
