@@ -103,7 +103,7 @@ _NOT = _set("not dont never no cannot cant nicht nie niemals without ohne kein k
 _FORGET = _set("forget vergiss vergesse vergessen")
 _LOSE = _set("lose lost slip verlier verliere")
 _COUNTS = _set("tally count zahl zahle mitzahlen strichliste")
-_SPEAKERS = _set("i we he she they ive weve ich wir er sie ihr")
+_SPEAKERS = _set("i we he she they ive weve ich wir er sie ihr ill im id")
 _ASKS = _set(
     """what whats who whos whom whose where wheres when why how which do does did is are was were have has had any wer
     wen wem wo wann warum wieso wie welche welcher welches welchen weisst kennst erinnerst hast habe gibt ist sind
@@ -146,7 +146,7 @@ _PHRASES = {
         bis wir fertig sind | solange wir reden"""
     ),
     "keep": _phrases(
-        """on file | on record | remind me | for the record | for your records | future reference | for later |
+        """on file | on record | the record show | remind me | for the record | for your records | future reference | for later |
         you should know |
         you to know | erinnere mich | schreib | halte fest | halt fest | denk daran | denk dran | denke daran |
         denke dran | nicht vergessen | vergiss nicht | fur spater | keep count | you need to know |
@@ -308,7 +308,7 @@ def _opens(text: str, clauses: Sequence[_Clause]) -> bool:
 
 def _joined(text: str, clause: _Clause) -> tuple[_Clause, _About] | None:
     """Part a clause from a request that follows it without a mark: "… and I want you to remember that"."""
-    found = list(_WORD.finditer(text, clause.start, clause.end))
+    found = list(_WORD.finditer(text, clause.start, clause.end)) if clause.words != ("",) else []
     at = next((i for i in range(len(found) - 1, 1, -1) if clause.words[i] in ("and", "but", "so", "und", "aber")), 0)
     tail = clause.words[at + 1 :]
     if not at or not tail or _set("you please remember bitte dir").isdisjoint(tail) or not _VOCABULARY.issuperset(tail):
@@ -463,14 +463,15 @@ def _keeps(words: Sequence[str]) -> bool:
             return negated
         if word in _LOSE and negated:
             return True
-        if word in _COUNTS and before not in _SPEAKERS:
+        if word in _COUNTS and before not in _SPEAKERS and _set("me us on").isdisjoint(after[:1]):
             return not negated
-        if (word in _KEEP and before not in _SPEAKERS) or (word == "remembered" and before == "you"):
+        noun = before in _set("the a an my your of in on") and _properties(words) is None  # "here is the log"
+        if (word in _KEEP and before not in _SPEAKERS and not noun) or (word == "remembered" and "if you " in joined):
             return not negated
         if word in _HOLD and before not in _SPEAKERS and _holds(word, after):
             return not negated
     if {"you", "know"} <= known and not known.isdisjoint(_set("should need must want")):
-        return not negated
+        return not negated and words.index("you") < words.index("know")
     return not negated and any(phrase in joined for phrase in _PHRASES["keep"])
 
 
@@ -488,7 +489,8 @@ def _holds(verb: str, after: Sequence[str]) -> bool:
         return False
     if _THIS.isdisjoint(after):
         return bool(after) and after[0] in ("for", "until", "till")
-    return _set("short brief simple up going clean low quiet way coming").isdisjoint(after[1:2]) or "term" in after
+    busy = _set("short brief simple up going clean low quiet way coming calm me us you")
+    return busy.isdisjoint(after[: 2 if after[0] in _THIS else 1]) or "term" in after
 
 
 def _properties(words: Sequence[str]) -> Request | None:
