@@ -56,6 +56,9 @@ def everywhere(world: Workspace) -> list[Entry]:
         "Could you remember that I use this workspace for a fantasy novel about dragons?",
         "Jot down that everything in here belongs to my fantasy novel about dragons.",
         "Merk dir bitte, dass dieser Workspace für meinen Fantasyroman über Drachen (dragons) ist.",
+        "I use this workspace for my fantasy novel about dragons and want you to know that.",
+        "What you should remember: this workspace is for my fantasy novel about dragons.",
+        "This workspace is my fantasy novel about dragons. Got that? Keep it.",
         "Don't let this slip: the fantasy novel about dragons is what this workspace is for.",
     ],
 )
@@ -80,6 +83,8 @@ def test_01_a_fact_is_stored(memory: Lukasa, world: Workspace, said: str) -> Non
             "Do you happen to know my main character's name?",
         ),
         ("You should know that my main character is Elarindë.", "Remind me who my main character is"),
+        ("Store the name of my main character: Elarindë.", "How is my main character called?"),
+        ("Elarindë, that's my main character. Remember her.", "What can you tell me about my main character?"),
         ("Meine Hauptfigur heißt Elarindë. Merk dir das.", "Wie heißt meine Hauptfigur?"),
     ],
 )
@@ -217,6 +222,9 @@ def test_05_workspace_facts_stay(memory: Lukasa, world: Workspace, other: Worksp
 @pytest.mark.parametrize(
     ("said", "asked"),
     [
+        ("Just while we're talking: I want to discuss chapters 1–3 today.", "What chapters did I want to discuss?"),
+        ("Put on the scratchpad: I want to discuss chapters 1–3 today.", "Which chapters did I want to discuss?"),
+        ("I want to discuss chapters 1–3 today — session only.", "What chapters did I want to discuss?"),
         ("For now, just in this chat: I want to discuss chapters 1–3 today.", "What chapters did I want to discuss?"),
         ("Only for this session, note that I want to discuss chapters 1–3.", "Which chapters do I want to discuss?"),
         (

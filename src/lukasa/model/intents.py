@@ -146,9 +146,8 @@ _PHRASES = {
         bis wir fertig sind | solange wir reden"""
     ),
     "keep": _phrases(
-        """on file | on record | the record show | remind me | for the record | for your records | future reference | for later |
-        you should know |
-        you to know | erinnere mich | schreib | halte fest | halt fest | denk daran | denk dran | denke daran |
+        """on file | on record | the record show | remind me | for the record | for your records | future reference |
+        for later | you should know | you to know | erinnere mich | schreib | halte fest | halt fest | denk daran | denk dran | denke daran |
         denke dran | nicht vergessen | vergiss nicht | fur spater | keep count | you need to know |
         you must know"""
     ),
