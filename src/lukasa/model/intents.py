@@ -136,8 +136,8 @@ _PHRASES = {
     "short": _phrases("""short term | for a while | for a bit | a short time | for the time being | fur kurze zeit"""),
     "long": _phrases("""long term | for good | for ever | for always | fur immer | auf dauer"""),
     "private": _phrases(
-        """only you | only for you | just for you | for you only | for you alone | between us | between you and me |
-        for yourself | to yourself | note to self | your own | as your | nobody else | no one else |
+        """only you | only for you | just for you | for you only | for you alone | between us | between you and me
+        | for yourself | to yourself | note to self | your own | as your | nobody else | no one else |
         other agents | nur fur dich | fur dich allein | unter uns | your eyes | behalte fur dich |
         behalte das fur dich | behalte es fur dich"""
     ),
@@ -146,10 +146,10 @@ _PHRASES = {
         bis wir fertig sind | solange wir reden"""
     ),
     "keep": _phrases(
-        """on file | on record | the record show | remind me | for the record | for your records | future reference |
-        for later | you should know | you to know | erinnere mich | schreib | halte fest | halt fest | denk daran | denk dran | denke daran |
-        denke dran | nicht vergessen | vergiss nicht | fur spater | keep count | you need to know |
-        you must know"""
+        """on file | on record | the record show | remind me | for the record | for your records | future reference
+        | for later | you should know | you to know | erinnere mich | schreib | halte fest | halt fest |
+        denk daran | denk dran | denke daran | denke dran | nicht vergessen | vergiss nicht | fur spater |
+        keep count | you need to know | you must know"""
     ),
 }
 _FILLER = _set(
