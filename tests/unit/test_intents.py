@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lukasa.app import Settings
-from lukasa.model import intents
+from lukasa.model import wordings
 from lukasa.model.errors import EmbedderError
 from lukasa.model.intents import Intent, understand
 from lukasa.ports import Embedder
@@ -62,14 +62,16 @@ def embedder() -> Embedder:
 def test_the_examples_carry_over(embedder: Embedder, group: str, ordinary: str, held: dict[str, list[str]]) -> None:
     """L3: no ordinary text is taken for a request, and most requests in other words are understood."""
     told = [
-        (label, intents.label(group, text, embedder, ordinary), text) for label, texts in held.items() for text in texts
+        (label, wordings.label(group, text, embedder, ordinary), text)
+        for label, texts in held.items()
+        for text in texts
     ]
     assert [row for row in told if row[0] == ordinary != row[1]] == []
     wanted = [row for row in told if row[0] != ordinary]
     assert sum(label == found for label, found, _ in wanted) >= 0.7 * len(wanted), told
 
 
-@pytest.mark.parametrize("texts", intents.examples().values())
+@pytest.mark.parametrize("texts", wordings.examples().values())
 def test_the_examples_are_apart_from_those_of_the_test(texts: dict[str, list[str]]) -> None:
     """L3: what measures a threshold is not what fits the classifier."""
     apart = {text for held in (HELD_APART, QUESTIONS) for some in held.values() for text in some}
@@ -176,7 +178,7 @@ def test_without_the_embedder_words_are_enough() -> None:
     failing.fail = True
     with pytest.raises(EmbedderError):
         failing.embed_query("x")
-    assert intents.label("clauses", "stash that away", failing, "content") == "content"
+    assert wordings.label("clauses", "stash that away", failing, "content") == "content"
 
 
 @given(st.text(max_size=300))

@@ -16,7 +16,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lukasa.model import intents
+from lukasa.model import intents, wordings
 from lukasa.model.requests import Request
 from lukasa.model.text import STOP_WORDS, fold, terms, words
 from lukasa.ports import Embedder, Message, Reply, Tool, ToolCall
@@ -203,7 +203,7 @@ def _kind(said: str, embedder: Embedder | None) -> str:
         return "overview"
     if _NAME.search(said) or any(term.isdigit() for term in topic):
         return "topic"
-    return intents.label("questions", said, embedder, "topic")
+    return wordings.label("questions", said, embedder, "topic")
 
 
 def _topic(said: str) -> set[str]:
@@ -380,7 +380,7 @@ def _count(said: str, intent: intents.Intent, embedder: Embedder | None) -> _Cou
     number, unit, verb, more = found
     asked = [other for other in parts if other.rstrip().endswith("?") and other is not part]
     asks = ("?" in text and _asks_count(text)) or any(
-        intents.label("questions", other, embedder, "topic") == "count" for other in asked
+        wordings.label("questions", other, embedder, "topic") == "count" for other in asked
     )
     total = not _TOTAL.isdisjoint(tokens)
     tracking = named is not None or (intent.asked is not None and intent.asked.tracking)
