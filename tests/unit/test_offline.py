@@ -202,6 +202,13 @@ def test_it_forgets_what_was_agreed(said: str, ids: list[str]) -> None:
     assert reply.text == ("" if ids else "I have forgotten nothing.")
 
 
+def test_a_number_in_what_is_to_be_forgotten_is_not_counted() -> None:
+    """L3: a request to forget reads memory, whatever it says about numbers."""
+    text, calls = ask("Forget that I edited 2 more pages", {"hits": [hit("I edited 2 more pages")]})
+    assert [call.name for call in calls] == ["memory_read"]
+    assert "Shall I forget it?" in text
+
+
 def test_a_summary_that_tells_it_is_named_too() -> None:
     """L3: a summary that repeats the fact would keep it: the request concerns it."""
     told = hit("2026-11-14, 2 exchanges. Remembered: “The sky is green”.", id="2", tags=["conversation-summary"])

@@ -20,6 +20,7 @@ from lukasa.model import intents, wordings
 from lukasa.model.requests import Request
 from lukasa.model.text import STOP_WORDS, fold, terms, words
 from lukasa.ports import Embedder, Message, Reply, Tool, ToolCall
+from lukasa.providers.chat.counting import Count, asks_count, reported_count
 
 ENOUGH = 0.5  # share of a question's content words that an entry must hold to be an answer
 QUOTED = 3
@@ -167,7 +168,7 @@ def _answer(turn: _Turn, embedder: Embedder | None) -> str | ToolCall | tuple[To
     if chosen is not None:
         return _forget_chosen(chosen, steps)
     intent = intents.understand(said, embedder)
-    count = _count(said, intent, embedder)
+    count = reported_count(said, intent, embedder) if intent.forget is None and not intent.declined else None
     if count is not None:
         counted = _counting(count, steps)
         if counted is not None:
@@ -197,7 +198,7 @@ def _kind(said: str, embedder: Embedder | None) -> str:
     if _LAST_TIME.search(said):
         return "last_time"
     topic, heard = _topic(said), words(said)
-    if _asks_count(said) and _KNOW.isdisjoint(heard):
+    if asks_count(said) and _KNOW.isdisjoint(heard):
         return "count"
     if not topic - _WHOLE and not _MEMORY.isdisjoint([*terms(said), *heard]) and _WHO.isdisjoint(heard[:1]):
         return "overview"
@@ -331,109 +332,8 @@ def _forget_chosen(chosen: Sequence[Mapping[str, Any]], steps: Sequence[_Step]) 
 
 # Counting in the notes
 
-_NUMBERS = {
-    w: n for n, w in enumerate("zero one two three four five six seven eight nine ten eleven twelve".split())
-} | {w: n for n, w in enumerate("null eins zwei drei vier fünf sechs sieben acht neun zehn elf zwölf".split())}
-_MORE = frozenset("more another further additional extra weitere weiteren mehr".split())
-_HOW_MANY = re.compile(
-    r"\bhow (?:many|much)\b|\b(?:the|my|our) (?:running )?(?:total|count|tally|sum)\b|\bin total\b|\baltogether\b"
-    r"|\bwie ?viele?\b|\binsgesamt\b",
-    re.IGNORECASE,
-)
-_TOTAL = frozenset("far total altogether overall bisher bislang insgesamt".split())
-_BETWEEN = frozenset(
-    """plus add added i we ive weve have had just already now only also about another so been were was are is got today
-    done did do
-    finished finish made complete completed managed through ich wir habe haben noch weitere schon heute and then the a
-    of""".split()
-)
-_TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 
-
-class _Count(Struct, frozen=True):
-    """A number of things that somebody did: "edited 3 pages". `adds` to an earlier count; `asks` for the total."""
-
-    amount: int
-    unit: str
-    verb: str
-    adds: bool
-    asks: bool
-    starts: bool  # without an earlier count this starts one
-
-
-def _asks_count(said: str) -> bool:
-    return bool(_HOW_MANY.search(said))
-
-
-def _count(said: str, intent: intents.Intent, embedder: Embedder | None) -> _Count | None:
-    """Return the count that a message reports; None if it reports none, or nobody keeps count."""
-    text = intent.asked.content if intent.asked is not None else said
-    parts = re.split(r"(?<=[.!?,;])\s", text)
-    named = _COUNTED.search(said)
-    for part in parts:
-        tokens = [fold(token).replace("’", "").replace("'", "") for token in _TOKEN.findall(part)]
-        found = _reported(tokens, fold(named[1]) if named is not None else "")
-        if found is not None:
-            break
-    else:
-        return None
-    number, unit, verb, more = found
-    asked = [other for other in parts if other.rstrip().endswith("?") and other is not part]
-    asks = ("?" in text and _asks_count(text)) or any(
-        wordings.label("questions", other, embedder, "topic") == "count" for other in asked
-    )
-    total = not _TOTAL.isdisjoint(tokens)
-    tracking = named is not None or (intent.asked is not None and intent.asked.tracking)
-    if intent.asked is not None and not tracking and not (total and intent.asked.reach == "conversation"):
-        return None
-    soon = total and (intent.asked is not None or tokens[0] in ("i", "we", "ive", "weve", "ich", "wir"))
-    if not (tracking or more or asks or soon):
-        return None
-    return _Count(number, unit, verb, more or not (tracking or soon), asks, tracking or asks or soon)
-
-
-# "keep a tally of my pages", "keep track of how many pages I edit"
-_COUNTED = re.compile(
-    r"\b(?:tally|track|count) (?:of )?(?:how many |my |the |our )*([^\W\d_]{3,})\b(?<!\bthis)(?<!\bthat)(?<!\bfor)"
-    r"(?<!\bnow)(?<!\bplease)",
-    re.IGNORECASE,
-)
-
-
-def _reported(tokens: Sequence[str], named: str) -> tuple[int, str, str, bool] | None:
-    """Return the number, unit and verb of a reported count, and whether it is "more"; None if there is none."""
-    for at, token in enumerate(tokens):
-        number, unit = _number(token), _unit(tokens, at)
-        unit = named if unit is None and named and named not in STOP_WORDS else unit
-        verb = _verb(tokens, at)
-        if number is not None and unit is not None and verb is not None:
-            near = tokens[max(0, at - 1) : at + 2]
-            return number, unit, verb, not _MORE.isdisjoint(near) or "noch" in near
-    return None
-
-
-def _unit(tokens: Sequence[str], at: int) -> str | None:
-    """Return the word for the counted things after a number; empty after "two more"; None if it counts nothing."""
-    after = [token for token in tokens[at + 1 : at + 3] if token not in _MORE]
-    if after and after[0].isalpha() and after[0] not in STOP_WORDS | {"today", "pm", "am", "percent", "heute"}:
-        return after[0]
-    return "" if not _MORE.isdisjoint(tokens[max(0, at - 1) : at + 2]) else None
-
-
-def _verb(tokens: Sequence[str], at: int) -> str | None:
-    """Return the verb of a count; empty if it is a general one; None if the thing is only intended."""
-    before = [token for token in tokens[:at] if token not in _BETWEEN and token not in _MORE]
-    if "to" in before or "want" in before:
-        return None
-    if before:
-        return before[-1]
-    after = [
-        token for token in tokens[at + 2 :] if token not in _BETWEEN and token not in _TOTAL and token not in _MORE
-    ]
-    return after[0] if after else ""
-
-
-def _counting(count: _Count, steps: Sequence[_Step]) -> str | ToolCall | None:
+def _counting(count: Count, steps: Sequence[_Step]) -> str | ToolCall | None:
     """Keep a running count: read the notes, add, write the sum, report it. None if there is no count to add to."""
     if steps and steps[-1].error:
         return _trouble(steps[-1])
@@ -469,7 +369,7 @@ def _how_many(said: str, steps: Sequence[_Step]) -> str | ToolCall:
     return _recall(said, steps[1:])
 
 
-def _counter(count: _Count, step: _Step) -> tuple[str, float | int] | None:
+def _counter(count: Count, step: _Step) -> tuple[str, float | int] | None:
     """Return the key and value of the count that a number belongs to: the same unit, and the same verb or none."""
     counters = [(key, value) for key, value in _notes(step) if _is_number(value)]
     if count.unit:
@@ -488,10 +388,6 @@ def _notes(step: _Step) -> Iterator[tuple[str, Any]]:
     notes = step.result.get("notes")
     for key, value in notes.items() if isinstance(notes, Mapping) else ():
         yield str(key), value
-
-
-def _number(text: str) -> int | None:
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else _NUMBERS.get(text)
 
 
 # Recall
