@@ -57,6 +57,8 @@ def everywhere(world: Workspace) -> list[Entry]:
         "Jot down that everything in here belongs to my fantasy novel about dragons.",
         "Merk dir bitte, dass dieser Workspace für meinen Fantasyroman über Drachen (dragons) ist.",
         "I use this workspace for my fantasy novel about dragons and want you to know that.",
+        "I would be thankful if you noted that this workspace is for my fantasy novel about dragons.",
+        "Here's a fact for you to keep: this workspace is for my fantasy novel about dragons.",
         "What you should remember: this workspace is for my fantasy novel about dragons.",
         "This workspace is my fantasy novel about dragons. Got that? Keep it.",
         "Don't let this slip: the fantasy novel about dragons is what this workspace is for.",
@@ -223,6 +225,10 @@ def test_05_workspace_facts_stay(memory: Lukasa, world: Workspace, other: Worksp
     ("said", "asked"),
     [
         ("Just while we're talking: I want to discuss chapters 1–3 today.", "What chapters did I want to discuss?"),
+        (
+            "No need to store it for later, but for this chat: I want to discuss chapters 1–3.",
+            "What chapters did I want?",
+        ),
         ("Put on the scratchpad: I want to discuss chapters 1–3 today.", "Which chapters did I want to discuss?"),
         ("I want to discuss chapters 1–3 today — session only.", "What chapters did I want to discuss?"),
         ("For now, just in this chat: I want to discuss chapters 1–3 today.", "What chapters did I want to discuss?"),
@@ -459,3 +465,25 @@ def test_12_isolation_is_the_stores(memory: Lukasa, world: Workspace, other: Wor
     assert [hit.id for hit in other.read("world map Weltkarte", history=True, held=True)] == []
     assert other.ctx.local.entries([stored.id]) == {}
     assert "Maps" in say(memory, world, asked)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "asked"),
+    [
+        (
+            "The deadline is on Friday. Please remember it.",
+            "Note that the deadline is on Monday.",
+            "When is the deadline?",
+        ),
+        ("Keep in mind: I live in Porto.", "I live in Lisbon now. Make a note of that.", "Where do I live?"),
+    ],
+)
+def test_the_newer_value_is_told_first(
+    memory: Lukasa, world: Workspace, clock: FixedClock, before: str, after: str, asked: str
+) -> None:
+    """W2: the user changed their mind: the reply begins with the newer statement."""
+    say(memory, world, before)
+    clock.time += timedelta(days=2)
+    say(memory, world, after)
+    first = say(memory, world, asked).splitlines()[0]
+    assert ("Monday" in first) or ("Lisbon" in first)

@@ -105,13 +105,15 @@ def _clauses(text: str) -> list[_Clause]:
 
 def _declines(text: str) -> bool:
     """Say whether a message asks not to keep something: "don't store that", "no need to remember this"."""
-    return any(
+    clauses = _clauses(text)
+    named = merged([sets for clause in clauses if (sets := properties(clause.words)) is not None])
+    return named.reach != "conversation" and any(
         all(not some.isdisjoint(clause.words) for some in (NOT, KEEP, THIS))
         and (FORGET | LOSE | SPEAKERS).isdisjoint(clause.words)
         and VOCABULARY.issuperset(clause.words)
         and properties(clause.words) is None
         and not asks(clause.words)
-        for clause in _clauses(text)
+        for clause in clauses
     )
 
 

@@ -84,10 +84,10 @@ _PHRASES = {
         bis wir fertig sind | solange wir reden"""
     ),
     "keep": _phrases(
-        """on file | on record | the record show | remind me | for the record | for your records | future reference
-        | for later | you should know | you to know | erinnere mich | schreib | halte fest | halt fest |
-        denk daran | denk dran | denke daran | denke dran | nicht vergessen | vergiss nicht | fur spater |
-        keep count | you need to know | you must know"""
+        """into account | on file | on record | the record show | remind me | for the record | for your records |
+        future reference | for later | you should know | you to know | erinnere mich | schreib | halte fest |
+        halt fest | denk daran | denk dran | denke daran | denke dran | nicht vergessen | vergiss nicht |
+        fur spater | keep count | you need to know | you must know"""
     ),
 }
 _FILLER = bag(
@@ -112,13 +112,15 @@ _FILLER = bag(
     bloss spater nachste nachstes kurze zeit immer kopf unter rest gelte gelten gilt meine meinen meiner meinem mein
     folgendes folgende erinnere erinner kein keine als notiz eigene eigenen eigener niemand sonst anderen agenten
     niedrige niedriger hohe hoher solange reden fertig wissen or two three little brief side past doesnt isnt scoped
-    everything anything lasts goes runs continues remains right needs mental preference default setting local merken"""
+    everything anything lasts goes runs continues remains right needs mental preference default setting local merken
+    thankful noted saved stored recorded general generally"""
 )
 VOCABULARY = (
     _FILLER | KEEP | LOSE | _COUNTS | _HOLD | _HELD | THIS | NOT | FORGET | _PLACES | _TALKS | _ALL
     | _EVERYWHERE | _ONLY | _SHORT | _SPAN | _TIMES | _LONG | _PRIVATE | _IMPORTANT | _TRIVIAL | _RANK
     | bag("channel topic thread kanal thema remind which where irrespective egal")
 )  # fmt: skip
+_PAST = bag("remembered noted kept saved stored recorded")
 LINKS = bag("that dass")
 GERMAN = bag("der die das den dem ein eine ist sind und nicht ich du wir mit auf fur im zu von heute meine mein")
 POLITE = bag(
@@ -169,9 +171,11 @@ def _keeps(words: Sequence[str]) -> bool:
         if word in _COUNTS and before not in SPEAKERS and bag("me us on").isdisjoint(after[:1]):
             return not negated
         noun = before in bag("the a an my your of in on") and properties(words) is None  # "here is the log"
-        if (word in KEEP and before not in SPEAKERS and not noun) or (word == "remembered" and "if you " in joined):
+        if (word in KEEP and before not in SPEAKERS and not noun) or (word in _PAST and "if you " in joined):
             return not negated
         if word in _HOLD and before not in SPEAKERS and _holds(word, after):
+            return not negated
+        if word == "keep" and before == "to" and not after:  # "one thing to keep: …"
             return not negated
     if {"you", "know"} <= known and not known.isdisjoint(bag("should need must want")):
         return not negated and words.index("you") < words.index("know")
@@ -180,7 +184,7 @@ def _keeps(words: Sequence[str]) -> bool:
 
 def _tells(words: Sequence[str]) -> bool:
     """Say whether a clause tells what somebody does, and asks nobody: "I told him to remember it"."""
-    wishes = "you" in words or "du" in words or not bag("want need wish").isdisjoint(words[1:2])
+    wishes = "you" in words or "du" in words or not bag("want need wish like would").isdisjoint(words[1:2])
     return words[0] in SPEAKERS and not wishes
 
 
@@ -199,6 +203,8 @@ def _holds(verb: str, after: Sequence[str]) -> bool:
 def properties(words: Sequence[str]) -> Request | None:
     """Return the tier, lifetime, owner and importance that words about notes name; None if they name none."""
     known, joined = set(words), f" {' '.join(words)} "
+    if " into account " in joined:
+        known.discard("account")
     negated = not NOT.isdisjoint(known)
 
     def has(*sets: frozenset[str]) -> bool:
