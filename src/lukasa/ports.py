@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
 from msgspec import Struct, field
 
@@ -146,6 +146,13 @@ class Chat(Protocol):
     ) -> Reply:
         """The whole exchange ends within `timeout` seconds. `on_text` is given the text as it arrives."""
         ...
+
+
+@runtime_checkable
+class EmbeddingChat(Protocol):
+    """A chat that understands more with an embedder. An agent gives it the embedder of its workspace."""
+
+    def with_embedder(self, embedder: Embedder | None) -> Chat: ...
 
 
 INSIDE = "LUKASA_INSIDE"  # set for programs that a chat provider runs; hooks in them do nothing

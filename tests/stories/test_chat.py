@@ -448,6 +448,69 @@ def test_keep_resume_and_end(shell: Shell) -> None:
     assert shell.fails("chat", "--resume", "last", "Hello", code=1)["code"] == "not-found"
 
 
+def test_forgetting_needs_a_yes(shell: Shell) -> None:
+    """L3: the reply names what it found and asks; nothing is gone before the yes, also in the next call."""
+    shell.put("The ship is called Vey")
+    shell.put("The ship Vey leaks")
+    asked = shell.json("chat", "Please forget everything about the ship Vey", "--keep")["reply"]
+    assert "The ship is called Vey" in asked
+    assert "The ship Vey leaks" in asked
+    assert len(shell.json("list")["entries"]) == 2
+    told = shell.json("chat", "--resume", "last", "Yes, both.")
+    assert [call["name"] for call in told["tool_calls"]] == ["memory_forget", "memory_forget"]
+    assert shell.json("list")["entries"] == []
+    shell.run("chat", "--resume", "last", "/end")
+    assert shell.json("list")["entries"] == []
+
+
+def test_a_no_keeps_everything(shell: Shell) -> None:
+    """L3: nothing is forgotten without agreement."""
+    shell.put("The ship is called Vey")
+    told = shell.json("chat", input="Forget that the ship is called Vey\nNo, don't.\n")
+    assert told["reply"] == "I have forgotten nothing."
+    assert len(shell.json("list")["entries"]) == 1
+
+
+def test_it_never_denies_what_it_stores_at_the_end(shell: Shell) -> None:
+    """L3: a plain statement may be kept at the end: the reply says so, and the end counts what happened to it."""
+    told = shell.json("chat", "I prefer tea over coffee.")
+    assert "not stored" not in told["reply"]
+    assert "When this conversation ends" in told["reply"]
+    assert [fact["outcome"] for fact in told["persisted"]["facts"]] == ["stored"]
+    assert "facts found at the end: 1 stored" in shell.run("chat", "We decided to ship in March.")
+    assert "facts found at the end: nothing more to store" in shell.run("chat", "Hello")
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        ("I prefer tea over coffee.", "Forget that I prefer tea."),
+        ("I prefer tea over coffee.", "Please don't remember that."),
+        ("I prefer tea over coffee. Please don't store that.",),
+        ("I prefer tea over coffee, but that is for this chat only.",),
+    ],
+)
+def test_what_was_taken_back_is_not_stored_at_the_end(shell: Shell, said: tuple[str, ...]) -> None:
+    """L1: the end of a session keeps no statement that the user did not want kept."""
+    shell.run("chat", input="".join(f"{line}\n" for line in said))
+    assert shell.json("list")["entries"] == []
+
+
+def test_a_request_may_follow_its_statement(shell: Shell) -> None:
+    """L3: "please remember that" alone is about the message before, word for word."""
+    told = shell.json("chat", input="My aunt Ilse keeps bees\nPlease remember that for all my projects.\n")
+    assert told["reply"].startswith("I’ll remember that: “My aunt Ilse keeps bees” (for all your workspaces")
+    assert [e["content"] for e in shell.json("list", "--tier", "account")["entries"]] == ["My aunt Ilse keeps bees"]
+
+
+def test_totals_come_only_from_what_was_counted(shell: Shell) -> None:
+    """L3: other things, other verbs and uncounted beginnings are not added up."""
+    said = ["Keep track of this: I have edited 3 pages", "I read 2 more pages. How many pages have I read?"]
+    told = shell.json("chat", input="\n".join(said))
+    assert "5" not in told["reply"]
+    assert "no count of it before" in told["reply"]
+
+
 def test_why_and_context(shell: Shell) -> None:
     """U2, R8: what the model was given, and why each line of it."""
     shell.put("The ship is called Vey")

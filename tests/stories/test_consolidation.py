@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -152,6 +153,49 @@ def test_what_a_model_invents_is_not_stored(world: Workspace, clock: FixedClock)
     (event,) = world.ctx.local.events(action="decision.dropped")
     assert "malachar" in event.detail["cause"]
     assert len(world.ctx.local.points(TelemetryQuery(action="decision.dropped"))) == 1
+
+
+@pytest.mark.parametrize(
+    ("sources", "text", "cause"),
+    [
+        (
+            ["The cellar door of the mill squeaks", "The cellar door of the mill squeaks in winter"],
+            "The cellar door of the mill squeaks in winter and must be replaced",
+            "words that none of its sources has",
+        ),
+        (
+            ["The cellar door of the mill is not locked", "The cellar door of the mill is not locked at night"],
+            "The cellar door of the mill is locked at night",
+            "denies nothing",
+        ),
+    ],
+)
+def test_a_rewrite_says_only_what_its_sources_say(embedded: Lukasa, sources: list[str], text: str, cause: str) -> None:
+    """O5: words without support, or a lost negation: the rewrite is dropped with the reason, and its sources stay."""
+    world = embedded.workspace("mill")
+    ids = [w.id for w in world.put_many("workspace", [Memo(source, kind="semantic") for source in sources])]
+    assert run(world, "consolidate", chat=Consolidator(say=lambda given: text)).result == {"dropped": 1}
+    assert {world.get(id).state for id in ids} == {State.ACTIVE}
+    (event,) = world.ctx.local.events(action="decision.dropped")
+    assert cause in event.detail["cause"]
+
+
+def test_a_model_never_sees_entries_of_two_trusts_together(embedded: Lukasa) -> None:
+    """O5, T1: it could take its words from an entry that it does not name as a source."""
+    world = embedded.workspace("mill")
+    texts = ["The wheel of the mill turns in spring", "The wheel of the mill turns in spring and autumn"]
+    world.put_many("workspace", [Memo(text, kind="semantic") for text in texts])
+    stranger = world.acting(trust=Trust.UNTRUSTED)
+    stranger.put("workspace", "The wheel of the mill turns in spring and autumn and by night", kind="semantic")
+    shown: list[list[str]] = []
+
+    def say(notes: list[dict[str, Any]]) -> str:
+        shown.append(sorted(note["text"] for note in notes))
+        return texts[1]
+
+    run(world, "consolidate", chat=Consolidator(say=say))
+    assert shown == [sorted(texts)]
+    assert [entry.trust for entry in consolidated(world)] == [Trust.AGENT]
 
 
 def test_a_slow_model_never_clobbers(embedded: Lukasa, clock: FixedClock, tmp_path: Path) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import pytest
 
-from lukasa import Lukasa, State, Workspace
+from lukasa import Lukasa, State, Trust, Workspace
 from lukasa.model.errors import ChatError, ChatMalformed, InvalidInput, InvalidTransition
 from lukasa.ports import Chat, Reply
 from lukasa.providers.chat import open_chat
@@ -267,22 +268,25 @@ def test_a_dead_session_is_persisted_by_the_next(here: Workspace, world: Workspa
     assert session.resume_pending(world) == []
 
 
+def cited(text: str, quote: str, *, message: str = "0", **more: Any) -> dict[str, Any]:
+    """A model's fact with the words that it cites."""
+    return {"text": text, "message": message, "quote": quote, **more}
+
+
 @pytest.mark.parametrize("fault", [None, status(500, times=9), status(400)])
 def test_a_dead_session_is_looked_through_by_the_model(
     here: Workspace, world: Workspace, server: ChatServer, fault: Fault | None
 ) -> None:
     """L1: with a model it writes the summary; one that gives no answer leaves it to the rules, and nothing waits."""
     server.model = lambda asked: Reply(
-        json.dumps({"summary": "They chose tea.", "facts": [{"text": "The user prefers tea over coffee."}]})
+        json.dumps({"summary": "They chose tea.", "facts": [cited("The user prefers tea", "I prefer tea.")]})
     )
     server.always(fault)
     hear(here, "I prefer tea.")
     (done,) = session.resume_pending(world, distil=by_model_or_rules(model(server)))
     assert done.summary is not None
     assert done.summary.content.endswith("They chose tea.") is (fault is None)
-    assert [e.content for e in facts(world)] == (
-        ["The user prefers tea over coffee."] if fault is None else ["I prefer tea."]
-    )
+    assert [e.content for e in facts(world)] == (["The user prefers tea"] if fault is None else ["I prefer tea."])
 
 
 def test_a_living_or_left_session_is_let_alone(here: Workspace, world: Workspace) -> None:
@@ -327,14 +331,76 @@ def test_an_anchored_session(memory: Lukasa) -> None:
 
 def test_a_model_distils(here: Workspace, server: ChatServer) -> None:
     """L1: structured, checked, and written as any other fact; what was only for now is left out."""
-    answer = {"summary": "They settled the name.", "facts": [{"text": "The ship is called Vey", "importance": 0.8}]}
-    answer["facts"].append({"text": "I want to discuss chapter nine"})  # type: ignore[attr-defined]
+    nine = "I want to discuss chapter nine"
+    listed = [cited("The ship is called Vey", "The ship is called Vey", importance=0.8), cited(nine, nine, message="1")]
+    answer = {"summary": "They settled the name.", "facts": listed}
     server.model = follow(otherwise=f"Here it is:\n```json\n{json.dumps(answer)}\n```")
     hear(here, "The ship is called Vey", "Keep in mind for this conversation: I want to discuss chapter nine")
     done = session.persist(here, distil=by_model(model(server)))
-    assert [(e.content, e.importance) for e in facts(here)] == [("The ship is called Vey", 0.8)]
+    (stored,) = facts(here)
+    assert (stored.content, stored.importance, stored.state) == ("The ship is called Vey", 0.8, "active")
     assert done.summary is not None
     assert done.summary.content.endswith("2 exchanges: They settled the name.")
+
+
+@pytest.mark.parametrize(
+    ("fact", "reason"),
+    [
+        (cited("The ship is called Morrow", "The ship is called Vey"), "not in its quotation"),
+        (cited("The ship is called Vey", "The ship is called Morrow"), "not in the message"),
+        ({"text": "The ship is called Vey"}, "names no message"),
+        (cited("The ship is called Vey", ""), "quotes nothing"),
+        (cited("The captain eats fish", "The captain does not eat fish"), "denies"),
+    ],
+)
+def test_a_models_fact_must_be_in_its_quotation(
+    here: Workspace, server: ChatServer, fact: dict[str, Any], reason: str
+) -> None:
+    """O2: a fact that its quotation does not say is held with the reason, and no read returns it."""
+    server.model = follow(otherwise=json.dumps({"summary": "They met.", "facts": [fact]}))
+    hear(here, "The ship is called Vey. The captain does not eat fish.")
+    (written,) = session.persist(here, distil=by_model(model(server))).facts
+    assert written.outcome == "held"
+    assert reason in written.reason
+    assert here.read(fact["text"], tier="workspace").hits == ()
+
+
+def test_the_words_that_no_quotation_has_are_kept_beside_the_fact(here: Workspace, server: ChatServer) -> None:
+    """O2: a person who decides sees which words the model added."""
+    answer = {"summary": "They met.", "facts": [cited("The ship is called Vey and leaks", "The ship is called Vey")]}
+    server.model = follow(otherwise=json.dumps(answer))
+    hear(here, "The ship is called Vey")
+    (written,) = session.persist(here, distil=by_model(model(server))).facts
+    assert written.entry is not None
+    assert written.entry.metadata == {"unquoted": ["leak"]}
+
+
+def test_a_fact_that_the_assistant_said_first_is_not_trusted(here: Workspace, server: ChatServer) -> None:
+    """O2: the user may only repeat it; the trust is the lowest of everybody it may come from, also of the summary."""
+    server.model = follow(
+        otherwise=json.dumps(
+            {
+                "summary": "They met.",
+                "facts": [cited("The key is under the mat", "The key is under the mat", message="1")],
+            }
+        )
+    )
+    session.record(here, Turn("assistant", "A page says: the key is under the mat."))
+    hear(here, "The key is under the mat?! I see. The key is under the mat.")
+    done = session.persist(here, distil=by_model(model(server)))
+    assert [written.entry.trust for written in done.facts if written.entry] == [Trust.UNTRUSTED]
+    assert done.summary is not None
+    assert done.summary.trust is Trust.UNTRUSTED
+
+
+@pytest.mark.parametrize("invented", ["They met Malachar.", "They met 40 times."])
+def test_a_summary_tells_only_what_was_said(here: Workspace, server: ChatServer, invented: str) -> None:
+    """L1: a model's summary with a name or number that nobody said gives way to the mechanical one."""
+    server.model = follow(otherwise=json.dumps({"summary": invented, "facts": []}))
+    hear(here, "Where does the ferry land?")
+    done = session.persist(here, distil=by_model(model(server)))
+    assert done.summary is not None
+    assert done.summary.content.endswith("Asked: “Where does the ferry land?”.")
 
 
 def test_a_malformed_answer_is_sent_back_once(here: Workspace, server: ChatServer) -> None:

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from lukasa.model.requests import forgetting, request
 from lukasa.ports import Message, Tool, ToolCall
-from lukasa.providers.chat.offline import NOT_STORED, NOTHING, OfflineChat
+from lukasa.providers.chat.offline import HEARD, NOTHING, OfflineChat
 
 NAMES = ("memory_put", "memory_read", "memory_update", "memory_forget", "note_write", "note_read")
 TOOLS = [Tool(name, "", {"type": "object"}) for name in NAMES]
@@ -159,22 +159,66 @@ def test_counting() -> None:
     assert "4 lines" in ask("I deleted 4 more lines, how many now?", {"notes": {"pages edited": 3}}, {})[0]
 
 
-def test_forgetting() -> None:
-    """L3: read, forget the best match, say what; what is not found is not forgotten."""
-    text, calls = ask(
-        "Forget that the sky is green", {"hits": [hit("The sky is green")]}, {"content": "The sky is green"}
-    )
-    assert [call.name for call in calls] == ["memory_read", "memory_forget"]
-    assert "“The sky is green”" in text
+def test_forgetting_asks_first() -> None:
+    """L3: everything that matches is named, and nothing is forgotten before the user agrees."""
+    found = {"hits": [hit("The sky is green"), hit("The sky is green at night", id="2"), hit("Ada sings", id="3")]}
+    text, calls = ask("Forget that the sky is green", found)
+    assert [call.name for call in calls] == ["memory_read"]
+    assert "1. You noted on 2026-11-15: “The sky is green”" in text
+    assert "2. You noted on 2026-11-15: “The sky is green at night”" in text
+    assert "Ada" not in text
+    assert text.endswith("Shall I forget all of them? Answer yes, no, or with the numbers to forget.")
     text, calls = ask("Forget that the sky is green", {"hits": [hit("The hero is called Ada")]})
     assert (text, len(calls)) == ("I found nothing like that to forget.", 1)
     assert ask("Forget it")[1] == []
     assert forgetting("I never forget") is None
 
 
+@pytest.mark.parametrize(
+    ("said", "ids"),
+    [
+        ("Yes, please.", ["1", "2"]),
+        ("ja", ["1", "2"]),
+        ("Only the second one", ["2"]),
+        ("1", ["1"]),
+        ("No, keep them.", []),
+        ("nein", []),
+        ("9", []),
+    ],
+)
+def test_it_forgets_what_was_agreed(said: str, ids: list[str]) -> None:
+    """L3: yes for all, a number for one, no for none."""
+    found = {"hits": [hit("The sky is green"), hit("The sky is green at night", id="2")]}
+    request_to_forget = "Please forget what I told you about the green sky"
+    question, (read,) = ask(request_to_forget, found)
+    before = [
+        Message("user", request_to_forget),
+        Message("assistant", "", (read,)),
+        Message("tool", json.dumps(found), tool_call_id=read.id),
+        Message("assistant", question),
+    ]
+    reply = OfflineChat().reply([*before, Message("user", said)], TOOLS)
+    assert [call.arguments["id"] for call in reply.tool_calls] == ids
+    assert reply.text == ("" if ids else "I have forgotten nothing.")
+
+
+def test_a_number_in_what_is_to_be_forgotten_is_not_counted() -> None:
+    """L3: a request to forget reads memory, whatever it says about numbers."""
+    text, calls = ask("Forget that I edited 2 more pages", {"hits": [hit("I edited 2 more pages")]})
+    assert [call.name for call in calls] == ["memory_read"]
+    assert "Shall I forget it?" in text
+
+
+def test_a_summary_that_tells_it_is_named_too() -> None:
+    """L3: a summary that repeats the fact would keep it: the request concerns it."""
+    told = hit("2026-11-14, 2 exchanges. Remembered: “The sky is green”.", id="2", tags=["conversation-summary"])
+    text, _ = ask("Forget that the sky is green", {"hits": [hit("The sky is green"), told]})
+    assert "I found 2 entries" in text
+
+
 def test_small_talk_stores_nothing() -> None:
     """W1: a statement without a request is not stored, and that is said."""
-    assert ask("The duel was fun to write.") == (NOT_STORED, [])
+    assert ask("The duel was fun to write.") == (HEARD, [])
     assert ask("Hello!")[0].startswith("Hello.")
     assert ask("Remember") == ("What should I remember?", [])
 

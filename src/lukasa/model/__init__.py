@@ -5,7 +5,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-__all__ = ["requests", "secret_forms", "submodules"]
+__all__ = ["intents", "requests", "secret_forms", "submodules"]
 
 
 def submodules(package: str, names: Collection[str]) -> Callable[[str], ModuleType]:
@@ -24,6 +24,6 @@ def submodules(package: str, names: Collection[str]) -> Callable[[str], ModuleTy
 
 
 if TYPE_CHECKING:
-    from lukasa.model import requests, secret_forms
+    from lukasa.model import intents, requests, secret_forms
 else:
-    __getattr__ = submodules(__name__, ("requests", "secret_forms"))
+    __getattr__ = submodules(__name__, ("intents", "requests", "secret_forms"))

@@ -71,6 +71,11 @@ def missing_words(fact: str, quote: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(absent))
 
 
+def denies(text: str) -> bool:
+    """Say whether a text has a word of negation."""
+    return not _NEGATIONS.isdisjoint(words(text))
+
+
 def _sentence(message: str, start: int, end: int) -> str:
     """Return the sentence, or the sentences, in which a span lies."""
     before = [match.end() for match in _SENTENCE_END.finditer(message, 0, start)]

@@ -1,7 +1,8 @@
-"""Answer without a model: understand English requests to remember, recall, count and forget, and nothing else.
+"""Answer without a model: understand requests to remember, recall, count and forget, and nothing else.
 
 The responder works as a model does: it gets the conversation and the tools, asks for tool calls, sees their results,
-and then answers. It quotes entries with their date and origin; if nothing matches, it says so.
+and then answers. It quotes entries with their date and origin; if nothing matches, it says so. It understands English
+and German words; with an embedder also wordings that are near to labelled examples (`lukasa.model.intents`).
 """
 
 from __future__ import annotations
@@ -9,56 +10,79 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
-from lukasa.model.requests import Request, forgetting, request
-from lukasa.model.text import fold, terms
-from lukasa.ports import Message, Reply, Tool, ToolCall
+from lukasa.model import intents, wordings
+from lukasa.model.requests import Request
+from lukasa.model.text import STOP_WORDS, fold, terms, words
+from lukasa.ports import Embedder, Message, Reply, Tool, ToolCall
+from lukasa.providers.chat.counting import Count, asks_count, reported_count
 
 ENOUGH = 0.5  # share of a question's content words that an entry must hold to be an answer
 QUOTED = 3
 LISTED = 12
+MATCHED = 15  # entries that a request to forget looks at, the most that one read returns
 SUMMARY = "conversation-summary"
 
-_ASKING = re.compile(
-    r"^\s*(?:and |so |please |hey |ok(?:ay)?,? )*(?:what|who|whom|whose|where|when|why|how|which|do|does|did|is|are|was"
-    r"|were|can|could|will|would|have|has|had|tell me|remind me|recall|remember (?:what|when|who|where))\b",
-    re.IGNORECASE,
-)
-_OVERVIEW = re.compile(
-    r"\A(?>.*?\b(?:know|remember|recall|stored|noted|memor\w+)\b).*\b(?:this (?:workspace|project)|here|everything)\b"
-    r"|^\s*what do you (?:know|remember)\s*+\?*+\s*+$",
-    re.IGNORECASE | re.DOTALL,
-)
 _LAST_TIME = re.compile(
-    r"\b(?:last time|previous(?:ly)?|earlier|where did we (?:leave|stop)|left off|what did we (?:discuss|talk|do))\b",
+    r"\b(?:last time|previous(?:ly)?|earlier|where did we (?:leave|stop)|left off|what did we (?:discuss|talk|do)"
+    r"|letztes mal|beim letzten|zuletzt)\b",
     re.IGNORECASE,
 )
-_NUMBERS = {w: n for n, w in enumerate("zero one two three four five six seven eight nine ten eleven twelve".split())}
-_COUNT = re.compile(
-    r"\b(?:i|we)(?:['’]ve|['’]d| have| had)?\s+(?:(?:just|already|now|only|also)\s+)*(?P<verb>[a-z]+)\s+"
-    rf"(?P<amount>\d+|{'|'.join(_NUMBERS)})\s+(?P<more>(?:more|other|further|additional)\s+)?(?P<unit>[a-z]+)",
-    re.IGNORECASE,
+_HELLO = re.compile(
+    r"^\s*(?:hello|hi|hey|good (?:morning|evening|afternoon)|hallo|guten \w+)\b[\s!.,]*$", re.IGNORECASE
 )
-_HOW_MANY = re.compile(r"\bhow (?:many|much)\b|\bwhat(?:['’]s| is) the (?:total|count)\b", re.IGNORECASE)
-_HELLO = re.compile(r"^\s*(?:hello|hi|hey|good (?:morning|evening|afternoon))\b[\s!.,]*$", re.IGNORECASE)
-_THANKS = re.compile(r"^\s*(?:thanks|thank you|great|ok(?:ay)?|bye|goodbye)\b[\s\w!.,]*$", re.IGNORECASE)
+_THANKS = re.compile(r"^\s*(?:thanks|thank you|great|ok(?:ay)?|bye|goodbye|danke|tschüss)\b[\s\w!.,]*$", re.IGNORECASE)
 _NAME = re.compile(r"(?<=[\w,;:] )[“\"'‘]?([A-Z][^\W\d_]+)")
 # Words that frame a question but are not its subject. Stemmed, as terms are.
 _FRAME = frozenset(
     terms(
-        "know anything something everything nothing remember recall tell remind noted note notes told said say thing"
-        " things called call named name done far please information info today currently now ever give know got get"
-        " want like"
+        """know anything something everything nothing remember recall tell remind noted note notes told said say
+        thing things called call named name done far please information info today currently now ever give got
+        get want like happen idea was wer wen wem wo wann warum wie welche welcher welches welchen weisst weiß
+        du dich dir ich mich mir mein meine meinen meiner meinem dein der die das den dem des ein eine einen
+        einem über von zu zum zur mit auf in im an am für und oder ist sind war waren hat habe hast haben kennst
+        etwas alles erinnerst erinnern noch bitte mal es gibt heißt sag sage nenne bisher schon wollte wollten"""
     )
 )
+_GERMAN = frozenset(
+    "was wer wo wann wie welche weisst du ich mein meine meinen der die das ist uber kennst hast".split()
+)
+# Words of a question about everything that is noted, beside those of the frame.
+_WHOLE = frozenset(
+    terms(
+        """knowledge much fill workspace workspaces project projects place memory memories stored store kept keep
+        saved save recorded record records file overview summary summarise summarize list show sum up rundown
+        yet already here collected everything all whole contain holding hold learned learn facts fact entries
+        entry full bring date stand so arbeitsbereich projekt gedächtnis gespeichert notiert notizen gemerkt
+        überblick zusammenfassung zeig zeige liste dieser diesen diesem dieses hier bereits zusammen fasse
+        bislang"""
+    )
+)
+_MEMORY = frozenset(
+    terms(
+        """knowledge know remember recall noted note notes stored store kept keep saved memory memories recorded
+        record records got have told overview summary summarise summarize list learned collected workspace
+        project entries facts file weisst erinnerst notiert gespeichert gemerkt gedächtnis notizen
+        arbeitsbereich projekt überblick liste kennst"""
+    )
+) | {"have"}
+
+_KNOW = frozenset("know remember recall weisst".split())
+_WHO = frozenset("who whom whose where when why wer wo wann warum".split())
 
 NOTHING = "I have no information about that: nothing I have noted here matches."
 FRESH = "I have no stored information about this workspace yet: it is a fresh start."
 LOST = "I can note, recall and forget things for you. Say “remember that …”, or ask what I know about something."
-NOT_STORED = "I have not stored that. If it should be kept, say “remember that …”."
+HEARD = (
+    "When this conversation ends, I look through it and keep the lasting facts that I recognise. To make sure that I"
+    " keep this one, say “please remember that”."
+)
+SHALL_I = "Shall I forget"
 
 
 class _Step(Struct, frozen=True):
@@ -73,12 +97,28 @@ class _Step(Struct, frozen=True):
         return str(fault.get("message", "")) if isinstance(fault, Mapping) else ""
 
 
+class _Turn(Struct, frozen=True):
+    """What the user said last, the tool calls since then, and the turn before."""
+
+    said: str
+    steps: tuple[_Step, ...] = ()
+    reply: str = ""
+    before: _Turn | None = None
+
+
 class OfflineChat:
     """Implements the chat port by rules. The same conversation always gets the same reply."""
+
+    def __init__(self, embedder: Embedder | None = None) -> None:
+        self._embedder = embedder
 
     @property
     def name(self) -> str:
         return "offline"
+
+    def with_embedder(self, embedder: Embedder | None) -> OfflineChat:
+        """Return a responder that also compares wordings by this embedder."""
+        return OfflineChat(embedder)
 
     def reply(
         self,
@@ -88,10 +128,10 @@ class OfflineChat:
         timeout: float = 60.0,
         on_text: Callable[[str], None] | None = None,
     ) -> Reply:
-        said, steps = _turn(messages)
-        decided = _answer(said, steps)
-        if not isinstance(decided, str) and decided.name in {tool.name for tool in tools}:
-            return Reply("", (decided,))
+        decided = _answer(_last_turn(messages), self._embedder)
+        calls = () if isinstance(decided, str) else decided if isinstance(decided, tuple) else (decided,)
+        if calls and {call.name for call in calls} <= {tool.name for tool in tools}:
+            return Reply("", calls)
         text = decided if isinstance(decided, str) else "I cannot do that here: I was given no tool for it."
         if on_text is not None:
             for word in re.findall(r"\S+\s*|\s+", text):
@@ -99,14 +139,18 @@ class OfflineChat:
         return Reply(text)
 
 
-def _turn(messages: Sequence[Message]) -> tuple[str, list[_Step]]:
-    """Return the user's last message, and the tool calls since then with their results."""
-    last = max((i for i, message in enumerate(messages) if message.role == "user"), default=-1)
-    if last < 0:
-        return "", []
-    results = {m.tool_call_id: _decoded(m.content) for m in messages[last:] if m.role == "tool"}
-    calls = [call for m in messages[last:] for call in m.tool_calls]
-    return messages[last].content, [_Step(call, results[call.id]) for call in calls if call.id in results]
+def _last_turn(messages: Sequence[Message]) -> _Turn:
+    """Return the last turn of a conversation, with the turn before it."""
+    begins = [i for i, message in enumerate(messages) if message.role == "user"]
+    found: _Turn | None = None
+    for start, end in pairwise([*begins[-2:], len(messages)]):
+        turn = messages[start:end]
+        results = {m.tool_call_id: _decoded(m.content) for m in turn if m.role == "tool"}
+        calls = [call for m in turn for call in m.tool_calls]
+        steps = tuple(_Step(call, results[call.id]) for call in calls if call.id in results)
+        spoken = next((m.content for m in reversed(turn) if m.role == "assistant" and m.content), "")
+        found = _Turn(turn[0].content, steps, spoken, found)
+    return found or _Turn("")
 
 
 def _decoded(text: str) -> Mapping[str, Any]:
@@ -117,26 +161,61 @@ def _decoded(text: str) -> Mapping[str, Any]:
     return data if isinstance(data, Mapping) else {"error": {"message": text[:500]}}
 
 
-def _answer(said: str, steps: Sequence[_Step]) -> str | ToolCall:
+def _answer(turn: _Turn, embedder: Embedder | None) -> str | ToolCall | tuple[ToolCall, ...]:
     """Return the next tool call, or the final text."""
-    asked = request(said)
-    count = _COUNT.search(said)
-    if count is not None and ((asked is not None and asked.tracking) or count["more"] or _HOW_MANY.search(said)):
-        return _counting(count, said, steps)
-    if asked is not None:
-        return _remember(asked, steps)
-    target = forgetting(said)
-    if target is not None:
-        return _forget(target, steps)
-    if _HOW_MANY.search(said):
-        return _how_many(said, steps)
-    if _OVERVIEW.search(said) and _ASKING.match(said):
-        return _overview(steps)
-    if _ASKING.match(said) or said.rstrip().endswith("?"):
-        return _recall(said, steps)
+    said, steps = turn.said, turn.steps
+    chosen = _chosen(turn)
+    if chosen is not None:
+        return _forget_chosen(chosen, steps)
+    intent = intents.understand(said, embedder)
+    count = reported_count(said, intent, embedder) if intent.forget is None and not intent.declined else None
+    if count is not None:
+        counted = _counting(count, steps)
+        if counted is not None:
+            return counted
+    if intent.asked is not None:
+        return _remember(_filled(intent.asked, turn.before, embedder), steps)
+    if intent.declined:
+        return "I will not store that."
+    if intent.forget is not None:
+        return _forget(intent.forget, steps)
+    if intent.question:
+        return _question(said, steps, embedder)
     if _HELLO.match(said):
         return f"Hello. {LOST}"
-    return "You’re welcome." if _THANKS.match(said) else NOT_STORED if said.strip() else LOST
+    return "You’re welcome." if _THANKS.match(said) else HEARD if said.strip() else LOST
+
+
+def _question(said: str, steps: Sequence[_Step], embedder: Embedder | None) -> str | ToolCall:
+    kind = _kind(said, embedder)
+    if kind == "count":
+        return _how_many(said, steps)
+    return _overview(steps) if kind == "overview" else _recall(said, steps, last_time=kind == "last_time")
+
+
+def _kind(said: str, embedder: Embedder | None) -> str:
+    """Return what a question is about: a count, everything that is noted, the last conversation, or a topic."""
+    if _LAST_TIME.search(said):
+        return "last_time"
+    topic, heard = _topic(said), words(said)
+    if asks_count(said) and _KNOW.isdisjoint(heard):
+        return "count"
+    if not topic - _WHOLE and not _MEMORY.isdisjoint([*terms(said), *heard]) and _WHO.isdisjoint(heard[:1]):
+        return "overview"
+    if _NAME.search(said) or any(term.isdigit() for term in topic):
+        return "topic"
+    return wordings.label("questions", said, embedder, "topic")
+
+
+def _topic(said: str) -> set[str]:
+    return {term for term in terms(said) if term not in STOP_WORDS} - _FRAME
+
+
+def _filled(asked: Request, before: _Turn | None, embedder: Embedder | None) -> Request:
+    """Take the statement from the message before, if this one says only "please remember that"."""
+    if asked.content or before is None or intents.understand(before.said, embedder) != intents.Intent():
+        return asked
+    return replace(asked, content=before.said.strip())
 
 
 def _call(name: str, steps: Sequence[_Step], **arguments: Any) -> ToolCall:
@@ -191,57 +270,118 @@ def _remembered(asked: Request, step: _Step) -> str:
 
 
 def _forget(target: str, steps: Sequence[_Step]) -> str | ToolCall:
-    if not target or target.lower().rstrip(".!") in ("it", "that", "this"):
+    """Name everything that matches, and ask: nothing is forgotten before the user has said yes."""
+    if not target or target.lower() in ("it", "that", "this", "das", "es"):
         return "What should I forget? Say it as in “forget that the villain is called Malachar”."
     if not steps:
-        return _call("memory_read", steps, query=target)
+        return _call("memory_read", steps, query=target, limit=MATCHED)
     if steps[-1].error:
         return _trouble(steps[-1])
-    if len(steps) > 1:
-        return f"I have forgotten this, and you can restore it: “{steps[-1].result.get('content', '')}”"
-    best = next(iter(matching(target, _hits(steps[0]))), None)
-    if best is None:
+    found = _forgettable(target, steps[-1])
+    if not found:
         return "I found nothing like that to forget."
-    return _call("memory_forget", steps, id=best["id"], reason="the user asked to forget it")
+    listed = "\n".join(f"{number}. {_quote(hit)}" for number, hit in enumerate(found, 1))
+    if len(found) == 1:
+        return f"I found this:\n{listed}\n{SHALL_I} it? Answer yes or no."
+    many = " at least" if len(found) == MATCHED else ""
+    choice = f"{SHALL_I} all of them? Answer yes, no, or with the numbers to forget."
+    return f"I found{many} {len(found)} entries:\n{listed}\n{choice}"
+
+
+def _forgettable(target: str, step: _Step) -> list[Mapping[str, Any]]:
+    return matching(target, _hits(step), summaries=True)
+
+
+_YES = frozenset("yes yeah yep sure ok okay confirm confirmed correct right all both ja klar genau alle beide".split())
+_NO = frozenset("no nope not dont cancel keep never none neither nein nicht stop keine".split())
+_ORDINALS = {w: n for n, w in enumerate("first second third fourth fifth".split(), 1)} | {"erste": 1, "zweite": 2}
+
+
+def _chosen(turn: _Turn) -> list[Mapping[str, Any]] | None:
+    """Return the entries that the user agrees to forget; None if this turn does not answer such a question."""
+    asked = turn.before
+    if asked is None or SHALL_I not in asked.reply or not asked.steps:
+        return None
+    target = intents.understand(asked.said).forget
+    said = words(turn.said)
+    if target is None or not said or len(said) > 12:
+        return None
+    found = _forgettable(target, asked.steps[-1])
+    numbers = [int(w) if w.isdigit() else _ORDINALS[w] for w in said if w.isdigit() or w in _ORDINALS]
+    if not _NO.isdisjoint(said):
+        return []
+    if numbers:
+        return [found[n - 1] for n in dict.fromkeys(numbers) if 1 <= n <= len(found)]
+    return found if not _YES.isdisjoint(said) else None
+
+
+def _forget_chosen(chosen: Sequence[Mapping[str, Any]], steps: Sequence[_Step]) -> str | tuple[ToolCall, ...]:
+    if not chosen:
+        return "I have forgotten nothing."
+    if not steps:
+        reason = "the user asked to forget it"
+        return tuple(
+            ToolCall(f"offline_{number}_memory_forget", "memory_forget", {"id": hit.get("id"), "reason": reason})
+            for number, hit in enumerate(chosen, 1)
+        )
+    failed = next((step for step in steps if step.error), None)
+    gone = [str(step.result.get("content", "")) for step in steps if not step.error]
+    told = "I have forgotten this, and you can restore it: " + "; ".join(f"“{text}”" for text in gone) if gone else ""
+    return told if failed is None else f"{told}\n{_trouble(failed)}".strip()
 
 
 # Counting in the notes
 
 
-def _counting(count: re.Match[str], said: str, steps: Sequence[_Step]) -> str | ToolCall:
-    """Keep a running count: read the note, add, write the sum, report it."""
+def _counting(count: Count, steps: Sequence[_Step]) -> str | ToolCall | None:
+    """Keep a running count: read the notes, add, write the sum, report it. None if there is no count to add to."""
     if steps and steps[-1].error:
         return _trouble(steps[-1])
-    amount = _number(count["amount"])
     if not steps:
         return _call("note_read", steps)
+    if steps[0].call.name != "note_read":
+        return None
+    found = _counter(count, steps[0])
     if len(steps) == 1:
-        key, before = _counter(count["unit"], count["verb"], steps[0])
-        total = (before if count["more"] else 0) + amount
-        return _call("note_write", steps, key=key or f"{count['unit']} {count['verb']}".lower(), value=total)
-    total = steps[-1].call.arguments["value"]
-    told = f"{total} {count['unit'].lower()}"
-    if _HOW_MANY.search(said):
+        if found is None and not (count.starts and count.unit):
+            return None
+        key, before = found or (f"{count.unit} {count.verb}".strip(), 0)
+        return _call("note_write", steps, key=key, value=(before if count.adds else 0) + count.amount)
+    key, total = str(steps[-1].call.arguments.get("key", "")), steps[-1].call.arguments.get("value", 0)
+    told = f"{total} {count.unit or key.partition(' ')[0]}"
+    if count.adds and found is None:
+        return f"I have counted {told}, only what you told me now: I had no count of it before in this conversation."
+    if count.asks:
         return f"That makes {told}, counting what you told me in this conversation."
-    return f"Noted: {told} {count['verb'].lower()} so far. I keep count for this conversation."
+    done = count.verb or key.partition(" ")[2]
+    return f"Noted: {told}{f' {done}' if done else ''} so far. I keep count for this conversation."
 
 
 def _how_many(said: str, steps: Sequence[_Step]) -> str | ToolCall:
     """Answer a question about a count: from the notes first, then from memory."""
     if not steps:
         return _call("note_read", steps)
-    if len(steps) == 1:
-        for key, value in _notes(steps[0]):
-            if set(terms(key)) <= set(terms(said)) | {""} and isinstance(value, int | float):
-                return f"{value} {key}, counting what you told me in this conversation."
+    counters = [(key, value) for key, value in _notes(steps[0]) if _is_number(value)]
+    topic = _topic(said) - set(terms("many much total count tally altogether makes put running viele insgesamt"))
+    for key, value in counters:
+        if set(terms(key)) <= set(terms(said)) or (topic & set(terms(key)) == topic and len(counters) == 1):
+            return f"{value} {key}, counting what you told me in this conversation."
     return _recall(said, steps[1:])
 
 
-def _counter(unit: str, verb: str, step: _Step) -> tuple[str, float | int]:
-    """Return the key and value of the note with the same unit, and with the same verb if there is one."""
-    numbers = [(k, v) for k, v in _notes(step) if isinstance(v, int | float) and set(terms(unit)) & set(terms(k))]
-    numbers.sort(key=lambda pair: not set(terms(verb)) & set(terms(pair[0])))
-    return numbers[0] if numbers else ("", 0)
+def _counter(count: Count, step: _Step) -> tuple[str, float | int] | None:
+    """Return the key and value of the count that a number belongs to: the same unit, and the same verb or none."""
+    counters = [(key, value) for key, value in _notes(step) if _is_number(value)]
+    if count.unit:
+        counters = [(key, value) for key, value in counters if set(terms(count.unit)) & set(terms(key))]
+    same = [pair for pair in counters if count.verb and set(terms(count.verb)) & set(terms(pair[0]))]
+    general = [pair for pair in counters if not count.verb or " " not in pair[0]]
+    found = same or (general if len(general) == 1 else [])
+    return found[0] if found else None
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _notes(step: _Step) -> Iterator[tuple[str, Any]]:
@@ -250,20 +390,16 @@ def _notes(step: _Step) -> Iterator[tuple[str, Any]]:
         yield str(key), value
 
 
-def _number(text: str) -> int:
-    return _NUMBERS.get(text.lower(), 0) if not text.isdigit() else int(text)
-
-
 # Recall
 
 
-def _recall(said: str, steps: Sequence[_Step]) -> str | ToolCall:
+def _recall(said: str, steps: Sequence[_Step], *, last_time: bool = False) -> str | ToolCall:
     if not steps or steps[-1].call.name != "memory_read":
         return _call("memory_read", steps, query=said)
     if steps[-1].error:
         return _trouble(steps[-1])
     found = _hits(steps[-1])
-    if _LAST_TIME.search(said):
+    if last_time:
         summaries = [hit for hit in found if SUMMARY in hit.get("tags", ())]
         if summaries:
             return "\n".join(_quote(hit) for hit in summaries[:QUOTED])
@@ -273,15 +409,23 @@ def _recall(said: str, steps: Sequence[_Step]) -> str | ToolCall:
 
 def _overview(steps: Sequence[_Step]) -> str | ToolCall:
     if not steps:
+        return _call("note_read", steps)
+    if len(steps) == 1:
         return _call("memory_read", steps, query="", limit=LISTED)
     if steps[-1].error:
         return _trouble(steps[-1])
-    found = [hit for hit in _hits(steps[-1]) if SUMMARY not in hit.get("tags", ())]
+    hits = _hits(steps[-1])
+    found = [hit for hit in hits if SUMMARY not in hit.get("tags", ())]
     here = [hit for hit in found if hit.get("tier") != "account"]
     everywhere = [hit for hit in found if hit.get("tier") == "account"]
+    counts = [f"- {value} {key}" for key, value in _notes(steps[0]) if _is_number(value)]
     parts = ["What I have noted about this workspace:", *(f"- {_quote(hit)}" for hit in here)] if here else [FRESH]
     if everywhere:
         parts += ["What I have noted for all your workspaces:", *(f"- {_quote(hit)}" for hit in everywhere)]
+    if counts:
+        parts += ["What I have counted in this conversation:", *counts]
+    if len(hits) >= LISTED:
+        parts.append(f"I looked at {len(hits)} entries; there may be more. Ask about a topic to find them.")
     return "\n".join(parts)
 
 
@@ -290,20 +434,23 @@ def _hits(step: _Step) -> list[Mapping[str, Any]]:
     return [hit for hit in hits if isinstance(hit, Mapping)] if isinstance(hits, list) else []
 
 
-def matching(question: str, hits: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def matching(question: str, hits: Sequence[Mapping[str, Any]], *, summaries: bool = False) -> list[Mapping[str, Any]]:
     """Return the hits that answer a question: they share its content words, or are marked as near in meaning.
 
-    If the question names a person, only a hit with that name is an answer.
+    If the question names a person, only a hit with that name is an answer. German writes every noun with a capital, so
+    there a capital names nobody. Summaries of conversations answer nothing, but a request to forget concerns them.
     """
-    about = set(terms(question)) - _FRAME
-    names = {fold(name) for name in _NAME.findall(question)}
+    about = _topic(question)
+    german = len(_GERMAN.intersection(words(question))) > 1
+    names = set() if german else {fold(name) for name in _NAME.findall(question)}
     scored = []
     for place, hit in enumerate(hits):
         content = str(hit.get("content", ""))
-        if SUMMARY in hit.get("tags", ()) or (names and not any(name in fold(content) for name in names)):
+        summary = SUMMARY in hit.get("tags", ())
+        if (summary and not summaries) or (names and not any(name in fold(content) for name in names)):
             continue
         share = len(about & set(terms(content))) / len(about) if about else 0.0
-        if share >= ENOUGH or hit.get("near") is True:
+        if share >= ENOUGH or (hit.get("near") is True and not summary):
             scored.append((max(share, ENOUGH), -place, hit))
     best = max((score for score, _, _ in scored), default=0.0)
     ordered = sorted(scored, key=lambda item: item[:2], reverse=True)

@@ -20,7 +20,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lukasa.model.entry import OBSERVER, GateVerdict
-from lukasa.model.errors import EmbedderError, LostClaim, LukasaError, MirrorsCanonical, NotFound
+from lukasa.model.errors import EmbedderError, InvalidInput, LostClaim, LukasaError, NotFound, Refused
 from lukasa.model.events import EventDraft
 from lukasa.model.ids import derived_id
 from lukasa.model.job import JobState
@@ -33,13 +33,13 @@ from lukasa.service.entries.put import Memo, Written, put_many
 from lukasa.service.jobs.allowance import NotNow
 from lukasa.service.jobs.task import Task, ask
 from lukasa.service.sessions import transcripts
+from lukasa.service.sessions.distill import UNQUOTED
 from lukasa.spec.prompts import prompt
 from lukasa.spec.types import WriteMode
 from lukasa.storage.operations import Operation, Record, SaveTranscript
 
 NARRATIVE = "session-narrative"
 NARRATIVE_IMPORTANCE = 0.3
-UNQUOTED = "unquoted"  # metadata of a held fact: its words that the quotation lacks; the log must not hold words
 MOST_DETAIL = 300
 _COUNTED = {"stored": "allowed", "replaced": "allowed", "held": "held", "discarded": "discarded", "merged": "deduped"}
 
@@ -201,12 +201,12 @@ def _narrative(segment: Segment, found: Transcript) -> Memo:
 
 
 def _store(ctx: CallContext, task: Task, batch: _Batch) -> list[str]:
-    """Write a batch once, and count the outcomes. A memo that repeats a canonical text does not stop the others."""
+    """Write a batch once, and count the outcomes. A memo that the write path refuses does not stop the others."""
     if not task.journaled(batch.step):
         actor = ctx.acting(agent=OBSERVER, trust=batch.trust)
         try:
             _put(actor, task, batch)
-        except MirrorsCanonical:
+        except (Refused, InvalidInput):
             outcomes = [_alone(actor, task, batch, number) for number in range(len(batch.memos))]
             task.commit(batch.step, outcomes)
     return [str(outcome) for outcome in task.output(batch.step)]
@@ -217,8 +217,10 @@ def _alone(actor: CallContext, task: Task, batch: _Batch, number: int) -> str:
     if not task.journaled(single.step):
         try:
             _put(actor, task, single)
-        except MirrorsCanonical:
-            task.commit(single.step, ["discarded"])  # the refused memo has its own event
+        except (Refused, InvalidInput) as refusal:
+            about = {"step": single.step, "error": refusal.code, "reason": refusal.message[:MOST_DETAIL]}
+            point = task.telemetry("observe.refused", success=False, level="warn", metadata=about)
+            task.commit(single.step, ["discarded"], point)
     return str(task.output(single.step)[0])
 
 

@@ -28,11 +28,11 @@ from lukasa.model.ids import new_id
 from lukasa.model.selection import Filters, Selection
 from lukasa.model.statements import says_the_same
 from lukasa.model.text import content_key, terms
-from lukasa.model.values import SHARED, VISIBILITY, Kind, Lifetime, Visibility
+from lukasa.model.values import SHARED, VISIBILITY, Kind, Lifetime, Trust, Visibility
 from lukasa.service import inputs, retrieval
 from lukasa.service.entries.put import Memo, Written
 from lukasa.service.sessions.conversations import Ended
-from lukasa.service.sessions.distill import Distil, Distilled, Fact, Turn, by_rules
+from lukasa.service.sessions.distill import UNQUOTED, Distil, Distilled, Fact, Turn, by_rules_with
 from lukasa.service.workspace import Workspace
 from lukasa.spec.types import Tier
 from lukasa.storage.operations import Record
@@ -149,18 +149,19 @@ def turns(world: Workspace) -> list[Turn]:
 # Persist
 
 
-def persist(world: Workspace, said: Sequence[Turn] | None = None, *, distil: Distil = by_rules) -> Persisted:
+def persist(world: Workspace, said: Sequence[Turn] | None = None, *, distil: Distil | None = None) -> Persisted:
     """Write missed facts and the summary, then end the conversation. If a step fails, raise and end nothing.
 
+    Without `distil`, rules find the facts, and understand requests with the embedder of the workspace.
     The refusal of one text stops neither the others nor the end; the result lists it.
     """
     conversation = current(world)
     heard = tuple(turns(world) if said is None else said)
     refused: list[RefusedText] = []
     try:
-        distilled = distil(heard) if heard else Distilled(())
+        distilled = (distil or by_rules_with(world.ctx.embedder))(heard) if heard else Distilled(())
         facts = tuple(_write_facts(world, conversation, distilled.facts, refused))
-        summary = _write_summary(world, conversation, heard, distilled.summary, refused)
+        summary = _write_summary(world, conversation, heard, distilled, refused)
     except Exception as error:
         _record_failure(world, conversation, error)
         raise
@@ -173,7 +174,7 @@ def resume_pending(
     world: Workspace,
     *,
     alive: Callable[[Conversation], bool] = lambda conversation: False,
-    distil: Distil = by_rules,
+    distil: Distil | None = None,
 ) -> list[Persisted]:
     """Persist conversations of dead sessions. One that fails again stays as it is, with its error event."""
     done = []
@@ -202,20 +203,25 @@ def _summary_tier(world: Workspace) -> str:
 def _write_facts(
     world: Workspace, conversation: Conversation, facts: Sequence[Fact], refused: list[RefusedText]
 ) -> Iterator[Written]:
+    """Write the missed facts, each tier in one commit. A refused fact is listed, and does not stop the others."""
     reachable = {tier.name for tier in world.ctx.reachable()}
-    by_tier: dict[str, list[Fact]] = {}
+    batches: dict[tuple[str, Trust], list[Fact]] = {}
     for fact in facts:
-        if not _known(world, conversation, fact.text):
-            tier = fact.tier if fact.tier in reachable else durable_tier(world)
-            by_tier.setdefault(tier, []).append(fact)
-    for tier, missed in by_tier.items():
+        tier = fact.tier if fact.tier in reachable else durable_tier(world)
+        try:
+            if not _known(world, conversation, fact.text):
+                batches.setdefault((tier, fact.trust), []).append(fact)
+        except (Refused, InvalidInput) as error:
+            refused.append(RefusedText(fact.text, error.code, error.message))
+    for (tier, trust), missed in batches.items():
+        writer = world.acting(trust=trust)
         memos = [_memo(world, fact) for fact in missed]
         try:
-            yield from world.put_many(tier, memos)
+            yield from writer.put_many(tier, memos)
         except (Refused, InvalidInput):
             for memo in memos:
                 try:
-                    yield from world.put_many(tier, [memo])
+                    yield from writer.put_many(tier, [memo])
                 except (Refused, InvalidInput) as error:
                     refused.append(RefusedText(memo.content, error.code, error.message))
 
@@ -228,13 +234,15 @@ def _memo(world: Workspace, fact: Fact) -> Memo:
         lifetime=fact.lifetime,
         owner=owner,
         source=SOURCE,
+        gate=fact.gate,
+        metadata={UNQUOTED: list(fact.unquoted)} if fact.unquoted else {},
         observed=fact.observed,
     )
 
 
 def _known(world: Workspace, conversation: Conversation, text: str) -> bool:
     """Say whether a fact is remembered, or this session retired it: persisting must not bring it back."""
-    found = world.read(text, limit=10, held=True, history=True, count=False, rewrite=False)
+    found = world.read(text[: inputs.MAX_QUERY], limit=10, held=True, history=True, count=False, rewrite=False)
     return any(
         _says(hit.entry.content, text)
         and (VISIBILITY[hit.entry.state] is not Visibility.HISTORY or hit.entry.updated_at >= conversation.started_at)
@@ -249,18 +257,19 @@ def _says(stored: str, text: str) -> bool:
 
 
 def _write_summary(
-    world: Workspace, conversation: Conversation, said: Sequence[Turn], text: str, refused: list[RefusedText]
+    world: Workspace, conversation: Conversation, said: Sequence[Turn], distilled: Distilled, refused: list[RefusedText]
 ) -> Entry | None:
     """Write one summary for a conversation, or none if it would be empty; a second pass may change it."""
-    content = _summary(world, conversation, said, text)
+    content = _summary(world, conversation, said, distilled.summary)
+    writer = world.acting(trust=distilled.trust) if distilled.summary else world
     if not content:
         return None
     tier = _summary_tier(world)
     before = next(iter(_written(world, tier, conversation, Filters(tags=frozenset({SUMMARY})))), None)
     try:
         if before is not None:
-            return before if before.content == content else world.update(before.id, content=content).entry
-        return world.put(tier, content, kind=Kind.EPISODIC, importance=0.4, tags=[SUMMARY], source=SOURCE).entry
+            return before if before.content == content else writer.update(before.id, content=content).entry
+        return writer.put(tier, content, kind=Kind.EPISODIC, importance=0.4, tags=[SUMMARY], source=SOURCE).entry
     except (Refused, InvalidInput) as error:
         refused.append(RefusedText(content, error.code, error.message))
         return before

@@ -15,10 +15,11 @@ from msgspec.structs import replace
 
 from lukasa.model.conversation import SUMMARY_TAG
 from lukasa.model.entry import Entry, Rivalry, Scope
-from lukasa.model.errors import ChatMalformed
+from lukasa.model.errors import ChatMalformed, InvalidInput
 from lukasa.model.ids import derived_id
 from lukasa.model.selection import Filters, Selection
 from lukasa.model.values import Kind, Relation, State, Trust
+from lukasa.observe.support import denies, missing_words
 from lukasa.service.call import CallContext
 from lukasa.service.jobs.task import Task, ask
 from lukasa.service.upkeep.promote import crossed, embedded, promote, proposed, scope_above
@@ -171,7 +172,7 @@ class _Scope:
         step = f"ask:{derived_id(versions)}"
         asked = prompt("consolidate", self.ctx.prompts, most=str(most))
         try:
-            return ask(task, step, asked, question(group), lambda data: answer(data, group, most))
+            return ask(task, step, asked, question(group), lambda data: _read(data, group, most))
         except ChatMalformed as error:
             self.up.drop("consolidated", [w.id for w in group], error.message, step=name)
             return None
@@ -209,7 +210,8 @@ class _Scope:
         )
         shared = {e.conversation for e in sources}
         conversation = shared.pop() if len(shared) == 1 else None
-        # Verbatim text is as trusted as its sources; a model's words are trusted no more than the model.
+        # Verbatim text is as trusted as its sources; a model's words no more than the model. All entries of a group,
+        # which are all that the model was shown, have one trust.
         origin = base.origin.capped(Trust.AGENT) if self.up.asks else base.origin
         proposal = base._replace(source=SOURCE, conversation=conversation, valid_at=None, origin=origin)
         draft = crossed(self.up, [e.id for e in sources], proposal, best.kind)
@@ -234,6 +236,21 @@ class _Scope:
         at, actor = self.ctx.now, str(self.ctx.actor)
         moved = entry.moved(State.FORGOTTEN, at=at, cause=cause, actor=actor, superseded_by=by)
         return SaveEntry(replace(moved, version=entry.version + 1), entry.version, "entry.forgotten", cause)
+
+
+def _read(data: Mapping[str, Any], group: Sequence[Weighed], most: int) -> Text | None:
+    """Read a model's text. InvalidInput if it has words that its sources lack, or leaves a negation of theirs out."""
+    text = answer(data, group, most)
+    if text is None:
+        return None
+    sources = "\n".join(group[position].entry.content for position in text.sources)
+    missing = missing_words(text.content, question([group[position] for position in text.sources]))
+    if missing:
+        shown = ", ".join(sorted(missing)[:5])
+        raise InvalidInput(f'"text" has words that none of its sources has: {shown}')
+    if denies(sources) and not denies(text.content):
+        raise InvalidInput('"text" denies nothing, and one of its sources does')
+    return text
 
 
 def merge(

@@ -6,6 +6,7 @@ LangGraph takes a second to import. A thread imports it while the prompt is alre
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
@@ -61,7 +62,7 @@ def chat(cli: Invocation, words: Sequence[str], resume: str | None, keep: bool, 
 
     Without MESSAGE the command prompts for messages; Ctrl-D ends it, and /help lists the commands. If stdin is not a
     terminal, every line of stdin is a message. LUKASA_CHAT names the model (auto, none, openai:NAME, anthropic:NAME,
-    command:PROGRAM); without a model, rules answer: they store, recall and forget.
+    command:PROGRAM); without a model, rules answer: they store, recall, count, and forget what you confirm.
 
     Each call is a conversation of its own. At its end the agent stores missed facts, writes a summary to the channel,
     and clears the entries of the conversation. With --keep the conversation stays open; one that was continued with
@@ -219,7 +220,7 @@ class Dialogue:
         if self._agent is None:
             graph = self._loading.result()
             folder = self._session.memory.folder(self._world)
-            distil = distill.by_model(self._chat) if self._is_model else distill.by_rules
+            distil = distill.by_model(self._chat) if self._is_model else None
             refine = sessions.refine.by_model(self._chat) if self._refine else None
             making = graph.Making(self._chat, refine=refine, distil=distil)
             agent: Agent = self._stack.enter_context(
@@ -227,7 +228,7 @@ class Dialogue:
             )
             self._agent = agent
             if folder is not None:
-                distil = distill.by_model_or_rules(self._chat) if self._is_model else distill.by_rules
+                distil = distill.by_model_or_rules(self._chat) if self._is_model else None
                 led = partial(graph.is_led, folder)
                 sessions.session.resume_pending(self._world, alive=led, distil=distil)
         return self._agent
@@ -286,7 +287,9 @@ def _persisted(done: Persisted) -> dict[str, Any]:
 
 
 def _ended(done: Persisted) -> Iterator[Line]:
-    yield line(good("ended "), done.conversation.ref_code, dim(f"  {len(done.facts)} facts were stored at the end"))
+    counts = Counter(written.outcome for written in done.facts) + Counter(refused=len(done.refused))
+    told = ", ".join(f"{number} {outcome}" for outcome, number in counts.items()) or "nothing more to store"
+    yield line(good("ended "), done.conversation.ref_code, dim(f"  facts found at the end: {told}"))
     for written in done.facts:
         yield line(dim(f"  {written.outcome}: {brief(written.entry.content if written.entry else written.reason)}"))
     for refused in done.refused:

@@ -35,11 +35,11 @@ from lukasa.model.conversation import Conversation
 from lukasa.model.errors import ChatError, StoreError
 from lukasa.model.ids import new_id
 from lukasa.model.secrets import redact
-from lukasa.ports import CHECKPOINTS, Chat, Message, Tool, ToolCall, lock_name
+from lukasa.ports import CHECKPOINTS, Chat, EmbeddingChat, Message, Tool, ToolCall, lock_name
 from lukasa.read.context import Context, halves
 from lukasa.service import inputs
 from lukasa.service.sessions import session
-from lukasa.service.sessions.distill import Distil, Turn, by_rules
+from lukasa.service.sessions.distill import Distil, Turn
 from lukasa.service.sessions.refine import Refine
 from lukasa.service.sessions.session import Persisted
 from lukasa.service.workspace import Workspace
@@ -81,11 +81,14 @@ class AgentAnswer(Struct, frozen=True):
 
 
 class Making(Struct, frozen=True):
-    """The settings of an agent: its planner, a filter of the context if any, the function that distils a session."""
+    """The settings of an agent: its planner, a filter of the context if any, the function that distils a session.
+
+    Without `distil`, rules distil, with the embedder of the workspace.
+    """
 
     chat: Chat
     refine: Refine | None = None
-    distil: Distil = by_rules
+    distil: Distil | None = None
     tiers: Sequence[str] | None = None
     timeout: float = TIMEOUT
 
@@ -219,6 +222,8 @@ class _Nodes:
     def __init__(self, world: Workspace, making: Making) -> None:
         self.world = world
         self.making = making
+        chat = making.chat
+        self.chat = chat.with_embedder(world.ctx.embedder) if isinstance(chat, EmbeddingChat) else chat
         self.box = Toolbox(world)
         self.shown: list[str] = []
 
@@ -242,7 +247,7 @@ class _Nodes:
         writer = get_stream_writer()
         last_round = state.get("rounds", 0) >= ROUNDS
         tools: tuple[Tool, ...] = () if last_round else self.box.tools
-        reply = self.making.chat.reply(
+        reply = self.chat.reply(
             [*_system(state.get("context", "")), *_port_messages(state["messages"])],
             tools,
             timeout=self.making.timeout,

@@ -21,7 +21,7 @@ from lukasa.model.errors import InvalidInput, LukasaError
 from lukasa.ports import Tool, ToolCall
 from lukasa.read.context import Context
 from lukasa.service.sessions import session
-from lukasa.service.sessions.distill import Distil, Turn, by_rules
+from lukasa.service.sessions.distill import Distil, Turn
 from lukasa.service.sessions.refine import Refine
 from lukasa.service.workspace import Workspace
 from lukasa.surfaces.api.table import VERBS
@@ -66,8 +66,11 @@ def context_node(
     return context
 
 
-def persist_node(world: Workspace, *, distil: Distil = by_rules) -> Node:
-    """Return a node that ends the conversation of `world`: it stores missed facts and the summary first."""
+def persist_node(world: Workspace, *, distil: Distil | None = None) -> Node:
+    """Return a node that ends the conversation of `world`: it stores missed facts and the summary first.
+
+    Without `distil`, rules find the facts.
+    """
 
     def persist(state: Any) -> dict[str, Any]:
         session.persist(world, turns_of(listed(state)), distil=distil)
