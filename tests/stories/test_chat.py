@@ -237,7 +237,7 @@ def test_what_no_model_answered_is_written_at_the_end(memory: Lukasa, world: Wor
     with agent(memory, world, chat=open_chat("openai:fake", server.env)) as talk:
         talk.turn("Remember that the ship is called Vey.")
         talk.end()
-    assert [(e.content, e.source) for e in facts(world)] == [("The ship is called Vey.", "persist")]
+    assert [(e.content, e.source) for e in facts(world)] == [("the ship is called Vey.", "persist")]
 
 
 def test_after_a_failure_the_next_message_is_answered(memory: Lukasa, world: Workspace, server: ChatServer) -> None:
@@ -260,7 +260,7 @@ def test_a_killed_process_leaves_its_words(tmp_path: Path, server: ChatServer) -
     process.wait(60)
     server.release.set()
     shell.run("chat", "Hello")
-    assert [e["content"] for e in shell.json("list")["entries"]] == ["The ship is called Vey."]
+    assert [e["content"] for e in shell.json("list")["entries"]] == ["the ship is called Vey."]
 
 
 def test_a_question_in_other_words(memory: Lukasa, world: Workspace) -> None:
@@ -318,7 +318,7 @@ def test_memory_without_files(server: ChatServer) -> None:
         with agent(memory, world) as talk:
             talk.turn("Remember that the ship is called Vey.")
             talk.end()
-        assert [entry.content for entry in facts(world)] == ["The ship is called Vey."]
+        assert [entry.content for entry in facts(world)] == ["the ship is called Vey."]
 
 
 @pytest.mark.parametrize("message", ["", "  ", "x" * 20_001, "a \x00 b", "lone \ud800"])
@@ -601,7 +601,7 @@ def test_on_a_terminal(shell: Shell) -> None:
     assert "I’ll remember that".encode() in heard
     assert b"ended " in heard
     stored = {(e["content"], e["source"]) for e in shell.json("list")["entries"]}
-    assert stored == {("I prefer tea over coffee.", "persist"), ("The ship is called Vey.", "user")}
+    assert stored == {("I prefer tea over coffee.", "persist"), ("the ship is called Vey.", "user")}
 
 
 def until(terminal: int, mark: bytes) -> bytes:

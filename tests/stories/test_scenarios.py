@@ -55,7 +55,7 @@ def test_01_a_fact_is_stored(memory: Lukasa, world: Workspace) -> None:
     assert reply.startswith("I’ll remember that")
     stored = fact(world)
     assert (stored.scope.tier, stored.lifetime, stored.owner) == ("workspace", "long_term", "shared")
-    assert stored.content == "This workspace is used for my fantasy novel project about dragons."
+    assert stored.content == "this workspace is used for my fantasy novel project about dragons."
     assert (stored.curator, stored.source) == ("agent", "user")
 
 

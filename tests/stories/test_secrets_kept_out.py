@@ -103,10 +103,10 @@ def test_a_long_line_hides_no_half_secret(shell: Shell, tmp_path: Path) -> None:
 def test_a_conversation_leaves_no_secret(memory: Lukasa, world: Workspace) -> None:
     """The reference agent keeps messages, notes, checkpoints and a summary: none holds what was typed as a secret."""
     reply = talk.say(
-        memory, world, f"Remember that the studio's door code is 55812, and that {SAID}", "What do you know?"
+        memory, world, f"Remember that the studio's door code is 5581209477, and that {SAID}", "What do you know?"
     )
     assert KEY not in reply
-    assert traces(folder(memory, world), KEY, "55812") == []
+    assert traces(folder(memory, world), KEY, "5581209477") == []
 
 
 def test_notes_channels_and_the_log_hold_marks(memory: Lukasa, world: Workspace) -> None:

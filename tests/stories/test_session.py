@@ -137,7 +137,7 @@ def test_persist_writes_a_request_that_got_no_answer(here: Workspace) -> None:
     hear(here, "Remember that I like green tea for all my workspaces.", "Remember privately: the key is under the mat.")
     session.persist(here)
     assert [e.content for e in facts(here, "account")] == ["I like green tea"]
-    assert [(e.content, e.owner) for e in facts(here)] == [("The key is under the mat.", "assistant")]
+    assert [(e.content, e.owner) for e in facts(here)] == [("the key is under the mat.", "assistant")]
 
 
 def test_what_the_session_retired_does_not_come_back(here: Workspace) -> None:

@@ -119,13 +119,8 @@ _BEFORE = re.compile(r"^(?:[,;:—–\s]|-\s)+")
 
 
 def sentence(text: str) -> str:
-    """Trim a statement and capitalise its first word, unless that has a spelling of its own: iPhone, x86.
-
-    The marks before it are trimmed too, but not the sign of a number.
-    """
-    bare = _BEFORE.sub("", text.strip()).rstrip(" ,;:")
-    first = bare.split(maxsplit=1)[0] if bare else ""
-    return bare[:1].upper() + bare[1:] if first.rstrip(".,;:!?").islower() and first[-1:].isalpha() else bare
+    """A statement without the marks around it, but with the sign of a number. Its words and capitals stay."""
+    return _BEFORE.sub("", text.strip()).rstrip(" ,;:")
 
 
 def _from_head(asked: Request, rest: str, verb: str) -> tuple[Request, str]:
