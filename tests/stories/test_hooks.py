@@ -489,6 +489,27 @@ def test_an_end_persists_what_was_said(claude: Harness, tmp_path: Path) -> None:
     assert len(claude.shell.json("-w", claude.workspace, "list")["entries"]) == 1
 
 
+def test_a_summary_tells_what_was_really_remembered(claude: Harness, tmp_path: Path) -> None:
+    """L1, O1: once the session is observed, its summary names what that stored; the next session gets it."""
+    claude.starts()
+    record = tmp_path / "t.jsonl"
+    record.write_text(
+        said("user", "From now on write commit messages in the imperative mood.")
+        + said("assistant", [{"type": "text", "text": "I will."}])
+        + said("user", "Which branch do we release from?")
+    )
+    claude.ends(transcript_path=str(record))
+    claude.shell.run("worker", "--once")
+    (found,) = claude.conversations()
+    here = ("-w", claude.workspace, "--conversation", found["ref_code"])
+    (summary,) = claude.shell.json(*here, "list", "--tier", "channel")["entries"]
+    assert "2 exchanges" in summary["content"]
+    assert "Remembered: “From now on write commit messages in the imperative mood”" in summary["content"]
+    assert "Asked: “Which branch do we release from?”" in summary["content"]
+    (kept,) = claude.shell.json("-w", claude.workspace, "list")["entries"]
+    assert kept["conversation"] == found["id"]
+
+
 def test_an_end_leaves_its_work_to_a_worker_of_its_own(claude: Harness, tmp_path: Path) -> None:
     """B9, O1: nobody runs a worker, and what was said is remembered all the same; the hook waits for none of it."""
     claude.shell.env["LUKASA_WORKER"] = "on"

@@ -19,6 +19,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from lukasa.model.conversation import Status
 from lukasa.model.entry import OBSERVER, GateVerdict
 from lukasa.model.errors import EmbedderError, InvalidInput, LostClaim, LukasaError, NotFound, Refused
 from lukasa.model.events import EventDraft
@@ -32,8 +33,9 @@ from lukasa.service.call import CallContext, retry_on_conflict
 from lukasa.service.entries.put import Memo, Written, put_many
 from lukasa.service.jobs.allowance import NotNow
 from lukasa.service.jobs.task import Task, ask
-from lukasa.service.sessions import transcripts
-from lukasa.service.sessions.distill import UNQUOTED
+from lukasa.service.sessions import session, transcripts
+from lukasa.service.sessions.distill import UNQUOTED, Turn
+from lukasa.service.workspace import Workspace
 from lukasa.spec.prompts import prompt
 from lukasa.spec.types import WriteMode
 from lukasa.storage.operations import Operation, Record, SaveTranscript
@@ -90,8 +92,18 @@ def _observe(ctx: CallContext, task: Task) -> dict[str, Any]:
         times = {u.id: u.at for u in portion if u.at is not None}
         for batch in _batches(ctx, task, found, number, answer, times):
             counts.update(_COUNTED[outcome] for outcome in _store(ctx, task, batch))
+    _retell(ctx, found)
     how = "rules" if by_rules or task.chat is None else f"model {task.chat.name}"
     return _finish(ctx, task, found.id, how, {**counts, "messages": len(said)})
+
+
+def _retell(ctx: CallContext, transcript: Transcript) -> None:
+    """Write the summary of an ended conversation again: it tells what was remembered of it, and that is known now."""
+    key = ctx.keys.get("conversation")
+    conversation = ctx.local.conversation(key) if key is not None else None
+    if conversation is not None and conversation.status is not Status.ACTIVE:
+        said = [Turn("user", u.text, id=u.id) for u in ctx.local.utterances(transcript.id) if u.role == "user"]
+        session.retell(Workspace(ctx), conversation, said)
 
 
 # Look

@@ -256,6 +256,11 @@ def _says(stored: str, text: str) -> bool:
     return same or set(terms(text)) <= set(terms(stored))
 
 
+def retell(world: Workspace, conversation: Conversation, said: Sequence[Turn]) -> Entry | None:
+    """Write the summary of a conversation again, after an observation has stored what was said in it."""
+    return _write_summary(world, conversation, said, Distilled(()), [])
+
+
 def _write_summary(
     world: Workspace, conversation: Conversation, said: Sequence[Turn], distilled: Distilled, refused: list[RefusedText]
 ) -> Entry | None:

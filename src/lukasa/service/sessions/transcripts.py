@@ -142,9 +142,9 @@ def _job(ctx: CallContext, transcript: Transcript, start: int, *, rules: bool = 
 
 
 def _keys(ctx: CallContext) -> dict[str, str]:
-    """Return the scope keys that decide where facts go: a worker has none bound."""
+    """Return the scope keys that decide where facts go, with the conversation: a worker has none bound."""
     lasting = {key.name for tier in ctx.reachable() if tier.persistent for key in tier.anchor}
-    return {name: value for name, value in ctx.keys.items() if name in lasting}
+    return {name: value for name, value in ctx.keys.items() if name in lasting or name == "conversation"}
 
 
 def _counts(taken: Taken) -> dict[str, int | str]:
