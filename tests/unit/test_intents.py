@@ -84,17 +84,17 @@ def test_the_examples_are_apart_from_those_of_the_test(texts: dict[str, list[str
         ("The mill wheel is oak. Would you hold on to that?", "The mill wheel is oak.", {}),
         ("For everything I do with you: remember I write dates as 2031-05-02.", "I write dates as 2031-05-02.", {}),
         ("Keep in mind for all of my projects that I hate Mondays", "I hate Mondays", {"reach": "account"}),
-        ("As long as this chat lasts, note: the hero is tired.", "The hero is tired.", {"reach": "conversation"}),
-        ("Only until we're finished: call me Ishmael.", "Call me Ishmael.", {"reach": "conversation"}),
+        ("As long as this chat lasts, note: the hero is tired.", "the hero is tired.", {"reach": "conversation"}),
+        ("Only until we're finished: call me Ishmael.", "call me Ishmael.", {"reach": "conversation"}),
         (
             "The bins go out on Tuesday; keep that for a week or two.",
             "The bins go out on Tuesday",
             {"lifetime": "short_term"},
         ),
         ("My PIN hint is blue, and that stays between us.", "My PIN hint is blue", {"private": True}),
-        ("No big deal, but please note: the tea is cold.", "The tea is cold.", {}),
-        ("This is vital, remember it: never wake the bear.", "Never wake the bear.", {"importance": 0.9}),
-        ("Schreib dir das bitte auf: der Müll kommt dienstags.", "Der Müll kommt dienstags.", {}),
+        ("No big deal, but please note: the tea is cold.", "the tea is cold.", {}),
+        ("This is vital, remember it: never wake the bear.", "never wake the bear.", {"importance": 0.9}),
+        ("Schreib dir das bitte auf: der Müll kommt dienstags.", "der Müll kommt dienstags.", {}),
         (
             "Der Müll kommt dienstags. Behalte das dauerhaft im Kopf.",
             "Der Müll kommt dienstags.",
@@ -136,11 +136,11 @@ def test_ordinary_text_is_no_request(said: str, by: str, embedder: Embedder) -> 
 @pytest.mark.parametrize(
     ("said", "target"),
     [
-        ("Please forget everything about my sister.", "My sister"),
-        ("Could you forget what I said about the dentist?", "The dentist"),
-        ("Delete the note about the dentist", "The dentist"),
-        ("Vergiss bitte alles über den Zahnarzt", "Den Zahnarzt"),
-        ("Forget it", "It"),
+        ("Please forget everything about my sister.", "my sister"),
+        ("Could you forget what I said about the dentist?", "the dentist"),
+        ("Delete the note about the dentist", "the dentist"),
+        ("Vergiss bitte alles über den Zahnarzt", "den Zahnarzt"),
+        ("Forget it", "it"),
     ],
 )
 def test_requests_to_forget(said: str, target: str) -> None:
