@@ -94,8 +94,9 @@ bench-speed: install model $(PEERS)/.ready ## Reads, contexts and puts by the si
 bench-write: install model ## What observing by rules stores, holds and misses, into bench/RESULTS.md
 	@$(BIN)/python -m bench.write --results bench/RESULTS.md
 
-bench-meaning: install model ## Sentences kept word for word, both of two true ones, the newer one first, into bench/RESULTS.md (MEANING=folder)
+bench-meaning: install model ## Sentences kept word for word, both of two true ones, the newer one first, into bench/RESULTS.md (MEANING=folder FACTS=folder)
 	@$(BIN)/python -m bench.meaning --data $(MEANING) --results bench/RESULTS.md
+	@if test -d "$(FACTS)"; then $(BIN)/python -m bench.quality --facts $(FACTS) --results bench/RESULTS.md; fi
 
 clean: ## Remove the virtual environment and caches
 	@rm -rf $(VENV) $(PEERS) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
