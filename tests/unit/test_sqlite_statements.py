@@ -100,7 +100,7 @@ def use_everything(store: SqliteStore, data: st.DataObject) -> None:
 
     scope = Scope(text(), ((text(), text()), (text(), None)))
     e = entry(
-        text() + new_id(),
+        new_id() + text(),  # the id first: behind "password:" it would be taken for a secret
         scope=scope,
         owner=text(),
         tags=(text(), text()),
@@ -109,7 +109,7 @@ def use_everything(store: SqliteStore, data: st.DataObject) -> None:
         conversation=text(),
         superseded_by=text(),
     )
-    room = channel(text() + new_id(), workspace=text(), description=text())
+    room = channel(new_id() + text(), workspace=text(), description=text())
     talk = conversation(room, new_id() + text())
     model = EmbeddingModel(text(), 4, text())
     batch: list[Operation] = [
@@ -119,7 +119,7 @@ def use_everything(store: SqliteStore, data: st.DataObject) -> None:
         SaveChannel(room),
         SaveConversation(talk, None),
         SaveNote(Note(talk.id, text(), {text(): text()}, NOW, NOW)),
-        LinkAction(text() + new_id(), text(), (e.id,)),
+        LinkAction(new_id() + text(), text(), (e.id,)),
     ]
     commit(store, *batch)
     filters = Filters(
