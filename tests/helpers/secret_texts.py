@@ -99,7 +99,7 @@ def _made() -> list[tuple[str, str, str]]:
         ("sendgrid", "S" + "G." + _some(22, _URL) + "." + _some(43, _URL), "mail by {}"),
         ("mailgun", "ke" + "y-" + _some(32, _HEX), "mailgun {}"),
         ("mailchimp", _some(32, _HEX) + "-us14", "mailchimp api key is {}"),
-        ("npm", "np" + "m_" + _some(36), "//registry.npmjs.org/:_authToken={}"),
+        ("npm", "np" + "m_" + _some(36), "//registry.example/:_authToken={}"),
         ("pypi", "py" + "pi-AgEIcHlwaS5vcmc" + _some(70, _URL), "twine upload -u __token__ -p {}"),
         ("rubygems", "ruby" + "gems_" + _some(48, _HEX), "{}"),
         ("docker", "dckr" + "_pat_" + _some(27, _URL), "docker login with {}"),

@@ -322,7 +322,7 @@ def _is_unspaced(text: str) -> bool:
     return not text.isascii() and any(is_unspaced(character) for character in text)
 
 
-class Difference(NamedTuple):
+class Unshared(NamedTuple):
     """Two texts without their shared beginning and end."""
 
     head: tuple[str, ...]
@@ -331,10 +331,10 @@ class Difference(NamedTuple):
     tail: tuple[str, ...]
 
 
-def _difference(a: tuple[str, ...], b: tuple[str, ...]) -> Difference:
+def _difference(a: tuple[str, ...], b: tuple[str, ...]) -> Unshared:
     prefix = _shared(a, b)
     suffix = _shared(a[prefix:][::-1], b[prefix:][::-1])
-    return Difference(a[:prefix], a[prefix : len(a) - suffix], b[prefix : len(b) - suffix], a[len(a) - suffix :])
+    return Unshared(a[:prefix], a[prefix : len(a) - suffix], b[prefix : len(b) - suffix], a[len(a) - suffix :])
 
 
 def _shared(a: tuple[str, ...], b: tuple[str, ...]) -> int:
@@ -367,7 +367,7 @@ def _stems(text: str) -> tuple[str, ...]:
     return tuple([terms(word)[0] if word.isalpha() else word for word in _subjects(text)])
 
 
-def _of_another(d: Difference, new: str, old: str) -> bool:
+def _of_another(d: Unshared, new: str, old: str) -> bool:
     """Whether two texts of one wording differ in the thing that they concern, not only in its value.
 
     So do "the deadline of the | report | is Friday" and "… of the | slides | is Monday": they differ before the verb,
@@ -431,7 +431,7 @@ def _bare_role(words: str) -> list[str]:
     return [_singular(word) for word in words.split() if word not in apart]
 
 
-def _revalues(d: Difference, new: str, old: str) -> str:
+def _revalues(d: Unshared, new: str, old: str) -> str:
     """Two values in one place: two numbers, or two names after "is" or after a preposition."""
     if not d.head or not d.mine or not d.theirs:
         return ""

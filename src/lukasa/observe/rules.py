@@ -20,7 +20,7 @@ from lukasa.model.values import Gate, Lifetime
 from lukasa.observe import cues
 from lukasa.observe.classifier import Embed, Linear, Odds, judge
 from lukasa.observe.observation import Observation, Priority
-from lukasa.observe.sentences import Span, sentences
+from lukasa.observe.sentences import SentenceSpan, sentences
 
 STORED = 0.8  # the least confidence of a stored sentence
 REQUESTED = 0.95
@@ -55,7 +55,7 @@ class _Statement(Struct, frozen=True):
 
     message: str
     text: str
-    spans: Sequence[Span]
+    spans: Sequence[SentenceSpan]
     here: int
     start: int
 
@@ -174,7 +174,7 @@ def _mean(one: Odds, other: Odds) -> Odds:
     return Odds((one.fact + other.fact) / 2, (one.doubt + other.doubt) / 2, (one.junk + other.junk) / 2)
 
 
-def _first(text: str, spans: Sequence[Span], here: int) -> int:
+def _first(text: str, spans: Sequence[SentenceSpan], here: int) -> int:
     """Return the first sentence to keep: an earlier one, if the sentence does not name its subject."""
     first = here
     while first > max(0, here - MOST_BEFORE) and cues.SUBJECTLESS.match(text, spans[first].start):

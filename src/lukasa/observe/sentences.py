@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 
-class Span(Struct, frozen=True):
+class SentenceSpan(Struct, frozen=True):
     """The position of a sentence in its message."""
 
     start: int
@@ -46,7 +46,7 @@ _AFTER_A_NAME = frozenset("is are was has and or ist war hat und oder".split()) 
 _VOWELS = frozenset("aeiouyäöüàáâèéêíîóôúû")
 
 
-def sentences(text: str) -> list[Span]:
+def sentences(text: str) -> list[SentenceSpan]:
     """Return the spans of the sentences of a message, without listings and quotations."""
     return [span for paragraph in _paragraphs(text) for span in _split(text, paragraph)]
 
@@ -92,7 +92,7 @@ def _continues(before: str, line: str) -> bool:
     return last in f"{_MARKS},;:-–—" or line.lstrip()[:1].islower() or len(before) >= _WRAPPED
 
 
-def _split(text: str, paragraph: _Paragraph) -> Iterator[Span]:
+def _split(text: str, paragraph: _Paragraph) -> Iterator[SentenceSpan]:
     """Yield the sentences of a paragraph."""
     said = text[paragraph.start : paragraph.end]
     whole = paragraph.whole - paragraph.start
@@ -106,12 +106,12 @@ def _split(text: str, paragraph: _Paragraph) -> Iterator[Span]:
     yield from _trimmed(said, start, len(said), paragraph.start)
 
 
-def _trimmed(said: str, start: int, end: int, offset: int) -> Iterator[Span]:
+def _trimmed(said: str, start: int, end: int, offset: int) -> Iterator[SentenceSpan]:
     bare = said[start:end]
     start += len(bare) - len(bare.lstrip())
     end -= len(bare) - len(bare.rstrip())
     if start < end:
-        yield Span(offset + start, offset + end)
+        yield SentenceSpan(offset + start, offset + end)
 
 
 class _Balance:
