@@ -51,8 +51,7 @@ QUESTIONS = {
 @pytest.fixture(scope="module")
 def embedder() -> Embedder:
     opened = open_embedder("auto", Settings.resolve().models)
-    if opened is None:
-        pytest.skip("the default model is not installed")
+    assert opened is not None, "the default model is not installed: run `make model`"
     return opened
 
 

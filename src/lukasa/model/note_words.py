@@ -130,7 +130,7 @@ POLITE = bag(
 
 
 class About(Struct, frozen=True):
-    """What a clause says about the note. `keeps` if it asks to keep something; `sets` if it names a property."""
+    """The note that a clause asks for. `keeps` if it asks to keep something; `sets` if it names a property."""
 
     keeps: bool = False
     sets: Request | None = None

@@ -174,7 +174,7 @@ class ByRule(StrEnum):
 
 
 class ConflictPolicy(Struct, frozen=True):
-    """What happens to an entry that a new one replaces, and whether the rules alone may decide that it does."""
+    """The end of an entry that a new one replaces, and whether the rules alone may decide that it does."""
 
     rule: ConflictRule
     by_rule: ByRule = ByRule.PREFER

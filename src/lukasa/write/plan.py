@@ -92,7 +92,7 @@ class Rival(NamedTuple):
 
 
 class Resolution(Struct, frozen=True):
-    """What becomes of a draft: `targets` are retired or confirmed, `rivals` stay beside it."""
+    """The decision about a draft: `targets` are retired or confirmed, `rivals` stay beside it."""
 
     action: Action
     targets: tuple[Entry, ...] = ()

@@ -98,7 +98,7 @@ class _Step(Struct, frozen=True):
 
 
 class _Turn(Struct, frozen=True):
-    """What the user said last, the tool calls since then, and the turn before."""
+    """The user's last message, the tool calls since then, and the turn before."""
 
     said: str
     steps: tuple[_Step, ...] = ()

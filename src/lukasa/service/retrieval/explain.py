@@ -54,7 +54,7 @@ class RelatedEntry(Struct, frozen=True):
 
 
 class Related(Struct, frozen=True):
-    """What else was said about the same thing: the same words again, and other entries."""
+    """Repetitions of an entry, and other entries about the same thing."""
 
     confirmations: tuple[Confirmation, ...]
     rivals: tuple[RelatedEntry, ...]
