@@ -59,6 +59,10 @@ class Category(Struct, frozen=True):
     taxonomy: str
 
 
+# In place of a text that is not the one that was written. It is known by identity: nobody can write it.
+DAMAGED = "[damaged: this is not the text that was written; `lukasa doctor` says more]"
+
+
 class GateVerdict(Struct, frozen=True):
     verdict: Gate
     confidence: float
@@ -133,6 +137,11 @@ class Entry(Struct, frozen=True):
         return self.metadata.get(SENSITIVE) is True
 
     @property
+    def damaged(self) -> bool:
+        """Whether the stored text is not the one that was written; then nothing shows it."""
+        return self.content is DAMAGED
+
+    @property
     def authority(self) -> Authority:
         """How a reader may use the entry. Only trust and state decide, so that no text can claim more."""
         if self.state is State.HELD or self.trust is Trust.UNTRUSTED:
@@ -201,6 +210,11 @@ class NamedEntry(Struct, frozen=True):
     editor: str
     version: int = 1
 
+    @property
+    def damaged(self) -> bool:
+        """Whether the stored text is not the one that was written; then nothing shows it."""
+        return self.body is DAMAGED
+
 
 class Document(Struct, frozen=True):
     """Canonical content that memory may reference but not copy, with its origin, lifecycle, weight and standing."""
@@ -216,3 +230,8 @@ class Document(Struct, frozen=True):
     updated_at: datetime
     collection: str = "documents"
     removed: bool = False
+
+    @property
+    def damaged(self) -> bool:
+        """Whether the stored text is not the one that was written; then nothing shows it."""
+        return self.body is DAMAGED

@@ -24,6 +24,7 @@ are translated at the border that meets them.
     │   ├── StoreBusy              another process held the file too long
     │   ├── StoreFull              no space left on the disk; acknowledged writes are kept
     │   ├── StoreDamaged           not readable as the database it should be
+    │   ├── Damaged                one text in it is not the one that was written
     │   ├── StoreForeign           a database, but not ours
     │   ├── StoreNewer             written by a newer Lukasa
     │   └── StoreMissing           known to have existed, and gone
@@ -146,6 +147,14 @@ class StoreFull(StoreError):
 
 class StoreDamaged(StoreError):
     """The file is not readable as the database it should be."""
+
+
+class Damaged(StoreError):
+    """One entry, page, document or message is not what was written. The rest of the store can be used."""
+
+    def __init__(self, what: str) -> None:
+        fix = "`lukasa doctor` lists all damage, and `lukasa doctor --repair` mends it where a second copy is sound"
+        super().__init__(f"{what} is damaged: the file holds another text than the one that was written", fix=fix)
 
 
 class StoreForeign(StoreError):

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from lukasa.model.conversation import WorkspaceInfo
 from lukasa.model.entry import Entry, Scope
-from lukasa.model.errors import Conflict, InvalidInput, InvalidScope, LukasaError, NotFound, Refused
+from lukasa.model.errors import Conflict, Damaged, InvalidInput, InvalidScope, LukasaError, NotFound, Refused
 from lukasa.model.events import Actor
 from lukasa.model.grant import Reach
 from lukasa.model.ids import parse_id
@@ -242,10 +242,20 @@ class CallContext(Struct, frozen=True):
             instrument.about.update(about)
 
     def entry(self, id: str) -> tuple[Store, Entry]:
-        """Return an entry that this context may see, and its store. Private entries of others are not found."""
+        """Return an entry that this context may see, and its store. Private entries of others are not found.
+
+        Raise Damaged if its text is not the one that was written.
+        """
+        store, entry = self.row(id)
+        if entry.damaged:
+            raise Damaged(f"entry {entry.id}")
+        return store, entry
+
+    def row(self, id: str) -> tuple[Store, Entry]:
+        """Return an entry that this context may see, and its store, also if it is damaged; then it is marked."""
         key = parse_id(id)
         for store in (self.local, self.account):
-            entry = store.entries([key]).get(key)
+            entry = store.entries([key], damaged=True).get(key)
             if entry is not None and (self.is_author or entry.owner in self.owners) and self.admits(entry.scope):
                 return store, entry
         raise NotFound(f"no entry {key} in workspace {self.info.name!r}", fix="`lukasa list --all` shows the ids")

@@ -14,6 +14,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from msgspec import Struct
 
+from lukasa.model.errors import Damaged
 from lukasa.model.timestamps import micros, micros_or_none, moment, moment_or_none
 from lukasa.storage import row_rules
 
@@ -55,7 +56,7 @@ class Column(Struct, frozen=True):
     """One column. `field` is the attribute that it holds, by default of the same name; a dot leads into a part.
 
     A `fixed` column keeps its first value when a row is saved again. With `derive`, the column is computed from the
-    whole value and never read back.
+    whole value; when a row is read, it tells whether the row is what was written.
     """
 
     name: str
@@ -91,6 +92,7 @@ class Table(Generic[Value]):
         self.positions = {column: position for position, column in enumerate(self.columns)}
         self.one = Query(self, *(f"{name} =" for name in key))
         self._stored = [(c.derive or attrgetter(c.path), None if c.derive else c.codec.store) for c in columns]
+        self._seals = [(position, c.derive) for position, c in enumerate(columns) if c.derive]
         self._plan = _plan(kind, "", columns, dict(parts or {}))
 
     def __repr__(self) -> str:
@@ -100,7 +102,14 @@ class Table(Generic[Value]):
         return tuple([get(value) if store is None else store(get(value)) for get, store in self._stored])
 
     def decode(self, row: Row) -> Value:
-        made: Value = _made(self._plan, row)
+        """The value of a row; Damaged if the row cannot be read, or holds another value than the one written."""
+        try:
+            made: Value = _made(self._plan, row)
+            sound = all(derive(made) == row[position] for position, derive in self._seals)
+        except (ValueError, KeyError, TypeError, OverflowError):
+            sound = False
+        if not sound:
+            raise Damaged(f"a row of {self.name} ({', '.join(str(part)[:60] for part in self.key_of(row))})")
         return made
 
     def key_of(self, row: Row) -> Row:

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from lukasa.curated.document import NAME
 from lukasa.model.entry import Document, NamedEntry
-from lukasa.model.errors import Conflict, InvalidScope, NotFound, ReadOnlyForAgents
+from lukasa.model.errors import Conflict, Damaged, InvalidScope, NotFound, ReadOnlyForAgents
 from lukasa.model.job import JobDraft
 from lukasa.service import inputs
 from lukasa.service.call import CallContext
@@ -30,8 +30,11 @@ def _opens(ctx: CallContext, page: NamedEntry) -> bool:
 
 
 def get_named(ctx: CallContext, name: str) -> NamedEntry:
-    """Return the page of that name."""
-    return _find(ctx, inputs.name(name))[1]
+    """Return the page of that name; Damaged if its text is not the one that was written."""
+    found = _find(ctx, inputs.name(name))[1]
+    if found.damaged:
+        raise Damaged(f"page {found.name}")
+    return found
 
 
 def _find(ctx: CallContext, name: str) -> tuple[Store, NamedEntry]:
@@ -131,14 +134,21 @@ def save_document(
 def remove_document(ctx: CallContext, id: str) -> Document:
     """Remove a document; links to it then show that it is gone."""
     ctx.require_author("remove documents")
-    before = get_document(ctx, id)
+    before = _document(ctx, id)
     gone = replace(before, removed=True, body="", version=before.version + 1, updated_at=ctx.now)
     ctx.apply(ctx.local, SaveDocument(gone, before.version))
     return gone
 
 
 def get_document(ctx: CallContext, id: str) -> Document:
-    """Return one document."""
+    """Return one document; Damaged if its text is not the one that was written."""
+    found = _document(ctx, id)
+    if found.damaged:
+        raise Damaged(f"document {found.id[:60]!r}")
+    return found
+
+
+def _document(ctx: CallContext, id: str) -> Document:
     key = inputs.label(id, "document id")
     found = ctx.local.documents([key]).get(key)
     if found is None or found.removed:

@@ -244,9 +244,11 @@ def canonical(ctx: CallContext) -> tuple[Canonical, ...]:
     if NAMED_ENTRIES in wanted:
         for store in (ctx.local, ctx.account):
             # The curated page is made from entries: they cannot be copies of it.
-            found.extend(Canonical(n.name, NAMED_ENTRIES, n.body) for n in store.named() if n.name != NAME)
+            pages = (n for n in store.named() if n.name != NAME and not n.damaged)
+            found.extend(Canonical(n.name, NAMED_ENTRIES, n.body) for n in pages)
     documents = ctx.local.documents().values() if wanted - {NAMED_ENTRIES} else ()
-    found.extend(Canonical(d.id, d.collection, d.body) for d in documents if d.collection in wanted and not d.removed)
+    kept = (d for d in documents if d.collection in wanted and not d.removed and not d.damaged)
+    found.extend(Canonical(d.id, d.collection, d.body) for d in kept)
     return tuple(found)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
 from datetime import datetime
@@ -177,9 +178,13 @@ def _reach(ctx: CallContext, question: ReadRequest, limit: int) -> int:
 
 
 def _left_out(dropped: Mapping[str, Verdict]) -> tuple[str, ...]:
-    """Return the note about entries with secrets that were among the best matches."""
-    count = sum(verdict.step == "sensitive" for verdict in dropped.values())
-    return (f"{count} sensitive {'entry' if count == 1 else 'entries'} left out",) if count else ()
+    """Return the notes about entries with secrets and damaged ones that were among the best matches."""
+    counts = Counter(verdict.step for verdict in dropped.values())
+    return tuple(
+        f"{count} {step} {'entry' if count == 1 else 'entries'} left out{more}"
+        for step, more in (("sensitive", ""), ("damaged", "; `lukasa doctor` names the damage"))
+        if (count := counts[step])
+    )
 
 
 def _unlike(
@@ -254,7 +259,7 @@ def _entries(found: Findings, ids: Sequence[str]) -> dict[str, Entry]:
     """Return the entries of candidates: as they are, or as they were at the time of the request."""
     entries = {id: found.past[id] for id in ids if id in found.past}
     for store, unread in by_store(found, [id for id in ids if id not in entries]):
-        entries |= store.entries(unread)
+        entries |= store.entries(unread, damaged=True)
     return entries
 
 
@@ -372,7 +377,8 @@ def context(
     reachable = ctx.reachable(tiers)
     chosen = choose_profile(query) if profile == "auto" else profile
     cap = profile_of(ctx, chosen).inject_cap or ctx.spec.inject_cap
-    standing = [entry for entry in _standing_rules(ctx, reachable) if sensitive or not entry.sensitive]
+    rules = _standing_rules(ctx, reachable)
+    standing = [entry for entry in rules if (sensitive or not entry.sensitive) and not entry.damaged]
     fixed = {entry.id for entry in standing}
     searches = {t.name: _slice(ctx, t, query, cap, sensitive) for t in reachable}
     found = {name: [hit for hit in done.kept if hit.id not in fixed] for name, done in searches.items()}
@@ -383,9 +389,12 @@ def context(
         for t in reachable[::-1]
     ]
     injections = {t.name: injection(ctx, t) for t in reachable}
-    rules, asked = [item(e) for e in standing], query_terms(query)
-    pages = [page if sensitive else replace(page, body=redact(page.body)[0]) for page in _named(ctx, reachable)]
-    document, evicted = compose(ctx.info.name, pages, rules, slices, injections, allowed, asked)
+    named = _named(ctx, reachable)
+    damage = [*(f"page {page.name}" for page in named if page.damaged), *(f"rule {e.id}" for e in rules if e.damaged)]
+    notes |= dict.fromkeys(f"{what} is damaged and left out; `lukasa doctor` names the damage" for what in damage)
+    pages = [page if sensitive else replace(page, body=redact(page.body)[0]) for page in named if not page.damaged]
+    applied, asked = [item(e) for e in standing], query_terms(query)
+    document, evicted = compose(ctx.info.name, pages, applied, slices, injections, allowed, asked)
     shown = {i.id for part in document.recalled for i in part.items}
     if count and shown:
         counted(ctx, [hit for id, hit in hits.items() if id in shown], ctx.now)
@@ -415,7 +424,7 @@ def _standing_rules(ctx: CallContext, tiers: Sequence[Tier]) -> list[Entry]:
     found = [
         entry
         for store, selection in selections(ctx, persistent, ReadRequest("", filters=wanted))
-        for entry in store.find(selection, limit=100)
+        for entry in store.find(selection, limit=100, damaged=True)
         if entry.authority is not Authority.NONE and entry.holds_at(ctx.now)
     ]
     return sorted(found, key=lambda entry: (entry.created_at, entry.id))

@@ -125,7 +125,7 @@ class ReadMethods(Bound, frozen=True):
         everything: bool = False,
         **conditions: Any,
     ) -> list[Entry]:
-        """Return entries of one tier, newest first, without counting a retrieval.
+        """Return entries of one tier, newest first, without counting a retrieval. A damaged entry is marked as such.
 
         `everything` adds entries that are held or in history.
         """
@@ -133,7 +133,8 @@ class ReadMethods(Bound, frozen=True):
         owners = None if self.ctx.is_author else self.ctx.owners
         selection = Selection((self.ctx.scope(tier),), seen, owners, self._filters(conditions))
         page = parse_id(after, "after") if after is not None else None
-        return [self.ctx.shown(e) for e in self.ctx.store(tier).find(selection, limit=inputs.limit(limit), after=page)]
+        found = self.ctx.store(tier).find(selection, limit=inputs.limit(limit), after=page, damaged=True)
+        return [self.ctx.shown(entry) for entry in found]
 
     def standing(self, id: str) -> RelevanceNow:
         """Return the present relevance of an entry with each of its factors."""
@@ -141,8 +142,8 @@ class ReadMethods(Bound, frozen=True):
         return replace(found, entry=self.ctx.shown(found.entry))
 
     def history(self, id: str) -> list[Version]:
-        """Return every version of an entry, oldest first."""
-        store, entry = self.ctx.entry(id)
+        """Return every version of an entry, oldest first. A damaged version is marked as such."""
+        store, entry = self.ctx.row(id)
         return [replace(version, entry=self.ctx.shown(version.entry)) for version in store.versions(entry.id)]
 
     def related(self, id: str) -> Related:
@@ -153,6 +154,6 @@ class ReadMethods(Bound, frozen=True):
         """Return every event about an id, also about a write that was discarded or refused."""
         key = parse_id(id)
         stores = (self.ctx.local, self.ctx.account)
-        if any(key in store.entries([key]) for store in stores):
-            self.ctx.entry(key)  # raises NotFound for another agent's private entry
+        if any(key in store.entries([key], damaged=True) for store in stores):
+            self.ctx.row(key)  # raises NotFound for another agent's private entry
         return [e for store in stores for e in store.events(subject=key)]

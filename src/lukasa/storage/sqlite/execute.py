@@ -88,6 +88,8 @@ class translated:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         if isinstance(error, apsw.Error):
             raise translate(error, self._path) from error
+        if isinstance(error, UnicodeDecodeError):  # apsw meets bytes that are no text
+            raise damaged(self._path, "a text in it cannot be read") from error
 
 
 def translate(error: apsw.Error, path: Path) -> LukasaError:
@@ -122,4 +124,4 @@ def full(path: Path) -> StoreFull:
 
 
 def damaged(path: Path, why: str) -> StoreDamaged:
-    return StoreDamaged(f"{path}: {why}", fix="restore it from a backup; it was not changed")
+    return StoreDamaged(f"{path}: {why}", fix="run `lukasa doctor`; what it cannot mend, restore from a backup")

@@ -114,7 +114,7 @@ class SqliteRows(EntryTable):
         """Make the keyword index of messages again."""
         self.db.execute(sql.EMPTY_UTTERANCE_INDEX)
         for rowid, _, _, _, text in all_rows(self.db, sql.ALL_UTTERANCES):
-            self._feed_utterance(rowid, text)
+            self._feed_utterance(rowid, text.decode(errors="replace"))
 
     # Telemetry
 

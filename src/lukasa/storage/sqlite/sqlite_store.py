@@ -22,12 +22,12 @@ from lukasa.model.item import ItemAddress
 from lukasa.model.selection import NO_FILTERS, Filters, Selection
 from lukasa.model.telemetry import DayTally, Tally, TelemetryEvent, TelemetryQuery
 from lukasa.model.text import TOKENIZER_VERSION
-from lukasa.model.timestamps import micros, micros_or_none, moment
+from lukasa.model.timestamps import micros, micros_or_none
 from lukasa.model.values import Kind, State
 from lukasa.ports import EmbeddingModel, Vector
 from lukasa.storage import row_rules, sqlite, tables
 from lukasa.storage.commit import commit
-from lukasa.storage.entry_codec import anchor_text, entry_of, entry_of_snapshot, scope_of
+from lukasa.storage.entry_codec import anchor_text, checked_entry, scope_of
 from lukasa.storage.operations import DropEntry, SaveEntry, Scrub, Transaction
 from lukasa.storage.port import (
     Arrivals,
@@ -42,7 +42,7 @@ from lukasa.storage.port import (
     UnembeddedItem,
 )
 from lukasa.storage.reads import PlainReads
-from lukasa.storage.sqlite import entries, sql, sqlite_rows
+from lukasa.storage.sqlite import entries, seals, sql, sqlite_rows
 from lukasa.storage.sqlite.access_counts import View
 from lukasa.storage.sqlite.connection import Connections
 from lukasa.storage.sqlite.execute import all_rows, json_list, one_row
@@ -193,7 +193,7 @@ class SqliteStore(PlainReads):
         with self._connections.reading() as db:
             return lookup.texts(SqliteSearchRows(db), list(ids))
 
-    def entries(self, ids: Iterable[str]) -> dict[str, Entry]:
+    def entries(self, ids: Iterable[str], *, damaged: bool = False) -> dict[str, Entry]:
         asked, found = list(ids), {}
         with self._connections.reading() as db:
             rows = SqliteSearchRows(db)
@@ -205,7 +205,12 @@ class SqliteStore(PlainReads):
                 else:
                     unknown.append(row)
             for columns in all_rows(db, sql.ENTRIES, (json_list(unknown),)) if unknown else ():
-                found[columns[0]] = entry = entry_of(columns)
+                entry = checked_entry(columns)
+                if entry.damaged:
+                    if damaged:
+                        found[entry.id] = entry
+                    continue
+                found[entry.id] = entry
                 if not entry.metadata:  # a dict that a caller could change
                     cached[entry.id] = entry
         return _by_request(asked, found)
@@ -214,26 +219,24 @@ class SqliteStore(PlainReads):
         with self._connections.asking() as db:
             return sum([one.size for one in SqliteSearchRows(db).partitions(selection)])
 
-    def find(self, selection: Selection, *, limit: int = 100, after: str | None = None) -> list[Entry]:
+    def find(
+        self, selection: Selection, *, limit: int = 100, after: str | None = None, damaged: bool = False
+    ) -> list[Entry]:
         with self._connections.reading() as db:
-            return find(db, selection, limit, after)
+            return find(db, selection, limit, after, damaged=damaged)
 
     def twin(self, scope: Scope, owner: str, key: str) -> Entry | None:
         with self._connections.reading() as db:
             row = one_row(db, sql.TWIN, (scope.tier, anchor_text(scope), owner, key))
-        return None if row is None else entry_of(row)
+        return None if row is None else checked_entry(row)
 
     def replaced_by(self, id: str) -> list[Entry]:
         with self._connections.reading() as db:
-            return [entry_of(row) for row in all_rows(db, sql.REPLACED_BY, (id,))]
+            return [checked_entry(row) for row in all_rows(db, sql.REPLACED_BY, (id,))]
 
     def versions(self, id: str) -> list[Version]:
         with self._connections.reading() as db:
-            rows = all_rows(db, sql.VERSIONS, (id,))
-        return [
-            Version(entry_of_snapshot(snapshot), action, cause, actor, moment(at))
-            for snapshot, action, cause, actor, at in rows
-        ]
+            return seals.history(db, id)
 
     def access(self, ids: Iterable[str]) -> dict[str, Access]:
         with self._connections.counting() as counts:
@@ -287,18 +290,32 @@ class SqliteStore(PlainReads):
     def unembedded(self, model: EmbeddingModel, limit: int) -> list[Unembedded]:
         with self._connections.reading() as db:
             number = SqliteSearchRows(db).model_number(model)
-            return [Unembedded(*row) for row in all_rows(db, sql.UNEMBEDDED, (number, limit))]
+            rows = all_rows(db, sql.UNEMBEDDED, (number, limit))
+        return [Unembedded(id, version, text.decode()) for id, version, text, hash in rows if seals.intact(text, hash)]
 
     # Pages and documents, which every put is compared with: those that are not much are kept
 
     def named(self, name: str | None = None) -> list[NamedEntry]:
-        return super().named(name) if name is not None else self._kept("named", super().named)
+        if name is None:
+            return self._kept("named", lambda: self._vouched("named", super(SqliteStore, self).named()))
+        return self._vouched("named", super().named(name))
+
+    def named_versions(self, name: str) -> list[NamedEntry]:
+        return self._vouched("named", super().named_versions(name))
 
     def documents(self, ids: Iterable[str] | None = None) -> dict[str, Document]:
         if ids is not None:
-            return super().documents(ids)
-        found = self._kept("documents", lambda: list(super(SqliteStore, self).documents().values()))
+            found = self._vouched("document", list(super().documents(ids).values()))
+        else:
+            found = self._kept("documents", self._all_documents)
         return {document.id: document for document in found}
+
+    def _all_documents(self) -> list[Document]:
+        return self._vouched("document", list(super().documents().values()))
+
+    def _vouched(self, family: str, found: list[Page]) -> list[Page]:
+        with self._connections.reading() as db:
+            return seals.pages(db, family, found, self._secret)
 
     def _kept(self, what: str, ask: Callable[[], list[Page]]) -> list[Page]:
         with self._connections.asking() as db:

@@ -106,7 +106,11 @@ def events_head(cli: Invocation, account: bool) -> None:
 @click.command(
     cls=CliCommand, examples=("lukasa doctor", "lukasa -w novel doctor --repair", "lukasa doctor --take-over")
 )
-@click.option("--repair", is_flag=True, help="Rebuild derived data, such as indexes; entries are not changed.")
+@click.option(
+    "--repair",
+    is_flag=True,
+    help="Rebuild derived data, such as indexes, and put back texts of which the history holds a sound copy.",
+)
 @click.option(
     "--take-over",
     is_flag=True,
@@ -115,7 +119,7 @@ def events_head(cli: Invocation, account: bool) -> None:
 @click.pass_context
 @pass_invocation
 def doctor(cli: Invocation, ctx: click.Context, repair: bool, take_over: bool) -> None:
-    """Check the stores, and repair derived data.
+    """Check the stores, and repair what can be repaired.
 
     Checks the files, hashes, indexes and event chain of the workspace and of the account. Exits with code 3 if
     something is wrong.
@@ -176,7 +180,7 @@ def _diagnosis(found: dict[str, tuple[list[Finding], int]]) -> Iterator[Line]:
             yield line((warn if finding.derived else bad)("✗ "), f"{name}: {finding.what} {finding.subject}")
             yield line(dim(f"    {finding.detail}"))
         if any(finding.derived for finding in findings):
-            yield line(dim("    `lukasa doctor --repair` rebuilds derived data"))
+            yield line(dim("    `lukasa doctor --repair` mends what can be mended"))
 
 
 @click.command(cls=CliCommand, examples=("lukasa stats", "lukasa stats --since 24h --json"))
