@@ -169,6 +169,14 @@ class StoreMissing(StoreError):
     """A database that is known to have existed is gone; Lukasa never replaces it by an empty one."""
 
 
+# What decoding raises when it meets a row that nobody wrote.
+UNREADABLE = (ValueError, LookupError, TypeError, ArithmeticError, AttributeError, RecursionError)
+
+
+class LostWrites(UserWarning):
+    """Writes that were acknowledged are gone from the database. A warning: what is left can be used."""
+
+
 class GitError(LukasaError):
     """Git could not do it. The database and the file are not affected."""
 

@@ -14,7 +14,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from msgspec import Struct
 
-from lukasa.model.errors import Damaged
+from lukasa.model.errors import UNREADABLE, Damaged
 from lukasa.model.timestamps import micros, micros_or_none, moment, moment_or_none
 from lukasa.storage import row_rules
 
@@ -106,7 +106,7 @@ class Table(Generic[Value]):
         try:
             made: Value = _made(self._plan, row)
             sound = all(derive(made) == row[position] for position, derive in self._seals)
-        except (ValueError, KeyError, TypeError, OverflowError):
+        except UNREADABLE:
             sound = False
         if not sound:
             raise Damaged(f"a row of {self.name} ({', '.join(str(part)[:60] for part in self.key_of(row))})")

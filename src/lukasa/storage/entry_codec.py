@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from lukasa.model.candidate import chars, is_said
 from lukasa.model.entry import DAMAGED, Category, Entry, GateVerdict, Scope, SourceLink, Transition
+from lukasa.model.errors import UNREADABLE
 from lukasa.model.events import canonical_json
 from lukasa.model.statements import role, subject, word_key
 from lukasa.model.text import content_hash
@@ -169,7 +170,7 @@ def checked_entry(row: tuple[Any, ...]) -> Entry:
     try:
         sound = hashlib.sha256(content).hexdigest() == row[end]
         return entry_of((*row[:_CONTENT], content.decode() if sound else DAMAGED, *row[_CONTENT + 1 : end]))
-    except (ValueError, KeyError, TypeError, OverflowError):
+    except UNREADABLE:
         return _unreadable(row)
 
 
@@ -178,7 +179,7 @@ def _unreadable(row: tuple[Any, ...]) -> Entry:
     id, tier, anchor, owner, state = row[:5]
     try:
         scope = scope_of(tier, anchor)
-    except (ValueError, TypeError):
+    except UNREADABLE:
         scope = Scope(str(tier), ())
     never, nobody = moment(0), _origin("", "", "", int(Trust.UNTRUSTED))
     kinds = Kind.EPISODIC, Lifetime.LONG_TERM, Curator.AGENT

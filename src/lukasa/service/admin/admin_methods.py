@@ -5,19 +5,32 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from lukasa.model.errors import UNREADABLE, StoreBusy, StoreError
 from lukasa.model.events import Event, chain_faults
 from lukasa.model.scrub import Mode
 from lukasa.model.telemetry import TelemetryEvent, TelemetryQuery
 from lukasa.service import admin, inputs, upkeep
 from lukasa.service.call import Bound
 from lukasa.service.instrument import verb
-from lukasa.storage.port import Census, Finding
+from lukasa.storage.port import Census, Finding, Store
 
 if TYPE_CHECKING:
     from lukasa.service.admin.overview import EvidenceQuote, Survey
     from lukasa.service.admin.scrubbing import Scrubbed
     from lukasa.service.admin.stats import Stats
     from lukasa.upkeep.scrub_plan import Manifest
+
+
+def log_faults(store: Store) -> list[str]:
+    """Return the faults of a store's event chain; what cannot be read at all is one of them."""
+    try:
+        return chain_faults(store.event_stream(), head=store.head())
+    except StoreBusy:
+        raise
+    except StoreError as error:
+        return [f"the log cannot be read: {error.message}"]
+    except UNREADABLE as error:
+        return [f"the log cannot be read: {type(error).__name__} in one of its events"]
 
 
 class AdminMethods(Bound, frozen=True):
@@ -86,7 +99,7 @@ class AdminMethods(Bound, frozen=True):
 
     def verify(self) -> list[str]:
         """Return the faults of this workspace's event chain; empty if it verifies."""
-        return chain_faults(self.ctx.local.event_stream(), head=self.ctx.local.head())
+        return log_faults(self.ctx.local)
 
     def check(self) -> list[Finding]:
         """Check the store, and return what is wrong with it."""

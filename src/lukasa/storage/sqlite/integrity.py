@@ -14,7 +14,7 @@ import apsw
 from lukasa.index.postings import token, tokens
 from lukasa.model.arrays import np
 from lukasa.model.entry import Document, Entry, NamedEntry
-from lukasa.model.errors import LukasaError
+from lukasa.model.errors import UNREADABLE, LukasaError
 from lukasa.model.events import Event, chain_faults
 from lukasa.model.item import ItemAddress, item_id
 from lukasa.model.text import TOKENIZER_VERSION, commitment
@@ -266,7 +266,7 @@ def check(db: apsw.Connection) -> list[Finding]:
     for step in steps:
         try:
             step()
-        except (apsw.Error, LukasaError, ValueError, LookupError, TypeError, ArithmeticError, AttributeError) as error:
+        except (apsw.Error, LukasaError, *UNREADABLE) as error:
             # Damage shows as any of these: what cannot be read cannot be trusted, and the other steps still run.
             derived = step.__name__ in _DERIVED or "fts" in str(error)
             pass_.wrong(step.__name__, "memory.db", f"cannot be read: {str(error)[:300]}", derived=derived)

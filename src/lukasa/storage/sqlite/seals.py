@@ -14,7 +14,7 @@ import apsw
 from msgspec.structs import replace
 
 from lukasa.model.entry import DAMAGED, Document, Entry, NamedEntry, Version
-from lukasa.model.errors import Damaged
+from lukasa.model.errors import UNREADABLE, Damaged
 from lukasa.model.text import commitment
 from lukasa.model.timestamps import moment
 from lukasa.storage.entry_codec import entry_of_snapshot
@@ -73,7 +73,7 @@ def version_of(snapshot: bytes, number: int, committed: str | None, salt: bytes)
     """An entry as one version has it, marked if its text is damaged; None if the row cannot be read."""
     try:
         entry = entry_of_snapshot(snapshot.decode(errors="replace"))
-    except (ValueError, KeyError, TypeError, OverflowError):
+    except UNREADABLE:
         return None
     sound = entry.version == number and commitment(salt, entry.content) == committed
     return entry if sound else replace(entry, content=DAMAGED)

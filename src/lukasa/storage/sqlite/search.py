@@ -16,7 +16,7 @@ from lukasa.index.rows import AdjacentRow, CandidateRow, MatchedRow, Partition, 
 from lukasa.model.arrays import at_hand, np
 from lukasa.model.candidate import Candidate
 from lukasa.model.entry import Entry, Scope
-from lukasa.model.errors import Damaged
+from lukasa.model.errors import UNREADABLE, Damaged
 from lukasa.model.selection import Filters, Selection
 from lukasa.ports import EmbeddingModel
 from lukasa.storage import row_rules
@@ -209,7 +209,7 @@ class SqliteSearchRows(_Rows):
             try:
                 labels = () if tags == "[]" else tuple(json.loads(tags))
                 kinds = KINDS[kind], STATES[state], source, labels, category, conversation, importance
-            except (ValueError, KeyError, TypeError):
+            except UNREADABLE:
                 raise Damaged(f"entry {id}") from None
             marked = marks & FILED > 0, marks & EXEMPT > 0, marks & SAID > 0
             times = created, confirmed, valid, invalid, chars

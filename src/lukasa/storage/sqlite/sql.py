@@ -494,6 +494,7 @@ EVENTS_ABOUT = """
 SELECT e.action, e.subject, e.detail FROM json_each(?) AS asked CROSS JOIN events AS e ON e.subject = asked.value
 """
 HEAD = "SELECT seq, digest FROM head"
+DIGEST_OF = "SELECT digest FROM events WHERE seq = ?"
 SET_HEAD = "UPDATE head SET seq = ?, digest = ?"
 
 # Checking and rebuilding

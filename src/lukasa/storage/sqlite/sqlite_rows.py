@@ -35,6 +35,8 @@ _PARTITION = 0  # the index of messages has one
 class SqliteRows(EntryTable):
     """Implements `lukasa.storage.backend.Rows` over a connection inside a transaction."""
 
+    headed: tuple[int, str] | None = None  # the head of the log, if this transaction moved it
+
     # Plain tables
 
     def select(
@@ -71,7 +73,8 @@ class SqliteRows(EntryTable):
 
     def append_events(self, events: Sequence[SealedEvent]) -> None:
         self.db.executemany(INSERT(tables.EVENTS), events)
-        self.db.execute(sql.SET_HEAD, (events[-1].seq, events[-1].digest))
+        self.headed = events[-1].seq, events[-1].digest
+        self.db.execute(sql.SET_HEAD, self.headed)
 
     def redact_events(self, ranges: Sequence[tuple[int, int]], scrub: int) -> None:
         for first, last in ranges:

@@ -8,8 +8,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager, suppress
 from datetime import date, datetime
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
+
+import apsw
 
 from lukasa import index
 from lukasa.index import keyword, lookup
@@ -17,7 +20,7 @@ from lukasa.index.cache import Answers
 from lukasa.index.matches import KeywordMatches, Neighbour, NeighbourQuery, NewText, VectorMatch
 from lukasa.model.candidate import Candidate
 from lukasa.model.entry import Access, Document, Entry, NamedEntry, Scope, Version
-from lukasa.model.errors import StoreError
+from lukasa.model.errors import LostWrites, StoreError
 from lukasa.model.item import ItemAddress
 from lukasa.model.selection import NO_FILTERS, Filters, Selection
 from lukasa.model.telemetry import DayTally, Tally, TelemetryEvent, TelemetryQuery
@@ -45,7 +48,8 @@ from lukasa.storage.reads import PlainReads
 from lukasa.storage.sqlite import entries, seals, sql, sqlite_rows
 from lukasa.storage.sqlite.access_counts import View
 from lukasa.storage.sqlite.connection import Connections
-from lukasa.storage.sqlite.execute import all_rows, json_list, one_row
+from lukasa.storage.sqlite.execute import all_rows, json_list, one_row, one_value
+from lukasa.storage.sqlite.head_file import DigestOf, Head, HeadFile
 from lukasa.storage.sqlite.search import Handle, SqliteSearchRows, find
 from lukasa.storage.sqlite.sqlite_rows import SqliteRows
 from lukasa.storage.sqlite.store_files import Migration, Opening, Role, migrations, open_files
@@ -81,6 +85,7 @@ class SqliteStore(PlainReads):
         opening = Opening(Path(path).absolute(), role, create, vfs, busy_timeout, known or migrations())
         open_files(opening)
         self._connections = Connections(opening)
+        self._head_file = HeadFile(opening.folder)
         self._cache_bytes, self._sizes = cache_bytes, sizes
         self._fixed = opening.fixed
         self._added = 0  # entries, since it was opened
@@ -88,10 +93,21 @@ class SqliteStore(PlainReads):
         with self._connections.reading() as db:
             ((secret, tokenizer, purges_files),) = all_rows(db, sql.META)
         self._secret: bytes = secret
+        self._look_for_lost_writes()
         if tokenizer != TOKENIZER_VERSION:
             self.rebuild()
         if purges_files:
             self.purge_files()
+
+    def _look_for_lost_writes(self) -> None:
+        """Warn once if the database is older than writes that were acknowledged, and keep the evidence."""
+        noted = self._head_file.read()  # before the log is looked at: it may only grow
+        with self._connections.reading() as db:
+            now = Head(*SqliteRows(db).head())
+            gone = noted is not None and noted in self._head_file.missing(now, _digests(db))
+        if noted is not None and gone:
+            self._head_file.give_up(noted, now)
+            import_module("warnings").warn(LostWrites(_lost(noted, now, self._head_file)), stacklevel=4)
 
     # Vectors in memory, which a process that only writes or searches by keyword never loads
 
@@ -121,6 +137,8 @@ class SqliteStore(PlainReads):
             yield rows
             rows.write_vector_blobs()
         rows.numbers.committed()
+        if rows.headed is not None:
+            self._head_file.note(Head(*rows.headed))
 
     def apply(self, transaction: Transaction) -> None:
         buffer = self._connections.telemetry
@@ -393,7 +411,15 @@ class SqliteStore(PlainReads):
 
     def check(self) -> list[Finding]:
         with self._connections.reading() as db:
-            return sqlite.integrity.check(db)
+            return [*self._lost_writes(db), *sqlite.integrity.check(db)]
+
+    def _lost_writes(self, db: Handle) -> list[Finding]:
+        try:
+            now = Head(*SqliteRows(db).head())
+            gone = self._head_file.missing(now, _digests(db))
+        except (apsw.Error, ValueError):
+            return []  # the check itself says that the log cannot be read
+        return [Finding("lost", "events", _lost(one, now, self._head_file), derived=False) for one in gone[-1:]]
 
     def rebuild(self) -> None:
         with self._connections.writing() as db:
@@ -427,6 +453,20 @@ class SqliteStore(PlainReads):
 def cached_records(db: Handle) -> Answers:
     """The cached pages and documents. In a write transaction, which may be undone, nothing is cached."""
     return db.cache.records(SqliteSearchRows(db)) if db.reads or not db.in_transaction else {}
+
+
+def _digests(db: Handle) -> DigestOf:
+    return lambda seq: one_value(db, sql.DIGEST_OF, (seq,))
+
+
+def _lost(noted: Head, now: Head, file: HeadFile) -> str:
+    """What to say and do about acknowledged writes that are gone."""
+    behind = f"the log ends at event {now.seq}" if now.seq < noted.seq else "the log holds another event of that number"
+    return (
+        f"writes up to event {noted.seq} were acknowledged, but {behind}: memory.db-wal vanished, or an older copy of "
+        f"memory.db was put in its place; restore the newest copy of the whole folder, or delete {file.evidence} to "
+        "accept the loss"
+    )
 
 
 def _by_request(ids: Iterable[str], found: Mapping[str, Value]) -> dict[str, Value]:

@@ -12,8 +12,9 @@ import click
 from lukasa.app import EarlierFolders, Settings, earlier_folders
 from lukasa.app import take_over as move_earlier
 from lukasa.model.errors import StoreDamaged, StoreForeign, StoreMissing
-from lukasa.model.events import Event, chain_faults, is_emptied
+from lukasa.model.events import Event, is_emptied
 from lukasa.model.telemetry import TelemetryEvent
+from lukasa.service.admin.admin_methods import log_faults
 from lukasa.service.admin.stats import Stats
 from lukasa.storage.port import Finding, Store
 from lukasa.surfaces.cli import lines
@@ -86,7 +87,7 @@ def events_verify(cli: Invocation, ctx: click.Context) -> None:
     account = cli.memory.account
     found = {
         "workspace": cli.workspace().verify(),
-        "account": chain_faults(account.event_stream(), head=account.head()),
+        "account": log_faults(account),
     }
     told = (part for name, faults in found.items() for part in lines.faults(faults, f"the {name}'s log is intact"))
     cli.emit({"whole": not any(found.values()), "faults": found}, told)

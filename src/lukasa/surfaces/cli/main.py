@@ -12,6 +12,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -205,7 +206,13 @@ def cli(ctx: click.Context) -> None:
         click.echo(ctx.get_help())
 
 
+def _noted(message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None) -> str:
+    """Return a warning as one line for a person."""
+    return f"note: {_load('output').safe(str(message))}\n"
+
+
 def main() -> None:
+    warnings.formatwarning = _noted
     try:
         cli.main()
     finally:
