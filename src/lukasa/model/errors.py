@@ -40,14 +40,28 @@ are translated at the border that meets them.
 
 from __future__ import annotations
 
+MOST_SAID = 2_000  # characters of a message, and of a fix
+
+
+def brief(text: object, most: int = MOST_SAID) -> str:
+    """Return a text for an error, however it came about: cut in its middle, and without what cannot be printed."""
+    said = str(text)
+    if len(said) > most:
+        half = most // 2
+        said = f"{said[:half]} … {len(said) - 2 * half:,} characters … {said[-half:]}"
+    return said if said.isascii() else said.encode("utf-8", "backslashreplace").decode("utf-8")
+
 
 class LukasaError(Exception):
-    """Base of all errors raised on purpose; `fix` is the next step for the reader."""
+    """Base of all errors raised on purpose; `fix` is the next step for the reader.
+
+    Whatever a message quotes, it is short: the input of a caller may be long, and a log or a model reads it all.
+    """
 
     def __init__(self, message: str, *, fix: str = "") -> None:
-        super().__init__(message)
-        self.message = message
-        self.fix = fix
+        self.message = brief(message)
+        self.fix = brief(fix)
+        super().__init__(self.message)
 
     def __str__(self) -> str:
         return f"{self.message} ({self.fix})" if self.fix else self.message

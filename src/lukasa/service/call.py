@@ -64,7 +64,7 @@ class CallContext(Struct, frozen=True):
         for name, value in keys.items():
             if name not in known:
                 raise InvalidScope(
-                    f"unknown scope key {name!r} in spec {self.spec.name!r}",
+                    f"unknown scope key {name[:60]!r} in spec {self.spec.name!r}",
                     fix=f"use one of: {', '.join(sorted(known))}",
                 )
             if not isinstance(value, str) or not value.strip() or len(value) > 200 or not value.isprintable():
@@ -82,11 +82,11 @@ class CallContext(Struct, frozen=True):
         """Return this context for another actor. Trust can be lowered here, never raised."""
         origin = self.origin
         if agent is not None:
-            if inputs.label(agent, "agent") == SHARED:
+            if inputs.one_line(agent, "agent") == SHARED:
                 raise InvalidInput(f"an agent cannot be called {SHARED!r}", fix="give it another name")
             origin = replace(origin, principal=agent).capped(Trust.AGENT)
         if principal is not None:
-            origin = replace(origin, principal=inputs.label(principal, "principal"))
+            origin = replace(origin, principal=inputs.one_line(principal, "principal"))
         if trust is not None:
             if not isinstance(trust, Trust):
                 raise InvalidInput(f"trust {trust!r} is not a Trust", fix="use Trust.UNTRUSTED … Trust.AUTHOR")

@@ -237,7 +237,7 @@ class AccessControl(Struct, frozen=True):
     ) -> Grant:
         """Return a grant without a token. `where` holds workspaces, tiers, channels and conversations."""
         workspaces, tiers, channels, conversations = where
-        label = inputs.label(name, "a grant's name")
+        label = inputs.one_line(name, "a grant's name")
         opened = [self._workspace(name) for name in inputs.several(workspaces, "workspaces")]
         if not opened:
             raise InvalidInput(f"grant {label[:60]!r} names no workspace", fix="name at least one workspace")
@@ -263,7 +263,7 @@ class AccessControl(Struct, frozen=True):
         return self.memory.existing(known.name if known is not None else name)
 
     def _agent(self, name: str) -> str:
-        if inputs.label(name, "agent") in (SHARED, WORKER, self.origin.principal):
+        if inputs.one_line(name, "agent") in (SHARED, WORKER, self.origin.principal):
             raise InvalidInput(f"an agent cannot be called {name!r}: that name is taken", fix="choose another name")
         return name
 

@@ -114,18 +114,20 @@ def save_document(
     key = inputs.label(id, "document id")
     text = inputs.text(body, "body", DOCUMENT_LIMIT)
     before = ctx.local.documents([key]).get(key)
+    if before is None:
+        inputs.one_line(key, "document id")
     version = before.version if before else 0
     document = Document(
         id=key,
-        title=inputs.label(title or key, "title"),
+        title=inputs.one_line(title or key, "title"),
         body=text,
-        origin=inputs.label(origin, "origin"),
-        lifecycle=inputs.label(lifecycle, "lifecycle"),
+        origin=inputs.one_line(origin, "origin"),
+        lifecycle=inputs.one_line(lifecycle, "lifecycle"),
         weight=inputs.importance(weight, "weight"),
-        standing=inputs.label(standing, "standing"),
+        standing=inputs.one_line(standing, "standing"),
         version=version + 1,
         updated_at=ctx.now,
-        collection=inputs.label(collection, "collection"),
+        collection=inputs.one_line(collection, "collection"),
     )
     ctx.apply(ctx.local, SaveDocument(document, version))
     return document

@@ -157,7 +157,7 @@ def _propose(ctx: CallContext, destination: _Destination, memo: Memo) -> Proposa
         raise InvalidInput(
             "an account entry cannot link to a workspace's documents", fix="put the entry in a tier of the workspace"
         )
-    owner = inputs.label(memo.owner, "owner")
+    owner = inputs.one_line(memo.owner, "owner")
     if not ctx.is_author and owner not in ctx.owners:
         raise InvalidInput(
             f"{ctx.origin.principal!r} cannot write for {owner!r}",
@@ -170,7 +170,7 @@ def _propose(ctx: CallContext, destination: _Destination, memo: Memo) -> Proposa
         scope=destination.scope,
         content=content,
         curator=_curator(ctx, memo),
-        source=inputs.label(memo.source or _speaker(memo, content, kind) or ctx.agent or "user", "source"),
+        source=inputs.one_line(memo.source or _speaker(memo, content, kind) or ctx.agent or "user", "source"),
         origin=ctx.origin.capped(*(entry.trust for entry in sources)) if sources else ctx.origin,
         owner=owner,
         importance=inputs.importance(memo.importance),
@@ -196,7 +196,7 @@ def _propose(ctx: CallContext, destination: _Destination, memo: Memo) -> Proposa
 
 def _speaker(memo: Memo, content: str, kind: Kind | None) -> str | None:
     """Return the speaker that a line of dialogue names, if the caller names no source."""
-    if memo.path is not None or (name := speaker(content)) is None:
+    if memo.path is not None or (name := speaker(content)) is None or not inputs.is_one_line(name):
         return None
     return name if kind is Kind.EPISODIC or speaks(content) else None
 

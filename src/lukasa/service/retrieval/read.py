@@ -109,7 +109,7 @@ def filters(
     return Filters(
         kinds=frozenset({inputs.choice(kind, Kind, "kind")}) if kind is not None else frozenset(),
         categories=frozenset({inputs.label(category, "category")}) if category is not None else frozenset(),
-        tags=frozenset(inputs.tags(tags)),
+        tags=frozenset(inputs.tags(tags, inputs.label)),
         sources=frozenset({inputs.label(source, "source")}) if source is not None else frozenset(),
         curators=frozenset({inputs.choice(curator, Curator, "curator")}) if curator is not None else frozenset(),
         states=frozenset({inputs.choice(state, State, "state")}) if state is not None else frozenset(),

@@ -114,7 +114,7 @@ GROUPS: dict[str, dict[str, CommandEntry]] = {
         "embed": CommandEntry("setup_commands", "Compute the vectors that are missing."),
         "stats": CommandEntry("health_commands", "Count entries, events, jobs and the cost of models."),
         "reports": CommandEntry("health_commands", "List telemetry events, newest first."),
-        "doctor": CommandEntry("health_commands", "Check the stores, and repair derived data."),
+        "doctor": CommandEntry("health_commands", "Check the stores, and repair what can be repaired."),
         "scrub": CommandEntry(
             "health_commands", "Remove the contents of a tier or a conversation for good, in two steps."
         ),
