@@ -33,7 +33,7 @@ NAMING: dict[str, Callable[[Lukasa, Workspace, str], object]] = {
     "principal": lambda memory, world, name: world.acting(principal=name),
     "document": lambda memory, world, name: world.save_document(name, "A guide"),
     "title": lambda memory, world, name: world.save_document("guide", "A guide", title=name),
-    "action": lambda memory, world, name: world.link_action(name, "moved", []),
+    "action": lambda memory, world, name: world.link_action(name, []),
     "grant": lambda memory, world, name: memory.access.create(name, workspaces=["novel"]),
     "grant's agent": lambda memory, world, name: memory.access.create("one", workspaces=["novel"], agent=name),
     "note": lambda memory, world, name: world.write_note(world.start().id, name, "text"),
@@ -106,4 +106,4 @@ def test_what_was_named_before_is_still_found(tmp_path: Path) -> None:
         assert [hit.id for hit in world.read("archive", tags=["two\nlines"], source="a\nsource")] == [id]
         assert world.read_note(talk, "two\nlines").value == "text"
         assert world.clear_notes(talk, "two\nlines") == 1
-        assert world.update(id, importance=0.9).entry.importance == 0.9
+        assert world.update(id, importance=0.9).id == id
