@@ -214,6 +214,13 @@ def limit(value: object, most: int = 1000) -> int:
     return value
 
 
+def position(value: object, what: str) -> int:
+    """Return a number of the log or of a list, from 0 on."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << 63:
+        raise InvalidQuery(f"{what} {repr(value)[:40]} is not a number from 0 on", fix="give the number of an event")
+    return value
+
+
 def path(value: object) -> str:
     """Return a relative path of plain names, such as project/todo.md, in its one normalised spelling."""
     whole = unicodedata.normalize("NFC", value) if isinstance(value, str) else ""

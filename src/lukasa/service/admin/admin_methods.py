@@ -95,7 +95,9 @@ class AdminMethods(Bound, frozen=True):
     def events(self, *, after: int = 0, limit: int = 100, action: str | None = None) -> list[Event]:
         """Return events of the log, oldest first. Only the author may."""
         self.ctx.require_author("read the event log")
-        return self.ctx.local.events(after=after, limit=inputs.limit(limit, 100_000), action=action)
+        return self.ctx.local.events(
+            after=inputs.position(after, "after"), limit=inputs.limit(limit, 100_000), action=action
+        )
 
     def verify(self) -> list[str]:
         """Return the faults of this workspace's event chain; empty if it verifies."""

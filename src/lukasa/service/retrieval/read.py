@@ -132,7 +132,9 @@ def read(ctx: CallContext, question: ReadRequest, *, count: bool = True) -> Reca
             hits = counted(ctx, hits, ctx.now)
         hits = with_provenance(here, hits)
     ctx.note(hits=len(hits), candidates=found.looked_at, profile=found.question.profile, signals=found.named)
-    return Recall(question.query, found.question.profile, tuple(hits), (*notes, *found.notes), asked.query)
+    return Recall(
+        inputs.query(question.query), found.question.profile, tuple(hits), (*notes, *found.notes), asked.query
+    )
 
 
 def _rewritten(ctx: CallContext, question: ReadRequest, notes: list[str]) -> ReadRequest:

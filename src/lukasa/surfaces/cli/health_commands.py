@@ -45,7 +45,12 @@ def _store(cli: Invocation, account: bool) -> Store:
 
 
 @events.command("list", examples=("lukasa events list --limit 20", "lukasa events list --action entry.discarded"))
-@click.option("--after", type=int, metavar="SEQ", help="Only events after this number [default: the latest].")
+@click.option(
+    "--after",
+    type=click.IntRange(0, (1 << 63) - 1),
+    metavar="SEQ",
+    help="Only events after this number [default: the latest].",
+)
 @click.option("--limit", type=click.IntRange(1, 100_000), default=50, show_default=True, help="At most this many.")
 @click.option("--action", metavar="NAME", help="Only this action, such as entry.put or entry.discarded.")
 @click.option("--account", is_flag=True, help="The account's log instead of the workspace's.")
