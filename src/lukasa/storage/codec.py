@@ -37,6 +37,10 @@ def _texts(values: Iterable[Any]) -> str:
     return json.dumps([str(value) for value in values])
 
 
+def _object(text: str) -> dict[str, Any]:
+    return {**json.loads(text)}  # a TypeError for anything but an object
+
+
 def enum(kind: Callable[[Any], Any]) -> Codec:
     return Codec(str, kind)
 
@@ -48,7 +52,7 @@ TIME = Codec(micros, moment)
 TIME_OR_NONE = Codec(micros_or_none, moment_or_none)
 ISO_TIME = Codec(datetime.isoformat, datetime.fromisoformat)
 JSON = Codec(_json, json.loads)
-CANONICAL = Codec(lambda value: row_rules.plain_text(dict(value)), json.loads)
+CANONICAL = Codec(lambda value: row_rules.plain_text(dict(value)), _object)
 TEXTS = Codec(_texts, lambda text: tuple(json.loads(text)))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import TypeVar
 
 import apsw
@@ -33,11 +34,10 @@ def commitments(db: apsw.Connection, family: str, subjects: Iterable[str]) -> di
     """By subject and version, what the log committed to; `family` is how the actions of such events begin."""
     found: dict[tuple[str, int], str] = {}
     for action, subject, text in all_rows(db, sql.EVENTS_ABOUT, (json_list(subjects),)):
-        if action.partition(".")[0] != family:
-            continue
-        detail = json.loads(text)
-        if {"version", "commitment"} <= detail.keys():
-            found[subject, detail["version"]] = detail["commitment"]
+        if action.partition(".")[0] == family:
+            with suppress(*UNREADABLE):  # an event that cannot be read vouches for nothing
+                detail = json.loads(text)
+                found[subject, detail["version"]] = detail["commitment"]
     return found
 
 

@@ -11,6 +11,7 @@ import apsw
 
 from lukasa.index import bm25
 from lukasa.index.postings import token, tokens
+from lukasa.model.errors import Damaged
 from lukasa.model.item import ItemAddress
 from lukasa.model.telemetry import MOST_DEBUG
 from lukasa.model.text import terms
@@ -22,7 +23,7 @@ from lukasa.storage.codec import Dialect, Query, Table
 from lukasa.storage.port import FoundUtterance
 from lukasa.storage.sqlite import sql
 from lukasa.storage.sqlite.entries import EntryTable
-from lukasa.storage.sqlite.execute import all_rows, one_value
+from lukasa.storage.sqlite.execute import all_rows, one_row, one_value
 from lukasa.storage.tables import SealedEvent
 
 Value = TypeVar("Value")
@@ -68,8 +69,10 @@ class SqliteRows(EntryTable):
     # The event log
 
     def head(self) -> tuple[int, str]:
-        ((seq, digest),) = all_rows(self.db, sql.HEAD)
-        return seq, digest
+        found = one_row(self.db, sql.HEAD)
+        if found is None:
+            raise Damaged("the head of the log")
+        return found[0], found[1]
 
     def append_events(self, events: Sequence[SealedEvent]) -> None:
         self.db.executemany(INSERT(tables.EVENTS), events)
