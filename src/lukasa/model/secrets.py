@@ -43,6 +43,39 @@ def redact(text: str) -> tuple[str, int]:
     return text, len(found)
 
 
+class Masked(Struct, frozen=True):
+    """A text with a mark for each of its secrets, which still knows the text that it was made from."""
+
+    text: str
+    original: str
+    spans: tuple[tuple[int, int, int, int], ...]  # of each mark: start and end here, start and end in the original
+
+    def unmasked(self, part: str) -> str | None:
+        """Return the original words of a part with a mark; None if this text does not hold it as it stands."""
+        start = self.text.find(part) if MARK in part else -1
+        if start < 0:
+            return None
+        end = start + len(part)
+        if any(a < start < b or a < end < b for a, b, _, _ in self.spans):
+            return None
+        return self.original[self._before(start) : self._before(end)]
+
+    def _before(self, position: int) -> int:
+        """Return the place in the original of a place here that no mark holds."""
+        passed = [span for span in self.spans if span[1] <= position]
+        return position + passed[-1][3] - passed[-1][1] if passed else position
+
+
+def mask(text: str) -> Masked:
+    """Return a text with each secret replaced by a mark, from which the owner's own words can be found again."""
+    out, spans, done = "", list[tuple[int, int, int, int]](), 0
+    for start, end, _ in find_secrets(text):
+        out += text[done:start]
+        spans.append((len(out), len(out) + len(MARK), start, end))
+        out, done = out + MARK, end
+    return Masked(out + text[done:], text, tuple(spans))
+
+
 def holds_secret(value: Any) -> bool:
     """Whether a text, or a text inside a list or mapping, holds a secret."""
     return bool(find_secrets(value)) if type(value) is str else redact_all(value) != value

@@ -254,6 +254,11 @@ _KEPT = {
 }
 
 
+_SECRET = (
+    "\nIt holds a secret. I keep it as you typed it, and show it to nobody but you: `lukasa get {}`, or the page."
+)
+
+
 def _remembered(asked: Request, step: _Step) -> str:
     if step.error:
         return f"I could not store that: {step.error}."
@@ -266,7 +271,8 @@ def _remembered(asked: Request, step: _Step) -> str:
     place = where.get(str(step.result.get("tier")), "for this workspace")
     life = ", short-term" if step.result.get("lifetime") == "short_term" else ""
     owner = ", as this agent’s own" if asked.private else ""
-    return f"{_KEPT[outcome]}: “{asked.content}” ({place}{life}{owner})"
+    kept = f"{_KEPT[outcome]}: “{asked.content}” ({place}{life}{owner})"
+    return kept + _SECRET.format(step.result.get("id")) if step.result.get("sensitive") else kept
 
 
 def _forget(target: str, steps: Sequence[_Step]) -> str | ToolCall:
@@ -393,6 +399,9 @@ def _notes(step: _Step) -> Iterator[tuple[str, Any]]:
 # Recall
 
 
+_LEFT_OUT = "({}: I show secrets to nobody but you, by `lukasa read --sensitive` or on the page.)"
+
+
 def _recall(said: str, steps: Sequence[_Step], *, last_time: bool = False) -> str | ToolCall:
     if not steps or steps[-1].call.name != "memory_read":
         return _call("memory_read", steps, query=said)
@@ -404,7 +413,10 @@ def _recall(said: str, steps: Sequence[_Step], *, last_time: bool = False) -> st
         if summaries:
             return "\n".join(_quote(hit) for hit in summaries[:QUOTED])
     quoted = matching(said, found)[:QUOTED]
-    return "\n".join(_quote(hit) for hit in quoted) if quoted else NOTHING
+    if quoted:
+        return "\n".join(_quote(hit) for hit in quoted)
+    left_out = [note for note in steps[-1].result.get("notes") or () if "sensitive" in str(note)]
+    return f"{NOTHING}\n{_LEFT_OUT.format(left_out[0])}" if left_out else NOTHING
 
 
 def _overview(steps: Sequence[_Step]) -> str | ToolCall:
@@ -466,4 +478,11 @@ def _quote(hit: Mapping[str, Any]) -> str:
         who = f"You noted on {date}"
     else:
         who = f"Noted on {date} by {source or 'an agent'}"
-    return f"{who}: “{hit.get('content', '')}”"
+    return f"{who}: “{hit.get('content', '')}”{_earlier(hit)}"
+
+
+def _earlier(hit: Mapping[str, Any]) -> str:
+    """Return the other statements about the same thing that a read folds under a hit, with their dates and notes."""
+    folded = [one for one in hit.get("earlier") or () if isinstance(one, Mapping)]
+    told = [f"{one.get('said', '')} “{one.get('content', '')}” ({one.get('note', '')})" for one in folded]
+    return f"; earlier: {'; '.join(told)}" if told else ""
