@@ -26,7 +26,7 @@ def put(world: Workspace, given: Mapping[str, Any], turn: SessionTurn) -> Sessio
     if given.get("private") and world.ctx.agent is None:
         raise InvalidInput("only an agent with a name has private memory", fix="leave private out")
     owner = world.ctx.agent if given.get("private") and world.ctx.agent else SHARED
-    more = {name: given[name] for name in ("kind", "lifetime", "importance", "tags") if name in given}
+    more = {name: given[name] for name in ("kind", "lifetime", "importance", "tags", "corrects") if name in given}
     source = "user" if given.get("said_by") == "user" else ""
     writer, content = _words(world, given["content"], turn) if source else (world, given["content"])
     written = writer.put(given.get("tier") or world.ctx.default_tier(), content, owner=owner, source=source, **more)
