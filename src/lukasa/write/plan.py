@@ -62,6 +62,12 @@ class Proposal(NamedTuple):
     said_at: datetime | None = None  # of an entry that is stored already
 
     @property
+    def place(self) -> dict[str, Any]:
+        """The tier, the scope keys and the owner, for the event of a text that is not stored."""
+        anchor = {key: value for key, value in self.scope.anchor if value is not None}
+        return {"tier": self.scope.tier, "anchor": anchor, "owner": self.owner}
+
+    @property
     def speaker(self) -> str:
         """The person who says "I" in the text, if it is not the user."""
         return speaker_name(self.source, self.origin.principal)
@@ -354,7 +360,7 @@ def rivalries(draft: Draft, setting: Setting) -> tuple[SaveRivalry, ...]:
 
 def _discarded(draft: Draft, secret: bytes) -> Plan:
     detail = {
-        "tier": draft.proposal.scope.tier,
+        **draft.proposal.place,
         "cause": draft.gate.reason,
         "commitment": commitment(secret, draft.content),
         "ledger": [verdict.plain() for verdict in draft.ledger],

@@ -160,6 +160,8 @@ def _propose(ctx: CallContext, destination: _Destination, memo: Memo) -> Proposa
             "an account entry cannot link to a workspace's documents", fix="put the entry in a tier of the workspace"
         )
     owner = inputs.label(memo.owner, "owner")
+    if owner == SHARED and ctx.agent is not None and ctx.spec.readers(destination.scope.tier).agents == "owner":
+        owner = ctx.agent
     if not ctx.is_author and owner not in ctx.owners:
         raise InvalidInput(
             f"{ctx.origin.principal!r} cannot write for {owner!r}",
@@ -267,7 +269,7 @@ def checked(ctx: CallContext, store: Store, proposal: Proposal, setting: Setting
     try:
         draft = run(CHECK, start, setting)
     except MirrorsCanonical as refusal:
-        detail = {"tier": proposal.scope.tier, "cause": "repeats a canonical body", "mirrors": refusal.mirrors}
+        detail = {**proposal.place, "cause": "repeats a canonical body", "mirrors": refusal.mirrors}
         ctx.refuse(store, refusal, Record(EventDraft("entry.refused", proposal.id, detail)))
         raise
     if draft.resolved and not proposal.observed and not draft.content.strip() and proposal.content.strip():
@@ -275,7 +277,7 @@ def checked(ctx: CallContext, store: Store, proposal: Proposal, setting: Setting
             f"the spec lets no part of this text into tier {proposal.scope.tier!r}",
             fix="put it into another tier, or leave out the part that is marked as private",
         )
-        detail = {"tier": proposal.scope.tier, "cause": draft.gate.reason}
+        detail = {**proposal.place, "cause": draft.gate.reason}
         ctx.refuse(store, emptied, Record(EventDraft("entry.refused", proposal.id, detail)))
         raise emptied
     return draft

@@ -152,8 +152,4 @@ class ReadMethods(Bound, frozen=True):
 
     def ledger(self, id: str) -> list[Event]:
         """Return every event about an id, also about a write that was discarded or refused."""
-        key = parse_id(id)
-        stores = (self.ctx.local, self.ctx.account)
-        if any(key in store.entries([key]) for store in stores):
-            self.ctx.entry(key)  # raises NotFound for another agent's private entry
-        return [e for store in stores for e in store.events(subject=key)]
+        return retrieval.explain.ledger(self.ctx, parse_id(id))

@@ -192,7 +192,7 @@ def resume_pending(
 
 def durable_tier(world: Workspace) -> str:
     """Return the tier for facts that name none."""
-    return world.ctx.default_tier()
+    return world.ctx.observed_tier()
 
 
 def _summary_tier(world: Workspace) -> str:
