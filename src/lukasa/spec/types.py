@@ -129,9 +129,9 @@ class Decay(Struct, frozen=True):
 
 class WriteMode(StrEnum):
     AUTO = "auto"  # observations may be written as they happen
-    EXPLICIT = "explicit"  # only on a decision to remember
-    PROMOTION = "promotion"  # agents' writes are held until promotion; authors write directly
-    MIXED = "mixed"  # explicit for the author's statements, auto-extraction above `confidence`
+    EXPLICIT = "explicit"  # only on a decision to remember: an observed text is discarded
+    PROMOTION = "promotion"  # agents' writes and observed texts are held until promotion; authors write directly
+    MIXED = "mixed"  # on a decision, and observed texts from `confidence` on
 
 
 class WritePolicy(Struct, frozen=True):
