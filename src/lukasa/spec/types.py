@@ -277,6 +277,7 @@ class TriggerRules(Struct, frozen=True):
     revision_queue: int = 10  # superseded, invalidated or stale since then
     idle_minutes: float = 10.0  # without a change
     reflect_at: int = 10  # observations that no reflection has read yet
+    clock: bool = True  # regular work runs by the clock; without, when the workspace falls idle
 
 
 class Triage(Struct, frozen=True):
