@@ -243,6 +243,7 @@ def read_triggers(root: TomlTable) -> TriggerRules:
         revision_queue=table.whole("revision_queue", base.revision_queue, low=1),
         idle_minutes=table.number("idle_minutes", base.idle_minutes, above=True, high=DAY),
         reflect_at=table.whole("reflect_at", base.reflect_at, low=1),
+        clock=table.flag("clock", base.clock),
     )
     table.close()
     return value

@@ -129,9 +129,9 @@ class Decay(Struct, frozen=True):
 
 class WriteMode(StrEnum):
     AUTO = "auto"  # observations may be written as they happen
-    EXPLICIT = "explicit"  # only on a decision to remember
-    PROMOTION = "promotion"  # agents' writes are held until promotion; authors write directly
-    MIXED = "mixed"  # explicit for the author's statements, auto-extraction above `confidence`
+    EXPLICIT = "explicit"  # only on a decision to remember: an observed text is discarded
+    PROMOTION = "promotion"  # agents' writes and observed texts are held until promotion; authors write directly
+    MIXED = "mixed"  # on a decision, and observed texts from `confidence` on
 
 
 class WritePolicy(Struct, frozen=True):
@@ -281,6 +281,7 @@ class TriggerRules(Struct, frozen=True):
     revision_queue: int = 10  # superseded, invalidated or stale since then
     idle_minutes: float = 10.0  # without a change
     reflect_at: int = 10  # observations that no reflection has read yet
+    clock: bool = True  # regular work runs by the clock; without, when the workspace falls idle
 
 
 class Triage(Struct, frozen=True):

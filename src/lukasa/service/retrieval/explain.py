@@ -35,13 +35,13 @@ def relevance_now(ctx: CallContext, id: str) -> RelevanceNow:
     """Compute the present relevance of an entry."""
     store, entry = ctx.entry(id)
     access = store.access([entry.id]).get(entry.id)
-    decay = ctx.spec.behaviour(entry.scope.tier, entry.kind).decay
+    behaviour = ctx.spec.behaviour(entry.scope.tier, entry.kind)
     key = entry.scope.value("conversation")
     conversation = store.conversation(key) if key else None
-    factor = decay_factor(decay, entry, access, ctx.now, conversation.ended_at if conversation else None)
+    factor = decay_factor(behaviour.decay, entry, access, ctx.now, conversation.ended_at if conversation else None)
     often = frequency(access)
     value = relevance(entry.importance, factor, often)
-    return RelevanceNow(entry, access, factor, often, value, awaits_disposition(decay, value))
+    return RelevanceNow(entry, access, factor, often, value, awaits_disposition(behaviour, entry, value))
 
 
 class RelatedEntry(Struct, frozen=True):
