@@ -136,6 +136,7 @@ def test_a_memory_without_a_clock_waits_for_events() -> None:
         "triage:idle:0",
         "maintain:idle:0",
         "tidy:idle:0",
+        "hide-secrets:1",
     }
     assert due(TIERED, NOW + 99 * IDLE, replace(OLD, head=50, changed_at=NOW, marks={"idle": 50})) == []
 

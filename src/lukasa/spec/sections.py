@@ -8,6 +8,7 @@ from lukasa.model.values import Kind
 from lukasa.spec.decode import NAME, TomlTable, nearest
 from lukasa.spec.types import (
     AUDIT_RULES,
+    PRIOR,
     SIGNALS,
     TRANSFORMS,
     AnchorKey,
@@ -143,6 +144,7 @@ def read_retrieval(root: TomlTable, tiers: tuple[str, ...]) -> Retrieval:
         dedup_cosine=table.number("dedup_cosine", 0.9, above=True, high=1.0),
         recency_tiers=table.choices("recency_tiers", tiers, (), example=tiers[:1]),
         rerank=table.choice("rerank", ("none", "model"), "none"),
+        prior=table.choices("prior", PRIOR, PRIOR, example=PRIOR),
     )
     table.close()
     return retrieval

@@ -30,6 +30,8 @@ BEHAVIOURS: tuple[Primitive, ...] = (
 # The words that a spec may use. Any other word would have no effect, so a spec that uses one is refused.
 SignalName = Literal["keyword", "vector", "structured", "speaker", "time", "answer", "context"]
 SIGNALS: tuple[SignalName, ...] = get_args(SignalName)
+PriorFactor = Literal["importance", "decay", "frequency"]
+PRIOR: tuple[PriorFactor, ...] = get_args(PriorFactor)
 TRIGGERS = (
     "session_close",
     "queue_depth",
@@ -79,7 +81,7 @@ class Backend(Struct, frozen=True):
 
 
 class Retrieval(Struct, frozen=True):
-    """How reads find memory: the signals, how they are fused, and the weight of the prior (importance, decay)."""
+    """How reads find memory: the signals, how they are fused, and the prior: its factors and its weight."""
 
     signals: tuple[SignalName, ...]
     fusion: Literal["rrf", "zscore"]
@@ -91,6 +93,7 @@ class Retrieval(Struct, frozen=True):
     dedup_cosine: float
     recency_tiers: tuple[str, ...]
     rerank: Literal["none", "model"]
+    prior: tuple[PriorFactor, ...] = PRIOR
 
 
 class LifecyclePolicy(StrEnum):

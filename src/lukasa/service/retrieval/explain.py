@@ -173,8 +173,10 @@ def _vector_miss(ctx: CallContext, entry: Entry) -> str:
 
 def _ranked(hit: Hit, position: int, total: int) -> Verdict:
     s = hit.score
-    factors = f"match {s.match.value:.3f} × prior {s.prior:.3f} × tier {s.tier_weight:g} = {s.final:.4f}"
-    reason = f"place {position} of {total}: {factors}"
+    prior = f"prior {s.prior:.3f} ({', '.join(s.factors) or 'nothing'})"
+    reason = (
+        f"place {position} of {total}: match {s.match.value:.3f} × {prior} × tier {s.tier_weight:g} = {s.final:.4f}"
+    )
     data = {"importance": s.importance, "decay": s.decay, "frequency": s.frequency, "relevance": s.relevance}
     return Verdict("rank", f"place {position}", reason, {k: round(v, 4) for k, v in data.items()})
 
