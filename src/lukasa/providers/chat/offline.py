@@ -254,9 +254,7 @@ _KEPT = {
 }
 
 
-_SECRET = (
-    "\nIt holds a secret. I keep it as you typed it, and show it to nobody but you: `lukasa get {}`, or the page."
-)
+_SECRET = "\nIt holds a secret. I keep it as you typed it, and show it to nobody but you: `lukasa get {}`, or the page."
 
 
 def _remembered(asked: Request, step: _Step) -> str:
