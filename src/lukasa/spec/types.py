@@ -92,6 +92,8 @@ class Retrieval(Struct, frozen=True):
     tier_weights: dict[str, float]
     dedup_cosine: float
     recency_tiers: tuple[str, ...]
+    trust_weights: dict[str, float]
+    shares: dict[str, float]
     rerank: Literal["none", "model"]
     prior: tuple[PriorFactor, ...] = PRIOR
 
