@@ -83,7 +83,8 @@ class AgentAnswer(Struct, frozen=True):
 class Making(Struct, frozen=True):
     """The settings of an agent: its planner, a filter of the context if any, the function that distils a session.
 
-    Without `distil`, rules distil, with the embedder of the workspace.
+    Without `distil`, rules distil, with the embedder of the workspace. `tiers` bounds a subagent: its context, what its
+    tools read, write and forget, and what its end writes.
     """
 
     chat: Chat
@@ -100,6 +101,7 @@ class Agent:
         self, world: Workspace, making: Making, *, folder: Path | None = None, resume: str | None = None
     ) -> None:
         self._files = ExitStack()
+        world = world.limited(*making.tiers) if making.tiers is not None else world
         try:
             self.conversation = session.open_conversation(world, resume)
             if folder is not None:  # lock before marking: a marked session without a lock counts as dead
@@ -188,10 +190,9 @@ def build(
     on_context: Callable[[Context], None] | None = None,
 ) -> CompiledStateGraph[GraphState, None, GraphState, GraphState]:
     """Build the graph of one conversation, to which `world` is bound."""
+    world = world.limited(*making.tiers) if making.tiers is not None else world
     nodes = _Nodes(world, making)
-    orient = context_node(
-        world, tiers=making.tiers, key="context", refine=making.refine, on_context=nodes.saw(on_context)
-    )
+    orient = context_node(world, key="context", refine=making.refine, on_context=nodes.saw(on_context))
     graph = StateGraph(GraphState)
     graph.add_node("listen", nodes.listen)
     graph.add_node("context", lambda state: {**orient(state), "seen": nodes.shown})
