@@ -63,7 +63,12 @@ def test_a_schedule_begins_with_the_workspace() -> None:
     spec = spec_with("schedule:daily")
     young = Activity(created_at=NOW - timedelta(hours=1))
     assert due(spec, NOW, young) == []
-    assert [draft.kind for draft in due(spec, NOW + timedelta(days=1), young)] == ["consolidate", "maintain", "tidy"]
+    assert [draft.kind for draft in due(spec, NOW + timedelta(days=1), young)] == [
+        "consolidate",
+        "maintain",
+        "tidy",
+        "hide-secrets",
+    ]
 
 
 @pytest.mark.parametrize(

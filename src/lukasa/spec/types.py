@@ -261,6 +261,10 @@ class SanitizationGate(Struct, frozen=True):
     transforms: tuple[str, ...]
 
 
+TALK_KEYS = ("channel", "conversation")  # their values are rows of the workspace, and have participants
+BUILT_IN_KEYS = ("account", "workspace", *TALK_KEYS)
+
+
 class TierVisibility(Struct, frozen=True):
     """The readers of a tier: agents in scope, and clients from outside."""
 
@@ -347,6 +351,19 @@ class MemorySpec(Struct, frozen=True, eq=False):
 
     def __ne__(self, other: object) -> bool:
         return not self == other
+
+    @property
+    def custom_keys(self) -> tuple[str, ...]:
+        """The anchor's keys that this spec adds, from the broadest to the narrowest: an organisation, a customer."""
+        return tuple(key.name for key in self.anchor if key.name not in BUILT_IN_KEYS)
+
+    def readers(self, name: str) -> TierVisibility:
+        """Return who reads a tier. A spec that says nothing shares it, and closes the account to other clients."""
+        if name in self.visibility:
+            return self.visibility[name]
+        tier = self.tier(name)
+        talk = any(key.name in TALK_KEYS for key in tier.anchor)
+        return TierVisibility("shared", "participants" if talk else "granted" if tier.home == "workspace" else "closed")
 
     def tier(self, name: str) -> Tier:
         for tier in self.tiers:

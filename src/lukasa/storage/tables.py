@@ -146,6 +146,7 @@ CONVERSATIONS = Table(
         Column("started_at", TIME),
         Column("status", enum(Status)),
         Column("ended_at", TIME_OR_NONE),
+        Column("keys", JSON),
     ),
     ("id",),
 )
@@ -195,6 +196,7 @@ GRANTS = Table(
         Column("tiers", TEXTS, "reach.tiers"),
         Column("channels", TEXTS, "reach.channels"),
         Column("conversations", TEXTS, "reach.conversations"),
+        Column("scope", JSON, "reach.scope"),
         Column("trust", Codec(int, Trust)),
         Column("created_at", TIME, fixed=True),
         Column("digest"),
@@ -234,6 +236,7 @@ TRANSCRIPTS = Table(
         Column("how"),
         Column("detail"),
         Column("version"),
+        Column("keys", JSON, fixed=True),
     ),
     ("id",),
 )

@@ -59,6 +59,7 @@ def edit_named(
             f"{ctx.origin.principal!r} cannot write {name}: only the author writes named entries",
             fix="ask the author to edit it",
         )
+    ctx.require_whole(f"write {name}")
     key = inputs.name(name)
     inputs.page(body, "body", BODY_LIMIT)
     before = next((n for n in named(ctx) if n.name == key), None)
@@ -109,6 +110,7 @@ def save_document(
 ) -> Document:
     """Add a canonical document that entries may link to, or a new version of it."""
     ctx.require_author("write documents")
+    ctx.require_whole("write documents")
     key = inputs.label(id, "document id")
     new = Document(
         id=key,
@@ -140,6 +142,7 @@ def _saved(ctx: CallContext, document: Document, expect: int) -> Document:
 def remove_document(ctx: CallContext, id: str) -> Document:
     """Remove a document; links to it then show that it is gone."""
     ctx.require_author("remove documents")
+    ctx.require_whole("remove documents")
 
     def attempt() -> Document:
         before = get_document(ctx, id)

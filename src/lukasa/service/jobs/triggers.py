@@ -11,13 +11,14 @@ from msgspec.structs import replace
 from lukasa.model.amendment import AmendmentState
 from lukasa.model.events import Event
 from lukasa.model.job import JobDraft
+from lukasa.model.secrets import DETECTOR
 from lukasa.model.values import State
 from lukasa.service.call import CallContext
 from lukasa.spec.types import MemorySpec
 
 ADDED = ("entry.put", "entry.held")
 REVISED = ("entry.superseded", "entry.invalidated", f"entry.{State.STALE}")
-UPKEEP = frozenset({"consolidate", "maintain", "backfill", "tidy", "triage", "reflect", "curate"})
+UPKEEP = frozenset({"consolidate", "maintain", "backfill", "tidy", "triage", "reflect", "curate", "hide-secrets"})
 LOOK_BACK = 2000  # events
 LAST_JOBS = 1000
 
@@ -184,6 +185,7 @@ def _recurring(spec: MemorySpec, now: datetime, facts: Activity) -> list[JobDraf
         out.append(_windowed("triage", "", portion(spec.triage.every_minutes, now)))
     if day >= facts.created_at:
         out += [_windowed("maintain", "", day), _windowed("tidy", "", day)]
+        out.append(JobDraft("hide-secrets", f"hide-secrets:{DETECTOR}"))
     if facts.unreflected >= spec.triggers.reflect_at or (facts.unreflected and _quiet(spec, now, facts)):
         after = facts.marks.get("reflect", 0)
         out.append(JobDraft("reflect", f"reflect:{after}", {"after": after, "until": facts.head}))
