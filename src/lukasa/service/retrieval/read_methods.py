@@ -144,7 +144,8 @@ class ReadMethods(Bound, frozen=True):
     def history(self, id: str) -> list[Version]:
         """Return every version of an entry, oldest first. A damaged version is marked as such."""
         store, entry = self.ctx.row(id)
-        return [replace(version, entry=self.ctx.shown(version.entry)) for version in store.versions(entry.id)]
+        hidden = entry.sensitive and not self.ctx.is_author  # an earlier version may lack the mark
+        return [replace(v, entry=self.ctx.masked(v.entry) if hidden else v.entry) for v in store.versions(entry.id)]
 
     def related(self, id: str) -> Related:
         """Return who stated an entry again, and the entries about the same thing."""
@@ -152,8 +153,4 @@ class ReadMethods(Bound, frozen=True):
 
     def ledger(self, id: str) -> list[Event]:
         """Return every event about an id, also about a write that was discarded or refused."""
-        key = parse_id(id)
-        stores = (self.ctx.local, self.ctx.account)
-        if any(key in store.entries([key], damaged=True) for store in stores):
-            self.ctx.row(key)  # raises NotFound for another agent's private entry
-        return [e for store in stores for e in store.events(subject=key)]
+        return retrieval.explain.ledger(self.ctx, parse_id(id))
