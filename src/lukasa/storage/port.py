@@ -20,7 +20,7 @@ from lukasa.model.amendment import Amendment, AmendmentState
 from lukasa.model.answer import Answer
 from lukasa.model.candidate import Candidate
 from lukasa.model.conversation import Channel, Conversation, Note, WorkspaceInfo
-from lukasa.model.entry import Access, Confirmation, Document, Entry, NamedEntry, Rivalry, Scope, Version
+from lukasa.model.entry import Access, ClosedScope, Confirmation, Document, Entry, NamedEntry, Rivalry, Scope, Version
 from lukasa.model.events import Event
 from lukasa.model.grant import Grant
 from lukasa.model.item import Item, ItemAddress, ItemFilter, whole_text
@@ -323,6 +323,10 @@ class Store(ItemStore, PipelineStore, AccessStore, ScrubStore, Protocol):
 
     def confirmations(self, ids: Collection[str]) -> list[Confirmation]:
         """The statements that repeat these entries; the oldest first."""
+        ...
+
+    def closed(self, scopes: Collection[Scope]) -> list[ClosedScope]:
+        """Which of these scopes have ended."""
         ...
 
     def linked(self, ids: Iterable[str]) -> dict[str, tuple[str, ...]]:
