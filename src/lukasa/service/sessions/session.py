@@ -327,13 +327,15 @@ def _write_summary(
 ) -> Entry | None:
     """Write one summary for a conversation, or none if it would be empty; a second pass may change it."""
     tier = _summary_tier(world)
-    content = _summary(world, conversation, said, distilled.summary, tier) if tier is not None else ""
-    writer = world.acting(trust=distilled.trust) if distilled.summary else world
-    if not content or tier is None:
+    if tier is None:
         return None
     before = next(iter(_written(world, tier, conversation, Filters(tags=frozenset({SUMMARY})))), None)
     if before is not None and not said:
         return before  # it was written when the messages were known
+    content = _summary(world, conversation, said, distilled.summary, tier)
+    writer = world.acting(trust=distilled.trust) if distilled.summary else world
+    if not content:
+        return None
     try:
         if before is not None:
             return before if before.content == content else writer.update(before.id, content=content).entry
