@@ -157,6 +157,7 @@ EXAMPLES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     "conversation_start": ({}, {}),
     "conversation_end": ({"id": "{talk}"}, {}),
     "conversation_archive": ({"id": "{talk}"}, {}),
+    "scope_end": ({"name": "workspace_change"}, {}),
     "note_list": ({"id": "{talk}"}, {}),
     "note_read": ({"id": "{talk}", "key": "plan"}, {}),
     "note_write": ({"id": "{talk}", "key": "plan"}, {"value": {"step": 2}}),

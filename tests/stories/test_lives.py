@@ -377,7 +377,7 @@ def exempting(*rules: str) -> str:
 
 @pytest.mark.parametrize("rules", [(), ("keep-persistent",)])
 def test_an_exemption_lets_a_lasting_tier_drop(memory: Lukasa, rules: tuple[str, ...]) -> None:
-    """X1, P4: a persistent row is archived at the end; with `keep-persistent` exempted it is removed, with the reason."""
+    """X1, P4: a persistent row is archived at the end; with `keep-persistent` exempted it goes, with the reason."""
     world = memory.workspace("trial", spec=exempting(*rules)).at(**ANCHOR)
     here = world.at(conversation=world.start().id)
     id = here.put("persistent", "For now we call the city Veyra", kind="episodic", lifetime="conversation").id
