@@ -63,7 +63,12 @@ def test_a_schedule_begins_with_the_workspace() -> None:
     spec = spec_with("schedule:daily")
     young = Activity(created_at=NOW - timedelta(hours=1))
     assert due(spec, NOW, young) == []
-    assert [draft.kind for draft in due(spec, NOW + timedelta(days=1), young)] == ["consolidate", "maintain", "tidy"]
+    assert [draft.kind for draft in due(spec, NOW + timedelta(days=1), young)] == [
+        "consolidate",
+        "maintain",
+        "tidy",
+        "hide-secrets",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -131,6 +136,7 @@ def test_a_memory_without_a_clock_waits_for_events() -> None:
         "triage:idle:0",
         "maintain:idle:0",
         "tidy:idle:0",
+        "hide-secrets:1",
     }
     assert due(TIERED, NOW + 99 * IDLE, replace(OLD, head=50, changed_at=NOW, marks={"idle": 50})) == []
 

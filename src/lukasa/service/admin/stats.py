@@ -77,6 +77,7 @@ def days(ctx: CallContext, query: TelemetryQuery) -> list[DayTally]:
 def reports(ctx: CallContext, query: TelemetryQuery, limit: int) -> list[TelemetryEvent]:
     """Return telemetry events of both stores, the newest first."""
     ctx.require_author("see reports")
+    ctx.require_whole("see reports")
     found = [*ctx.local.points(query, limit=limit), *ctx.account.points(query, limit=limit)]
     return sorted(found, key=lambda point: point.at, reverse=True)[:limit]
 
@@ -91,6 +92,7 @@ def outcomes(tallies: Iterable[Tally]) -> dict[str, int]:
 def stats(ctx: CallContext, since: datetime) -> Stats:
     """Return the statistics since a time."""
     ctx.require_author("see statistics")
+    ctx.require_whole("see statistics")
     tiers = {tier.name for tier in ctx.spec.tiers if tier.home == "account"}
     shares = [*ctx.local.shares(since), *(s for s in ctx.account.shares(since) if s.tier in tiers)]
     found = [w for target in targets(ctx) for w in weighed(ctx, target)]

@@ -29,7 +29,7 @@ from lukasa.service.jobs.task import Task
 from lukasa.service.jobs.triggers import TriggerCheck
 from lukasa.service.jobs.worker import Crew, JobSource, Run, Tell, Trouble, Worker, said
 from lukasa.service.sessions import observe
-from lukasa.service.upkeep import backfill, consolidate, maintain
+from lukasa.service.upkeep import backfill, consolidate, hide_secrets, maintain
 from lukasa.storage.operations import ForgetAnswers, ForgetJobs, ForgetTelemetry
 
 PRINCIPAL = "lukasa"
@@ -68,6 +68,7 @@ HANDLERS: dict[str, Work] = {
     "backfill": fill_vectors,
     "consolidate": consolidate.consolidate,
     "curate": curated_document.curate,
+    "hide-secrets": hide_secrets.hide_secrets,
     "maintain": maintain.maintain,
     "reflect": reflect.reflect,
     "resolve": resolve.resolve,
@@ -83,7 +84,8 @@ def job_context(ctx: CallContext, kind: str) -> CallContext:
     It sees all that the author sees, because maintenance is about all entries. For its own conclusions and for a
     model's words, a job writes with `acting(trust=Trust.AGENT)` or less.
     """
-    return replace(ctx, origin=Origin(PRINCIPAL, SURFACE, kind, Trust.AUTHOR), agent=None, keys={})
+    origin = Origin(PRINCIPAL, SURFACE, kind, Trust.AUTHOR)
+    return replace(ctx, origin=origin, agent=None, keys={}, reach=None, within=None, overseeing=True)
 
 
 def job_source(ctx: CallContext, handlers: Mapping[str, Work] | None = None) -> JobSource:

@@ -14,16 +14,18 @@ from lukasa.model.entry import Scope
 from lukasa.model.events import Event
 from lukasa.model.ids import new_id
 from lukasa.model.job import JobDraft
+from lukasa.model.secrets import DETECTOR
 from lukasa.model.values import State
 from lukasa.service.call import CallContext
 from lukasa.spec.types import MemorySpec
 
-ADDED = ("entry.put",)
+ADDED = ("entry.put", "entry.held")
 REVISED = ("entry.superseded", "entry.invalidated", f"entry.{State.STALE}")
-UPKEEP = frozenset({"consolidate", "maintain", "backfill", "tidy", "triage", "reflect", "curate"})
+UPKEEP = frozenset({"consolidate", "maintain", "backfill", "tidy", "triage", "reflect", "curate", "hide-secrets"})
 LOOK_BACK = 2000  # events
 LAST_JOBS = 1000
 BOUNDARY = "boundary"
+HIDE_SECRETS = JobDraft("hide-secrets", f"hide-secrets:{DETECTOR}")
 
 
 class TriggerCheck:
@@ -198,6 +200,7 @@ def _by_clock(spec: MemorySpec, now: datetime, facts: Activity) -> list[JobDraft
         out.append(_windowed("triage", "", portion(spec.triage.every_minutes, now)))
     if day >= facts.created_at:
         out += [_windowed("maintain", "", day), _windowed("tidy", "", day)]
+        out.append(HIDE_SECRETS)
     return out
 
 
@@ -208,7 +211,8 @@ def _when_idle(spec: MemorySpec, now: datetime, facts: Activity) -> list[JobDraf
     wanted = {"backfill": facts.unembedded, "triage": facts.untriaged}
     wanted |= dict.fromkeys(("maintain", "tidy"), facts.idle_change)
     after = facts.marks.get("idle", 0)
-    return [JobDraft(kind, f"{kind}:idle:{after}", {"whole": True}) for kind, due in wanted.items() if due]
+    out = [JobDraft(kind, f"{kind}:idle:{after}", {"whole": True}) for kind, due in wanted.items() if due]
+    return [*out, HIDE_SECRETS] if facts.idle_change else out
 
 
 def _reflections(spec: MemorySpec, now: datetime, facts: Activity) -> list[JobDraft]:

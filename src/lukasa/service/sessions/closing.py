@@ -19,14 +19,14 @@ from lukasa.model.entry import ClosedScope, Entry, Scope
 from lukasa.model.errors import InvalidTransition
 from lukasa.model.selection import Filters, Selection
 from lukasa.model.values import VISIBILITY, Lifetime, State, Visibility
+from lukasa.service import upkeep
 from lukasa.service.call import CallContext, retry_on_conflict
 from lukasa.service.jobs.triggers import boundary, session_close
 from lukasa.service.sessions.conversations import conversation
-from lukasa.service.upkeep.crossing import Crossing, is_carried
-from lukasa.service.upkeep.run import removal
 from lukasa.spec.types import LifecyclePolicy, Tier
 from lukasa.storage.operations import CloseScope, DropEntry, DropNotes, Enqueue, Operation, SaveConversation, SaveEntry
 from lukasa.storage.port import Store
+from lukasa.upkeep.promotion import removal
 
 PAGE = 500
 _TALK = "conversation"
@@ -196,12 +196,14 @@ class _Leaving:
 
     def of(self, entries: Sequence[Entry], cause: str, *, carries: bool = True) -> _Leaving:
         """Decide about the entries: the rows leave first, because two active entries must not hold one text."""
+        if not entries:
+            return self
         linked = {id for store in (self.ctx.local, self.ctx.account) for id in store.linked(e.id for e in entries)}
         ending = {e.id: e for e in entries}
         drops = {e.id: drop for e in entries if (drop := self._drop(e, cause, e.id in linked)) is not None}
-        crossing = Crossing(self.ctx, self.label, drops.keys())
+        crossing = upkeep.crossing.Crossing(self.ctx, self.label, drops.keys())
         if carries:
-            crossing.carry([e for e in ending.values() if is_carried(self.ctx, e)])
+            crossing.carry([e for e in ending.values() if upkeep.crossing.is_carried(self.ctx, e)])
         for id, entry in ending.items():
             if id in drops:
                 self.operations.append(drops[id])

@@ -25,6 +25,7 @@ from lukasa.model.entry import Entry, Scope
 from lukasa.model.errors import InvalidInput, InvalidScope, InvalidTransition, LukasaError, Refused, StoreError
 from lukasa.model.events import EventDraft
 from lukasa.model.ids import new_id
+from lukasa.model.secrets import redact
 from lukasa.model.selection import Filters, Selection
 from lukasa.model.statements import says_the_same
 from lukasa.model.text import content_key, terms
@@ -252,7 +253,7 @@ def resume_pending(
 
 def durable_tier(world: Workspace) -> str:
     """Return the tier for facts that name none."""
-    return world.ctx.default_tier()
+    return world.ctx.observed_tier()
 
 
 def _summary_tier(world: Workspace) -> str | None:
@@ -268,8 +269,8 @@ def _write_facts(
     reachable = {tier.name for tier in world.ctx.reachable()}
     batches: dict[tuple[str, Trust], list[Fact]] = {}
     for fact in facts:
-        tier = fact.tier if fact.tier in reachable else durable_tier(world)
         try:
+            tier = fact.tier if fact.tier in reachable else durable_tier(world)
             if not _known(world, conversation, fact.text):
                 batches.setdefault((tier, fact.trust), []).append(fact)
         except (Refused, InvalidInput) as error:
@@ -303,9 +304,10 @@ def _memo(world: Workspace, fact: Fact) -> Memo:
 
 def _known(world: Workspace, conversation: Conversation, text: str) -> bool:
     """Say whether a fact is remembered, or this session retired it: persisting must not bring it back."""
-    found = world.read(text[: inputs.MAX_QUERY], limit=10, held=True, history=True, count=False, rewrite=False)
+    asked = text[: inputs.MAX_QUERY]
+    found = world.read(asked, limit=10, held=True, history=True, count=False, rewrite=False, sensitive=True)
     return any(
-        _says(hit.entry.content, text)
+        _says(redact(hit.entry.content)[0], text)
         and (VISIBILITY[hit.entry.state] is not Visibility.HISTORY or hit.entry.updated_at >= conversation.started_at)
         for hit in found.hits
         if SUMMARY not in hit.entry.tags
@@ -350,7 +352,7 @@ def _summary(world: Workspace, conversation: Conversation, said: Sequence[Turn],
 
     Where the spec writes on a decision alone, it tells only what somebody decided to keep.
     """
-    kept = [entry.content for entry in _kept(world, conversation)]
+    kept = [redact(entry.content)[0] for entry in _kept(world, conversation)]
     decided = world.spec.behaviour(tier, Kind.EPISODIC).write.mode is WriteMode.EXPLICIT
     exchanges = sum(turn.role == "user" for turn in said)
     counted = f", {_number(exchanges, 'exchange')}" if said else ""

@@ -24,10 +24,9 @@ from lukasa.model.values import VISIBILITY, State, Visibility
 from lukasa.read.decay import decay_factor, frequency, relevance
 from lukasa.service.call import CallContext
 from lukasa.service.jobs.task import Task
-from lukasa.spec.types import MemorySpec
 from lukasa.storage.operations import DropEntry, Operation, Record, SaveEntry, SaveRivalry
 from lukasa.storage.port import Store
-from lukasa.upkeep.promotion import Move
+from lukasa.upkeep.promotion import Move, removal
 from lukasa.upkeep.weighed import Weighed
 
 if TYPE_CHECKING:
@@ -257,17 +256,6 @@ class Upkeep:
             return
         self.ctx.apply(store, *operations)  # another store: the expected versions keep a repetition from writing twice
         task.commit(step, output)
-
-
-def removal(spec: MemorySpec, entry: Entry, cause: str, *, linked: bool, softly: bool = False) -> DropEntry | None:
-    """Return the removal of a row that goes; None if a rule of the audit posture keeps the row.
-
-    `softly` says that the row would be kept out of recall. Each rule that the spec exempts is named, with its reason.
-    """
-    persistent = any(tier.name == entry.scope.tier and tier.persistent for tier in spec.tiers)
-    asked = {"soft-supersession": softly, "keep-persistent": persistent, "keep-action-linked": linked}
-    exempt = {rule: spec.exemption(rule) for rule, applies in asked.items() if applies}
-    return DropEntry(entry.id, entry.version, cause, exempt) if all(exempt.values()) else None
 
 
 def without(found: Iterable[Weighed], gone: Collection[str]) -> list[Weighed]:

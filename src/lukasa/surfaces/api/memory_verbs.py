@@ -7,9 +7,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from lukasa.model.entry import Entry
 from lukasa.model.errors import InvalidInput
 from lukasa.model.grant import Capability
-from lukasa.model.values import SHARED, Kind, Lifetime
+from lukasa.model.values import SHARED, VISIBILITY, Kind, Lifetime, Visibility
 from lukasa.service.entries.put import Memo
 from lukasa.surfaces.api import session_answers
 from lukasa.surfaces.api.shapes import (
@@ -128,11 +129,12 @@ class MemoIn(VerbInput):
     derived_from: list[str] = Field(default=[], description="Ids of entries from which it was concluded.")
     valid_at: datetime | None = Field(None, description="Since when it is true; now if left out.")
     supersedes: str | None = Field(None, description="Id of the entry that it replaces and retires.")
+    corrects: str | None = Field(None, description="Id of the entry that it corrects: that one stays, shown under it.")
     metadata: dict[str, Any] = Field(default={}, description="A small JSON object to keep with it.")
 
     def memo(self, call: Call) -> Memo:
         fields = ("content", "kind", "importance", "lifetime", "tags", "links", "derived_from", "valid_at")
-        given = {name: getattr(self, name) for name in (*fields, "supersedes", "metadata")}
+        given = {name: getattr(self, name) for name in (*fields, "supersedes", "corrects", "metadata")}
         return Memo(owner=_owner(call, self.private), **given)
 
 
@@ -260,7 +262,13 @@ def restore(call: Call, given: ReasonIn) -> WrittenOut:
 def undo(call: Call, given: ReasonIn) -> UndoneOut:
     call.workspace.get(given.id)  # only entries: the command line undoes jobs and events
     said = {"reason": given.reason} if given.reason is not None else {}
-    return UndoneOut.of(call.workspace.undo(given.id, **said))
+
+    def permit(now: Entry, then: Entry) -> None:
+        """Ask for the capability of what the undo does: it forgets what it takes out of recall, and else it writes."""
+        leaves = VISIBILITY[then.state] is Visibility.HISTORY and VISIBILITY[now.state] is not Visibility.HISTORY
+        call.credential.require(Capability.FORGET if leaves else Capability.WRITE)
+
+    return UndoneOut.of(call.workspace.undo(given.id, permit=permit, **said))
 
 
 def history(call: Call, given: EntryIn) -> HistoryOut:
@@ -310,7 +318,9 @@ VERBS = (
         put,
         mutates=True,
         status=201,
-        session=SessionTool.of(PutIn, session_answers.put, "content", "tier", *_ABOUT, "private", said_by=_SPEAKER),
+        session=SessionTool.of(
+            PutIn, session_answers.put, "content", "tier", *_ABOUT, "corrects", "private", said_by=_SPEAKER
+        ),
     ),
     Verb(
         "memory_put_many",
@@ -425,13 +435,15 @@ VERBS = (
     Verb(
         "memory_undo",
         "Undo the last change of an entry by anybody: a mistaken correction, forgetting or replacement. Entries "
-        "that the change had retired come back. An undo is a change too, and can be undone.",
+        "that the change had retired come back. An undo is a change too, and can be undone. To undo the writing of an "
+        "entry is to forget it, and needs the same right.",
         Capability.WRITE,
         "POST",
         f"{_ENTRIES}/{{id}}/undo",
         ReasonIn,
         UndoneOut,
         undo,
+        also=(Capability.FORGET,),
         mutates=True,
     ),
     Verb(

@@ -158,6 +158,8 @@ def _round(done: Round) -> Iterator[Line]:
     for error in done.errors:
         yield line(bad("failed "), error)
     yield line(f"{done.observations} observations, {len(done.proposals)} proposals.")
+    if done.left_over:
+        yield line(dim(f"  {done.left_over} had no room; the next reflection reads them"))
     yield from _proposals(done.proposals)
 
 
