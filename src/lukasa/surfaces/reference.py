@@ -31,8 +31,8 @@ table as the routes; `GET /openapi.json` has the schemas.
 - **Bodies** are one JSON object each, of at most 8,000,000 bytes. The server refuses fields that are not listed.
 - **Workspaces** are in the path, by name or id. A workspace outside the credential is `404`, like one that does not
   exist.
-- **Scope keys**: `Lukasa-Scope: org_id=acme&domain_id=billing`, written like a query, binds the keys that the spec of the
-  workspace adds. It narrows what a grant binds; another value than the grant's is `404`.
+- **Scope keys**: the header `Lukasa-Scope: org_id=acme&domain_id=billing`, written like a query, binds keys that the
+  spec of the workspace adds. It narrows what a grant binds; another value than the grant's is `404`.
 - **Errors** are `application/problem+json` with `type` (a stable code), `title`, `status`, `detail` and `fix`.
 - **Versions**: an answer about one entry or page has an `ETag`. PATCH of an entry and PUT of a page need `If-Match`
   with it: without it the answer is `428`, and after a change in between it is `412` with the current `version`.
