@@ -175,7 +175,20 @@ ELSEWHERE: dict[str, Case] = {
     ),
 }
 READING = {
-    *("at", "acting", "limited", "read", "context", "why", "get", "entries", "standing", "stats", "reports", "dispositions"),
+    *(
+        "at",
+        "acting",
+        "limited",
+        "read",
+        "context",
+        "why",
+        "get",
+        "entries",
+        "standing",
+        "stats",
+        "reports",
+        "dispositions",
+    ),
     *(
         "history",
         "related",

@@ -14,6 +14,7 @@ from lukasa import Lukasa, Workspace
 from lukasa.langgraph import LukasaStore
 from lukasa.model.errors import InvalidScope, NotFound, Refused
 from lukasa.service.sessions import session
+from lukasa.service.sessions.distill import Turn
 from tests.helpers import sessions
 from tests.helpers.cli import Shell
 from tests.helpers.making import FixedClock, support_spec
@@ -165,7 +166,7 @@ def test_observation_goes_into_the_tier_it_is_told(memory: Lukasa, desk: Workspa
 def test_a_finished_session_leaves_its_facts_with_the_customer(desk: Workspace) -> None:
     """S4, L1: what a conversation leaves goes to the customer whose it was, also if another handle ends it."""
     here = session.begin(desk.at(**ACME).acting(agent="helper"))
-    session.record(here, session.Turn("user", TALK[0][1]))
+    session.record(here, Turn("user", TALK[0][1]))
     (done,) = session.resume_pending(desk)
     assert [written.entry.scope.value("customer_id") for written in done.facts if written.entry] == ["7"]
     assert contents(desk.at(**EVIL), "Bergen") == []

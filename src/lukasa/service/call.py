@@ -283,8 +283,10 @@ class CallContext(Struct, frozen=True):
 
     def shown(self, entry: Entry) -> Entry:
         """Return an entry as this context may see it: only the owner sees the secrets of a sensitive one."""
-        if self.is_author or not entry.sensitive:
-            return entry
+        return entry if self.is_author or not entry.sensitive else self.masked(entry)
+
+    def masked(self, entry: Entry) -> Entry:
+        """Return a sensitive entry with a mark in place of each secret, or of all of it if none is found."""
         content, found = redact(entry.content)
         return replace(entry, content=content if found else MARK, metadata=redact_all(entry.metadata))
 

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from lukasa.model.entry import Document, NamedEntry, SourceLink
 from lukasa.model.errors import InvalidInput
 from lukasa.model.secrets import redact
-from lukasa.model.values import SHARED, Curator, Kind, Lifetime
+from lukasa.model.values import SHARED, Curator, Kind, Lifetime, Outcome
 from lukasa.service import entries, inputs
 from lukasa.service.call import Bound
 from lukasa.service.instrument import verb
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from lukasa.service.entries.undo import Permit, Undone
 
 
+_CHECKED = {"confirmed": "checked, and it holds", "failed": "checked, and it could not be confirmed"}
 Page = TypeVar("Page", NamedEntry, Document)
 
 
@@ -45,6 +46,7 @@ class EntryMethods(Bound, frozen=True):
         derived_from: Sequence[str] = (),
         valid_at: datetime | str | None = None,
         supersedes: str | None = None,
+        corrects: str | None = None,
         metadata: Mapping[str, Any] | None = None,
     ) -> Written:
         """Remember a text in a tier. The result says what the write did with it, and why."""
@@ -61,6 +63,7 @@ class EntryMethods(Bound, frozen=True):
             derived_from=derived_from,
             valid_at=valid_at,
             supersedes=supersedes,
+            corrects=corrects,
             metadata=metadata or {},
         )
         return self._shown(entries.put.put_many(self.ctx, tier, [memo])[0])
@@ -92,6 +95,16 @@ class EntryMethods(Bound, frozen=True):
     def restore(self, id: str, reason: str = "restored on request") -> Written:
         """Bring an entry back from history. It counts as said now."""
         return self._shown(entries.revise.restore(self.ctx, id, inputs.label(reason, "reason")))
+
+    @verb("memory", "corroborate")
+    def corroborate(self, id: str, outcome: Outcome | str = "confirmed", reason: str = "") -> Written:
+        """Record that an entry was checked: `confirmed` renews it, and `failed` counts against it.
+
+        Enough independent observations make an episode a fact, and let in a claim that was held for them. A failed
+        check archives a fact whose documents have changed, and any entry at the spec's `max_failures` in a row.
+        """
+        said = inputs.label(reason or _CHECKED.get(str(outcome), "checked"), "reason")
+        return self._shown(entries.corroborate.corroborate(self.ctx, id, outcome, said))
 
     @verb("memory", "accept")
     def accept(self, id: str, reason: str = "accepted by the author") -> Written:

@@ -37,6 +37,7 @@ from lukasa.storage.operations import Embedding, Enqueue, Operation, Record, Ver
 from lukasa.storage.port import Store
 from lukasa.write.batch import Batch
 from lukasa.write.check import CHECK
+from lukasa.write.corroborate import corroborated, stated
 from lukasa.write.plan import DOUBT_COSINE, RESOLVE, Canonical, Draft, Plan, Proposal, Setting, ambiguous, plan, run
 
 NEIGHBOURS = 24
@@ -48,8 +49,9 @@ class Memo(Struct, frozen=True):
     """One text to remember, with its options. Only `content` is required.
 
     With a `path` it is a file: kept verbatim, also if it is empty or repeats another entry. With a new `id` of the
-    caller's, a repeated call never stores it twice. A `category` counts if the words leave doubt. An `observed` text
-    was taken from a session: the gate's rules of form apply to it.
+    caller's, a repeated call never stores it twice. It retires the entry that `supersedes` names; the one that
+    `corrects` names stays, and reads show it under this one. A `category` counts if the words leave doubt. An
+    `observed` text was taken from a session: the gate's rules of form apply to it.
     """
 
     content: str
@@ -64,6 +66,7 @@ class Memo(Struct, frozen=True):
     derived_from: Sequence[str] = ()
     valid_at: datetime | str | None = None
     supersedes: str | None = None
+    corrects: str | None = None
     gate: GateVerdict | None = None
     category: str = ""
     metadata: Mapping[str, Any] = field(default_factory=dict)
@@ -135,19 +138,25 @@ def _written(p: Plan, draft: Draft) -> Written:
 
 
 class _Destination(NamedTuple):
-    """The scope, default lifetime and store of everything that one call puts into a tier."""
+    """The scope, default lifetimes and store of everything that one call puts into a tier."""
 
     scope: Scope
     lifetime: Lifetime
+    observed: Lifetime
     home: str
+
+    def lasting(self, memo: Memo) -> Lifetime:
+        return self.observed if memo.observed else self.lifetime
 
 
 def _destination(ctx: CallContext, tier: str) -> _Destination:
-    definition = ctx.spec.tier(tier)
-    lasting = definition.persistent or ctx.keys.get("conversation") is None
-    if definition.persistent is False and "conversation" in {key.name for key in definition.anchor}:
-        lasting = False
-    return _Destination(ctx.scope(tier), Lifetime.LONG_TERM if lasting else Lifetime.CONVERSATION, definition.home)
+    """Return where a call puts its entries. An observed one has to earn a long life: nobody decided to keep it."""
+    definition, scope = ctx.spec.tier(tier), ctx.scope(tier)
+    if definition.persistent:
+        return _Destination(scope, Lifetime.LONG_TERM, Lifetime.SHORT_TERM, definition.home)
+    in_talk = "conversation" in {key.name for key in definition.anchor}
+    passing = Lifetime.CONVERSATION if in_talk else Lifetime.SHORT_TERM
+    return _Destination(scope, passing, passing, definition.home)
 
 
 def _propose(ctx: CallContext, destination: _Destination, memo: Memo) -> Proposal:
@@ -179,14 +188,15 @@ def _propose(ctx: CallContext, destination: _Destination, memo: Memo) -> Proposa
         kind=kind,
         lifetime=inputs.choice(memo.lifetime, Lifetime, "lifetime")
         if memo.lifetime is not None
-        else destination.lifetime,
+        else destination.lasting(memo),
         tags=inputs.tags(memo.tags),
         conversation=ctx.keys.get("conversation"),
         links=tuple(_link(ctx, link) for link in links),
         derived_from=tuple(entry.id for entry in sources),
         derived_trust=tuple(entry.trust for entry in sources),
         valid_at=inputs.moment(memo.valid_at, "valid_at") if memo.valid_at is not None else None,
-        supersedes=ctx.entry(parse_id(memo.supersedes, "supersedes"))[1].id if memo.supersedes is not None else None,
+        supersedes=_named(ctx, memo.supersedes, "supersedes"),
+        corrects=_named(ctx, memo.corrects, "corrects"),
         gate=memo.gate,
         category=memo.category,
         metadata=inputs.metadata(memo.metadata),
@@ -194,6 +204,11 @@ def _propose(ctx: CallContext, destination: _Destination, memo: Memo) -> Proposa
         path=inputs.path(memo.path) if memo.path is not None else None,
         observed=memo.observed,
     )
+
+
+def _named(ctx: CallContext, id: str | None, what: str) -> str | None:
+    """Return the id of an entry that a memo names, if it names one that this context may see."""
+    return ctx.entry(parse_id(id, what))[1].id if id is not None else None
 
 
 def _speaker(memo: Memo, content: str, kind: Kind | None) -> str | None:
@@ -314,10 +329,22 @@ def _resolve(
             if ctx.chat is not None:
                 doubts.extend(_doubt(draft, with_near))
         planned = plan(draft, setting, actor=actor, embedding=embedding, secret=secret)
+        if planned.outcome == "merged":
+            planned, draft = _corroborated(store, planned, draft, plans, with_near, actor)
         batch.add(position, planned)
         plans.append(planned)
         resolved.append(draft)
     return plans, resolved, doubts
+
+
+def _corroborated(
+    store: Store, planned: Plan, draft: Draft, before: Sequence[Plan], setting: Setting, actor: str
+) -> tuple[Plan, Draft]:
+    """Return a plan that confirms an entry, with what enough independent observations make of the entry."""
+    id = planned.entry.id if planned.entry is not None else ""
+    known = [*store.confirmations([id]), *(one for earlier in before for one in stated(earlier))]
+    grown, verdict = corroborated(planned, known, setting, actor)
+    return grown, draft if verdict is None else draft.noting(verdict.step, verdict.outcome, verdict.reason)
 
 
 def _doubt(draft: Draft, setting: Setting) -> list[Enqueue]:
@@ -338,7 +365,7 @@ def neighbours(store: Store, draft: Draft, embedding: Embedding | None) -> list[
 def _around(
     store: Store, drafts: Sequence[Draft], embeddings: Sequence[Embedding | None], floor: float
 ) -> list[list[Neighbour]]:
-    """Return the neighbours of each draft, fetched at once, and the entries that drafts say they replace."""
+    """Return the neighbours of each draft, fetched at once, and the entries that drafts replace or correct."""
     found: list[list[Neighbour]] = [[] for _ in drafts]
     for (scope, owner, model), positions in _by_scope(drafts, embeddings).items():
         query = NeighbourQuery(scope, owner, model, floor, NEIGHBOURS)
@@ -349,7 +376,7 @@ def _around(
         ]
         for position, near in zip(positions, store.neighbours(query, texts), strict=True):
             found[position] = near
-    named = [p.supersedes for draft in drafts if (p := draft.proposal).supersedes is not None]
+    named = {id for draft in drafts for id in draft.proposal.named}
     if named:
         _add_named(drafts, found, store.entries(named))
     return found
@@ -369,16 +396,14 @@ def _by_scope(
 def _add_named(drafts: Sequence[Draft], found: Sequence[list[Neighbour]], entries: Mapping[str, Entry]) -> None:
     for draft, near in zip(drafts, found, strict=True):
         p = draft.proposal
-        if p.supersedes is None or draft.resolved:
-            continue
-        if p.supersedes not in entries:
-            raise NotFound(
-                f"no entry {p.supersedes} to supersede in this tier",
-                fix="`lukasa list` shows the ids of active entries",
-            )
-        entry = entries[p.supersedes]
-        if entry.scope == p.scope and all(n.entry.id != entry.id for n in near):
-            near.append(Neighbour(entry, None))
+        for id in () if draft.resolved else p.named:
+            if id not in entries or entries[id].scope != p.scope:
+                raise NotFound(
+                    f"no entry {id} in tier {p.scope.tier!r} for this text to replace or correct",
+                    fix="put the text into the tier of that entry; `lukasa list` shows the ids of active entries",
+                )
+            if all(n.entry.id != id for n in near):
+                near.append(Neighbour(entries[id], None))
 
 
 def _wider(store: Store, draft: Draft, near: Sequence[Neighbour]) -> list[Neighbour]:

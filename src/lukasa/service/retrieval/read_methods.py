@@ -143,7 +143,8 @@ class ReadMethods(Bound, frozen=True):
     def history(self, id: str) -> list[Version]:
         """Return every version of an entry, oldest first."""
         store, entry = self.ctx.entry(id)
-        return [replace(version, entry=self.ctx.shown(version.entry)) for version in store.versions(entry.id)]
+        hidden = entry.sensitive and not self.ctx.is_author  # an earlier version may lack the mark
+        return [replace(v, entry=self.ctx.masked(v.entry) if hidden else v.entry) for v in store.versions(entry.id)]
 
     def related(self, id: str) -> Related:
         """Return who stated an entry again, and the entries about the same thing."""
