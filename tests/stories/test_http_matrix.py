@@ -22,7 +22,8 @@ from lukasa.storage.operations import CancelJob, Enqueue, KeepUtterances, SaveTr
 from lukasa.surfaces.api.table import BY_NAME, VERBS
 from lukasa.surfaces.api.verb import Verb, perform
 from lukasa.surfaces.http.application import build
-from tests.helpers.making import FixedClock, support_spec
+from tests.helpers.cli import support_spec
+from tests.helpers.making import FixedClock
 from tests.helpers.server import Answer, Client, Running, running
 
 EVERYTHING = tuple(c for c in Capability if c not in OWNERS_ALONE)

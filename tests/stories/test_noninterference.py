@@ -21,7 +21,8 @@ from lukasa.model.errors import LukasaError
 from lukasa.model.ids import new_id, new_ref_code
 from lukasa.surfaces.cli.data import plain
 from tests.fakes import FakeEmbedder
-from tests.helpers.making import FixedClock, support_spec
+from tests.helpers.cli import support_spec
+from tests.helpers.making import FixedClock
 from tests.helpers.processes import TORTURE
 
 OPERATIONS = 12_500 if TORTURE else 125  # of each of the two, for each pair of names
