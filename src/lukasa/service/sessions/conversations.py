@@ -67,9 +67,8 @@ def start(ctx: CallContext, channel_name: str | None = None) -> Conversation:
 @verb("conversation", "join")
 def join(ctx: CallContext, id: str, ref_code: str, channel_name: str | None = None) -> Conversation:
     """Return the conversation with this id; start it if there is none. Of several callers at once, one starts it."""
-    found = ctx.local.conversation(id)
-    if found is not None:
-        return found
+    if ctx.local.conversation(id) is not None:
+        return conversation(ctx, id)
     started = Conversation(id, ref_code, channel(ctx, channel_name).id, ctx.now, keys=ctx.tenancy)
     try:
         ctx.apply(ctx.local, SaveConversation(started, None))
