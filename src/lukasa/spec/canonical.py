@@ -80,7 +80,7 @@ def _tiers(spec: MemorySpec) -> Iterator[str]:
             "home": tier.home,
             "description": tier.description,
         }
-        yield from _table("[[tiers]]", values)
+        yield from _table("[[tiers]]", values | ({"admits": tier.admits} if tier.admits else {}))
 
 
 def _tier_anchor(tier: Tier, declared: Mapping[str, bool]) -> list[str]:

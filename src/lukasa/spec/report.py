@@ -54,7 +54,10 @@ def _foundational(spec: MemorySpec) -> Iterator[Row]:
     for tier in spec.tiers:
         life = "persistent" if tier.persistent else "transient"
         ends = f"ends by {tier.boundary.type} {tier.boundary.event}"
-        yield _explicit("tiers", f"({anchor_text(tier.anchor)}), {life}, {ends}, kept in {tier.home}", tier.name)
+        admits = f", admits {' + '.join(tier.admits)}" if tier.admits else ""
+        yield _explicit(
+            "tiers", f"({anchor_text(tier.anchor)}), {life}, {ends}, kept in {tier.home}{admits}", tier.name
+        )
     yield _explicit("backend", value_text(spec.backend))
     yield _explicit("retrieval", value_text(spec.retrieval))
 

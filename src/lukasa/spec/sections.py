@@ -66,6 +66,7 @@ def read_tiers(root: TomlTable, anchor: tuple[AnchorKey, ...]) -> tuple[Tier, ..
                 persistent=table.flag("persistent", example=True),
                 home=table.choice("home", ("workspace", "account")),
                 description=table.text("description", "", blank=True),
+                admits=table.texts("admits", (), example=("procedural", "preferences")),
             )
         )
         table.close()
@@ -143,6 +144,7 @@ def read_retrieval(root: TomlTable, tiers: tuple[str, ...]) -> Retrieval:
         dedup_cosine=table.number("dedup_cosine", 0.9, above=True, high=1.0),
         recency_tiers=table.choices("recency_tiers", tiers, (), example=tiers[:1]),
         rerank=table.choice("rerank", ("none", "model"), "none"),
+        widening=table.number("widening", 0.0, high=1.0, example=0.9),
     )
     table.close()
     return retrieval

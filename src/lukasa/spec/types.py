@@ -59,7 +59,10 @@ class Boundary(Struct, frozen=True):
 
 
 class Tier(Struct, frozen=True):
-    """One level of memory. Tiers are ordered from the narrowest to the broadest."""
+    """One level of memory. Tiers are ordered from the narrowest to the broadest.
+
+    `admits` names the kinds and categories that may be written here; without any, everything may.
+    """
 
     name: str
     anchor: tuple[AnchorKey, ...]
@@ -68,6 +71,7 @@ class Tier(Struct, frozen=True):
     persistent: bool
     home: Literal["workspace", "account"]
     description: str = ""
+    admits: tuple[str, ...] = ()
 
 
 class Backend(Struct, frozen=True):
@@ -91,6 +95,7 @@ class Retrieval(Struct, frozen=True):
     dedup_cosine: float
     recency_tiers: tuple[str, ...]
     rerank: Literal["none", "model"]
+    widening: float = 0.0  # equally good matches, to this share, come in the order of tiers; 0 switches it off
 
 
 class LifecyclePolicy(StrEnum):

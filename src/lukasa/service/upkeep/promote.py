@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from lukasa.model.entry import Entry, GateVerdict, Scope
-from lukasa.model.errors import Conflict, EmbedderError, InvalidScope, MirrorsCanonical
+from lukasa.model.errors import Conflict, EmbedderError, InvalidScope, MirrorsCanonical, WrongTier
 from lukasa.model.ids import derived_id
 from lukasa.model.values import Curator, Gate, Kind, Lifetime, State
 from lukasa.service.call import ACCOUNT, CallContext
@@ -20,13 +20,13 @@ from lukasa.service.upkeep.run import Target, Upkeep, active, without
 from lukasa.storage.operations import Embedding, SaveEntry, Verdict
 from lukasa.upkeep.promotion import Rise, rises
 from lukasa.upkeep.weighed import Weighed, copies, support
-from lukasa.write.check import categorise, guard, sanitise
+from lukasa.write.check import admit, categorise, guard, sanitise
 from lukasa.write.plan import MOST_EVIDENCE, RESOLVE, Draft, Proposal, Setting, plan, run
 
 if TYPE_CHECKING:
     from lukasa.ports import Vector
 
-CROSSING = (sanitise, guard, categorise)
+CROSSING = (sanitise, guard, categorise, admit)
 ACTION = "entry.promoted"
 
 
@@ -157,7 +157,7 @@ def crossed(up: Upkeep, ids: Sequence[str], proposal: Proposal, kind: Kind) -> D
     start = Draft(proposal, proposal.content, kind, proposal.origin.trust, GateVerdict(Gate.ALLOW, 1.0, ""))
     try:
         draft = run(CROSSING, start, setting)
-    except MirrorsCanonical as refusal:
+    except (MirrorsCanonical, WrongTier) as refusal:
         up.drop("promoted", ids, refusal.message)
         return None
     if draft.gate.verdict is not Gate.ALLOW:
