@@ -1,7 +1,8 @@
-"""Ranking: weigh the match by importance, decay and use; drop duplicates; keep as many hits as the profile asks for."""
+"""Ranking: weigh the match by the spec's prior; drop duplicates; keep as many hits as the profile asks for."""
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -19,7 +20,7 @@ from lukasa.model.values import Authority, Kind, Relation
 from lukasa.ports import Vector
 from lukasa.read.decay import DecayCurve, decay_curve, often, relevance
 from lukasa.read.fuse import Match, Matches
-from lukasa.spec.types import MemorySpec
+from lukasa.spec.types import PRIOR, MemorySpec, PriorFactor
 from lukasa.storage.operations import Verdict
 
 LEADERS = 40  # candidates that are weighed by importance, age and use, at least
@@ -28,7 +29,10 @@ AHEAD = 8  # entries that are fetched together when a caller iterates over hits
 
 
 class Score(NamedTuple):
-    """Every factor of a hit's rank: final = match × prior × tier weight."""
+    """Every factor of a hit's rank: final = match × prior × tier weight.
+
+    `relevance` is importance × decay × frequency. `factors` names those that the spec's prior multiplies.
+    """
 
     final: float
     match: Match
@@ -38,6 +42,7 @@ class Score(NamedTuple):
     relevance: float
     prior: float
     tier_weight: float
+    factors: tuple[PriorFactor, ...] = PRIOR
 
 
 class Provenance(Struct, frozen=True):
@@ -114,6 +119,7 @@ class _Weighing:
     def __init__(self, given: Ranking) -> None:
         self._given, self._now = given, micros(given.now)
         self._weight = given.spec.retrieval.prior_weight
+        self._prior = given.spec.retrieval.prior
         self._closed = {id: micros(at) for id, at in given.closed.items()}
         self._shared: dict[
             tuple[int, int], tuple[DecayCurve, float, int | None]
@@ -135,16 +141,22 @@ class _Weighing:
         fades, tier_weight, ended = self._alike(candidate)
         factor = fades.of(candidate, access, self._now, ended)
         frequency = often(access.count) if access else 1.0
-        value = relevance(candidate.importance, factor, frequency)
-        prior = (1 - self._weight) + self._weight * value
+        worth: dict[PriorFactor, float] = {
+            "importance": candidate.importance,
+            "decay": factor,
+            "frequency": frequency,
+        }
+        prior = (1 - self._weight) + self._weight * math.prod(worth[name] for name in self._prior)
         final = match.value * prior * tier_weight
-        return Score(final, match, candidate.importance, factor, frequency, value, prior, tier_weight)
+        value = relevance(candidate.importance, factor, frequency)
+        return Score(final, match, candidate.importance, factor, frequency, value, prior, tier_weight, self._prior)
 
     def finals(
         self, ids: Sequence[str], candidates: Mapping[str, Candidate], matches: Matches
     ) -> list[tuple[float, int, str]]:
         """The final score of each id, with its age and id."""
         accesses, now, weight, low = self._given.accesses, self._now, self._weight, 1 - self._weight
+        by_importance, by_age, by_use = (factor in self._prior for factor in PRIOR)
         found = []
         scope: Scope | None = None
         of_kinds: dict[Kind, tuple[DecayCurve, float, int | None]] = {}
@@ -157,8 +169,10 @@ class _Weighing:
                 alike = of_kinds[candidate.kind] = self._alike(candidate)
             fades, tier_weight, ended = alike
             access = accesses.get(id)
-            value = candidate.importance * fades.of(candidate, access, now, ended)
-            if access is not None:
+            value = candidate.importance if by_importance else 1.0
+            if by_age:
+                value *= fades.of(candidate, access, now, ended)
+            if by_use and access is not None:
                 value *= often(access.count)
             found.append((match * (low + weight * value) * tier_weight, candidate.created_at, id))
         return found

@@ -8,6 +8,7 @@ from lukasa.model.values import Kind
 from lukasa.spec.decode import NAME, TomlTable, nearest
 from lukasa.spec.types import (
     AUDIT_RULES,
+    PRIOR,
     SIGNALS,
     TRANSFORMS,
     AnchorKey,
@@ -145,6 +146,7 @@ def read_retrieval(root: TomlTable, tiers: tuple[str, ...]) -> Retrieval:
         recency_tiers=table.choices("recency_tiers", tiers, (), example=tiers[:1]),
         rerank=table.choice("rerank", ("none", "model"), "none"),
         widening=table.number("widening", 0.0, high=1.0, example=0.9),
+        prior=table.choices("prior", PRIOR, PRIOR, example=PRIOR),
     )
     table.close()
     return retrieval
@@ -245,6 +247,7 @@ def read_triggers(root: TomlTable) -> TriggerRules:
         revision_queue=table.whole("revision_queue", base.revision_queue, low=1),
         idle_minutes=table.number("idle_minutes", base.idle_minutes, above=True, high=DAY),
         reflect_at=table.whole("reflect_at", base.reflect_at, low=1),
+        clock=table.flag("clock", base.clock),
     )
     table.close()
     return value

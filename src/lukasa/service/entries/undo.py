@@ -60,7 +60,7 @@ def undo(ctx: CallContext, what: str | int, cause: str) -> Undone:
     try:
         ctx.entry(key)
     except NotFound:
-        job = ctx.local.job(key)
+        job = None if ctx.tenancy or not ctx.is_author else ctx.local.job(key)
         if job is None:
             raise
         return _job(ctx, job, cause)
@@ -119,6 +119,7 @@ def _replaced(ctx: CallContext, store: Store, entry: Entry, changed: Entry, back
 
 def _event(ctx: CallContext, seq: int, cause: str) -> Undone:
     ctx.require_author("undo by an event's number")
+    ctx.require_whole("undo by an event's number")
     event = next(iter(ctx.local.events(after=seq - 1, limit=1)), None)
     if event is None or event.seq != seq:
         raise NotFound(f"no event {seq} in this workspace", fix="`lukasa events list` shows the numbers")

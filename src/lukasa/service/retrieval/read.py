@@ -169,9 +169,11 @@ def search(ctx: CallContext, question: ReadRequest) -> Search:
 def _reach(ctx: CallContext, question: ReadRequest, limit: int) -> int:
     """Return how many of the best matches to weigh by relevance.
 
-    If all matches score alike, or only their ranks are known, relevance may lift any of them, so all are weighed.
+    If all matches score alike, only their ranks are known, or relevance counts in full, it may lift any of them, so all
+    are weighed.
     """
-    if ctx.spec.retrieval.fusion != "zscore" or not question.query.strip():
+    retrieval = ctx.spec.retrieval
+    if retrieval.fusion != "zscore" or retrieval.prior_weight >= 1 or not question.query.strip():
         return EVERYONE
     return max(LEADERS, 4 * limit)
 

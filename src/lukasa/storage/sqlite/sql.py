@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lukasa.storage.entry_codec import COLUMNS
+from lukasa.storage.entry_codec import COLUMNS, RESTS
 from lukasa.storage.tables import TELEMETRY, UTTERANCES
 
 # Files and connections
@@ -98,7 +98,21 @@ VECTORS_REMOVED = "UPDATE partitions SET vectors = vectors - ?, removals = remov
 
 # Entries
 
-_OF_ENTRY = ", ".join([f"{'s' if name in ('tier', 'anchor') else 'e'}.{name}" for name in COLUMNS])
+# An entry that rests on something has its links and sources in rows of their own.
+_REST = f"""
+CASE WHEN e.marks & {RESTS} THEN json_set(
+    e.rest,
+    '$.links', json((
+        SELECT json_group_array(json_array(l.document, l.version, l.locator, l.checked) ORDER BY l.place)
+        FROM canonical_links AS l WHERE l.entry = e.id
+    )),
+    '$.derived_from', json((
+        SELECT json_group_array(d.source ORDER BY d.place) FROM derivations AS d WHERE d.entry = e.id
+    ))
+) ELSE e.rest END AS rest"""
+_OF_ENTRY = ", ".join(
+    [_REST if name == "rest" else f"{'s' if name in ('tier', 'anchor') else 'e'}.{name}" for name in COLUMNS]
+)
 _FROM_ENTRIES = "FROM entries AS e JOIN scopes AS s ON s.id = e.scope_id "
 _ENTRY = f"SELECT {_OF_ENTRY} {_FROM_ENTRIES}"
 _CARD = """
@@ -160,6 +174,14 @@ FROM entries AS e JOIN versions AS v ON v.entry = e.rowid WHERE e.id = ? ORDER B
 LINKED = """
 SELECT e.id, l.action FROM entries AS e JOIN action_links AS l ON l.entry = e.rowid
 WHERE e.id IN (SELECT value FROM json_each(?)) ORDER BY l.place
+"""
+WITHDRAWN = """
+SELECT d.entry, d.source FROM derivations AS d JOIN entries AS e ON e.id = d.entry
+LEFT JOIN entries AS s ON s.id = d.source
+WHERE e.state IN ('active', 'stale', 'held') AND (
+    s.id IS NULL OR s.invalid_at IS NOT NULL
+    OR s.state IN ('forgotten', 'superseded', 'archived', 'invalidated') AND s.superseded_by IS NOT d.entry
+) ORDER BY d.place DESC LIMIT ?
 """
 NEW_LINK = """
 INSERT INTO action_links (action, entry) SELECT ?, rowid FROM entries WHERE id = ?

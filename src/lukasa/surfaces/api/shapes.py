@@ -96,7 +96,7 @@ class AccessOut(VerbOutput):
 
 
 class ScoreOut(VerbOutput):
-    """final = match × prior × tier_weight, and the factors of these."""
+    """final = match × prior × tier_weight, and the factors of these. The prior multiplies those in `factors`."""
 
     final: float
     match: float
@@ -106,6 +106,7 @@ class ScoreOut(VerbOutput):
     relevance: float
     prior: float
     tier_weight: float
+    factors: list[str]
 
 
 class EarlierOut(VerbOutput):
