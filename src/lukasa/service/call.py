@@ -28,12 +28,14 @@ from lukasa.ports import Chat, Clock, CuratedFile, Embedder, LogFile, Span, Thre
 from lukasa.service import inputs
 from lukasa.service.instrument import running
 from lukasa.spec.taxonomy import Taxonomy, load_taxonomy
-from lukasa.spec.types import TALK_KEYS, MemorySpec, Tier, TierVisibility
+from lukasa.spec.types import SURFACES, TALK_KEYS, MemorySpec, SanitizationGate, Tier, TierVisibility
 from lukasa.storage.operations import Operation, Transaction
 from lukasa.storage.port import Store
+from lukasa.write.transforms import through
 
 ACCOUNT = "self"
 ATTEMPTS = 12
+WITHHELD = "[withheld]"  # stands for a text of which the gates let nothing pass
 MOST_LOOKED_AT = 1000  # entries in which to look for one of a grant's own
 UNBIND = "use a handle of the owner without these scope keys"
 
@@ -62,6 +64,7 @@ class CallContext(Struct, frozen=True):
     overseeing: bool = False  # background work: it sees every scope, whoever it acts for
     threads: Threads | None = None  # the checkpoints that chats keep of conversations outside memory
     span: Span = no_span
+    outward: tuple[str, ...] = ()  # the surfaces that what this context returns goes to
 
     def at(self, **keys: str) -> CallContext:
         """Return this context with more scope keys bound: a channel, a conversation, an organisation."""
@@ -274,9 +277,27 @@ class CallContext(Struct, frozen=True):
         """Say whether an entry is there for this context."""
         return (self.is_author or entry.owner in self.owners) and self.admits(entry.scope)
 
-    def shown(self, entry: Entry) -> Entry:
-        """Return an entry as this context may see it: only the owner sees the secrets of a sensitive one."""
-        return entry if self.is_author or not entry.sensitive else self.masked(entry)
+    def outbound(self, surface: str) -> CallContext:
+        """Return this context for a surface: what it returns passes the spec's gates to that surface."""
+        if surface not in SURFACES:
+            raise InvalidInput(f"there is no surface {str(surface)[:60]!r}", fix=f"use one of: {', '.join(SURFACES)}")
+        return replace(self, outward=tuple(dict.fromkeys((*self.outward, surface))))
+
+    @property
+    def gates(self) -> tuple[SanitizationGate, ...]:
+        """The spec's gates for what this context returns; a grant is a client from outside."""
+        outward = (*self.outward, "external") if self.reach is not None else self.outward
+        return tuple(gate for gate in self.spec.sanitization if gate.to in outward) if outward else ()
+
+    def passed(self, entry: Entry) -> tuple[Entry, dict[str, int]]:
+        """Return an entry as it leaves through the gates, and how often each transform changed it."""
+        content, changes = through(self.gates, entry.content, entry.trust)
+        return (replace(entry, content=content or WITHHELD), changes) if changes else (entry, changes)
+
+    def shown(self, entry: Entry, *, sensitive: bool = False) -> Entry:
+        """Return an entry as this context may see it: through the gates, and secrets only for the owner."""
+        open_ = sensitive or self.is_author or not entry.sensitive
+        return self.passed(entry if open_ else self.masked(entry))[0]
 
     def masked(self, entry: Entry) -> Entry:
         """Return a sensitive entry with a mark in place of each secret, or of all of it if none is found."""

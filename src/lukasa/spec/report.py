@@ -70,7 +70,8 @@ def _behavioural(choice: Choice) -> Row:
 def _discipline(spec: MemorySpec) -> Iterator[Row]:
     yield _explicit("reference_only", value_text(spec.reference_only))
     for gate in spec.sanitization:
-        yield _explicit("sanitization", f"{gate.boundary}: {', '.join(gate.transforms)}", gate.into)
+        way = f" to {gate.to}" if gate.to else ""
+        yield _explicit("sanitization", f"{gate.boundary}{way}: {', '.join(gate.transforms)}", gate.into)
     if not spec.sanitization:
         yield _explicit("sanitization", "none")
     for tier, access in spec.visibility.items():

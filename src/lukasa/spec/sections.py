@@ -10,6 +10,7 @@ from lukasa.spec.types import (
     AUDIT_RULES,
     PRIOR,
     SIGNALS,
+    SURFACES,
     TRANSFORMS,
     AnchorKey,
     AuditExemption,
@@ -184,8 +185,11 @@ def read_sanitization(root: TomlTable, tiers: tuple[str, ...]) -> tuple[Sanitiza
                 boundary=table.choice("boundary", ("tenant", "context", "trust")),
                 into=table.choice("into", ("", *tiers), "", example=tiers[-1] if tiers else ""),
                 transforms=table.choices("transforms", TRANSFORMS, example=TRANSFORMS[:1]),
+                to=table.choice("to", ("", *SURFACES), "", example=SURFACES[0]),
             )
         )
+        if gates[-1].into and gates[-1].to:
+            table.wrong("to", "a gate is for what enters a tier or for what goes to a surface, not for both", "")
         if "transforms" in table and not gates[-1].transforms:
             table.wrong("transforms", "a gate needs at least one transform", TRANSFORMS[:1])
         table.close()

@@ -43,6 +43,7 @@ TRIGGERS = (
     "schedule:weekly",
 )
 TRANSFORMS = ("strip_identifiers", "redact_secrets", "hedge_by_provenance", "auth_scoped_subset")
+SURFACES = ("chat", "external")  # where content goes: into a chat, or to a client from outside, by its grant
 AUDIT_RULES = ("keep-persistent", "keep-action-linked", "soft-supersession")
 
 
@@ -249,11 +250,16 @@ class ReferenceOnly(Struct, frozen=True):
 
 
 class SanitizationGate(Struct, frozen=True):
-    """Transforms that run in order when content enters `into`. An empty `into` means every tier."""
+    """Transforms that run in order when content crosses a boundary: into memory, or `to` a surface.
+
+    Without `to`, they change what enters the tier `into`; an empty `into` means every tier. With `to`, they change what
+    the surface gets; what is stored stays as it is.
+    """
 
     boundary: str
     into: str
     transforms: tuple[str, ...]
+    to: str = ""
 
 
 TALK_KEYS = ("channel", "conversation")  # their values are rows of the workspace, and have participants

@@ -14,7 +14,7 @@ from lukasa.model.values import Curator, Gate, Kind, Trust
 from lukasa.spec.taxonomy import Taxonomy
 from lukasa.spec.types import WriteMode
 from lukasa.write.plan import Draft, Setting, Step
-from lukasa.write.transforms import TRANSFORMS
+from lukasa.write.transforms import through
 
 _ARTIFACTS = re.compile(
     r"\s*(?:[-*>#]+\s*)?(?:"
@@ -54,14 +54,9 @@ def sanitise(draft: Draft, setting: Setting) -> Draft:
     The owner's own words, put on purpose, are kept with their secrets and marked sensitive. Secrets of everybody else,
     and of observed texts, are redacted.
     """
-    content, changes = draft.content, dict[str, int]()
-    for gate in setting.spec.sanitization:
-        if gate.into not in ("", draft.proposal.scope.tier):
-            continue
-        for name in gate.transforms:
-            content, count = TRANSFORMS[name](content, draft.trust)
-            changes[name] = changes.get(name, 0) + count
-    changed = {name: count for name, count in changes.items() if count}
+    tier = draft.proposal.scope.tier
+    gates = [gate for gate in setting.spec.sanitization if not gate.to and gate.into in ("", tier)]
+    content, changed = through(gates, draft.content, draft.trust)
     if changed:
         draft = draft._replace(content=content).noting("sanitise", "changed", "the spec's gate applies here", **changed)
         if not content.strip():

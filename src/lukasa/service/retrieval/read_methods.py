@@ -114,7 +114,7 @@ class ReadMethods(Bound, frozen=True):
     def get(self, id: str, *, sensitive: bool | None = None) -> Entry:
         """Return one entry. Its secrets are replaced by marks for anybody but the owner, unless `sensitive` is set."""
         entry = self.ctx.entry(id)[1]
-        return entry if sensitive else self.ctx.shown(entry)
+        return self.ctx.shown(entry, sensitive=bool(sensitive))
 
     def entries(
         self,
@@ -144,7 +144,8 @@ class ReadMethods(Bound, frozen=True):
         """Return every version of an entry, oldest first."""
         store, entry = self.ctx.entry(id)
         hidden = entry.sensitive and not self.ctx.is_author  # an earlier version may lack the mark
-        return [replace(v, entry=self.ctx.masked(v.entry) if hidden else v.entry) for v in store.versions(entry.id)]
+        found = [replace(v, entry=self.ctx.masked(v.entry)) if hidden else v for v in store.versions(entry.id)]
+        return [replace(v, entry=self.ctx.passed(v.entry)[0]) for v in found]
 
     def related(self, id: str) -> Related:
         """Return who stated an entry again, and the entries about the same thing."""
