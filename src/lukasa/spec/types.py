@@ -97,6 +97,8 @@ class Retrieval(Struct, frozen=True):
     tier_weights: dict[str, float]
     dedup_cosine: float
     recency_tiers: tuple[str, ...]
+    trust_weights: dict[str, float]
+    shares: dict[str, float]
     rerank: Literal["none", "model"]
     widening: float = 0.0  # equally good matches, to this share, come in the order of tiers; 0 switches it off
     prior: tuple[PriorFactor, ...] = PRIOR

@@ -180,9 +180,9 @@ def _vector_miss(ctx: CallContext, entry: Entry) -> str:
 def _ranked(hit: Hit, position: int, total: int) -> Verdict:
     s = hit.score
     prior = f"prior {s.prior:.3f} ({', '.join(s.factors) or 'nothing'})"
-    reason = (
-        f"place {position} of {total}: match {s.match.value:.3f} × {prior} × tier {s.tier_weight:g} = {s.final:.4f}"
-    )
+    trusted = f" × trust {s.trust_weight:g}" if s.trust_weight != 1.0 else ""
+    factors = f"match {s.match.value:.3f} × {prior} × tier {s.tier_weight:g}{trusted} = {s.final:.4f}"
+    reason = f"place {position} of {total}: {factors}"
     data = {"importance": s.importance, "decay": s.decay, "frequency": s.frequency, "relevance": s.relevance}
     return Verdict("rank", f"place {position}", reason, {k: round(v, 4) for k, v in data.items()})
 
