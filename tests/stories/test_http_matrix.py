@@ -163,6 +163,8 @@ EXAMPLES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     "note_clear": ({"id": "{talk}", "key": "plan"}, {}),
     "note_clear_all": ({"id": "{talk}"}, {}),
     "event_list": ({}, {"limit": "3"}),
+    "bookmark_create": ({}, {"name": "mark-{fresh}"}),
+    "bookmark_list": ({}, {}),
     "workspace_stats": ({}, {"since": "24h"}),
     "review_list": ({}, {}),
     "review_approve": ({"id": "{held}"}, {}),

@@ -14,7 +14,7 @@ from lukasa.model.events import Event
 from lukasa.model.ids import parse_id
 from lukasa.model.selection import NO_FILTERS, Filters, Selection
 from lukasa.model.values import VISIBILITY, Visibility
-from lukasa.service import inputs, retrieval
+from lukasa.service import admin, inputs, retrieval
 from lukasa.service.call import Bound
 from lukasa.service.instrument import verb
 from lukasa.storage.operations import Verdict
@@ -48,7 +48,7 @@ class ReadMethods(Bound, frozen=True):
 
         Conditions: kind, category, tags, source, curator, state, since, until. If a language model is set, it may
         rewrite the question first, as the profile or `rewrite` says. `sensitive` says whether entries with secrets may
-        be hits; by default they are for the owner, and for nobody else.
+        be hits; by default they are for the owner, and for nobody else. `as_of` is a time, or the name of a bookmark.
         """
         question = self._question(query, tier, profile, limit, held, history, as_of, conditions, sensitive)
         asked = question if rewrite is None else replace(question, rewrite=rewrite)
@@ -73,6 +73,8 @@ class ReadMethods(Bound, frozen=True):
         sensitive: bool | None = None,
     ) -> ReadRequest:
         tiers = None if tier is None else (tier,) if isinstance(tier, str) else tuple(tier)
+        if isinstance(as_of, str) and admin.bookmarks.is_name(as_of):
+            as_of = admin.bookmarks.named(self.ctx, as_of).at
         moment = inputs.moment(as_of, "as_of") if as_of is not None else None
         filters = self._filters(conditions)
         # Asking for a state is asking to see it.
