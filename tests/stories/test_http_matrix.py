@@ -71,7 +71,8 @@ class Things(dict[str, str]):
     """What a call works on, made when its example asks for it."""
 
     def __init__(self, memory: Lukasa) -> None:
-        super().__init__(fresh=f"no {next(_COUNT)}")
+        number = next(_COUNT)
+        super().__init__(fresh=f"no {number}", mark=f"mark-{number}")
         self._memory = memory
         self._world = memory.existing("novel")
 
@@ -163,7 +164,7 @@ EXAMPLES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     "note_clear": ({"id": "{talk}", "key": "plan"}, {}),
     "note_clear_all": ({"id": "{talk}"}, {}),
     "event_list": ({}, {"limit": "3"}),
-    "bookmark_create": ({}, {"name": "mark-{fresh}"}),
+    "bookmark_create": ({}, {"name": "{mark}"}),
     "bookmark_list": ({}, {}),
     "workspace_stats": ({}, {"since": "24h"}),
     "review_list": ({}, {}),
