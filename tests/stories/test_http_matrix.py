@@ -71,10 +71,13 @@ class Things(dict[str, str]):
     """What a call works on, made when its example asks for it."""
 
     def __init__(self, memory: Lukasa) -> None:
-        number = next(_COUNT)
-        super().__init__(fresh=f"no {number}", mark=f"mark-{number}")
+        super().__init__(fresh=f"no {next(_COUNT)}")
         self._memory = memory
         self._world = memory.existing("novel")
+
+    def __getitem__(self, name: str) -> str:
+        """A bookmark's name is given once, so each call gets another."""
+        return f"mark-{next(_COUNT)}" if name == "mark" else super().__getitem__(name)
 
     def __missing__(self, name: str) -> str:
         self[name] = str(getattr(self, f"_{name}")())

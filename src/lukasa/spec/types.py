@@ -111,11 +111,22 @@ class LifecyclePolicy(StrEnum):
     INDEFINITE = "indefinite"  # stays until explicitly invalidated
 
 
+SourceRule = Literal["keep", "recheck", "archive"]
+
+
 class Lifecycle(Struct, frozen=True):
-    """The end of an entry's life, and of the notes when their conversation ends."""
+    """The end of an entry's life, and of the notes when their conversation ends.
+
+    So many checks that fail one after the other archive an entry; 0 archives none. The source rules say what happens to
+    an entry when a document that it links to changes, and when the last of these documents is gone: nothing, it waits
+    for a check, or it is archived.
+    """
 
     policy: LifecyclePolicy
     scratchpad: Literal["clear", "keep"] = "clear"
+    max_failures: int = 0
+    source_changed: SourceRule = "keep"
+    source_vanished: SourceRule = "keep"
 
 
 class DecayModel(StrEnum):
@@ -161,7 +172,8 @@ class WritePolicy(Struct, frozen=True):
 class Promotion(Struct, frozen=True):
     """When an entry is promoted. `to` is the target tier; empty means never.
 
-    Relevance and accesses must exceed their minimum, observations and versions must reach it. If `to` is the entry's
+    Relevance and accesses must exceed their minimum; observations, versions and recurrence (how often it was stated or
+    confirmed, by whomever) must reach it. If `to` is the entry's
     own tier, the entry stays there: short-term becomes long-term, or its kind becomes `kind`.
     """
 
@@ -170,6 +182,7 @@ class Promotion(Struct, frozen=True):
     min_access: int = 0
     min_observations: int = 0
     min_versions: int = 0
+    min_recurrence: int = 0
     kind: Kind | None = None
 
 

@@ -317,12 +317,17 @@ def policy(draft: Draft, setting: Setting) -> Draft:
         return draft.ruled(Gate.HOLD, 1.0, reason).noting("policy", "hold", reason)
     agent = draft.proposal.curator is Curator.AGENT or observed
     if agent and write.mode is WriteMode.PROMOTION:
-        reason = f"{draft.kind} memory of this tier is made active by promotion, not by an agent"
+        reason = by_promotion_only(draft.kind)
         return draft.ruled(Gate.HOLD, 1.0, reason).noting("policy", "hold", reason)
     if agent and draft.gate.verdict is Gate.ALLOW and draft.gate.confidence < write.confidence:
         reason = f"confidence {draft.gate.confidence:.2f} is below the {write.confidence:.2f} that this tier requires"
         return draft.ruled(Gate.HOLD, draft.gate.confidence, reason).noting("policy", "hold", reason)
     return draft.noting("policy", "pass", f"{draft.proposal.curator} may write {draft.kind} memory here")
+
+
+def by_promotion_only(kind: Kind) -> str:
+    """The reason of a hold that ends by itself, once enough independent observations say the same."""
+    return f"{kind} memory of this tier is made active by promotion, not by an agent"
 
 
 CHECK: tuple[Step, ...] = (sanitise, guard, gate, categorise, admit, policy)

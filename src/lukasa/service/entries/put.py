@@ -38,6 +38,7 @@ from lukasa.storage.operations import Embedding, Enqueue, Operation, Record, Ver
 from lukasa.storage.port import Store
 from lukasa.write.batch import Batch
 from lukasa.write.check import CHECK
+from lukasa.write.corroborate import corroborated, stated
 from lukasa.write.plan import DOUBT_COSINE, RESOLVE, Canonical, Draft, Plan, Proposal, Setting, ambiguous, plan, run
 
 NEIGHBOURS = 24
@@ -333,10 +334,22 @@ def _resolve(
             if ctx.chat is not None:
                 doubts.extend(_doubt(draft, with_near))
         planned = plan(draft, setting, actor=actor, embedding=embedding, secret=secret)
+        if planned.outcome == "merged":
+            planned, draft = _corroborated(store, planned, draft, plans, with_near, actor)
         batch.add(position, planned)
         plans.append(planned)
         resolved.append(draft)
     return plans, resolved, doubts
+
+
+def _corroborated(
+    store: Store, planned: Plan, draft: Draft, before: Sequence[Plan], setting: Setting, actor: str
+) -> tuple[Plan, Draft]:
+    """Return a plan that confirms an entry, with what enough independent observations make of the entry."""
+    id = planned.entry.id if planned.entry is not None else ""
+    known = [*store.confirmations([id]), *(one for earlier in before for one in stated(earlier))]
+    grown, verdict = corroborated(planned, known, setting, actor)
+    return grown, draft if verdict is None else draft.noting(verdict.step, verdict.outcome, verdict.reason)
 
 
 def _doubt(draft: Draft, setting: Setting) -> list[Enqueue]:

@@ -16,7 +16,7 @@ from lukasa.model.values import State
 from lukasa.service.call import CallContext
 from lukasa.spec.types import MemorySpec
 
-ADDED = ("entry.put",)
+ADDED = ("entry.put", "entry.held")
 REVISED = ("entry.superseded", "entry.invalidated", f"entry.{State.STALE}")
 UPKEEP = frozenset({"consolidate", "maintain", "backfill", "tidy", "triage", "reflect", "curate", "hide-secrets"})
 LOOK_BACK = 2000  # events

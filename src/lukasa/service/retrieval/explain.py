@@ -136,7 +136,8 @@ def _where(ctx: CallContext, entry: Entry, question: ReadRequest) -> Verdict:
 
 
 def _admitted(ctx: CallContext, entry: Entry, question: ReadRequest) -> Verdict:
-    if entry.owner not in ctx.owners:
+    owners = ctx.owners_in(entry.scope.tier)
+    if owners is not None and entry.owner not in owners:
         return Verdict("owner", "out", f"it belongs to {entry.owner!r} alone")
     if question.as_of is not None:
         ok = as_it_was(ctx, entry, question.as_of) is not None

@@ -271,7 +271,7 @@ def _beside(
             for id, entry in (store.entries(here) if here else {}).items()
             if entry.scope == wanted[id]
             and VISIBILITY[entry.state] is Visibility.OPEN
-            and entry.owner in ctx.owners
+            and (selection.owners is None or entry.owner in selection.owners)
             and entry.holds_at(ctx.now)
             and selection.filters.admits(entry)
             and (sensitive or not entry.sensitive)
@@ -312,7 +312,7 @@ def _limit(ctx: CallContext, question: ReadRequest) -> int:
 
 
 def selections(ctx: CallContext, tiers: Sequence[Tier], question: ReadRequest) -> list[tuple[Store, Selection]]:
-    """Return one selection for each store: the scopes of the requested tiers that it holds."""
+    """Return a selection for each store and each set of owners: the scopes of the requested tiers that it holds."""
     visible = {Visibility.OPEN}
     if question.held:
         visible.add(Visibility.HELD)
@@ -320,9 +320,10 @@ def selections(ctx: CallContext, tiers: Sequence[Tier], question: ReadRequest) -
         visible.add(Visibility.HISTORY)
     found = []
     for store in (ctx.local, ctx.account):
-        scopes = tuple(ctx.scope(t.name) for t in tiers if ctx.store(t.name) is store)
-        if scopes:
-            found.append((store, Selection(scopes, frozenset(visible), ctx.owners, question.filters)))
+        here = [t.name for t in tiers if ctx.store(t.name) is store]
+        for owners in dict.fromkeys(ctx.owners_in(name) for name in here):
+            scopes = tuple(ctx.scope(name) for name in here if ctx.owners_in(name) == owners)
+            found.append((store, Selection(scopes, frozenset(visible), owners, question.filters)))
     return found
 
 

@@ -22,7 +22,7 @@ from lukasa.model.values import Kind, Relation, State, Trust
 from lukasa.observe.support import denies, missing_words
 from lukasa.service.call import CallContext
 from lukasa.service.jobs.task import Task, ask
-from lukasa.service.upkeep.promote import crossed, embedded, promote, proposed, scope_above
+from lukasa.service.upkeep.promote import crossed, embedded, promote, proposed, release, scope_above
 from lukasa.service.upkeep.run import (
     COMPLETED,
     Target,
@@ -80,6 +80,8 @@ class _Scope:
         wanted = [kind for kind in Kind if self._rule(kind).style != "none" and self._fires(self._rule(kind))]
         if not wanted:
             return
+        if self.conversation is None:
+            release(self.up, self.target, wanted)
         found = weighed(self.ctx, self.target, conversation=self.conversation)
         if not found:
             return

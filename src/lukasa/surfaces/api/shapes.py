@@ -395,6 +395,7 @@ class ReachOut(VerbOutput):
     tiers: list[str]
     channels: list[str]
     conversations: list[str]
+    scope: dict[str, str]
 
 
 class GrantOut(VerbOutput):
