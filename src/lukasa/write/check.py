@@ -14,7 +14,7 @@ from lukasa.model.values import Curator, Gate, Kind, Trust
 from lukasa.spec.taxonomy import Taxonomy
 from lukasa.spec.types import WriteMode
 from lukasa.write.plan import Draft, Setting, Step
-from lukasa.write.transforms import through
+from lukasa.write.transforms import crossing, through
 
 _ARTIFACTS = re.compile(
     r"\s*(?:[-*>#]+\s*)?(?:"
@@ -58,7 +58,7 @@ def sanitise(draft: Draft, setting: Setting) -> Draft:
     gates = [gate for gate in setting.spec.sanitization if not gate.to and gate.into in ("", tier)]
     content, changed = through(gates, draft.content, draft.trust)
     if changed:
-        draft = draft._replace(content=content).noting("sanitise", "changed", "the spec's gate applies here", **changed)
+        draft = draft._replace(content=content).noting("sanitise", "changed", crossing(gates), **changed)
         if not content.strip():
             return _discard(draft, "no part of the text may enter this tier")
     else:

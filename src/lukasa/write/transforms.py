@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 from lukasa.model.echo import HEDGES
@@ -77,6 +77,11 @@ TRANSFORMS: dict[str, Transform] = {
     "hedge_by_provenance": _hedged,
     "auth_scoped_subset": _open_part,
 }
+
+
+def crossing(gates: Sequence[SanitizationGate]) -> str:
+    """Say which boundaries a text crossed."""
+    return f"it crosses a boundary: {', '.join(dict.fromkeys(gate.boundary for gate in gates))}"
 
 
 def through(gates: Iterable[SanitizationGate], text: str, trust: Trust) -> tuple[str, dict[str, int]]:

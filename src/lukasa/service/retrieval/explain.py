@@ -18,7 +18,7 @@ from lukasa.service.retrieval import find
 from lukasa.service.retrieval.find import as_it_was
 from lukasa.service.retrieval.read import ReadRequest, Search, search
 from lukasa.storage.operations import Verdict
-from lukasa.write.transforms import through
+from lukasa.write.transforms import crossing, through
 
 
 class RelevanceNow(Struct, frozen=True):
@@ -122,7 +122,7 @@ def _trail(ctx: CallContext, question: ReadRequest, id: str) -> list[Verdict]:
     changes = ctx.passed(entry)[1]
     if changes:
         surfaces = ", ".join(dict.fromkeys(gate.to for gate in ctx.gates))
-        trail.append(Verdict("outbound", "changed", f"the spec's gates to {surfaces} change its text", changes))
+        trail.append(Verdict("outbound", "changed", f"{crossing(ctx.gates)}, on the way to {surfaces}", changes))
     return trail
 
 
