@@ -77,6 +77,10 @@ class Things(dict[str, str]):
         self._world = world if world is not None else memory.existing("novel")
         self._tier = "workspace" if world is None else "customer"
 
+    def __getitem__(self, name: str) -> str:
+        """A bookmark's name is given once, so each call gets another."""
+        return f"mark-{next(_COUNT)}" if name == "mark" else super().__getitem__(name)
+
     def __missing__(self, name: str) -> str:
         self[name] = str(getattr(self, f"_{name}")())
         return self[name]
@@ -167,6 +171,8 @@ EXAMPLES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     "note_clear": ({"id": "{talk}", "key": "plan"}, {}),
     "note_clear_all": ({"id": "{talk}"}, {}),
     "event_list": ({}, {"limit": "3"}),
+    "bookmark_create": ({}, {"name": "{mark}"}),
+    "bookmark_list": ({}, {}),
     "workspace_stats": ({}, {"since": "24h"}),
     "review_list": ({}, {}),
     "review_approve": ({"id": "{held}"}, {}),

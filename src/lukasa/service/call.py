@@ -27,12 +27,14 @@ from lukasa.service import inputs
 from lukasa.service.instrument import running
 from lukasa.service.sight import Sight
 from lukasa.spec.taxonomy import Taxonomy, load_taxonomy
-from lukasa.spec.types import TALK_KEYS, Tier
+from lukasa.spec.types import SURFACES, TALK_KEYS, SanitizationGate, Tier
 from lukasa.storage.operations import Operation, Transaction
 from lukasa.storage.port import Store
+from lukasa.write.transforms import through
 
 ACCOUNT = "self"
 ATTEMPTS = 12
+WITHHELD = "[withheld]"  # stands for a text of which the gates let nothing pass
 
 T = TypeVar("T")
 
@@ -51,6 +53,7 @@ class CallContext(Sight, frozen=True, kw_only=True):
     log_file: LogFile | None = None
     threads: Threads | None = None  # the checkpoints that chats keep of conversations outside memory
     span: Span = no_span
+    outward: tuple[str, ...] = ()  # the surfaces that what this context returns goes to
 
     def at(self, **keys: str) -> CallContext:
         """Return this context with more scope keys bound: a channel, a conversation, an organisation."""
@@ -133,9 +136,27 @@ class CallContext(Sight, frozen=True, kw_only=True):
                 fix="ask the author",
             )
 
-    def shown(self, entry: Entry) -> Entry:
-        """Return an entry as this context may see it: only the owner sees the secrets of a sensitive one."""
-        return entry if self.is_author or not entry.sensitive else self.masked(entry)
+    def outbound(self, surface: str) -> CallContext:
+        """Return this context for a surface: what it returns passes the spec's gates to that surface."""
+        if surface not in SURFACES:
+            raise InvalidInput(f"there is no surface {str(surface)[:60]!r}", fix=f"use one of: {', '.join(SURFACES)}")
+        return replace(self, outward=tuple(dict.fromkeys((*self.outward, surface))))
+
+    @property
+    def gates(self) -> tuple[SanitizationGate, ...]:
+        """The spec's gates for what this context returns; a grant is a client from outside."""
+        outward = (*self.outward, "external") if self.reach is not None else self.outward
+        return tuple(gate for gate in self.spec.sanitization if gate.to in outward) if outward else ()
+
+    def passed(self, entry: Entry) -> tuple[Entry, dict[str, int]]:
+        """Return an entry as it leaves through the gates, and how often each transform changed it."""
+        content, changes = through(self.gates, entry.content, entry.trust)
+        return (replace(entry, content=content or WITHHELD), changes) if changes else (entry, changes)
+
+    def shown(self, entry: Entry, *, sensitive: bool = False) -> Entry:
+        """Return an entry as this context may see it: through the gates, and secrets only for the owner."""
+        open_ = sensitive or self.is_author or not entry.sensitive
+        return self.passed(entry if open_ else self.masked(entry))[0]
 
     def masked(self, entry: Entry) -> Entry:
         """Return a sensitive entry with a mark in place of each secret, or of all of it if none is found."""

@@ -20,6 +20,7 @@ from lukasa.model.errors import (
     MirrorsCanonical,
     NotFound,
     Refused,
+    WrongTier,
 )
 from lukasa.model.events import EventDraft
 from lukasa.model.ids import new_id, parse_id
@@ -293,7 +294,7 @@ def canonical(ctx: CallContext) -> tuple[Canonical, ...]:
 
 
 def checked(ctx: CallContext, store: Store, proposal: Proposal, setting: Setting) -> Draft:
-    """Check a proposal: sanitise, guard, gate, categorise. Record a refusal as an event."""
+    """Check a proposal: sanitise, guard, gate, categorise, admit. Record a refusal as an event."""
     trust = min((proposal.origin.trust, *proposal.derived_trust))
     typology = ctx.spec.tier(proposal.scope.tier).typology
     kind = proposal.kind or (Kind.SEMANTIC if Kind.SEMANTIC in typology else typology[0])
@@ -302,6 +303,10 @@ def checked(ctx: CallContext, store: Store, proposal: Proposal, setting: Setting
         draft = run(CHECK, start, setting)
     except MirrorsCanonical as refusal:
         detail = {**proposal.place, "cause": "repeats a canonical body", "mirrors": refusal.mirrors}
+        ctx.refuse(store, refusal, Record(EventDraft("entry.refused", proposal.id, detail)))
+        raise
+    except WrongTier as refusal:
+        detail = {"tier": proposal.scope.tier, "cause": "the tier does not admit it", "instead": refusal.tier}
         ctx.refuse(store, refusal, Record(EventDraft("entry.refused", proposal.id, detail)))
         raise
     if draft.resolved and not proposal.observed and not draft.content.strip() and proposal.content.strip():

@@ -20,7 +20,7 @@ from lukasa.service.call import CallContext, retry_on_conflict
 from lukasa.service.entries.put import Written, canonical, checked, checked_content, neighbours
 from lukasa.storage.operations import DropRivals, Embedding, Operation, SaveEntry, SaveRivalry, Verdict
 from lukasa.storage.port import Store, twin_key
-from lukasa.write.check import policy
+from lukasa.write.check import admit, policy
 from lukasa.write.plan import Action, Draft, Proposal, Setting, resolve, retire, rivalries, run
 
 T = TypeVar("T")
@@ -86,9 +86,12 @@ def _redrafted(ctx: CallContext, store: Store, entry: Entry, patch: Mapping[str,
     setting = Setting(ctx.spec, ctx.taxonomy, ctx.now, canonical(ctx))
     if "content" in patch:
         draft = checked(ctx, store, proposal, setting)
+        if "kind" not in patch:
+            # Nobody states the kind of the new text.
+            admit(draft._replace(proposal=proposal._replace(kind=None)), setting)
     else:
         gate = GateVerdict(Gate.ALLOW, 1.0, "")
-        draft = run((policy,), Draft(proposal, content, kind, trust, gate, entry.category), setting)
+        draft = run((admit, policy), Draft(proposal, content, kind, trust, gate, entry.category), setting)
     if draft.resolved:
         raise Refused(f"the new text would be discarded: {draft.gate.reason}", fix="write a full statement")
     return draft._replace(trust=trust)
