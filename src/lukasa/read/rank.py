@@ -294,7 +294,7 @@ def drop_repeats(
     """Fold hits that say the same under one of them, until enough are kept. Also return the reasons.
 
     It is the best of them, or a more trusted one in its place. Unless `sensitive` is set, entries with secrets are
-    dropped.
+    dropped. Damaged entries always are.
     """
     near = _near(vectors, threshold)
     kept: dict[str, Hit] = {}
@@ -306,6 +306,9 @@ def drop_repeats(
         hit = hits[position]
         if hit.entry.sensitive and not sensitive:
             dropped[hit.id] = Verdict("sensitive", "dropped", "it holds a secret, and the read does not ask for these")
+            continue
+        if hit.entry.damaged:
+            dropped[hit.id] = Verdict("damaged", "dropped", "its text is not the one that was written")
             continue
         key = said_key(hit.content, hit.entry.speaker)
         twin = by_key.get(key)

@@ -122,7 +122,7 @@ def settle(ctx: CallContext, id: str, other: str, keep: Keep, *, reason: str) ->
         pair = next((pair for pair in store.rivals([entry.id]) if pair.beside(entry.id) == asked), None)
         if pair is None:
             raise NotFound(f"entries {entry.id} and {asked} are no rivals", fix="`lukasa review` shows what waits")
-        both = store.entries([entry.id, asked])
+        both = store.entries([entry.id, asked], damaged=True)
         if not all(ctx.sees(one) for one in both.values()):
             raise NotFound(f"entries {entry.id} and {asked} are no rivals", fix="`lukasa review` shows what waits")
         gone = next((one for one in both.values() if one.state is not State.ACTIVE), None)

@@ -127,7 +127,7 @@ class ReadMethods(Bound, frozen=True):
         everything: bool = False,
         **conditions: Any,
     ) -> list[Entry]:
-        """Return entries of one tier, newest first, without counting a retrieval.
+        """Return entries of one tier, newest first, without counting a retrieval. A damaged entry is marked as such.
 
         `everything` adds entries that are held or in history.
         """
@@ -135,7 +135,8 @@ class ReadMethods(Bound, frozen=True):
         owners = None if self.ctx.is_author else self.ctx.owners
         selection = Selection((self.ctx.scope(tier),), seen, owners, self._filters(conditions))
         page = parse_id(after, "after") if after is not None else None
-        return [self.ctx.shown(e) for e in self.ctx.store(tier).find(selection, limit=inputs.limit(limit), after=page)]
+        found = self.ctx.store(tier).find(selection, limit=inputs.limit(limit), after=page, damaged=True)
+        return [self.ctx.shown(entry) for entry in found]
 
     def standing(self, id: str) -> RelevanceNow:
         """Return the present relevance of an entry with each of its factors."""
@@ -143,8 +144,8 @@ class ReadMethods(Bound, frozen=True):
         return replace(found, entry=self.ctx.shown(found.entry))
 
     def history(self, id: str) -> list[Version]:
-        """Return every version of an entry, oldest first."""
-        store, entry = self.ctx.entry(id)
+        """Return every version of an entry, oldest first. A damaged version is marked as such."""
+        store, entry = self.ctx.row(id)
         hidden = entry.sensitive and not self.ctx.is_author  # an earlier version may lack the mark
         found = [replace(v, entry=self.ctx.masked(v.entry)) if hidden else v for v in store.versions(entry.id)]
         return [replace(v, entry=self.ctx.passed(v.entry)[0]) for v in found]
