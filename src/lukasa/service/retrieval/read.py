@@ -11,7 +11,7 @@ from importlib import import_module
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lukasa.model.entry import Access, Document, Entry, NamedEntry, Rivalry
+from lukasa.model.entry import Access, Entry, NamedEntry, Rivalry
 from lukasa.model.errors import InvalidQuery
 from lukasa.model.secrets import redact
 from lukasa.model.selection import NO_FILTERS, Filters, Selection
@@ -23,11 +23,12 @@ from lukasa.read.excerpt import Part, excerpt
 from lukasa.read.fold import FOLDED, fold
 from lukasa.read.fuse import fuse
 from lukasa.read.question import choose_profile, query_terms
-from lukasa.read.rank import EVERYONE, LEADERS, Hit, Ranked, Ranking, drop_repeats, provenance, rank
+from lukasa.read.rank import EVERYONE, LEADERS, Hit, Ranked, Ranking, drop_repeats, rank
 from lukasa.read.signals import Signal
 from lukasa.service import inputs
 from lukasa.service.call import CallContext
 from lukasa.service.retrieval.find import Findings, Lookup, by_store, find
+from lukasa.service.retrieval.grounds import NOTHING, resting
 from lukasa.spec.types import DecayModel, Injection, Profile, Tier
 from lukasa.storage.operations import Verdict
 from lukasa.storage.port import Store
@@ -129,7 +130,7 @@ def read(ctx: CallContext, question: ReadRequest, *, count: bool = True) -> Reca
             hits = import_module(_BY_MODEL).reranked(ctx, question.query, hits, notes)
         if count and hits:
             hits = counted(ctx, hits, ctx.now)
-        hits = with_provenance(here, hits)
+        hits = with_grounds(here, hits)
     ctx.note(hits=len(hits), candidates=found.looked_at, profile=found.question.profile, signals=found.named)
     return Recall(question.query, found.question.profile, tuple(hits), (*notes, *found.notes), asked.query)
 
@@ -340,13 +341,15 @@ def counted(ctx: CallContext, hits: Sequence[Hit], now: datetime) -> list[Hit]:
     return [hit._replace(access=counts.get(hit.id, hit.access)) for hit in hits]
 
 
-def with_provenance(ctx: CallContext, hits: Sequence[Hit]) -> list[Hit]:
-    """Return hits with their provenance: links to documents and the state of these."""
-    wanted = {link.source for hit in hits for link in hit.entry.links}
-    if not wanted:
+def with_grounds(ctx: CallContext, hits: Sequence[Hit]) -> list[Hit]:
+    """Return hits with what they rest on as it is now: documents, and sources that were withdrawn."""
+    found = resting(ctx, [hit.entry for hit in hits])
+    if not found:
         return list(hits)
-    documents: dict[str, Document] = ctx.local.documents(wanted)
-    return [hit._replace(provenance=provenance(hit.entry, documents)) for hit in hits]
+    return [
+        hit._replace(provenance=found[hit.id].provenance, withdrawn=found[hit.id].withdrawn) if hit.id in found else hit
+        for hit in hits
+    ]
 
 
 # Context
@@ -377,13 +380,15 @@ def context(
     searches = {t.name: _slice(ctx, t, query, cap, sensitive) for t in reachable}
     found = {name: [hit for hit in done.kept if hit.id not in fixed] for name, done in searches.items()}
     notes = dict.fromkeys(note for done in searches.values() for note in done.notes)
-    hits = {hit.id: hit for found_hits in found.values() for hit in with_provenance(ctx, found_hits)}
+    hits = {hit.id: hit for found_hits in found.values() for hit in with_grounds(ctx, found_hits)}
     slices = [
-        Slice(t.name, tuple(item(h.entry, hits[h.id].provenance, h.earlier) for h in found[t.name]))
+        Slice(t.name, tuple(item(h.entry, hits[h.id].provenance, h.earlier, h.withdrawn) for h in found[t.name]))
         for t in reachable[::-1]
     ]
     injections = {t.name: injection(ctx, t) for t in reachable}
-    rules, asked = [item(e) for e in standing], query_terms(query)
+    grounds = resting(ctx, standing)
+    rules = [item(e, (on := grounds.get(e.id, NOTHING)).provenance, (), on.withdrawn) for e in standing]
+    asked = query_terms(query)
     pages = [page if sensitive else replace(page, body=redact(page.body)[0]) for page in _named(ctx, reachable)]
     document, evicted = compose(ctx.info.name, pages, rules, slices, injections, allowed, asked)
     shown = {i.id for part in document.recalled for i in part.items}
