@@ -270,6 +270,16 @@ def doubtful(ctx: CallContext, limit: int) -> list[tuple[Entry, tuple[str, ...]]
     return out[:limit]
 
 
+def _onwards(store: Store, ids: Iterable[str]) -> dict[str, None]:
+    """Return entries with those that were concluded from them, and so on."""
+    known = dict.fromkeys(ids)
+    new = list(known)
+    for _ in range(DEPTH):
+        new = [row.entry for row in store.derived_from(new) if row.entry not in known] if new else []
+        known |= dict.fromkeys(new)
+    return known
+
+
 def in_doubt(ctx: CallContext, entry: Entry) -> bool:
     """Say whether an entry in force rests on something that is not what it was."""
     return VISIBILITY[entry.state] is Visibility.OPEN and bool(reasons(grounds_of(ctx, [entry])[entry.id]))
@@ -287,7 +297,7 @@ def _shaken(ctx: CallContext, limit: int) -> Mapping[str, Entry]:
     wanted = dict.fromkeys(link.entry for link in (ctx.local.links_to(changed) if changed else ()))
     found: dict[str, Entry] = {}
     for store in (ctx.local, ctx.account):
-        more = dict.fromkeys(row.entry for row in store.withdrawn(limit=8 * limit))
+        more = _onwards(store, [row.entry for row in store.withdrawn(limit=8 * limit)])
         found |= store.entries([*wanted, *more])
     open_now = [e for e in found.values() if VISIBILITY[e.state] is Visibility.OPEN]
     return {entry.id: entry for entry in sorted(open_now, key=lambda e: (e.updated_at, e.id), reverse=True)}

@@ -382,7 +382,9 @@ def context(
     notes = dict.fromkeys(note for done in searches.values() for note in done.notes)
     hits = {hit.id: hit for found_hits in found.values() for hit in with_grounds(ctx, found_hits)}
     slices = [
-        Slice(t.name, tuple(item(h.entry, hits[h.id].provenance, h.earlier, h.withdrawn) for h in found[t.name]))
+        Slice(
+            t.name, tuple(item(h.entry, hits[h.id].provenance, h.earlier, hits[h.id].withdrawn) for h in found[t.name])
+        )
         for t in reachable[::-1]
     ]
     injections = {t.name: injection(ctx, t) for t in reachable}
