@@ -50,7 +50,7 @@ def test_a_document_that_vanishes_archives_what_rests_on_it(house: Workspace, op
     assert gone.transition.cause == "document guide, on which it rests, is gone"
     assert (ops.get(old).state, ops.get(other).state) == (State.ACTIVE, State.ACTIVE)
     assert ops.ledger(old)[-1].action == "entry.reopened"
-    assert [hit.id for hit in ops.read("how many reviewers do changes need?", history=True)][0] in (old, fact)
+    assert ops.read("how many reviewers do changes need?")[0].id == old
 
 
 def test_a_surviving_document_keeps_the_fact(house: Workspace, ops: Workspace) -> None:
@@ -148,7 +148,7 @@ def test_what_rests_on_something_forgotten_says_so(world: Workspace) -> None:
     assert [item.doubts for part in parse(text).recalled for item in part.items] == [(told,)]
     assert [one.entry.id for one in world.inbox().doubtful] == [conclusion]
     world.restore(ground)
-    assert world.grounds(conclusion).withdrawn == world.inbox().doubtful == ()
+    assert (world.grounds(conclusion).withdrawn, world.inbox().doubtful) == ((), ())
     assert "withdrawn" not in str(world.context("can the mill run in a drought?"))
 
 
@@ -172,7 +172,7 @@ def test_every_way_of_closing_flags_what_was_derived(world: Workspace, how: str)
     elif how == "scrubbed":
         channel = world.at(channel="general")
         ground = channel.put("channel", "The mill has a wheel of oak", kind="semantic").id
-        conclusion = world.put("workspace", "The mill cannot run in a drought", derived_from=[ground]).id
+        conclusion = world.put("workspace", "The wheel is hard to replace", derived_from=[ground]).id
         channel.scrub_execute("channel", confirm=channel.scrub_plan("channel").digest)
         expected = "was removed for good"
     else:
@@ -217,7 +217,7 @@ def test_the_owner_may_say_that_it_holds_all_the_same(world: Workspace) -> None:
 
 
 def test_retention_follows_from_what_rests_on_what(house: Workspace, ops: Workspace, memory: Lukasa) -> None:
-    """S4: active, referenced, orphaned, tombstoned, each with its reason; what rests on a row outweighs its own loss."""
+    """S4: active, referenced, orphaned, tombstoned, each with its reason; what rests on a row comes first."""
     plain = ops.put("persistent", "The pager is on the second floor").id
     source = ops.put("persistent", "The pager is loud", kind="episodic").id
     derived = ops.put("persistent", "The night shift wakes up", kind="semantic", derived_from=[source]).id

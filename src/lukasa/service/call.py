@@ -139,6 +139,13 @@ class CallContext(Struct, frozen=True):
         """The owners whose entries this context may see: all, and its own agent."""
         return (SHARED,) if self.agent is None else (SHARED, self.agent)
 
+    def owners_in(self, tier: str) -> tuple[str, ...] | None:
+        """Return the owners whose entries a search of a tier brings; None for all.
+
+        Where entries are their writer's alone, the owner of the memory reads those of every agent.
+        """
+        return None if self.is_author and self.spec.readers(tier).agents == "owner" else self.owners
+
     @property
     def is_author(self) -> bool:
         """Whether the owner of the memory acts, who may see and decide everything."""

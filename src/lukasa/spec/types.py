@@ -30,6 +30,8 @@ BEHAVIOURS: tuple[Primitive, ...] = (
 # The words that a spec may use. Any other word would have no effect, so a spec that uses one is refused.
 SignalName = Literal["keyword", "vector", "structured", "speaker", "time", "answer", "context"]
 SIGNALS: tuple[SignalName, ...] = get_args(SignalName)
+PriorFactor = Literal["importance", "decay", "frequency"]
+PRIOR: tuple[PriorFactor, ...] = get_args(PriorFactor)
 TRIGGERS = (
     "session_close",
     "queue_depth",
@@ -79,7 +81,7 @@ class Backend(Struct, frozen=True):
 
 
 class Retrieval(Struct, frozen=True):
-    """How reads find memory: the signals, how they are fused, and the weight of the prior (importance, decay)."""
+    """How reads find memory: the signals, how they are fused, and the prior: its factors and its weight."""
 
     signals: tuple[SignalName, ...]
     fusion: Literal["rrf", "zscore"]
@@ -90,7 +92,10 @@ class Retrieval(Struct, frozen=True):
     tier_weights: dict[str, float]
     dedup_cosine: float
     recency_tiers: tuple[str, ...]
+    trust_weights: dict[str, float]
+    shares: dict[str, float]
     rerank: Literal["none", "model"]
+    prior: tuple[PriorFactor, ...] = PRIOR
 
 
 class LifecyclePolicy(StrEnum):
@@ -140,9 +145,9 @@ class Decay(Struct, frozen=True):
 
 class WriteMode(StrEnum):
     AUTO = "auto"  # observations may be written as they happen
-    EXPLICIT = "explicit"  # only on a decision to remember
-    PROMOTION = "promotion"  # agents' writes are held until promotion; authors write directly
-    MIXED = "mixed"  # explicit for the author's statements, auto-extraction above `confidence`
+    EXPLICIT = "explicit"  # only on a decision to remember: an observed text is discarded
+    PROMOTION = "promotion"  # agents' writes and observed texts are held until promotion; authors write directly
+    MIXED = "mixed"  # on a decision, and observed texts from `confidence` on
 
 
 class WritePolicy(Struct, frozen=True):
@@ -294,6 +299,7 @@ class TriggerRules(Struct, frozen=True):
     revision_queue: int = 10  # superseded, invalidated or stale since then
     idle_minutes: float = 10.0  # without a change
     reflect_at: int = 10  # observations that no reflection has read yet
+    clock: bool = True  # regular work runs by the clock; without, when the workspace falls idle
 
 
 class Triage(Struct, frozen=True):

@@ -121,7 +121,7 @@ KINDS = {str(kind): kind for kind in Kind}
 _LIFETIMES = {str(lifetime): lifetime for lifetime in Lifetime}
 _CURATORS = {str(curator): curator for curator in Curator}
 STATES = {str(state): state for state in State}
-_TRUSTS = {int(trust): trust for trust in Trust}
+TRUSTS = {int(trust): trust for trust in Trust}
 
 
 def entry_of(row: tuple[Any, ...]) -> Entry:
@@ -144,7 +144,7 @@ def entry_of(row: tuple[Any, ...]) -> Entry:
         source,
         importance,
         _origin(*rest["origin"]),
-        _TRUSTS[rest["trust"]],
+        TRUSTS[rest["trust"]],
         created,
         created if updated_at == created_at else moment(updated_at),
         created if confirmed_at == created_at else moment(confirmed_at),

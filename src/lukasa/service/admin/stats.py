@@ -96,8 +96,8 @@ def stats(ctx: CallContext, since: datetime) -> Stats:
     tiers = {tier.name for tier in ctx.spec.tiers if tier.home == "account"}
     shares = [*ctx.local.shares(since), *(s for s in ctx.account.shares(since) if s.tier in tiers)]
     found = [w for target in targets(ctx) for w in weighed(ctx, target)]
-    decays = {(t, k): b.decay for (t, k), b in ctx.spec.behaviours.items()}
-    awaiting = sum(awaits_disposition(decays[w.entry.scope.tier, w.entry.kind], w.relevance) for w in found)
+    known = ctx.spec.behaviours
+    awaiting = sum(awaits_disposition(known[w.entry.scope.tier, w.entry.kind], w.entry, w.relevance) for w in found)
     done = work(ctx, TelemetryQuery(since=since))
     return Stats(
         since=since,

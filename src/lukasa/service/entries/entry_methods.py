@@ -19,7 +19,7 @@ from lukasa.storage.operations import LinkAction
 
 if TYPE_CHECKING:
     from lukasa.service.entries.put import Memo, Written
-    from lukasa.service.entries.undo import Undone
+    from lukasa.service.entries.undo import Permit, Undone
 
 
 _CHECKED = {"confirmed": "checked, and it holds", "failed": "checked, and it could not be confirmed"}
@@ -112,9 +112,12 @@ class EntryMethods(Bound, frozen=True):
         return entries.revise.accept(self.ctx, id, inputs.label(reason, "reason"))
 
     @verb("memory", "undo")
-    def undo(self, what: str | int, reason: str = "undone on request") -> Undone:
-        """Take back the last change of an entry, the change of one event, or all changes of a job."""
-        done = entries.undo.undo(self.ctx, what, inputs.label(reason, "reason"))
+    def undo(self, what: str | int, reason: str = "undone on request", *, permit: Permit | None = None) -> Undone:
+        """Take back the last change of an entry, the change of one event, or all changes of a job.
+
+        `permit` sees each entry as it is and as it would be, before anything is written, and raises to refuse.
+        """
+        done = entries.undo.undo(self.ctx, what, inputs.label(reason, "reason"), permit=permit)
         return replace(done, entries=tuple(map(self.ctx.shown, done.entries)))
 
     def _shown(self, written: Written) -> Written:

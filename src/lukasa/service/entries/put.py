@@ -138,19 +138,25 @@ def _written(p: Plan, draft: Draft) -> Written:
 
 
 class _Destination(NamedTuple):
-    """The scope, default lifetime and store of everything that one call puts into a tier."""
+    """The scope, default lifetimes and store of everything that one call puts into a tier."""
 
     scope: Scope
     lifetime: Lifetime
+    observed: Lifetime
     home: str
+
+    def lasting(self, memo: Memo) -> Lifetime:
+        return self.observed if memo.observed else self.lifetime
 
 
 def _destination(ctx: CallContext, tier: str) -> _Destination:
-    definition = ctx.spec.tier(tier)
-    lasting = definition.persistent or ctx.keys.get("conversation") is None
-    if definition.persistent is False and "conversation" in {key.name for key in definition.anchor}:
-        lasting = False
-    return _Destination(ctx.scope(tier), Lifetime.LONG_TERM if lasting else Lifetime.CONVERSATION, definition.home)
+    """Return where a call puts its entries. An observed one has to earn a long life: nobody decided to keep it."""
+    definition, scope = ctx.spec.tier(tier), ctx.scope(tier)
+    if definition.persistent:
+        return _Destination(scope, Lifetime.LONG_TERM, Lifetime.SHORT_TERM, definition.home)
+    in_talk = "conversation" in {key.name for key in definition.anchor}
+    passing = Lifetime.CONVERSATION if in_talk else Lifetime.SHORT_TERM
+    return _Destination(scope, passing, passing, definition.home)
 
 
 def _propose(ctx: CallContext, destination: _Destination, memo: Memo) -> Proposal:
@@ -182,7 +188,7 @@ def _propose(ctx: CallContext, destination: _Destination, memo: Memo) -> Proposa
         kind=kind,
         lifetime=inputs.choice(memo.lifetime, Lifetime, "lifetime")
         if memo.lifetime is not None
-        else destination.lifetime,
+        else destination.lasting(memo),
         tags=inputs.tags(memo.tags),
         conversation=ctx.keys.get("conversation"),
         links=tuple(_link(ctx, link) for link in links),

@@ -75,11 +75,15 @@ CURATION = ("reflect", "triage", "curate")
 
 
 class Round(Struct, frozen=True):
-    """The result of a reflection on request: observations read, proposals made, errors that a worker retries."""
+    """The result of a reflection on request: observations read, proposals made, errors that a worker retries.
+
+    `left_over` observations had no room; the next reflection reads them.
+    """
 
     observations: int
     proposals: tuple[Amendment, ...]
     errors: tuple[str, ...]
+    left_over: int = 0
 
 
 def reflect_now(ctx: CallContext, *, chat: Chat | None, budget: Budget | None = None) -> Round:
@@ -96,7 +100,10 @@ def reflect_now(ctx: CallContext, *, chat: Chat | None, budget: Budget | None = 
         runs.append(run)
     made = tuple(a for a in ctx.local.amendments(limit=EVERY) if a.id not in before)
     read = sum(int(run.result.get("observations", 0)) for run in runs)
-    return Round(read, made, tuple(f"{run.job.kind}: {run.error}" for run in runs if run.error))
+    over = [int(run.result["over"]) for run in runs if "over" in run.result]
+    return Round(
+        read, made, tuple(f"{run.job.kind}: {run.error}" for run in runs if run.error), over[-1] if over else 0
+    )
 
 
 UPKEEP: Mapping[str, Callable[..., dict[str, Any]]] = {

@@ -35,13 +35,13 @@ def relevance_now(ctx: CallContext, id: str) -> RelevanceNow:
     """Compute the present relevance of an entry."""
     store, entry = ctx.entry(id)
     access = store.access([entry.id]).get(entry.id)
-    decay = ctx.spec.behaviour(entry.scope.tier, entry.kind).decay
+    behaviour = ctx.spec.behaviour(entry.scope.tier, entry.kind)
     key = entry.scope.value("conversation")
     conversation = store.conversation(key) if key else None
-    factor = decay_factor(decay, entry, access, ctx.now, conversation.ended_at if conversation else None)
+    factor = decay_factor(behaviour.decay, entry, access, ctx.now, conversation.ended_at if conversation else None)
     often = frequency(access)
     value = relevance(entry.importance, factor, often)
-    return RelevanceNow(entry, access, factor, often, value, awaits_disposition(decay, value))
+    return RelevanceNow(entry, access, factor, often, value, awaits_disposition(behaviour, entry, value))
 
 
 class RelatedEntry(Struct, frozen=True):
@@ -130,7 +130,8 @@ def _where(ctx: CallContext, entry: Entry, question: ReadRequest) -> Verdict:
 
 
 def _admitted(ctx: CallContext, entry: Entry, question: ReadRequest) -> Verdict:
-    if entry.owner not in ctx.owners:
+    owners = ctx.owners_in(entry.scope.tier)
+    if owners is not None and entry.owner not in owners:
         return Verdict("owner", "out", f"it belongs to {entry.owner!r} alone")
     if question.as_of is not None:
         ok = as_it_was(ctx, entry, question.as_of) is not None
@@ -173,7 +174,9 @@ def _vector_miss(ctx: CallContext, entry: Entry) -> str:
 
 def _ranked(hit: Hit, position: int, total: int) -> Verdict:
     s = hit.score
-    factors = f"match {s.match.value:.3f} × prior {s.prior:.3f} × tier {s.tier_weight:g} = {s.final:.4f}"
+    prior = f"prior {s.prior:.3f} ({', '.join(s.factors) or 'nothing'})"
+    trusted = f" × trust {s.trust_weight:g}" if s.trust_weight != 1.0 else ""
+    factors = f"match {s.match.value:.3f} × {prior} × tier {s.tier_weight:g}{trusted} = {s.final:.4f}"
     reason = f"place {position} of {total}: {factors}"
     data = {"importance": s.importance, "decay": s.decay, "frequency": s.frequency, "relevance": s.relevance}
     return Verdict("rank", f"place {position}", reason, {k: round(v, 4) for k, v in data.items()})

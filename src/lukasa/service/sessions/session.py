@@ -208,8 +208,8 @@ def _write_facts(
     reachable = {tier.name for tier in world.ctx.reachable()}
     batches: dict[tuple[str, Trust], list[Fact]] = {}
     for fact in facts:
-        tier = fact.tier if fact.tier in reachable else durable_tier(world)
         try:
+            tier = fact.tier if fact.tier in reachable else durable_tier(world)
             if not _known(world, conversation, fact.text):
                 batches.setdefault((tier, fact.trust), []).append(fact)
         except (Refused, InvalidInput) as error:
@@ -271,7 +271,11 @@ def _write_summary(
     writer = world.acting(trust=distilled.trust) if distilled.summary else world
     if not content:
         return None
-    tier = _summary_tier(world)
+    try:
+        tier = _summary_tier(world)
+    except Refused as error:  # a subagent without a lasting tier
+        refused.append(RefusedText(content, error.code, error.message))
+        return None
     before = next(iter(_written(world, tier, conversation, Filters(tags=frozenset({SUMMARY})))), None)
     try:
         if before is not None:

@@ -117,7 +117,8 @@ _FROM_ENTRIES = "FROM entries AS e JOIN scopes AS s ON s.id = e.scope_id "
 _ENTRY = f"SELECT {_OF_ENTRY} {_FROM_ENTRIES}"
 _CARD = """
 SELECT e.id, e.partition_id, e.kind, e.state, e.source, e.tags, e.category, e.conversation, e.importance,
-    e.created_at, e.confirmed_at, e.valid_at, e.invalid_at, e.chars, e.marks, e.version, e.rowid
+    e.created_at, e.confirmed_at, e.valid_at, e.invalid_at, e.chars, e.marks, e.version,
+    e.rest ->> '$.trust', e.rowid
 """
 CARDS = _CARD + "FROM entries AS e WHERE e.id IN (SELECT value FROM json_each(:ids))"
 # Lists are walked along where every read asks for them: with IN, SQLite would put each in order first.
@@ -129,6 +130,9 @@ MATCHED = (
 )
 LENGTHS = """
 SELECT e.rowid, e.term_count FROM json_each(?) AS asked CROSS JOIN entries AS e ON e.rowid = asked.value
+"""
+TRUSTS = """
+SELECT e.rowid, e.rest ->> '$.trust' FROM json_each(?) AS asked CROSS JOIN entries AS e ON e.rowid = asked.value
 """
 TEXTS = "SELECT id, content FROM entries WHERE id IN (SELECT value FROM json_each(?))"
 SCOPES = "SELECT p.id, s.tier, s.anchor FROM partitions AS p JOIN scopes AS s ON s.id = p.scope_id"
@@ -224,6 +228,7 @@ AND (:lifetimes IS NULL OR e.lifetime IN (SELECT value FROM json_each(:lifetimes
 AND (:conversations IS NULL OR e.conversation IN (SELECT value FROM json_each(:conversations)))
 AND (:min_importance IS NULL OR e.importance >= :min_importance)
 AND (:filed IS NULL OR (e.marks & 1) = :filed)
+AND (:min_trust IS NULL OR e.rest ->> '$.trust' >= :min_trust)
 AND (:since IS NULL OR e.created_at >= :since)
 AND (:until IS NULL OR e.created_at < :until)
 AND (:tags IS NULL OR NOT EXISTS (

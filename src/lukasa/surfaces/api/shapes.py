@@ -125,7 +125,7 @@ class AccessOut(VerbOutput):
 
 
 class ScoreOut(VerbOutput):
-    """final = match × prior × tier_weight, and the factors of these."""
+    """final = match × prior × tier_weight, and the factors of these. The prior multiplies those in `factors`."""
 
     final: float
     match: float
@@ -135,6 +135,7 @@ class ScoreOut(VerbOutput):
     relevance: float
     prior: float
     tier_weight: float
+    factors: list[str]
 
 
 class EarlierOut(VerbOutput):
@@ -428,6 +429,7 @@ class ReachOut(VerbOutput):
     tiers: list[str]
     channels: list[str]
     conversations: list[str]
+    scope: dict[str, str]
 
 
 class GrantOut(VerbOutput):

@@ -158,6 +158,8 @@ def _round(done: Round) -> Iterator[Line]:
     for error in done.errors:
         yield line(bad("failed "), error)
     yield line(f"{done.observations} observations, {len(done.proposals)} proposals.")
+    if done.left_over:
+        yield line(dim(f"  {done.left_over} had no room; the next reflection reads them"))
     yield from _proposals(done.proposals)
 
 
@@ -361,8 +363,8 @@ def _decided(made: Decided) -> Iterator[Line]:
 def disposition() -> None:
     """Promote, exempt or archive faded entries.
 
-    If a spec's decay is `forcing`, entries whose relevance falls below the threshold are listed here. Reads still find
-    them, and nothing happens to them until you decide.
+    If a spec's lifecycle is `dispose`, entries whose relevance falls below the threshold are listed here. Reads still
+    find them, and nothing happens to them until you decide.
     """
 
 
@@ -378,7 +380,7 @@ def list_waiting(cli: Invocation) -> None:
 def _waiting(found: Sequence[Waiting]) -> Iterator[Line]:
     if not found:
         yield line("No entry needs a decision.")
-        yield line(dim("  entries are listed here if their spec's decay is `forcing`; `lukasa spec show` shows it"))
+        yield line(dim("  entries are listed here if their spec's lifecycle is `dispose`; `lukasa spec show` shows it"))
         return
     rows = ((w.id, f"{w.relevance:.3f}", f"{w.entry.created_at:%Y-%m-%d}", brief(w.entry.content, 70)) for w in found)
     yield from table(("id", "relevance", "written", "text"), rows)

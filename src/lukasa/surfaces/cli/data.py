@@ -64,7 +64,10 @@ def _(value: Verdict) -> Any:
 @plain.register
 def _(value: Score) -> Any:
     factors = ("final", "importance", "decay", "frequency", "relevance", "prior", "tier_weight")
-    return {name: getattr(value, name) for name in factors} | {"match": value.match.value}
+    return {name: getattr(value, name) for name in factors} | {
+        "match": value.match.value,
+        "factors": list(value.factors),
+    }
 
 
 @plain.register

@@ -291,7 +291,7 @@ def _factors(hit: Hit, indent: str) -> Iterator[Line]:
     yield line(
         indent,
         f"relevance {s.relevance:.4f} = importance {s.importance:.2f} × decay {s.decay:.4f} × "
-        f"frequency {s.frequency:.3f}",
+        f"frequency {s.frequency:.3f}; the prior takes {', '.join(s.factors) or 'none'}",
     )
     for c in s.match.contributions:
         place = "not found" if c.rank is None else f"{ordinal(c.rank)}, score {c.score:.4f}"

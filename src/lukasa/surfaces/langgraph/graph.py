@@ -85,8 +85,9 @@ class AgentAnswer(Struct, frozen=True):
 class Making(Struct, frozen=True):
     """The settings of an agent: its planner, a filter of the context if any, the function that distils a session.
 
-    Without `distil`, rules distil, with the embedder of the workspace. `author` is the handle of the owner, where the
-    owner types the messages: then what the owner asks to remember is kept with its secrets, though no model sees them.
+    Without `distil`, rules distil, with the embedder of the workspace. `tiers` bounds a subagent: its context, what its
+    tools read, write and forget, and what its end writes. `author` is the handle of the owner, where the owner types
+    the messages: then what the owner asks to remember is kept with its secrets, though no model sees them.
     """
 
     chat: Chat
@@ -104,6 +105,7 @@ class Agent:
         self, world: Workspace, making: Making, *, folder: Path | None = None, resume: str | None = None
     ) -> None:
         self._files = ExitStack()
+        world = world.limited(*making.tiers) if making.tiers is not None else world
         try:
             self.conversation = session.open_conversation(world, resume)
             if folder is not None:  # lock before marking: a marked session without a lock counts as dead
@@ -191,9 +193,7 @@ def build(
 ) -> CompiledStateGraph[GraphState, None, GraphState, GraphState]:
     """Build the graph of one conversation."""
     world, making = nodes.world, nodes.making
-    orient = context_node(
-        world, tiers=making.tiers, key="context", refine=making.refine, on_context=nodes.saw(on_context)
-    )
+    orient = context_node(world, key="context", refine=making.refine, on_context=nodes.saw(on_context))
     graph = StateGraph(GraphState)
     graph.add_node("listen", nodes.listen)
     graph.add_node("context", lambda state: {**orient(state), "seen": nodes.shown})
@@ -222,7 +222,7 @@ class _Nodes:
     """The nodes of this agent alone."""
 
     def __init__(self, world: Workspace, making: Making) -> None:
-        self.world = world
+        self.world = world = world.limited(*making.tiers) if making.tiers is not None else world
         self.making = making
         chat = making.chat
         self.chat = chat.with_embedder(world.ctx.embedder) if isinstance(chat, EmbeddingChat) else chat

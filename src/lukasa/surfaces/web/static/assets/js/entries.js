@@ -97,7 +97,7 @@ export function reasons(hit) {
       h(
         "p",
         { class: "small quiet" },
-        `The prior comes from relevance ${number(score.relevance)}: importance ${number(score.importance, 2)} × decay ${number(score.decay)} × use ${number(score.frequency)}.`,
+        `Relevance ${number(score.relevance)}: importance ${number(score.importance, 2)} × decay ${number(score.decay)} × use ${number(score.frequency)}. The prior takes: ${score.factors.join(", ") || "nothing"}.`,
       ),
       h(
         "ul",
