@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from lukasa.model.entry import Entry, Version
-from lukasa.model.errors import InvalidQuery
+from lukasa.model.errors import InvalidQuery, NotFound
 from lukasa.model.events import Event
 from lukasa.model.ids import parse_id
 from lukasa.model.selection import NO_FILTERS, Filters, Selection
@@ -22,6 +22,7 @@ from lukasa.storage.operations import Verdict
 if TYPE_CHECKING:
     from lukasa.read.context import Context
     from lukasa.service.retrieval.explain import Related, RelevanceNow
+    from lukasa.service.retrieval.grounds import Grounds
     from lukasa.service.retrieval.read import ReadRequest, Recall
 
 
@@ -115,8 +116,19 @@ class ReadMethods(Bound, frozen=True):
 
     def get(self, id: str, *, sensitive: bool | None = None) -> Entry:
         """Return one entry. Its secrets are replaced by marks for anybody but the owner, unless `sensitive` is set."""
-        entry = self.ctx.entry(id)[1]
+        try:
+            entry = self.ctx.entry(id)[1]
+        except NotFound as missing:
+            raise retrieval.grounds.tombstone(self.ctx, id) or missing from None
         return self.ctx.shown(entry, sensitive=bool(sensitive))
+
+    def grounds(self, id: str) -> Grounds:
+        """Return what an entry rests on now, what rests on it, and why its row is kept (its retention)."""
+        return retrieval.grounds.grounds(self.ctx, id)
+
+    def grounds_of(self, entries: Sequence[Entry]) -> dict[str, Grounds]:
+        """Return the grounds of several entries, by id. Entries that this handle does not see are left out."""
+        return retrieval.grounds.grounds_of(self.ctx, [entry for entry in entries if self.ctx.sees(entry)])
 
     def entries(
         self,

@@ -418,6 +418,8 @@ def _manifest(shown: Manifest, tier: str | None, mode: str | None, thread: str |
         yield line("  nothing")
     for told in shown.warnings:
         yield line(warn("  ! "), told)
+    for row in shown.kept:
+        yield line(dim("  stays    "), f"{row.id}: {', '.join(row.actions)} rests on it")
     if shown.sample:
         yield line(dim("  such as "), ", ".join(shown.sample[:3]))
     what = f"--thread {thread}" if thread is not None else f"--tier {tier}" + (f" --mode {mode}" if mode else "")
