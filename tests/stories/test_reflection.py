@@ -422,7 +422,7 @@ SESSION = (
 
 @pytest.mark.parametrize("embedder", ["none", "auto"])
 def test_a_session_reaches_the_page_without_any_model(tmp_path: Path, embedder: str) -> None:
-    """O1-O4, K1: observe a transcript, reflect, triage by rules, and MEMORY.md holds what names a record, path or command.
+    """O1-O4, K1: observe, reflect, triage by rules, and MEMORY.md holds what names a record, a path or a command.
 
     The rest waits for a person. Nothing is sent anywhere, and the page, the database and git agree.
     """
@@ -431,7 +431,7 @@ def test_a_session_reaches_the_page_without_any_model(tmp_path: Path, embedder: 
     shell.env["LUKASA_WORKSPACE"] = "harbour"
     seen = shell.json("observe", str(claude(tmp_path / "session.jsonl", SESSION)))
     assert (seen["how"], seen["failed"]) == ("rules", [])
-    decided = {}
+    decided: dict[str, tuple[str, str]] = {}
     while (done := shell.json("reflect"))["proposals"]:
         assert done["errors"] == []
         decided |= {a["change"]: (a["state"], a["decided_by"]) for a in done["proposals"]}

@@ -19,7 +19,7 @@ from lukasa.service.call import CallContext
 from lukasa.service.curation import reflect
 from lukasa.service.curation.curated_document import EVERY
 from lukasa.service.instrument import verb
-from lukasa.service.jobs import handlers
+from lukasa.service.jobs import handlers, task
 from lukasa.service.jobs.allowance import ModelGuard
 from lukasa.service.jobs.budget import Budget
 from lukasa.service.jobs.worker import Run, Worker
@@ -112,7 +112,7 @@ UPKEEP: Mapping[str, Callable[..., dict[str, Any]]] = {
 def preview(ctx: CallContext, kind: str, tiers: Sequence[str] | None = None) -> dict[str, Any]:
     """Count the changes that a run would make now by rules. It changes nothing and calls no model."""
     ctx.require_author(f"ask to {_upkeep(kind)}")
-    return UPKEEP[kind](handlers.job_context(ctx, kind), None, tiers=_tiers(ctx, tiers))
+    return UPKEEP[kind](task.job_context(ctx, kind), None, tiers=_tiers(ctx, tiers))
 
 
 @verb("job", "ask")

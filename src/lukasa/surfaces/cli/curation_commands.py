@@ -348,6 +348,8 @@ def _item(item: ReviewItem) -> Iterator[Line]:
 
 def _decided(made: Decided) -> Iterator[Line]:
     yield line(good(f"{made.outcome} "), made.id)
+    if made.trouble:
+        yield line(warn(f"  no commit yet: {made.trouble}"))
     if made.amendment is not None and made.amendment.line:
         yield line(dim(f"  {made.amendment.line}"))
     if made.replaces:
