@@ -88,7 +88,7 @@ def reflect_now(ctx: CallContext, *, chat: Chat | None, budget: Budget | None = 
     """Reflect on all observations since the last reflection, and take each proposal through triage."""
     ctx.require_author("reflect on what is remembered")
     before = {a.id for a in ctx.local.amendments(limit=EVERY)}
-    reflect.ask_for(ctx)
+    key = reflect.ask_for(ctx)
     source = handlers.job_source(ctx, {kind: handlers.HANDLERS[kind] for kind in CURATION})
     guard = ModelGuard(ctx.clock, budget or Budget(), ctx.local.spent)
     worker = Worker(lambda: [source], clock=ctx.clock, chat=chat, allowance=guard)
@@ -98,9 +98,11 @@ def reflect_now(ctx: CallContext, *, chat: Chat | None, budget: Budget | None = 
     made = tuple(a for a in ctx.local.amendments(limit=EVERY) if a.id not in before)
     read = sum(int(run.result.get("observations", 0)) for run in runs)
     over = [int(run.result["over"]) for run in runs if "over" in run.result]
-    return Round(
-        read, made, tuple(f"{run.job.kind}: {run.error}" for run in runs if run.error), over[-1] if over else 0
-    )
+    errors = tuple(f"{run.job.kind}: {run.error}" for run in runs if run.error)
+    asked = _job(ctx, key)
+    if not errors and asked.state is not JobState.DONE:
+        errors = (f"reflect: {asked.error or 'another worker runs it now'}",)
+    return Round(read, made, errors, over[-1] if over else 0)
 
 
 UPKEEP: Mapping[str, Callable[..., dict[str, Any]]] = {

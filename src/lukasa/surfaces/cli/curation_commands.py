@@ -146,12 +146,13 @@ def reflect(cli: Invocation, rules: bool) -> None:
     """Propose lines for the curated document, and triage them.
 
     Reads the entries since the last reflection. Each proposal is promoted, merged, rejected or left to you, with the
-    reason; `lukasa review` lists what is left to you.
+    reason; `lukasa review` lists what is left to you. If a step fails, the exit code is 1, and a worker tries it again.
     """
     chat = cli.memory.chat()
     model = None if rules or chat.name == OFFLINE else chat
     done = reflect_now(cli.workspace().ctx, chat=model, budget=cli.memory.settings.budget)
     cli.emit(plain(done), _round(done))
+    cli.fail(done.errors)
 
 
 def _round(done: Round) -> Iterator[Line]:
