@@ -422,7 +422,7 @@ SESSION = (
 
 @pytest.mark.parametrize("embedder", ["none", "auto"])
 def test_a_session_reaches_the_page_without_any_model(tmp_path: Path, embedder: str) -> None:
-    """O1-O4, K1: observe, reflect, triage by rules, and MEMORY.md holds what names a record, a path or a command.
+    """O1-O4, K1: observe, reflect, triage by rules: MEMORY.md holds what names a record, a path or a command.
 
     The rest waits for a person. Nothing is sent anywhere, and the page, the database and git agree.
     """

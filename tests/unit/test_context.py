@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from lukasa.model.entry import NamedEntry
 from lukasa.model.errors import InvalidInput
 from lukasa.model.text import has_hidden_characters
-from lukasa.read.context import ContextDocument, ContextItem, Pinned, Slice, compose, halves, parse, render
+from lukasa.read.context import ContextDocument, ContextItem, Pinned, Room, Slice, compose, halves, parse, render
 from lukasa.spec.types import Injection
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
@@ -84,13 +84,13 @@ def named(name: str, body: str) -> NamedEntry:
 
 def test_the_same_inputs_give_the_same_bytes() -> None:
     """B7: composing twice gives identical text."""
-    texts = {render(compose("w", [named("VOICE", "calm")], [item("a")], [], {}, 500)[0]) for _ in range(3)}
+    texts = {render(compose("w", [named("VOICE", "calm")], [item("a")], [], {}, Room(500))[0]) for _ in range(3)}
     assert len(texts) == 1
 
 
 def test_pinned_entries_come_first_and_are_never_displaced() -> None:
     """C1, C2, M8: named entries are whole and first, however small the budget."""
-    document, evicted = compose("w", [named("VOICE", "calm " * 500)], [item("a")], [], {}, 1)
+    document, evicted = compose("w", [named("VOICE", "calm " * 500)], [item("a")], [], {}, Room(1))
     assert document.pinned[0].body == "calm " * 500
     assert [e.id for e in evicted] == ["a"]
     assert render(document).split("\n## ")[1].startswith("VOICE [named")
@@ -98,8 +98,8 @@ def test_pinned_entries_come_first_and_are_never_displaced() -> None:
 
 def test_a_new_standing_rule_only_appends() -> None:
     """B7: the prefix before a new rule stays byte for byte."""
-    before = render(compose("w", [named("VOICE", "calm")], [item("a")], [], {}, 500)[0])
-    after = render(compose("w", [named("VOICE", "calm")], [item("a"), item("b")], [], {}, 500)[0])
+    before = render(compose("w", [named("VOICE", "calm")], [item("a")], [], {}, Room(500))[0])
+    after = render(compose("w", [named("VOICE", "calm")], [item("a"), item("b")], [], {}, Room(500))[0])
     assert after.startswith(before.rstrip("\n"))
 
 
@@ -108,7 +108,7 @@ def test_budgets_hold_and_low_priority_gives_way() -> None:
     long = "word " * 60
     slices = [Slice("account", (item("a", long, "account"),)), Slice("workspace", (item("w", long),))]
     injections = {"account": Injection("on_demand", 500, 1), "workspace": Injection("on_demand", 500, 9)}
-    document, evicted = compose("w", [], [], slices, injections, 150)
+    document, evicted = compose("w", [], [], slices, injections, Room(150))
     assert [part.tier for part in document.recalled] == ["workspace"]
     assert [(e.id, e.tier) for e in evicted] == [("a", "account")]
 
@@ -121,7 +121,7 @@ def one_tier(
     items: list[ContextItem], budget: int, asked: tuple[str, ...] = TELESCOPE
 ) -> tuple[list[ContextItem], list[str]]:
     injections = {"workspace": Injection("on_demand", budget, 1)}
-    document, evicted = compose("w", [], [], [Slice("workspace", tuple(items))], injections, 2_000, asked)
+    document, evicted = compose("w", [], [], [Slice("workspace", tuple(items))], injections, Room(2_000, asked))
     assert parse(render(document)) == document
     return [entry for part in document.recalled for entry in part.items], [gone.id for gone in evicted]
 
@@ -176,7 +176,7 @@ def test_a_part_keeps_to_its_share_whatever_the_text(odd: str) -> None:
 
 def test_a_rule_is_never_cut() -> None:
     """C2: half of a rule may say the opposite of the whole."""
-    document, evicted = compose("w", [], [item("rule", DIARY)], [], {}, 1_000, TELESCOPE)
+    document, evicted = compose("w", [], [item("rule", DIARY)], [], {}, Room(1_000, TELESCOPE))
     assert document.standing == ()
     assert [gone.id for gone in evicted] == ["rule"]
     shown, left_out = one_tier([replace(item("steps", DIARY), kind="procedural"), item("b")], 700)

@@ -69,7 +69,7 @@ def confidence(entry: Entry) -> float:
 
 
 def by_rules(entries: Sequence[Entry], body: str) -> Reflection:
-    """Propose the weightiest facts that the page does not have, a line each, until they fill their share of the length.
+    """Propose the weightiest facts that the page does not have, one line each, until their share of the length is full.
 
     Within a category the surest come first. At least one is proposed; otherwise a single observation never would be.
     Facts without room are left over for the next reflection.

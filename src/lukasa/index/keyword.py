@@ -11,6 +11,7 @@ from lukasa.index.matches import KeywordMatches
 from lukasa.index.postings import Postings, best_rows, occurrences, token, tokens
 from lukasa.index.rows import KeywordRows, MatchedRow, Partition
 from lukasa.model.selection import Selection
+from lukasa.model.values import Trust
 
 SHORT = 1000  # characters of a text that is worth keeping in memory
 _Words: TypeAlias = "Mapping[str, Sequence[str]]"  # by term, its word in each partition
@@ -52,7 +53,9 @@ def search(rows: KeywordRows, selection: Selection, terms: Sequence[str], limit:
     if not used:
         return KeywordMatches(size, total, frequencies)
     postings = _postings(rows, {term: words[term] for term in used})
-    if selection.filters:
+    if selection.filters.only_trust:
+        found = _trusted(rows, best_rows(postings, used, bm25.POSTING_BUDGET), selection.filters.min_trust)[:limit]
+    elif selection.filters:
         found = _filtered(rows, [word for term in used for word in words[term]], selection, limit)
     else:
         found = best_rows(postings, used, bm25.cut_size(limit, size, total))
@@ -132,6 +135,15 @@ def _filtered(rows: KeywordRows, words: Sequence[str], selection: Selection, lim
     pending = pending_words(rows)
     newest = {row for word in words for row in pending.get(word, ())}
     return rows.filtered_rows(words, newest, selection.filters, limit)
+
+
+def _trusted(rows: KeywordRows, found: Sequence[int], least: Trust | None) -> list[int]:
+    """The rows of at least that trust, in the same order."""
+    answers = rows.cache.entries("trusts", rows)
+    unknown = [row for row in found if row not in answers]
+    if unknown:
+        answers.update(rows.trusts(unknown))
+    return [row for row in found if answers[row] >= (least or 0)]
 
 
 def _counts(

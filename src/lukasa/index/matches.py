@@ -38,6 +38,12 @@ class KeywordMatches(Struct, frozen=True):
     def ids(self) -> list[str]:
         return [candidate.id for candidate in self.candidates]
 
+    def part(self, places: Sequence[int]) -> KeywordMatches:
+        """The candidates at these places alone, as an addition to other matches of the same search."""
+        counts = [[column[at] for at in places] for column in self.counts] if places else []
+        chosen = [self.candidates[at] for at in places], [self.lengths[at] for at in places]
+        return KeywordMatches(0, 0, (0,) * len(self.frequencies), *chosen, counts)
+
     @property
     def rows(self) -> tuple[TermRow, ...]:
         """The same, entry by entry."""

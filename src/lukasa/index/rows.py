@@ -80,6 +80,10 @@ class KeywordRows(ChangeRows, Protocol):
         """The number of index terms of each row."""
         ...
 
+    def trusts(self, rows: Sequence[int]) -> Iterable[tuple[int, int]]:
+        """The trust of each row."""
+        ...
+
     def matched(self, rows: Sequence[int]) -> dict[int, MatchedRow]: ...
 
 

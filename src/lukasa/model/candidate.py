@@ -10,7 +10,7 @@ from typing import NamedTuple
 from lukasa.model.entry import Entry, Scope
 from lukasa.model.text import speaks
 from lukasa.model.timestamps import micros, micros_or_none
-from lukasa.model.values import VISIBILITY, Kind, State, Visibility
+from lukasa.model.values import VISIBILITY, Kind, State, Trust, Visibility
 
 
 class Candidate(NamedTuple):
@@ -34,6 +34,7 @@ class Candidate(NamedTuple):
     exempt: bool
     said: bool  # a line of a talk, whose meaning depends on its adjacent lines
     version: int
+    trust: Trust
 
     def holds_at(self, at: int) -> bool:
         return (self.valid_at is None or self.valid_at <= at) and (self.invalid_at is None or at < self.invalid_at)
@@ -73,4 +74,5 @@ def candidate_of(entry: Entry) -> Candidate:
         entry.exempt,
         is_said(entry),
         entry.version,
+        entry.trust,
     )

@@ -12,7 +12,19 @@ from msgspec.structs import replace
 from lukasa.model.text import fold
 from lukasa.model.timestamps import moment
 from lukasa.model.transcript import Quote
-from lukasa.model.values import SHARED, Authority, Curator, Gate, Kind, Lifetime, Origin, Relation, State, Trust
+from lukasa.model.values import (
+    SHARED,
+    Authority,
+    Curator,
+    Gate,
+    Kind,
+    Lifetime,
+    Origin,
+    Outcome,
+    Relation,
+    State,
+    Trust,
+)
 
 DISPOSITION, EXEMPT = "disposition", "exempt"  # keys of an entry's metadata
 SENSITIVE = "sensitive"  # a key of an entry's metadata: true keeps it out of contexts, agents' reads and exports
@@ -45,12 +57,18 @@ class Scope(NamedTuple):
 class SourceLink(Struct, frozen=True):
     """A reference to corpus content.
 
-    It records the version that was read; the source's properties are looked up, not copied.
+    It pins the version that was read, and records the last version against which somebody confirmed the entry since (0
+    for none). The source's properties are looked up, not copied.
     """
 
     source: str
     version: int
     locator: str = ""
+    checked: int = 0
+
+    def vouched(self, version: int) -> bool:
+        """Whether the entry was written from that version of the source, or confirmed against it."""
+        return version in (self.version, self.checked)
 
 
 class Category(Struct, frozen=True):
@@ -103,6 +121,7 @@ class Entry(Struct, frozen=True):
     metadata: dict[str, Any] = field(default_factory=dict)
     evidence: tuple[Quote, ...] = ()  # where it was said, if it was observed in a transcript
     path: str | None = None  # of a file: kept verbatim, one entry for each path rather than for each text
+    meta: bool = False  # a fact that held through versions of its sources: meta-semantic memory
     version: int = 1
 
     def moved(self, state: State, *, at: datetime, cause: str, actor: str, **changes: Any) -> Entry:
@@ -156,7 +175,7 @@ class Rivalry(Struct, frozen=True):
 
 
 class Confirmation(Struct, frozen=True):
-    """A statement that repeats an entry: who said it again, when, where, and in which words."""
+    """A statement that repeats an entry, or a check of it: who, when, where, in which words, and with what outcome."""
 
     entry: str
     at: datetime
@@ -165,6 +184,25 @@ class Confirmation(Struct, frozen=True):
     conversation: str
     said: str
     quotes: tuple[Quote, ...] = ()
+    trust: Trust = Trust.UNTRUSTED
+    outcome: Outcome = Outcome.CONFIRMED
+
+
+class CanonicalLink(Struct, frozen=True):
+    """A link of an entry as a row of its own: the document, and the version of it that is pinned."""
+
+    entry: str
+    document: str
+    version: int
+    locator: str
+    checked: int
+
+
+class Derivation(Struct, frozen=True):
+    """An entry that was concluded from another one."""
+
+    entry: str
+    source: str
 
 
 class Access(Struct, frozen=True):

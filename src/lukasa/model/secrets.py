@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from lukasa import model
 
 MARK = "[secret]"
+DETECTOR = 1  # raise it when the detector finds more: workers then look again at the texts that are stored already
 MOST_LINE = 4_000  # characters of a line that are searched at once; a longer line is cut into pieces
 MOST_REMEMBERED = 500  # characters of a text whose result is remembered for a while
 _OVERLAP = 400  # characters that two pieces of a cut line share
@@ -41,6 +42,39 @@ def redact(text: str) -> tuple[str, int]:
     for start, end, _ in reversed(found):
         text = f"{text[:start]}{MARK}{text[end:]}"
     return text, len(found)
+
+
+class Masked(Struct, frozen=True):
+    """A text with a mark for each of its secrets, which still knows the text that it was made from."""
+
+    text: str
+    original: str
+    spans: tuple[tuple[int, int, int, int], ...]  # of each mark: start and end here, start and end in the original
+
+    def unmasked(self, part: str) -> str | None:
+        """Return the original words of a part with a mark; None if this text does not hold it as it stands."""
+        start = self.text.find(part) if MARK in part else -1
+        if start < 0:
+            return None
+        end = start + len(part)
+        if any(a < start < b or a < end < b for a, b, _, _ in self.spans):
+            return None
+        return self.original[self._before(start) : self._before(end)]
+
+    def _before(self, position: int) -> int:
+        """Return the place in the original of a place here that no mark holds."""
+        passed = [span for span in self.spans if span[1] <= position]
+        return position + passed[-1][3] - passed[-1][1] if passed else position
+
+
+def mask(text: str) -> Masked:
+    """Return a text with each secret replaced by a mark, from which the owner's own words can be found again."""
+    out, spans, done = "", list[tuple[int, int, int, int]](), 0
+    for start, end, _ in find_secrets(text):
+        out += text[done:start]
+        spans.append((len(out), len(out) + len(MARK), start, end))
+        out, done = out + MARK, end
+    return Masked(out + text[done:], text, tuple(spans))
 
 
 def holds_secret(value: Any) -> bool:

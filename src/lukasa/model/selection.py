@@ -7,7 +7,7 @@ from datetime import datetime
 from msgspec import Struct
 
 from lukasa.model.entry import Entry, Scope
-from lukasa.model.values import SHARED, Curator, Kind, Lifetime, State, Visibility
+from lukasa.model.values import SHARED, Curator, Kind, Lifetime, State, Trust, Visibility
 
 
 class Filters(Struct, frozen=True):
@@ -24,10 +24,16 @@ class Filters(Struct, frozen=True):
     since: datetime | None = None
     until: datetime | None = None
     min_importance: float | None = None
+    min_trust: Trust | None = None
     filed: bool | None = None  # True: only files; False: only other entries
 
     def __bool__(self) -> bool:
         return self is not NO_FILTERS and self != NO_FILTERS
+
+    @property
+    def only_trust(self) -> bool:
+        """Whether the least trust is the one condition."""
+        return self.min_trust is not None and self == Filters(min_trust=self.min_trust)
 
     def admits(self, entry: Entry) -> bool:
         """Whether an entry passes; every store must filter the same way. Tags: all must match; times: of creation."""
@@ -43,6 +49,7 @@ class Filters(Struct, frozen=True):
             and (self.since is None or entry.created_at >= self.since)
             and (self.until is None or entry.created_at < self.until)
             and (self.min_importance is None or entry.importance >= self.min_importance)
+            and (self.min_trust is None or entry.trust >= self.min_trust)
             and (self.filed is None or self.filed is (entry.path is not None))
         )
 

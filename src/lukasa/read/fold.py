@@ -28,8 +28,8 @@ class Folded(NamedTuple):
 def fold(hits: Sequence[Hit], others: Mapping[str, Entry], pairs: Iterable[Rivalry], asked: Collection[str]) -> Folded:
     """Fold hits by the pairs that concern them. `others` are entries of these pairs that are no hits themselves.
 
-    Of a pair of which both may hold, the later one is lifted above the earlier one. A hit with a word of the question
-    that the later one lacks keeps its place.
+    Of a pair of which both may hold, the later one is lifted above the earlier one, unless it is less trusted. A hit
+    with a word of the question that the later one lacks keeps its place.
     """
     ranked = {hit.id: hit for hit in hits}
     entries = {**others, **{hit.id: hit.entry for hit in hits}}
@@ -90,7 +90,7 @@ def _lifted(
     later: dict[str, list[Hit]] = {}
     for pair in pairs:
         old, new = in_time(pair, entries)
-        if old.id in ranked and not names.only(old, new):
+        if old.id in ranked and new.trust >= old.trust and not names.only(old, new):
             hit = ranked.get(new.id) or ranked[old.id]._replace(entry=new, access=None, earlier=())
             later.setdefault(old.id, []).append(hit)
     passed: set[str] = set()
@@ -136,10 +136,9 @@ def _groups(entries: Mapping[str, Entry], pairs: Sequence[Rivalry]) -> dict[str,
 
 
 def _head(members: Sequence[Entry], pairs: Sequence[Rivalry], entries: Mapping[str, Entry]) -> str:
-    """The one said last; of entries that say the same, the most trusted one."""
-    same = all(pair.relation is Relation.SAME for pair in pairs)
-    most = max((entry.trust if same else 0, *said(entry)) for entry in members)
-    tied = [entry.id for entry in members if (entry.trust if same else 0, *said(entry)) == most]
+    """The most trusted one; of those with equal trust, the one said last."""
+    most = max((entry.trust, *said(entry)) for entry in members)
+    tied = [entry.id for entry in members if (entry.trust, *said(entry)) == most]
     passed = {in_time(pair, entries)[0].id for pair in pairs if pair.entry in tied and pair.other in tied}
     return next((id for id in tied if id not in passed), tied[-1])
 

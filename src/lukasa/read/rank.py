@@ -16,7 +16,7 @@ from lukasa.model.entry import Access, Document, Entry, Scope
 from lukasa.model.statements import says_the_same
 from lukasa.model.text import in_first_person, said_key
 from lukasa.model.timestamps import micros
-from lukasa.model.values import Authority, Kind, Relation
+from lukasa.model.values import Authority, Kind, Relation, Trust
 from lukasa.ports import Vector
 from lukasa.read.decay import DecayCurve, decay_curve, often, relevance
 from lukasa.read.fuse import Match, Matches
@@ -29,7 +29,7 @@ AHEAD = 8  # entries that are fetched together when a caller iterates over hits
 
 
 class Score(NamedTuple):
-    """Every factor of a hit's rank: final = match × prior × tier weight.
+    """Every factor of a hit's rank: final = match × prior × tier weight × trust weight.
 
     `relevance` is importance × decay × frequency. `factors` names those that the spec's prior multiplies.
     """
@@ -42,6 +42,7 @@ class Score(NamedTuple):
     relevance: float
     prior: float
     tier_weight: float
+    trust_weight: float = 1.0
     factors: tuple[PriorFactor, ...] = PRIOR
 
 
@@ -120,6 +121,8 @@ class _Weighing:
         self._given, self._now = given, micros(given.now)
         self._weight = given.spec.retrieval.prior_weight
         self._prior = given.spec.retrieval.prior
+        by_trust = given.spec.retrieval.trust_weights
+        self._trusted = [by_trust.get(trust.name.lower(), 1.0) for trust in Trust]
         self._closed = {id: micros(at) for id, at in given.closed.items()}
         self._shared: dict[
             tuple[int, int], tuple[DecayCurve, float, int | None]
@@ -147,9 +150,12 @@ class _Weighing:
             "frequency": frequency,
         }
         prior = (1 - self._weight) + self._weight * math.prod(worth[name] for name in self._prior)
-        final = match.value * prior * tier_weight
+        trusted = self._trusted[candidate.trust]
+        final = match.value * prior * tier_weight * trusted
         value = relevance(candidate.importance, factor, frequency)
-        return Score(final, match, candidate.importance, factor, frequency, value, prior, tier_weight, self._prior)
+        return Score(
+            final, match, candidate.importance, factor, frequency, value, prior, tier_weight, trusted, self._prior
+        )
 
     def finals(
         self, ids: Sequence[str], candidates: Mapping[str, Candidate], matches: Matches
@@ -157,6 +163,7 @@ class _Weighing:
         """The final score of each id, with its age and id."""
         accesses, now, weight, low = self._given.accesses, self._now, self._weight, 1 - self._weight
         by_importance, by_age, by_use = (factor in self._prior for factor in PRIOR)
+        trusted = self._trusted
         found = []
         scope: Scope | None = None
         of_kinds: dict[Kind, tuple[DecayCurve, float, int | None]] = {}
@@ -174,7 +181,8 @@ class _Weighing:
                 value *= fades.of(candidate, access, now, ended)
             if by_use and access is not None:
                 value *= often(access.count)
-            found.append((match * (low + weight * value) * tier_weight, candidate.created_at, id))
+            final = match * (low + weight * value) * tier_weight * trusted[candidate.trust]
+            found.append((final, candidate.created_at, id))
         return found
 
 
@@ -221,6 +229,17 @@ class Ranked(Sequence[Hit]):
             self._read(self.ids[at : at + AHEAD])
         return self._hit(self.ids[at])
 
+    def trusts(self) -> list[Trust]:
+        """The trust of each, in order; nothing is fetched for it."""
+        return [self._candidates[id].trust for id in self.ids]
+
+    def in_order(self, positions: Sequence[int]) -> Ranked:
+        """The same candidates in another order. What was fetched stays."""
+        ids = [self.ids[position] for position in positions]
+        other = Ranked(ids, self._candidates, self._matches, self._weighing, self._accesses, self._fetch)
+        other._entries = self._entries
+        return other
+
     def _hits(self, ids: Sequence[str]) -> list[Hit]:
         self._read(ids)
         return [self._hit(id) for id in ids]
@@ -257,9 +276,10 @@ def rank(
 def drop_repeats(
     hits: Sequence[Hit], vectors: Mapping[str, Vector], threshold: float, wanted: int, sensitive: bool = True
 ) -> tuple[list[Hit], dict[str, Verdict]]:
-    """Fold hits that say the same under the best of them, until enough are kept. Also return the reasons.
+    """Fold hits that say the same under one of them, until enough are kept. Also return the reasons.
 
-    Unless `sensitive` is set, entries with secrets are dropped.
+    It is the best of them, or a more trusted one in its place. Unless `sensitive` is set, entries with secrets are
+    dropped.
     """
     near = _near(vectors, threshold)
     kept: dict[str, Hit] = {}
@@ -280,6 +300,12 @@ def drop_repeats(
                 break
         if twin is None:
             kept[hit.id], by_key[key] = hit, hit.id
+        elif hit.entry.trust > kept[twin].entry.trust:
+            kept = {hit.id if id == twin else id: one for id, one in kept.items()}
+            less = kept[hit.id]
+            kept[hit.id] = hit._replace(earlier=(*less.earlier, Earlier(less.entry, Relation.SAME)))
+            by_key[key] = by_key[said_key(less.content, less.entry.speaker)] = hit.id
+            dropped[twin] = Verdict("dedup", "dropped", "says the same as a more trusted entry", {"kept": hit.id})
         else:
             best = kept[twin]
             kept[twin] = best._replace(earlier=(*best.earlier, Earlier(hit.entry, Relation.SAME)))

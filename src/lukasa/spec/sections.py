@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 
 from lukasa.model.values import Kind
 from lukasa.spec.decode import NAME, TomlTable, nearest
@@ -27,6 +28,9 @@ from lukasa.spec.types import (
 )
 
 DEFAULT_PROFILES = {"lean": Profile(3, False), "balanced": Profile(7, True), "deep": Profile(15, True, 15)}
+# By trust below the author's: the factor of a rank, and the share of the places of an answer.
+TRUST_WEIGHTS = {"untrusted": 0.6, "imported": 0.9, "agent": 0.95}
+SHARES = {"untrusted": 0.4, "imported": 0.6, "agent": 0.75}
 DAY = 24 * 60  # minutes
 MOST_JUDGED = 100
 NAMED = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,59}")
@@ -143,6 +147,8 @@ def read_retrieval(root: TomlTable, tiers: tuple[str, ...]) -> Retrieval:
         tier_weights=_weights(table, "tier_weights", tiers),
         dedup_cosine=table.number("dedup_cosine", 0.9, above=True, high=1.0),
         recency_tiers=table.choices("recency_tiers", tiers, (), example=tiers[:1]),
+        trust_weights=_by_trust(table, "trust_weights", TRUST_WEIGHTS),
+        shares=_by_trust(table, "shares", SHARES),
         rerank=table.choice("rerank", ("none", "model"), "none"),
         prior=table.choices("prior", PRIOR, PRIOR, example=PRIOR),
     )
@@ -158,6 +164,14 @@ def _weights(table: TomlTable, key: str, names: tuple[str, ...]) -> dict[str, fl
     if names and not sum(weights.values()) > 0:
         table.wrong(key, "the weights add up to zero", dict.fromkeys(names, 1.0))
     return weights
+
+
+def _by_trust(table: TomlTable, key: str, defaults: Mapping[str, float]) -> dict[str, float]:
+    """A number in [0, 1] for every trust below the author's."""
+    inner = table.table(key)
+    found = {name: inner.number(name, default, high=1.0) for name, default in defaults.items()}
+    inner.close()
+    return found
 
 
 def read_reference_only(root: TomlTable) -> ReferenceOnly:
@@ -245,6 +259,7 @@ def read_triggers(root: TomlTable) -> TriggerRules:
         revision_queue=table.whole("revision_queue", base.revision_queue, low=1),
         idle_minutes=table.number("idle_minutes", base.idle_minutes, above=True, high=DAY),
         reflect_at=table.whole("reflect_at", base.reflect_at, low=1),
+        clock=table.flag("clock", base.clock),
     )
     table.close()
     return value

@@ -92,6 +92,8 @@ class Retrieval(Struct, frozen=True):
     tier_weights: dict[str, float]
     dedup_cosine: float
     recency_tiers: tuple[str, ...]
+    trust_weights: dict[str, float]
+    shares: dict[str, float]
     rerank: Literal["none", "model"]
     prior: tuple[PriorFactor, ...] = PRIOR
 
@@ -132,9 +134,9 @@ class Decay(Struct, frozen=True):
 
 class WriteMode(StrEnum):
     AUTO = "auto"  # observations may be written as they happen
-    EXPLICIT = "explicit"  # only on a decision to remember
-    PROMOTION = "promotion"  # agents' writes are held until promotion; authors write directly
-    MIXED = "mixed"  # explicit for the author's statements, auto-extraction above `confidence`
+    EXPLICIT = "explicit"  # only on a decision to remember: an observed text is discarded
+    PROMOTION = "promotion"  # agents' writes and observed texts are held until promotion; authors write directly
+    MIXED = "mixed"  # on a decision, and observed texts from `confidence` on
 
 
 class WritePolicy(Struct, frozen=True):
@@ -251,6 +253,10 @@ class SanitizationGate(Struct, frozen=True):
     transforms: tuple[str, ...]
 
 
+TALK_KEYS = ("channel", "conversation")  # their values are rows of the workspace, and have participants
+BUILT_IN_KEYS = ("account", "workspace", *TALK_KEYS)
+
+
 class TierVisibility(Struct, frozen=True):
     """The readers of a tier: agents in scope, and clients from outside."""
 
@@ -280,6 +286,7 @@ class TriggerRules(Struct, frozen=True):
     revision_queue: int = 10  # superseded, invalidated or stale since then
     idle_minutes: float = 10.0  # without a change
     reflect_at: int = 10  # observations that no reflection has read yet
+    clock: bool = True  # regular work runs by the clock; without, when the workspace falls idle
 
 
 class Triage(Struct, frozen=True):
@@ -337,6 +344,19 @@ class MemorySpec(Struct, frozen=True, eq=False):
 
     def __ne__(self, other: object) -> bool:
         return not self == other
+
+    @property
+    def custom_keys(self) -> tuple[str, ...]:
+        """The anchor's keys that this spec adds, from the broadest to the narrowest: an organisation, a customer."""
+        return tuple(key.name for key in self.anchor if key.name not in BUILT_IN_KEYS)
+
+    def readers(self, name: str) -> TierVisibility:
+        """Return who reads a tier. A spec that says nothing shares it, and closes the account to other clients."""
+        if name in self.visibility:
+            return self.visibility[name]
+        tier = self.tier(name)
+        talk = any(key.name in TALK_KEYS for key in tier.anchor)
+        return TierVisibility("shared", "participants" if talk else "granted" if tier.home == "workspace" else "closed")
 
     def tier(self, name: str) -> Tier:
         for tier in self.tiers:

@@ -12,7 +12,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from lukasa.model.entry import Entry
+from lukasa.model.entry import CanonicalLink, Derivation, Entry
 from lukasa.model.errors import Conflict
 from lukasa.model.events import EventDraft, Stamp
 from lukasa.model.item import value_text
@@ -148,7 +148,22 @@ def _add_entries(rows: Rows, transaction: Transaction, saves: Sequence[SaveEntry
         entry = _first_version(save.entry)
         new.append(EntryVersion(entry, 1, salt, save.action, save.cause, actor, transaction.at, vector))
     rows.add_entries(new)
+    for version in new:
+        if version.entry.links or version.entry.derived_from:
+            _save_grounds(rows, version.entry)
     return [version.salt for version in new]
+
+
+def _save_grounds(rows: Rows, entry: Entry) -> None:
+    """Store what an entry rests on: documents, each with its pinned version, and the entries it was concluded from."""
+    wanted = row_rules.unique(link.source for link in entry.links)
+    known = {document.id for document in rows.select(tables.DOCUMENTS_AMONG, wanted)} if wanted else set()
+    for id in wanted:
+        if id not in known:
+            raise row_rules.missing("document", id)
+    links = [CanonicalLink(entry.id, link.source, link.version, link.locator, link.checked) for link in entry.links]
+    rows.insert(tables.CANONICAL_LINKS, links)
+    rows.insert(tables.DERIVATIONS, [Derivation(entry.id, source) for source in entry.derived_from])
 
 
 def _first_version(entry: Entry) -> Entry:
@@ -164,6 +179,9 @@ def _replace_entry(rows: Rows, save: SaveEntry, transaction: Transaction) -> byt
     content_version = before.content_version if same_text else entry.version
     about = (save.action, save.cause, str(transaction.actor), transaction.at)
     rows.replace_entry(before, EntryVersion(entry, content_version, before.salt, *about, vector))
+    if (before.entry.links, before.entry.derived_from) != (entry.links, entry.derived_from):
+        removal.drop_grounds(rows, [entry.id])
+        _save_grounds(rows, entry)
     return before.salt
 
 

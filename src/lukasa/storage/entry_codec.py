@@ -18,7 +18,12 @@ from lukasa.model.transcript import Quote
 from lukasa.model.values import Curator, Gate, Kind, Lifetime, Origin, State, Trust
 from lukasa.storage.port import index_terms, twin_key
 
-FILED, EXEMPT, SAID = 1, 2, 4  # the bits of a row's marks
+FILED, EXEMPT, SAID, RESTS = (
+    1,
+    2,
+    4,
+    8,
+)  # the bits of a row's marks; RESTS: it has links or sources, in rows of their own
 # The columns that `entry_of` reads, in this order: tier and anchor are of the scope, all others of the entry itself. A
 # version of an entry is kept as a JSON list of the same.
 COLUMNS = tuple(
@@ -66,7 +71,7 @@ def entry_columns(entry: Entry) -> dict[str, Any]:
         "superseded_by": entry.superseded_by,
         "version": entry.version,
         "chars": chars(entry.content),
-        "marks": FILED * (entry.path is not None) + EXEMPT * entry.exempt + SAID * is_said(entry),
+        "marks": _marks(entry),
         "term_count": len(terms),
         "tags": json.dumps(entry.tags) if entry.tags else "[]",
         "terms": " ".join(terms),
@@ -79,8 +84,16 @@ def entry_columns(entry: Entry) -> dict[str, Any]:
     }
 
 
+def _marks(entry: Entry) -> int:
+    rests = bool(entry.links or entry.derived_from)
+    return FILED * (entry.path is not None) + EXEMPT * entry.exempt + SAID * is_said(entry) + RESTS * rests
+
+
 def _rest(entry: Entry) -> dict[str, Any]:
-    """The fields that no filter asks for, as one JSON object; fields with their default value are left out."""
+    """The fields that no filter asks for, as one JSON object; fields with their default value are left out.
+
+    Links and sources are in rows of their own: a read adds them.
+    """
     rest: dict[str, Any] = {
         "origin": [entry.origin.principal, entry.origin.surface, entry.origin.transport, int(entry.origin.trust)],
         "trust": int(entry.trust),
@@ -92,16 +105,14 @@ def _rest(entry: Entry) -> dict[str, Any]:
         rest["gate"] = [str(entry.gate.verdict), entry.gate.confidence, entry.gate.reason]
     if entry.transition is not None:
         rest["transition"] = [micros(entry.transition.at), entry.transition.cause, entry.transition.actor]
-    if entry.derived_from:
-        rest["derived_from"] = entry.derived_from
-    if entry.links:
-        rest["links"] = [[link.source, link.version, link.locator] for link in entry.links]
     if entry.metadata:
         rest["metadata"] = entry.metadata
     if entry.evidence:
         rest["evidence"] = [[q.transcript, q.message, q.start, q.end] for q in entry.evidence]
     if entry.path is not None:
         rest["path"] = entry.path
+    if entry.meta:
+        rest["meta"] = True
     return rest
 
 
@@ -110,7 +121,7 @@ KINDS = {str(kind): kind for kind in Kind}
 _LIFETIMES = {str(lifetime): lifetime for lifetime in Lifetime}
 _CURATORS = {str(curator): curator for curator in Curator}
 STATES = {str(state): state for state in State}
-_TRUSTS = {int(trust): trust for trust in Trust}
+TRUSTS = {int(trust): trust for trust in Trust}
 
 
 def entry_of(row: tuple[Any, ...]) -> Entry:
@@ -133,7 +144,7 @@ def entry_of(row: tuple[Any, ...]) -> Entry:
         source,
         importance,
         _origin(*rest["origin"]),
-        _TRUSTS[rest["trust"]],
+        TRUSTS[rest["trust"]],
         created,
         created if updated_at == created_at else moment(updated_at),
         created if confirmed_at == created_at else moment(confirmed_at),
@@ -153,6 +164,7 @@ def entry_of(row: tuple[Any, ...]) -> Entry:
         rest.get("metadata", {}),
         tuple([Quote(*quote) for quote in rest["evidence"]]) if "evidence" in rest else (),
         rest.get("path"),
+        rest.get("meta", False),
         version,
     )
 
@@ -179,8 +191,12 @@ _snapshot_columns = itemgetter(*COLUMNS[3:])
 
 
 def snapshot(entry: Entry, columns: dict[str, Any]) -> str:
-    """A version of an entry: the same columns as its row, as one JSON list."""
-    return canonical_json([entry.id, entry.scope.tier, anchor_text(entry.scope), *_snapshot_columns(columns)])
+    """A version of an entry: the same columns as its row, as one JSON list, with its links and sources of that time."""
+    *others, rest = _snapshot_columns(columns)
+    if entry.links or entry.derived_from:
+        links = [[link.source, link.version, link.locator, link.checked] for link in entry.links]
+        rest = canonical_json(_rest(entry) | {"links": links, "derived_from": entry.derived_from})
+    return canonical_json([entry.id, entry.scope.tier, anchor_text(entry.scope), *others, rest])
 
 
 def entry_of_snapshot(text: str) -> Entry:

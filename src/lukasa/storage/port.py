@@ -20,7 +20,18 @@ from lukasa.model.amendment import Amendment, AmendmentState
 from lukasa.model.answer import Answer
 from lukasa.model.candidate import Candidate
 from lukasa.model.conversation import Channel, Conversation, Note, WorkspaceInfo
-from lukasa.model.entry import Access, Confirmation, Document, Entry, NamedEntry, Rivalry, Scope, Version
+from lukasa.model.entry import (
+    Access,
+    CanonicalLink,
+    Confirmation,
+    Derivation,
+    Document,
+    Entry,
+    NamedEntry,
+    Rivalry,
+    Scope,
+    Version,
+)
 from lukasa.model.events import Event
 from lukasa.model.grant import Grant
 from lukasa.model.item import Item, ItemAddress, ItemFilter, whole_text
@@ -323,6 +334,25 @@ class Store(ItemStore, PipelineStore, AccessStore, ScrubStore, Protocol):
 
     def confirmations(self, ids: Collection[str]) -> list[Confirmation]:
         """The statements that repeat these entries; the oldest first."""
+        ...
+
+    def links_to(self, documents: Collection[str]) -> list[CanonicalLink]:
+        """The links of entries, in whatever state, to these documents; the oldest first."""
+        ...
+
+    def derived_from(self, sources: Collection[str]) -> list[Derivation]:
+        """The entries that were concluded from these, which need not be here any more; the oldest first."""
+        ...
+
+    def withdrawn(self, *, limit: int) -> list[Derivation]:
+        """Entries in force or held, with a source that is not here or no longer in force; the newest first.
+
+        What became of the source is for the caller to find out: it may be in another store, or live on in the entry.
+        """
+        ...
+
+    def gone(self, ids: Sequence[str]) -> set[str]:
+        """The ids among these whose entries were removed for good."""
         ...
 
     def linked(self, ids: Iterable[str]) -> dict[str, tuple[str, ...]]:

@@ -103,8 +103,15 @@ def take(rows: Rows, operation: Scrub) -> Scrub:
 def drop_entries(rows: Rows, ids: Sequence[str]) -> None:
     """Remove entries with all that is stored about them."""
     drop_rivals(rows, ids)
+    drop_grounds(rows, ids)
     rows.delete(tables.CONFIRMATIONS_OF, ids)
     rows.drop_entries(ids)
+
+
+def drop_grounds(rows: Rows, ids: Sequence[str]) -> None:
+    """Remove what entries rest on. What rests on them stays: it tells that a source is gone."""
+    rows.delete(tables.LINKS_OF, ids)
+    rows.delete(tables.DERIVED_BY, ids)
 
 
 def drop_rivals(rows: Rows, ids: Sequence[str]) -> None:

@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from lukasa.model.entry import Document, Entry
 from lukasa.model.values import Kind, Lifetime, State
-from lukasa.spec.types import Consolidation, Promotion
+from lukasa.spec.types import Consolidation, LifecyclePolicy, Promotion
 from lukasa.upkeep.weighed import Weighed
 
 
@@ -106,39 +106,51 @@ class Move(Struct, frozen=True):
     cause: str
 
 
-def pruned(found: Sequence[Weighed], rule: Consolidation) -> list[Move]:
+# Upkeep takes no entry out of recall where a person decides (`dispose`), or where nothing but a person ends it.
+_KEPT = (LifecyclePolicy.DISPOSE, LifecyclePolicy.INDEFINITE)
+
+
+def may_go(entry: Entry, policy: LifecyclePolicy) -> bool:
+    """Whether upkeep may prune or forget an entry: never a long-term one, nor one that somebody exempted."""
+    return policy not in _KEPT and not entry.exempt and entry.lifetime is not Lifetime.LONG_TERM
+
+
+def pruned(found: Sequence[Weighed], rule: Consolidation, policy: LifecyclePolicy) -> list[Move]:
     """Prune the entries whose relevance is below the spec's floor."""
     floor = rule.prune_below
     return [
         Move(w.entry, State.PRUNED, "entry.pruned", f"relevance {w.relevance:.4f} is below {floor:g}")
         for w in found
-        if w.relevance < floor
+        if w.relevance < floor and may_go(w.entry, policy)
     ]
 
 
-def capped(found: Sequence[Weighed], cap: int) -> list[Move]:
-    """Prune the least relevant entries of a scope that holds more than the spec allows."""
+def capped(found: Sequence[Weighed], cap: int, going: Sequence[Weighed]) -> list[Move]:
+    """Prune the least relevant of `going` if a scope holds more than the spec allows."""
     if not cap or len(found) <= cap:
         return []
-    least = sorted(found, key=lambda w: (w.relevance, w.entry.confirmed_at, w.id))[: len(found) - cap]
+    least = sorted(going, key=lambda w: (w.relevance, w.entry.confirmed_at, w.id))[: len(found) - cap]
     return [
         Move(w.entry, State.PRUNED, "entry.pruned", f"its scope holds more than {cap:,}, and this was least relevant")
         for w in least
     ]
 
 
-def aged(found: Sequence[Weighed], rule: Consolidation, now: datetime) -> list[Move]:
-    """Make never recalled entries stale, forget those that stayed stale, and restore stale ones that were recalled."""
-    return [move for w in found if (move := _aged(w, rule, now)) is not None]
+def aged(found: Sequence[Weighed], rule: Consolidation, policy: LifecyclePolicy, now: datetime) -> list[Move]:
+    """Make never recalled entries stale, forget those that stayed stale, and restore stale ones that were recalled.
+
+    A long-term entry grows stale, which lowers its rank alone, and is not forgotten.
+    """
+    return [move for w in found if (move := _aged(w, rule, policy, now)) is not None]
 
 
-def _aged(w: Weighed, rule: Consolidation, now: datetime) -> Move | None:
+def _aged(w: Weighed, rule: Consolidation, policy: LifecyclePolicy, now: datetime) -> Move | None:
     entry, age = w.entry, now - w.entry.confirmed_at
     if entry.state is State.STALE and w.reads:
         return Move(entry, State.ACTIVE, "entry.restored", "it was recalled after it had grown stale")
-    if w.reads:
+    if w.reads or policy in _KEPT or entry.exempt:
         return None
-    if entry.state is State.STALE and _older(age, rule.forget_after_days):
+    if entry.state is State.STALE and may_go(entry, policy) and _older(age, rule.forget_after_days):
         cause = f"stale, never recalled, and older than {rule.forget_after_days:g} days"
         return Move(entry, State.FORGOTTEN, "entry.forgotten", cause)
     if entry.state is State.ACTIVE and _older(age, rule.stale_after_days):

@@ -267,13 +267,19 @@ def _kind(draft: Draft, setting: Setting) -> Kind:
 
 
 def policy(draft: Draft, setting: Setting) -> Draft:
-    """Hold untrusted procedures and preferences, agents' writes that need promotion, and writes of low confidence."""
+    """Ask the tier's write mode. Hold untrusted procedures and preferences, and writes of low confidence.
+
+    A text that was observed is nobody's decision: where only decisions are written, it is discarded.
+    """
+    write, observed = setting.behaviour(draft).write, draft.proposal.observed
+    if observed and write.mode is WriteMode.EXPLICIT:
+        reason = "this tier is written on a decision to remember, and nobody asked to remember this"
+        return draft.ruled(Gate.DISCARD, 1.0, reason).noting("policy", "discard", reason)
     preferred = draft.category is not None and draft.category.name in _PREFERRED
     if draft.trust is Trust.UNTRUSTED and (draft.kind is Kind.PROCEDURAL or preferred):
         reason = "procedures and preferences of untrusted origin wait for a person"
         return draft.ruled(Gate.HOLD, 1.0, reason).noting("policy", "hold", reason)
-    write = setting.behaviour(draft).write
-    agent = draft.proposal.curator is Curator.AGENT
+    agent = draft.proposal.curator is Curator.AGENT or observed
     if agent and write.mode is WriteMode.PROMOTION:
         reason = f"{draft.kind} memory of this tier is made active by promotion, not by an agent"
         return draft.ruled(Gate.HOLD, 1.0, reason).noting("policy", "hold", reason)

@@ -52,6 +52,7 @@ class Proposal(NamedTuple):
     derived_trust: tuple[Trust, ...] = ()
     valid_at: datetime | None = None
     supersedes: str | None = None
+    corrects: str | None = None
     gate: GateVerdict | None = None
     category: str = ""
     metadata: Mapping[str, Any] = MappingProxyType({})
@@ -61,9 +62,20 @@ class Proposal(NamedTuple):
     said_at: datetime | None = None  # of an entry that is stored already
 
     @property
+    def place(self) -> dict[str, Any]:
+        """The tier, the scope keys and the owner, for the event of a text that is not stored."""
+        anchor = {key: value for key, value in self.scope.anchor if value is not None}
+        return {"tier": self.scope.tier, "anchor": anchor, "owner": self.owner}
+
+    @property
     def speaker(self) -> str:
         """The person who says "I" in the text, if it is not the user."""
         return speaker_name(self.source, self.origin.principal)
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The entries that the writer names: the one to replace, and the one to correct."""
+        return tuple(id for id in (self.supersedes, self.corrects) if id is not None)
 
 
 class Canonical(Struct, frozen=True):
@@ -243,6 +255,8 @@ def _rival(draft: Draft, neighbour: Neighbour, setting: Setting) -> Rival | None
         return None
     if p.path is not None or other.path is not None:
         return None
+    if p.corrects == other.id:
+        return Rival(other, Relation.UPDATE, "its writer says that it corrects this entry")
     if p.speaker != other.speaker and in_first_person(draft.content) and in_first_person(other.content):
         return None
     above = setting.behaviour(draft).write.dedup_cosine
@@ -346,7 +360,7 @@ def rivalries(draft: Draft, setting: Setting) -> tuple[SaveRivalry, ...]:
 
 def _discarded(draft: Draft, secret: bytes) -> Plan:
     detail = {
-        "tier": draft.proposal.scope.tier,
+        **draft.proposal.place,
         "cause": draft.gate.reason,
         "commitment": commitment(secret, draft.content),
         "ledger": [verdict.plain() for verdict in draft.ledger],

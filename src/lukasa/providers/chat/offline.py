@@ -20,11 +20,13 @@ from lukasa.model import intents, wordings
 from lukasa.model.requests import Request
 from lukasa.model.text import STOP_WORDS, fold, terms, words
 from lukasa.ports import Embedder, Message, Reply, Tool, ToolCall
+from lukasa.providers.chat.corrections import corrected
 from lukasa.providers.chat.counting import Count, asks_count, reported_count
 
 ENOUGH = 0.5  # share of a question's content words that an entry must hold to be an answer
 QUOTED = 3
 LISTED = 12
+RECALLED = 6  # turns in which a correction looks for what it corrects
 MATCHED = 15  # entries that a request to forget looks at, the most that one read returns
 SUMMARY = "conversation-summary"
 
@@ -98,7 +100,7 @@ class _Step(Struct, frozen=True):
 
 
 class _Turn(Struct, frozen=True):
-    """The user's last message, the tool calls since then, and the turn before."""
+    """A message of the user, the tool calls and the reply that followed, and the turn before."""
 
     said: str
     steps: tuple[_Step, ...] = ()
@@ -140,10 +142,10 @@ class OfflineChat:
 
 
 def _last_turn(messages: Sequence[Message]) -> _Turn:
-    """Return the last turn of a conversation, with the turn before it."""
+    """Return the last turn of a conversation, with the turns before it."""
     begins = [i for i, message in enumerate(messages) if message.role == "user"]
     found: _Turn | None = None
-    for start, end in pairwise([*begins[-2:], len(messages)]):
+    for start, end in pairwise([*begins[-RECALLED:], len(messages)]):
         turn = messages[start:end]
         results = {m.tool_call_id: _decoded(m.content) for m in turn if m.role == "tool"}
         calls = [call for m in turn for call in m.tool_calls]
@@ -181,6 +183,9 @@ def _answer(turn: _Turn, embedder: Embedder | None) -> str | ToolCall | tuple[To
         return _forget(intent.forget, steps)
     if intent.question:
         return _question(said, steps, embedder)
+    correction = _correction(turn, embedder)
+    if correction is not None:
+        return _correct(*correction, steps)
     if _HELLO.match(said):
         return f"Hello. {LOST}"
     return "You’re welcome." if _THANKS.match(said) else HEARD if said.strip() else LOST
@@ -254,6 +259,9 @@ _KEPT = {
 }
 
 
+_SECRET = "\nIt holds a secret. I keep it as you typed it, and show it to nobody but you: `lukasa get {}`, or the page."
+
+
 def _remembered(asked: Request, step: _Step) -> str:
     if step.error:
         return f"I could not store that: {step.error}."
@@ -266,7 +274,8 @@ def _remembered(asked: Request, step: _Step) -> str:
     place = where.get(str(step.result.get("tier")), "for this workspace")
     life = ", short-term" if step.result.get("lifetime") == "short_term" else ""
     owner = ", as this agent’s own" if asked.private else ""
-    return f"{_KEPT[outcome]}: “{asked.content}” ({place}{life}{owner})"
+    kept = f"{_KEPT[outcome]}: “{asked.content}” ({place}{life}{owner})"
+    return kept + _SECRET.format(step.result.get("id")) if step.result.get("sensitive") else kept
 
 
 def _forget(target: str, steps: Sequence[_Step]) -> str | ToolCall:
@@ -328,6 +337,49 @@ def _forget_chosen(chosen: Sequence[Mapping[str, Any]], steps: Sequence[_Step]) 
     gone = [str(step.result.get("content", "")) for step in steps if not step.error]
     told = "I have forgotten this, and you can restore it: " + "; ".join(f"“{text}”" for text in gone) if gone else ""
     return told if failed is None else f"{told}\n{_trouble(failed)}".strip()
+
+
+# Correct
+
+
+class _Noted(Struct, frozen=True):
+    """A statement that this conversation stored or quoted."""
+
+    id: str
+    tier: str
+    content: str
+
+
+def _correction(turn: _Turn, embedder: Embedder | None) -> tuple[_Noted, str] | None:
+    """Return the statement that a message corrects, and the text to store; None if it corrects nothing."""
+    before = turn.before
+    while before is not None:
+        for noted in _noted(before):
+            text = corrected(turn.said, noted.content, embedder)
+            if text is not None:
+                return noted, text
+        before = before.before
+    return None
+
+
+def _noted(turn: _Turn) -> Iterator[_Noted]:
+    """Yield the statements of a turn, the last one first: stored, or quoted from memory."""
+    for step in reversed(turn.steps):
+        result = step.result
+        if step.call.name == "memory_put" and result.get("outcome") in _KEPT:
+            yield _Noted(str(result.get("id")), str(result.get("tier")), str(step.call.arguments.get("content", "")))
+        for hit in _hits(step) if step.call.name == "memory_read" else ():
+            content = str(hit.get("content", ""))
+            if f"“{content}”" in turn.reply and SUMMARY not in hit.get("tags", ()):
+                yield _Noted(str(hit.get("id")), str(hit.get("tier")), content)
+
+
+def _correct(noted: _Noted, text: str, steps: Sequence[_Step]) -> str | ToolCall:
+    if not steps:
+        return _call("memory_put", steps, content=text, said_by="user", tier=noted.tier, corrects=noted.id)
+    told = _remembered(Request(text), steps[-1])
+    kept = steps[-1].result.get("outcome") in _KEPT and not steps[-1].error
+    return f"{told}. Earlier: “{noted.content}” (may no longer hold)" if kept else told
 
 
 # Counting in the notes
@@ -393,6 +445,9 @@ def _notes(step: _Step) -> Iterator[tuple[str, Any]]:
 # Recall
 
 
+_LEFT_OUT = "({}: I show secrets to nobody but you, by `lukasa read --sensitive` or on the page.)"
+
+
 def _recall(said: str, steps: Sequence[_Step], *, last_time: bool = False) -> str | ToolCall:
     if not steps or steps[-1].call.name != "memory_read":
         return _call("memory_read", steps, query=said)
@@ -404,7 +459,10 @@ def _recall(said: str, steps: Sequence[_Step], *, last_time: bool = False) -> st
         if summaries:
             return "\n".join(_quote(hit) for hit in summaries[:QUOTED])
     quoted = matching(said, found)[:QUOTED]
-    return "\n".join(_quote(hit) for hit in quoted) if quoted else NOTHING
+    if quoted:
+        return "\n".join(_quote(hit) for hit in quoted)
+    left_out = [note for note in steps[-1].result.get("notes") or () if "sensitive" in str(note)]
+    return f"{NOTHING}\n{_LEFT_OUT.format(left_out[0])}" if left_out else NOTHING
 
 
 def _overview(steps: Sequence[_Step]) -> str | ToolCall:
@@ -466,4 +524,11 @@ def _quote(hit: Mapping[str, Any]) -> str:
         who = f"You noted on {date}"
     else:
         who = f"Noted on {date} by {source or 'an agent'}"
-    return f"{who}: “{hit.get('content', '')}”"
+    return f"{who}: “{hit.get('content', '')}”{_earlier(hit)}"
+
+
+def _earlier(hit: Mapping[str, Any]) -> str:
+    """Return the other statements about the same thing that a read folds under a hit, with their dates and notes."""
+    folded = [one for one in hit.get("earlier") or () if isinstance(one, Mapping)]
+    told = [f"{one.get('said', '')} “{one.get('content', '')}” ({one.get('note', '')})" for one in folded]
+    return f"; earlier: {'; '.join(told)}" if told else ""

@@ -43,12 +43,13 @@ class AdminMethods(Bound, frozen=True):
         return admin.stats.reports(self.ctx, query, inputs.limit(limit))
 
     def census(self) -> list[Census]:
-        """Count entries by scope and state, private ones included, in this workspace and the account.
+        """Count entries by scope and state, private ones included, in the scopes that this handle sees.
 
         Only the author may.
         """
         self.ctx.require_author("count all entries")
-        return [*self.ctx.local.census(), *self.ctx.account.census()]
+        found = [*self.ctx.local.census(), *self.ctx.account.census()]
+        return [count for count in found if self.ctx.admits(count.scope)] if self.ctx.tenancy else found
 
     def survey(self) -> Survey:
         """Return an overview: counts, growth, entries that fade, work that waits. Only the author may."""
@@ -82,6 +83,7 @@ class AdminMethods(Bound, frozen=True):
     def events(self, *, after: int = 0, limit: int = 100, action: str | None = None) -> list[Event]:
         """Return events of the log, oldest first. Only the author may."""
         self.ctx.require_author("read the event log")
+        self.ctx.require_whole("read the event log")
         return self.ctx.local.events(after=after, limit=inputs.limit(limit, 100_000), action=action)
 
     def verify(self) -> list[str]:

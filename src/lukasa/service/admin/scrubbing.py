@@ -87,9 +87,9 @@ def _in_a_file(ctx: CallContext, target: _Target) -> bool:
 
 def _visible(ctx: CallContext, store: Store, ids: Sequence[str]) -> list[str]:
     """Keep the ids that this context may see. Private entries of others are counted, not named."""
-    if ctx.is_author:
+    if ctx.oversees:
         return list(ids)
-    return [id for id, entry in store.entries(ids).items() if entry.owner in ctx.owners]
+    return [id for id, entry in store.entries(ids).items() if ctx.sees(entry)]
 
 
 def _execute(ctx: CallContext, target: _Target, confirm: object) -> Scrubbed:

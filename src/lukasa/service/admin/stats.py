@@ -77,6 +77,7 @@ def days(ctx: CallContext, query: TelemetryQuery) -> list[DayTally]:
 def reports(ctx: CallContext, query: TelemetryQuery, limit: int) -> list[TelemetryEvent]:
     """Return telemetry events of both stores, the newest first."""
     ctx.require_author("see reports")
+    ctx.require_whole("see reports")
     found = [*ctx.local.points(query, limit=limit), *ctx.account.points(query, limit=limit)]
     return sorted(found, key=lambda point: point.at, reverse=True)[:limit]
 
@@ -91,11 +92,12 @@ def outcomes(tallies: Iterable[Tally]) -> dict[str, int]:
 def stats(ctx: CallContext, since: datetime) -> Stats:
     """Return the statistics since a time."""
     ctx.require_author("see statistics")
+    ctx.require_whole("see statistics")
     tiers = {tier.name for tier in ctx.spec.tiers if tier.home == "account"}
     shares = [*ctx.local.shares(since), *(s for s in ctx.account.shares(since) if s.tier in tiers)]
     found = [w for target in targets(ctx) for w in weighed(ctx, target)]
-    decays = {(t, k): b.decay for (t, k), b in ctx.spec.behaviours.items()}
-    awaiting = sum(awaits_disposition(decays[w.entry.scope.tier, w.entry.kind], w.relevance) for w in found)
+    known = ctx.spec.behaviours
+    awaiting = sum(awaits_disposition(known[w.entry.scope.tier, w.entry.kind], w.entry, w.relevance) for w in found)
     done = work(ctx, TelemetryQuery(since=since))
     return Stats(
         since=since,

@@ -134,10 +134,14 @@ class _Reading:
 
 
 def _for_the_page(ctx: CallContext, entry: Entry) -> bool:
-    """Say whether an entry is for the page: shared, lasting, active, no file, not held, and not sensitive."""
+    """Say whether an entry is for the page: shared, lasting, active, no file, not held, and not sensitive.
+
+    The page is in every context, so what one tenant knows is not for it.
+    """
     lasts = ctx.spec.tier(entry.scope.tier).persistent
     return (
         lasts
+        and not any(key in ctx.spec.custom_keys for key, value in entry.scope.anchor if value is not None)
         and entry.state is State.ACTIVE
         and entry.owner == SHARED
         and entry.path is None

@@ -91,7 +91,8 @@ def inbox(ctx: CallContext, limit: int) -> Inbox:
     """Return what waits, oldest first: held entries of every scope and owner, and proposals left by triage."""
     ctx.require_author("look into the review inbox")
     held = [item for store in (ctx.local, ctx.account) for item in _held(ctx, store, limit)]
-    found = ctx.local.amendments(states={AmendmentState.REVIEW}, limit=limit)
+    # The curated page is the whole workspace's, and so are proposals for it.
+    found = [] if ctx.tenancy else ctx.local.amendments(states={AmendmentState.REVIEW}, limit=limit)
     rivals = [pair for store in (ctx.local, ctx.account) for pair in _open_rivals(ctx, store, limit)]
     return Inbox(
         tuple(sorted(held, key=lambda item: (item.entry.created_at, item.entry.id))[:limit]),
@@ -102,9 +103,9 @@ def inbox(ctx: CallContext, limit: int) -> Inbox:
 
 def _open_rivals(ctx: CallContext, store: Store, limit: int) -> Iterable[OpenRivals]:
     """Pairs that nobody has judged, of which both hold now; the newest first."""
-    found = store.open_rivals(Relation.UPDATE, limit=limit * 2)
+    found = store.open_rivals(Relation.UPDATE, limit=curated_document.EVERY if ctx.tenancy else limit * 2)
     entries = store.entries(dict.fromkeys(id for pair in found for id in (pair.entry, pair.other)))
-    open_now = {id: e for id, e in entries.items() if e.state is State.ACTIVE and e.holds_at(ctx.now)}
+    open_now = {id: e for id, e in entries.items() if e.state is State.ACTIVE and e.holds_at(ctx.now) and ctx.sees(e)}
     for pair in found:
         if pair.entry in open_now and pair.other in open_now:
             earlier, later = in_time(pair, open_now)
@@ -123,6 +124,8 @@ def settle(ctx: CallContext, id: str, other: str, keep: Keep, *, reason: str) ->
         if pair is None:
             raise NotFound(f"entries {entry.id} and {asked} are no rivals", fix="`lukasa review` shows what waits")
         both = store.entries([entry.id, asked])
+        if not all(ctx.sees(one) for one in both.values()):
+            raise NotFound(f"entries {entry.id} and {asked} are no rivals", fix="`lukasa review` shows what waits")
         gone = next((one for one in both.values() if one.state is not State.ACTIVE), None)
         if gone is not None:
             raise InvalidTransition(
@@ -143,7 +146,8 @@ def settle(ctx: CallContext, id: str, other: str, keep: Keep, *, reason: str) ->
 
 
 def _held(ctx: CallContext, store: Store, limit: int) -> Iterable[HeldEntry]:
-    scopes = tuple(census.scope for census in store.census() if census.states.get(State.HELD))
+    held = (count.scope for count in store.census() if count.states.get(State.HELD))
+    scopes = tuple(scope for scope in held if ctx.admits(scope))
     if not scopes:
         return
     for entry in store.find(Selection(scopes, frozenset({Visibility.HELD}), None), limit=limit):
@@ -179,7 +183,7 @@ def approve(ctx: CallContext, id: str, *, text: str | None, reason: str) -> Deci
 
 
 def _amendment(ctx: CallContext, id: str) -> Amendment | None:
-    return next(iter(ctx.local.amendments([id])), None)
+    return None if ctx.tenancy else next(iter(ctx.local.amendments([id])), None)
 
 
 def _waiting(ctx: CallContext, id: str) -> Entry:

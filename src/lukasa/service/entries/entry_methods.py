@@ -46,6 +46,7 @@ class EntryMethods(Bound, frozen=True):
         derived_from: Sequence[str] = (),
         valid_at: datetime | str | None = None,
         supersedes: str | None = None,
+        corrects: str | None = None,
         metadata: Mapping[str, Any] | None = None,
     ) -> Written:
         """Remember a text in a tier. The result says what the write did with it, and why."""
@@ -62,6 +63,7 @@ class EntryMethods(Bound, frozen=True):
             derived_from=derived_from,
             valid_at=valid_at,
             supersedes=supersedes,
+            corrects=corrects,
             metadata=metadata or {},
         )
         return self._shown(entries.put.put_many(self.ctx, tier, [memo])[0])

@@ -58,6 +58,7 @@ def edit_named(
             f"{ctx.origin.principal!r} cannot write {name}: only the author writes named entries",
             fix="ask the author to edit it",
         )
+    ctx.require_whole(f"write {name}")
     key = inputs.name(name)
     inputs.page(body, "body", BODY_LIMIT)
     before = next((n for n in named(ctx) if n.name == key), None)
@@ -108,6 +109,7 @@ def save_document(
 ) -> Document:
     """Add a canonical document that entries may link to, or a new version of it."""
     ctx.require_author("write documents")
+    ctx.require_whole("write documents")
     key = inputs.label(id, "document id")
     text = inputs.text(body, "body", DOCUMENT_LIMIT)
     before = ctx.local.documents([key]).get(key)
@@ -131,6 +133,7 @@ def save_document(
 def remove_document(ctx: CallContext, id: str) -> Document:
     """Remove a document; links to it then show that it is gone."""
     ctx.require_author("remove documents")
+    ctx.require_whole("remove documents")
     before = get_document(ctx, id)
     gone = replace(before, removed=True, body="", version=before.version + 1, updated_at=ctx.now)
     ctx.apply(ctx.local, SaveDocument(gone, before.version))

@@ -48,8 +48,9 @@ class Memo(Struct, frozen=True):
     """One text to remember, with its options. Only `content` is required.
 
     With a `path` it is a file: kept verbatim, also if it is empty or repeats another entry. With a new `id` of the
-    caller's, a repeated call never stores it twice. A `category` counts if the words leave doubt. An `observed` text
-    was taken from a session: the gate's rules of form apply to it.
+    caller's, a repeated call never stores it twice. It retires the entry that `supersedes` names; the one that
+    `corrects` names stays, and reads show it under this one. A `category` counts if the words leave doubt. An
+    `observed` text was taken from a session: the gate's rules of form apply to it.
     """
 
     content: str
@@ -64,6 +65,7 @@ class Memo(Struct, frozen=True):
     derived_from: Sequence[str] = ()
     valid_at: datetime | str | None = None
     supersedes: str | None = None
+    corrects: str | None = None
     gate: GateVerdict | None = None
     category: str = ""
     metadata: Mapping[str, Any] = field(default_factory=dict)
@@ -135,19 +137,25 @@ def _written(p: Plan, draft: Draft) -> Written:
 
 
 class _Destination(NamedTuple):
-    """The scope, default lifetime and store of everything that one call puts into a tier."""
+    """The scope, default lifetimes and store of everything that one call puts into a tier."""
 
     scope: Scope
     lifetime: Lifetime
+    observed: Lifetime
     home: str
+
+    def lasting(self, memo: Memo) -> Lifetime:
+        return self.observed if memo.observed else self.lifetime
 
 
 def _destination(ctx: CallContext, tier: str) -> _Destination:
-    definition = ctx.spec.tier(tier)
-    lasting = definition.persistent or ctx.keys.get("conversation") is None
-    if definition.persistent is False and "conversation" in {key.name for key in definition.anchor}:
-        lasting = False
-    return _Destination(ctx.scope(tier), Lifetime.LONG_TERM if lasting else Lifetime.CONVERSATION, definition.home)
+    """Return where a call puts its entries. An observed one has to earn a long life: nobody decided to keep it."""
+    definition, scope = ctx.spec.tier(tier), ctx.scope(tier)
+    if definition.persistent:
+        return _Destination(scope, Lifetime.LONG_TERM, Lifetime.SHORT_TERM, definition.home)
+    in_talk = "conversation" in {key.name for key in definition.anchor}
+    passing = Lifetime.CONVERSATION if in_talk else Lifetime.SHORT_TERM
+    return _Destination(scope, passing, passing, definition.home)
 
 
 def _propose(ctx: CallContext, destination: _Destination, memo: Memo) -> Proposal:
@@ -158,6 +166,8 @@ def _propose(ctx: CallContext, destination: _Destination, memo: Memo) -> Proposa
             "an account entry cannot link to a workspace's documents", fix="put the entry in a tier of the workspace"
         )
     owner = inputs.label(memo.owner, "owner")
+    if owner == SHARED and ctx.agent is not None and ctx.spec.readers(destination.scope.tier).agents == "owner":
+        owner = ctx.agent
     if not ctx.is_author and owner not in ctx.owners:
         raise InvalidInput(
             f"{ctx.origin.principal!r} cannot write for {owner!r}",
@@ -177,14 +187,15 @@ def _propose(ctx: CallContext, destination: _Destination, memo: Memo) -> Proposa
         kind=kind,
         lifetime=inputs.choice(memo.lifetime, Lifetime, "lifetime")
         if memo.lifetime is not None
-        else destination.lifetime,
+        else destination.lasting(memo),
         tags=inputs.tags(memo.tags),
         conversation=ctx.keys.get("conversation"),
         links=tuple(_link(ctx, link) for link in links),
         derived_from=tuple(entry.id for entry in sources),
         derived_trust=tuple(entry.trust for entry in sources),
         valid_at=inputs.moment(memo.valid_at, "valid_at") if memo.valid_at is not None else None,
-        supersedes=ctx.entry(parse_id(memo.supersedes, "supersedes"))[1].id if memo.supersedes is not None else None,
+        supersedes=_named(ctx, memo.supersedes, "supersedes"),
+        corrects=_named(ctx, memo.corrects, "corrects"),
         gate=memo.gate,
         category=memo.category,
         metadata=inputs.metadata(memo.metadata),
@@ -192,6 +203,11 @@ def _propose(ctx: CallContext, destination: _Destination, memo: Memo) -> Proposa
         path=inputs.path(memo.path) if memo.path is not None else None,
         observed=memo.observed,
     )
+
+
+def _named(ctx: CallContext, id: str | None, what: str) -> str | None:
+    """Return the id of an entry that a memo names, if it names one that this context may see."""
+    return ctx.entry(parse_id(id, what))[1].id if id is not None else None
 
 
 def _speaker(memo: Memo, content: str, kind: Kind | None) -> str | None:
@@ -259,7 +275,7 @@ def checked(ctx: CallContext, store: Store, proposal: Proposal, setting: Setting
     try:
         draft = run(CHECK, start, setting)
     except MirrorsCanonical as refusal:
-        detail = {"tier": proposal.scope.tier, "cause": "repeats a canonical body", "mirrors": refusal.mirrors}
+        detail = {**proposal.place, "cause": "repeats a canonical body", "mirrors": refusal.mirrors}
         ctx.refuse(store, refusal, Record(EventDraft("entry.refused", proposal.id, detail)))
         raise
     if draft.resolved and not proposal.observed and not draft.content.strip() and proposal.content.strip():
@@ -267,7 +283,7 @@ def checked(ctx: CallContext, store: Store, proposal: Proposal, setting: Setting
             f"the spec lets no part of this text into tier {proposal.scope.tier!r}",
             fix="put it into another tier, or leave out the part that is marked as private",
         )
-        detail = {"tier": proposal.scope.tier, "cause": draft.gate.reason}
+        detail = {**proposal.place, "cause": draft.gate.reason}
         ctx.refuse(store, emptied, Record(EventDraft("entry.refused", proposal.id, detail)))
         raise emptied
     return draft
@@ -336,7 +352,7 @@ def neighbours(store: Store, draft: Draft, embedding: Embedding | None) -> list[
 def _around(
     store: Store, drafts: Sequence[Draft], embeddings: Sequence[Embedding | None], floor: float
 ) -> list[list[Neighbour]]:
-    """Return the neighbours of each draft, fetched at once, and the entries that drafts say they replace."""
+    """Return the neighbours of each draft, fetched at once, and the entries that drafts replace or correct."""
     found: list[list[Neighbour]] = [[] for _ in drafts]
     for (scope, owner, model), positions in _by_scope(drafts, embeddings).items():
         query = NeighbourQuery(scope, owner, model, floor, NEIGHBOURS)
@@ -347,7 +363,7 @@ def _around(
         ]
         for position, near in zip(positions, store.neighbours(query, texts), strict=True):
             found[position] = near
-    named = [p.supersedes for draft in drafts if (p := draft.proposal).supersedes is not None]
+    named = {id for draft in drafts for id in draft.proposal.named}
     if named:
         _add_named(drafts, found, store.entries(named))
     return found
@@ -367,16 +383,14 @@ def _by_scope(
 def _add_named(drafts: Sequence[Draft], found: Sequence[list[Neighbour]], entries: Mapping[str, Entry]) -> None:
     for draft, near in zip(drafts, found, strict=True):
         p = draft.proposal
-        if p.supersedes is None or draft.resolved:
-            continue
-        if p.supersedes not in entries:
-            raise NotFound(
-                f"no entry {p.supersedes} to supersede in this tier",
-                fix="`lukasa list` shows the ids of active entries",
-            )
-        entry = entries[p.supersedes]
-        if entry.scope == p.scope and all(n.entry.id != entry.id for n in near):
-            near.append(Neighbour(entry, None))
+        for id in () if draft.resolved else p.named:
+            if id not in entries or entries[id].scope != p.scope:
+                raise NotFound(
+                    f"no entry {id} in tier {p.scope.tier!r} for this text to replace or correct",
+                    fix="put the text into the tier of that entry; `lukasa list` shows the ids of active entries",
+                )
+            if all(n.entry.id != id for n in near):
+                near.append(Neighbour(entries[id], None))
 
 
 def _wider(store: Store, draft: Draft, near: Sequence[Neighbour]) -> list[Neighbour]:

@@ -62,10 +62,10 @@ def undo(ctx: CallContext, what: str | int, cause: str) -> Undone:
     try:
         ctx.entry(key)
     except NotFound:
-        job = ctx.local.job(key)
+        job = None if ctx.tenancy or not ctx.is_author else ctx.local.job(key)
         if job is not None:
             return _job(ctx, job, cause)
-        if not ctx.local.amendments([key]):
+        if ctx.tenancy or not ctx.is_author or not ctx.local.amendments([key]):
             raise
         return _promotion(ctx, key)
     return _entry(ctx, key, cause)
@@ -123,6 +123,7 @@ def _replaced(ctx: CallContext, store: Store, entry: Entry, changed: Entry, back
 
 def _event(ctx: CallContext, seq: int, cause: str) -> Undone:
     ctx.require_author("undo by an event's number")
+    ctx.require_whole("undo by an event's number")
     event = next(iter(ctx.local.events(after=seq - 1, limit=1)), None)
     if event is None or event.seq != seq:
         raise NotFound(f"no event {seq} in this workspace", fix="`lukasa events list` shows the numbers")

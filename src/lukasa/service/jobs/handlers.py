@@ -25,12 +25,13 @@ from lukasa.service.jobs.task import Task, job_actor, job_context
 from lukasa.service.jobs.triggers import TriggerCheck
 from lukasa.service.jobs.worker import Crew, JobSource, Run, Tell, Trouble, Worker, said
 from lukasa.service.sessions import observe
-from lukasa.service.upkeep import backfill, consolidate, maintain
+from lukasa.service.upkeep import backfill, consolidate, hide_secrets, maintain
 from lukasa.storage.operations import ForgetAnswers, ForgetJobs, ForgetTelemetry
 
 Work = Callable[[CallContext, Task], dict[str, Any]]
 
 BATCH = 50
+WHOLE = 1_000_000
 KEEP_JOBS = timedelta(days=30)  # longer than any window of a schedule, so that no window gets a second job
 KEEP_TELEMETRY = timedelta(days=90)
 KEEP_READS = timedelta(days=14)  # of reads, which are many
@@ -38,9 +39,9 @@ KEEP_ANSWERS = timedelta(days=1)
 
 
 def fill_vectors(ctx: CallContext, task: Task) -> dict[str, Any]:
-    """O8: compute vectors for a batch of entries without one. A repetition changes nothing."""
+    """O8: compute vectors for a batch of entries without one, or for all of them. A repetition changes nothing."""
     if not task.journaled("embedded"):
-        counts = {"embedded": backfill.backfill(ctx, BATCH)}
+        counts = {"embedded": backfill.backfill(ctx, WHOLE if task.job.payload.get("whole") else BATCH)}
         task.commit("embedded", counts, task.telemetry("backfill.completed", metadata=counts))
     return dict(task.output("embedded"))
 
@@ -60,6 +61,7 @@ HANDLERS: dict[str, Work] = {
     "backfill": fill_vectors,
     "consolidate": consolidate.consolidate,
     "curate": curated_document.curate,
+    "hide-secrets": hide_secrets.hide_secrets,
     "maintain": maintain.maintain,
     "reflect": reflect.reflect,
     "resolve": resolve.resolve,

@@ -33,6 +33,7 @@ def jobs(
 ) -> list[Job]:
     """Return jobs of this workspace, the last changed first."""
     ctx.require_author("look at background work")
+    ctx.require_whole("look at background work")
     states = None if state is None else [inputs.choice(state, JobState, "state")]
     return ctx.local.jobs(states=states, kind=kind, limit=inputs.limit(limit, 10_000))
 
@@ -40,6 +41,7 @@ def jobs(
 def job(ctx: CallContext, id_or_key: str) -> Job:
     """Return one job by id or key."""
     ctx.require_author("look at background work")
+    ctx.require_whole("look at background work")
     wanted = inputs.label(id_or_key, "job")
     found = ctx.local.job(wanted)
     if found is None:
@@ -87,6 +89,7 @@ class Round(Struct, frozen=True):
 def reflect_now(ctx: CallContext, *, chat: Chat | None, budget: Budget | None = None) -> Round:
     """Reflect on all observations since the last reflection, and take each proposal through triage."""
     ctx.require_author("reflect on what is remembered")
+    ctx.require_whole("reflect")
     before = {a.id for a in ctx.local.amendments(limit=EVERY)}
     key = reflect.ask_for(ctx)
     source = handlers.job_source(ctx, {kind: handlers.HANDLERS[kind] for kind in CURATION})
@@ -114,6 +117,7 @@ UPKEEP: Mapping[str, Callable[..., dict[str, Any]]] = {
 def preview(ctx: CallContext, kind: str, tiers: Sequence[str] | None = None) -> dict[str, Any]:
     """Count the changes that a run would make now by rules. It changes nothing and calls no model."""
     ctx.require_author(f"ask to {_upkeep(kind)}")
+    ctx.require_whole(kind)
     return UPKEEP[kind](task.job_context(ctx, kind), None, tiers=_tiers(ctx, tiers))
 
 
@@ -121,6 +125,7 @@ def preview(ctx: CallContext, kind: str, tiers: Sequence[str] | None = None) -> 
 def ask(ctx: CallContext, kind: str, tiers: Sequence[str] | None = None) -> Job:
     """Queue a run of upkeep for a worker."""
     ctx.require_author(f"ask to {_upkeep(kind)}")
+    ctx.require_whole(kind)
     payload: dict[str, Any] = {"trigger": consolidate.OPERATOR, "tiers": _tiers(ctx, tiers)}
     draft = JobDraft(kind, f"{kind}:{consolidate.OPERATOR}:{new_id()}", payload)
     ctx.apply(ctx.local, Enqueue(draft))

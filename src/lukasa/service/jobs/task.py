@@ -38,7 +38,8 @@ def job_context(ctx: CallContext, kind: str) -> CallContext:
     It sees all that the author sees, because maintenance is about all entries. For its own conclusions and for a
     model's words, a job writes with `acting(trust=Trust.AGENT)` or less.
     """
-    return replace(ctx, origin=Origin(PRINCIPAL, SOURCE, kind, Trust.AUTHOR), agent=None, keys={}, reach=None)
+    origin = Origin(PRINCIPAL, SOURCE, kind, Trust.AUTHOR)
+    return replace(ctx, origin=origin, agent=None, keys={}, reach=None, within=None, overseeing=True)
 
 
 def job_actor(kind: str) -> Actor:

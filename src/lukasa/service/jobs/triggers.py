@@ -11,15 +11,17 @@ from msgspec.structs import replace
 from lukasa.model.amendment import AmendmentState
 from lukasa.model.events import Event
 from lukasa.model.job import JobDraft
+from lukasa.model.secrets import DETECTOR
 from lukasa.model.values import State
 from lukasa.service.call import CallContext
 from lukasa.spec.types import MemorySpec
 
 ADDED = ("entry.put",)
 REVISED = ("entry.superseded", "entry.invalidated", f"entry.{State.STALE}")
-UPKEEP = frozenset({"consolidate", "maintain", "backfill", "tidy", "triage", "reflect", "curate"})
+UPKEEP = frozenset({"consolidate", "maintain", "backfill", "tidy", "triage", "reflect", "curate", "hide-secrets"})
 LOOK_BACK = 2000  # events
 LAST_JOBS = 1000
+HIDE_SECRETS = JobDraft("hide-secrets", f"hide-secrets:{DETECTOR}")
 
 
 class TriggerCheck:
@@ -118,7 +120,8 @@ class Activity(Struct, frozen=True):
 
 def due(spec: MemorySpec, now: datetime, facts: Activity) -> list[JobDraft]:
     """Return the jobs that a spec's triggers ask for, given the activity."""
-    return [*_consolidations(spec, now, facts), *_recurring(spec, now, facts)]
+    regular = _by_clock if spec.triggers.clock else _when_idle
+    return [*_consolidations(spec, now, facts), *regular(spec, now, facts), *_reflections(spec, now, facts)]
 
 
 def triggers(spec: MemorySpec) -> frozenset[str]:
@@ -174,8 +177,8 @@ def _consolidations(spec: MemorySpec, now: datetime, facts: Activity) -> list[Jo
     return out
 
 
-def _recurring(spec: MemorySpec, now: datetime, facts: Activity) -> list[JobDraft]:
-    """Return the jobs that every workspace gets if there is something to do."""
+def _by_clock(spec: MemorySpec, now: datetime, facts: Activity) -> list[JobDraft]:
+    """Return the regular jobs whose window has begun, if there is something to do."""
     out = []
     day, half = window("daily", now), window("half-hourly", now)
     if facts.unembedded and warm(now, facts.started):
@@ -184,6 +187,23 @@ def _recurring(spec: MemorySpec, now: datetime, facts: Activity) -> list[JobDraf
         out.append(_windowed("triage", "", portion(spec.triage.every_minutes, now)))
     if day >= facts.created_at:
         out += [_windowed("maintain", "", day), _windowed("tidy", "", day)]
+        out.append(HIDE_SECRETS)
+    return out
+
+
+def _when_idle(spec: MemorySpec, now: datetime, facts: Activity) -> list[JobDraft]:
+    """Return the regular jobs of a memory without a clock: once for each time that the workspace has fallen idle."""
+    if "idle" not in triggers(spec) or not _quiet(spec, now, facts):
+        return []
+    wanted = {"backfill": facts.unembedded, "triage": facts.untriaged}
+    wanted |= dict.fromkeys(("maintain", "tidy"), facts.idle_change)
+    after = facts.marks.get("idle", 0)
+    out = [JobDraft(kind, f"{kind}:idle:{after}", {"whole": True}) for kind, due in wanted.items() if due]
+    return [*out, HIDE_SECRETS] if facts.idle_change else out
+
+
+def _reflections(spec: MemorySpec, now: datetime, facts: Activity) -> list[JobDraft]:
+    out = []
     if facts.unreflected >= spec.triggers.reflect_at or (facts.unreflected and _quiet(spec, now, facts)):
         after = facts.marks.get("reflect", 0)
         out.append(JobDraft("reflect", f"reflect:{after}", {"after": after, "until": facts.head}))

@@ -13,23 +13,25 @@ from typing import NamedTuple
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from lukasa.index.matches import VectorMatch
+from lukasa.index.matches import KeywordMatches, VectorMatch
 from lukasa.model.candidate import Candidate, candidate_of
 from lukasa.model.entry import Entry
 from lukasa.model.errors import EmbedderError
 from lukasa.model.selection import NO_FILTERS, Filters, Selection
 from lukasa.model.text import terms
 from lukasa.model.timestamps import micros
-from lukasa.model.values import VISIBILITY, Visibility
+from lukasa.model.values import VISIBILITY, Trust, Visibility
 from lukasa.ports import Vector
 from lukasa.read import signals
 from lukasa.read.fuse import Compared, compared, strengths
 from lukasa.read.question import Span, is_about_oneself, named_sources, span, wanted_answer, without_names
+from lukasa.read.share import crowded_out
 from lukasa.read.signals import Signal
 from lukasa.service.call import CallContext
 from lukasa.storage.port import Store
 
 NO_EMBEDDER = "no embedding model: found by keyword only"
+FURTHER = 400  # nearest entries that are looked through for more trusted ones
 MOST_BY_TIME = 60  # entries that the time alone brings in
 
 StoreSelection = tuple[Store, Selection]
@@ -108,9 +110,19 @@ def _limit(ctx: CallContext, lookup: Lookup) -> int:
 def _newest(ctx: CallContext, lookup: Lookup, found: Findings) -> None:
     """Bring the newest entries: the answer to an empty question."""
     limit = _limit(ctx, lookup)
-    recent = {e.id: e for store, selection in lookup.stores for e in store.find(selection, limit=limit)}
+    recent = {e.id: e for place in lookup.stores for e in _newest_of(place, limit, lookup.wanted)}
     _admit_entries(ctx, lookup, found, recent)
     found.signals.append(Signal("recency", dict.fromkeys(found.candidates, 1.0)))
+
+
+def _newest_of(place: StoreSelection, limit: int, wanted: int) -> list[Entry]:
+    """Return the newest entries, and older ones that newer text of less trust would crowd out."""
+    store, selection = place
+    newest = store.find(selection, limit=limit)
+    asked = crowded_out([entry.trust for entry in newest], wanted) if len(newest) >= limit else []
+    further = store.find(selection, limit=FURTHER)[limit:] if asked else []
+    chosen = {e.id: e for trust in asked for e in [e for e in further if e.trust >= trust][:wanted]}
+    return [*newest, *chosen.values()]
 
 
 def _by_keyword(ctx: CallContext, lookup: Lookup, found: Findings) -> Signal | None:
@@ -121,11 +133,33 @@ def _by_keyword(ctx: CallContext, lookup: Lookup, found: Findings) -> Signal | N
     matches = [store.keyword(selection, lookup.terms, limit) for store, selection in lookup.stores]
     for (store, _), match in zip(lookup.stores, matches, strict=True):
         _admit(ctx, lookup, found, store, match.candidates)
+    more = _more_trusted_words(lookup, matches, limit)
+    for store, match in more:
+        _admit(ctx, lookup, found, store, match.candidates)
     found.stores = [pair for pair, match in zip(lookup.stores, matches, strict=True) if match.size]
     found.names = named_sources(lookup.query, {candidate.source for candidate in found.candidates.values()})
     names = frozenset(term for source in found.names for term in terms(source))
     lines = {id for id, candidate in found.candidates.items() if candidate.said} if names else frozenset[str]()
-    return signals.keyword(matches, lookup.terms, names, lines)
+    return signals.keyword([*matches, *(match for _, match in more)], lookup.terms, names, lines)
+
+
+def _more_trusted_words(
+    lookup: Lookup, matches: Sequence[KeywordMatches], limit: int
+) -> list[tuple[Store, KeywordMatches]]:
+    """Search again for what less trusted text may have crowded out of the candidates. Mostly it did not."""
+    more: list[tuple[Store, KeywordMatches]] = []
+    for (store, selection), match in zip(lookup.stores, matches, strict=True):
+        known = {candidate.id: candidate for candidate in match.candidates}
+        for trust in crowded_out([one.trust for one in known.values()], lookup.wanted) if len(known) >= limit else ():
+            found = store.keyword(_trusted(selection, trust), lookup.terms, lookup.wanted)
+            fresh = [at for at, one in enumerate(found.candidates) if one.id not in known]
+            known |= {found.candidates[at].id: found.candidates[at] for at in fresh}
+            more.append((store, found.part(fresh)))
+    return more
+
+
+def _trusted(selection: Selection, least: Trust) -> Selection:
+    return replace(selection, filters=replace(selection.filters, min_trust=least))
 
 
 def _by_vector(ctx: CallContext, lookup: Lookup, found: Findings) -> Signal | None:
@@ -140,7 +174,32 @@ def _by_vector(ctx: CallContext, lookup: Lookup, found: Findings) -> Signal | No
         these = store.nearest(selection, model, vector, limit)
         _admit(ctx, lookup, found, store, [candidate for candidate, cosine in these if cosine > model.floor])
         near += these
+        near += _more_trusted_meanings(ctx, lookup, found, (store, selection), these, vector)
     return signals.vector(near, model.floor, limit)
+
+
+def _more_trusted_meanings(
+    ctx: CallContext,
+    lookup: Lookup,
+    found: Findings,
+    place: StoreSelection,
+    these: Sequence[VectorMatch],
+    vector: Vector,
+) -> list[VectorMatch]:
+    """Look further for what less trusted text may have crowded out of the nearest. Mostly it did not."""
+    model = ctx.embedder.model if ctx.embedder is not None else None
+    asked = crowded_out([one.candidate.trust for one in these], lookup.wanted)
+    if model is None or not asked or len(these) < _limit(ctx, lookup):
+        return []
+    store, selection = place
+    known = {one.id for one in these}
+    further = [one for one in store.nearest(selection, model, vector, FURTHER) if one.id not in known]
+    chosen: dict[str, VectorMatch] = {}
+    for trust in asked:
+        trusted = [one for one in further if one.candidate.trust >= trust and one.cosine > model.floor]
+        chosen |= {one.id: one for one in trusted[: lookup.wanted]}
+    _admit(ctx, lookup, found, store, [one.candidate for one in chosen.values()])
+    return list(chosen.values())
 
 
 def _query_vector(ctx: CallContext, meaning: str, found: Findings) -> Vector | None:

@@ -16,14 +16,15 @@ from lukasa.model.errors import InvalidQuery
 from lukasa.model.secrets import redact
 from lukasa.model.selection import NO_FILTERS, Filters, Selection
 from lukasa.model.text import estimate_tokens
-from lukasa.model.values import VISIBILITY, Authority, Curator, Kind, Relation, State, Visibility
+from lukasa.model.values import VISIBILITY, Authority, Curator, Kind, Relation, State, Trust, Visibility
 from lukasa.ports import Vector
-from lukasa.read.context import Context, Slice, compose, item, render
+from lukasa.read.context import Context, Room, Slice, compose, item, render
 from lukasa.read.excerpt import Part, excerpt
 from lukasa.read.fold import FOLDED, fold
 from lukasa.read.fuse import fuse
 from lukasa.read.question import choose_profile, query_terms
 from lukasa.read.rank import EVERYONE, LEADERS, Hit, Ranked, Ranking, drop_repeats, provenance, rank
+from lukasa.read.share import LOOK, Shares, arranged, shares_of
 from lukasa.read.signals import Signal
 from lukasa.service import inputs
 from lukasa.service.call import CallContext
@@ -161,9 +162,32 @@ def search(ctx: CallContext, question: ReadRequest) -> Search:
         given = Ranking(ctx.spec, question.as_of or ctx.now, accesses, reach, _closed(ctx, tiers))
         ranked = rank(order, found.candidates, matches, given, partial(_entries, found))
         shown = ctx.is_author if question.sensitive is None else question.sensitive
-        kept, dropped = _unlike(ctx, found, ranked, limit, terms, shown)
+        shares = shares_of(ctx.spec.retrieval.shares, limit)
+        kept, dropped = _unlike(ctx, found, _shared(ranked, shares), shares, terms, shown)
+    dropped = _displaced(ranked, kept, shares) | dropped
     said, notes = tuple(found.signals), (*found.notes, *_left_out(dropped))
     return Search(question, limit, terms, said, ranked, tuple(kept), dropped, notes, len(found.candidates))
+
+
+def _shared(ranked: Ranked, shares: Shares) -> Ranked:
+    """Return the candidates with those behind that are over their share."""
+    trusts = ranked.trusts()
+    first = [at for at, trust in enumerate(trusts[: LOOK * shares.limit]) if trust is not Trust.AUTHOR]
+    if not first:
+        return ranked
+    origins = {at: ranked[at].entry.origin.principal for at in first}
+    return ranked.in_order(arranged(trusts, shares, origins))
+
+
+def _displaced(ranked: Ranked, kept: Sequence[Hit], shares: Shares) -> dict[str, Verdict]:
+    """Return why hits that rank among the first are not among the hits: others of more trust have their places."""
+    shown = {hit.id for hit in kept}
+    best = zip(ranked.ids[: shares.limit], ranked.trusts(), strict=False)
+    return {
+        id: Verdict("share", "displaced", shares.said(trust), {"places": shares.most[trust], "of": shares.limit})
+        for id, trust in best
+        if id not in shown and trust is not Trust.AUTHOR
+    }
 
 
 def _reach(ctx: CallContext, question: ReadRequest, limit: int) -> int:
@@ -185,13 +209,14 @@ def _left_out(dropped: Mapping[str, Verdict]) -> tuple[str, ...]:
 
 
 def _unlike(
-    ctx: CallContext, found: Findings, ranked: Ranked, limit: int, asked: Sequence[str], sensitive: bool
+    ctx: CallContext, found: Findings, ranked: Ranked, shares: Shares, asked: Sequence[str], sensitive: bool
 ) -> tuple[list[Hit], dict[str, Verdict]]:
     """Return the best hits, with repeats and earlier statements folded under them.
 
-    Compare no more hits than needed: mostly there is nothing to fold.
+    Compare no more hits than needed: mostly there is nothing to fold. Folding may bring hits in, so the shares count
+    again after it.
     """
-    wanted = limit
+    wanted = limit = shares.limit
     while True:
         kept, dropped = _repeats_folded(ctx, found, ranked, wanted, sensitive)
         pairs = _pairs(found, [hit.id for hit in kept])
@@ -201,7 +226,8 @@ def _unlike(
             if missing > 0 and wanted < 3 * limit and len(kept) + len(dropped) < len(ranked):
                 wanted = min(3 * limit, wanted + 2 * missing)
                 continue
-            kept, dropped = folded.hits[:limit], dropped | folded.dropped
+            order = arranged([hit.entry.trust for hit in folded.hits], shares)
+            kept, dropped = [folded.hits[at] for at in order[:limit]], dropped | folded.dropped
         return kept, dropped
 
 
@@ -332,7 +358,12 @@ def _directions(ctx: CallContext, found: Findings, ids: Sequence[str]) -> dict[s
 
 
 def counted(ctx: CallContext, hits: Sequence[Hit], now: datetime) -> list[Hit]:
-    """Count one retrieval of each hit, and return the hits with the new counts."""
+    """Count one retrieval of each hit, and return the hits with the new counts.
+
+    An untrusted reader counts nothing: it could lift its own entries by reading them.
+    """
+    if ctx.origin.trust < Trust.AGENT:
+        return list(hits)
     counts: dict[str, Access] = {}
     homes = {tier: ctx.store(tier) for tier in {hit.entry.scope.tier for hit in hits}}
     for store in (ctx.local, ctx.account):
@@ -385,9 +416,10 @@ def context(
         for t in reachable[::-1]
     ]
     injections = {t.name: injection(ctx, t) for t in reachable}
-    rules, asked = [item(e) for e in standing], query_terms(query)
+    rules = [item(e) for e in standing]
+    room = Room(allowed, query_terms(query), ctx.spec.retrieval.shares)
     pages = [page if sensitive else replace(page, body=redact(page.body)[0]) for page in _named(ctx, reachable)]
-    document, evicted = compose(ctx.info.name, pages, rules, slices, injections, allowed, asked)
+    document, evicted = compose(ctx.info.name, pages, rules, slices, injections, room)
     shown = {i.id for part in document.recalled for i in part.items}
     if count and shown:
         counted(ctx, [hit for id, hit in hits.items() if id in shown], ctx.now)
@@ -414,13 +446,15 @@ def _standing_rules(ctx: CallContext, tiers: Sequence[Tier]) -> list[Entry]:
     """Return the procedures that always apply, oldest first, so that a new one leaves the prompt's prefix unchanged."""
     wanted = Filters(kinds=frozenset({Kind.PROCEDURAL}), min_importance=ctx.spec.standing_importance)
     persistent = [t for t in tiers if t.persistent]
-    found = [
-        entry
-        for store, selection in selections(ctx, persistent, ReadRequest("", filters=wanted))
+    mine = replace(wanted, min_trust=Trust.AUTHOR)  # asked for first: others' rules must not crowd these out
+    found = {
+        entry.id: entry
+        for asked in (mine, wanted)
+        for store, selection in selections(ctx, persistent, ReadRequest("", filters=asked))
         for entry in store.find(selection, limit=100)
         if entry.authority is not Authority.NONE and entry.holds_at(ctx.now)
-    ]
-    return sorted(found, key=lambda entry: (entry.created_at, entry.id))
+    }
+    return sorted(found.values(), key=lambda entry: (entry.created_at, entry.id))
 
 
 def _slice(ctx: CallContext, tier: Tier, query: str, cap: int, sensitive: bool) -> Search:

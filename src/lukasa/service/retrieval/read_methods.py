@@ -143,7 +143,8 @@ class ReadMethods(Bound, frozen=True):
     def history(self, id: str) -> list[Version]:
         """Return every version of an entry, oldest first."""
         store, entry = self.ctx.entry(id)
-        return [replace(version, entry=self.ctx.shown(version.entry)) for version in store.versions(entry.id)]
+        hidden = entry.sensitive and not self.ctx.is_author  # an earlier version may lack the mark
+        return [replace(v, entry=self.ctx.masked(v.entry) if hidden else v.entry) for v in store.versions(entry.id)]
 
     def related(self, id: str) -> Related:
         """Return who stated an entry again, and the entries about the same thing."""
@@ -151,8 +152,4 @@ class ReadMethods(Bound, frozen=True):
 
     def ledger(self, id: str) -> list[Event]:
         """Return every event about an id, also about a write that was discarded or refused."""
-        key = parse_id(id)
-        stores = (self.ctx.local, self.ctx.account)
-        if any(key in store.entries([key]) for store in stores):
-            self.ctx.entry(key)  # raises NotFound for another agent's private entry
-        return [e for store in stores for e in store.events(subject=key)]
+        return retrieval.explain.ledger(self.ctx, parse_id(id))

@@ -36,6 +36,7 @@ PAGE = 500
 
 def create_channel(ctx: CallContext, name: str, description: str = "") -> Channel:
     """Create a channel."""
+    ctx.require_whole("create a channel")
     label = inputs.label(name, "channel name")
     inputs.storable(description, "description")
     channel = Channel(new_id(), ctx.info.id, label, description[:2000], False, ctx.now)
@@ -71,7 +72,7 @@ def conversations(ctx: CallContext, *, archived: bool = False, channel: str | No
 def start(ctx: CallContext, channel_name: str | None = None) -> Conversation:
     """Start a conversation in the named channel; without a name in the bound channel, or in the default one."""
     chosen = channel(ctx, ctx.keys.get("channel") if channel_name is None else channel_name)
-    conversation = Conversation(new_id(), new_ref_code(), chosen.id, ctx.now)
+    conversation = Conversation(new_id(), new_ref_code(), chosen.id, ctx.now, keys=ctx.tenancy)
     ctx.apply(ctx.local, SaveConversation(conversation, None))
     return conversation
 
@@ -82,7 +83,7 @@ def join(ctx: CallContext, id: str, ref_code: str, channel_name: str | None = No
     found = ctx.local.conversation(id)
     if found is not None:
         return found
-    started = Conversation(id, ref_code, channel(ctx, channel_name).id, ctx.now)
+    started = Conversation(id, ref_code, channel(ctx, channel_name).id, ctx.now, keys=ctx.tenancy)
     try:
         ctx.apply(ctx.local, SaveConversation(started, None))
     except Conflict:

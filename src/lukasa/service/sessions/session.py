@@ -25,6 +25,7 @@ from lukasa.model.entry import Entry
 from lukasa.model.errors import InvalidInput, InvalidTransition, LukasaError, Refused, StoreError
 from lukasa.model.events import EventDraft
 from lukasa.model.ids import new_id
+from lukasa.model.secrets import redact
 from lukasa.model.selection import Filters, Selection
 from lukasa.model.statements import says_the_same
 from lukasa.model.text import content_key, terms
@@ -191,7 +192,7 @@ def resume_pending(
 
 def durable_tier(world: Workspace) -> str:
     """Return the tier for facts that name none."""
-    return world.ctx.default_tier()
+    return world.ctx.observed_tier()
 
 
 def _summary_tier(world: Workspace) -> str:
@@ -242,9 +243,10 @@ def _memo(world: Workspace, fact: Fact) -> Memo:
 
 def _known(world: Workspace, conversation: Conversation, text: str) -> bool:
     """Say whether a fact is remembered, or this session retired it: persisting must not bring it back."""
-    found = world.read(text[: inputs.MAX_QUERY], limit=10, held=True, history=True, count=False, rewrite=False)
+    asked = text[: inputs.MAX_QUERY]
+    found = world.read(asked, limit=10, held=True, history=True, count=False, rewrite=False, sensitive=True)
     return any(
-        _says(hit.entry.content, text)
+        _says(redact(hit.entry.content)[0], text)
         and (VISIBILITY[hit.entry.state] is not Visibility.HISTORY or hit.entry.updated_at >= conversation.started_at)
         for hit in found.hits
         if SUMMARY not in hit.entry.tags
@@ -286,7 +288,7 @@ def _summary(world: Workspace, conversation: Conversation, said: Sequence[Turn],
     head = f"{conversation.started_at:%Y-%m-%d}, conversation {conversation.ref_code}, {_number(exchanges, 'exchange')}"
     if text:
         return f"{head}: {text}"
-    kept = [entry.content for entry in _kept(world, conversation)] if said else []
+    kept = [redact(entry.content)[0] for entry in _kept(world, conversation)] if said else []
     asked = [turn.text for turn in said if turn.role == "user" and turn.text.rstrip().endswith("?")]
     parts = [f"{name}: {_list(texts)}." for name, texts in (("Remembered", kept), ("Asked", asked)) if texts]
     return f"{head}. {' '.join(parts)}" if parts else ""

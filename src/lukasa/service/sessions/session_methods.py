@@ -80,13 +80,14 @@ class SessionMethods(Bound, frozen=True):
         return sessions.conversations.clear_notes(self.ctx, conversation, key)
 
     @verb("observe", "hand-in")
-    def observe(self, path: str | Path) -> Taken:
+    def observe(self, path: str | Path, *, tier: str | None = None) -> Taken:
         """Keep a session file, make it searchable at once, and queue a job that observes it.
 
-        For a file that was kept before, this adds the new messages.
+        For a file that was kept before, this adds the new messages. Facts go into `tier`, in the scope that is bound
+        here; without it into the narrowest lasting tier that a bound key belongs to.
         """
         self.ctx.require_agent("take in transcripts")
-        return sessions.transcripts.take_in(self.ctx, str(path))
+        return sessions.transcripts.take_in(self.ctx, str(path), tier=tier)
 
     @verb("observe", "again")
     def observe_by_rules(self, id_or_key: str) -> Transcript:

@@ -37,10 +37,10 @@ from lukasa.service.upkeep.run import (
     without,
 )
 from lukasa.spec.prompts import prompt
-from lukasa.spec.types import ByRule, Consolidation
+from lukasa.spec.types import ByRule, Consolidation, LifecyclePolicy
 from lukasa.storage.operations import SaveEntry, SaveRivalry, Verdict
 from lukasa.upkeep.digest import MOST_CHARS, SOURCE, Text, answer, digest, episodes, question
-from lukasa.upkeep.promotion import capped, pruned
+from lukasa.upkeep.promotion import capped, may_go, pruned
 from lukasa.upkeep.weighed import Copies, Weighed, copies, outdated, recency, related, support
 from lukasa.write.plan import MOST_EVIDENCE, Setting, plan, retire
 
@@ -90,10 +90,15 @@ class _Scope:
             left += self._kind(kind, [w for w in found if w.entry.kind is kind])
         caps = [self._rule(kind).cap for kind in wanted if self._rule(kind).cap]
         if caps and self.conversation is None:
-            self.up.move(self.target.store, "pruned", capped([w for w in left if w.entry.kind in wanted], min(caps)))
+            mine = [w for w in left if w.entry.kind in wanted]
+            going = [w for w in mine if may_go(w.entry, self._policy(w.entry.kind))]
+            self.up.move(self.target.store, "pruned", capped(mine, min(caps), going))
 
     def _rule(self, kind: Kind) -> Consolidation:
         return self.ctx.spec.behaviour(self.target.tier, kind).consolidation
+
+    def _policy(self, kind: Kind) -> LifecyclePolicy:
+        return self.ctx.spec.behaviour(self.target.tier, kind).lifecycle.policy
 
     def _fires(self, rule: Consolidation) -> bool:
         return self.trigger == OPERATOR or self.trigger in rule.triggers
@@ -102,7 +107,7 @@ class _Scope:
         rule, store = self._rule(kind), self.target.store
         left = promote(self.up, self.target, found, self.near, kind)
         # An entry promoted just now is in use: this run neither prunes nor merges it.
-        moves = pruned(left, rule)
+        moves = pruned(left, rule, self._policy(kind))
         left = without(left, self.up.move(store, "pruned", moves)) if moves else left
         stale = [w for w in left if w.entry.state is State.STALE]
         fresh = active(left)

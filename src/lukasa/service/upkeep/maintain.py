@@ -30,7 +30,8 @@ def maintain(
 
 def _maintain(up: Upkeep, target: Target) -> None:
     ctx = up.ctx
-    rules = {kind: ctx.spec.behaviour(target.tier, kind).consolidation for kind in Kind}
+    behaviours = {kind: ctx.spec.behaviour(target.tier, kind) for kind in Kind}
+    rules = {kind: behaviour.consolidation for kind, behaviour in behaviours.items()}
     if not any(rule.style == "merge" or rule.stale_after_days or rule.forget_after_days for rule in rules.values()):
         return
     found = weighed(ctx, target)
@@ -42,7 +43,7 @@ def _maintain(up: Upkeep, target: Target) -> None:
             fresh = active(mine)
             left = merge(up, target, fresh, near, rule)
             mine = left + [w for w in mine if w.entry.state is State.STALE]
-        moves = aged(mine, rule, ctx.now)
+        moves = aged(mine, rule, behaviours[kind].lifecycle.policy, ctx.now)
         for what in ("entry.stale", "entry.forgotten", "entry.restored"):
             up.move(target.store, what.removeprefix("entry."), [m for m in moves if m.action == what])
 

@@ -15,7 +15,7 @@ from lukasa.index import bm25, lookup
 from lukasa.index.matches import KeywordMatches, Neighbour, NeighbourQuery, NewText, VectorMatch
 from lukasa.model.arrays import np
 from lukasa.model.candidate import Candidate, candidate_of
-from lukasa.model.entry import Access, Entry, Scope, Version
+from lukasa.model.entry import Access, Derivation, Entry, Scope, Version
 from lukasa.model.events import chain_faults
 from lukasa.model.item import ItemAddress
 from lukasa.model.selection import NO_FILTERS, Filters, Selection
@@ -130,6 +130,18 @@ class MemoryStore(PlainReads):
 
     def replaced_by(self, id: str) -> list[Entry]:
         return [_copy(e) for e in self._state.entries.values() if e.superseded_by == id]
+
+    def withdrawn(self, *, limit: int) -> list[Derivation]:
+        entries, left = self._state.entries, _LEFT_RECALL
+        found = []
+        for one in reversed(MemoryRows(self._state).select(tables.ALL_DERIVATIONS)):
+            source = entries.get(one.source)
+            gone = source is not None and source.state in left and source.superseded_by != one.entry
+            if VISIBILITY[entries[one.entry].state] is not Visibility.HISTORY and (
+                source is None or source.invalid_at is not None or gone
+            ):
+                found.append(one)
+        return found[:limit]
 
     def versions(self, id: str) -> list[Version]:
         return [replace(v, entry=_copy(v.entry)) for v in self._state.versions.get(id, ())]
@@ -333,6 +345,9 @@ class MemoryStore(PlainReads):
 
     def close(self) -> None:
         """Nothing to release: the contents live as long as the object."""
+
+
+_LEFT_RECALL = frozenset({State.FORGOTTEN, State.SUPERSEDED, State.ARCHIVED, State.INVALIDATED})
 
 
 def _copy(entry: Entry) -> Entry:

@@ -65,7 +65,8 @@ def filter_bindings(filters: Filters) -> dict[str, Any]:
     lists = {name: getattr(filters, name) for name in _LISTS}
     bound: dict[str, Any] = {name: json_list(values) if values else None for name, values in lists.items()}
     times = {"since": micros_or_none(filters.since), "until": micros_or_none(filters.until)}
-    return bound | times | {"min_importance": filters.min_importance, "filed": filters.filed}
+    least = {"min_importance": filters.min_importance, "min_trust": filters.min_trust}
+    return bound | times | least | {"filed": filters.filed}
 
 
 _UNIQUE = frozenset({apsw.SQLITE_CONSTRAINT_UNIQUE, apsw.SQLITE_CONSTRAINT_PRIMARYKEY, apsw.SQLITE_CONSTRAINT_ROWID})

@@ -19,12 +19,12 @@ from lukasa.model.entry import Entry, Scope
 from lukasa.model.selection import Filters, Selection
 from lukasa.ports import EmbeddingModel
 from lukasa.storage import row_rules
-from lukasa.storage.entry_codec import EXEMPT, FILED, KINDS, SAID, STATES, anchor_text, entry_of, scope_of
+from lukasa.storage.entry_codec import EXEMPT, FILED, KINDS, SAID, STATES, TRUSTS, anchor_text, entry_of, scope_of
 from lukasa.storage.sqlite import sql
 from lukasa.storage.sqlite.execute import Row, all_rows, filter_bindings, json_list, one_row, one_value, rows_of_each
 
 _OLDER_THAN_ALL, _NEWER_THAN_ALL = -(2**63), (2**63 - 1, 2**63 - 1)
-_ROWID = 16  # position among the columns of a candidate
+_ROWID = 17  # position among the columns of a candidate
 
 
 class Handle(apsw.Connection):
@@ -169,6 +169,9 @@ class SqliteSearchRows(_Rows):
     def lengths(self, rows: Sequence[int]) -> dict[int, int]:
         return dict(all_rows(self.db, sql.LENGTHS, (json_list(rows),)))
 
+    def trusts(self, rows: Sequence[int]) -> list[tuple[int, int]]:
+        return all_rows(self.db, sql.TRUSTS, (json_list(rows),))
+
     def matched(self, rows: Sequence[int]) -> dict[int, MatchedRow]:
         found = all_rows(self.db, sql.MATCHED, (json_list(rows),))
         candidates = self._candidates(found)
@@ -203,12 +206,12 @@ class SqliteSearchRows(_Rows):
         make, made = tuple.__new__, []  # as Candidate() would, in less time
         for row in rows:
             (id, partition, kind, state, source, tags, category, conversation, importance) = row[:9]
-            (created, confirmed, valid, invalid, chars, marks, version) = row[9:16]
+            (created, confirmed, valid, invalid, chars, marks, version, trust) = row[9:17]
             labels = () if tags == "[]" else tuple(json.loads(tags))
             marked = marks & FILED > 0, marks & EXEMPT > 0, marks & SAID > 0
             kinds = KINDS[kind], STATES[state], source, labels, category, conversation, importance
             times = created, confirmed, valid, invalid, chars
-            made.append(make(Candidate, (id, scopes[partition], *kinds, *times, *marked, version)))
+            made.append(make(Candidate, (id, scopes[partition], *kinds, *times, *marked, version, TRUSTS[trust])))
         return made
 
     # Vectors

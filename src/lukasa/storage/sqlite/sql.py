@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lukasa.storage.entry_codec import COLUMNS
+from lukasa.storage.entry_codec import COLUMNS, RESTS
 from lukasa.storage.tables import TELEMETRY, UTTERANCES
 
 # Files and connections
@@ -98,12 +98,27 @@ VECTORS_REMOVED = "UPDATE partitions SET vectors = vectors - ?, removals = remov
 
 # Entries
 
-_OF_ENTRY = ", ".join([f"{'s' if name in ('tier', 'anchor') else 'e'}.{name}" for name in COLUMNS])
+# An entry that rests on something has its links and sources in rows of their own.
+_REST = f"""
+CASE WHEN e.marks & {RESTS} THEN json_set(
+    e.rest,
+    '$.links', json((
+        SELECT json_group_array(json_array(l.document, l.version, l.locator, l.checked) ORDER BY l.place)
+        FROM canonical_links AS l WHERE l.entry = e.id
+    )),
+    '$.derived_from', json((
+        SELECT json_group_array(d.source ORDER BY d.place) FROM derivations AS d WHERE d.entry = e.id
+    ))
+) ELSE e.rest END AS rest"""
+_OF_ENTRY = ", ".join(
+    [_REST if name == "rest" else f"{'s' if name in ('tier', 'anchor') else 'e'}.{name}" for name in COLUMNS]
+)
 _FROM_ENTRIES = "FROM entries AS e JOIN scopes AS s ON s.id = e.scope_id "
 _ENTRY = f"SELECT {_OF_ENTRY} {_FROM_ENTRIES}"
 _CARD = """
 SELECT e.id, e.partition_id, e.kind, e.state, e.source, e.tags, e.category, e.conversation, e.importance,
-    e.created_at, e.confirmed_at, e.valid_at, e.invalid_at, e.chars, e.marks, e.version, e.rowid
+    e.created_at, e.confirmed_at, e.valid_at, e.invalid_at, e.chars, e.marks, e.version,
+    e.rest ->> '$.trust', e.rowid
 """
 CARDS = _CARD + "FROM entries AS e WHERE e.id IN (SELECT value FROM json_each(:ids))"
 # Lists are walked along where every read asks for them: with IN, SQLite would put each in order first.
@@ -115,6 +130,9 @@ MATCHED = (
 )
 LENGTHS = """
 SELECT e.rowid, e.term_count FROM json_each(?) AS asked CROSS JOIN entries AS e ON e.rowid = asked.value
+"""
+TRUSTS = """
+SELECT e.rowid, e.rest ->> '$.trust' FROM json_each(?) AS asked CROSS JOIN entries AS e ON e.rowid = asked.value
 """
 TEXTS = "SELECT id, content FROM entries WHERE id IN (SELECT value FROM json_each(?))"
 SCOPES = "SELECT p.id, s.tier, s.anchor FROM partitions AS p JOIN scopes AS s ON s.id = p.scope_id"
@@ -161,6 +179,14 @@ LINKED = """
 SELECT e.id, l.action FROM entries AS e JOIN action_links AS l ON l.entry = e.rowid
 WHERE e.id IN (SELECT value FROM json_each(?)) ORDER BY l.place
 """
+WITHDRAWN = """
+SELECT d.entry, d.source FROM derivations AS d JOIN entries AS e ON e.id = d.entry
+LEFT JOIN entries AS s ON s.id = d.source
+WHERE e.state IN ('active', 'stale', 'held') AND (
+    s.id IS NULL OR s.invalid_at IS NOT NULL
+    OR s.state IN ('forgotten', 'superseded', 'archived', 'invalidated') AND s.superseded_by IS NOT d.entry
+) ORDER BY d.place DESC LIMIT ?
+"""
 NEW_LINK = """
 INSERT INTO action_links (action, entry) SELECT ?, rowid FROM entries WHERE id = ?
 ON CONFLICT (entry, action) DO NOTHING
@@ -202,6 +228,7 @@ AND (:lifetimes IS NULL OR e.lifetime IN (SELECT value FROM json_each(:lifetimes
 AND (:conversations IS NULL OR e.conversation IN (SELECT value FROM json_each(:conversations)))
 AND (:min_importance IS NULL OR e.importance >= :min_importance)
 AND (:filed IS NULL OR (e.marks & 1) = :filed)
+AND (:min_trust IS NULL OR e.rest ->> '$.trust' >= :min_trust)
 AND (:since IS NULL OR e.created_at >= :since)
 AND (:until IS NULL OR e.created_at < :until)
 AND (:tags IS NULL OR NOT EXISTS (

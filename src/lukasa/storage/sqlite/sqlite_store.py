@@ -16,7 +16,7 @@ from lukasa.index import keyword, lookup
 from lukasa.index.cache import Answers
 from lukasa.index.matches import KeywordMatches, Neighbour, NeighbourQuery, NewText, VectorMatch
 from lukasa.model.candidate import Candidate
-from lukasa.model.entry import Access, Document, Entry, NamedEntry, Scope, Version
+from lukasa.model.entry import Access, Derivation, Document, Entry, NamedEntry, Scope, Version
 from lukasa.model.errors import StoreError
 from lukasa.model.item import ItemAddress
 from lukasa.model.selection import NO_FILTERS, Filters, Selection
@@ -226,6 +226,10 @@ class SqliteStore(PlainReads):
     def replaced_by(self, id: str) -> list[Entry]:
         with self._connections.reading() as db:
             return [entry_of(row) for row in all_rows(db, sql.REPLACED_BY, (id,))]
+
+    def withdrawn(self, *, limit: int) -> list[Derivation]:
+        with self._connections.reading() as db:
+            return [Derivation(*row) for row in all_rows(db, sql.WITHDRAWN, (limit,))]
 
     def versions(self, id: str) -> list[Version]:
         with self._connections.reading() as db:

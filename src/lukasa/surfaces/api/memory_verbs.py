@@ -128,11 +128,12 @@ class MemoIn(VerbInput):
     derived_from: list[str] = Field(default=[], description="Ids of entries from which it was concluded.")
     valid_at: datetime | None = Field(None, description="Since when it is true; now if left out.")
     supersedes: str | None = Field(None, description="Id of the entry that it replaces and retires.")
+    corrects: str | None = Field(None, description="Id of the entry that it corrects: that one stays, shown under it.")
     metadata: dict[str, Any] = Field(default={}, description="A small JSON object to keep with it.")
 
     def memo(self, call: Call) -> Memo:
         fields = ("content", "kind", "importance", "lifetime", "tags", "links", "derived_from", "valid_at")
-        given = {name: getattr(self, name) for name in (*fields, "supersedes", "metadata")}
+        given = {name: getattr(self, name) for name in (*fields, "supersedes", "corrects", "metadata")}
         return Memo(owner=_owner(call, self.private), **given)
 
 
@@ -310,7 +311,9 @@ VERBS = (
         put,
         mutates=True,
         status=201,
-        session=SessionTool.of(PutIn, session_answers.put, "content", "tier", *_ABOUT, "private", said_by=_SPEAKER),
+        session=SessionTool.of(
+            PutIn, session_answers.put, "content", "tier", *_ABOUT, "corrects", "private", said_by=_SPEAKER
+        ),
     ),
     Verb(
         "memory_put_many",

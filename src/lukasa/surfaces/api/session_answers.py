@@ -5,7 +5,7 @@ A model reads every word of an answer, so these hold less than the outputs of HT
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from lukasa.model.errors import InvalidInput
@@ -13,7 +13,7 @@ from lukasa.model.values import SHARED
 from lukasa.read.rank import Hit
 from lukasa.service.sessions import session
 from lukasa.service.workspace import Workspace
-from lukasa.surfaces.api.verb import SessionAnswer
+from lukasa.surfaces.api.verb import SessionAnswer, SessionTurn
 
 LIMIT = 15  # hits of one read
 # A memory counts as near in meaning, without a shared word, from this share of the way between the floor of unrelated
@@ -22,25 +22,33 @@ LIMIT = 15  # hits of one read
 NEAR, NEAR_UNMEASURED = 0.11, 0.6
 
 
-def put(world: Workspace, given: Mapping[str, Any], seen: Collection[str]) -> SessionAnswer:
+def put(world: Workspace, given: Mapping[str, Any], turn: SessionTurn) -> SessionAnswer:
     if given.get("private") and world.ctx.agent is None:
         raise InvalidInput("only an agent with a name has private memory", fix="leave private out")
     owner = world.ctx.agent if given.get("private") and world.ctx.agent else SHARED
-    more = {name: given[name] for name in ("kind", "lifetime", "importance", "tags") if name in given}
+    more = {name: given[name] for name in ("kind", "lifetime", "importance", "tags", "corrects") if name in given}
     source = "user" if given.get("said_by") == "user" else ""
-    written = world.put(
-        given.get("tier") or world.ctx.default_tier(), given["content"], owner=owner, source=source, **more
-    )
+    writer, content = _words(world, given["content"], turn) if source else (world, given["content"])
+    written = writer.put(given.get("tier") or world.ctx.default_tier(), content, owner=owner, source=source, **more)
     answer: dict[str, Any] = {"outcome": written.outcome, "id": written.id, "reason": written.reason}
     if written.entry is not None:
         answer |= {"tier": written.entry.scope.tier, "lifetime": str(written.entry.lifetime)}
+        answer |= {"sensitive": True} if written.entry.sensitive else {}
     others = {"replaces": written.replaces, "beside": written.beside}
     return answer | {name: list(ids) for name, ids in others.items() if ids}, ()
 
 
-def read(world: Workspace, given: Mapping[str, Any], seen: Collection[str]) -> SessionAnswer:
+def _words(world: Workspace, content: str, turn: SessionTurn) -> tuple[Workspace, str]:
+    """Return who writes a text, and its words: the owner's own where a mark stands for a secret just typed."""
+    original = next((words for typed in reversed(turn.typed) if (words := typed.unmasked(content)) is not None), None)
+    if original is None or turn.author is None:
+        return world, content
+    return turn.author, original
+
+
+def read(world: Workspace, given: Mapping[str, Any], turn: SessionTurn) -> SessionAnswer:
     limit = min(given["limit"], LIMIT) if "limit" in given else None
-    found = session.recall(world, given["query"], tier=given.get("tier"), limit=limit, seen=seen)
+    found = session.recall(world, given["query"], tier=given.get("tier"), limit=limit, seen=turn.seen)
     floor = world.ctx.embedder.model.floor if world.ctx.embedder is not None else 0.0
     answer: dict[str, Any] = {
         "hits": [_hit(hit, floor) for hit in found.hits],
@@ -75,26 +83,26 @@ def _hit(hit: Hit, floor: float) -> dict[str, Any]:
     }
 
 
-def update(world: Workspace, given: Mapping[str, Any], seen: Collection[str]) -> SessionAnswer:
+def update(world: Workspace, given: Mapping[str, Any], turn: SessionTurn) -> SessionAnswer:
     patch = {name: value for name, value in given.items() if name != "id"}
     written = world.update(given["id"], **patch)
     return {"outcome": written.outcome, "id": written.id, "reason": written.reason}, ()
 
 
-def forget(world: Workspace, given: Mapping[str, Any], seen: Collection[str]) -> SessionAnswer:
+def forget(world: Workspace, given: Mapping[str, Any], turn: SessionTurn) -> SessionAnswer:
     gone = world.forget(given["id"], given.get("reason") or "an agent decided to forget it")
     content = gone.entry.content if gone.entry else ""
     return {"outcome": gone.outcome, "id": gone.id, "content": content, "reopened": list(gone.reopened)}, ()
 
 
-def note_write(world: Workspace, given: Mapping[str, Any], seen: Collection[str]) -> SessionAnswer:
+def note_write(world: Workspace, given: Mapping[str, Any], turn: SessionTurn) -> SessionAnswer:
     if given["key"].startswith(session.RESERVED):
         raise InvalidInput(f"keys that begin with {session.RESERVED!r} are reserved", fix="use another key")
     note = world.write_note(session.current(world).id, given["key"], given["value"])
     return {"key": note.key, "value": note.value}, ()
 
 
-def note_read(world: Workspace, given: Mapping[str, Any], seen: Collection[str]) -> SessionAnswer:
+def note_read(world: Workspace, given: Mapping[str, Any], turn: SessionTurn) -> SessionAnswer:
     notes = world.notes(session.current(world).id)
     shown = {n.key: n.value for n in notes if not n.key.startswith(session.RESERVED)}
     key = given.get("key")

@@ -16,6 +16,7 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
 
 from lukasa.model.errors import InvalidInput
 from lukasa.model.grant import Capability
+from lukasa.model.secrets import Masked
 from lukasa.service.admin.access import AccessControl, Credential
 from lukasa.service.workspace import Workspace
 from lukasa.surfaces.cli.data import plain
@@ -116,15 +117,27 @@ class Call(Struct, frozen=True):
         return self.access.overseen(self.credential, self.workspace, capability)
 
 
+class SessionTurn(Struct, frozen=True):
+    """The turn of a session in which a tool runs: the entries retrieved so far, and the words of the owner, if any.
+
+    Nobody but the owner stores a secret. The model sees marks in its place, so a put whose text the owner has just
+    typed is written from the owner's words, by `author`, the owner's own handle. `typed` holds the last messages.
+    """
+
+    seen: Collection[str] = ()
+    author: Workspace | None = None
+    typed: tuple[Masked, ...] = ()
+
+
 SessionAnswer = tuple[dict[str, Any], tuple[str, ...]]  # the answer, and the ids of the entries that it retrieved
-SessionRun = Callable[[Workspace, Mapping[str, Any], Collection[str]], SessionAnswer]
+SessionRun = Callable[[Workspace, Mapping[str, Any], SessionTurn], SessionAnswer]
 
 
 class SessionTool(Struct, frozen=True):
     """The form that a verb has for the agent of a LangGraph session: fewer arguments, and a brief answer.
 
-    A session is bound to a workspace handle and a conversation, so `run` gets the handle instead of a credential. Its
-    third argument are the ids of the entries that the turn has retrieved already.
+    A session is bound to a workspace handle and a conversation, so `run` gets the handle instead of a credential, and
+    the turn of the session.
     """
 
     input: type[VerbInput]

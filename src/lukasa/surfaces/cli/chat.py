@@ -103,8 +103,9 @@ class Dialogue:
     def __init__(self, cli: Invocation, resume: str | None, *, keep: bool, refine: bool) -> None:
         self._session = cli
         self._world = cli.workspace()
-        if cli.choices.agent is None:
-            self._world = self._world.acting(agent=DEFAULT_AGENT)
+        self._author = self._world if cli.choices.agent is None else None
+        if self._author is not None:
+            self._world = self._author.acting(agent=DEFAULT_AGENT)
         self._resume = self._open(resume)
         self._keep = keep or resume is not None
         self._chat = cli.memory.chat()
@@ -222,7 +223,7 @@ class Dialogue:
             folder = self._session.memory.folder(self._world)
             distil = distill.by_model(self._chat) if self._is_model else None
             refine = sessions.refine.by_model(self._chat) if self._refine else None
-            making = graph.Making(self._chat, refine=refine, distil=distil)
+            making = graph.Making(self._chat, refine=refine, distil=distil, author=self._author)
             agent: Agent = self._stack.enter_context(
                 graph.Agent(self._world, making, folder=folder, resume=self._resume)
             )

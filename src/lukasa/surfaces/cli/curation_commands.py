@@ -363,8 +363,8 @@ def _decided(made: Decided) -> Iterator[Line]:
 def disposition() -> None:
     """Promote, exempt or archive faded entries.
 
-    If a spec's decay is `forcing`, entries whose relevance falls below the threshold are listed here. Reads still find
-    them, and nothing happens to them until you decide.
+    If a spec's lifecycle is `dispose`, entries whose relevance falls below the threshold are listed here. Reads still
+    find them, and nothing happens to them until you decide.
     """
 
 
@@ -380,7 +380,7 @@ def list_waiting(cli: Invocation) -> None:
 def _waiting(found: Sequence[Waiting]) -> Iterator[Line]:
     if not found:
         yield line("No entry needs a decision.")
-        yield line(dim("  entries are listed here if their spec's decay is `forcing`; `lukasa spec show` shows it"))
+        yield line(dim("  entries are listed here if their spec's lifecycle is `dispose`; `lukasa spec show` shows it"))
         return
     rows = ((w.id, f"{w.relevance:.3f}", f"{w.entry.created_at:%Y-%m-%d}", brief(w.entry.content, 70)) for w in found)
     yield from table(("id", "relevance", "written", "text"), rows)

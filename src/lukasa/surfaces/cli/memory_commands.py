@@ -69,6 +69,7 @@ def _memo_options(f: Callable[..., None]) -> Callable[..., None]:
 @click.option("--link", "links", multiple=True, metavar="DOC", help="A document it rests on. Repeatable.")
 @click.option("--derived-from", multiple=True, metavar="ID", help="An entry it was concluded from. Repeatable.")
 @click.option("--supersedes", metavar="ID", help="The entry it replaces and retires.")
+@click.option("--corrects", metavar="ID", help="The entry it corrects, which stays and is shown under it.")
 @_memo_options
 @pass_invocation
 def put(cli: Invocation, /, text: str, tier: str | None, tags: Sequence[str], meta: str | None, **options: Any) -> None:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import fcntl
 import os
 import sqlite3
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
@@ -34,7 +35,7 @@ from msgspec import Struct
 from lukasa.model.conversation import Conversation
 from lukasa.model.errors import ChatError, StoreError
 from lukasa.model.ids import new_id
-from lukasa.model.secrets import redact
+from lukasa.model.secrets import Masked, mask
 from lukasa.ports import CHECKPOINTS, Chat, EmbeddingChat, Message, Tool, ToolCall, lock_name
 from lukasa.read.context import Context, halves
 from lukasa.service import inputs
@@ -43,6 +44,7 @@ from lukasa.service.sessions.distill import Distil, Turn
 from lukasa.service.sessions.refine import Refine
 from lukasa.service.sessions.session import Persisted
 from lukasa.service.workspace import Workspace
+from lukasa.surfaces.api.verb import SessionTurn
 from lukasa.surfaces.langgraph.toolkit import Toolbox, context_node, last_said, listed, text_of
 
 ROUNDS = 8
@@ -83,7 +85,8 @@ class AgentAnswer(Struct, frozen=True):
 class Making(Struct, frozen=True):
     """The settings of an agent: its planner, a filter of the context if any, the function that distils a session.
 
-    Without `distil`, rules distil, with the embedder of the workspace.
+    Without `distil`, rules distil, with the embedder of the workspace. `author` is the handle of the owner, where the
+    owner types the messages: then what the owner asks to remember is kept with its secrets, though no model sees them.
     """
 
     chat: Chat
@@ -91,6 +94,7 @@ class Making(Struct, frozen=True):
     distil: Distil | None = None
     tiers: Sequence[str] | None = None
     timeout: float = TIMEOUT
+    author: Workspace | None = None
 
 
 class Agent:
@@ -109,7 +113,8 @@ class Agent:
                 InMemorySaver() if folder is None else self._files.enter_context(checkpoints(folder))
             )
             self.context: Context | None = None
-            self.graph = build(self.world, making, saver, on_context=self._oriented)
+            self._nodes = _Nodes(self.world, making)
+            self.graph = build(self._nodes, saver, on_context=self._oriented)
         except BaseException:
             self._files.close()
             raise
@@ -125,8 +130,9 @@ class Agent:
 
     def turn(self, text: str, on_text: Callable[[str], None] | None = None) -> AgentAnswer:
         """Send a message, and return the answer. The graph keeps messages in a file, so a mark replaces each secret."""
-        message = redact(inputs.text(text, "a message", inputs.MAX_QUERY))[0]
-        said = HumanMessage(message, id=new_id())
+        typed = mask(inputs.text(text, "a message", inputs.MAX_QUERY))
+        self._nodes.typed.append(typed)
+        said = HumanMessage(typed.text, id=new_id())
         fresh: GraphState = {"messages": [said], "seen": [], "rounds": 0, "faults": 0, "ending": False}
         return self._run(fresh, on_text)
 
@@ -181,14 +187,10 @@ def apology(error: ChatError) -> str:
 
 
 def build(
-    world: Workspace,
-    making: Making,
-    saver: BaseCheckpointSaver[str],
-    *,
-    on_context: Callable[[Context], None] | None = None,
+    nodes: _Nodes, saver: BaseCheckpointSaver[str], *, on_context: Callable[[Context], None] | None = None
 ) -> CompiledStateGraph[GraphState, None, GraphState, GraphState]:
-    """Build the graph of one conversation, to which `world` is bound."""
-    nodes = _Nodes(world, making)
+    """Build the graph of one conversation."""
+    world, making = nodes.world, nodes.making
     orient = context_node(
         world, tiers=making.tiers, key="context", refine=making.refine, on_context=nodes.saw(on_context)
     )
@@ -225,6 +227,8 @@ class _Nodes:
         chat = making.chat
         self.chat = chat.with_embedder(world.ctx.embedder) if isinstance(chat, EmbeddingChat) else chat
         self.box = Toolbox(world)
+        self.author = making.author.at(**world.ctx.keys) if making.author is not None else None
+        self.typed: deque[Masked] = deque(maxlen=2)  # "please remember that" means the message before
         self.shown: list[str] = []
 
     def saw(self, then: Callable[[Context], None] | None) -> Callable[[Context], None]:
@@ -262,7 +266,8 @@ class _Nodes:
         seen, faults = list(state.get("seen", [])), state.get("faults", 0)
         answers = []
         for call in _calls(asked):
-            outcome = self.box.call(call, seen=seen, faults=faults)
+            turn = SessionTurn(seen, self.author, tuple(self.typed))
+            outcome = self.box.call(call, turn=turn, faults=faults)
             seen += [id for id in outcome.retrieved if id not in seen]
             faults += bool(call.fault)
             status = "error" if outcome.failed else "success"

@@ -9,7 +9,7 @@ A wrong call never raises: the model gets the error and what to change.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Protocol
 
 from langchain_core.messages import BaseMessage, HumanMessage, RemoveMessage, SystemMessage, convert_to_messages
@@ -25,7 +25,7 @@ from lukasa.service.sessions.distill import Distil, Turn
 from lukasa.service.sessions.refine import Refine
 from lukasa.service.workspace import Workspace
 from lukasa.surfaces.api.table import VERBS
-from lukasa.surfaces.api.verb import SessionTool, Verb, tool_schema, validated
+from lukasa.surfaces.api.verb import SessionTool, SessionTurn, Verb, tool_schema, validated
 
 CONTEXT_ID = "lukasa-context"
 
@@ -109,6 +109,9 @@ class Outcome(Struct, frozen=True):
     failed: bool = False
 
 
+NO_TURN = SessionTurn()
+
+
 class Toolbox:
     """The memory tools of one workspace handle. The tools reach as far as the handle does."""
 
@@ -119,8 +122,8 @@ class Toolbox:
             _tool(verb, verb.session, world) for verb in verbs if verb.session is not None
         )
 
-    def call(self, call: ToolCall, *, seen: Collection[str] = (), faults: int = 0) -> Outcome:
-        """Run one call. `seen` are the entries retrieved earlier in this turn; `faults` counts its unreadable calls."""
+    def call(self, call: ToolCall, *, turn: SessionTurn = NO_TURN, faults: int = 0) -> Outcome:
+        """Run one call in a turn of the session; `faults` counts the turn's unreadable calls."""
         tool = next((tool for tool in self.tools if tool.name == call.name), None)
         try:
             if tool is None:
@@ -133,7 +136,7 @@ class Toolbox:
             # Models send null for an argument that they leave out; a required one, as the value of a note, may be null.
             fields = form.input.model_fields
             meant = {name: value for name, value in given.items() if value is not None or fields[name].is_required()}
-            answer, retrieved = form.run(self.world, meant, seen)
+            answer, retrieved = form.run(self.world, meant, turn)
         except LukasaError as error:
             return Outcome(_failure(error.code, error.message, error.fix), failed=True)
         return Outcome(json.dumps(answer, ensure_ascii=False), retrieved)
