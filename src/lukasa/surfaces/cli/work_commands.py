@@ -326,6 +326,11 @@ def _counts(found: Mapping[str, Any], would: str) -> Iterator[Line]:
         yield line("Nothing to do.")
     for name, count in changes.items():
         yield line(good("✓ "), f"{count:,} {would}{_COUNT_WORDS.get(name, name)}")
+    if "entries_by_category" in found:
+        recall, merged, stale = (found[f"entries_{name}"] for name in ("open", "merged", "stale"))
+        yield line(f"{recall:,} entries in recall, {stale:,} of them stale, {merged:,} repetitions merged into them")
+        listed = found["entries_by_category"].items()
+        yield line(dim("  by category "), ", ".join(f"{name} {count:,}" for name, count in listed) or "none")
 
 
 _COUNT_WORDS = {"consolidated": "made of others", "dropped": "left unchanged, because a check refused the change"}
