@@ -18,7 +18,7 @@ from lukasa.model.telemetry import Spending
 from lukasa.ports import Chat, Clock, Span, no_span
 from lukasa.service.call import CallContext
 from lukasa.service.curation import curated_document, reflect, triage
-from lukasa.service.entries import resolve
+from lukasa.service.entries import categorise, resolve
 from lukasa.service.jobs.allowance import ModelGuard
 from lukasa.service.jobs.budget import Budget
 from lukasa.service.jobs.task import Task, job_actor, job_context
@@ -59,6 +59,7 @@ def tidy(ctx: CallContext, task: Task) -> dict[str, Any]:
 
 HANDLERS: dict[str, Work] = {
     "backfill": fill_vectors,
+    "categorise": categorise.categorise,
     "consolidate": consolidate.consolidate,
     "curate": curated_document.curate,
     "hide-secrets": hide_secrets.hide_secrets,
