@@ -60,6 +60,7 @@ class Proposal(NamedTuple):
     path: str | None = None
     observed: bool = False  # taken from a session, not put on purpose
     said_at: datetime | None = None  # of an entry that is stored already
+    meta: bool = False
 
     @property
     def place(self) -> dict[str, Any]:
@@ -381,7 +382,7 @@ def _merged(draft: Draft, target: Entry, setting: Setting) -> Plan:
         merged = replace(merged, confirmed_at=max(target.confirmed_at, _said_at(draft, setting)))
         importance = max(target.importance, draft.proposal.importance)
         tags = tuple(dict.fromkeys((*target.tags, *draft.proposal.tags)))
-        merged = replace(merged, importance=importance, tags=tags)
+        merged = replace(merged, importance=importance, tags=tags, links=_checked(target.links, draft.proposal.links))
     save = SaveEntry(merged, target.version, "entry.merged", draft.decision.reason, draft.ledger)
     p = draft.proposal
     again = Confirmation(
@@ -392,8 +393,15 @@ def _merged(draft: Draft, target: Entry, setting: Setting) -> Plan:
         p.conversation or "",
         draft.content,
         p.evidence,
+        draft.trust,
     )
     return Plan("merged", merged, (save, SaveConfirmation(again)))
+
+
+def _checked(links: tuple[SourceLink, ...], stated: tuple[SourceLink, ...]) -> tuple[SourceLink, ...]:
+    """The links of an entry that is stated again, with the versions of their documents that it is stated from now."""
+    read = {link.source: link.version for link in stated}
+    return tuple(replace(link, checked=max(link.checked, read.get(link.source, 0))) for link in links)
 
 
 def _entry(draft: Draft, setting: Setting) -> Entry:
@@ -424,6 +432,7 @@ def _entry(draft: Draft, setting: Setting) -> Entry:
         metadata=dict(p.metadata),
         evidence=p.evidence,
         path=p.path,
+        meta=p.meta,
     )
 
 

@@ -12,7 +12,7 @@ from lukasa.curated.document import NAME
 from lukasa.model.entry import Document, NamedEntry, SourceLink
 from lukasa.model.errors import InvalidInput
 from lukasa.model.secrets import redact
-from lukasa.model.values import SHARED, Curator, Kind, Lifetime
+from lukasa.model.values import SHARED, Curator, Kind, Lifetime, Outcome
 from lukasa.service import curation, entries, inputs
 from lukasa.service.call import Bound
 from lukasa.service.instrument import verb
@@ -20,9 +20,10 @@ from lukasa.storage.operations import LinkAction
 
 if TYPE_CHECKING:
     from lukasa.service.entries.put import Memo, Written
-    from lukasa.service.entries.undo import Undone
+    from lukasa.service.entries.undo import Permit, Undone
 
 
+_CHECKED = {"confirmed": "checked, and it holds", "failed": "checked, and it could not be confirmed"}
 Page = TypeVar("Page", NamedEntry, Document)
 
 
@@ -96,18 +97,29 @@ class EntryMethods(Bound, frozen=True):
         """Bring an entry back from history. It counts as said now."""
         return self._shown(entries.revise.restore(self.ctx, id, inputs.label(reason, "reason")))
 
+    @verb("memory", "corroborate")
+    def corroborate(self, id: str, outcome: Outcome | str = "confirmed", reason: str = "") -> Written:
+        """Record that an entry was checked: `confirmed` renews it, and `failed` counts against it.
+
+        Enough independent observations make an episode a fact, and let in a claim that was held for them. A failed
+        check archives a fact whose documents have changed, and any entry at the spec's `max_failures` in a row.
+        """
+        said = inputs.label(reason or _CHECKED.get(str(outcome), "checked"), "reason")
+        return self._shown(entries.corroborate.corroborate(self.ctx, id, outcome, said))
+
     @verb("memory", "accept")
     def accept(self, id: str, reason: str = "accepted by the author") -> Written:
         """Let a held entry into recall. Only the author may."""
         return entries.revise.accept(self.ctx, id, inputs.label(reason, "reason"))
 
     @verb("memory", "undo")
-    def undo(self, what: str | int, reason: str = "undone on request") -> Undone:
+    def undo(self, what: str | int, reason: str = "undone on request", *, permit: Permit | None = None) -> Undone:
         """Take back the last change of an entry, the change of one event, all changes of a job, or a promotion.
 
-        A promotion is known by the id of its proposal, which then waits for a person again.
+        A promotion is known by the id of its proposal, which then waits for a person again. `permit` sees each entry as
+        it is and as it would be, before anything is written, and raises to refuse.
         """
-        done = entries.undo.undo(self.ctx, what, inputs.label(reason, "reason"))
+        done = entries.undo.undo(self.ctx, what, inputs.label(reason, "reason"), permit=permit)
         return replace(done, entries=tuple(map(self.ctx.shown, done.entries)))
 
     def _shown(self, written: Written) -> Written:

@@ -9,7 +9,8 @@ from lukasa.model.entry import Document, NamedEntry
 from lukasa.model.errors import Conflict, InvalidScope, NotFound, ReadOnlyForAgents
 from lukasa.model.job import JobDraft
 from lukasa.service import inputs
-from lukasa.service.call import CallContext
+from lukasa.service.call import CallContext, retry_on_conflict
+from lukasa.service.entries import corroborate
 from lukasa.spec.types import Tier
 from lukasa.storage.operations import Enqueue, Operation, SaveDocument, SaveNamed
 from lukasa.storage.port import Store
@@ -111,33 +112,43 @@ def save_document(
     ctx.require_author("write documents")
     ctx.require_whole("write documents")
     key = inputs.label(id, "document id")
-    text = inputs.text(body, "body", DOCUMENT_LIMIT)
-    before = ctx.local.documents([key]).get(key)
-    version = before.version if before else 0
-    document = Document(
+    new = Document(
         id=key,
         title=inputs.label(title or key, "title"),
-        body=text,
+        body=inputs.text(body, "body", DOCUMENT_LIMIT),
         origin=inputs.label(origin, "origin"),
         lifecycle=inputs.label(lifecycle, "lifecycle"),
         weight=inputs.importance(weight, "weight"),
         standing=inputs.label(standing, "standing"),
-        version=version + 1,
+        version=0,
         updated_at=ctx.now,
         collection=inputs.label(collection, "collection"),
     )
-    ctx.apply(ctx.local, SaveDocument(document, version))
-    return document
+
+    def attempt() -> Document:
+        before = ctx.local.documents([key]).get(key)
+        return _saved(ctx, new, before.version if before else 0)
+
+    return retry_on_conflict(attempt)
+
+
+def _saved(ctx: CallContext, document: Document, expect: int) -> Document:
+    """Store the next version of a document, and what follows from it for the entries that rest on it."""
+    saved = replace(document, version=expect + 1, updated_at=ctx.now)
+    ctx.apply(ctx.local, SaveDocument(saved, expect), *(corroborate.shaken(ctx, saved) if expect else ()))
+    return saved
 
 
 def remove_document(ctx: CallContext, id: str) -> Document:
     """Remove a document; links to it then show that it is gone."""
     ctx.require_author("remove documents")
     ctx.require_whole("remove documents")
-    before = get_document(ctx, id)
-    gone = replace(before, removed=True, body="", version=before.version + 1, updated_at=ctx.now)
-    ctx.apply(ctx.local, SaveDocument(gone, before.version))
-    return gone
+
+    def attempt() -> Document:
+        before = get_document(ctx, id)
+        return _saved(ctx, replace(before, removed=True, body=""), before.version)
+
+    return retry_on_conflict(attempt)
 
 
 def get_document(ctx: CallContext, id: str) -> Document:

@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from lukasa.curated.document import NAME
 from lukasa.index.matches import Neighbour, NeighbourQuery, NewText
 from lukasa.model.conversation import Status
-from lukasa.model.entry import Entry, GateVerdict, Scope, SourceLink
+from lukasa.model.entry import PASSING, Entry, GateVerdict, Scope, SourceLink
 from lukasa.model.errors import (
     EmbedderError,
     InvalidContent,
@@ -20,6 +20,7 @@ from lukasa.model.errors import (
     MirrorsCanonical,
     NotFound,
     Refused,
+    WrongTier,
 )
 from lukasa.model.events import EventDraft
 from lukasa.model.ids import new_id, parse_id
@@ -31,12 +32,13 @@ from lukasa.model.transcript import Quote
 from lukasa.model.values import SHARED, Curator, Gate, Kind, Lifetime, Visibility
 from lukasa.ports import EmbeddingModel
 from lukasa.service import inputs
-from lukasa.service.call import CallContext, retry_on_conflict
+from lukasa.service.call import ACCOUNT, CallContext, retry_on_conflict
 from lukasa.service.instrument import verb
 from lukasa.storage.operations import Embedding, Enqueue, Operation, Record, Verdict
 from lukasa.storage.port import Store
 from lukasa.write.batch import Batch
 from lukasa.write.check import CHECK
+from lukasa.write.corroborate import corroborated, stated
 from lukasa.write.plan import DOUBT_COSINE, RESOLVE, Canonical, Draft, Plan, Proposal, Setting, ambiguous, plan, run
 
 NEIGHBOURS = 24
@@ -115,6 +117,7 @@ def put_many(ctx: CallContext, tier: str, memos: Sequence[Memo], *, also: Also |
     destination = _destination(ctx, tier)
     proposals = [_propose(ctx, destination, memo) for memo in memos]
     _check_conversation(ctx, tier)
+    _check_open(ctx, destination.scope)
     setting = Setting(ctx.spec, ctx.taxonomy, ctx.now, canonical(ctx))
     drafts = [checked(ctx, store, proposal, setting) for proposal in proposals]
     embeddings = _embed(ctx, drafts)
@@ -200,11 +203,18 @@ def _propose(ctx: CallContext, destination: _Destination, memo: Memo) -> Proposa
         corrects=_named(ctx, memo.corrects, "corrects"),
         gate=memo.gate,
         category=memo.category,
-        metadata=inputs.metadata(memo.metadata),
+        metadata=_metadata(memo),
         evidence=tuple(memo.evidence),
         path=inputs.path(memo.path) if memo.path is not None else None,
         observed=memo.observed,
     )
+
+
+def _metadata(memo: Memo) -> dict[str, Any]:
+    """Return the metadata of a memo. One that is asked for only until the end of a conversation says so."""
+    given = inputs.metadata(memo.metadata)
+    passing = memo.lifetime is not None and inputs.choice(memo.lifetime, Lifetime, "lifetime") is Lifetime.CONVERSATION
+    return {**given, PASSING: True} if passing else given
 
 
 def _named(ctx: CallContext, id: str | None, what: str) -> str | None:
@@ -255,6 +265,23 @@ def _check_conversation(ctx: CallContext, tier: str) -> None:
         )
 
 
+def _check_open(ctx: CallContext, scope: Scope) -> None:
+    """Refuse a write into a scope that has ended, or that lies in one."""
+    values = {"account": ACCOUNT, "workspace": ctx.info.id, **dict(scope.anchor)}
+    inside = [
+        Scope(tier.name, tuple((key.name, values.get(key.name)) for key in tier.anchor))
+        for tier in ctx.spec.tiers
+        if tier.boundary.type == "lifecycle"
+        and not any(key.name == "conversation" for key in tier.anchor)
+        and all(values.get(key.name) is not None for key in tier.anchor if key.required)
+    ]
+    for closed in ctx.local.closed(inside) if inside else ():
+        raise InvalidTransition(
+            f"a scope of tier {closed.scope.tier!r} has ended and takes no more entries",
+            fix="use another value for its keys",
+        )
+
+
 def canonical(ctx: CallContext) -> tuple[Canonical, ...]:
     """Return the canonical texts that the spec forbids entries to repeat."""
     wanted = set(ctx.spec.reference_only.non_mirror)
@@ -269,7 +296,7 @@ def canonical(ctx: CallContext) -> tuple[Canonical, ...]:
 
 
 def checked(ctx: CallContext, store: Store, proposal: Proposal, setting: Setting) -> Draft:
-    """Check a proposal: sanitise, guard, gate, categorise. Record a refusal as an event."""
+    """Check a proposal: sanitise, guard, gate, categorise, admit. Record a refusal as an event."""
     trust = min((proposal.origin.trust, *proposal.derived_trust))
     typology = ctx.spec.tier(proposal.scope.tier).typology
     kind = proposal.kind or (Kind.SEMANTIC if Kind.SEMANTIC in typology else typology[0])
@@ -278,6 +305,10 @@ def checked(ctx: CallContext, store: Store, proposal: Proposal, setting: Setting
         draft = run(CHECK, start, setting)
     except MirrorsCanonical as refusal:
         detail = {**proposal.place, "cause": "repeats a canonical body", "mirrors": refusal.mirrors}
+        ctx.refuse(store, refusal, Record(EventDraft("entry.refused", proposal.id, detail)))
+        raise
+    except WrongTier as refusal:
+        detail = {"tier": proposal.scope.tier, "cause": "the tier does not admit it", "instead": refusal.tier}
         ctx.refuse(store, refusal, Record(EventDraft("entry.refused", proposal.id, detail)))
         raise
     if draft.resolved and not proposal.observed and not draft.content.strip() and proposal.content.strip():
@@ -330,10 +361,22 @@ def _resolve(
             if ctx.chat is not None:
                 doubts.extend(_doubt(draft, with_near))
         planned = plan(draft, setting, actor=actor, embedding=embedding, secret=secret)
+        if planned.outcome == "merged":
+            planned, draft = _corroborated(store, planned, draft, plans, with_near, actor)
         batch.add(position, planned)
         plans.append(planned)
         resolved.append(draft)
     return plans, resolved, doubts
+
+
+def _corroborated(
+    store: Store, planned: Plan, draft: Draft, before: Sequence[Plan], setting: Setting, actor: str
+) -> tuple[Plan, Draft]:
+    """Return a plan that confirms an entry, with what enough independent observations make of the entry."""
+    id = planned.entry.id if planned.entry is not None else ""
+    known = [*store.confirmations([id]), *(one for earlier in before for one in stated(earlier))]
+    grown, verdict = corroborated(planned, known, setting, actor)
+    return grown, draft if verdict is None else draft.noting(verdict.step, verdict.outcome, verdict.reason)
 
 
 def _doubt(draft: Draft, setting: Setting) -> list[Enqueue]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from msgspec import Struct
@@ -49,7 +50,10 @@ class Undone(Struct, frozen=True):
         return tuple(entry.id for entry in self.entries)
 
 
-def undo(ctx: CallContext, what: str | int, cause: str) -> Undone:
+Permit = Callable[[Entry, Entry], None]  # gets an entry as it is and as it would be, and raises to refuse
+
+
+def undo(ctx: CallContext, what: str | int, cause: str, *, permit: Permit | None = None) -> Undone:
     """Take back the last change of an entry, the change of an event, all changes of a job, or a promotion."""
     if isinstance(what, bool) or not isinstance(what, str | int):
         raise InvalidInput(
@@ -68,10 +72,10 @@ def undo(ctx: CallContext, what: str | int, cause: str) -> Undone:
         if ctx.tenancy or not ctx.is_author or not ctx.local.amendments([key]):
             raise
         return _promotion(ctx, key)
-    return _entry(ctx, key, cause)
+    return _entry(ctx, key, cause, permit=permit)
 
 
-def _entry(ctx: CallContext, id: str, cause: str, expect: int | None = None) -> Undone:
+def _entry(ctx: CallContext, id: str, cause: str, expect: int | None = None, permit: Permit | None = None) -> Undone:
     def attempt() -> Undone:
         store, entry = ctx.entry(id)
         if expect is not None and entry.version != expect:
@@ -81,6 +85,8 @@ def _entry(ctx: CallContext, id: str, cause: str, expect: int | None = None) -> 
             )
         versions = store.versions(entry.id)
         changed = _reversed(ctx, entry, versions, cause)
+        if permit is not None:
+            permit(entry, changed)
         back = _reopened(ctx, versions, changed, cause)
         replaced = _replaced(ctx, store, entry, changed, back)
         verdict = Verdict("undo", "undone", f"takes back {versions[-1].action} of version {entry.version}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
 from datetime import datetime
@@ -130,7 +131,7 @@ def read(ctx: CallContext, question: ReadRequest, *, count: bool = True) -> Reca
             hits = import_module(_BY_MODEL).reranked(ctx, question.query, hits, notes)
         if count and hits:
             hits = counted(ctx, hits, ctx.now)
-        hits = with_provenance(here, hits)
+        hits = outgoing(here, with_provenance(here, hits), notes)
     ctx.note(hits=len(hits), candidates=found.looked_at, profile=found.question.profile, signals=found.named)
     return Recall(question.query, found.question.profile, tuple(hits), (*notes, *found.notes), asked.query)
 
@@ -270,7 +271,7 @@ def _beside(
             for id, entry in (store.entries(here) if here else {}).items()
             if entry.scope == wanted[id]
             and VISIBILITY[entry.state] is Visibility.OPEN
-            and entry.owner in ctx.owners
+            and (selection.owners is None or entry.owner in selection.owners)
             and entry.holds_at(ctx.now)
             and selection.filters.admits(entry)
             and (sensitive or not entry.sensitive)
@@ -311,7 +312,7 @@ def _limit(ctx: CallContext, question: ReadRequest) -> int:
 
 
 def selections(ctx: CallContext, tiers: Sequence[Tier], question: ReadRequest) -> list[tuple[Store, Selection]]:
-    """Return one selection for each store: the scopes of the requested tiers that it holds."""
+    """Return a selection for each store and each set of owners: the scopes of the requested tiers that it holds."""
     visible = {Visibility.OPEN}
     if question.held:
         visible.add(Visibility.HELD)
@@ -319,9 +320,10 @@ def selections(ctx: CallContext, tiers: Sequence[Tier], question: ReadRequest) -
         visible.add(Visibility.HISTORY)
     found = []
     for store in (ctx.local, ctx.account):
-        scopes = tuple(ctx.scope(t.name) for t in tiers if ctx.store(t.name) is store)
-        if scopes:
-            found.append((store, Selection(scopes, frozenset(visible), ctx.owners, question.filters)))
+        here = [t.name for t in tiers if ctx.store(t.name) is store]
+        for owners in dict.fromkeys(ctx.owners_in(name) for name in here):
+            scopes = tuple(ctx.scope(name) for name in here if ctx.owners_in(name) == owners)
+            found.append((store, Selection(scopes, frozenset(visible), owners, question.filters)))
     return found
 
 
@@ -382,6 +384,27 @@ def with_provenance(ctx: CallContext, hits: Sequence[Hit]) -> list[Hit]:
     return [hit._replace(provenance=provenance(hit.entry, documents)) for hit in hits]
 
 
+def outgoing(ctx: CallContext, hits: Sequence[Hit], notes: list[str]) -> list[Hit]:
+    """Return hits as they leave through the spec's gates; a note says which transforms changed how many."""
+    if not ctx.gates:
+        return list(hits)
+    changed: Counter[str] = Counter()
+
+    def passed(entry: Entry) -> Entry:
+        out, changes = ctx.passed(entry)
+        changed.update(dict.fromkeys(changes, 1))
+        return out
+
+    sent = [
+        hit._replace(
+            entry=passed(hit.entry), earlier=tuple(one._replace(entry=passed(one.entry)) for one in hit.earlier)
+        )
+        for hit in hits
+    ]
+    notes.extend(f"{name} changed {count} of the entries on their way out" for name, count in changed.items())
+    return sent
+
+
 # Context
 
 
@@ -408,15 +431,19 @@ def context(
     standing = [entry for entry in _standing_rules(ctx, reachable) if sensitive or not entry.sensitive]
     fixed = {entry.id for entry in standing}
     searches = {t.name: _slice(ctx, t, query, cap, sensitive) for t in reachable}
-    found = {name: [hit for hit in done.kept if hit.id not in fixed] for name, done in searches.items()}
-    notes = dict.fromkeys(note for done in searches.values() for note in done.notes)
+    changed: list[str] = []
+    found = {
+        name: outgoing(ctx, [hit for hit in done.kept if hit.id not in fixed], changed)
+        for name, done in searches.items()
+    }
+    notes = dict.fromkeys([*(note for done in searches.values() for note in done.notes), *changed])
     hits = {hit.id: hit for found_hits in found.values() for hit in with_provenance(ctx, found_hits)}
     slices = [
         Slice(t.name, tuple(item(h.entry, hits[h.id].provenance, h.earlier) for h in found[t.name]))
         for t in reachable[::-1]
     ]
     injections = {t.name: injection(ctx, t) for t in reachable}
-    rules = [item(e) for e in standing]
+    rules = [item(ctx.passed(e)[0]) for e in standing]
     room = Room(allowed, query_terms(query), ctx.spec.retrieval.shares)
     pages = [page if sensitive else replace(page, body=redact(page.body)[0]) for page in _named(ctx, reachable)]
     document, evicted = compose(ctx.info.name, pages, rules, slices, injections, room)

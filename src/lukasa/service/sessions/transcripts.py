@@ -228,14 +228,18 @@ def transcript(ctx: CallContext, id_or_key: str) -> Transcript:
     """Return one kept session."""
     ctx.require_agent("read transcripts")
     wanted = inputs.label(id_or_key, "transcript")
-    found = ctx.local.transcript(wanted) or ctx.local.transcript(_marked(ctx, wanted))
-    if found is not None and not ctx.owns(found.keys):
-        found = ctx.local.transcript(_marked(ctx, wanted))
+    found = known(ctx, wanted)
     if found is None:
         raise NotFound(
             f"no transcript {wanted[:60]!r} in workspace {ctx.info.name!r}", fix="`lukasa transcripts list` shows them"
         )
     return found
+
+
+def known(ctx: CallContext, id_or_key: str) -> Transcript | None:
+    """Return a kept session of this handle's scope by id or key, if there is one."""
+    found = (ctx.local.transcript(key) for key in dict.fromkeys((id_or_key, _marked(ctx, id_or_key))))
+    return next((one for one in found if one is not None and ctx.owns(one.keys)), None)
 
 
 def said(ctx: CallContext, id_or_key: str, *, start: int = 0, limit: int | None = None) -> list[Utterance]:

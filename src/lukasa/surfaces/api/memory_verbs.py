@@ -7,9 +7,10 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from lukasa.model.entry import Entry
 from lukasa.model.errors import InvalidInput
 from lukasa.model.grant import Capability
-from lukasa.model.values import SHARED, Kind, Lifetime
+from lukasa.model.values import SHARED, VISIBILITY, Kind, Lifetime, Visibility
 from lukasa.service.entries.put import Memo
 from lukasa.surfaces.api import session_answers
 from lukasa.surfaces.api.shapes import (
@@ -56,7 +57,7 @@ class QuestionIn(VerbInput):
     until: datetime | None = Field(None, description="Only entries written before this time.")
     held: bool = Field(False, description="Also entries that wait for a person's decision.")
     history: bool = Field(False, description="Also forgotten, replaced and archived entries.")
-    as_of: datetime | None = Field(None, description="Answer as memory stood at this time.")
+    as_of: str | None = Field(None, description="Answer as memory stood at this time, or at this bookmark.")
     sensitive: bool | None = Field(
         None, description="Also entries with secrets, which only the owner gets unasked; ask the user first."
     )
@@ -261,7 +262,13 @@ def restore(call: Call, given: ReasonIn) -> WrittenOut:
 def undo(call: Call, given: ReasonIn) -> UndoneOut:
     call.workspace.get(given.id)  # only entries: the command line undoes jobs and events
     said = {"reason": given.reason} if given.reason is not None else {}
-    return UndoneOut.of(call.workspace.undo(given.id, **said))
+
+    def permit(now: Entry, then: Entry) -> None:
+        """Ask for the capability of what the undo does: it forgets what it takes out of recall, and else it writes."""
+        leaves = VISIBILITY[then.state] is Visibility.HISTORY and VISIBILITY[now.state] is not Visibility.HISTORY
+        call.credential.require(Capability.FORGET if leaves else Capability.WRITE)
+
+    return UndoneOut.of(call.workspace.undo(given.id, permit=permit, **said))
 
 
 def history(call: Call, given: EntryIn) -> HistoryOut:
@@ -428,13 +435,15 @@ VERBS = (
     Verb(
         "memory_undo",
         "Undo the last change of an entry by anybody: a mistaken correction, forgetting or replacement. Entries "
-        "that the change had retired come back. An undo is a change too, and can be undone.",
+        "that the change had retired come back. An undo is a change too, and can be undone. To undo the writing of an "
+        "entry is to forget it, and needs the same right.",
         Capability.WRITE,
         "POST",
         f"{_ENTRIES}/{{id}}/undo",
         ReasonIn,
         UndoneOut,
         undo,
+        also=(Capability.FORGET,),
         mutates=True,
     ),
     Verb(

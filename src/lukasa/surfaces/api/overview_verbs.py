@@ -23,13 +23,41 @@ class EventsIn(VerbInput):
     action: str | None = Field(None, description="Only events of this action, such as entry.put.")
     limit: int = Field(100, ge=1, le=1000, description="At most this many events.")
     after: int = Field(0, ge=0, description="Only events after this number: `next` of the page before.")
+    bookmark: str | None = Field(None, description="Only events after this bookmark.")
 
 
 def events(call: Call, given: EventsIn) -> EventsOut:
     whole = call.overseen(Capability.EVENTS)
-    page = whole.events(after=given.after, limit=given.limit + 1, action=given.action)
+    page = whole.events(after=given.after, since=given.bookmark, limit=given.limit + 1, action=given.action)
     more = str(page[given.limit - 1].seq) if len(page) > given.limit else None
     return EventsOut(events=[EventOut.of(event) for event in page[: given.limit]], next=more)
+
+
+class BookmarkIn(VerbInput):
+    name: str = Field(description="A name that begins with a letter, such as before-import.")
+    note: str = Field("", description="What the position is good for.")
+
+
+class BookmarkOut(VerbOutput):
+    """A name for a position of the event log: everything up to the event `seq` is before it."""
+
+    name: str
+    seq: int
+    at: datetime
+    by: str
+    note: str
+
+
+class BookmarksOut(VerbOutput):
+    bookmarks: list[BookmarkOut]
+
+
+def bookmark(call: Call, given: BookmarkIn) -> BookmarkOut:
+    return BookmarkOut.of(call.overseen(Capability.EVENTS).bookmark(given.name, given.note))
+
+
+def bookmarks(call: Call, given: NoInput) -> BookmarksOut:
+    return BookmarksOut.of({"bookmarks": call.overseen(Capability.EVENTS).bookmarks()})
 
 
 class ShareOut(VerbOutput):
@@ -135,6 +163,26 @@ NUMBERS_VERBS = (
         EventsOut,
         events,
         tool=False,
+    ),
+    Verb(
+        "bookmark_create",
+        "Name the present end of the event log, to read memory as of then or to list what changed since.",
+        Capability.EVENTS,
+        "POST",
+        f"{_WORKSPACE}/bookmarks",
+        BookmarkIn,
+        BookmarkOut,
+        bookmark,
+    ),
+    Verb(
+        "bookmark_list",
+        "List the bookmarks of the event log, oldest first.",
+        Capability.EVENTS,
+        "GET",
+        f"{_WORKSPACE}/bookmarks",
+        NoInput,
+        BookmarksOut,
+        bookmarks,
     ),
 )
 

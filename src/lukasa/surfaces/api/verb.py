@@ -222,18 +222,29 @@ class Verb(Struct, frozen=True):
 
 
 def perform(
-    verb: Verb, access: AccessControl, credential: Credential, workspace: str | None, input: VerbInput
+    verb: Verb,
+    access: AccessControl,
+    credential: Credential,
+    workspace: str | None,
+    input: VerbInput,
+    scope: Mapping[str, str] | None = None,
 ) -> VerbOutput:
     """Check the credential, enter the workspace, run the verb. The check comes before everything else.
 
     Only the owner, and a call that asks for it, gets the secrets of sensitive entries.
     """
-    output = verb.run(prepare(verb, access, credential, workspace), input)
+    output = verb.run(prepare(verb, access, credential, workspace, scope), input)
     return output if credential.is_owner or getattr(input, "sensitive", False) else output.masked()
 
 
-def prepare(verb: Verb, access: AccessControl, credential: Credential, workspace: str | None) -> Call:
-    """Check the credential and enter the workspace."""
+def prepare(
+    verb: Verb,
+    access: AccessControl,
+    credential: Credential,
+    workspace: str | None,
+    scope: Mapping[str, str] | None = None,
+) -> Call:
+    """Check the credential and enter the workspace, with the scope keys that the request binds."""
     verb.require(credential)
-    entered = access.enter(credential, workspace or "") if verb.in_workspace else None
+    entered = access.enter(credential, workspace or "", scope) if verb.in_workspace else None
     return Call(access, credential, entered)

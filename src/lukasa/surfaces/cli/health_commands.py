@@ -14,6 +14,7 @@ from lukasa.app import take_over as move_earlier
 from lukasa.model.errors import StoreDamaged, StoreForeign, StoreMissing
 from lukasa.model.events import Event, chain_faults, is_emptied
 from lukasa.model.telemetry import TelemetryEvent
+from lukasa.service.admin.bookmarks import named
 from lukasa.service.admin.stats import Stats
 from lukasa.storage.port import Finding, Store
 from lukasa.surfaces.cli import lines
@@ -45,14 +46,24 @@ def _store(cli: Invocation, account: bool) -> Store:
 
 @events.command("list", examples=("lukasa events list --limit 20", "lukasa events list --action entry.discarded"))
 @click.option("--after", type=int, metavar="SEQ", help="Only events after this number [default: the latest].")
+@click.option("--since", metavar="NAME", help="Only events after this bookmark.")
 @click.option("--limit", type=click.IntRange(1, 100_000), default=50, show_default=True, help="At most this many.")
 @click.option("--action", metavar="NAME", help="Only this action, such as entry.put or entry.discarded.")
 @click.option("--account", is_flag=True, help="The account's log instead of the workspace's.")
 @pass_invocation
 def events_list(
-    cli: Invocation, after: int | None = None, limit: int = 50, action: str | None = None, account: bool = False
+    cli: Invocation,
+    after: int | None = None,
+    since: str | None = None,
+    limit: int = 50,
+    action: str | None = None,
+    account: bool = False,
 ) -> None:
-    """List events, oldest first; the latest ones unless --after says otherwise."""
+    """List events, oldest first; the latest ones unless --after or --since says otherwise."""
+    if since is not None and account:
+        raise click.UsageError("--since names a bookmark of the workspace's log; leave out --account")
+    if since is not None:
+        after = max(after or 0, named(cli.workspace().ctx, since).seq)
     store = _store(cli, account)
     if after is not None:
         found = store.events(after=after, limit=limit, action=action)
@@ -76,6 +87,29 @@ def _cause(event: Event) -> str:
     if is_emptied(event):
         return "(scrubbed)"
     return brief(str(event.detail.get("cause") or json.dumps(event.detail, ensure_ascii=False)), 60)
+
+
+@events.command("bookmark", examples=("lukasa events bookmark before-import --note 'the old notes are complete'",))
+@click.argument("name")
+@click.option("--note", default="", metavar="TEXT", help="What the position is good for.")
+@pass_invocation
+def events_bookmark(cli: Invocation, name: str, note: str) -> None:
+    """Name the present end of the workspace's log.
+
+    `lukasa events list --since NAME` lists what changed since then; `lukasa read --as-of NAME` reads memory as of then.
+    """
+    made = cli.workspace().bookmark(name, note)
+    cli.emit(plain(made), [line(good("marked "), f"{made.name} at event {made.seq}")])
+
+
+@events.command("bookmarks", examples=("lukasa events bookmarks",))
+@pass_invocation
+def events_bookmarks(cli: Invocation) -> None:
+    """List the bookmarks of the workspace's log."""
+    found = cli.workspace().bookmarks()
+    rows = ((one.name, str(one.seq), when(one.at), one.by, brief(one.note, 60)) for one in found)
+    told = table(("name", "seq", "at", "by", "note"), rows) if found else [line("No bookmark.")]
+    cli.emit({"bookmarks": plain(found)}, told)
 
 
 @events.command("verify", examples=("lukasa events verify",))
