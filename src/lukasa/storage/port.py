@@ -262,7 +262,10 @@ class Arrivals(Struct, frozen=True):
 
 
 class Share(Struct, frozen=True):
-    """Entries that are alike in all of this: how many, and how many of them were written since the time asked for."""
+    """Entries that are alike in all of this: how many, and how many of them were written since the time asked for.
+
+    `merged` counts the repetitions that were merged into them.
+    """
 
     tier: str
     state: State
@@ -271,6 +274,7 @@ class Share(Struct, frozen=True):
     source: str
     count: int
     added: int
+    merged: int = 0
 
 
 class Store(ItemStore, PipelineStore, AccessStore, ScrubStore, Protocol):

@@ -95,6 +95,7 @@ class Decided(Struct, frozen=True):
     entry: Entry | None = None
     amendment: Amendment | None = None
     replaces: tuple[str, ...] = ()
+    trouble: str = ""  # why the curated file has no commit of the decision yet; a worker tries again
 
 
 def inbox(ctx: CallContext, limit: int) -> Inbox:
@@ -191,7 +192,8 @@ def approve(ctx: CallContext, id: str, *, text: str | None, reason: str) -> Deci
     if text is not None:
         inputs.text(text, "text", ctx.spec.reference_only.max_chars)
     if _amendment(ctx, key) is not None:
-        return retry_on_conflict(lambda: _promote(ctx, key, text, reason))
+        decided = retry_on_conflict(lambda: _promote(ctx, key, text, reason))
+        return replace(decided, trouble=curated_document.commit_now(ctx))
     waiting = _waiting(ctx, key)
     if text is not None:
         revise.update(ctx, key, {"content": text})

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from msgspec import Struct, field
@@ -125,6 +125,8 @@ def put_many(ctx: CallContext, tier: str, memos: Sequence[Memo], *, also: Also |
     def attempt() -> list[Written]:
         plans, resolved, doubts = _resolve(ctx, store, drafts, embeddings, setting)
         written = [_written(p, d) for p, d in zip(plans, resolved, strict=True)]
+        new = [d for p, d in zip(plans, resolved, strict=True) if p.entry is not None and p.outcome != "merged"]
+        doubts += unsorted(ctx, store, new)
         with_it = [*(also(written) if also else ()), *(doubts if store is ctx.local else ())]
         ctx.apply(store, *(operation for p in plans for operation in p.operations), *with_it)
         if doubts and store is not ctx.local:
@@ -387,6 +389,20 @@ def _doubt(draft: Draft, setting: Setting) -> list[Enqueue]:
     new = draft.proposal
     payload = {"entry": new.id, "version": 1, "tier": new.scope.tier, "against": [[e.id, e.version] for e in others]}
     return [Enqueue(JobDraft("resolve", f"resolve:{new.id}:1", payload))]
+
+
+SHARED_WINDOW = timedelta(minutes=1)  # writes within it share a question about categories: a burst costs one
+
+
+def unsorted(ctx: CallContext, store: Store, drafts: Iterable[Draft]) -> list[Enqueue]:
+    """W7: return a job that asks a model for the categories that the words leave open, if one is set."""
+    if ctx.chat is None or not any(d.category is None and not d.resolved and d.proposal.path is None for d in drafts):
+        return []
+    start = ctx.now.replace(second=0, microsecond=0)
+    home = "account" if store is ctx.account else "workspace"
+    payload = {"home": home, "after": store.head()[0]}
+    key = f"categorise:{home}:{start:%Y-%m-%dT%H:%MZ}"
+    return [Enqueue(JobDraft("categorise", key, payload, run_after=start + SHARED_WINDOW))]
 
 
 def neighbours(store: Store, draft: Draft, embedding: Embedding | None) -> list[Neighbour]:

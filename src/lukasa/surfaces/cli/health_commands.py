@@ -280,6 +280,7 @@ def _stats(found: Stats) -> Iterator[Line]:
         yield line(title(f"{found.total():,} entries"), f", {found.added:,} written since {then}")
         for name in ("tier", "state", "category", "source"):
             yield line(f"  by {name:<9}", _shares(found, name))
+        yield line(f"  {found.totals.stale:,} stale, {found.totals.merged:,} repetitions merged into entries in recall")
     if found.outcomes:
         yield line(title("Written"), "  ", ", ".join(f"{what} {count:,}" for what, count in found.outcomes.items()))
     if found.events:
