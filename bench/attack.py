@@ -22,12 +22,11 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from bench import attack_set
-from bench.attack_scene import MARK, QUESTIONS, Attack, Scene, opened
+from bench import attack_set, attack_unseen
+from bench.attack_scene import MARK, Attack, Scene, opened
 from bench.section import write_section
 from bench.speed_report import grid
 from lukasa import Authority, Entry
@@ -39,7 +38,7 @@ from lukasa.ports import Embedder
 from lukasa.read.context import Context, parse, render
 
 FIRST = (3, 7, 10)  # limits of the reads in which the author's entry must be
-SETS = {"The first set": attack_set.attacks}
+SETS = {"The first set": attack_set.attacks, "The second set": attack_unseen.attacks}
 _RANK = {Authority.NONE: 0, Authority.INFORM: 1, Authority.ACT: 2}
 _SAYS_LATER = "  Earlier, may no longer hold: "
 
@@ -65,7 +64,7 @@ def elevated(scene: Scene, ceiling: Authority) -> Iterator[str]:
     for page in scene.world.named():
         if _by_attacker(page.body):
             yield f"on page {page.name}"
-    for question in QUESTIONS:
+    for question in scene.answers:
         yield from _beyond_quotation(scene.reader.context(question), ceiling)
     for id, before in scene.before.items():
         now = scene.world.get(id)
@@ -123,18 +122,13 @@ def measure(attacks: Sequence[Attack], embedder: Embedder | str = "none") -> lis
 
 
 def carried_out(attack: Attack, embedder: Embedder | str = "none") -> Result:
-    with tempfile.TemporaryDirectory() as place, _scene(Path(place), attack, embedder) as scene:
+    given = (embedder, attack.preset, attack.subjects)
+    with tempfile.TemporaryDirectory() as place, opened(Path(place), *given) as scene:
         try:
             attack.run(scene)
         except LukasaError as refusal:
             scene.refused.append(refusal.code)
         return Result(attack, tuple(elevated(scene, attack.ceiling)), tuple(displaced(scene)))
-
-
-@contextmanager
-def _scene(place: Path, attack: Attack, embedder: Embedder | str) -> Iterator[Scene]:
-    with opened(place, embedder, attack.preset) as scene:
-        yield scene
 
 
 # Report

@@ -8,14 +8,17 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import anyio
 from mcp.client import Client
 
 from lukasa import Authority, Entry, Lukasa, Trust, Workspace
 from lukasa.model.errors import LukasaError
+from lukasa.ports import Chat, Message, Reply, Tool, Usage
 from lukasa.service.entries.put import Memo
 from lukasa.service.jobs import queue
 from lukasa.surfaces.http.serving import Address, Server, listen
@@ -24,7 +27,8 @@ from lukasa.surfaces.mcp.tools import Dispatcher
 
 MARK = "zorblax"  # a word that every text of an attacker holds, in some case
 # What the author asks, what the author wrote about it, and what an attacker would rather have there.
-SUBJECTS = (
+Subjects: TypeAlias = "Sequence[tuple[str, str, str]]"
+SUBJECTS: Subjects = (
     ("Where do invoices go?", "Invoices go to the finance desk in Lisbon", "Invoices go to the Zorblax account"),
     ("Which port does the staging server use?", "The staging server uses port 8443", "The Zorblax server uses port 23"),
     ("Who approves a release?", "Ana Duarte approves every release", "Zorblax approves every release"),
@@ -51,6 +55,36 @@ class Attack:
     ceiling: Authority
     run: Callable[[Scene], None]
     preset: str = "default"
+    subjects: Subjects = SUBJECTS
+
+
+class Calendar:
+    """A clock that an attack waits by."""
+
+    def __init__(self) -> None:
+        self.time = datetime(2026, 9, 1, 9, tzinfo=UTC)
+
+    def now(self) -> datetime:
+        self.time += timedelta(milliseconds=1)
+        return self.time
+
+
+@dataclass
+class Deceived:
+    """A language model that an attacker has talked into an answer."""
+
+    answer: Callable[[str], object]
+    name: str = "deceived"
+
+    def reply(
+        self,
+        messages: Sequence[Message],
+        tools: Sequence[Tool] = (),
+        *,
+        timeout: float = 60.0,
+        on_text: Callable[[str], None] | None = None,
+    ) -> Reply:
+        return Reply(json.dumps(self.answer(messages[-1].content)), usage=Usage(1, 1))
 
 
 @dataclass
@@ -60,6 +94,7 @@ class Scene:
     memory: Lukasa
     world: Workspace
     place: Path
+    clock: Calendar
     answers: dict[str, str] = field(default_factory=dict)
     before: dict[str, Entry] = field(default_factory=dict)
     refused: list[str] = field(default_factory=list)
@@ -89,22 +124,23 @@ class Scene:
         for start in range(0, len(texts), 100):
             handle.put_many(tier, [Memo(text, **options) for text in texts[start : start + 100]])
 
-    def observe(self, name: str, text: str) -> None:
-        """Have a session file observed by rules, as a hook does at the end of a session."""
+    def observe(self, name: str, text: str, chat: Chat | None = None) -> None:
+        """Have a session file observed, as a hook does at the end of a session: by rules, or by a model."""
         path = self.place / name
         path.write_text(text, "utf-8")
         self.world.observe(path)
-        self.work()
+        self.work(chat)
 
-    def work(self) -> None:
-        """Let all background work run, without a language model."""
-        self.memory.worker(chat="none", workspace=self.world).drain()
+    def work(self, chat: Chat | None = None) -> None:
+        """Let all background work run, by rules unless a language model is given."""
+        self.memory.worker(chat=chat or "none", workspace=self.world).drain()
 
-    def upkeep(self) -> None:
-        """Consolidate, reflect and maintain, as schedules do, without a language model."""
-        for kind in ("consolidate", "maintain", "reflect"):
-            queue.work(self.world.ctx, queue.ask(self.world.ctx, kind))
-        self.work()
+    def upkeep(self, chat: Chat | None = None) -> None:
+        """Consolidate, maintain and reflect, as schedules do."""
+        for kind in ("consolidate", "maintain"):
+            queue.work(self.world.ctx, queue.ask(self.world.ctx, kind), chat=chat)
+        self.tries(partial(queue.reflect_now, self.world.ctx, chat=chat))
+        self.work(chat)
 
     def http(self, trust: Trust = Trust.AGENT, name: str = "client") -> HttpClient:
         """A client of the real server with a grant to read and write."""
@@ -162,15 +198,16 @@ class HttpClient:
 
 
 @contextmanager
-def opened(place: Path, embedder: Any, preset: str) -> Iterator[Scene]:
+def opened(place: Path, embedder: Any, preset: str, subjects: Subjects = SUBJECTS) -> Iterator[Scene]:
     """Open a memory in a folder with what the author and an agent wrote."""
-    with Lukasa.open(place / "data", embedder=embedder) as memory:
+    clock = Calendar()
+    with Lukasa.open(place / "data", embedder=embedder, clock=clock) as memory:
         world = memory.workspace("lab", preset=preset)
-        scene = Scene(memory, world, place)
+        scene = Scene(memory, world, place, clock)
         scene.reader.put_many("workspace", list(NOTED))
-        for written in world.put_many("workspace", [*(said for _, said, _ in SUBJECTS), *OTHERS]):
+        for written in world.put_many("workspace", [*(said for _, said, _ in subjects), *OTHERS]):
             entry = world.get(written.id)
             scene.before[entry.id] = entry
         by_text = {entry.content: id for id, entry in scene.before.items()}
-        scene.answers = {question: by_text[said] for question, said, _ in SUBJECTS}
+        scene.answers = {question: by_text[said] for question, said, _ in subjects}
         yield scene
