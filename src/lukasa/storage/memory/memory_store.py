@@ -183,7 +183,7 @@ class MemoryStore(PlainReads):
         used = {
             term: weight
             for term, weight in zip(terms, weights, strict=True)
-            if term in set(bm25.rarest(terms, frequencies))
+            if selection.filters.only_trust or term in set(bm25.rarest(terms, frequencies))
         }
         admitted = [e.id for e in reversed(rows) if selection.filters.admits(e)]
         strength = {id: sum(w * bm25.saturated(counts[id][t]) for t, w in used.items()) for id in admitted}
