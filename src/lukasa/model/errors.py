@@ -13,6 +13,7 @@ are translated at the border that meets them.
     ├── NotFound                   nothing of that id in this workspace (foreign ids answer the same)
     ├── Refused                    well-formed, but the spec or the posture forbids it
     │   ├── MirrorsCanonical       repeats a body that must only be referenced
+    │   ├── WrongTier              the tier does not take such a text; another one does
     │   ├── ReadOnlyForAgents      an agent tried to edit a named entry
     │   ├── InvalidTransition      a conversation or entry cannot go from here to there
     │   └── Forbidden              the credential does not allow it
@@ -111,6 +112,14 @@ class MirrorsCanonical(Refused):
     def __init__(self, message: str, *, mirrors: str, fix: str = "") -> None:
         super().__init__(message, fix=fix)
         self.mirrors = mirrors
+
+
+class WrongTier(Refused):
+    """The tier does not take a text of this kind; `tier` is one that does, or empty."""
+
+    def __init__(self, message: str, *, tier: str, fix: str = "") -> None:
+        super().__init__(message, fix=fix)
+        self.tier = tier
 
 
 class ReadOnlyForAgents(Refused):

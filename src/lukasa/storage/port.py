@@ -23,6 +23,7 @@ from lukasa.model.conversation import Channel, Conversation, Note, WorkspaceInfo
 from lukasa.model.entry import (
     Access,
     CanonicalLink,
+    ClosedScope,
     Confirmation,
     Derivation,
     Document,
@@ -261,7 +262,10 @@ class Arrivals(Struct, frozen=True):
 
 
 class Share(Struct, frozen=True):
-    """Entries that are alike in all of this: how many, and how many of them were written since the time asked for."""
+    """Entries that are alike in all of this: how many, and how many of them were written since the time asked for.
+
+    `merged` counts the repetitions that were merged into them.
+    """
 
     tier: str
     state: State
@@ -270,6 +274,7 @@ class Share(Struct, frozen=True):
     source: str
     count: int
     added: int
+    merged: int = 0
 
 
 class Store(ItemStore, PipelineStore, AccessStore, ScrubStore, Protocol):
@@ -322,7 +327,7 @@ class Store(ItemStore, PipelineStore, AccessStore, ScrubStore, Protocol):
         ...
 
     def replaced_by(self, id: str) -> list[Entry]:
-        """Entries whose `superseded_by` is this id, in whatever state, oldest first."""
+        """Entries whose `superseded_by` is this id, in whatever state, oldest first; damaged ones are left out."""
         ...
 
     def versions(self, id: str) -> list[Version]: ...
@@ -340,6 +345,10 @@ class Store(ItemStore, PipelineStore, AccessStore, ScrubStore, Protocol):
 
     def confirmations(self, ids: Collection[str]) -> list[Confirmation]:
         """The statements that repeat these entries; the oldest first."""
+        ...
+
+    def closed(self, scopes: Collection[Scope]) -> list[ClosedScope]:
+        """Which of these scopes have ended."""
         ...
 
     def links_to(self, documents: Collection[str]) -> list[CanonicalLink]:

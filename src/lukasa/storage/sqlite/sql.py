@@ -202,6 +202,7 @@ AND NOT EXISTS (SELECT 1 FROM action_links AS l WHERE l.action = actions.id)
 """
 SHARES = """
 SELECT s.tier, e.state, e.kind, coalesce(e.category, ''), e.source, count(*), sum(e.created_at >= ?)
+    , sum(coalesce(e.rest ->> '$.merged_count', 1) - 1)
 FROM entries AS e JOIN scopes AS s ON s.id = e.scope_id
 GROUP BY s.tier, e.state, e.kind, e.category, e.source ORDER BY count(*) DESC, 1, 2, 3, 4, 5
 """

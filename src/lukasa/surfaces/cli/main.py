@@ -46,6 +46,7 @@ GROUPS: dict[str, dict[str, CommandEntry]] = {
         "list": CommandEntry("recall_commands", "List the entries of a tier, newest first.", "list_entries"),
         "update": CommandEntry("memory_commands", "Change an entry; earlier versions are kept."),
         "forget": CommandEntry("memory_commands", "Take an entry out of recall; its row and history stay."),
+        "corroborate": CommandEntry("memory_commands", "Record that an entry was checked."),
         "restore": CommandEntry("memory_commands", "Bring a retired entry back."),
         "accept": CommandEntry("memory_commands", "Accept a held entry, so that reads find it."),
         "undo": CommandEntry(
@@ -67,6 +68,7 @@ GROUPS: dict[str, dict[str, CommandEntry]] = {
         "workspace": CommandEntry("workspace_commands", "List, create and show workspaces."),
         "channel": CommandEntry("workspace_commands", "List and create channels."),
         "conversation": CommandEntry("workspace_commands", "Start, list, end and archive conversations."),
+        "scope": CommandEntry("workspace_commands", "End sessions and other scopes."),
         "note": CommandEntry("workspace_commands", "Read and write the working notes of a conversation."),
         "named": CommandEntry(
             "page_commands", "Show and edit named entries: the pages that every context loads, such as VOICE and SOUL."
