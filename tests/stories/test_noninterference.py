@@ -21,6 +21,7 @@ from lukasa.model.errors import LukasaError
 from lukasa.model.ids import new_id, new_ref_code
 from lukasa.surfaces.cli.data import plain
 from tests.fakes import FakeEmbedder
+from tests.helpers import sessions
 from tests.helpers.cli import support_spec
 from tests.helpers.making import FixedClock
 from tests.helpers.processes import TORTURE
@@ -66,6 +67,7 @@ class Driver:
     said: list[str] = field(default_factory=list)
     tier: str = "workspace"
     foreign_talk: Callable[[], str] | None = None
+    session: Path | None = None  # a recorded session, which both hand in
 
     def step(self, operations: Mapping[str, Callable[[Driver], Any]] | None = None) -> None:
         known = OPERATION if operations is None else operations
@@ -223,7 +225,9 @@ AS_TENANT: dict[str, Callable[[Driver], Any]] = {
     "note": lambda d: d.world.write_note(someones_talk(d), d.dice.choice(WORDS), d.text()),
     "notes": lambda d: d.world.notes(someones_talk(d)),
     "archive": lambda d: d.world.archive(someones_talk(d)),
+    "observe": lambda d: d.world.observe(str(d.session)),
     "transcripts": lambda d: (d.world.transcripts(), d.world.search_transcripts(d.text())),
+    "transcript": lambda d: d.world.said("claude-code:s-1"),
     "scrub plan": lambda d: d.world.scrub_plan("customer"),
     "put an item": lambda d: items(d, "put"),
     "get an item": lambda d: items(d, "get"),
@@ -263,16 +267,16 @@ def drive(folder: Path, names: tuple[str, str], seed: str, *, together: bool) ->
     return normal(first)
 
 
-def drive_tenants(pair: tuple[dict[str, str], dict[str, str]], seed: str, *, together: bool) -> list[str]:
+def drive_tenants(folder: Path, pair: tuple[dict[str, str], dict[str, str]], seed: str, *, together: bool) -> list[str]:
     """What the first tenant says, alone or with the second one busy between its steps."""
     clock = FixedClock()
+    session = sessions.claude(folder / "s.jsonl", [("user", f"The {word} is red") for word in WORDS], noise=False)
     dice = random.Random(f"between {seed}")
     with Lukasa.open(in_memory=True, embedder="none", clock=clock, principal="ada") as memory:
         desk = memory.workspace("desk", spec=support_spec())
         desk.edit_named("PLACES", "Ferry, harbour, tower.", tier="tenant")
-        other = (
-            Driver(desk.at(**pair[1]), random.Random(f"second {seed}"), new_id, tier="customer") if together else None
-        )
+        busy = Driver(desk.at(**pair[1]), random.Random(f"second {seed}"), new_id, tier="customer", session=session)
+        other = busy if together else None
         known, talks = (other.known, other.talks) if other else ([], [])
         first = Driver(
             desk.at(**pair[0]),
@@ -280,6 +284,7 @@ def drive_tenants(pair: tuple[dict[str, str], dict[str, str]], seed: str, *, tog
             lambda: dice.choice(known) if known else new_id(),
             tier="customer",
             foreign_talk=lambda: dice.choice(talks) if talks else new_ref_code(),
+            session=session,
         )
         for _ in range(TENANT_OPERATIONS):
             clock.time += timedelta(minutes=7)
@@ -293,10 +298,10 @@ def drive_tenants(pair: tuple[dict[str, str], dict[str, str]], seed: str, *, tog
 
 
 @pytest.mark.parametrize("kind", ANCHORS)
-def test_what_one_tenant_does_another_cannot_tell(kind: str) -> None:
+def test_what_one_tenant_does_another_cannot_tell(tmp_path: Path, kind: str) -> None:
     """T07, S4: in one workspace, all that a tenant is answered is the same, alone or beside a busy one."""
-    alone = drive_tenants(ANCHORS[kind], kind, together=False)
-    beside = drive_tenants(ANCHORS[kind], kind, together=True)
+    alone = drive_tenants(tmp_path, ANCHORS[kind], kind, together=False)
+    beside = drive_tenants(tmp_path, ANCHORS[kind], kind, together=True)
     for number, (one, two) in enumerate(zip(alone, beside, strict=True)):
         assert one == two, f"answer {number}"
     assert {line.split(":")[0] for line in alone} == set(AS_TENANT)

@@ -257,5 +257,8 @@ def search(ctx: CallContext, words: str, limit: int = 20) -> list[FoundUtterance
     if not ctx.spec.custom_keys:
         return ctx.local.find_utterances(asked, most)
     found = ctx.local.find_utterances(asked, EVERY)
-    mine = {id: ctx.owns(one.keys) for id in {u.transcript for u in found} if (one := ctx.local.transcript(id))}
-    return [one for one in found if mine.get(one.transcript)][:most]
+    owned = {id: ctx.owns(one.keys) for id in {u.transcript for u in found} if (one := ctx.local.transcript(id))}
+    kept = (u for u in found if owned.get(u.transcript))
+    mine = sorted(kept, key=lambda u: (u.transcript, u.utterance.place), reverse=True)
+    # The store weighs words by all transcripts, which would tell of others: here more words are better, then newer.
+    return sorted(mine, key=lambda u: -len({*asked}.intersection(terms(u.utterance.text))))[:most]
