@@ -19,7 +19,7 @@ from lukasa.spec.types import TALK_KEYS, MemorySpec, TierVisibility
 from lukasa.storage.port import Store
 
 MOST_LOOKED_AT = 1000  # entries in which to look for one of a grant's own
-UNBIND = "use a handle of the owner without these scope keys"
+UNBIND = "leave these scope keys out: use a handle without them, and no --scope or LUKASA_SCOPE"
 
 
 class Sight(Struct, frozen=True, kw_only=True):

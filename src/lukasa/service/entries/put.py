@@ -167,9 +167,10 @@ def _propose(ctx: CallContext, destination: _Destination, memo: Memo) -> Proposa
             "an account entry cannot link to a workspace's documents", fix="put the entry in a tier of the workspace"
         )
     owner = inputs.label(memo.owner, "owner")
-    if owner == SHARED and ctx.agent is not None and ctx.spec.readers(destination.scope.tier).agents == "owner":
+    alone = ctx.spec.readers(destination.scope.tier).agents == "owner"  # there every entry is its agent's
+    if alone and owner == SHARED and ctx.agent is not None and not ctx.overseeing:
         owner = ctx.agent
-    if not ctx.is_author and owner not in ctx.owners:
+    if not (ctx.is_author or ctx.overseeing) and owner not in ctx.owners:
         raise InvalidInput(
             f"{ctx.origin.principal!r} cannot write for {owner!r}",
             fix="leave the owner out, or use the agent's own name",

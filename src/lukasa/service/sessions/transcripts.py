@@ -157,8 +157,9 @@ def _job(ctx: CallContext, transcript: Transcript, start: int, *, rules: bool = 
 
 
 def _where(ctx: CallContext, tier: str) -> dict[str, Any]:
-    """Return where facts go: the scope keys of whoever asks, for a worker has none bound, and the tier they name."""
-    return {"keys": dict(ctx.keys), **({"tier": tier} if tier else {})}
+    """Return where facts go: the scope keys and agent of whoever asks, which a worker has not, and the tier named."""
+    told = {"tier": tier, "agent": ctx.agent}
+    return {"keys": dict(ctx.keys), **{name: value for name, value in told.items() if value}}
 
 
 def _counts(taken: Taken) -> dict[str, int | str]:
