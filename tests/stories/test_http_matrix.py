@@ -77,6 +77,10 @@ class Things(dict[str, str]):
         self._world = world if world is not None else memory.existing("novel")
         self._tier = "workspace" if world is None else "customer"
 
+    def __getitem__(self, name: str) -> str:
+        """A bookmark's name is given once, so each call gets another."""
+        return f"mark-{next(_COUNT)}" if name == "mark" else super().__getitem__(name)
+
     def __missing__(self, name: str) -> str:
         self[name] = str(getattr(self, f"_{name}")())
         return self[name]
@@ -138,6 +142,7 @@ EXAMPLES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     "memory_get": ({"id": "{entry}"}, {}),
     "memory_update": ({"id": "{entry}"}, {"importance": 0.9}),
     "memory_forget": ({"id": "{entry}"}, {}),
+    "memory_corroborate": ({"id": "{entry}"}, {}),
     "memory_restore": ({"id": "{gone}"}, {}),
     "memory_undo": ({"id": "{gone}"}, {}),
     "memory_history": ({"id": "{entry}"}, {}),
@@ -160,12 +165,15 @@ EXAMPLES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     "conversation_start": ({}, {}),
     "conversation_end": ({"id": "{talk}"}, {}),
     "conversation_archive": ({"id": "{talk}"}, {}),
+    "scope_end": ({"name": "workspace_change"}, {}),
     "note_list": ({"id": "{talk}"}, {}),
     "note_read": ({"id": "{talk}", "key": "plan"}, {}),
     "note_write": ({"id": "{talk}", "key": "plan"}, {"value": {"step": 2}}),
     "note_clear": ({"id": "{talk}", "key": "plan"}, {}),
     "note_clear_all": ({"id": "{talk}"}, {}),
     "event_list": ({}, {"limit": "3"}),
+    "bookmark_create": ({}, {"name": "{mark}"}),
+    "bookmark_list": ({}, {}),
     "workspace_stats": ({}, {"since": "24h"}),
     "review_list": ({}, {}),
     "review_approve": ({"id": "{held}"}, {}),

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from lukasa.model.conversation import WorkspaceInfo
 from lukasa.model.entry import Entry, Scope
-from lukasa.model.errors import Conflict, InvalidInput, InvalidScope, LukasaError, NotFound, Refused
+from lukasa.model.errors import Conflict, Damaged, InvalidInput, InvalidScope, LukasaError, NotFound, Refused
 from lukasa.model.events import Actor
 from lukasa.model.ids import parse_id
 from lukasa.model.secrets import MARK, redact, redact_all
@@ -27,12 +27,14 @@ from lukasa.service import inputs
 from lukasa.service.instrument import running
 from lukasa.service.sight import Sight
 from lukasa.spec.taxonomy import Taxonomy, load_taxonomy
-from lukasa.spec.types import TALK_KEYS, Tier
+from lukasa.spec.types import SURFACES, TALK_KEYS, SanitizationGate, Tier
 from lukasa.storage.operations import Operation, Transaction
 from lukasa.storage.port import Store
+from lukasa.write.transforms import through
 
 ACCOUNT = "self"
 ATTEMPTS = 12
+WITHHELD = "[withheld]"  # stands for a text of which the gates let nothing pass
 
 T = TypeVar("T")
 
@@ -51,6 +53,7 @@ class CallContext(Sight, frozen=True, kw_only=True):
     log_file: LogFile | None = None
     threads: Threads | None = None  # the checkpoints that chats keep of conversations outside memory
     span: Span = no_span
+    outward: tuple[str, ...] = ()  # the surfaces that what this context returns goes to
 
     def at(self, **keys: str) -> CallContext:
         """Return this context with more scope keys bound: a channel, a conversation, an organisation."""
@@ -59,7 +62,7 @@ class CallContext(Sight, frozen=True, kw_only=True):
         for name, value in sorted(keys.items(), key=lambda pair: pair[0] in TALK_KEYS):
             if name not in known:
                 raise InvalidScope(
-                    f"unknown scope key {name!r} in spec {self.spec.name!r}",
+                    f"unknown scope key {name[:60]!r} in spec {self.spec.name!r}",
                     fix=f"use one of: {', '.join(sorted(known))}",
                 )
             if not isinstance(value, str) or not value.strip() or len(value) > 200 or not value.isprintable():
@@ -84,11 +87,11 @@ class CallContext(Sight, frozen=True, kw_only=True):
         """Return this context for another actor. Trust can be lowered here, never raised."""
         origin = self.origin
         if agent is not None:
-            if inputs.label(agent, "agent") == SHARED:
+            if inputs.one_line(agent, "agent") == SHARED:
                 raise InvalidInput(f"an agent cannot be called {SHARED!r}", fix="give it another name")
             origin = replace(origin, principal=agent).capped(Trust.AGENT)
         if principal is not None:
-            origin = replace(origin, principal=inputs.label(principal, "principal"))
+            origin = replace(origin, principal=inputs.one_line(principal, "principal"))
         if trust is not None:
             if not isinstance(trust, Trust):
                 raise InvalidInput(f"trust {trust!r} is not a Trust", fix="use Trust.UNTRUSTED … Trust.AUTHOR")
@@ -133,9 +136,27 @@ class CallContext(Sight, frozen=True, kw_only=True):
                 fix="ask the author",
             )
 
-    def shown(self, entry: Entry) -> Entry:
-        """Return an entry as this context may see it: only the owner sees the secrets of a sensitive one."""
-        return entry if self.is_author or not entry.sensitive else self.masked(entry)
+    def outbound(self, surface: str) -> CallContext:
+        """Return this context for a surface: what it returns passes the spec's gates to that surface."""
+        if surface not in SURFACES:
+            raise InvalidInput(f"there is no surface {str(surface)[:60]!r}", fix=f"use one of: {', '.join(SURFACES)}")
+        return replace(self, outward=tuple(dict.fromkeys((*self.outward, surface))))
+
+    @property
+    def gates(self) -> tuple[SanitizationGate, ...]:
+        """The spec's gates for what this context returns; a grant is a client from outside."""
+        outward = (*self.outward, "external") if self.reach is not None else self.outward
+        return tuple(gate for gate in self.spec.sanitization if gate.to in outward) if outward else ()
+
+    def passed(self, entry: Entry) -> tuple[Entry, dict[str, int]]:
+        """Return an entry as it leaves through the gates, and how often each transform changed it."""
+        content, changes = through(self.gates, entry.content, entry.trust)
+        return (replace(entry, content=content or WITHHELD), changes) if changes else (entry, changes)
+
+    def shown(self, entry: Entry, *, sensitive: bool = False) -> Entry:
+        """Return an entry as this context may see it: through the gates, and secrets only for the owner."""
+        open_ = sensitive or self.is_author or not entry.sensitive
+        return self.passed(entry if open_ else self.masked(entry))[0]
 
     def masked(self, entry: Entry) -> Entry:
         """Return a sensitive entry with a mark in place of each secret, or of all of it if none is found."""
@@ -239,10 +260,20 @@ class CallContext(Sight, frozen=True, kw_only=True):
             instrument.about.update(about)
 
     def entry(self, id: str) -> tuple[Store, Entry]:
-        """Return an entry that this context may see, and its store. Private entries of others are not found."""
+        """Return an entry that this context may see, and its store. Private entries of others are not found.
+
+        Raise Damaged if its text is not the one that was written.
+        """
+        store, entry = self.row(id)
+        if entry.damaged:
+            raise Damaged(f"entry {entry.id}")
+        return store, entry
+
+    def row(self, id: str) -> tuple[Store, Entry]:
+        """Return an entry that this context may see, and its store, also if it is damaged; then it is marked."""
         key = parse_id(id)
         for store in (self.local, self.account):
-            entry = store.entries([key]).get(key)
+            entry = store.entries([key], damaged=True).get(key)
             if entry is not None and self.sees(entry):
                 return store, entry
         raise NotFound(f"no entry {key} in workspace {self.info.name!r}", fix="`lukasa list --all` shows the ids")

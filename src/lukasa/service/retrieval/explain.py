@@ -18,6 +18,7 @@ from lukasa.service.retrieval import find
 from lukasa.service.retrieval.find import as_it_was
 from lukasa.service.retrieval.read import ReadRequest, Search, search
 from lukasa.storage.operations import Verdict
+from lukasa.write.transforms import crossing, through
 
 
 class RelevanceNow(Struct, frozen=True):
@@ -70,7 +71,8 @@ def related(ctx: CallContext, id: str) -> Related:
         if other.scope == entry.scope and ctx.sees(other):
             pair = pairs[other.id]
             found.append(RelatedEntry(ctx.shown(other), pair.relation, pair.reason, pair.at, pair.decided_by))
-    return Related(tuple(store.confirmations([entry.id])), tuple(found))
+    said = [replace(one, said=through(ctx.gates, one.said, one.trust)[0]) for one in store.confirmations([entry.id])]
+    return Related(tuple(said), tuple(found))
 
 
 def ledger(ctx: CallContext, id: str) -> list[Event]:
@@ -80,7 +82,7 @@ def ledger(ctx: CallContext, id: str) -> list[Event]:
     gets them without their place in the log, which would tell how much happens elsewhere.
     """
     stores = (ctx.local, ctx.account)
-    entry = next((e for store in stores for e in store.entries([id]).values()), None)
+    entry = next((e for store in stores for e in store.entries([id], damaged=True).values()), None)
     found = [event for store in stores for event in store.events(subject=id)]
     if entry is None and (ctx.tenancy or not ctx.oversees):
         found = [event for event in found if _was_here(ctx, event)]
@@ -120,6 +122,10 @@ def _trail(ctx: CallContext, question: ReadRequest, id: str) -> list[Verdict]:
     hit = found.ranked[position]
     trail.append(_ranked(hit, position + 1, len(found.ranked)))
     trail.append(_fate(hit, found))
+    changes = ctx.passed(entry)[1]
+    if changes:
+        surfaces = ", ".join(dict.fromkeys(gate.to for gate in ctx.gates))
+        trail.append(Verdict("outbound", "changed", f"{crossing(ctx.gates)}, on the way to {surfaces}", changes))
     return trail
 
 
