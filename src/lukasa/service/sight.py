@@ -86,11 +86,13 @@ class Sight(Struct, frozen=True, kw_only=True):
         return self.reach is None or self._open(key)
 
     def takes_part(self, key: str, id: str) -> bool:
-        """Say whether this context may see a channel or conversation.
+        """Say whether this context may see a channel or conversation; of another key, whether it may bind the value.
 
         A conversation is for the tenant under which it began. A grant sees the channels and conversations that it
         lists, those that its own principal began, and all of them if the spec grants a tier of that key.
         """
+        if key not in TALK_KEYS:
+            return self.may_bind(key, id)
         if not self._owned(key, id):
             return False
         if self.reach is None or self._listed(key, id):
