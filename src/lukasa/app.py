@@ -291,7 +291,7 @@ class Lukasa:
 
     def _threads(self, info: WorkspaceInfo, spec: MemorySpec) -> Threads | None:
         folder = self._folder(info, spec)
-        return None if folder is None else CheckpointFile(folder)
+        return None if folder is None or spec.backend.checkpointer == "none" else CheckpointFile(folder)
 
     def _curated_file(self, folder: Path | None, spec: MemorySpec) -> CuratedFile | None:
         return None if folder is None or spec.curated != "git" else open_curated_file(folder / CURATED)

@@ -27,6 +27,7 @@ from lukasa.model.values import (
 )
 
 DISPOSITION, EXEMPT = "disposition", "exempt"  # keys of an entry's metadata
+PASSING = "passing"  # a key of an entry's metadata: true says that nothing carries it beyond the end of its scope
 SENSITIVE = "sensitive"  # a key of an entry's metadata: true keeps it out of contexts, agents' reads and exports
 
 
@@ -52,6 +53,14 @@ class Scope(NamedTuple):
 
     def value(self, key: str) -> str | None:
         return dict(self.anchor).get(key)
+
+
+class ClosedScope(Struct, frozen=True):
+    """A scope that has ended: it takes no more entries. `event` is what ended it."""
+
+    scope: Scope
+    event: str
+    closed_at: datetime
 
 
 class SourceLink(Struct, frozen=True):
@@ -145,6 +154,11 @@ class Entry(Struct, frozen=True):
     def exempt(self) -> bool:
         """Whether somebody decided that the entry must not fade."""
         return self.metadata.get(DISPOSITION) == EXEMPT
+
+    @property
+    def passing(self) -> bool:
+        """Whether its writer wanted it only until its scope ends."""
+        return self.metadata.get(PASSING) is True
 
     @property
     def sensitive(self) -> bool:

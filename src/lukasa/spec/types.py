@@ -389,5 +389,9 @@ class MemorySpec(Struct, frozen=True, eq=False):
         known = ", ".join(t.name for t in self.tiers)
         raise InvalidScope(f"unknown tier {str(name)[:60]!r} in spec {self.name!r}", fix=f"use one of: {known}")
 
+    def exemption(self, rule: str) -> str:
+        """Return the reason why a rule of the audit posture does not apply here; empty if it does."""
+        return next((exemption.reason for exemption in self.audit_exemptions if exemption.rule == rule), "")
+
     def behaviour(self, tier: str, kind: Kind) -> Behaviour:
         return self.behaviours[tier, kind]

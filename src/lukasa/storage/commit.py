@@ -21,6 +21,7 @@ from lukasa.storage import job_queue, removal, row_rules, tables
 from lukasa.storage.backend import EntryVersion, FieldVector, ModelVector, Rows, StoredEntry, StoredItem, get
 from lukasa.storage.operations import (
     CancelJob,
+    CloseScope,
     DropAnswer,
     DropEntry,
     DropItem,
@@ -67,6 +68,7 @@ from lukasa.storage.redaction import redacted
 from lukasa.storage.tables import ActionRow, SealedEvent
 
 _SALT = 16  # bytes
+ACTION_LINKED = "keep-action-linked"  # the rule of the audit posture that an entry's removal checks
 
 
 def commit(rows: Rows, transaction: Transaction, secret: bytes) -> None:
@@ -201,7 +203,9 @@ def _checked(embedding: Embedding) -> ModelVector:
 def _drop_entry(rows: Rows, operation: DropEntry, _: Transaction) -> None:
     _stored(rows, operation.id, operation.expect)
     if rows.linked_entries([operation.id]):
-        raise row_rules.linked_refusal(operation.id)
+        if ACTION_LINKED not in operation.exempt:
+            raise row_rules.linked_refusal(operation.id)
+        rows.unlink_entries([operation.id])
     removal.drop_entries(rows, [operation.id])
 
 
@@ -329,6 +333,12 @@ def _save_conversation(rows: Rows, operation: SaveConversation, _: Transaction) 
     rows.save(tables.CONVERSATIONS, new)
 
 
+def _close_scope(rows: Rows, operation: CloseScope, _: Transaction) -> None:
+    if get(rows, tables.CLOSED_SCOPES, operation.closed.scope) is not None:
+        raise Conflict(f"this scope of tier {operation.closed.scope.tier} has ended already", fix="read it again")
+    rows.insert(tables.CLOSED_SCOPES, [operation.closed])
+
+
 def _save_note(rows: Rows, operation: SaveNote, _: Transaction) -> None:
     note = operation.note
     _require_conversation(rows, note.conversation)
@@ -441,6 +451,7 @@ def _record(rows: Rows, operation: Record, _: Transaction) -> None:
 _CHANGES: dict[type[Any], Callable[[Rows, Any, Transaction], bytes | None]] = {
     SaveEntry: _replace_entry,
     DropEntry: _drop_entry,
+    CloseScope: _close_scope,
     SaveEmbedding: _save_embedding,
     SaveRivalry: _save_rivalry,
     DropRivals: _drop_rivals,

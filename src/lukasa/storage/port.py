@@ -23,6 +23,7 @@ from lukasa.model.conversation import Channel, Conversation, Note, WorkspaceInfo
 from lukasa.model.entry import (
     Access,
     CanonicalLink,
+    ClosedScope,
     Confirmation,
     Derivation,
     Document,
@@ -334,6 +335,10 @@ class Store(ItemStore, PipelineStore, AccessStore, ScrubStore, Protocol):
 
     def confirmations(self, ids: Collection[str]) -> list[Confirmation]:
         """The statements that repeat these entries; the oldest first."""
+        ...
+
+    def closed(self, scopes: Collection[Scope]) -> list[ClosedScope]:
+        """Which of these scopes have ended."""
         ...
 
     def links_to(self, documents: Collection[str]) -> list[CanonicalLink]:

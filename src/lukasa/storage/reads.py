@@ -11,7 +11,16 @@ from typing import Any, TypeVar
 from lukasa.model.amendment import Amendment, AmendmentState
 from lukasa.model.answer import Answer
 from lukasa.model.conversation import Channel, Conversation, Note, Status, WorkspaceInfo
-from lukasa.model.entry import CanonicalLink, Confirmation, Derivation, Document, NamedEntry, Rivalry
+from lukasa.model.entry import (
+    CanonicalLink,
+    ClosedScope,
+    Confirmation,
+    Derivation,
+    Document,
+    NamedEntry,
+    Rivalry,
+    Scope,
+)
 from lukasa.model.events import Event
 from lukasa.model.grant import Grant
 from lukasa.model.item import Item, ItemAddress
@@ -136,6 +145,10 @@ class PlainReads(ABC):
     def confirmations(self, ids: Collection[str]) -> list[Confirmation]:
         with self._reading() as rows:
             return rows.select(tables.CONFIRMATIONS_OF, ids)
+
+    def closed(self, scopes: Collection[Scope]) -> list[ClosedScope]:
+        with self._reading() as rows:
+            return rows.select(tables.CLOSED_AMONG, scopes)
 
     # What rests on what
 

@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from lukasa.curated.document import NAME
 from lukasa.index.matches import Neighbour, NeighbourQuery, NewText
 from lukasa.model.conversation import Status
-from lukasa.model.entry import Entry, GateVerdict, Scope, SourceLink
+from lukasa.model.entry import PASSING, Entry, GateVerdict, Scope, SourceLink
 from lukasa.model.errors import (
     EmbedderError,
     InvalidContent,
@@ -32,7 +32,7 @@ from lukasa.model.transcript import Quote
 from lukasa.model.values import SHARED, Curator, Gate, Kind, Lifetime, Visibility
 from lukasa.ports import EmbeddingModel
 from lukasa.service import inputs
-from lukasa.service.call import CallContext, retry_on_conflict
+from lukasa.service.call import ACCOUNT, CallContext, retry_on_conflict
 from lukasa.service.instrument import verb
 from lukasa.storage.operations import Embedding, Enqueue, Operation, Record, Verdict
 from lukasa.storage.port import Store
@@ -117,6 +117,7 @@ def put_many(ctx: CallContext, tier: str, memos: Sequence[Memo], *, also: Also |
     destination = _destination(ctx, tier)
     proposals = [_propose(ctx, destination, memo) for memo in memos]
     _check_conversation(ctx, tier)
+    _check_open(ctx, destination.scope)
     setting = Setting(ctx.spec, ctx.taxonomy, ctx.now, canonical(ctx))
     drafts = [checked(ctx, store, proposal, setting) for proposal in proposals]
     embeddings = _embed(ctx, drafts)
@@ -200,11 +201,18 @@ def _propose(ctx: CallContext, destination: _Destination, memo: Memo) -> Proposa
         corrects=_named(ctx, memo.corrects, "corrects"),
         gate=memo.gate,
         category=memo.category,
-        metadata=inputs.metadata(memo.metadata),
+        metadata=_metadata(memo),
         evidence=tuple(memo.evidence),
         path=inputs.path(memo.path) if memo.path is not None else None,
         observed=memo.observed,
     )
+
+
+def _metadata(memo: Memo) -> dict[str, Any]:
+    """Return the metadata of a memo. One that is asked for only until the end of a conversation says so."""
+    given = inputs.metadata(memo.metadata)
+    passing = memo.lifetime is not None and inputs.choice(memo.lifetime, Lifetime, "lifetime") is Lifetime.CONVERSATION
+    return {**given, PASSING: True} if passing else given
 
 
 def _named(ctx: CallContext, id: str | None, what: str) -> str | None:
@@ -252,6 +260,23 @@ def _check_conversation(ctx: CallContext, tier: str) -> None:
         raise InvalidTransition(
             f"conversation {conversation.ref_code} is {conversation.status} and takes no more entries",
             fix="start a new one, as with `lukasa conversation start`",
+        )
+
+
+def _check_open(ctx: CallContext, scope: Scope) -> None:
+    """Refuse a write into a scope that has ended, or that lies in one."""
+    values = {"account": ACCOUNT, "workspace": ctx.info.id, **dict(scope.anchor)}
+    inside = [
+        Scope(tier.name, tuple((key.name, values.get(key.name)) for key in tier.anchor))
+        for tier in ctx.spec.tiers
+        if tier.boundary.type == "lifecycle"
+        and not any(key.name == "conversation" for key in tier.anchor)
+        and all(values.get(key.name) is not None for key in tier.anchor if key.required)
+    ]
+    for closed in ctx.local.closed(inside) if inside else ():
+        raise InvalidTransition(
+            f"a scope of tier {closed.scope.tier!r} has ended and takes no more entries",
+            fix="use another value for its keys",
         )
 
 

@@ -78,7 +78,8 @@ def related(ctx: CallContext, id: str) -> Related:
 def ledger(ctx: CallContext, id: str) -> list[Event]:
     """Return the events about an entry, or about a text that was not stored.
 
-    The owner's unbound handle also gets the events about other ids, such as a conversation's.
+    The owner's unbound handle also gets the events about other ids, such as a conversation's. A handle of one tenant
+    gets them without their place in the log, which would tell how much happens elsewhere.
     """
     stores = (ctx.local, ctx.account)
     entry = next((e for store in stores for e in store.entries([id]).values()), None)
@@ -87,6 +88,8 @@ def ledger(ctx: CallContext, id: str) -> list[Event]:
         found = [event for event in found if _was_here(ctx, event)]
     if not found or (entry is not None and not ctx.sees(entry)):
         ctx.entry(id)  # raises NotFound, in the same words for what is missing and for what is others'
+    if ctx.tenancy:
+        return [replace(event, seq=place, previous="", digest="") for place, event in enumerate(found, 1)]
     return found
 
 

@@ -66,6 +66,7 @@ GROUPS: dict[str, dict[str, CommandEntry]] = {
         "workspace": CommandEntry("workspace_commands", "List, create and show workspaces."),
         "channel": CommandEntry("workspace_commands", "List and create channels."),
         "conversation": CommandEntry("workspace_commands", "Start, list, end and archive conversations."),
+        "scope": CommandEntry("workspace_commands", "End sessions and other scopes."),
         "note": CommandEntry("workspace_commands", "Read and write the working notes of a conversation."),
         "named": CommandEntry(
             "page_commands", "Show and edit named entries: the pages that every context loads, such as VOICE and SOUL."

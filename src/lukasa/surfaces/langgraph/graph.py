@@ -33,7 +33,7 @@ from langgraph.graph.state import CompiledStateGraph
 from msgspec import Struct
 
 from lukasa.model.conversation import Conversation
-from lukasa.model.errors import ChatError, StoreError
+from lukasa.model.errors import ChatError, InvalidInput, StoreError
 from lukasa.model.ids import new_id
 from lukasa.model.secrets import Masked, mask
 from lukasa.ports import CHECKPOINTS, Chat, EmbeddingChat, Message, Tool, ToolCall, lock_name
@@ -111,8 +111,9 @@ class Agent:
             if folder is not None:  # lock before marking: a marked session without a lock counts as dead
                 self._files.enter_context(_leading(folder, self.conversation))
             self.world = session.begin(world, self.conversation.id)
+            keeps = folder is not None and world.spec.backend.checkpointer != "none"
             saver: BaseCheckpointSaver[str] = (
-                InMemorySaver() if folder is None else self._files.enter_context(checkpoints(folder))
+                self._files.enter_context(checkpoints(folder)) if keeps and folder is not None else InMemorySaver()
             )
             self.context: Context | None = None
             self._nodes = _Nodes(self.world, making)
@@ -140,6 +141,8 @@ class Agent:
 
     def retry(self, on_text: Callable[[str], None] | None = None) -> AgentAnswer:
         """Continue a failed turn where it failed. If none failed, return the last answer again."""
+        if not self.graph.get_state(self._config).values:
+            raise InvalidInput("no message of this conversation is kept to try again", fix="send the message again")
         return self._run(None, on_text)
 
     def end(self) -> Persisted:
