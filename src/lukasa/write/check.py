@@ -45,7 +45,7 @@ _SIGNALS = (
     ("command", re.compile(_COMMAND).search, ("`", "$ ", *(f"{name} " for name in _PROGRAMS))),
 )
 SUGGESTED = 0.5  # the confidence in a category that no word of the text supports
-_PREFERRED = frozenset({"preferences", "rules-conventions"})
+PREFERRED = frozenset({"preferences", "rules-conventions"})
 
 
 def sanitise(draft: Draft, setting: Setting) -> Draft:
@@ -255,7 +255,7 @@ def _pointers(taxonomy: Taxonomy) -> _Pointers:
 
 def _kind(draft: Draft, setting: Setting) -> Kind:
     typology = setting.spec.tier(draft.proposal.scope.tier).typology
-    preferred = draft.category is not None and draft.category.name in _PREFERRED
+    preferred = draft.category is not None and draft.category.name in PREFERRED
     if preferred and Kind.PROCEDURAL in typology:
         return Kind.PROCEDURAL
     return Kind.SEMANTIC if Kind.SEMANTIC in typology else typology[0]
@@ -311,7 +311,7 @@ def policy(draft: Draft, setting: Setting) -> Draft:
     if observed and write.mode is WriteMode.EXPLICIT:
         reason = "this tier is written on a decision to remember, and nobody asked to remember this"
         return draft.ruled(Gate.DISCARD, 1.0, reason).noting("policy", "discard", reason)
-    preferred = draft.category is not None and draft.category.name in _PREFERRED
+    preferred = draft.category is not None and draft.category.name in PREFERRED
     if draft.trust is Trust.UNTRUSTED and (draft.kind is Kind.PROCEDURAL or preferred):
         reason = "procedures and preferences of untrusted origin wait for a person"
         return draft.ruled(Gate.HOLD, 1.0, reason).noting("policy", "hold", reason)

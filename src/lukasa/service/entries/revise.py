@@ -17,7 +17,7 @@ from lukasa.model.text import content_key
 from lukasa.model.values import VISIBILITY, Curator, Gate, Kind, Lifetime, State, Trust, Visibility
 from lukasa.service import inputs
 from lukasa.service.call import CallContext, retry_on_conflict
-from lukasa.service.entries.put import Written, canonical, checked, checked_content, neighbours
+from lukasa.service.entries.put import Written, canonical, checked, checked_content, neighbours, unsorted
 from lukasa.storage.operations import DropRivals, Embedding, Operation, SaveEntry, SaveRivalry, Verdict
 from lukasa.storage.port import Store, twin_key
 from lukasa.write.check import admit, policy
@@ -59,7 +59,11 @@ def update(ctx: CallContext, id: str, patch: Mapping[str, Any], *, expect: int |
         others = compared(ctx, store, changed, embedding) if says_otherwise(entry, changed) else Others()
         save = SaveEntry(changed, entry.version, "entry.updated", "update", draft.ledger, embedding)
         gone = [DropRivals(entry.id)] if entry.content != changed.content and store.rivals([entry.id]) else []
-        commit(ctx, store, changed, *others.retired, save, *gone, *others.beside)
+        asked = unsorted(ctx, store, [draft]) if "content" in patch else []
+        here = asked if store is ctx.local else []
+        commit(ctx, store, changed, *others.retired, save, *gone, *others.beside, *here)
+        if asked and not here:
+            ctx.apply(ctx.local, *asked)
         return Written("updated", entry.id, changed, draft.ledger, others.replaces, beside=others.ids)
 
     return final(lambda: retry_on_conflict(attempt))

@@ -70,6 +70,7 @@ class ShareOut(VerbOutput):
     source: str
     count: int
     added: int
+    merged: int
 
 
 class TallyOut(VerbOutput):
@@ -97,11 +98,21 @@ class WeighedOut(VerbOutput):
     reads: int
 
 
+class TotalsOut(VerbOutput):
+    """Of the entries in recall: how many, the stale ones, the repetitions merged into them, and the categories."""
+
+    recalled: int
+    stale: int
+    merged: int
+    categories: dict[str, int]
+
+
 class StatsOut(VerbOutput):
     """The entries of a workspace by group, and what happened to them since a time."""
 
     since: datetime
     entries: list[ShareOut]
+    totals: TotalsOut
     events: dict[str, int]
     outcomes: dict[str, int]
     fading: list[WeighedOut]
@@ -117,7 +128,8 @@ class StatsIn(VerbInput):
 
 def workspace_stats(call: Call, given: StatsIn) -> StatsOut:
     whole = call.overseen(Capability.STATS)
-    found = StatsOut.of(whole.stats(given.since))
+    seen = whole.stats(given.since)
+    found = StatsOut.of(seen)
     if call.credential.is_owner:
         return found
     # The capability opens numbers within the grant's reach, not entries, and not the telemetry of the account, which
@@ -126,6 +138,7 @@ def workspace_stats(call: Call, given: StatsIn) -> StatsOut:
     here = whole.ctx.local.tally(TelemetryQuery(since=found.since))
     found.work, found.outcomes = [TallyOut.of(tally) for tally in here], stats.outcomes(here)
     found.entries = [share for share in found.entries if call.workspace.ctx.opens(share.tier)]
+    found.totals = TotalsOut.of(stats.totals(s for s in seen.entries if call.workspace.ctx.opens(s.tier)))
     return found
 
 
