@@ -25,9 +25,9 @@ TITLES = {
 }
 HEAD = """# Conformance
 
-Five documents describe what Lukasa does: S0 to S4. This page states what each of them asks for, in our own words, and names the tests that
-show it. `make conformance` runs these tests and writes the page; the suite fails if a statement has no test, if a test is gone, or if the page is
-not of today. *Not yet* marks what a later version brings.
+Five documents describe what Lukasa does: S0 to S4. This page states what each of them asks for, in our own words, and
+names the tests that show it. `make conformance` runs these tests and writes the page; the suite fails if a statement
+has no test, if a test is gone, or if the page is not of today. *Not yet* marks what a later version brings.
 """
 
 
@@ -64,7 +64,7 @@ def _node(short: str) -> str:
 
 
 def render(results: Mapping[str, bool]) -> str:
-    """Return the page. A test without a result counts as passed, so that the suite can tell a page that is out of date."""
+    """Return the page. A test without a result counts as passed, so that the suite can tell an old page."""
     found = statements()
     done = sum(bool(one.tests) for one in found)
     lines = [HEAD, f"{done} of {len(found)} statements have their tests; {len(found) - done} are not yet there.", ""]
