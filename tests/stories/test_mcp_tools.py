@@ -127,6 +127,7 @@ def test_every_tool_answers_as_its_schema_says(memory: Lukasa) -> None:
         assert (await use("memory_restore", id=id))["entry"]["state"] == "active"
         await use("memory_undo", id=id)
         await use("job_run", kind="maintain")
+        await use("bookmark_create", name="after-upkeep")
         await use("named_list")
         await use("named_get", name="VOICE")
         await use("workspace_list")

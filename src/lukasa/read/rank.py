@@ -59,6 +59,13 @@ class Provenance(Struct, frozen=True):
     standing: str = ""
 
 
+class Withdrawn(Struct, frozen=True):
+    """A source that an entry was concluded from and that was withdrawn since, and what became of it."""
+
+    source: str
+    reason: str
+
+
 class Earlier(NamedTuple):
     """An entry that is folded under a hit: it says the same, or may no longer hold."""
 
@@ -82,7 +89,8 @@ class Earlier(NamedTuple):
 class Hit(NamedTuple):
     """A candidate, not a fact: an entry with the evidence for it and the reasons for its rank.
 
-    `earlier` holds entries about the same thing that were said before it, the last one first.
+    `earlier` holds entries about the same thing that were said before it, the last one first. `withdrawn` holds the
+    sources that it was concluded from and that no longer stand.
     """
 
     entry: Entry
@@ -90,6 +98,7 @@ class Hit(NamedTuple):
     access: Access | None
     provenance: tuple[Provenance, ...] = ()
     earlier: tuple[Earlier, ...] = ()
+    withdrawn: tuple[Withdrawn, ...] = ()
 
     @property
     def id(self) -> str:
@@ -269,8 +278,23 @@ def rank(
         newest = sorted(((candidates[id].created_at, id) for id in order), reverse=True)
         return Ranked([id for _, id in newest], candidates, matches, weighing, given.accesses, fetch)
     weighed = sorted(weighing.finals(order[: given.reach], candidates, matches), reverse=True)
-    ids = [*[id for _, _, id in weighed], *order[given.reach :]]
+    first = [id for _, _, id in weighed]
+    if given.spec.retrieval.widening:
+        first = _widened(first, candidates, matches, given.spec)
+    ids = [*first, *order[given.reach :]]
     return Ranked(ids, candidates, matches, weighing, given.accesses, fetch)
+
+
+def _widened(ids: Sequence[str], candidates: Mapping[str, Candidate], matches: Matches, spec: MemorySpec) -> list[str]:
+    """Put entries that match about as well as the best one first, those of narrower tiers before those of broader ones.
+
+    So a cut takes the broadest ones away first, although decay differs by tier. Inside a tier the order stays.
+    """
+    places = {tier.name: n for n, tier in enumerate(spec.tiers)}
+    near = [id for id, share in zip(ids, matches.nearness(ids), strict=True) if share >= spec.retrieval.widening]
+    leading = sorted(near, key=lambda id: places[candidates[id].scope.tier])
+    among = set(near)
+    return [*leading, *(id for id in ids if id not in among)]
 
 
 def drop_repeats(
@@ -279,7 +303,7 @@ def drop_repeats(
     """Fold hits that say the same under one of them, until enough are kept. Also return the reasons.
 
     It is the best of them, or a more trusted one in its place. Unless `sensitive` is set, entries with secrets are
-    dropped.
+    dropped. Damaged entries always are.
     """
     near = _near(vectors, threshold)
     kept: dict[str, Hit] = {}
@@ -291,6 +315,9 @@ def drop_repeats(
         hit = hits[position]
         if hit.entry.sensitive and not sensitive:
             dropped[hit.id] = Verdict("sensitive", "dropped", "it holds a secret, and the read does not ask for these")
+            continue
+        if hit.entry.damaged:
+            dropped[hit.id] = Verdict("damaged", "dropped", "its text is not the one that was written")
             continue
         key = said_key(hit.content, hit.entry.speaker)
         twin = by_key.get(key)
@@ -334,6 +361,18 @@ def _near(vectors: Mapping[str, Vector], threshold: float) -> dict[str, list[str
     return found
 
 
+def moved_on(entry: Entry, documents: Mapping[str, Document]) -> bool:
+    """Whether an entry should be checked: a document of it is gone, or has changed since anybody checked.
+
+    A meta-semantic fact has held through versions already: another one asks for no check.
+    """
+    for link in entry.links:
+        document = documents.get(link.source)
+        if document is None or document.removed or not (entry.meta or link.vouched(document.version)):
+            return True
+    return False
+
+
 def provenance(entry: Entry, documents: Mapping[str, Document]) -> tuple[Provenance, ...]:
     """The sources of an entry as they are now. Their properties are read through the link, never from the entry."""
     shown = []
@@ -342,7 +381,7 @@ def provenance(entry: Entry, documents: Mapping[str, Document]) -> tuple[Provena
         if document is None or document.removed:
             shown.append(Provenance(link.source, link.locator, "vanished"))
             continue
-        status = "current" if document.version == link.version else "changed"
+        status = "current" if link.vouched(document.version) else "changed"
         shown.append(
             Provenance(
                 link.source,

@@ -24,7 +24,7 @@ NOTE_LIMIT = 100_000
 def create_channel(ctx: CallContext, name: str, description: str = "") -> Channel:
     """Create a channel."""
     ctx.require_whole("create a channel")
-    label = inputs.label(name, "channel name")
+    label = inputs.one_line(name, "channel name")
     inputs.storable(description, "description")
     channel = Channel(new_id(), ctx.info.id, label, description[:2000], False, ctx.now)
     try:
@@ -40,7 +40,7 @@ def channel(ctx: CallContext, name_or_id: str | None = None) -> Channel:
         if (name_or_id is None and found.is_default) or name_or_id in (found.id, found.name):
             return found
     raise NotFound(
-        f"no channel {name_or_id!r} in this workspace",
+        f"no channel {str(name_or_id)[:60]!r} in this workspace",
         fix="`lukasa channel list` shows the names, `lukasa channel create` makes one",
     )
 
@@ -67,9 +67,8 @@ def start(ctx: CallContext, channel_name: str | None = None) -> Conversation:
 @verb("conversation", "join")
 def join(ctx: CallContext, id: str, ref_code: str, channel_name: str | None = None) -> Conversation:
     """Return the conversation with this id; start it if there is none. Of several callers at once, one starts it."""
-    found = ctx.local.conversation(id)
-    if found is not None:
-        return found
+    if ctx.local.conversation(id) is not None:
+        return conversation(ctx, id)
     started = Conversation(id, ref_code, channel(ctx, channel_name).id, ctx.now, keys=ctx.tenancy)
     try:
         ctx.apply(ctx.local, SaveConversation(started, None))
@@ -148,7 +147,7 @@ def _new_note(ctx: CallContext, id_or_ref: str, key: str, value: object) -> Note
     data = inputs.json_value(value, "a note's value")
     inputs.verbatim(str(data), "a note's value", NOTE_LIMIT)
     now = ctx.now
-    return Note(found.id, inputs.label(key, "a note's key"), data, now, now)
+    return Note(found.id, inputs.one_line(key, "a note's key"), data, now, now)
 
 
 def read_note(ctx: CallContext, id_or_ref: str, key: str) -> Note:

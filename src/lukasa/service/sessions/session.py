@@ -380,9 +380,11 @@ def _kept(world: Workspace, conversation: Conversation) -> list[Entry]:
 
 
 def _written(world: Workspace, tier: str, conversation: Conversation, filters: Filters) -> list[Entry]:
-    """Return the shared entries of a tier that came from this conversation, in any state."""
+    """Return the entries of a tier that came from this conversation, in any state: those that its readers share."""
     wanted = replace(filters, conversations=frozenset({conversation.id}))
-    selection = Selection((world.ctx.scope(tier),), frozenset(Visibility), filters=wanted)
+    alone = world.spec.readers(tier).agents == "owner"  # there every entry is its agent's
+    owners = world.ctx.owners if alone else (SHARED,)
+    selection = Selection((world.ctx.scope(tier),), frozenset(Visibility), owners, wanted)
     return world.ctx.store(tier).find(selection, limit=100)
 
 

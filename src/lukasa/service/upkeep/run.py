@@ -235,7 +235,7 @@ class Upkeep:
         point = self.task.telemetry(DROPPED, success=False, level="warn", metadata={"what": what, "reason": reason})
         self.task.commit(self._name(what, step), {"dropped": told, "counts": {"dropped": 1}}, event, point)
 
-    def finish(self, **more: int) -> dict[str, Any]:
+    def finish(self, **more: Any) -> dict[str, Any]:
         """Record the end of the run with its counts."""
         result = {**self.counts, **more}
         if self.task is not None:

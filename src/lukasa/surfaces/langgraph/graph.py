@@ -196,7 +196,8 @@ def build(
 ) -> CompiledStateGraph[GraphState, None, GraphState, GraphState]:
     """Build the graph of one conversation."""
     world, making = nodes.world, nodes.making
-    orient = context_node(world, key="context", refine=making.refine, on_context=nodes.saw(on_context))
+    heard = world.outbound("chat")
+    orient = context_node(heard, key="context", refine=making.refine, on_context=nodes.saw(on_context))
     graph = StateGraph(GraphState)
     graph.add_node("listen", nodes.listen)
     graph.add_node("context", lambda state: {**orient(state), "seen": nodes.shown})
@@ -229,7 +230,7 @@ class _Nodes:
         self.making = making
         chat = making.chat
         self.chat = chat.with_embedder(world.ctx.embedder) if isinstance(chat, EmbeddingChat) else chat
-        self.box = Toolbox(world)
+        self.box = Toolbox(world.outbound("chat"))
         self.author = making.author.at(**world.ctx.keys) if making.author is not None else None
         self.typed: deque[Masked] = deque(maxlen=2)  # "please remember that" means the message before
         self.shown: list[str] = []
