@@ -15,6 +15,7 @@ from lukasa.model.telemetry import TelemetryQuery
 from lukasa.spec import preset_text
 from lukasa.storage.operations import Embedding, SaveEntry
 from tests.fakes import FakeEmbedder
+from tests.helpers.cli import Shell
 from tests.helpers.making import RETIRE, FixedClock
 from tests.helpers.upkeep import run, same
 
@@ -104,6 +105,39 @@ def test_statistics_are_emitted(observer: Workspace) -> None:
     run(observer, "maintain")
     (point,) = observer.ctx.local.points(TelemetryQuery(action="maintain.completed"))
     assert point.metadata["entries_open"] == 1
+
+
+def test_a_run_tells_what_there_is(tmp_path: Path) -> None:
+    """O7, T1, T2: categories, merged and stale totals, in the answer, for people, in telemetry and in `stats`."""
+    shell = Shell(tmp_path / "data")
+    shell.run("workspace", "create", "w", "--preset", "observer")
+    shell.env["LUKASA_WORKSPACE"] = "w"
+    for text in (
+        "Deploys of the quay are paused",
+        "Deploys of the quay are paused",
+        "I prefer tea to coffee",
+        "Blue moss",
+    ):
+        shell.put(text)
+    result = shell.json("maintain")["result"]
+    assert (result["entries_open"], result["entries_stale"], result["entries_merged"]) == (3, 0, 1)
+    assert result["entries_by_category"] == {"operations": 1, "other": 1, "preferences": 1}
+    told = shell.run("maintain")
+    assert "3 entries in recall, 0 of them stale, 1 repetitions merged into them" in told
+    assert "preferences 1" in told
+    (report, *_) = shell.json("reports", "--action", "maintain.completed")["reports"]
+    assert report["metadata"]["entries_by_category"] == result["entries_by_category"]
+    totals = shell.json("stats")["totals"]
+    assert totals == {"recalled": 3, "stale": 0, "merged": 1, "categories": result["entries_by_category"]}
+    assert "1 repetitions merged" in shell.run("stats")
+
+
+def test_stale_entries_are_counted(observer: Workspace, clock: FixedClock) -> None:
+    """O7, T2: what maintenance has made stale is in its report and in the statistics."""
+    observer.put("workspace", "The lantern stands in the attic")
+    clock.time += timedelta(days=91)
+    assert run(observer, "maintain").result["entries_stale"] == 1
+    assert observer.stats().totals.stale == 1
 
 
 def test_copies_are_one_hit(embedded: Lukasa, clock: FixedClock) -> None:

@@ -14,9 +14,10 @@ from lukasa import Lukasa, Workspace
 from lukasa.langgraph import LukasaStore
 from lukasa.model.errors import InvalidScope, NotFound, Refused
 from lukasa.service.sessions import session
+from lukasa.service.sessions.distill import Turn
 from tests.helpers import sessions
-from tests.helpers.cli import Shell
-from tests.helpers.making import FixedClock, support_spec
+from tests.helpers.cli import Shell, support_spec
+from tests.helpers.making import FixedClock
 from tests.helpers.mcp import beside, called, piped, refused
 from tests.helpers.mcp import session as connected
 from tests.helpers.server import Answer, Running, running
@@ -89,6 +90,19 @@ def test_conversations_belong_to_their_tenant(desk: Workspace) -> None:
             desk.at(**EVIL, conversation=key)
     assert dict(desk.at(conversation=talk.ref_code).ctx.tenancy) == ACME
     assert acme.read_note(talk.id, "plan").value == "call back"
+
+
+def test_what_is_said_in_a_conversation_is_its_tenants(memory: Lukasa) -> None:
+    """S4: also where the tier of conversations does not name the tenant, another tenant opens nothing of one."""
+    text = support_spec().replace(
+        '["workspace", "tenant_id", "customer_id", "conversation"]', '["workspace", "conversation"]'
+    )
+    desk = memory.workspace("desk", spec=text)
+    acme = desk.at(**ACME)
+    id = acme.at(conversation=acme.start().id).put("conversation", REFUND).id
+    assert [handle.get(id).content for handle in (desk, acme)] == [REFUND, REFUND]
+    with pytest.raises(NotFound):
+        desk.at(**EVIL).get(id)
 
 
 def test_what_is_the_whole_workspaces_needs_a_whole_handle(desk: Workspace) -> None:
@@ -165,7 +179,7 @@ def test_observation_goes_into_the_tier_it_is_told(memory: Lukasa, desk: Workspa
 def test_a_finished_session_leaves_its_facts_with_the_customer(desk: Workspace) -> None:
     """S4, L1: what a conversation leaves goes to the customer whose it was, also if another handle ends it."""
     here = session.begin(desk.at(**ACME).acting(agent="helper"))
-    session.record(here, session.Turn("user", TALK[0][1]))
+    session.record(here, Turn("user", TALK[0][1]))
     (done,) = session.resume_pending(desk)
     assert [written.entry.scope.value("customer_id") for written in done.facts if written.entry] == ["7"]
     assert contents(desk.at(**EVIL), "Bergen") == []

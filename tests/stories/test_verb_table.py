@@ -75,7 +75,7 @@ def test_an_added_verb_is_an_mcp_tool(memory: Lukasa) -> None:
     dispatcher = Dispatcher(memory.access, lambda ctx: lent(memory), "novel", TABLE)
     listed, answer = session(lambda: Client(build(dispatcher)), work)
     assert listed.description == ADDED.description
-    assert set(listed.input_schema["properties"]) == {"tier", "state", "workspace"}
+    assert set(listed.input_schema["properties"]) == {"tier", "state", "workspace", "scope"}
     assert answer == {"count": 1}
 
 

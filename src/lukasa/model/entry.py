@@ -27,6 +27,7 @@ from lukasa.model.values import (
 )
 
 DISPOSITION, EXEMPT = "disposition", "exempt"  # keys of an entry's metadata
+PASSING = "passing"  # a key of an entry's metadata: true says that nothing carries it beyond the end of its scope
 SENSITIVE = "sensitive"  # a key of an entry's metadata: true keeps it out of contexts, agents' reads and exports
 
 
@@ -54,6 +55,14 @@ class Scope(NamedTuple):
         return dict(self.anchor).get(key)
 
 
+class ClosedScope(Struct, frozen=True):
+    """A scope that has ended: it takes no more entries. `event` is what ended it."""
+
+    scope: Scope
+    event: str
+    closed_at: datetime
+
+
 class SourceLink(Struct, frozen=True):
     """A reference to corpus content.
 
@@ -75,6 +84,10 @@ class Category(Struct, frozen=True):
     name: str
     confidence: float
     taxonomy: str
+
+
+# In place of a text that is not the one that was written. It is known by identity: nobody can write it.
+DAMAGED = "[damaged: this is not the text that was written; `lukasa doctor` says more]"
 
 
 class GateVerdict(Struct, frozen=True):
@@ -147,9 +160,19 @@ class Entry(Struct, frozen=True):
         return self.metadata.get(DISPOSITION) == EXEMPT
 
     @property
+    def passing(self) -> bool:
+        """Whether its writer wanted it only until its scope ends."""
+        return self.metadata.get(PASSING) is True
+
+    @property
     def sensitive(self) -> bool:
         """Whether the owner put a secret on purpose, so that only somebody who asks for it gets it."""
         return self.metadata.get(SENSITIVE) is True
+
+    @property
+    def damaged(self) -> bool:
+        """Whether the stored text is not the one that was written; then nothing shows it."""
+        return self.content is DAMAGED
 
     @property
     def authority(self) -> Authority:
@@ -239,6 +262,11 @@ class NamedEntry(Struct, frozen=True):
     editor: str
     version: int = 1
 
+    @property
+    def damaged(self) -> bool:
+        """Whether the stored text is not the one that was written; then nothing shows it."""
+        return self.body is DAMAGED
+
 
 class Document(Struct, frozen=True):
     """Canonical content that memory may reference but not copy, with its origin, lifecycle, weight and standing."""
@@ -254,3 +282,8 @@ class Document(Struct, frozen=True):
     updated_at: datetime
     collection: str = "documents"
     removed: bool = False
+
+    @property
+    def damaged(self) -> bool:
+        """Whether the stored text is not the one that was written; then nothing shows it."""
+        return self.body is DAMAGED

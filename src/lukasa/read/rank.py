@@ -278,8 +278,23 @@ def rank(
         newest = sorted(((candidates[id].created_at, id) for id in order), reverse=True)
         return Ranked([id for _, id in newest], candidates, matches, weighing, given.accesses, fetch)
     weighed = sorted(weighing.finals(order[: given.reach], candidates, matches), reverse=True)
-    ids = [*[id for _, _, id in weighed], *order[given.reach :]]
+    first = [id for _, _, id in weighed]
+    if given.spec.retrieval.widening:
+        first = _widened(first, candidates, matches, given.spec)
+    ids = [*first, *order[given.reach :]]
     return Ranked(ids, candidates, matches, weighing, given.accesses, fetch)
+
+
+def _widened(ids: Sequence[str], candidates: Mapping[str, Candidate], matches: Matches, spec: MemorySpec) -> list[str]:
+    """Put entries that match about as well as the best one first, those of narrower tiers before those of broader ones.
+
+    So a cut takes the broadest ones away first, although decay differs by tier. Inside a tier the order stays.
+    """
+    places = {tier.name: n for n, tier in enumerate(spec.tiers)}
+    near = [id for id, share in zip(ids, matches.nearness(ids), strict=True) if share >= spec.retrieval.widening]
+    leading = sorted(near, key=lambda id: places[candidates[id].scope.tier])
+    among = set(near)
+    return [*leading, *(id for id in ids if id not in among)]
 
 
 def drop_repeats(
@@ -288,7 +303,7 @@ def drop_repeats(
     """Fold hits that say the same under one of them, until enough are kept. Also return the reasons.
 
     It is the best of them, or a more trusted one in its place. Unless `sensitive` is set, entries with secrets are
-    dropped.
+    dropped. Damaged entries always are.
     """
     near = _near(vectors, threshold)
     kept: dict[str, Hit] = {}
@@ -300,6 +315,9 @@ def drop_repeats(
         hit = hits[position]
         if hit.entry.sensitive and not sensitive:
             dropped[hit.id] = Verdict("sensitive", "dropped", "it holds a secret, and the read does not ask for these")
+            continue
+        if hit.entry.damaged:
+            dropped[hit.id] = Verdict("damaged", "dropped", "its text is not the one that was written")
             continue
         key = said_key(hit.content, hit.entry.speaker)
         twin = by_key.get(key)

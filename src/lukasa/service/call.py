@@ -7,61 +7,53 @@ changed its grounds before the commit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TypeVar
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from lukasa.model.conversation import WorkspaceInfo
 from lukasa.model.entry import Entry, Scope
-from lukasa.model.errors import Conflict, InvalidInput, InvalidScope, LukasaError, NotFound, Refused
+from lukasa.model.errors import Conflict, Damaged, InvalidInput, InvalidScope, LukasaError, NotFound, Refused
 from lukasa.model.events import Actor
-from lukasa.model.grant import Reach
 from lukasa.model.ids import parse_id
 from lukasa.model.secrets import MARK, redact, redact_all
-from lukasa.model.selection import Selection
-from lukasa.model.values import SHARED, Curator, Origin, Trust, Visibility
+from lukasa.model.values import SHARED, Curator, Trust
 from lukasa.ports import Chat, Clock, CuratedFile, Embedder, LogFile, Span, Threads, TranscriptReader, no_span
 from lukasa.service import inputs
 from lukasa.service.instrument import running
+from lukasa.service.sight import Sight
 from lukasa.spec.taxonomy import Taxonomy, load_taxonomy
-from lukasa.spec.types import TALK_KEYS, MemorySpec, Tier, TierVisibility
+from lukasa.spec.types import SURFACES, TALK_KEYS, SanitizationGate, Tier
 from lukasa.storage.operations import Operation, Transaction
 from lukasa.storage.port import Store
+from lukasa.write.transforms import through
 
 ACCOUNT = "self"
 ATTEMPTS = 12
-MOST_LOOKED_AT = 1000  # entries in which to look for one of a grant's own
-UNBIND = "use a handle of the owner without these scope keys"
+WITHHELD = "[withheld]"  # stands for a text of which the gates let nothing pass
 
 T = TypeVar("T")
 
 
-class CallContext(Struct, frozen=True):
+class CallContext(Sight, frozen=True, kw_only=True):
     """The context of a call: its actor, workspace and scope, with the stores, models and files."""
 
-    spec: MemorySpec
     info: WorkspaceInfo
-    local: Store
     account: Store
     embedder: Embedder | None
     clock: Clock
-    origin: Origin
-    agent: str | None = None
-    keys: Mapping[str, str] = field(default_factory=dict)
     transcripts: Callable[[], TranscriptReader] | None = None  # opened when a session file is read
     prompts: Path | None = None  # the folder of the owner's own prompts
     chat: Callable[[], Chat] | None = None  # opens the language model, if the settings name one
     curated_file: CuratedFile | None = None  # the file of the curated document, if the spec asks for one
     log_file: LogFile | None = None
-    reach: Reach | None = None  # the limits of a grant; None is no limit
-    within: tuple[str, ...] | None = None  # the only tiers of a subagent; None is no limit
-    overseeing: bool = False  # background work: it sees every scope, whoever it acts for
     threads: Threads | None = None  # the checkpoints that chats keep of conversations outside memory
     span: Span = no_span
+    outward: tuple[str, ...] = ()  # the surfaces that what this context returns goes to
 
     def at(self, **keys: str) -> CallContext:
         """Return this context with more scope keys bound: a channel, a conversation, an organisation."""
@@ -70,7 +62,7 @@ class CallContext(Struct, frozen=True):
         for name, value in sorted(keys.items(), key=lambda pair: pair[0] in TALK_KEYS):
             if name not in known:
                 raise InvalidScope(
-                    f"unknown scope key {name!r} in spec {self.spec.name!r}",
+                    f"unknown scope key {name[:60]!r} in spec {self.spec.name!r}",
                     fix=f"use one of: {', '.join(sorted(known))}",
                 )
             if not isinstance(value, str) or not value.strip() or len(value) > 200 or not value.isprintable():
@@ -78,18 +70,10 @@ class CallContext(Struct, frozen=True):
                     f"scope key {name!r} cannot be {str(value)[:60]!r}: a name has 1 to 200 printable characters",
                     fix="choose another name",
                 )
-            if not bound._may_bind(name, value):
+            if not bound.may_bind(name, value):
                 raise NotFound(f"no {name} {value[:60]!r} in this workspace", fix="ask the owner to grant it")
             bound = replace(bound, keys={**bound.keys, name: value})
         return bound
-
-    def _may_bind(self, key: str, value: str) -> bool:
-        """Say whether a handle may bind this value. Only the owner's may bind another value than the bound one."""
-        if key in TALK_KEYS:
-            return self.takes_part(key, value)
-        if not self.is_author and key in self.keys:
-            return self.keys[key] == value
-        return self.reach is None or self._open(key)
 
     def limited(self, tiers: Sequence[str]) -> CallContext:
         """Return this context for these tiers alone, as a subagent has it. A limit cannot be widened again."""
@@ -103,11 +87,11 @@ class CallContext(Struct, frozen=True):
         """Return this context for another actor. Trust can be lowered here, never raised."""
         origin = self.origin
         if agent is not None:
-            if inputs.label(agent, "agent") == SHARED:
+            if inputs.one_line(agent, "agent") == SHARED:
                 raise InvalidInput(f"an agent cannot be called {SHARED!r}", fix="give it another name")
             origin = replace(origin, principal=agent).capped(Trust.AGENT)
         if principal is not None:
-            origin = replace(origin, principal=inputs.label(principal, "principal"))
+            origin = replace(origin, principal=inputs.one_line(principal, "principal"))
         if trust is not None:
             if not isinstance(trust, Trust):
                 raise InvalidInput(f"trust {trust!r} is not a Trust", fix="use Trust.UNTRUSTED … Trust.AUTHOR")
@@ -134,23 +118,6 @@ class CallContext(Struct, frozen=True):
         """The curator of an entry written here: the author, or an agent."""
         return Curator.AUTHOR if self.origin.trust is Trust.AUTHOR else Curator.AGENT
 
-    @property
-    def owners(self) -> tuple[str, ...]:
-        """The owners whose entries this context may see: all, and its own agent."""
-        return (SHARED,) if self.agent is None else (SHARED, self.agent)
-
-    def owners_in(self, tier: str) -> tuple[str, ...] | None:
-        """Return the owners whose entries a search of a tier brings; None for all.
-
-        Where entries are their writer's alone, the owner of the memory reads those of every agent.
-        """
-        return None if self.is_author and self.spec.readers(tier).agents == "owner" else self.owners
-
-    @property
-    def is_author(self) -> bool:
-        """Whether the owner of the memory acts, who may see and decide everything."""
-        return self.agent is None and self.origin.trust is Trust.AUTHOR
-
     def require_author(self, what: str) -> None:
         """Refuse anybody but the owner of the memory."""
         if not self.is_author:
@@ -169,121 +136,27 @@ class CallContext(Struct, frozen=True):
                 fix="ask the author",
             )
 
-    # Who sees what: every verb asks here. docs/explanation/trust.md states the rule.
+    def outbound(self, surface: str) -> CallContext:
+        """Return this context for a surface: what it returns passes the spec's gates to that surface."""
+        if surface not in SURFACES:
+            raise InvalidInput(f"there is no surface {str(surface)[:60]!r}", fix=f"use one of: {', '.join(SURFACES)}")
+        return replace(self, outward=tuple(dict.fromkeys((*self.outward, surface))))
 
     @property
-    def tenancy(self) -> dict[str, str]:
-        """The bound keys of the spec's own, such as a tenant. Channels and conversations are not among them."""
-        return {key: self.keys[key] for key in self.spec.custom_keys if key in self.keys}
+    def gates(self) -> tuple[SanitizationGate, ...]:
+        """The spec's gates for what this context returns; a grant is a client from outside."""
+        outward = (*self.outward, "external") if self.reach is not None else self.outward
+        return tuple(gate for gate in self.spec.sanitization if gate.to in outward) if outward else ()
 
-    @property
-    def oversees(self) -> bool:
-        """Whether keys that are not bound are open: to the owner, and to background work."""
-        return self.reach is None and (self.is_author or self.overseeing)
+    def passed(self, entry: Entry) -> tuple[Entry, dict[str, int]]:
+        """Return an entry as it leaves through the gates, and how often each transform changed it."""
+        content, changes = through(self.gates, entry.content, entry.trust)
+        return (replace(entry, content=content or WITHHELD), changes) if changes else (entry, changes)
 
-    def require_whole(self, what: str) -> None:
-        """Refuse a handle that is bound to one tenant: what concerns the whole workspace would tell of the others."""
-        if self.tenancy:
-            named = ", ".join(f"{key}={value[:60]}" for key, value in self.tenancy.items())
-            raise Refused(f"a handle bound to {named} cannot {what}: that is about the whole workspace", fix=UNBIND)
-
-    def opens(self, tier: str) -> bool:
-        """Whether this context reaches a tier: by the limits of a subagent, of its grant, and of the spec."""
-        if self.within is not None and tier not in self.within:
-            return False
-        if self.reach is None:
-            return True
-        if all(known.name != tier for known in self.spec.tiers):
-            return False
-        return tier in self.reach.tiers if self.reach.tiers else self.spec.readers(tier).external != "closed"
-
-    def takes_part(self, key: str, id: str) -> bool:
-        """Say whether this context may see a channel or conversation.
-
-        A conversation is for the tenant under which it began. A grant sees the channels and conversations that it
-        lists, those that its own principal began, and all of them if the spec grants a tier of that key.
-        """
-        if not self._owned(key, id):
-            return False
-        if self.reach is None or self._listed(key, id):
-            return True
-        return any(
-            self.opens(tier.name) and self.spec.readers(tier.name).external == "granted"
-            for tier in self.spec.tiers
-            if any(one.name == key for one in tier.anchor)
-        )
-
-    def _listed(self, key: str, id: str) -> bool:
-        reach = self.reach or Reach()
-        return id in (reach.channels if key == "channel" else reach.conversations) or self._began(id)
-
-    def _began(self, id: str) -> bool:
-        begun = self.local.events(subject=id, limit=1)
-        return bool(begun) and begun[0].actor.principal == self.origin.principal
-
-    def _owned(self, key: str, id: str) -> bool:
-        """Say whether a channel or conversation is for this tenant; channels are for all."""
-        found = self.local.conversation(id) if key == "conversation" and self.spec.custom_keys else None
-        return found is None or self.owns(found.keys)
-
-    def owns(self, keys: Mapping[str, str]) -> bool:
-        """Say whether something that was made under these keys is for this context."""
-        return all(
-            self.keys[key] == value if key in self.keys else self.oversees or self._open(key)
-            for key, value in keys.items()
-        )
-
-    def _open(self, key: str) -> bool:
-        """Say whether a grant leaves a key of the spec's own open: it binds the broadest one, and this one is below."""
-        return self.reach is not None and self.spec.custom_keys[0] in self.reach.scope
-
-    def admits(self, scope: Scope) -> bool:
-        """Whether this context may see a scope: key by key, as it is bound, granted and declared."""
-        return self.opens(scope.tier) and all(
-            self._admits(scope.tier, key, value) for key, value in scope.anchor if key not in ("account", "workspace")
-        )
-
-    def _admits(self, tier: str, key: str, value: str | None) -> bool:
-        bound = self.keys.get(key)
-        if bound is not None and bound != value and key not in TALK_KEYS:
-            return False
-        if value is None or self.oversees:
-            return True
-        readers = self.spec.readers(tier)
-        if key in TALK_KEYS:
-            return self._owned(key, value) and self._among(readers, key, value)
-        if self.reach is None:
-            return bound is not None
-        if not self._open(key):
-            return False
-        return readers.external != "participants" or key in self.reach.scope or self._joined(key, value)
-
-    def _among(self, readers: TierVisibility, key: str, id: str) -> bool:
-        """Say whether a grant, or an agent, is among those who see a channel or conversation in a tier."""
-        if self.reach is not None:
-            return readers.external == "granted" or self._listed(key, id)
-        return self.keys.get(key) == id or readers.agents != "participants" or self._began(id)
-
-    def _joined(self, key: str, value: str) -> bool:
-        """Say whether a grant takes part in a scope of the spec's own: it wrote there, or nobody did yet."""
-        there = tuple(
-            count.scope
-            for count in self.local.census()
-            if count.scope.value(key) == value
-            and self.owns({k: v for k, v in count.scope.anchor if k in self.tenancy and v})
-        )
-        if not there:
-            return True
-        found = self.local.find(Selection(there, frozenset(Visibility), None), limit=MOST_LOOKED_AT)
-        return any(entry.origin.principal == self.origin.principal for entry in found)
-
-    def sees(self, entry: Entry) -> bool:
-        """Say whether an entry is there for this context."""
-        return (self.is_author or entry.owner in self.owners) and self.admits(entry.scope)
-
-    def shown(self, entry: Entry) -> Entry:
-        """Return an entry as this context may see it: only the owner sees the secrets of a sensitive one."""
-        return entry if self.is_author or not entry.sensitive else self.masked(entry)
+    def shown(self, entry: Entry, *, sensitive: bool = False) -> Entry:
+        """Return an entry as this context may see it: through the gates, and secrets only for the owner."""
+        open_ = sensitive or self.is_author or not entry.sensitive
+        return self.passed(entry if open_ else self.masked(entry))[0]
 
     def masked(self, entry: Entry) -> Entry:
         """Return a sensitive entry with a mark in place of each secret, or of all of it if none is found."""
@@ -387,10 +260,20 @@ class CallContext(Struct, frozen=True):
             instrument.about.update(about)
 
     def entry(self, id: str) -> tuple[Store, Entry]:
-        """Return an entry that this context may see, and its store. Private entries of others are not found."""
+        """Return an entry that this context may see, and its store. Private entries of others are not found.
+
+        Raise Damaged if its text is not the one that was written.
+        """
+        store, entry = self.row(id)
+        if entry.damaged:
+            raise Damaged(f"entry {entry.id}")
+        return store, entry
+
+    def row(self, id: str) -> tuple[Store, Entry]:
+        """Return an entry that this context may see, and its store, also if it is damaged; then it is marked."""
         key = parse_id(id)
         for store in (self.local, self.account):
-            entry = store.entries([key]).get(key)
+            entry = store.entries([key], damaged=True).get(key)
             if entry is not None and self.sees(entry):
                 return store, entry
         raise NotFound(f"no entry {key} in workspace {self.info.name!r}", fix="`lukasa list --all` shows the ids")

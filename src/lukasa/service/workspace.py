@@ -55,6 +55,10 @@ class Workspace(EntryMethods, ReadMethods, SessionMethods, CurationMethods, JobM
         """Return this workspace for these tiers alone, for a subagent: every verb is bounded, reads and writes."""
         return Workspace(self.ctx.limited(tiers))
 
+    def outbound(self, surface: str) -> Workspace:
+        """Return this workspace for a surface, `chat` or `external`: what it returns passes the spec's gates to it."""
+        return Workspace(self.ctx.outbound(surface))
+
     def acting(
         self, *, agent: str | None = None, principal: str | None = None, trust: Trust | None = None
     ) -> Workspace:

@@ -84,9 +84,13 @@ def _decay(t: TomlTable, base: Decay) -> Decay:
 
 
 def _write(t: TomlTable, base: WritePolicy) -> WritePolicy:
+    mode = t.choice("mode", tuple(WriteMode), base.mode)
+    confidence = t.number("confidence", base.confidence if mode is WriteMode.MIXED else 0.0, high=1.0)
+    if confidence and mode is not WriteMode.MIXED:
+        t.wrong("confidence", f"counts with the mode 'mixed' alone, not with {mode.value!r}", 0.0)
     return WritePolicy(
-        mode=t.choice("mode", tuple(WriteMode), base.mode),
-        confidence=t.number("confidence", base.confidence, high=1.0),
+        mode=mode,
+        confidence=confidence,
         min_chars=t.whole("min_chars", base.min_chars),
         dedup_cosine=t.number("dedup_cosine", base.dedup_cosine, above=True, high=1.0),
         form_rules=t.choice("form_rules", ("observed", "all"), base.form_rules),

@@ -181,7 +181,7 @@ def _typology(data: Data) -> Walk:
 
 def _tiers(data: Data) -> Walk:
     for name in _names(data):
-        for about in (_keys, _lasting, _boundary, _home):
+        for about in (_keys, _lasting, _boundary, _home, _admits):
             data = yield from _ask(data, *about(data, name))
     return data
 
@@ -210,6 +210,12 @@ def _home(data: Data, name: str) -> tuple[Question, Apply]:
     home = to.tier_of(data, name)["home"]
     question = Question(f"tiers.{name}.home", "tiers", ask, home, ("workspace", "account"))
     return question, lambda data, answer: to.tier_of(data, name).update(home=answer)
+
+
+def _admits(data: Data, name: str) -> tuple[Question, Apply]:
+    ask = f"Which kinds and categories alone may be written to {name!r}? (none: everything may)"
+    question = Question(f"tiers.{name}.admits", "tiers", ask, to.shown(to.tier_of(data, name).get("admits", [])))
+    return question, lambda data, answer: to.tier_of(data, name).update(admits=to.listed(answer))
 
 
 def _set_tier_anchor(data: Data, answer: str, name: str) -> None:

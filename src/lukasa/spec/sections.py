@@ -11,6 +11,7 @@ from lukasa.spec.types import (
     AUDIT_RULES,
     PRIOR,
     SIGNALS,
+    SURFACES,
     TRANSFORMS,
     AnchorKey,
     AuditExemption,
@@ -71,6 +72,7 @@ def read_tiers(root: TomlTable, anchor: tuple[AnchorKey, ...]) -> tuple[Tier, ..
                 persistent=table.flag("persistent", example=True),
                 home=table.choice("home", ("workspace", "account")),
                 description=table.text("description", "", blank=True),
+                admits=table.texts("admits", (), example=("procedural", "preferences")),
             )
         )
         table.close()
@@ -150,6 +152,7 @@ def read_retrieval(root: TomlTable, tiers: tuple[str, ...]) -> Retrieval:
         trust_weights=_by_trust(table, "trust_weights", TRUST_WEIGHTS),
         shares=_by_trust(table, "shares", SHARES),
         rerank=table.choice("rerank", ("none", "model"), "none"),
+        widening=table.number("widening", 0.0, high=1.0, example=0.9),
         prior=table.choices("prior", PRIOR, PRIOR, example=PRIOR),
     )
     table.close()
@@ -196,8 +199,11 @@ def read_sanitization(root: TomlTable, tiers: tuple[str, ...]) -> tuple[Sanitiza
                 boundary=table.choice("boundary", ("tenant", "context", "trust")),
                 into=table.choice("into", ("", *tiers), "", example=tiers[-1] if tiers else ""),
                 transforms=table.choices("transforms", TRANSFORMS, example=TRANSFORMS[:1]),
+                to=table.choice("to", ("", *SURFACES), "", example=SURFACES[0]),
             )
         )
+        if gates[-1].into and gates[-1].to:
+            table.wrong("to", "a gate is for what enters a tier or for what goes to a surface, not for both", "")
         if "transforms" in table and not gates[-1].transforms:
             table.wrong("transforms", "a gate needs at least one transform", TRANSFORMS[:1])
         table.close()

@@ -43,6 +43,7 @@ TRIGGERS = (
     "schedule:weekly",
 )
 TRANSFORMS = ("strip_identifiers", "redact_secrets", "hedge_by_provenance", "auth_scoped_subset")
+SURFACES = ("chat", "external")  # where content goes: into a chat, or to a client from outside, by its grant
 AUDIT_RULES = ("keep-persistent", "keep-action-linked", "soft-supersession")
 
 
@@ -61,7 +62,10 @@ class Boundary(Struct, frozen=True):
 
 
 class Tier(Struct, frozen=True):
-    """One level of memory. Tiers are ordered from the narrowest to the broadest."""
+    """One level of memory. Tiers are ordered from the narrowest to the broadest.
+
+    `admits` names the kinds and categories that may be written here; without any, everything may.
+    """
 
     name: str
     anchor: tuple[AnchorKey, ...]
@@ -70,6 +74,7 @@ class Tier(Struct, frozen=True):
     persistent: bool
     home: Literal["workspace", "account"]
     description: str = ""
+    admits: tuple[str, ...] = ()
 
 
 class Backend(Struct, frozen=True):
@@ -95,6 +100,7 @@ class Retrieval(Struct, frozen=True):
     trust_weights: dict[str, float]
     shares: dict[str, float]
     rerank: Literal["none", "model"]
+    widening: float = 0.0  # equally good matches, to this share, come in the order of tiers; 0 switches it off
     prior: tuple[PriorFactor, ...] = PRIOR
 
 
@@ -259,11 +265,16 @@ class ReferenceOnly(Struct, frozen=True):
 
 
 class SanitizationGate(Struct, frozen=True):
-    """Transforms that run in order when content enters `into`. An empty `into` means every tier."""
+    """Transforms that run in order when content crosses a boundary: into memory, or `to` a surface.
+
+    Without `to`, they change what enters the tier `into`; an empty `into` means every tier. With `to`, they change what
+    the surface gets; what is stored stays as it is.
+    """
 
     boundary: str
     into: str
     transforms: tuple[str, ...]
+    to: str = ""
 
 
 TALK_KEYS = ("channel", "conversation")  # their values are rows of the workspace, and have participants
@@ -377,6 +388,10 @@ class MemorySpec(Struct, frozen=True, eq=False):
                 return tier
         known = ", ".join(t.name for t in self.tiers)
         raise InvalidScope(f"unknown tier {str(name)[:60]!r} in spec {self.name!r}", fix=f"use one of: {known}")
+
+    def exemption(self, rule: str) -> str:
+        """Return the reason why a rule of the audit posture does not apply here; empty if it does."""
+        return next((exemption.reason for exemption in self.audit_exemptions if exemption.rule == rule), "")
 
     def behaviour(self, tier: str, kind: Kind) -> Behaviour:
         return self.behaviours[tier, kind]

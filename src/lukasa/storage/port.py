@@ -23,6 +23,7 @@ from lukasa.model.conversation import Channel, Conversation, Note, WorkspaceInfo
 from lukasa.model.entry import (
     Access,
     CanonicalLink,
+    ClosedScope,
     Confirmation,
     Derivation,
     Document,
@@ -261,7 +262,10 @@ class Arrivals(Struct, frozen=True):
 
 
 class Share(Struct, frozen=True):
-    """Entries that are alike in all of this: how many, and how many of them were written since the time asked for."""
+    """Entries that are alike in all of this: how many, and how many of them were written since the time asked for.
+
+    `merged` counts the repetitions that were merged into them.
+    """
 
     tier: str
     state: State
@@ -270,6 +274,7 @@ class Share(Struct, frozen=True):
     source: str
     count: int
     added: int
+    merged: int = 0
 
 
 class Store(ItemStore, PipelineStore, AccessStore, ScrubStore, Protocol):
@@ -297,7 +302,11 @@ class Store(ItemStore, PipelineStore, AccessStore, ScrubStore, Protocol):
         """
         ...
 
-    def entries(self, ids: Iterable[str]) -> dict[str, Entry]: ...
+    def entries(self, ids: Iterable[str], *, damaged: bool = False) -> dict[str, Entry]:
+        """Entries by id, in the order asked. Those whose text is not the one that was written are left out, or with
+        `damaged` marked."""
+        ...
+
     def candidates(self, ids: Iterable[str], filters: Filters = NO_FILTERS) -> dict[str, Candidate]:
         """The candidates among these ids: entries that exist and that the filters admit, without their text."""
         ...
@@ -307,8 +316,10 @@ class Store(ItemStore, PipelineStore, AccessStore, ScrubStore, Protocol):
         """The number of entries in the selection's partitions, whatever its filters admit."""
         ...
 
-    def find(self, selection: Selection, *, limit: int = 100, after: str | None = None) -> list[Entry]:
-        """Entries of a selection, newest first; `after` is the last id of the page before."""
+    def find(
+        self, selection: Selection, *, limit: int = 100, after: str | None = None, damaged: bool = False
+    ) -> list[Entry]:
+        """Entries of a selection, newest first; `after` is the last id of the page before; see `entries`."""
         ...
 
     def twin(self, scope: Scope, owner: str, key: str) -> Entry | None:
@@ -334,6 +345,10 @@ class Store(ItemStore, PipelineStore, AccessStore, ScrubStore, Protocol):
 
     def confirmations(self, ids: Collection[str]) -> list[Confirmation]:
         """The statements that repeat these entries; the oldest first."""
+        ...
+
+    def closed(self, scopes: Collection[Scope]) -> list[ClosedScope]:
+        """Which of these scopes have ended."""
         ...
 
     def links_to(self, documents: Collection[str]) -> list[CanonicalLink]:

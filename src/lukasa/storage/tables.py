@@ -16,8 +16,17 @@ from msgspec.structs import astuple
 from lukasa.model.amendment import Amendment, AmendmentState
 from lukasa.model.answer import Answer
 from lukasa.model.conversation import Channel, Conversation, Note, Status, WorkspaceInfo
-from lukasa.model.entry import CanonicalLink, Confirmation, Derivation, Document, NamedEntry, Rivalry
-from lukasa.model.events import Actor, Event
+from lukasa.model.entry import (
+    CanonicalLink,
+    ClosedScope,
+    Confirmation,
+    Derivation,
+    Document,
+    NamedEntry,
+    Rivalry,
+    Scope,
+)
+from lukasa.model.events import Actor, Event, canonical_json
 from lukasa.model.grant import Capability, Grant, Reach
 from lukasa.model.job import Job, JobState
 from lukasa.model.telemetry import Spending, TelemetryEvent
@@ -408,6 +417,25 @@ DERIVATIONS = Table("derivations", Derivation, (Column("entry"), Column("source"
 ALL_DERIVATIONS = Query(DERIVATIONS, order="place")
 DERIVED_BY = Query(DERIVATIONS, "entry in", order="place")
 DERIVED_FROM = Query(DERIVATIONS, "source in", order="place")
+
+
+def scope_text(scope: Scope) -> str:
+    """A scope as one text: its tier and the values of its keys."""
+    return canonical_json([scope.tier, *scope.anchor])
+
+
+def _scope(text: str) -> Scope:
+    tier, *anchor = json.loads(text)
+    return Scope(tier, tuple((key, value) for key, value in anchor))
+
+
+CLOSED_SCOPES = Table(
+    "closed_scopes",
+    ClosedScope,
+    (Column("scope", Codec(scope_text, _scope)), Column("event"), Column("closed_at", TIME)),
+    ("scope",),
+)
+CLOSED_AMONG = Query(CLOSED_SCOPES, "scope in", order="place")
 
 ACTIONS = Table("actions", ActionRow, (Column("id"), Column("description"), Column("at", TIME)), ("id",))
 

@@ -10,7 +10,8 @@ from msgspec import Struct, field
 from lukasa.model.corroboration import counts_for, observations
 from lukasa.model.entry import Confirmation, Document, Entry
 from lukasa.model.values import Kind, Lifetime, Outcome, State
-from lukasa.spec.types import Consolidation, LifecyclePolicy, Promotion
+from lukasa.spec.types import Consolidation, LifecyclePolicy, MemorySpec, Promotion
+from lukasa.storage.operations import DropEntry
 from lukasa.upkeep.weighed import Weighed
 
 
@@ -184,3 +185,14 @@ def _aged(w: Weighed, rule: Consolidation, policy: LifecyclePolicy, now: datetim
 
 def _older(age: timedelta, days: float) -> bool:
     return days > 0 and age > timedelta(days=days)
+
+
+def removal(spec: MemorySpec, entry: Entry, cause: str, *, linked: bool, softly: bool = False) -> DropEntry | None:
+    """Return the removal of a row that goes; None if a rule of the audit posture keeps the row.
+
+    `softly` says that the row would be kept out of recall. Each rule that the spec exempts is named, with its reason.
+    """
+    persistent = any(tier.name == entry.scope.tier and tier.persistent for tier in spec.tiers)
+    asked = {"soft-supersession": softly, "keep-persistent": persistent, "keep-action-linked": linked}
+    exempt = {rule: spec.exemption(rule) for rule, applies in asked.items() if applies}
+    return DropEntry(entry.id, entry.version, cause, exempt) if all(exempt.values()) else None

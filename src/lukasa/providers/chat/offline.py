@@ -17,6 +17,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lukasa.model import intents, wordings
+from lukasa.model.echo import unhedged
 from lukasa.model.requests import Request
 from lukasa.model.text import STOP_WORDS, fold, terms, words
 from lukasa.ports import Embedder, Message, Reply, Tool, ToolCall
@@ -77,7 +78,7 @@ _MEMORY = frozenset(
 _KNOW = frozenset("know remember recall weisst".split())
 _WHO = frozenset("who whom whose where when why wer wo wann warum".split())
 
-NOTHING = "I have no information about that: nothing I have noted here matches."
+NOTHING = "I don't know: nothing I have noted here says anything about that."
 FRESH = "I have no stored information about this workspace yet: it is a fresh start."
 LOST = "I can note, recall and forget things for you. Say “remember that …”, or ask what I know about something."
 HEARD = (
@@ -371,7 +372,7 @@ def _noted(turn: _Turn) -> Iterator[_Noted]:
         for hit in _hits(step) if step.call.name == "memory_read" else ():
             content = str(hit.get("content", ""))
             if f"“{content}”" in turn.reply and SUMMARY not in hit.get("tags", ()):
-                yield _Noted(str(hit.get("id")), str(hit.get("tier")), content)
+                yield _Noted(str(hit.get("id")), str(hit.get("tier")), unhedged(content))
 
 
 def _correct(noted: _Noted, text: str, steps: Sequence[_Step]) -> str | ToolCall:

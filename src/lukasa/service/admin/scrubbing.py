@@ -95,7 +95,7 @@ def _visible(ctx: CallContext, store: Store, ids: Sequence[str]) -> list[str]:
     """Keep the ids that this context may see. Private entries of others are counted, not named."""
     if ctx.oversees:
         return list(ids)
-    return [id for id, entry in store.entries(ids).items() if ctx.sees(entry)]
+    return [id for id, entry in store.entries(ids, damaged=True).items() if ctx.sees(entry)]
 
 
 def _execute(ctx: CallContext, target: _Target, confirm: object) -> Scrubbed:

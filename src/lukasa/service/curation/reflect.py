@@ -55,9 +55,8 @@ def marker(ctx: CallContext) -> int:
 
 
 def draft(ctx: CallContext) -> JobDraft:
-    """Return a job that reflects on all events up to now."""
-    head, _ = ctx.local.head()
-    return JobDraft("reflect", f"reflect:to:{head}", {"after": marker(ctx), "until": head})
+    """Return a job that reflects on all events up to now: one for each request, as an earlier one may have failed."""
+    return JobDraft("reflect", f"reflect:operator:{new_id()}", {"after": marker(ctx), "until": ctx.local.head()[0]})
 
 
 @verb("job", "ask")

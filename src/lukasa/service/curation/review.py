@@ -95,6 +95,7 @@ class Decided(Struct, frozen=True):
     entry: Entry | None = None
     amendment: Amendment | None = None
     replaces: tuple[str, ...] = ()
+    trouble: str = ""  # why the curated file has no commit of the decision yet; a worker tries again
 
 
 def inbox(ctx: CallContext, limit: int) -> Inbox:
@@ -141,7 +142,7 @@ def settle(ctx: CallContext, id: str, other: str, keep: Keep, *, reason: str) ->
         pair = next((pair for pair in store.rivals([entry.id]) if pair.beside(entry.id) == asked), None)
         if pair is None:
             raise NotFound(f"entries {entry.id} and {asked} are no rivals", fix="`lukasa review` shows what waits")
-        both = store.entries([entry.id, asked])
+        both = store.entries([entry.id, asked], damaged=True)
         if not all(ctx.sees(one) for one in both.values()):
             raise NotFound(f"entries {entry.id} and {asked} are no rivals", fix="`lukasa review` shows what waits")
         gone = next((one for one in both.values() if one.state is not State.ACTIVE), None)
@@ -191,7 +192,8 @@ def approve(ctx: CallContext, id: str, *, text: str | None, reason: str) -> Deci
     if text is not None:
         inputs.text(text, "text", ctx.spec.reference_only.max_chars)
     if _amendment(ctx, key) is not None:
-        return retry_on_conflict(lambda: _promote(ctx, key, text, reason))
+        decided = retry_on_conflict(lambda: _promote(ctx, key, text, reason))
+        return replace(decided, trouble=curated_document.commit_now(ctx))
     waiting = _waiting(ctx, key)
     if text is not None:
         revise.update(ctx, key, {"content": text})

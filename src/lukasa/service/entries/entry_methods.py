@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec.structs import replace
 
+from lukasa.curated.document import NAME
 from lukasa.model.entry import Document, NamedEntry, SourceLink
 from lukasa.model.errors import InvalidInput
 from lukasa.model.secrets import redact
 from lukasa.model.values import SHARED, Curator, Kind, Lifetime, Outcome
-from lukasa.service import entries, inputs
+from lukasa.service import curation, entries, inputs
 from lukasa.service.call import Bound
 from lukasa.service.instrument import verb
 from lukasa.storage.operations import LinkAction
@@ -113,9 +114,10 @@ class EntryMethods(Bound, frozen=True):
 
     @verb("memory", "undo")
     def undo(self, what: str | int, reason: str = "undone on request", *, permit: Permit | None = None) -> Undone:
-        """Take back the last change of an entry, the change of one event, or all changes of a job.
+        """Take back the last change of an entry, the change of one event, all changes of a job, or a promotion.
 
-        `permit` sees each entry as it is and as it would be, before anything is written, and raises to refuse.
+        A promotion is known by the id of its proposal, which then waits for a person again. `permit` sees each entry as
+        it is and as it would be, before anything is written, and raises to refuse.
         """
         done = entries.undo.undo(self.ctx, what, inputs.label(reason, "reason"), permit=permit)
         return replace(done, entries=tuple(map(self.ctx.shown, done.entries)))
@@ -127,7 +129,7 @@ class EntryMethods(Bound, frozen=True):
     @verb("memory", "link")
     def link_action(self, action: str, entries: Sequence[str], description: str = "") -> None:
         """Record that an action rests on entries. From then on nobody can remove their rows."""
-        label = inputs.label(action, "action")
+        label = inputs.one_line(action, "action")
         found = [self.ctx.entry(id) for id in entries]
         if not found:
             raise InvalidInput(f"action {label[:60]!r} rests on no entry", fix="name at least one entry")
@@ -151,7 +153,10 @@ class EntryMethods(Bound, frozen=True):
     @verb("page", "edit")
     def edit_named(self, name: str, body: str, *, tier: str | None = None, expect: int | None = None) -> NamedEntry:
         """Write a page; with `expect`, only if it is still at that version."""
-        return entries.pages.edit_named(self.ctx, name, body, tier=tier, expect=expect)
+        made = entries.pages.edit_named(self.ctx, name, body, tier=tier, expect=expect)
+        if made.name == NAME:
+            curation.curated_document.commit_now(self.ctx)
+        return made
 
     def named_history(self, name: str) -> list[NamedEntry]:
         """Return every version of a page, oldest first."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from msgspec import Struct, field
@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from lukasa.curated.document import NAME
 from lukasa.index.matches import Neighbour, NeighbourQuery, NewText
 from lukasa.model.conversation import Status
-from lukasa.model.entry import Entry, GateVerdict, Scope, SourceLink
+from lukasa.model.entry import PASSING, Entry, GateVerdict, Scope, SourceLink
 from lukasa.model.errors import (
     EmbedderError,
     InvalidContent,
@@ -20,6 +20,7 @@ from lukasa.model.errors import (
     MirrorsCanonical,
     NotFound,
     Refused,
+    WrongTier,
 )
 from lukasa.model.events import EventDraft
 from lukasa.model.ids import new_id, parse_id
@@ -31,7 +32,7 @@ from lukasa.model.transcript import Quote
 from lukasa.model.values import SHARED, Curator, Gate, Kind, Lifetime, Visibility
 from lukasa.ports import EmbeddingModel
 from lukasa.service import inputs
-from lukasa.service.call import CallContext, retry_on_conflict
+from lukasa.service.call import ACCOUNT, CallContext, retry_on_conflict
 from lukasa.service.instrument import verb
 from lukasa.storage.operations import Embedding, Enqueue, Operation, Record, Verdict
 from lukasa.storage.port import Store
@@ -116,6 +117,7 @@ def put_many(ctx: CallContext, tier: str, memos: Sequence[Memo], *, also: Also |
     destination = _destination(ctx, tier)
     proposals = [_propose(ctx, destination, memo) for memo in memos]
     _check_conversation(ctx, tier)
+    _check_open(ctx, destination.scope)
     setting = Setting(ctx.spec, ctx.taxonomy, ctx.now, canonical(ctx))
     drafts = [checked(ctx, store, proposal, setting) for proposal in proposals]
     embeddings = _embed(ctx, drafts)
@@ -123,6 +125,8 @@ def put_many(ctx: CallContext, tier: str, memos: Sequence[Memo], *, also: Also |
     def attempt() -> list[Written]:
         plans, resolved, doubts = _resolve(ctx, store, drafts, embeddings, setting)
         written = [_written(p, d) for p, d in zip(plans, resolved, strict=True)]
+        new = [d for p, d in zip(plans, resolved, strict=True) if p.entry is not None and p.outcome != "merged"]
+        doubts += unsorted(ctx, store, new)
         with_it = [*(also(written) if also else ()), *(doubts if store is ctx.local else ())]
         ctx.apply(store, *(operation for p in plans for operation in p.operations), *with_it)
         if doubts and store is not ctx.local:
@@ -166,7 +170,7 @@ def _propose(ctx: CallContext, destination: _Destination, memo: Memo) -> Proposa
         raise InvalidInput(
             "an account entry cannot link to a workspace's documents", fix="put the entry in a tier of the workspace"
         )
-    owner = inputs.label(memo.owner, "owner")
+    owner = inputs.one_line(memo.owner, "owner")
     if owner == SHARED and ctx.agent is not None and ctx.spec.readers(destination.scope.tier).agents == "owner":
         owner = ctx.agent
     if not ctx.is_author and owner not in ctx.owners:
@@ -181,7 +185,7 @@ def _propose(ctx: CallContext, destination: _Destination, memo: Memo) -> Proposa
         scope=destination.scope,
         content=content,
         curator=_curator(ctx, memo),
-        source=inputs.label(memo.source or _speaker(memo, content, kind) or ctx.agent or "user", "source"),
+        source=inputs.one_line(memo.source or _speaker(memo, content, kind) or ctx.agent or "user", "source"),
         origin=ctx.origin.capped(*(entry.trust for entry in sources)) if sources else ctx.origin,
         owner=owner,
         importance=inputs.importance(memo.importance),
@@ -199,11 +203,18 @@ def _propose(ctx: CallContext, destination: _Destination, memo: Memo) -> Proposa
         corrects=_named(ctx, memo.corrects, "corrects"),
         gate=memo.gate,
         category=memo.category,
-        metadata=inputs.metadata(memo.metadata),
+        metadata=_metadata(memo),
         evidence=tuple(memo.evidence),
         path=inputs.path(memo.path) if memo.path is not None else None,
         observed=memo.observed,
     )
+
+
+def _metadata(memo: Memo) -> dict[str, Any]:
+    """Return the metadata of a memo. One that is asked for only until the end of a conversation says so."""
+    given = inputs.metadata(memo.metadata)
+    passing = memo.lifetime is not None and inputs.choice(memo.lifetime, Lifetime, "lifetime") is Lifetime.CONVERSATION
+    return {**given, PASSING: True} if passing else given
 
 
 def _named(ctx: CallContext, id: str | None, what: str) -> str | None:
@@ -213,7 +224,7 @@ def _named(ctx: CallContext, id: str | None, what: str) -> str | None:
 
 def _speaker(memo: Memo, content: str, kind: Kind | None) -> str | None:
     """Return the speaker that a line of dialogue names, if the caller names no source."""
-    if memo.path is not None or (name := speaker(content)) is None:
+    if memo.path is not None or (name := speaker(content)) is None or not inputs.is_one_line(name):
         return None
     return name if kind is Kind.EPISODIC or speaks(content) else None
 
@@ -254,6 +265,23 @@ def _check_conversation(ctx: CallContext, tier: str) -> None:
         )
 
 
+def _check_open(ctx: CallContext, scope: Scope) -> None:
+    """Refuse a write into a scope that has ended, or that lies in one."""
+    values = {"account": ACCOUNT, "workspace": ctx.info.id, **dict(scope.anchor)}
+    inside = [
+        Scope(tier.name, tuple((key.name, values.get(key.name)) for key in tier.anchor))
+        for tier in ctx.spec.tiers
+        if tier.boundary.type == "lifecycle"
+        and not any(key.name == "conversation" for key in tier.anchor)
+        and all(values.get(key.name) is not None for key in tier.anchor if key.required)
+    ]
+    for closed in ctx.local.closed(inside) if inside else ():
+        raise InvalidTransition(
+            f"a scope of tier {closed.scope.tier!r} has ended and takes no more entries",
+            fix="use another value for its keys",
+        )
+
+
 def canonical(ctx: CallContext) -> tuple[Canonical, ...]:
     """Return the canonical texts that the spec forbids entries to repeat."""
     wanted = set(ctx.spec.reference_only.non_mirror)
@@ -261,14 +289,16 @@ def canonical(ctx: CallContext) -> tuple[Canonical, ...]:
     if NAMED_ENTRIES in wanted:
         for store in (ctx.local, ctx.account):
             # The curated page is made from entries: they cannot be copies of it.
-            found.extend(Canonical(n.name, NAMED_ENTRIES, n.body) for n in store.named() if n.name != NAME)
+            pages = (n for n in store.named() if n.name != NAME and not n.damaged)
+            found.extend(Canonical(n.name, NAMED_ENTRIES, n.body) for n in pages)
     documents = ctx.local.documents().values() if wanted - {NAMED_ENTRIES} else ()
-    found.extend(Canonical(d.id, d.collection, d.body) for d in documents if d.collection in wanted and not d.removed)
+    kept = (d for d in documents if d.collection in wanted and not d.removed and not d.damaged)
+    found.extend(Canonical(d.id, d.collection, d.body) for d in kept)
     return tuple(found)
 
 
 def checked(ctx: CallContext, store: Store, proposal: Proposal, setting: Setting) -> Draft:
-    """Check a proposal: sanitise, guard, gate, categorise. Record a refusal as an event."""
+    """Check a proposal: sanitise, guard, gate, categorise, admit. Record a refusal as an event."""
     trust = min((proposal.origin.trust, *proposal.derived_trust))
     typology = ctx.spec.tier(proposal.scope.tier).typology
     kind = proposal.kind or (Kind.SEMANTIC if Kind.SEMANTIC in typology else typology[0])
@@ -277,6 +307,10 @@ def checked(ctx: CallContext, store: Store, proposal: Proposal, setting: Setting
         draft = run(CHECK, start, setting)
     except MirrorsCanonical as refusal:
         detail = {**proposal.place, "cause": "repeats a canonical body", "mirrors": refusal.mirrors}
+        ctx.refuse(store, refusal, Record(EventDraft("entry.refused", proposal.id, detail)))
+        raise
+    except WrongTier as refusal:
+        detail = {"tier": proposal.scope.tier, "cause": "the tier does not admit it", "instead": refusal.tier}
         ctx.refuse(store, refusal, Record(EventDraft("entry.refused", proposal.id, detail)))
         raise
     if draft.resolved and not proposal.observed and not draft.content.strip() and proposal.content.strip():
@@ -355,6 +389,20 @@ def _doubt(draft: Draft, setting: Setting) -> list[Enqueue]:
     new = draft.proposal
     payload = {"entry": new.id, "version": 1, "tier": new.scope.tier, "against": [[e.id, e.version] for e in others]}
     return [Enqueue(JobDraft("resolve", f"resolve:{new.id}:1", payload))]
+
+
+SHARED_WINDOW = timedelta(minutes=1)  # writes within it share a question about categories: a burst costs one
+
+
+def unsorted(ctx: CallContext, store: Store, drafts: Iterable[Draft]) -> list[Enqueue]:
+    """W7: return a job that asks a model for the categories that the words leave open, if one is set."""
+    if ctx.chat is None or not any(d.category is None and not d.resolved and d.proposal.path is None for d in drafts):
+        return []
+    start = ctx.now.replace(second=0, microsecond=0)
+    home = "account" if store is ctx.account else "workspace"
+    payload = {"home": home, "after": store.head()[0]}
+    key = f"categorise:{home}:{start:%Y-%m-%dT%H:%MZ}"
+    return [Enqueue(JobDraft("categorise", key, payload, run_after=start + SHARED_WINDOW))]
 
 
 def neighbours(store: Store, draft: Draft, embedding: Embedding | None) -> list[Neighbour]:

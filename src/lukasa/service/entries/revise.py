@@ -17,10 +17,10 @@ from lukasa.model.text import content_key
 from lukasa.model.values import VISIBILITY, Curator, Gate, Kind, Lifetime, State, Trust, Visibility
 from lukasa.service import inputs
 from lukasa.service.call import CallContext, retry_on_conflict
-from lukasa.service.entries.put import Written, canonical, checked, checked_content, neighbours
+from lukasa.service.entries.put import Written, canonical, checked, checked_content, neighbours, unsorted
 from lukasa.storage.operations import DropRivals, Embedding, Operation, SaveEntry, SaveRivalry, Verdict
 from lukasa.storage.port import Store, twin_key
-from lukasa.write.check import policy
+from lukasa.write.check import admit, policy
 from lukasa.write.plan import Action, Draft, Proposal, Setting, resolve, retire, rivalries, run
 
 T = TypeVar("T")
@@ -59,7 +59,11 @@ def update(ctx: CallContext, id: str, patch: Mapping[str, Any], *, expect: int |
         others = compared(ctx, store, changed, embedding) if says_otherwise(entry, changed) else Others()
         save = SaveEntry(changed, entry.version, "entry.updated", "update", draft.ledger, embedding)
         gone = [DropRivals(entry.id)] if entry.content != changed.content and store.rivals([entry.id]) else []
-        commit(ctx, store, changed, *others.retired, save, *gone, *others.beside)
+        asked = unsorted(ctx, store, [draft]) if "content" in patch else []
+        here = asked if store is ctx.local else []
+        commit(ctx, store, changed, *others.retired, save, *gone, *others.beside, *here)
+        if asked and not here:
+            ctx.apply(ctx.local, *asked)
         return Written("updated", entry.id, changed, draft.ledger, others.replaces, beside=others.ids)
 
     return final(lambda: retry_on_conflict(attempt))
@@ -86,9 +90,12 @@ def _redrafted(ctx: CallContext, store: Store, entry: Entry, patch: Mapping[str,
     setting = Setting(ctx.spec, ctx.taxonomy, ctx.now, canonical(ctx))
     if "content" in patch:
         draft = checked(ctx, store, proposal, setting)
+        if "kind" not in patch:
+            # Nobody states the kind of the new text.
+            admit(draft._replace(proposal=proposal._replace(kind=None)), setting)
     else:
         gate = GateVerdict(Gate.ALLOW, 1.0, "")
-        draft = run((policy,), Draft(proposal, content, kind, trust, gate, entry.category), setting)
+        draft = run((admit, policy), Draft(proposal, content, kind, trust, gate, entry.category), setting)
     if draft.resolved:
         raise Refused(f"the new text would be discarded: {draft.gate.reason}", fix="write a full statement")
     return draft._replace(trust=trust)

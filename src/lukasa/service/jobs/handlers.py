@@ -12,28 +12,21 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
-from msgspec.structs import replace
-
 from lukasa.model.conversation import WorkspaceInfo
 from lukasa.model.errors import InvalidInput, LukasaError
-from lukasa.model.events import Actor
 from lukasa.model.telemetry import Spending
-from lukasa.model.values import Origin, Trust
 from lukasa.ports import Chat, Clock, Span, no_span
 from lukasa.service.call import CallContext
 from lukasa.service.curation import curated_document, reflect, triage
-from lukasa.service.entries import resolve
+from lukasa.service.entries import categorise, resolve
 from lukasa.service.jobs.allowance import ModelGuard
 from lukasa.service.jobs.budget import Budget
-from lukasa.service.jobs.task import Task
+from lukasa.service.jobs.task import Task, job_actor, job_context
 from lukasa.service.jobs.triggers import TriggerCheck
 from lukasa.service.jobs.worker import Crew, JobSource, Run, Tell, Trouble, Worker, said
 from lukasa.service.sessions import observe
 from lukasa.service.upkeep import backfill, consolidate, hide_secrets, maintain
 from lukasa.storage.operations import ForgetAnswers, ForgetJobs, ForgetTelemetry
-
-PRINCIPAL = "lukasa"
-SURFACE = "worker"
 
 Work = Callable[[CallContext, Task], dict[str, Any]]
 
@@ -66,6 +59,7 @@ def tidy(ctx: CallContext, task: Task) -> dict[str, Any]:
 
 HANDLERS: dict[str, Work] = {
     "backfill": fill_vectors,
+    "categorise": categorise.categorise,
     "consolidate": consolidate.consolidate,
     "curate": curated_document.curate,
     "hide-secrets": hide_secrets.hide_secrets,
@@ -78,16 +72,6 @@ HANDLERS: dict[str, Work] = {
 }
 
 
-def job_context(ctx: CallContext, kind: str) -> CallContext:
-    """Return the context for a job of that kind: no scope key bound, and the kind of work named in the log.
-
-    It sees all that the author sees, because maintenance is about all entries. For its own conclusions and for a
-    model's words, a job writes with `acting(trust=Trust.AGENT)` or less.
-    """
-    origin = Origin(PRINCIPAL, SURFACE, kind, Trust.AUTHOR)
-    return replace(ctx, origin=origin, agent=None, keys={}, reach=None, within=None, overseeing=True)
-
-
 def job_source(ctx: CallContext, handlers: Mapping[str, Work] | None = None) -> JobSource:
     """Return a workspace as a worker sees it, with all handlers or the given ones."""
     work = HANDLERS if handlers is None else handlers
@@ -95,7 +79,7 @@ def job_source(ctx: CallContext, handlers: Mapping[str, Work] | None = None) -> 
         workspace=ctx.info.name,
         store=ctx.local,
         handlers={kind: partial(handle, job_context(ctx, kind)) for kind, handle in work.items()},
-        actor=lambda kind: Actor(PRINCIPAL, SURFACE, kind),
+        actor=job_actor,
         wanted=TriggerCheck(ctx).wanted,
     )
 

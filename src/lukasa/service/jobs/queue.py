@@ -19,7 +19,7 @@ from lukasa.service.call import CallContext
 from lukasa.service.curation import reflect
 from lukasa.service.curation.curated_document import EVERY
 from lukasa.service.instrument import verb
-from lukasa.service.jobs import handlers
+from lukasa.service.jobs import handlers, task
 from lukasa.service.jobs.allowance import ModelGuard
 from lukasa.service.jobs.budget import Budget
 from lukasa.service.jobs.worker import Run, Worker
@@ -91,7 +91,7 @@ def reflect_now(ctx: CallContext, *, chat: Chat | None, budget: Budget | None = 
     ctx.require_author("reflect on what is remembered")
     ctx.require_whole("reflect")
     before = {a.id for a in ctx.local.amendments(limit=EVERY)}
-    reflect.ask_for(ctx)
+    key = reflect.ask_for(ctx)
     source = handlers.job_source(ctx, {kind: handlers.HANDLERS[kind] for kind in CURATION})
     guard = ModelGuard(ctx.clock, budget or Budget(), ctx.local.spent)
     worker = Worker(lambda: [source], clock=ctx.clock, chat=chat, allowance=guard)
@@ -101,9 +101,11 @@ def reflect_now(ctx: CallContext, *, chat: Chat | None, budget: Budget | None = 
     made = tuple(a for a in ctx.local.amendments(limit=EVERY) if a.id not in before)
     read = sum(int(run.result.get("observations", 0)) for run in runs)
     over = [int(run.result["over"]) for run in runs if "over" in run.result]
-    return Round(
-        read, made, tuple(f"{run.job.kind}: {run.error}" for run in runs if run.error), over[-1] if over else 0
-    )
+    errors = tuple(f"{run.job.kind}: {run.error}" for run in runs if run.error)
+    asked = _job(ctx, key)
+    if not errors and asked.state is not JobState.DONE:
+        errors = (f"reflect: {asked.error or 'another worker runs it now'}",)
+    return Round(read, made, errors, over[-1] if over else 0)
 
 
 UPKEEP: Mapping[str, Callable[..., dict[str, Any]]] = {
@@ -116,7 +118,7 @@ def preview(ctx: CallContext, kind: str, tiers: Sequence[str] | None = None) -> 
     """Count the changes that a run would make now by rules. It changes nothing and calls no model."""
     ctx.require_author(f"ask to {_upkeep(kind)}")
     ctx.require_whole(kind)
-    return UPKEEP[kind](handlers.job_context(ctx, kind), None, tiers=_tiers(ctx, tiers))
+    return UPKEEP[kind](task.job_context(ctx, kind), None, tiers=_tiers(ctx, tiers))
 
 
 @verb("job", "ask")

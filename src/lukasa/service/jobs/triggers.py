@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -9,7 +10,9 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from lukasa.model.amendment import AmendmentState
+from lukasa.model.entry import Scope
 from lukasa.model.events import Event
+from lukasa.model.ids import new_id
 from lukasa.model.job import JobDraft
 from lukasa.model.secrets import DETECTOR
 from lukasa.model.values import State
@@ -21,6 +24,7 @@ REVISED = ("entry.superseded", "entry.invalidated", f"entry.{State.STALE}")
 UPKEEP = frozenset({"consolidate", "maintain", "backfill", "tidy", "triage", "reflect", "curate", "hide-secrets"})
 LOOK_BACK = 2000  # events
 LAST_JOBS = 1000
+BOUNDARY = "boundary"
 HIDE_SECRETS = JobDraft("hide-secrets", f"hide-secrets:{DETECTOR}")
 
 
@@ -129,12 +133,21 @@ def triggers(spec: MemorySpec) -> frozenset[str]:
     return frozenset(t for b in spec.behaviours.values() for t in b.consolidation.triggers)
 
 
-def session_close(spec: MemorySpec, conversation: str) -> list[JobDraft]:
-    """Return the jobs to queue in the transaction that ends a conversation."""
+def session_close(spec: MemorySpec, conversation: str, digests: Sequence[str] = ()) -> list[JobDraft]:
+    """Return the jobs to queue in the transaction that ends a conversation, and that wrote these digests of it."""
     if "session_close" not in triggers(spec):
         return []
-    payload = {"trigger": "session_close", "conversation": conversation}
+    payload = {"trigger": "session_close", "conversation": conversation, "digests": list(digests)}
     return [JobDraft("consolidate", f"consolidate:session_close:{conversation}", payload)]
+
+
+def boundary(spec: MemorySpec, scope: Scope, digests: Sequence[str]) -> list[JobDraft]:
+    """Return the jobs to queue in the transaction that ends a scope, or leaves it: one for each time."""
+    if "session_close" not in triggers(spec):
+        return []
+    keys = [list(pair) for pair in scope.anchor]
+    payload = {"trigger": BOUNDARY, "tiers": [scope.tier], "anchor": keys, "digests": list(digests)}
+    return [JobDraft("consolidate", f"consolidate:{BOUNDARY}:{scope.tier}:{new_id()}", payload)]
 
 
 def window(every: str, now: datetime) -> datetime:

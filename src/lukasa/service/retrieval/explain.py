@@ -18,6 +18,7 @@ from lukasa.service.retrieval import find
 from lukasa.service.retrieval.find import as_it_was
 from lukasa.service.retrieval.read import ReadRequest, Search, search
 from lukasa.storage.operations import Verdict
+from lukasa.write.transforms import crossing, through
 
 
 class RelevanceNow(Struct, frozen=True):
@@ -70,21 +71,25 @@ def related(ctx: CallContext, id: str) -> Related:
         if other.scope == entry.scope and ctx.sees(other):
             pair = pairs[other.id]
             found.append(RelatedEntry(ctx.shown(other), pair.relation, pair.reason, pair.at, pair.decided_by))
-    return Related(tuple(store.confirmations([entry.id])), tuple(found))
+    said = [replace(one, said=through(ctx.gates, one.said, one.trust)[0]) for one in store.confirmations([entry.id])]
+    return Related(tuple(said), tuple(found))
 
 
 def ledger(ctx: CallContext, id: str) -> list[Event]:
     """Return the events about an entry, or about a text that was not stored.
 
-    The owner's unbound handle also gets the events about other ids, such as a conversation's.
+    The owner's unbound handle also gets the events about other ids, such as a conversation's. A handle of one tenant
+    gets them without their place in the log, which would tell how much happens elsewhere.
     """
     stores = (ctx.local, ctx.account)
-    entry = next((e for store in stores for e in store.entries([id]).values()), None)
+    entry = next((e for store in stores for e in store.entries([id], damaged=True).values()), None)
     found = [event for store in stores for event in store.events(subject=id)]
     if entry is None and (ctx.tenancy or not ctx.oversees):
         found = [event for event in found if _was_here(ctx, event)]
     if not found or (entry is not None and not ctx.sees(entry)):
         ctx.entry(id)  # raises NotFound, in the same words for what is missing and for what is others'
+    if ctx.tenancy:
+        return [replace(event, seq=place, previous="", digest="") for place, event in enumerate(found, 1)]
     return found
 
 
@@ -117,6 +122,10 @@ def _trail(ctx: CallContext, question: ReadRequest, id: str) -> list[Verdict]:
     hit = found.ranked[position]
     trail.append(_ranked(hit, position + 1, len(found.ranked)))
     trail.append(_fate(hit, found))
+    changes = ctx.passed(entry)[1]
+    if changes:
+        surfaces = ", ".join(dict.fromkeys(gate.to for gate in ctx.gates))
+        trail.append(Verdict("outbound", "changed", f"{crossing(ctx.gates)}, on the way to {surfaces}", changes))
     return trail
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
 from datetime import datetime
@@ -110,7 +111,7 @@ def filters(
     return Filters(
         kinds=frozenset({inputs.choice(kind, Kind, "kind")}) if kind is not None else frozenset(),
         categories=frozenset({inputs.label(category, "category")}) if category is not None else frozenset(),
-        tags=frozenset(inputs.tags(tags)),
+        tags=frozenset(inputs.tags(tags, inputs.label)),
         sources=frozenset({inputs.label(source, "source")}) if source is not None else frozenset(),
         curators=frozenset({inputs.choice(curator, Curator, "curator")}) if curator is not None else frozenset(),
         states=frozenset({inputs.choice(state, State, "state")}) if state is not None else frozenset(),
@@ -131,9 +132,11 @@ def read(ctx: CallContext, question: ReadRequest, *, count: bool = True) -> Reca
             hits = import_module(_BY_MODEL).reranked(ctx, question.query, hits, notes)
         if count and hits:
             hits = counted(ctx, hits, ctx.now)
-        hits = with_grounds(here, hits)
+        hits = outgoing(here, with_grounds(here, hits), notes)
     ctx.note(hits=len(hits), candidates=found.looked_at, profile=found.question.profile, signals=found.named)
-    return Recall(question.query, found.question.profile, tuple(hits), (*notes, *found.notes), asked.query)
+    return Recall(
+        inputs.query(question.query), found.question.profile, tuple(hits), (*notes, *found.notes), asked.query
+    )
 
 
 def _rewritten(ctx: CallContext, question: ReadRequest, notes: list[str]) -> ReadRequest:
@@ -204,9 +207,13 @@ def _reach(ctx: CallContext, question: ReadRequest, limit: int) -> int:
 
 
 def _left_out(dropped: Mapping[str, Verdict]) -> tuple[str, ...]:
-    """Return the note about entries with secrets that were among the best matches."""
-    count = sum(verdict.step == "sensitive" for verdict in dropped.values())
-    return (f"{count} sensitive {'entry' if count == 1 else 'entries'} left out",) if count else ()
+    """Return the notes about entries with secrets and damaged ones that were among the best matches."""
+    counts = Counter(verdict.step for verdict in dropped.values())
+    return tuple(
+        f"{count} {step} {'entry' if count == 1 else 'entries'} left out{more}"
+        for step, more in (("sensitive", ""), ("damaged", "; `lukasa doctor` names the damage"))
+        if (count := counts[step])
+    )
 
 
 def _unlike(
@@ -283,7 +290,7 @@ def _entries(found: Findings, ids: Sequence[str]) -> dict[str, Entry]:
     """Return the entries of candidates: as they are, or as they were at the time of the request."""
     entries = {id: found.past[id] for id in ids if id in found.past}
     for store, unread in by_store(found, [id for id in ids if id not in entries]):
-        entries |= store.entries(unread)
+        entries |= store.entries(unread, damaged=True)
     return entries
 
 
@@ -386,6 +393,27 @@ def with_grounds(ctx: CallContext, hits: Sequence[Hit]) -> list[Hit]:
     ]
 
 
+def outgoing(ctx: CallContext, hits: Sequence[Hit], notes: list[str]) -> list[Hit]:
+    """Return hits as they leave through the spec's gates; a note says which transforms changed how many."""
+    if not ctx.gates:
+        return list(hits)
+    changed: Counter[str] = Counter()
+
+    def passed(entry: Entry) -> Entry:
+        out, changes = ctx.passed(entry)
+        changed.update(dict.fromkeys(changes, 1))
+        return out
+
+    sent = [
+        hit._replace(
+            entry=passed(hit.entry), earlier=tuple(one._replace(entry=passed(one.entry)) for one in hit.earlier)
+        )
+        for hit in hits
+    ]
+    notes.extend(f"{name} changed {count} of the entries on their way out" for name, count in changed.items())
+    return sent
+
+
 # Context
 
 
@@ -409,19 +437,29 @@ def context(
     reachable = ctx.reachable(tiers)
     chosen = choose_profile(query) if profile == "auto" else profile
     cap = profile_of(ctx, chosen).inject_cap or ctx.spec.inject_cap
-    standing = [entry for entry in _standing_rules(ctx, reachable) if sensitive or not entry.sensitive]
+    rules = _standing_rules(ctx, reachable)
+    standing = [entry for entry in rules if (sensitive or not entry.sensitive) and not entry.damaged]
     fixed = {entry.id for entry in standing}
     searches = {t.name: _slice(ctx, t, query, cap, sensitive) for t in reachable}
-    found = {name: [hit for hit in done.kept if hit.id not in fixed] for name, done in searches.items()}
-    notes = dict.fromkeys(note for done in searches.values() for note in done.notes)
+    changed: list[str] = []
+    found = {
+        name: outgoing(ctx, [hit for hit in done.kept if hit.id not in fixed], changed)
+        for name, done in searches.items()
+    }
+    notes = dict.fromkeys([*(note for done in searches.values() for note in done.notes), *changed])
     hits = {hit.id: hit for found_hits in found.values() for hit in with_grounds(ctx, found_hits)}
     slices = [Slice(t.name, tuple(_item(hits[h.id]) for h in found[t.name])) for t in reachable[::-1]]
     injections = {t.name: injection(ctx, t) for t in reachable}
+    named = _named(ctx, reachable)
+    damage = [*(f"page {page.name}" for page in named if page.damaged), *(f"rule {e.id}" for e in rules if e.damaged)]
+    notes |= dict.fromkeys(f"{what} is damaged and left out; `lukasa doctor` names the damage" for what in damage)
     grounds = resting(ctx, standing)
-    rules = [item(e, (on := grounds.get(e.id, NOTHING)).provenance, (), on.withdrawn) for e in standing]
+    applied = [
+        item(ctx.passed(e)[0], (on := grounds.get(e.id, NOTHING)).provenance, (), on.withdrawn) for e in standing
+    ]
     room = Room(allowed, query_terms(query), ctx.spec.retrieval.shares)
-    pages = [page if sensitive else replace(page, body=redact(page.body)[0]) for page in _named(ctx, reachable)]
-    document, evicted = compose(ctx.info.name, pages, rules, slices, injections, room)
+    pages = [page if sensitive else replace(page, body=redact(page.body)[0]) for page in named if not page.damaged]
+    document, evicted = compose(ctx.info.name, pages, applied, slices, injections, room)
     shown = {i.id for part in document.recalled for i in part.items}
     if count and shown:
         counted(ctx, [hit for id, hit in hits.items() if id in shown], ctx.now)
@@ -457,7 +495,7 @@ def _standing_rules(ctx: CallContext, tiers: Sequence[Tier]) -> list[Entry]:
         entry.id: entry
         for asked in (mine, wanted)
         for store, selection in selections(ctx, persistent, ReadRequest("", filters=asked))
-        for entry in store.find(selection, limit=100)
+        for entry in store.find(selection, limit=100, damaged=True)
         if entry.authority is not Authority.NONE and entry.holds_at(ctx.now)
     }
     return sorted(found.values(), key=lambda entry: (entry.created_at, entry.id))

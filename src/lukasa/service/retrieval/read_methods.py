@@ -14,7 +14,7 @@ from lukasa.model.events import Event
 from lukasa.model.ids import parse_id
 from lukasa.model.selection import NO_FILTERS, Filters, Selection
 from lukasa.model.values import VISIBILITY, Visibility
-from lukasa.service import inputs, retrieval
+from lukasa.service import admin, inputs, retrieval
 from lukasa.service.call import Bound
 from lukasa.service.instrument import verb
 from lukasa.storage.operations import Verdict
@@ -49,7 +49,7 @@ class ReadMethods(Bound, frozen=True):
 
         Conditions: kind, category, tags, source, curator, state, since, until. If a language model is set, it may
         rewrite the question first, as the profile or `rewrite` says. `sensitive` says whether entries with secrets may
-        be hits; by default they are for the owner, and for nobody else.
+        be hits; by default they are for the owner, and for nobody else. `as_of` is a time, or the name of a bookmark.
         """
         question = self._question(query, tier, profile, limit, held, history, as_of, conditions, sensitive)
         asked = question if rewrite is None else replace(question, rewrite=rewrite)
@@ -74,6 +74,8 @@ class ReadMethods(Bound, frozen=True):
         sensitive: bool | None = None,
     ) -> ReadRequest:
         tiers = None if tier is None else (tier,) if isinstance(tier, str) else tuple(tier)
+        if isinstance(as_of, str) and admin.bookmarks.is_name(as_of):
+            as_of = admin.bookmarks.named(self.ctx, as_of).at
         moment = inputs.moment(as_of, "as_of") if as_of is not None else None
         filters = self._filters(conditions)
         # Asking for a state is asking to see it.
@@ -118,7 +120,7 @@ class ReadMethods(Bound, frozen=True):
             entry = self.ctx.entry(id)[1]
         except NotFound as missing:
             raise retrieval.grounds.tombstone(self.ctx, id) or missing from None
-        return entry if sensitive else self.ctx.shown(entry)
+        return self.ctx.shown(entry, sensitive=bool(sensitive))
 
     def grounds(self, id: str) -> Grounds:
         """Return what an entry rests on now, what rests on it, and why its row is kept (its retention)."""
@@ -137,7 +139,7 @@ class ReadMethods(Bound, frozen=True):
         everything: bool = False,
         **conditions: Any,
     ) -> list[Entry]:
-        """Return entries of one tier, newest first, without counting a retrieval.
+        """Return entries of one tier, newest first, without counting a retrieval. A damaged entry is marked as such.
 
         `everything` adds entries that are held or in history.
         """
@@ -145,7 +147,8 @@ class ReadMethods(Bound, frozen=True):
         owners = None if self.ctx.is_author else self.ctx.owners
         selection = Selection((self.ctx.scope(tier),), seen, owners, self._filters(conditions))
         page = parse_id(after, "after") if after is not None else None
-        return [self.ctx.shown(e) for e in self.ctx.store(tier).find(selection, limit=inputs.limit(limit), after=page)]
+        found = self.ctx.store(tier).find(selection, limit=inputs.limit(limit), after=page, damaged=True)
+        return [self.ctx.shown(entry) for entry in found]
 
     def standing(self, id: str) -> RelevanceNow:
         """Return the present relevance of an entry with each of its factors."""
@@ -153,10 +156,11 @@ class ReadMethods(Bound, frozen=True):
         return replace(found, entry=self.ctx.shown(found.entry))
 
     def history(self, id: str) -> list[Version]:
-        """Return every version of an entry, oldest first."""
-        store, entry = self.ctx.entry(id)
+        """Return every version of an entry, oldest first. A damaged version is marked as such."""
+        store, entry = self.ctx.row(id)
         hidden = entry.sensitive and not self.ctx.is_author  # an earlier version may lack the mark
-        return [replace(v, entry=self.ctx.masked(v.entry) if hidden else v.entry) for v in store.versions(entry.id)]
+        found = [replace(v, entry=self.ctx.masked(v.entry)) if hidden else v for v in store.versions(entry.id)]
+        return [replace(v, entry=self.ctx.passed(v.entry)[0]) for v in found]
 
     def related(self, id: str) -> Related:
         """Return who stated an entry again, and the entries about the same thing."""

@@ -35,7 +35,7 @@ def waiting(ctx: CallContext) -> list[Waiting]:
     """Return the entries that wait for a decision, in this workspace and the account, the most faded first."""
     ctx.require_author("see what waits for a disposition")
     found: list[Weighed] = []
-    for target in targets(ctx):
+    for target in (one for one in targets(ctx) if ctx.admits(one.scope)):
         rules = {kind: ctx.spec.behaviour(target.tier, kind) for kind in Kind}
         if any(rule.lifecycle.policy is LifecyclePolicy.DISPOSE for rule in rules.values()):
             found += [w for w in weighed(ctx, target) if awaits_disposition(rules[w.entry.kind], w.entry, w.relevance)]

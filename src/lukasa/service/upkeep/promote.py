@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from lukasa.model.entry import Entry, GateVerdict, Scope
-from lukasa.model.errors import Conflict, EmbedderError, InvalidScope, MirrorsCanonical
+from lukasa.model.errors import Conflict, EmbedderError, InvalidScope, MirrorsCanonical, WrongTier
 from lukasa.model.ids import derived_id
 from lukasa.model.selection import Selection
 from lukasa.model.values import Curator, Gate, Kind, Lifetime, State, Visibility
@@ -22,14 +22,14 @@ from lukasa.spec.types import Promotion
 from lukasa.storage.operations import Embedding, SaveEntry, SaveRivalry, Verdict
 from lukasa.upkeep.promotion import Evidence, Rise, as_trusted, lasts, rises
 from lukasa.upkeep.weighed import Weighed, copies, support
-from lukasa.write.check import categorise, guard, sanitise
+from lukasa.write.check import admit, categorise, guard, sanitise
 from lukasa.write.corroborate import awaits_promotion, observations_needed, redrafted, risen_by, rising
 from lukasa.write.plan import MOST_EVIDENCE, RESOLVE, Draft, Proposal, Setting, plan, run
 
 if TYPE_CHECKING:
     from lukasa.ports import Vector
 
-CROSSING = (sanitise, guard, categorise)
+CROSSING = (sanitise, guard, categorise, admit)
 ACTION = "entry.promoted"
 MOST_HELD = 1000  # held claims of a scope that one run looks at, the newest first
 
@@ -203,7 +203,7 @@ def crossed(up: Upkeep, ids: Sequence[str], proposal: Proposal, kind: Kind) -> D
     start = Draft(proposal, proposal.content, kind, proposal.origin.trust, GateVerdict(Gate.ALLOW, 1.0, ""))
     try:
         draft = run(CROSSING, start, setting)
-    except MirrorsCanonical as refusal:
+    except (MirrorsCanonical, WrongTier) as refusal:
         up.drop("promoted", ids, refusal.message)
         return None
     if draft.gate.verdict is not Gate.ALLOW:

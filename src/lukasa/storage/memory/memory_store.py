@@ -101,14 +101,16 @@ class MemoryStore(PlainReads):
         found = self._state.entries
         return {id: found[id].content for id in ids if id in found}
 
-    def entries(self, ids: Iterable[str]) -> dict[str, Entry]:
+    def entries(self, ids: Iterable[str], *, damaged: bool = False) -> dict[str, Entry]:
         found = self._state.entries
         return {id: _copy(found[id]) for id in ids if id in found}
 
     def size(self, selection: Selection) -> int:
         return len(self._selected(self._state, selection))
 
-    def find(self, selection: Selection, *, limit: int = 100, after: str | None = None) -> list[Entry]:
+    def find(
+        self, selection: Selection, *, limit: int = 100, after: str | None = None, damaged: bool = False
+    ) -> list[Entry]:
         state = self._state
         order = {id: place for place, id in enumerate(state.entries)}
         rows = [e for e in self._selected(state, selection) if selection.filters.admits(e)]
@@ -160,13 +162,14 @@ class MemoryStore(PlainReads):
         return [Arrivals(day, tier, count) for (day, tier), count in sorted(days.items())]
 
     def shares(self, since: datetime) -> list[Share]:
-        all_of, new = Counter[tuple[str, ...]](), Counter[tuple[str, ...]]()
+        all_of, new, merged = Counter[tuple[str, ...]](), Counter[tuple[str, ...]](), Counter[tuple[str, ...]]()
         for e in self._state.entries.values():
             key = (e.scope.tier, str(e.state), str(e.kind), e.category.name if e.category else "", e.source)
             all_of[key] += 1
             new[key] += e.created_at >= since
+            merged[key] += e.merged_count - 1
         rows = sorted(all_of.items(), key=lambda row: (-row[1], row[0]))
-        return [Share(k[0], State(k[1]), Kind(k[2]), k[3], k[4], count, new[k]) for k, count in rows]
+        return [Share(k[0], State(k[1]), Kind(k[2]), k[3], k[4], count, new[k], merged[k]) for k, count in rows]
 
     # Finding
 
@@ -180,7 +183,7 @@ class MemoryStore(PlainReads):
         used = {
             term: weight
             for term, weight in zip(terms, weights, strict=True)
-            if term in set(bm25.rarest(terms, frequencies))
+            if selection.filters.only_trust or term in set(bm25.rarest(terms, frequencies))
         }
         admitted = [e.id for e in reversed(rows) if selection.filters.admits(e)]
         strength = {id: sum(w * bm25.saturated(counts[id][t]) for t, w in used.items()) for id in admitted}

@@ -171,6 +171,7 @@ class DecidedOut(VerbOutput):
     entry: EntryOut | None = None
     amendment: AmendmentOut | None = None
     replaces: list[str]
+    trouble: str = ""
 
 
 class InboxIn(VerbInput):

@@ -59,7 +59,7 @@ class QuestionIn(VerbInput):
     until: datetime | None = Field(None, description="Only entries written before this time.")
     held: bool = Field(False, description="Also entries that wait for a person's decision.")
     history: bool = Field(False, description="Also forgotten, replaced and archived entries.")
-    as_of: datetime | None = Field(None, description="Answer as memory stood at this time.")
+    as_of: str | None = Field(None, description="Answer as memory stood at this time, or at this bookmark.")
     sensitive: bool | None = Field(
         None, description="Also entries with secrets, which only the owner gets unasked; ask the user first."
     )

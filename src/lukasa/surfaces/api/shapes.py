@@ -379,11 +379,30 @@ class ConversationsOut(VerbOutput):
 
 
 class EndedOut(VerbOutput):
-    """An ended conversation, and the numbers of its dropped and archived entries."""
+    """An ended conversation: the numbers of its dropped, archived and carried entries, and its summary."""
 
     conversation: ConversationOut
     dropped: int
     archived: int
+    carried: int
+    summary: EntryOut | None = None
+
+
+class ScopeEndedOut(VerbOutput):
+    """An ended scope: the numbers of its dropped, archived and carried entries, and the conversations that ended."""
+
+    tier: str
+    scope: dict[str, str | None]
+    event: str
+    closed: bool
+    dropped: int
+    archived: int
+    carried: int
+    conversations: list[str]
+
+
+class ScopesEndedOut(VerbOutput):
+    ended: list[ScopeEndedOut]
 
 
 class NoteOut(VerbOutput):

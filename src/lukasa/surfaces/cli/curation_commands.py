@@ -146,12 +146,13 @@ def reflect(cli: Invocation, rules: bool) -> None:
     """Propose lines for the curated document, and triage them.
 
     Reads the entries since the last reflection. Each proposal is promoted, merged, rejected or left to you, with the
-    reason; `lukasa review` lists what is left to you.
+    reason; `lukasa review` lists what is left to you. If a step fails, the exit code is 1, and a worker tries it again.
     """
     chat = cli.memory.chat()
     model = None if rules or chat.name == OFFLINE else chat
     done = reflect_now(cli.workspace().ctx, chat=model, budget=cli.memory.settings.budget)
     cli.emit(plain(done), _round(done))
+    cli.fail(done.errors)
 
 
 def _round(done: Round) -> Iterator[Line]:
@@ -351,6 +352,8 @@ def _item(item: ReviewItem) -> Iterator[Line]:
 
 def _decided(made: Decided) -> Iterator[Line]:
     yield line(good(f"{made.outcome} "), made.id)
+    if made.trouble:
+        yield line(warn(f"  no commit yet: {made.trouble}"))
     if made.amendment is not None and made.amendment.line:
         yield line(dim(f"  {made.amendment.line}"))
     if made.replaces:

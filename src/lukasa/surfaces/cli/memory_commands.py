@@ -240,7 +240,7 @@ def undo(cli: Invocation, id: str | None, event: int | None, reason: str) -> Non
     For the ID of an entry, its last change is undone as a new version, and entries that the change had retired are
     active again; so undoing a consolidated entry restores its sources. A second undo repeats the change. For the ID of
     a job, as `lukasa jobs` lists it, all changes of the job are undone; entries that were changed since stay as they
-    are.
+    are. For the ID of a proposal, its line leaves the curated document, and the proposal waits for review again.
     """
     if (id is None) == (event is None):
         raise click.UsageError("give either an ID or --event SEQ")

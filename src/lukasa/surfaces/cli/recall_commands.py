@@ -38,7 +38,7 @@ def _conditions(f: Callable[..., None]) -> Callable[..., None]:
 def _reading(f: Callable[..., None]) -> Callable[..., None]:
     """Add the options of a read: its tiers, and which entries it may return."""
     for option in (
-        click.option("--as-of", metavar="TIME", help="Read entries that were valid at this time."),
+        click.option("--as-of", metavar="TIME", help="Read entries that were valid at this time, or at this bookmark."),
         click.option("--history", is_flag=True, help="Also return retired entries: forgotten, superseded, archived."),
         click.option(
             "--sensitive/--no-sensitive", default=None, help="Return entries with secrets [default: to the owner]."

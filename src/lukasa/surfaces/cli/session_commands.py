@@ -151,6 +151,7 @@ def _answer(cli: Invocation, workspace: Workspace, report: Report, queue_only: b
     ids = dict.fromkeys(taken.transcript.id for taken in report.taken)
     now = [workspace.transcript(id) for id in ids]
     pending = [t for t in now if t.progress is not Progress.OBSERVED]
+    waiting = [f"{t.key}: {t.detail}" for t in pending if t.detail and not queue_only]  # it has failed before
     data: dict[str, Any] = {
         "transcripts": [{"id": t.id, "key": t.key, "progress": str(t.progress), "detail": t.detail} for t in now],
         "files": len(report.taken),
@@ -159,13 +160,12 @@ def _answer(cli: Invocation, workspace: Workspace, report: Report, queue_only: b
         "stripped": dict(report.stripped),
         "how": report.how,
         **{name: report.counts[name] for name in _COUNTS},
-        "failed": report.failed,
+        "failed": report.failed or waiting,
         "refused": [{"file": file, "reason": reason} for file, reason in report.refused],
         "pending": len(pending),
     }
     cli.emit(data, _lines(report, pending, queue_only))
-    if report.failed:
-        click.get_current_context().exit(1)
+    cli.fail(report.failed or waiting)
 
 
 def _lines(report: Report, pending: Sequence[Transcript], queue_only: bool) -> Iterator[Line]:

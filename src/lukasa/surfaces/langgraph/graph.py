@@ -33,7 +33,7 @@ from langgraph.graph.state import CompiledStateGraph
 from msgspec import Struct
 
 from lukasa.model.conversation import Conversation
-from lukasa.model.errors import ChatError, StoreError
+from lukasa.model.errors import ChatError, InvalidInput, StoreError
 from lukasa.model.ids import new_id
 from lukasa.model.secrets import Masked, mask
 from lukasa.ports import CHECKPOINTS, Chat, EmbeddingChat, Message, Tool, ToolCall, lock_name
@@ -111,8 +111,9 @@ class Agent:
             if folder is not None:  # lock before marking: a marked session without a lock counts as dead
                 self._files.enter_context(_leading(folder, self.conversation))
             self.world = session.begin(world, self.conversation.id)
+            keeps = folder is not None and world.spec.backend.checkpointer != "none"
             saver: BaseCheckpointSaver[str] = (
-                InMemorySaver() if folder is None else self._files.enter_context(checkpoints(folder))
+                self._files.enter_context(checkpoints(folder)) if keeps and folder is not None else InMemorySaver()
             )
             self.context: Context | None = None
             self._nodes = _Nodes(self.world, making)
@@ -140,6 +141,8 @@ class Agent:
 
     def retry(self, on_text: Callable[[str], None] | None = None) -> AgentAnswer:
         """Continue a failed turn where it failed. If none failed, return the last answer again."""
+        if not self.graph.get_state(self._config).values:
+            raise InvalidInput("no message of this conversation is kept to try again", fix="send the message again")
         return self._run(None, on_text)
 
     def end(self) -> Persisted:
@@ -193,7 +196,8 @@ def build(
 ) -> CompiledStateGraph[GraphState, None, GraphState, GraphState]:
     """Build the graph of one conversation."""
     world, making = nodes.world, nodes.making
-    orient = context_node(world, key="context", refine=making.refine, on_context=nodes.saw(on_context))
+    heard = world.outbound("chat")
+    orient = context_node(heard, key="context", refine=making.refine, on_context=nodes.saw(on_context))
     graph = StateGraph(GraphState)
     graph.add_node("listen", nodes.listen)
     graph.add_node("context", lambda state: {**orient(state), "seen": nodes.shown})
@@ -226,7 +230,7 @@ class _Nodes:
         self.making = making
         chat = making.chat
         self.chat = chat.with_embedder(world.ctx.embedder) if isinstance(chat, EmbeddingChat) else chat
-        self.box = Toolbox(world)
+        self.box = Toolbox(world.outbound("chat"))
         self.author = making.author.at(**world.ctx.keys) if making.author is not None else None
         self.typed: deque[Masked] = deque(maxlen=2)  # "please remember that" means the message before
         self.shown: list[str] = []
