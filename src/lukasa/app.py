@@ -5,7 +5,7 @@ from __future__ import annotations
 import getpass
 import os
 import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
@@ -39,7 +39,7 @@ from lukasa.storage.port import Store
 from lukasa.storage.sqlite import SqliteStore
 
 if TYPE_CHECKING:
-    from lukasa.ports import Chat, CuratedFile, TranscriptReader
+    from lukasa.ports import Chat, CuratedFile, NoticeChannel, TranscriptReader
     from lukasa.providers.chat import ChatStatus
     from lukasa.service.admin.access import AccessControl
     from lukasa.service.curation.decision_records import Decisions
@@ -49,6 +49,7 @@ DEFAULT_WORKSPACE = "main"
 LOG = "log.jsonl"
 MOST_THREADS = 32
 CURATED = "curated"
+_NOTICES = ("LUKASA_REVIEW_COMMAND", "LUKASA_REVIEW_URL")
 # Events and notes of opening memory and of a hook that starts a session: a folder with nothing else holds no memory.
 _SET_UP = frozenset(
     {"workspace.created", "workspace.updated", "channel.created", "named.created", "conversation.started"}
@@ -283,6 +284,7 @@ class Lukasa:
             transcripts=_transcripts,
             prompts=None if self._in_memory else self.settings.data / "prompts",
             chat=self._chat_opener(),
+            notices=_notices if any(os.environ.get(name, "").strip() for name in _NOTICES) else None,
             curated_file=self._curated_file(folder, spec),
             log_file=AppendedLines(folder / LOG) if folder is not None else None,
             threads=self._threads(info, spec),
@@ -488,6 +490,12 @@ def _unused(folder: Path) -> bool:
 def _is_set_up(event: Event) -> bool:
     note = event.action == "note.written" and event.detail["key"] in _HOOK_NOTES
     return note or event.action in _SET_UP
+
+
+def _notices() -> Sequence[NoticeChannel]:
+    """Open the channels for reviews that the environment sets; imported on first use."""
+    found: Sequence[NoticeChannel] = import_module("lukasa.providers.notices").open_channels(os.environ)
+    return found
 
 
 def _in_process() -> Store:

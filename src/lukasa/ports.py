@@ -192,6 +192,26 @@ class CuratedFile(Protocol):
         ...
 
 
+class Notice(Struct, frozen=True):
+    """A message to a program of the user's. Whoever gets the same id twice may leave out the second one."""
+
+    id: str
+    body: bytes
+
+
+class NoticeChannel(Protocol):
+    """A command or a URL that takes notices."""
+
+    @property
+    def name(self) -> str:
+        """The kind of channel, without its address or arguments."""
+        ...
+
+    def send(self, notice: Notice) -> None:
+        """Deliver a notice within a deadline. NoticeFailed if it was not taken, or nobody can know."""
+        ...
+
+
 class LogFile(Protocol):
     """Lines that are added and never changed, by any number of processes at once."""
 

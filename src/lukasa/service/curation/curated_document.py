@@ -22,6 +22,7 @@ from lukasa.model.values import Trust
 from lukasa.ports import CuratedFile
 from lukasa.service import inputs
 from lukasa.service.call import CallContext, retry_on_conflict
+from lukasa.service.curation import notices
 from lukasa.service.entries.pages import BODY_LIMIT, lasting
 from lukasa.service.entries.put import Memo, put_many
 from lukasa.service.instrument import verb
@@ -146,11 +147,12 @@ def _reopened(ctx: CallContext, version: int) -> list[Operation]:
     proposal = changes(ctx).get(version, {}).get("proposal")
     reason = f"version {version} of {NAME} was taken back"
     changed: dict[str, Any] = {"decided_by": str(ctx.actor), "reason": reason, "line": "", "updated_at": ctx.now}
-    return [
-        SaveAmendment(replace(amendment, state=AmendmentState.REVIEW, **changed), amendment.version)
-        for amendment in (ctx.local.amendments([proposal]) if proposal else [])
-        if amendment.state in (AmendmentState.PROMOTED, AmendmentState.MERGED)
-    ]
+    operations: list[Operation] = []
+    for amendment in ctx.local.amendments([proposal]) if proposal else []:
+        if amendment.state in (AmendmentState.PROMOTED, AmendmentState.MERGED):
+            waiting = replace(amendment, state=AmendmentState.REVIEW, **changed)
+            operations += [SaveAmendment(waiting, amendment.version), *notices.asking(ctx, waiting)]
+    return operations
 
 
 def promoted_in(ctx: CallContext, proposal: str) -> int | None:
