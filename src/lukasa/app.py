@@ -26,7 +26,7 @@ from lukasa.providers import folders
 from lukasa.providers.checkpoints import CheckpointFile
 from lukasa.providers.embed import EmbedderStatus, embedder_status, open_embedder
 from lukasa.providers.embed.cached import ModelStatus, default_cache, status
-from lukasa.providers.files.record_files import AppendedLines
+from lukasa.providers.files.record_files import AppendedLines, DecisionFiles
 from lukasa.providers.spans import spans_of_verbs
 from lukasa.service import admin, inputs, jobs
 from lukasa.service.call import CallContext
@@ -39,7 +39,7 @@ from lukasa.storage.port import Store
 from lukasa.storage.sqlite import SqliteStore
 
 if TYPE_CHECKING:
-    from lukasa.ports import Chat, CuratedFile, NoticeChannel, TranscriptReader
+    from lukasa.ports import Chat, CuratedFile, DecisionFolder, LogFile, NoticeChannel, TranscriptReader
     from lukasa.providers.chat import ChatStatus
     from lukasa.service.admin.access import AccessControl
     from lukasa.service.curation.decision_records import Decisions
@@ -286,7 +286,8 @@ class Lukasa:
             chat=self._chat_opener(),
             notices=_notices if any(os.environ.get(name, "").strip() for name in _NOTICES) else None,
             curated_file=self._curated_file(folder, spec),
-            log_file=AppendedLines(folder / LOG) if folder is not None else None,
+            log_file=_log_file(folder, spec),
+            decisions=_decisions(folder, spec),
             threads=self._threads(info, spec),
             span=spans_of_verbs,
         )
@@ -490,6 +491,20 @@ def _unused(folder: Path) -> bool:
 def _is_set_up(event: Event) -> bool:
     note = event.action == "note.written" and event.detail["key"] in _HOOK_NOTES
     return note or event.action in _SET_UP
+
+
+def _log_file(folder: Path | None, spec: MemorySpec) -> LogFile | None:
+    """Return the log of a workspace; in the repository of the curated document, if the spec keeps it there."""
+    if folder is None:
+        return None
+    return AppendedLines((folder / CURATED if "log" in spec.curated_keeps else folder) / LOG)
+
+
+def _decisions(folder: Path | None, spec: MemorySpec) -> DecisionFolder | None:
+    """Return the folder of decision records in the repository of the curated document, if the spec keeps them there."""
+    if folder is None or "decisions" not in spec.curated_keeps:
+        return None
+    return DecisionFiles(folder / CURATED / "decisions")
 
 
 def _notices() -> Sequence[NoticeChannel]:

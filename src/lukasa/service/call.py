@@ -26,6 +26,7 @@ from lukasa.ports import (
     Chat,
     Clock,
     CuratedFile,
+    DecisionFolder,
     Embedder,
     LogFile,
     NoticeChannel,
@@ -62,6 +63,7 @@ class CallContext(Sight, frozen=True, kw_only=True):
     chat: Callable[[], Chat] | None = None  # opens the language model, if the settings name one
     curated_file: CuratedFile | None = None  # the file of the curated document, if the spec asks for one
     log_file: LogFile | None = None
+    decisions: DecisionFolder | None = None  # the folder of decision records, if the spec keeps them
     threads: Threads | None = None  # the checkpoints that chats keep of conversations outside memory
     span: Span = no_span
     notices: Callable[[], Sequence[NoticeChannel]] | None = None  # opens the channels for reviews, if any are set
