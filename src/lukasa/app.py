@@ -158,6 +158,7 @@ class Lukasa:
         label = inputs.label(name, "workspace name")
         info = self._registered(label)
         if info is None:
+            inputs.one_line(label, "workspace name")
             text = spec if spec is not None else preset_text(preset or self.settings.preset)
             info = self._register(label, text)
         elif preset is not None or spec is not None:

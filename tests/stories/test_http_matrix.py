@@ -142,6 +142,7 @@ EXAMPLES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     "memory_get": ({"id": "{entry}"}, {}),
     "memory_update": ({"id": "{entry}"}, {"importance": 0.9}),
     "memory_forget": ({"id": "{entry}"}, {}),
+    "memory_corroborate": ({"id": "{entry}"}, {}),
     "memory_restore": ({"id": "{gone}"}, {}),
     "memory_undo": ({"id": "{gone}"}, {}),
     "memory_history": ({"id": "{entry}"}, {}),

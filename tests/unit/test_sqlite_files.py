@@ -14,6 +14,7 @@ import pytest
 
 from lukasa.model.errors import Conflict, Refused, StoreError
 from lukasa.storage.sqlite import SqliteStore, store_files
+from lukasa.storage.sqlite.head_file import HEAD
 from lukasa.storage.sqlite.store_files import ACCESS, MEMORY, OLDEST_LIBRARY, migrations
 from tests.helpers.stores import NOW, OPEN, commit, entry, put, unit
 
@@ -88,7 +89,7 @@ def test_closing_leaves_one_whole_file(tmp_path: Path) -> None:
     commit(store, put(entry()))
     store.close()
     store.close()
-    assert sorted(f.name for f in (tmp_path / "store").iterdir()) == [ACCESS, MEMORY, "memory.lock", "reserve"]
+    assert sorted(f.name for f in (tmp_path / "store").iterdir()) == [ACCESS, HEAD, MEMORY, "memory.lock", "reserve"]
     with pytest.raises(StoreError):
         store.find(OPEN)
 

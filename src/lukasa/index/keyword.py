@@ -49,12 +49,18 @@ def search(rows: KeywordRows, selection: Selection, terms: Sequence[str], limit:
     counted = _frequencies(rows, words)
     frequencies = tuple([counted[term] for term in terms])
     worth = set(bm25.rarest(terms, frequencies))
+    if selection.filters.only_trust:  # a flood of words makes them common, also those of the text that is looked for
+        worth |= {term for term, count in counted.items() if 0 < count <= bm25.POSTING_BUDGET}
     used = {term: bm25.idf(size, count) for term, count in counted.items() if term in worth}
     if not used:
         return KeywordMatches(size, total, frequencies)
     postings = _postings(rows, {term: words[term] for term in used})
     if selection.filters.only_trust:
-        found = _trusted(rows, best_rows(postings, used, bm25.POSTING_BUDGET), selection.filters.min_trust)[:limit]
+        best = best_rows(postings, used, bm25.POSTING_BUDGET)
+        found = _trusted(rows, best, selection, limit)
+        if len(found) < limit and any(count > bm25.POSTING_BUDGET for count in counted.values()):
+            asked = [word for those in words.values() for word in those]
+            found = _of_a_flood(rows, best, asked, found, selection, limit)
     elif selection.filters:
         found = _filtered(rows, [word for term in used for word in words[term]], selection, limit)
     else:
@@ -137,13 +143,23 @@ def _filtered(rows: KeywordRows, words: Sequence[str], selection: Selection, lim
     return rows.filtered_rows(words, newest, selection.filters, limit)
 
 
-def _trusted(rows: KeywordRows, found: Sequence[int], least: Trust | None) -> list[int]:
-    """The rows of at least that trust, in the same order."""
+def _trusted(rows: KeywordRows, best: Sequence[int], selection: Selection, limit: int) -> list[int]:
+    """The first rows of at least that trust."""
     answers = rows.cache.entries("trusts", rows)
-    unknown = [row for row in found if row not in answers]
+    unknown = [row for row in best if row not in answers]
     if unknown:
         answers.update(rows.trusts(unknown))
-    return [row for row in found if answers[row] >= (least or 0)]
+    return [row for row in best if answers[row] >= (selection.filters.min_trust or 0)][:limit]
+
+
+def _of_a_flood(
+    rows: KeywordRows, best: Sequence[int], words: Sequence[str], found: list[int], selection: Selection, limit: int
+) -> list[int]:
+    """Ask all rows with the words, and not only the newest, if untrusted rows are most of the best."""
+    answers = rows.cache.entries("trusts", rows)
+    if 2 * sum([answers[row] < Trust.AGENT for row in best]) <= len(best):
+        return found
+    return list(dict.fromkeys([*found, *_filtered(rows, words, selection, limit)]))[:limit]
 
 
 def _counts(

@@ -86,6 +86,10 @@ class Category(Struct, frozen=True):
     taxonomy: str
 
 
+# In place of a text that is not the one that was written. It is known by identity: nobody can write it.
+DAMAGED = "[damaged: this is not the text that was written; `lukasa doctor` says more]"
+
+
 class GateVerdict(Struct, frozen=True):
     verdict: Gate
     confidence: float
@@ -164,6 +168,11 @@ class Entry(Struct, frozen=True):
     def sensitive(self) -> bool:
         """Whether the owner put a secret on purpose, so that only somebody who asks for it gets it."""
         return self.metadata.get(SENSITIVE) is True
+
+    @property
+    def damaged(self) -> bool:
+        """Whether the stored text is not the one that was written; then nothing shows it."""
+        return self.content is DAMAGED
 
     @property
     def authority(self) -> Authority:
@@ -253,6 +262,11 @@ class NamedEntry(Struct, frozen=True):
     editor: str
     version: int = 1
 
+    @property
+    def damaged(self) -> bool:
+        """Whether the stored text is not the one that was written; then nothing shows it."""
+        return self.body is DAMAGED
+
 
 class Document(Struct, frozen=True):
     """Canonical content that memory may reference but not copy, with its origin, lifecycle, weight and standing."""
@@ -268,3 +282,8 @@ class Document(Struct, frozen=True):
     updated_at: datetime
     collection: str = "documents"
     removed: bool = False
+
+    @property
+    def damaged(self) -> bool:
+        """Whether the stored text is not the one that was written; then nothing shows it."""
+        return self.body is DAMAGED

@@ -59,6 +59,13 @@ class Provenance(Struct, frozen=True):
     standing: str = ""
 
 
+class Withdrawn(Struct, frozen=True):
+    """A source that an entry was concluded from and that was withdrawn since, and what became of it."""
+
+    source: str
+    reason: str
+
+
 class Earlier(NamedTuple):
     """An entry that is folded under a hit: it says the same, or may no longer hold."""
 
@@ -82,7 +89,8 @@ class Earlier(NamedTuple):
 class Hit(NamedTuple):
     """A candidate, not a fact: an entry with the evidence for it and the reasons for its rank.
 
-    `earlier` holds entries about the same thing that were said before it, the last one first.
+    `earlier` holds entries about the same thing that were said before it, the last one first. `withdrawn` holds the
+    sources that it was concluded from and that no longer stand.
     """
 
     entry: Entry
@@ -90,6 +98,7 @@ class Hit(NamedTuple):
     access: Access | None
     provenance: tuple[Provenance, ...] = ()
     earlier: tuple[Earlier, ...] = ()
+    withdrawn: tuple[Withdrawn, ...] = ()
 
     @property
     def id(self) -> str:
@@ -294,7 +303,7 @@ def drop_repeats(
     """Fold hits that say the same under one of them, until enough are kept. Also return the reasons.
 
     It is the best of them, or a more trusted one in its place. Unless `sensitive` is set, entries with secrets are
-    dropped.
+    dropped. Damaged entries always are.
     """
     near = _near(vectors, threshold)
     kept: dict[str, Hit] = {}
@@ -306,6 +315,9 @@ def drop_repeats(
         hit = hits[position]
         if hit.entry.sensitive and not sensitive:
             dropped[hit.id] = Verdict("sensitive", "dropped", "it holds a secret, and the read does not ask for these")
+            continue
+        if hit.entry.damaged:
+            dropped[hit.id] = Verdict("damaged", "dropped", "its text is not the one that was written")
             continue
         key = said_key(hit.content, hit.entry.speaker)
         twin = by_key.get(key)
@@ -349,6 +361,18 @@ def _near(vectors: Mapping[str, Vector], threshold: float) -> dict[str, list[str
     return found
 
 
+def moved_on(entry: Entry, documents: Mapping[str, Document]) -> bool:
+    """Whether an entry should be checked: a document of it is gone, or has changed since anybody checked.
+
+    A meta-semantic fact has held through versions already: another one asks for no check.
+    """
+    for link in entry.links:
+        document = documents.get(link.source)
+        if document is None or document.removed or not (entry.meta or link.vouched(document.version)):
+            return True
+    return False
+
+
 def provenance(entry: Entry, documents: Mapping[str, Document]) -> tuple[Provenance, ...]:
     """The sources of an entry as they are now. Their properties are read through the link, never from the entry."""
     shown = []
@@ -357,7 +381,7 @@ def provenance(entry: Entry, documents: Mapping[str, Document]) -> tuple[Provena
         if document is None or document.removed:
             shown.append(Provenance(link.source, link.locator, "vanished"))
             continue
-        status = "current" if document.version == link.version else "changed"
+        status = "current" if link.vouched(document.version) else "changed"
         shown.append(
             Provenance(
                 link.source,

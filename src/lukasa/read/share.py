@@ -61,18 +61,22 @@ def arranged(trusts: Sequence[Trust], shares: Shares, origins: Mapping[int, str]
 
 
 def _within_shares(order: Sequence[int], trusts: Sequence[Trust], shares: Shares) -> list[int]:
+    """A share binds as long as something of more trust waits, so each round places the most trusted that are left."""
     taken = [0] * len(Trust)
     placed: list[int] = []
-    waiting: list[int] = []
-    for position in order:
-        trust = trusts[position]
-        so_far = list(accumulate(taken))
-        if any(so_far[level] >= shares.most[level] for level in _BELOW if level >= trust):
-            waiting.append(position)
-        else:
-            taken[trust] += 1
-            placed.append(position)
-    return placed + waiting
+    waiting = list(order)
+    while waiting:
+        binding = [level for level in _BELOW if level < max(trusts[position] for position in waiting)]
+        later: list[int] = []
+        for position in waiting:
+            trust, so_far = trusts[position], list(accumulate(taken))
+            if any(so_far[level] >= shares.most[level] for level in binding if level >= trust):
+                later.append(position)
+            else:
+                taken[trust] += 1
+                placed.append(position)
+        waiting = later
+    return placed
 
 
 def _take_turns(order: list[int], trusts: Sequence[Trust], shares: Shares, origins: Mapping[int, str]) -> None:

@@ -17,7 +17,7 @@ from msgspec.structs import replace
 
 from lukasa.model.conversation import WorkspaceInfo
 from lukasa.model.entry import Entry, Scope
-from lukasa.model.errors import Conflict, InvalidInput, InvalidScope, LukasaError, NotFound, Refused
+from lukasa.model.errors import Conflict, Damaged, InvalidInput, InvalidScope, LukasaError, NotFound, Refused
 from lukasa.model.events import Actor
 from lukasa.model.ids import parse_id
 from lukasa.model.secrets import MARK, redact, redact_all
@@ -76,7 +76,7 @@ class CallContext(Sight, frozen=True, kw_only=True):
         for name, value in sorted(keys.items(), key=lambda pair: pair[0] in TALK_KEYS):
             if name not in known:
                 raise InvalidScope(
-                    f"unknown scope key {name!r} in spec {self.spec.name!r}",
+                    f"unknown scope key {name[:60]!r} in spec {self.spec.name!r}",
                     fix=f"use one of: {', '.join(sorted(known))}",
                 )
             if not isinstance(value, str) or not value.strip() or len(value) > 200 or not value.isprintable():
@@ -101,11 +101,11 @@ class CallContext(Sight, frozen=True, kw_only=True):
         """Return this context for another actor. Trust can be lowered here, never raised."""
         origin = self.origin
         if agent is not None:
-            if inputs.label(agent, "agent") == SHARED:
+            if inputs.one_line(agent, "agent") == SHARED:
                 raise InvalidInput(f"an agent cannot be called {SHARED!r}", fix="give it another name")
             origin = replace(origin, principal=agent).capped(Trust.AGENT)
         if principal is not None:
-            origin = replace(origin, principal=inputs.label(principal, "principal"))
+            origin = replace(origin, principal=inputs.one_line(principal, "principal"))
         if trust is not None:
             if not isinstance(trust, Trust):
                 raise InvalidInput(f"trust {trust!r} is not a Trust", fix="use Trust.UNTRUSTED … Trust.AUTHOR")
@@ -274,10 +274,20 @@ class CallContext(Sight, frozen=True, kw_only=True):
             instrument.about.update(about)
 
     def entry(self, id: str) -> tuple[Store, Entry]:
-        """Return an entry that this context may see, and its store. Private entries of others are not found."""
+        """Return an entry that this context may see, and its store. Private entries of others are not found.
+
+        Raise Damaged if its text is not the one that was written.
+        """
+        store, entry = self.row(id)
+        if entry.damaged:
+            raise Damaged(f"entry {entry.id}")
+        return store, entry
+
+    def row(self, id: str) -> tuple[Store, Entry]:
+        """Return an entry that this context may see, and its store, also if it is damaged; then it is marked."""
         key = parse_id(id)
         for store in (self.local, self.account):
-            entry = store.entries([key]).get(key)
+            entry = store.entries([key], damaged=True).get(key)
             if entry is not None and self.sees(entry):
                 return store, entry
         raise NotFound(f"no entry {key} in workspace {self.info.name!r}", fix="`lukasa list --all` shows the ids")

@@ -13,7 +13,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from lukasa.model.entry import CanonicalLink, Derivation, Entry
-from lukasa.model.errors import Conflict
+from lukasa.model.errors import Conflict, Damaged
 from lukasa.model.events import EventDraft, Stamp
 from lukasa.model.item import value_text
 from lukasa.model.telemetry import Spending
@@ -175,6 +175,8 @@ def _first_version(entry: Entry) -> Entry:
 def _replace_entry(rows: Rows, save: SaveEntry, transaction: Transaction) -> bytes:
     entry = row_rules.stored(save.entry, save.expect + 1)
     before = _stored(rows, entry.id, save.expect)
+    if before.entry.damaged or entry.damaged:  # a new version would vouch for what nobody wrote
+        raise Damaged(f"entry {entry.id}")
     row_rules.check_revision(before.entry, entry)
     vector = None if save.embedding is None else _checked(save.embedding)
     same_text = before.entry.content == entry.content
@@ -293,6 +295,8 @@ def _save_named(rows: Rows, operation: SaveNamed, _: Transaction) -> None:
         replace(operation.entry, version=operation.expect + 1),
         get(rows, tables.NAMED, operation.entry.name),
     )
+    if named.damaged:
+        raise Damaged(f"page {named.name}")
     row_rules.check_version("named entry", named.name, before.version if before else None, operation.expect)
     rows.save(tables.NAMED, named)
     rows.insert(tables.NAMED_VERSIONS, [named])
@@ -301,6 +305,8 @@ def _save_named(rows: Rows, operation: SaveNamed, _: Transaction) -> None:
 def _save_document(rows: Rows, operation: SaveDocument, _: Transaction) -> None:
     document = replace(operation.document, version=operation.expect + 1)
     before = get(rows, tables.DOCUMENTS, document.id)
+    if document.damaged:
+        raise Damaged(f"document {document.id}")
     row_rules.check_version("document", document.id, before.version if before else None, operation.expect)
     rows.save(tables.DOCUMENTS, document)
     rows.insert(tables.DOCUMENT_VERSIONS, [document])

@@ -8,8 +8,11 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Any
 
+from msgspec.structs import replace
+
 from lukasa.model.candidate import chars, is_said
-from lukasa.model.entry import Category, Entry, GateVerdict, Scope, SourceLink, Transition
+from lukasa.model.entry import DAMAGED, Category, Entry, GateVerdict, Scope, SourceLink, Transition
+from lukasa.model.errors import UNREADABLE
 from lukasa.model.events import canonical_json
 from lukasa.model.statements import role, subject, word_key
 from lukasa.model.text import content_hash
@@ -32,6 +35,7 @@ COLUMNS = tuple(
     confirmed_at valid_at invalid_at superseded_by version tags content rest
     """.split()
 )
+_CONTENT = COLUMNS.index("content")
 
 
 @lru_cache(maxsize=4096)
@@ -167,6 +171,32 @@ def entry_of(row: tuple[Any, ...]) -> Entry:
         rest.get("meta", False),
         version,
     )
+
+
+def checked_entry(row: tuple[Any, ...]) -> Entry:
+    """An entry from `COLUMNS`, of which the text is bytes, and from the hash of its text behind them.
+
+    If the text is not the one that was written, or a column cannot be read, the entry is marked as damaged.
+    """
+    content, end = row[_CONTENT], len(COLUMNS)
+    try:
+        sound = hashlib.sha256(content).hexdigest() == row[end]
+        return entry_of((*row[:_CONTENT], content.decode() if sound else DAMAGED, *row[_CONTENT + 1 : end]))
+    except UNREADABLE:
+        return _unreadable(row)
+
+
+def _unreadable(row: tuple[Any, ...]) -> Entry:
+    """What can be said of an entry whose row cannot be read: where it is, and that it is damaged."""
+    id, tier, anchor, owner, state = row[:5]
+    try:
+        scope = scope_of(tier, anchor)
+    except UNREADABLE:
+        scope = Scope(str(tier), ())
+    never, nobody = moment(0), _origin("", "", "", int(Trust.UNTRUSTED))
+    kinds = Kind.EPISODIC, Lifetime.LONG_TERM, Curator.AGENT
+    made = Entry(str(id), scope, DAMAGED, *kinds, "", 0.0, nobody, Trust.UNTRUSTED, never, never, never, str(owner))
+    return replace(made, state=STATES.get(state, State.ACTIVE))
 
 
 @lru_cache(maxsize=1024)

@@ -302,7 +302,11 @@ class Store(ItemStore, PipelineStore, AccessStore, ScrubStore, Protocol):
         """
         ...
 
-    def entries(self, ids: Iterable[str]) -> dict[str, Entry]: ...
+    def entries(self, ids: Iterable[str], *, damaged: bool = False) -> dict[str, Entry]:
+        """Entries by id, in the order asked. Those whose text is not the one that was written are left out, or with
+        `damaged` marked."""
+        ...
+
     def candidates(self, ids: Iterable[str], filters: Filters = NO_FILTERS) -> dict[str, Candidate]:
         """The candidates among these ids: entries that exist and that the filters admit, without their text."""
         ...
@@ -312,8 +316,10 @@ class Store(ItemStore, PipelineStore, AccessStore, ScrubStore, Protocol):
         """The number of entries in the selection's partitions, whatever its filters admit."""
         ...
 
-    def find(self, selection: Selection, *, limit: int = 100, after: str | None = None) -> list[Entry]:
-        """Entries of a selection, newest first; `after` is the last id of the page before."""
+    def find(
+        self, selection: Selection, *, limit: int = 100, after: str | None = None, damaged: bool = False
+    ) -> list[Entry]:
+        """Entries of a selection, newest first; `after` is the last id of the page before; see `entries`."""
         ...
 
     def twin(self, scope: Scope, owner: str, key: str) -> Entry | None:

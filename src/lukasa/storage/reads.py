@@ -21,6 +21,7 @@ from lukasa.model.entry import (
     Rivalry,
     Scope,
 )
+from lukasa.model.errors import Damaged
 from lukasa.model.events import Event
 from lukasa.model.grant import Grant
 from lukasa.model.item import Item, ItemAddress
@@ -92,6 +93,9 @@ class PlainReads(ABC):
     def items(self, places: Iterable[ItemAddress]) -> dict[ItemAddress, Item]:
         with row_rules.only_encodable(), self._reading() as rows:
             found = {place: rows.stored_item(place) for place in places}
+        for place, stored in found.items():
+            if stored is not None and stored.damaged:
+                raise Damaged(f"item {place.key!r}")
         return {place: stored.item for place, stored in found.items() if stored is not None}
 
     # Jobs

@@ -255,7 +255,7 @@ class AccessControl(Struct, frozen=True):
         expires: timedelta | datetime | None = None,
     ) -> Grant:
         """Return a grant without a token."""
-        label = inputs.label(name, "a grant's name")
+        label = inputs.one_line(name, "a grant's name")
         opened = [self._workspace(name) for name in inputs.several(where.workspaces, "workspaces")]
         if not opened:
             raise InvalidInput(f"grant {label[:60]!r} names no workspace", fix="name at least one workspace")
@@ -281,7 +281,7 @@ class AccessControl(Struct, frozen=True):
         return self.memory.existing(known.name if known is not None else name)
 
     def _agent(self, name: str) -> str:
-        if inputs.label(name, "agent") in (SHARED, WORKER, self.origin.principal):
+        if inputs.one_line(name, "agent") in (SHARED, WORKER, self.origin.principal):
             raise InvalidInput(f"an agent cannot be called {name!r}: that name is taken", fix="choose another name")
         return name
 

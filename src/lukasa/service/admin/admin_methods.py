@@ -5,13 +5,14 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from lukasa.model.errors import UNREADABLE, StoreBusy, StoreError
 from lukasa.model.events import Event, chain_faults
 from lukasa.model.scrub import Mode
 from lukasa.model.telemetry import TelemetryEvent, TelemetryQuery
 from lukasa.service import admin, inputs, upkeep
 from lukasa.service.call import Bound
 from lukasa.service.instrument import verb
-from lukasa.storage.port import Census, Finding
+from lukasa.storage.port import Census, Finding, Store
 
 if TYPE_CHECKING:
     from lukasa.service.admin.bookmarks import Bookmark
@@ -19,6 +20,18 @@ if TYPE_CHECKING:
     from lukasa.service.admin.scrubbing import Scrubbed
     from lukasa.service.admin.stats import Stats
     from lukasa.upkeep.scrub_plan import Manifest
+
+
+def log_faults(store: Store) -> list[str]:
+    """Return the faults of a store's event chain; what cannot be read at all is one of them."""
+    try:
+        return chain_faults(store.event_stream(), head=store.head())
+    except StoreBusy:
+        raise
+    except StoreError as error:
+        return [f"the log cannot be read: {error.message}"]
+    except UNREADABLE as error:
+        return [f"the log cannot be read: {type(error).__name__} in one of its events"]
 
 
 class AdminMethods(Bound, frozen=True):
@@ -87,9 +100,10 @@ class AdminMethods(Bound, frozen=True):
         """Return events of the log, oldest first, after a number or `since` a bookmark. Only the author may."""
         self.ctx.require_author("read the event log")
         self.ctx.require_whole("read the event log")
+        first = inputs.position(after, "after")
         if since is not None:
-            after = max(after, admin.bookmarks.named(self.ctx, since).seq)
-        return self.ctx.local.events(after=after, limit=inputs.limit(limit, 100_000), action=action)
+            first = max(first, admin.bookmarks.named(self.ctx, since).seq)
+        return self.ctx.local.events(after=first, limit=inputs.limit(limit, 100_000), action=action)
 
     @verb("events", "bookmark")
     def bookmark(self, name: str, note: str = "") -> Bookmark:
@@ -102,7 +116,7 @@ class AdminMethods(Bound, frozen=True):
 
     def verify(self) -> list[str]:
         """Return the faults of this workspace's event chain; empty if it verifies."""
-        return chain_faults(self.ctx.local.event_stream(), head=self.ctx.local.head())
+        return log_faults(self.ctx.local)
 
     def check(self) -> list[Finding]:
         """Check the store, and return what is wrong with it."""

@@ -15,7 +15,7 @@ from lukasa.curated import document
 from lukasa.curated.document import NAME, Dated
 from lukasa.model.amendment import Amendment, AmendmentState
 from lukasa.model.entry import NamedEntry
-from lukasa.model.errors import Conflict, GitMissing, InvalidInput, MirrorsCanonical, NotFound, Refused
+from lukasa.model.errors import Conflict, Damaged, GitMissing, InvalidInput, MirrorsCanonical, NotFound, Refused
 from lukasa.model.events import EventDraft
 from lukasa.model.job import JobDraft
 from lukasa.model.values import Trust
@@ -206,8 +206,11 @@ class Synced(Struct, frozen=True):
 
 
 def page(ctx: CallContext) -> NamedEntry | None:
-    """Return the page, if it exists."""
-    return next((n for n in ctx.local.named(NAME) if ctx.opens(n.tier)), None)
+    """Return the page, if it exists; Damaged if its text is not the one that was written."""
+    found = next((n for n in ctx.local.named(NAME) if ctx.opens(n.tier)), None)
+    if found is not None and found.damaged:
+        raise Damaged(f"page {NAME}")
+    return found
 
 
 def body(ctx: CallContext) -> str:

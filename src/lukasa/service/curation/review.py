@@ -17,13 +17,15 @@ from lukasa.model.entry import Entry
 from lukasa.model.errors import InvalidTransition, NotFound
 from lukasa.model.ids import parse_id
 from lukasa.model.selection import Selection
-from lukasa.model.values import Relation, State, Visibility
+from lukasa.model.values import Outcome, Relation, State, Visibility
 from lukasa.read.fold import in_time
 from lukasa.service import inputs
 from lukasa.service.admin.overview import EvidenceQuote, evidence
 from lukasa.service.call import CallContext, retry_on_conflict
 from lukasa.service.curation import curated_document
 from lukasa.service.entries import revise
+from lukasa.service.entries.corroborate import corroborate
+from lukasa.service.retrieval.grounds import doubtful, in_doubt
 from lukasa.storage.operations import SaveAmendment, SaveRivalry
 from lukasa.storage.port import Store
 from lukasa.write.plan import Setting, retire
@@ -57,15 +59,24 @@ class OpenRivals(Struct, frozen=True):
     quotes: tuple[EvidenceQuote, ...]
 
 
+class DoubtfulEntry(Struct, frozen=True):
+    """An entry in force whose document has moved on, or which was concluded from something that was withdrawn."""
+
+    entry: Entry
+    why: str
+    quotes: tuple[EvidenceQuote, ...]
+
+
 class Inbox(Struct, frozen=True):
     """Everything that waits for a decision of the author."""
 
     entries: tuple[HeldEntry, ...]
     proposals: tuple[OpenProposal, ...]
     rivals: tuple[OpenRivals, ...] = ()
+    doubtful: tuple[DoubtfulEntry, ...] = ()
 
     def __len__(self) -> int:
-        return len(self.entries) + len(self.proposals) + len(self.rivals)
+        return len(self.entries) + len(self.proposals) + len(self.rivals) + len(self.doubtful)
 
 
 class Keep(StrEnum):
@@ -98,7 +109,15 @@ def inbox(ctx: CallContext, limit: int) -> Inbox:
         tuple(sorted(held, key=lambda item: (item.entry.created_at, item.entry.id))[:limit]),
         tuple(_proposal(ctx, amendment) for amendment in found),
         tuple(rivals[:limit]),
+        tuple(
+            DoubtfulEntry(entry, f"it rests on something that is not what it was: {'; '.join(why)}", _said(ctx, entry))
+            for entry, why in doubtful(ctx, limit)
+        ),
     )
+
+
+def _said(ctx: CallContext, entry: Entry) -> tuple[EvidenceQuote, ...]:
+    return tuple(evidence(ctx, entry.id))
 
 
 def _open_rivals(ctx: CallContext, store: Store, limit: int) -> Iterable[OpenRivals]:
@@ -123,7 +142,7 @@ def settle(ctx: CallContext, id: str, other: str, keep: Keep, *, reason: str) ->
         pair = next((pair for pair in store.rivals([entry.id]) if pair.beside(entry.id) == asked), None)
         if pair is None:
             raise NotFound(f"entries {entry.id} and {asked} are no rivals", fix="`lukasa review` shows what waits")
-        both = store.entries([entry.id, asked])
+        both = store.entries([entry.id, asked], damaged=True)
         if not all(ctx.sees(one) for one in both.values()):
             raise NotFound(f"entries {entry.id} and {asked} are no rivals", fix="`lukasa review` shows what waits")
         gone = next((one for one in both.values() if one.state is not State.ACTIVE), None)
@@ -167,7 +186,7 @@ def _proposal(ctx: CallContext, amendment: Amendment) -> OpenProposal:
 
 
 def approve(ctx: CallContext, id: str, *, text: str | None, reason: str) -> Decided:
-    """Let a held entry into recall, or put a proposal on the page; `text` replaces its words."""
+    """Let a held entry into recall, put a proposal on the page, or confirm an entry in doubt; `text` replaces words."""
     ctx.require_author("approve what waits for review")
     key = parse_id(id)
     if text is not None:
@@ -175,9 +194,11 @@ def approve(ctx: CallContext, id: str, *, text: str | None, reason: str) -> Deci
     if _amendment(ctx, key) is not None:
         decided = retry_on_conflict(lambda: _promote(ctx, key, text, reason))
         return replace(decided, trouble=curated_document.commit_now(ctx))
-    _waiting(ctx, key)
+    waiting = _waiting(ctx, key)
     if text is not None:
         revise.update(ctx, key, {"content": text})
+    if waiting.state is not State.HELD:
+        return Decided(key, "confirmed", entry=corroborate(ctx, key, Outcome.CONFIRMED, reason).entry)
     written = revise.accept(ctx, key, reason)
     return Decided(key, "accepted", entry=written.entry, replaces=written.replaces)
 
@@ -191,7 +212,7 @@ def _waiting(ctx: CallContext, id: str) -> Entry:
         _, entry = ctx.entry(id)
     except NotFound:
         raise NotFound(f"nothing with the id {id} waits for review", fix="`lukasa review` shows what does") from None
-    if entry.state is not State.HELD:
+    if entry.state is not State.HELD and not in_doubt(ctx, entry):
         raise InvalidTransition(f"entry {entry.id} is {entry.state}, not held", fix="`lukasa review` shows what waits")
     return entry
 

@@ -20,6 +20,7 @@ from lukasa.service import inputs
 from lukasa.service.call import CallContext, retry_on_conflict
 from lukasa.service.entries.put import Written, canonical, neighbours
 from lukasa.service.entries.revise import Reopened, commit, corrected, final
+from lukasa.service.retrieval import grounds
 from lukasa.spec.types import SourceRule
 from lukasa.storage.operations import Operation, SaveConfirmation, SaveEntry, Verdict
 from lukasa.storage.port import Store
@@ -62,6 +63,10 @@ def _confirm(ctx: CallContext, store: Store, entry: Entry, said: Sequence[Confir
     if ctx.origin.trust >= counts_for(entry):
         documents = ctx.local.documents([link.source for link in entry.links]) if entry.links else {}
         confirmed = replace(confirmed, confirmed_at=ctx.now, links=_against(entry, documents))
+        if ctx.is_author and (gone := grounds.withdrawn(ctx, [entry]).get(entry.id)):
+            # The owner says that it holds all the same: it no longer rests on what was withdrawn.
+            left = {one.source for one in gone}
+            confirmed = replace(confirmed, derived_from=tuple(id for id in entry.derived_from if id not in left))
         if entry.state is State.STALE:
             confirmed = confirmed.moved(State.ACTIVE, at=ctx.now, cause=cause, actor=str(ctx.actor))
     verdict = Verdict("corroborate", str(Outcome.CONFIRMED), cause)
@@ -89,7 +94,7 @@ def _doubt(ctx: CallContext, store: Store, entry: Entry, said: Sequence[Confirma
     """Note a failed check, and archive an entry that has failed often enough, or whose documents have moved on."""
     rule, count = ctx.spec.behaviour(entry.scope.tier, entry.kind).lifecycle, failures(said)
     note = SaveConfirmation(said[-1])
-    moved_on = rule.source_changed == "recheck" and awaits_check(ctx, entry)
+    moved_on = rule.source_changed == "recheck" and grounds.awaits_check(ctx, entry)
     if moved_on or (rule.max_failures and count >= rule.max_failures):
         why = f"{cause}; its sources have changed" if moved_on else f"{cause}; {count} checks in a row failed"
         save, back = archived(ctx, entry, why)
@@ -109,20 +114,6 @@ def archived(ctx: CallContext, entry: Entry, cause: str) -> tuple[SaveEntry, Reo
     moved = entry.moved(State.ARCHIVED, at=ctx.now, cause=cause, actor=str(ctx.actor), invalid_at=ends)
     save = SaveEntry(replace(moved, version=entry.version + 1), entry.version, ARCHIVED, cause)
     return save, corrected(ctx, entry, "archived")
-
-
-def awaits_check(ctx: CallContext, entry: Entry) -> bool:
-    """Say whether a document that an entry links to has changed, or is gone, since anybody checked the entry."""
-    if not entry.links:
-        return False
-    documents = ctx.local.documents([link.source for link in entry.links])
-    return any(_moved_on(link, documents.get(link.source), entry) for link in entry.links)
-
-
-def _moved_on(link: SourceLink, document: Document | None, entry: Entry) -> bool:
-    if document is None or document.removed:
-        return True
-    return not (entry.meta or link.vouched(document.version))
 
 
 def shaken(ctx: CallContext, after: Document) -> list[Operation]:

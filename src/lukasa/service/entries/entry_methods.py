@@ -129,7 +129,7 @@ class EntryMethods(Bound, frozen=True):
     @verb("memory", "link")
     def link_action(self, action: str, entries: Sequence[str], description: str = "") -> None:
         """Record that an action rests on entries. From then on nobody can remove their rows."""
-        label = inputs.label(action, "action")
+        label = inputs.one_line(action, "action")
         found = [self.ctx.entry(id) for id in entries]
         if not found:
             raise InvalidInput(f"action {label[:60]!r} rests on no entry", fix="name at least one entry")

@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from lukasa.curated.document import NAME
 from lukasa.model.entry import Document, NamedEntry
-from lukasa.model.errors import Conflict, InvalidScope, NotFound, ReadOnlyForAgents
+from lukasa.model.errors import Conflict, Damaged, InvalidScope, NotFound, ReadOnlyForAgents
 from lukasa.model.job import JobDraft
 from lukasa.service import inputs
 from lukasa.service.call import CallContext, retry_on_conflict
@@ -31,8 +31,11 @@ def _opens(ctx: CallContext, page: NamedEntry) -> bool:
 
 
 def get_named(ctx: CallContext, name: str) -> NamedEntry:
-    """Return the page of that name."""
-    return _find(ctx, inputs.name(name))[1]
+    """Return the page of that name; Damaged if its text is not the one that was written."""
+    found = _find(ctx, inputs.name(name))[1]
+    if found.damaged:
+        raise Damaged(f"page {found.name}")
+    return found
 
 
 def _find(ctx: CallContext, name: str) -> tuple[Store, NamedEntry]:
@@ -114,19 +117,21 @@ def save_document(
     key = inputs.label(id, "document id")
     new = Document(
         id=key,
-        title=inputs.label(title or key, "title"),
+        title=inputs.one_line(title, "title") if title else key,
         body=inputs.text(body, "body", DOCUMENT_LIMIT),
-        origin=inputs.label(origin, "origin"),
-        lifecycle=inputs.label(lifecycle, "lifecycle"),
+        origin=inputs.one_line(origin, "origin"),
+        lifecycle=inputs.one_line(lifecycle, "lifecycle"),
         weight=inputs.importance(weight, "weight"),
-        standing=inputs.label(standing, "standing"),
+        standing=inputs.one_line(standing, "standing"),
         version=0,
         updated_at=ctx.now,
-        collection=inputs.label(collection, "collection"),
+        collection=inputs.one_line(collection, "collection"),
     )
 
     def attempt() -> Document:
         before = ctx.local.documents([key]).get(key)
+        if before is None:
+            inputs.one_line(key, "document id")
         return _saved(ctx, new, before.version if before else 0)
 
     return retry_on_conflict(attempt)
@@ -145,14 +150,21 @@ def remove_document(ctx: CallContext, id: str) -> Document:
     ctx.require_whole("remove documents")
 
     def attempt() -> Document:
-        before = get_document(ctx, id)
+        before = _document(ctx, id)
         return _saved(ctx, replace(before, removed=True, body=""), before.version)
 
     return retry_on_conflict(attempt)
 
 
 def get_document(ctx: CallContext, id: str) -> Document:
-    """Return one document."""
+    """Return one document; Damaged if its text is not the one that was written."""
+    found = _document(ctx, id)
+    if found.damaged:
+        raise Damaged(f"document {found.id[:60]!r}")
+    return found
+
+
+def _document(ctx: CallContext, id: str) -> Document:
     key = inputs.label(id, "document id")
     found = ctx.local.documents([key]).get(key)
     if found is None or found.removed:

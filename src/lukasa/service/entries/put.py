@@ -170,7 +170,7 @@ def _propose(ctx: CallContext, destination: _Destination, memo: Memo) -> Proposa
         raise InvalidInput(
             "an account entry cannot link to a workspace's documents", fix="put the entry in a tier of the workspace"
         )
-    owner = inputs.label(memo.owner, "owner")
+    owner = inputs.one_line(memo.owner, "owner")
     if owner == SHARED and ctx.agent is not None and ctx.spec.readers(destination.scope.tier).agents == "owner":
         owner = ctx.agent
     if not ctx.is_author and owner not in ctx.owners:
@@ -185,7 +185,7 @@ def _propose(ctx: CallContext, destination: _Destination, memo: Memo) -> Proposa
         scope=destination.scope,
         content=content,
         curator=_curator(ctx, memo),
-        source=inputs.label(memo.source or _speaker(memo, content, kind) or ctx.agent or "user", "source"),
+        source=inputs.one_line(memo.source or _speaker(memo, content, kind) or ctx.agent or "user", "source"),
         origin=ctx.origin.capped(*(entry.trust for entry in sources)) if sources else ctx.origin,
         owner=owner,
         importance=inputs.importance(memo.importance),
@@ -224,7 +224,7 @@ def _named(ctx: CallContext, id: str | None, what: str) -> str | None:
 
 def _speaker(memo: Memo, content: str, kind: Kind | None) -> str | None:
     """Return the speaker that a line of dialogue names, if the caller names no source."""
-    if memo.path is not None or (name := speaker(content)) is None:
+    if memo.path is not None or (name := speaker(content)) is None or not inputs.is_one_line(name):
         return None
     return name if kind is Kind.EPISODIC or speaks(content) else None
 
@@ -289,9 +289,11 @@ def canonical(ctx: CallContext) -> tuple[Canonical, ...]:
     if NAMED_ENTRIES in wanted:
         for store in (ctx.local, ctx.account):
             # The curated page is made from entries: they cannot be copies of it.
-            found.extend(Canonical(n.name, NAMED_ENTRIES, n.body) for n in store.named() if n.name != NAME)
+            pages = (n for n in store.named() if n.name != NAME and not n.damaged)
+            found.extend(Canonical(n.name, NAMED_ENTRIES, n.body) for n in pages)
     documents = ctx.local.documents().values() if wanted - {NAMED_ENTRIES} else ()
-    found.extend(Canonical(d.id, d.collection, d.body) for d in documents if d.collection in wanted and not d.removed)
+    kept = (d for d in documents if d.collection in wanted and not d.removed and not d.damaged)
+    found.extend(Canonical(d.id, d.collection, d.body) for d in kept)
     return tuple(found)
 
 

@@ -11,11 +11,12 @@ from typing import Any, Literal
 from msgspec import Struct, field
 from msgspec.structs import force_setattr, replace
 
-from lukasa.model.errors import Conflict, EmbedderError, InvalidQuery, NotFound
+from lukasa.model.errors import Conflict, EmbedderError, InvalidInput, InvalidQuery, NotFound
 from lukasa.model.item import Item, ItemAddress, ItemFilter, checked_namespace, lifetime, value_text, whole_text
 from lukasa.model.secrets import redact_all
 from lukasa.model.text import terms
 from lukasa.ports import Embedder
+from lukasa.service import inputs
 from lukasa.service.call import CallContext
 from lukasa.service.instrument import verb
 from lukasa.storage.operations import DropItem, ItemIndex, ItemVector, Operation, SaveItem
@@ -135,6 +136,11 @@ def _new(put: PutItem, now: datetime) -> Item:
 def _vectors(puts: Sequence[PutItem], embedder: Embedder | None) -> dict[ItemAddress, tuple[ItemVector, ...]]:
     """Compute one vector for each field. If the embedder fails, the values are kept and backfilled later."""
     for put in puts:
+        if not all(map(inputs.is_one_line, (*put.place.namespace, put.place.key))):
+            raise InvalidInput(
+                "a namespace or a key holds a line break or another control character",
+                fix="write each on one line of plain characters",
+            )
         value_text(put.value or {})  # refuse a value that cannot be stored before computing vectors
         lifetime(put.ttl)
     texts = list(dict.fromkeys(text for put in puts for _, text in put.texts))

@@ -82,7 +82,7 @@ def ledger(ctx: CallContext, id: str) -> list[Event]:
     gets them without their place in the log, which would tell how much happens elsewhere.
     """
     stores = (ctx.local, ctx.account)
-    entry = next((e for store in stores for e in store.entries([id]).values()), None)
+    entry = next((e for store in stores for e in store.entries([id], damaged=True).values()), None)
     found = [event for store in stores for event in store.events(subject=id)]
     if entry is None and (ctx.tenancy or not ctx.oversees):
         found = [event for event in found if _was_here(ctx, event)]

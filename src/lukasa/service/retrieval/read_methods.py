@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from lukasa.model.entry import Entry, Version
-from lukasa.model.errors import InvalidQuery
+from lukasa.model.errors import InvalidQuery, NotFound
 from lukasa.model.events import Event
 from lukasa.model.ids import parse_id
 from lukasa.model.selection import NO_FILTERS, Filters, Selection
@@ -22,6 +22,7 @@ from lukasa.storage.operations import Verdict
 if TYPE_CHECKING:
     from lukasa.read.context import Context
     from lukasa.service.retrieval.explain import Related, RelevanceNow
+    from lukasa.service.retrieval.grounds import Grounds
     from lukasa.service.retrieval.read import ReadRequest, Recall
 
 
@@ -115,8 +116,19 @@ class ReadMethods(Bound, frozen=True):
 
     def get(self, id: str, *, sensitive: bool | None = None) -> Entry:
         """Return one entry. Its secrets are replaced by marks for anybody but the owner, unless `sensitive` is set."""
-        entry = self.ctx.entry(id)[1]
+        try:
+            entry = self.ctx.entry(id)[1]
+        except NotFound as missing:
+            raise retrieval.grounds.tombstone(self.ctx, id) or missing from None
         return self.ctx.shown(entry, sensitive=bool(sensitive))
+
+    def grounds(self, id: str) -> Grounds:
+        """Return what an entry rests on now, what rests on it, and why its row is kept (its retention)."""
+        return retrieval.grounds.grounds(self.ctx, id)
+
+    def grounds_of(self, entries: Sequence[Entry]) -> dict[str, Grounds]:
+        """Return the grounds of several entries, by id. Entries that this handle does not see are left out."""
+        return retrieval.grounds.grounds_of(self.ctx, [entry for entry in entries if self.ctx.sees(entry)])
 
     def entries(
         self,
@@ -127,7 +139,7 @@ class ReadMethods(Bound, frozen=True):
         everything: bool = False,
         **conditions: Any,
     ) -> list[Entry]:
-        """Return entries of one tier, newest first, without counting a retrieval.
+        """Return entries of one tier, newest first, without counting a retrieval. A damaged entry is marked as such.
 
         `everything` adds entries that are held or in history.
         """
@@ -135,7 +147,8 @@ class ReadMethods(Bound, frozen=True):
         owners = None if self.ctx.is_author else self.ctx.owners
         selection = Selection((self.ctx.scope(tier),), seen, owners, self._filters(conditions))
         page = parse_id(after, "after") if after is not None else None
-        return [self.ctx.shown(e) for e in self.ctx.store(tier).find(selection, limit=inputs.limit(limit), after=page)]
+        found = self.ctx.store(tier).find(selection, limit=inputs.limit(limit), after=page, damaged=True)
+        return [self.ctx.shown(entry) for entry in found]
 
     def standing(self, id: str) -> RelevanceNow:
         """Return the present relevance of an entry with each of its factors."""
@@ -143,8 +156,8 @@ class ReadMethods(Bound, frozen=True):
         return replace(found, entry=self.ctx.shown(found.entry))
 
     def history(self, id: str) -> list[Version]:
-        """Return every version of an entry, oldest first."""
-        store, entry = self.ctx.entry(id)
+        """Return every version of an entry, oldest first. A damaged version is marked as such."""
+        store, entry = self.ctx.row(id)
         hidden = entry.sensitive and not self.ctx.is_author  # an earlier version may lack the mark
         found = [replace(v, entry=self.ctx.masked(v.entry)) if hidden else v for v in store.versions(entry.id)]
         return [replace(v, entry=self.ctx.passed(v.entry)[0]) for v in found]

@@ -24,7 +24,7 @@ NOTE_LIMIT = 100_000
 def create_channel(ctx: CallContext, name: str, description: str = "") -> Channel:
     """Create a channel."""
     ctx.require_whole("create a channel")
-    label = inputs.label(name, "channel name")
+    label = inputs.one_line(name, "channel name")
     inputs.storable(description, "description")
     channel = Channel(new_id(), ctx.info.id, label, description[:2000], False, ctx.now)
     try:
@@ -40,7 +40,7 @@ def channel(ctx: CallContext, name_or_id: str | None = None) -> Channel:
         if (name_or_id is None and found.is_default) or name_or_id in (found.id, found.name):
             return found
     raise NotFound(
-        f"no channel {name_or_id!r} in this workspace",
+        f"no channel {str(name_or_id)[:60]!r} in this workspace",
         fix="`lukasa channel list` shows the names, `lukasa channel create` makes one",
     )
 
@@ -147,7 +147,7 @@ def _new_note(ctx: CallContext, id_or_ref: str, key: str, value: object) -> Note
     data = inputs.json_value(value, "a note's value")
     inputs.verbatim(str(data), "a note's value", NOTE_LIMIT)
     now = ctx.now
-    return Note(found.id, inputs.label(key, "a note's key"), data, now, now)
+    return Note(found.id, inputs.one_line(key, "a note's key"), data, now, now)
 
 
 def read_note(ctx: CallContext, id_or_ref: str, key: str) -> Note:

@@ -181,7 +181,7 @@ def note(ctx: CallContext, session: str, path: str, size: int, *, format: str = 
 
     If the file is gone by then, the transcript is marked as failed with that reason.
     """
-    return retry_on_conflict(lambda: _note(ctx, inputs.label(session, "session"), path[:MOST_PATH], size, format))
+    return retry_on_conflict(lambda: _note(ctx, inputs.one_line(session, "session"), path[:MOST_PATH], size, format))
 
 
 def _note(ctx: CallContext, session: str, path: str, size: int, format: str) -> Transcript:

@@ -101,14 +101,16 @@ class MemoryStore(PlainReads):
         found = self._state.entries
         return {id: found[id].content for id in ids if id in found}
 
-    def entries(self, ids: Iterable[str]) -> dict[str, Entry]:
+    def entries(self, ids: Iterable[str], *, damaged: bool = False) -> dict[str, Entry]:
         found = self._state.entries
         return {id: _copy(found[id]) for id in ids if id in found}
 
     def size(self, selection: Selection) -> int:
         return len(self._selected(self._state, selection))
 
-    def find(self, selection: Selection, *, limit: int = 100, after: str | None = None) -> list[Entry]:
+    def find(
+        self, selection: Selection, *, limit: int = 100, after: str | None = None, damaged: bool = False
+    ) -> list[Entry]:
         state = self._state
         order = {id: place for place, id in enumerate(state.entries)}
         rows = [e for e in self._selected(state, selection) if selection.filters.admits(e)]
@@ -181,7 +183,7 @@ class MemoryStore(PlainReads):
         used = {
             term: weight
             for term, weight in zip(terms, weights, strict=True)
-            if term in set(bm25.rarest(terms, frequencies))
+            if selection.filters.only_trust or term in set(bm25.rarest(terms, frequencies))
         }
         admitted = [e.id for e in reversed(rows) if selection.filters.admits(e)]
         strength = {id: sum(w * bm25.saturated(counts[id][t]) for t, w in used.items()) for id in admitted}

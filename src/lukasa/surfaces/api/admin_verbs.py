@@ -268,6 +268,7 @@ class ManifestOut(VerbOutput):
     sample: list[str]
     warnings: list[str]
     digest: str
+    kept: list[dict[str, Any]] = Field(description="Entries that stay because actions rest on them, with the actions.")
 
 
 class ScrubbedOut(VerbOutput):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -18,6 +19,7 @@ from lukasa.surfaces.api.shapes import (
     ContextOut,
     EntriesOut,
     EntryOut,
+    GroundsOut,
     HistoryOut,
     LedgerOut,
     RecallOut,
@@ -200,13 +202,13 @@ def entries(call: Call, given: ListIn) -> EntriesOut:
     if given.q:
         seen = given.everything
         found = here.read(given.q, tier=tier, limit=given.limit, held=seen, history=seen, count=False, **conditions)
-        return EntriesOut(entries=[EntryOut.of(hit.entry) for hit in found])
+        return EntriesOut(entries=_with_grounds(call, [hit.entry for hit in found]))
     # One more than asked tells whether there is another page.
     page = here.entries(
         tier, limit=given.limit + 1, after=given.after or None, everything=given.everything, **conditions
     )
     more = page[given.limit - 1].id if len(page) > given.limit else None
-    return EntriesOut(entries=[EntryOut.of(entry) for entry in page[: given.limit]], next=more)
+    return EntriesOut(entries=_with_grounds(call, page[: given.limit]), next=more)
 
 
 class EntryIn(VerbInput):
@@ -218,7 +220,28 @@ class GetIn(EntryIn):
 
 
 def get(call: Call, given: GetIn) -> EntryOut:
-    return EntryOut.of(call.workspace.get(given.id, sensitive=given.sensitive))
+    entry = call.workspace.get(given.id, sensitive=given.sensitive)
+    return _with_grounds(call, [entry])[0]
+
+
+def _with_grounds(call: Call, found: Sequence[Entry]) -> list[EntryOut]:
+    """Return entries with what each rests on and why its row is kept."""
+    known = call.workspace.grounds_of(found)
+    shown = [EntryOut.of(entry) for entry in found]
+    return [
+        one.model_copy(update={"grounds": GroundsOut.of(known[one.id])}) if one.id in known else one for one in shown
+    ]
+
+
+class CorroborateIn(EntryIn):
+    outcome: Literal["confirmed", "failed"] = Field("confirmed", description="Whether what the entry says still holds.")
+    reason: str | None = Field(None, description="What you checked it against, for the log.")
+
+
+def corroborate(call: Call, given: CorroborateIn) -> WrittenOut:
+    if given.outcome == "failed":
+        call.credential.require(Capability.FORGET)  # enough of these take an entry out of recall
+    return WrittenOut.of(call.workspace.corroborate(given.id, given.outcome, given.reason or ""))
 
 
 class UpdateIn(EntryIn):
@@ -384,7 +407,7 @@ VERBS = (
     ),
     Verb(
         "memory_get",
-        "Show one entry in full, by its id.",
+        "Show one entry in full, by its id: with the present state of what it rests on, and what rests on it.",
         Capability.READ,
         "GET",
         f"{_ENTRIES}/{{id}}",
@@ -406,6 +429,19 @@ VERBS = (
         mutates=True,
         version_of=version,
         session=SessionTool.of(UpdateIn, session_answers.update, "id", "content", *_ABOUT),
+    ),
+    Verb(
+        "memory_corroborate",
+        "Say that you checked an entry against the world or its document: confirmed if it still holds, failed if not. "
+        "A confirmation renews it; enough independent ones make an observed event a fact, and let in a claim that was "
+        "held for them. Failed checks in a row archive a fact. Only call it after you have looked.",
+        Capability.WRITE,
+        "POST",
+        f"{_ENTRIES}/{{id}}/corroborate",
+        CorroborateIn,
+        WrittenOut,
+        corroborate,
+        mutates=True,
     ),
     Verb(
         "memory_forget",

@@ -14,6 +14,7 @@ from lukasa.read.rank import Hit
 from lukasa.service.sessions import session
 from lukasa.service.workspace import Workspace
 from lukasa.surfaces.api.verb import SessionAnswer, SessionTurn
+from lukasa.surfaces.cli.data import plain
 
 LIMIT = 15  # hits of one read
 # A memory counts as near in meaning, without a shared word, from this share of the way between the floor of unrelated
@@ -80,7 +81,15 @@ def _hit(hit: Hit, floor: float) -> dict[str, Any]:
             {"said": f"{one.entry.confirmed_at:%Y-%m-%d}", "content": one.content, "note": one.note}
             for one in hit.earlier
         ],
+        **_grounds(hit),
     }
+
+
+def _grounds(hit: Hit) -> dict[str, Any]:
+    """Return the present state of what a hit rests on, if it rests on anything that a reader should know."""
+    sources = {"sources": [plain(source) for source in hit.provenance]} if hit.provenance else {}
+    doubts = [f"rests on {one.source}, which {one.reason}" for one in hit.withdrawn]
+    return sources | ({"doubts": doubts} if doubts else {})
 
 
 def update(world: Workspace, given: Mapping[str, Any], turn: SessionTurn) -> SessionAnswer:

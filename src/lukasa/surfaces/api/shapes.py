@@ -37,9 +37,36 @@ class TransitionOut(VerbOutput):
 
 
 class LinkOut(VerbOutput):
+    """A document that an entry rests on: the version it was written from, and the last one it was checked against."""
+
     source: str
     version: int
     locator: str
+    checked: int
+
+
+class WithdrawnOut(VerbOutput):
+    """An entry from which this one was concluded and that no longer stands."""
+
+    source: str
+    reason: str
+
+
+class GroundsOut(VerbOutput):
+    """What an entry rests on now, what rests on it, and why its row is kept.
+
+    `retention`: active; referenced (an action or another entry rests on it); orphaned (its scope, or all of its
+    sources, are gone); tombstoned (its content was removed for good). `provenance` are its documents as they are now.
+    """
+
+    retention: str
+    because: str
+    provenance: list[dict[str, Any]]
+    withdrawn: list[WithdrawnOut]
+    awaits_check: bool = Field(description="A document has changed or is gone, and nobody has checked the entry since.")
+    failures: int = Field(description="Checks that failed since somebody last confirmed it.")
+    actions: list[str]
+    entries: list[str] = Field(description="Entries that were concluded from it.")
 
 
 class EntryOut(VerbOutput):
@@ -78,6 +105,8 @@ class EntryOut(VerbOutput):
     sensitive: bool = Field(False, description="It holds a secret: contexts leave it out, agents see a mark.")
     evidence: list[dict[str, Any]]
     path: str | None = None
+    meta: bool = Field(False, description="A fact that held through versions of its sources.")
+    grounds: GroundsOut | None = Field(None, description="Given by memory_get and memory_list.")
 
     def masked(self) -> EntryOut:
         if not self.sensitive:
@@ -135,6 +164,7 @@ class HitOut(VerbOutput):
     matched: list[dict[str, Any]]
     access: AccessOut | None = None
     provenance: list[dict[str, Any]]
+    withdrawn: list[WithdrawnOut] = Field(description="What it was concluded from and no longer stands; check it.")
     earlier: list[EarlierOut]
 
 
@@ -156,7 +186,10 @@ class VerdictOut(VerbOutput):
 
 
 class WrittenOut(VerbOutput):
-    """The outcome of a write: stored, held, merged, replaced, discarded or updated. The ledger says why."""
+    """The outcome of a write: stored, held, merged, replaced, discarded or updated. The ledger says why.
+
+    Of a check: confirmed, doubted, or archived.
+    """
 
     outcome: str
     id: str
@@ -213,6 +246,7 @@ class ConfirmationOut(VerbOutput):
     speaker: str
     conversation: str
     said: str
+    outcome: str = Field(description="confirmed, or failed if a check could not confirm the entry.")
 
 
 class RelatedOut(VerbOutput):

@@ -14,7 +14,7 @@ from msgspec import Struct
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
 
-from lukasa.model.errors import InvalidInput
+from lukasa.model.errors import InvalidInput, brief
 from lukasa.model.grant import Capability
 from lukasa.model.secrets import Masked
 from lukasa.service.admin.access import AccessControl, Credential
@@ -74,7 +74,8 @@ def validated(model: type[M], fields: Mapping[str, Any]) -> M:
         return model.model_validate(dict(fields))
     except ValidationError as error:
         faults = error.errors(include_url=False, include_input=False, include_context=False)
-        messages = [f"{'.'.join(map(str, fault['loc'])) or 'input'}: {fault['msg']}" for fault in faults[:5]]
+        named = [(".".join(map(str, fault["loc"])) or "input", fault["msg"]) for fault in faults[:5]]
+        messages = [f"{brief(name, 100)}: {brief(message, 200)}" for name, message in named]
         raise InvalidInput("; ".join(messages), fix="follow the input schema of the tool") from None
 
 

@@ -12,7 +12,7 @@ from lukasa.app import open_curated_file
 from lukasa.model.amendment import Amendment
 from lukasa.model.errors import LukasaError, Refused
 from lukasa.service.curation.curated_document import Synced
-from lukasa.service.curation.review import Decided, HeldEntry, Inbox, OpenProposal, OpenRivals
+from lukasa.service.curation.review import Decided, DoubtfulEntry, HeldEntry, Inbox, OpenProposal, OpenRivals
 from lukasa.service.jobs.queue import Round, reflect_now
 from lukasa.service.upkeep.dispose import Waiting
 from lukasa.service.workspace import Workspace
@@ -177,7 +177,7 @@ def _proposals(found: Sequence[Amendment]) -> Iterator[Line]:
         yield line(dim("  `lukasa review` lets you decide"))
 
 
-ReviewItem = HeldEntry | OpenProposal | OpenRivals
+ReviewItem = HeldEntry | OpenProposal | OpenRivals | DoubtfulEntry
 QUESTION = "[a]pprove, [e]dit, [r]eject, [s]kip, [q]uit"
 WHICH = "Keep the [o]ld, use the [n]ew, [b]oth are true, [s]kip, [q]uit"
 
@@ -208,7 +208,7 @@ def review(ctx: click.Context) -> None:
 )
 @pass_invocation
 def review_list(cli: Invocation, limit: int = 100) -> None:
-    """List held entries, proposals and rivals, with the reason and the original words."""
+    """List held entries, proposals, rivals and entries in doubt, with the reason and the original words."""
     found = cli.workspace().inbox(limit=limit)
     cli.emit(plain(found), _inbox(found))
 
@@ -219,7 +219,7 @@ def review_ask(cli: Invocation) -> None:
     """Go through held entries, proposals and rivals one by one."""
     world = cli.workspace()
     found = world.inbox(limit=1000)
-    waiting: list[ReviewItem] = [*found.proposals, *found.entries, *found.rivals]
+    waiting: list[ReviewItem] = [*found.proposals, *found.entries, *found.rivals, *found.doubtful]
     decided: list[Decided] = []
     for place, item in enumerate(waiting, 1):
         write([line(), line(dim(f"{place} of {len(waiting)}")), *_item(item)], no_color=cli.choices.no_color)
@@ -253,8 +253,8 @@ def _decide_item(world: Workspace, item: ReviewItem, answer: str) -> Decided | N
     return None
 
 
-def _id_and_text(item: HeldEntry | OpenProposal) -> tuple[str, str]:
-    if isinstance(item, HeldEntry):
+def _id_and_text(item: HeldEntry | OpenProposal | DoubtfulEntry) -> tuple[str, str]:
+    if isinstance(item, HeldEntry | DoubtfulEntry):
         return item.entry.id, item.entry.content
     return item.amendment.id, item.amendment.change
 
@@ -264,7 +264,7 @@ def _id_and_text(item: HeldEntry | OpenProposal) -> tuple[str, str]:
 @click.option("--reason", default="approved by the author", show_default=True, help="Why; kept with it.")
 @pass_invocation
 def review_approve(cli: Invocation, id: str, reason: str) -> None:
-    """Accept a held entry, or add a proposal to the curated document.
+    """Accept a held entry, add a proposal to the curated document, or confirm an entry in doubt.
 
     A rejected proposal can still be approved.
     """
@@ -288,7 +288,7 @@ def review_edit(cli: Invocation, id: str, text: str, reason: str) -> None:
 @click.option("--reason", default="rejected by the author", show_default=True, help="Why; kept with it.")
 @pass_invocation
 def review_reject(cli: Invocation, id: str, reason: str) -> None:
-    """Forget a held entry, or reject a proposal.
+    """Forget a held entry or an entry in doubt, or reject a proposal.
 
     Neither is lost: `lukasa restore` holds the entry again, `lukasa review approve` accepts the proposal.
     """
@@ -318,22 +318,25 @@ def _inbox(found: Inbox) -> Iterator[Line]:
     if not len(found):
         yield line("Nothing to review.")
         return
-    waiting: list[ReviewItem] = [*found.proposals, *found.entries, *found.rivals]
+    waiting: list[ReviewItem] = [*found.proposals, *found.entries, *found.rivals, *found.doubtful]
     for item in waiting:
         yield from _item(item)
         yield line()
     if found.proposals or found.entries:
         yield line(dim("  `lukasa review approve|edit|reject ID` decides"))
+    if found.doubtful:
+        yield line(dim("  `lukasa review approve ID` confirms an entry in doubt, `lukasa review reject ID` forgets it"))
     if found.rivals:
         yield line(dim("  `lukasa review settle ID OTHER --keep old|new|both` decides between two entries"))
 
 
 def _item(item: ReviewItem) -> Iterator[Line]:
-    if isinstance(item, HeldEntry):
+    if isinstance(item, HeldEntry | DoubtfulEntry):
         entry = item.entry
         yield from block(entry.content, style="title")
         yield line(
-            dim("  held entry  "), joined(entry.id, entry.scope.tier, str(entry.kind), f"by {entry.origin.principal}")
+            dim("  held entry  " if isinstance(item, HeldEntry) else "  in doubt    "),
+            joined(entry.id, entry.scope.tier, str(entry.kind), f"by {entry.origin.principal}"),
         )
         yield line(dim("  since       "), when(entry.created_at))
     elif isinstance(item, OpenRivals):

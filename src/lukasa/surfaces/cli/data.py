@@ -83,6 +83,7 @@ def _(value: Hit) -> Any:
         "matched": plain(value.score.match.contributions),
         "access": plain(value.access),
         "provenance": plain(value.provenance),
+        "withdrawn": plain(value.withdrawn),
         "earlier": plain(value.earlier),
     }
 

@@ -47,9 +47,34 @@ DEFAULT_PORT = 7437
 @click.option("--open/--no-open", "browse", default=None, help="Open the page in a browser [default: on a terminal].")
 @click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="Address to listen on.")
 @click.option("--behind-tls", "public", metavar="NAME", help="Host name of a TLS proxy in front of the server.")
+@click.option(
+    "--connections",
+    type=click.IntRange(4, 100_000),
+    default=256,
+    show_default=True,
+    metavar="N",
+    help="Connections at a time; when all are taken, one without a request in progress makes room.",
+)
+@click.option(
+    "--patience",
+    type=click.FloatRange(0.1, 3600),
+    default=10.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Time to send the head of a request; its body has six times as long.",
+)
 @click.option("--worker/--no-worker", "work", default=True, show_default=True, help="Run background jobs too.")
 @pass_invocation
-def serve(cli: Invocation, port: int, browse: bool | None, host: str, public: str | None, work: bool) -> None:
+def serve(
+    cli: Invocation,
+    port: int,
+    browse: bool | None,
+    host: str,
+    public: str | None,
+    connections: int,
+    patience: float,
+    work: bool,
+) -> None:
     """Serve the page, the HTTP API, MCP and the worker on this machine.
 
     It prints a link that opens the page once; `lukasa link` prints another. Clients need a token from `lukasa grant
@@ -60,7 +85,8 @@ def serve(cli: Invocation, port: int, browse: bool | None, host: str, public: st
     cli.choices.workspace = cli.choices.workspace or DEFAULT_WORKSPACE
     cli.workspace()
     bound = serving.listen(serving.Address(host, port, public), memory)
-    server = serving.Server(memory, bound, public=public, links=memory.settings.account)
+    limits = serving.Limits(connections, patience, 6 * patience)
+    server = serving.Server(memory, bound, public=public, links=memory.settings.account, limits=limits)
     link = server.link()
     told = [
         line(good("serving "), link),

@@ -16,7 +16,7 @@ from datetime import timedelta
 from typing import Any
 from urllib.parse import parse_qsl, urlencode
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
@@ -135,7 +135,10 @@ def _query(request: Request) -> dict[str, Any]:
 
 async def read_body(request: Request) -> dict[str, Any]:
     """Return the body, one JSON object. A missing body is an empty object, for verbs that need no input."""
-    raw = await request.body()
+    try:
+        raw = await request.body()
+    except ClientDisconnect:
+        raise Problem(408, "cut-off", "the body did not arrive", fix="send it again") from None
     if not raw:
         return {}
     media = request.headers.get("content-type", "").partition(";")[0].strip().lower()

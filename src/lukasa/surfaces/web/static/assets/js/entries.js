@@ -8,6 +8,7 @@ export function meta(entry, extra) {
     { class: "meta" },
     badge(entry.state),
     entry.sensitive ? badge("sensitive", "warn") : null,
+    entry.grounds && entry.grounds.retention !== "active" ? badge(entry.grounds.retention) : null,
     h("span", null, entry.tier),
     h("span", null, entry.kind),
     h("span", null, `importance ${number(entry.importance, 2)}`),
@@ -31,7 +32,10 @@ export function hitCard(page, hit, ...more) {
   const part = hit.excerpt || whole;
   const before = whole.startsWith(part) ? "" : "… ";
   const after = whole.endsWith(part) ? "" : " …";
-  return showing(page, hit.entry, `${before}${part}${after}`, [earlier(page, hit.earlier), more]);
+  const doubts = hit.withdrawn.map((one) =>
+    h("p", { class: "small" }, badge("rests on something that was withdrawn", "warn"), ` ${one.source} ${one.reason}`),
+  );
+  return showing(page, hit.entry, `${before}${part}${after}`, [doubts, earlier(page, hit.earlier), more]);
 }
 
 /** List the entries under a hit: they say the same, or were said before and may no longer hold. */
