@@ -133,6 +133,11 @@ class Entry(Struct, frozen=True):
         return self.metadata.get(SENSITIVE) is True
 
     @property
+    def unverified(self) -> bool:
+        """Whether nobody vouches for the text: its author is unknown, and every list says so."""
+        return self.trust is Trust.UNTRUSTED
+
+    @property
     def authority(self) -> Authority:
         """How a reader may use the entry. Only trust and state decide, so that no text can claim more."""
         if self.state is State.HELD or self.trust is Trust.UNTRUSTED:

@@ -122,8 +122,13 @@ def item(entry: Entry, links: Sequence[Provenance] = (), earlier: Sequence[Earli
         recorded=entry.created_at.date().isoformat(),
         content=entry.content,
         sources=tuple(_source_text(link) for link in links),
-        earlier=tuple(_dated(one.entry) for one in earlier if one.relation is Relation.UPDATE)[:MOST_EARLIER],
+        earlier=tuple(_dated(one.entry) for one in earlier if _replaced(one, entry))[:MOST_EARLIER],
     )
+
+
+def _replaced(one: Earlier, by: Entry) -> bool:
+    """Whether to show an earlier value under an entry. The line names one authority, so both must have one."""
+    return one.relation is Relation.UPDATE and one.entry.unverified is by.unverified
 
 
 def _dated(entry: Entry) -> tuple[str, str]:
