@@ -146,7 +146,10 @@ async function decided(state, item, verb, body) {
   draw(state);
   (state.list.children[Math.min(place, state.items.length - 1)] ?? state.list).focus?.();
   const kept = { old: "The old one holds.", new: "The new one holds.", both: "Both are true." }[body.keep];
-  if (made.beside?.length) return state.page.go("inbox"); // it may contradict others: these pairs wait now
+  if (made.beside?.length) {
+    const show = { label: "Decide", run: () => state.page.go("inbox") };
+    return toast("Approved. It may contradict another entry: both stay until you decide.", show);
+  }
   toast(kept ?? { approve: "Approved.", edit: "Approved in your words.", reject: "Rejected." }[verb]);
 }
 
