@@ -175,7 +175,7 @@ def test_lists_on_the_command_line_mark_it(tmp_path: Path) -> None:
     for asked in (("read", "lighthouse"), ("get", id), ("review", "list")):
         assert "unverified: text of unknown authorship" in shell.run(*asked), asked
     assert [one["unverified"] for one in shell.json("list")["entries"]] == [True, False]
-    assert shell.json("get", id)["entry"]["unverified"] is True
+    assert shell.json("get", id)["unverified"] is True
 
 
 def test_answers_over_http_and_mcp_mark_it(memory: Lukasa, world: Workspace, page: Workspace) -> None:
