@@ -157,6 +157,7 @@ class Lukasa:
         label = inputs.label(name, "workspace name")
         info = self._registered(label)
         if info is None:
+            inputs.one_line(label, "workspace name")
             text = spec if spec is not None else preset_text(preset or self.settings.preset)
             info = self._register(label, text)
         elif preset is not None or spec is not None:
@@ -291,7 +292,7 @@ class Lukasa:
 
     def _threads(self, info: WorkspaceInfo, spec: MemorySpec) -> Threads | None:
         folder = self._folder(info, spec)
-        return None if folder is None else CheckpointFile(folder)
+        return None if folder is None or spec.backend.checkpointer == "none" else CheckpointFile(folder)
 
     def _curated_file(self, folder: Path | None, spec: MemorySpec) -> CuratedFile | None:
         return None if folder is None or spec.curated != "git" else open_curated_file(folder / CURATED)

@@ -7,15 +7,30 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from msgspec.structs import replace
 
-from lukasa.model.entry import Access, Category, GateVerdict, SourceLink, Transition
+from lukasa.model.entry import Access, CanonicalLink, Category, Derivation, GateVerdict, SourceLink, Transition
 from lukasa.model.errors import Conflict, InvalidInput, NotFound, Refused
 from lukasa.model.selection import Selection
 from lukasa.model.text import content_key
 from lukasa.model.timestamps import micros
 from lukasa.model.values import SHARED, Curator, Gate, Kind, Lifetime, Origin, State, Trust, Visibility
-from lukasa.storage.operations import DropEntry, LinkAction
+from lukasa.storage.operations import DropEntry, LinkAction, SaveDocument
 from lukasa.storage.port import Store
-from tests.helpers.stores import MODEL, NOW, OPEN, ROOM, WORK, change, commit, entry, later, move, put, stored, unit
+from tests.helpers.stores import (
+    MODEL,
+    NOW,
+    OPEN,
+    ROOM,
+    WORK,
+    change,
+    commit,
+    document,
+    entry,
+    later,
+    move,
+    put,
+    stored,
+    unit,
+)
 
 
 def test_an_entry_is_read_back_as_it_was_written(store: Store) -> None:
@@ -44,11 +59,40 @@ def test_an_entry_is_read_back_as_it_was_written(store: Store) -> None:
         transition=Transition(later(3), "doubt", "ada"),
         superseded_by="other",
         derived_from=("a", "b"),
-        links=(SourceLink("page", 2, "p. 4"),),
+        links=(SourceLink("page", 2, "p. 4", 3), SourceLink("page", 1)),
         metadata={"n": 1, "deep": {"list": [1.5, None, "x"]}},
+        meta=True,
     )
-    commit(store, put(full))
+    commit(store, SaveDocument(document("page"), 0), put(full))
     assert stored(store, full) == full
+    assert store.versions(full.id)[-1].entry == full
+
+
+def test_what_an_entry_rests_on_is_rows(store: Store) -> None:
+    """M9: links name a document that is there and pin its version; they, and sources, are found from both sides."""
+    first = entry("the guide asks for two", links=(SourceLink("guide", 1),))
+    second = entry("so two review", derived_from=(first.id, "elsewhere"))
+    with pytest.raises(NotFound):
+        commit(store, put(first))
+    commit(store, SaveDocument(document("guide"), 0), put(first), put(second))
+    assert store.links_to(["guide", "other"]) == [CanonicalLink(first.id, "guide", 1, "", 0)]
+    assert store.derived_from([first.id]) == [Derivation(second.id, first.id)]
+    commit(store, change(first, links=(SourceLink("guide", 1, "", 2),)), change(second, derived_from=(first.id,)))
+    assert store.links_to(["guide"]) == [CanonicalLink(first.id, "guide", 1, "", 2)]
+    assert store.derived_from(["elsewhere"]) == []
+    assert stored(store, first).links == (SourceLink("guide", 1, "", 2),)
+    assert [version.entry.derived_from for version in store.versions(second.id)] == [
+        (first.id, "elsewhere"),
+        (first.id,),
+    ]
+    assert store.withdrawn(limit=5) == []
+    commit(store, move(stored(store, first), State.FORGOTTEN))
+    assert store.withdrawn(limit=5) == [Derivation(second.id, first.id)]
+    commit(store, DropEntry(first.id, 3, "gone"))
+    assert (store.links_to(["guide"]), store.gone([first.id, second.id])) == ([], {first.id})
+    assert store.withdrawn(limit=5) == [Derivation(second.id, first.id)]
+    commit(store, move(stored(store, second), State.FORGOTTEN))
+    assert store.withdrawn(limit=5) == []
 
 
 def test_a_save_raises_the_version(store: Store) -> None:

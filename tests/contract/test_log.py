@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta, timezone
 
 import pytest
+from msgspec.structs import replace
 
 from lukasa.model.conversation import Note
 from lukasa.model.errors import Conflict, LukasaError
@@ -179,5 +180,11 @@ def test_what_there_is_and_what_happened_is_counted(store: Store) -> None:
         (State.ACTIVE, "user", 1, 1),
         (State.FORGOTTEN, "user", 1, 0),
     ]
-    assert store.event_counts(later(-1)) == {"entry.added": 3, "entry.forgotten": 1}
+    assert [s.merged for s in store.shares(later(-1))] == [0, 0, 0]
+    again = stored(store, old)
+    commit(
+        store, SaveEntry(replace(again, merged_count=4, version=again.version + 1), again.version, "entry.merged", "")
+    )
+    assert [s.merged for s in store.shares(later(-1)) if s.state is State.FORGOTTEN] == [3]
+    assert store.event_counts(later(-1)) == {"entry.merged": 1, "entry.added": 3, "entry.forgotten": 1}
     assert store.event_counts(later(1)) == {}

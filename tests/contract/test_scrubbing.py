@@ -12,7 +12,7 @@ from lukasa.model.entry import Document, Entry, Scope
 from lukasa.model.errors import Conflict, LukasaError, Refused
 from lukasa.model.events import SCRUBBED, EventDraft, chain_faults
 from lukasa.model.job import JobDraft
-from lukasa.model.scrub import Extent, Mode, manifest_digest
+from lukasa.model.scrub import Extent, KeptRow, Mode, manifest_digest
 from lukasa.model.selection import Selection
 from lukasa.model.telemetry import TelemetryEvent, TelemetryQuery
 from lukasa.model.transcript import Transcript, Utterance
@@ -109,12 +109,29 @@ def test_named_entries_can_be_kept(store: Store) -> None:
     assert [e.scope for e in store.find(ALL)] == [ROOM]
 
 
-def test_what_an_action_rests_on_goes_too_and_is_counted(store: Store) -> None:
-    """H1, X1: a scrub is the one way past an action's hold; the count says so beforehand."""
+def test_what_an_action_rests_on_stays(store: Store) -> None:
+    """H1, X1: a scrub leaves the rows that an action rests on, with their history, and takes everything else."""
+    first, second = fill(store)
+    commit(store, LinkAction("deploy", "because of the lantern", (first.id,)))
+    commit(store, LinkAction("report", "", (first.id,)))
+    held = store.holdings(FULL)
+    assert [id for id, _ in held.entries] == [second.id]
+    assert held.kept == (KeptRow(first.id, ("deploy", "report")),)
+    scrub(store, FULL)
+    assert [entry.id for entry in store.find(Selection((WORK,), frozenset(Visibility), None))] == [first.id]
+    assert [version.entry.content for version in store.versions(first.id)] == ["a green lantern", "a red lantern"]
+    assert store.linked([first.id]) == {first.id: ("deploy", "report")}
+    assert store.events(subject=first.id)
+    assert chain_faults(store.event_stream(), head=store.head()) == []
+
+
+def test_an_exemption_takes_what_an_action_rests_on(store: Store) -> None:
+    """H1, X1: with the exemption an action has no hold; the count says so beforehand."""
     first, second = fill(store)
     commit(store, LinkAction("deploy", "because of the lantern", (first.id, second.id)))
-    assert store.holdings(FULL).counts["linked"] == 2
-    scrub(store, FULL)
+    whole = replace(FULL, linked=True)
+    assert store.holdings(whole).counts["linked"] == 2
+    scrub(store, whole)
     assert store.linked([first.id]) == {}
     assert "because of the lantern" not in str([event.detail for event in store.event_stream()])
 

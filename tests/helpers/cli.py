@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -88,3 +89,32 @@ def strict(shell: Shell) -> None:
     """Make a workspace whose spec applies the gate's rules of form to every write, and work in it."""
     shell.run("workspace", "create", "strict", "--spec", "-", input=STRICT)
     shell.env["LUKASA_WORKSPACE"] = "strict"
+
+
+_SUPPORT = """
+# What a tenant knows, what it knows of a customer, and one conversation.
+name = support
+like = anchored
+anchor = workspace, tenant_id, customer_id, conversation
+tiers = conversation, customer, tenant
+tiers.conversation.anchor = workspace, tenant_id, customer_id, conversation
+tiers.customer.anchor = workspace, tenant_id, customer_id
+tiers.tenant.anchor = workspace, tenant_id
+typology.customer = semantic, procedural, episodic
+typology.tenant = semantic, procedural, episodic
+behaviour.write = all
+behaviour.write.all = mode = auto, confidence = 0.0
+behaviour.write.all.reason = What a customer says counts at once.
+visibility.conversation.agents = participants
+visibility.conversation.external = participants
+visibility.customer.external = granted
+visibility.tenant.external = granted
+"""
+
+
+@cache
+def support_spec() -> str:
+    """The spec of a support agent for several tenants, as `lukasa spec new` writes it."""
+    made = CliRunner().invoke(cli, ["spec", "new", "--answers", "-"], input=_SUPPORT)
+    assert made.exit_code == 0, made.output
+    return made.stdout

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Literal
 
 import apsw
 
-Fault = Literal["full", "write", "sync"]
+Fault = Literal["full", "write", "sync", "crammed"]
 
 
 class FaultyVFS(apsw.VFS):
     """Passes everything on to the default one, but for the one call it was armed for; then all later ones too.
 
-    A disk that is full stays full until it is mended.
+    A disk that is full stays full until it is mended. A crammed one has no room even for SQLite's side files, until
+    a file that fills it gets shorter.
     """
 
     def __init__(self, name: str) -> None:
@@ -20,6 +22,17 @@ class FaultyVFS(apsw.VFS):
         self.fault: Fault | None = None
         self.left = 0
         self.hits = 0
+        self.filler: Path | None = None
+        self.filled = 0
+
+    def cram(self, filler: Path) -> None:
+        """There is no room for another file until this one is shorter than now."""
+        self.fault, self.filler, self.filled = "crammed", filler, filler.stat().st_size
+
+    @property
+    def crammed(self) -> bool:
+        filler = self.filler if self.fault == "crammed" else None
+        return filler is not None and filler.exists() and filler.stat().st_size >= self.filled
 
     def arm(self, fault: Fault, at: int) -> None:
         self.fault, self.left, self.hits = fault, at, 0
@@ -36,6 +49,8 @@ class FaultyVFS(apsw.VFS):
         return struck
 
     def xOpen(self, name: str | apsw.URIFilename | None, flags: list[int]) -> apsw.VFSFile:
+        if self.crammed and flags[0] & apsw.SQLITE_OPEN_WAL:
+            raise apsw.FullError("no room for another file")
         return _FaultyFile(self, name, flags)
 
 

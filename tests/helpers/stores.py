@@ -10,7 +10,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from lukasa.model.conversation import Channel, Conversation
-from lukasa.model.entry import Entry, NamedEntry, Scope
+from lukasa.model.entry import Document, Entry, NamedEntry, Scope
 from lukasa.model.events import Actor
 from lukasa.model.ids import new_id
 from lukasa.model.selection import Selection
@@ -95,6 +95,10 @@ def vector_of(text: str, dimensions: int = 4) -> Vector:
 
 def named(name: str = "VOICE", body: str = "Speak plainly.", **changes: Any) -> NamedEntry:
     return replace(NamedEntry(name, "workspace", body, NOW, "ada"), **changes)
+
+
+def document(id: str, body: str = "Two people review.", **changes: Any) -> Document:
+    return replace(Document(id, id, body, "ada", "current", 1.0, "canonical", 1, NOW), **changes)
 
 
 def channel(name: str = "general", **changes: Any) -> Channel:

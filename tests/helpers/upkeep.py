@@ -17,8 +17,9 @@ from lukasa.service.jobs import queue
 
 
 def run(world: Workspace, kind: str, *, tiers: Sequence[str] | None = None, chat: Chat | None = None) -> Job:
-    """Ask for a run and have it done; it must not fail."""
-    job = queue.work(world.ctx, queue.ask(world.ctx, kind, tiers), chat=chat)
+    """Ask for a run of the whole workspace and have it done, as a worker does; it must not fail."""
+    whole = replace(world.ctx, keys={})
+    job = queue.work(whole, queue.ask(whole, kind, tiers), chat=chat)
     assert job.state is JobState.DONE, job.error
     return job
 

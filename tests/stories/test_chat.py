@@ -19,10 +19,11 @@ from langgraph.graph.message import add_messages
 
 from lukasa import Lukasa, Workspace
 from lukasa.langgraph import context_node, memory_tools, persist_node
-from lukasa.model.errors import ChatRefused, InvalidContent, StoreError
+from lukasa.model.errors import ChatRefused, InvalidContent, InvalidInput, StoreError
 from lukasa.ports import Chat, Reply, ToolCall
 from lukasa.providers.chat import open_chat
 from lukasa.service.sessions import session
+from lukasa.spec import preset_text
 from lukasa.surfaces.langgraph.graph import ROUNDS, Agent, is_led
 from tests.helpers.chat_server import Asked, ChatServer, broken_arguments, cut, follow, hold, reset, status, when
 from tests.helpers.cli import COMMAND, ROOT, Shell
@@ -269,7 +270,7 @@ def test_a_question_in_other_words(memory: Lukasa, world: Workspace) -> None:
     with agent(memory, world) as talk:
         reply = talk.turn("What is the antagonist called?").reply
     assert ("Malachar" in reply) is (world.ctx.embedder is not None)
-    assert ("no information" in reply) is (world.ctx.embedder is None)
+    assert ("I don't know" in reply) is (world.ctx.embedder is None)
 
 
 # State and files
@@ -297,6 +298,26 @@ def test_a_conversation_is_taken_up_where_it_was(memory: Lukasa, world: Workspac
     with agent(memory, world, chat=chat, resume=ref) as again:
         again.turn("And now?")
     assert [m.content for m in server.asked[-1].messages[1:]] == ["My ship is the Vey", "ok", "And now?"]
+
+
+def test_a_spec_without_a_checkpointer_keeps_no_file(memory: Lukasa, server: ChatServer) -> None:
+    """L3: with `checkpointer = "none"` a resumed thread starts from memory alone, and there is no file of messages."""
+    spec = preset_text("default").replace('checkpointer = "separate-file"', 'checkpointer = "none"')
+    world, chat = memory.workspace("bare", spec=spec), open_chat("openai:fake", server.env)
+    with agent(memory, world, chat=chat) as talk:
+        talk.turn("My ship is the Vey")
+        talk.leave()
+        ref = talk.conversation.ref_code
+    folder = memory.folder(world)
+    assert folder is not None
+    assert not (folder / "checkpoints.db").exists()
+    with agent(memory, world, chat=chat, resume=ref) as again:
+        with pytest.raises(InvalidInput):
+            again.retry()
+        again.turn("And now?")
+        again.end()
+    assert [m.content for m in server.asked[-1].messages if m.role == "user"] == ["And now?"]
+    assert not (folder / "checkpoints.db").exists()
 
 
 def test_a_conversation_has_one_leader(memory: Lukasa, world: Workspace) -> None:

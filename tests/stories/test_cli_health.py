@@ -70,11 +70,19 @@ def test_a_healthy_store(shell: Shell) -> None:
     assert shell.json("doctor")["healthy"] is True
 
 
-@pytest.mark.parametrize("table", ["named", "documents"])
+PAST = {"named": "named_versions", "documents": "document_versions"}
+
+
+@pytest.mark.parametrize("table", PAST)
 def test_a_changed_page_is_damage(shell: Shell, table: str) -> None:
-    """X2, B12: a named entry or a document that is not what the log vouches for is found, and never repaired."""
+    """X2, B12: a named entry or a document that is not what the log vouches for is found, and gets its own text back
+    from its history; if that is altered as well, nothing is repaired."""
     shell.run("document", "add", "guide", "-", input="Headings are in sentence case.")
-    tamper(shell, f"UPDATE {table} SET body = 'Send the invoices to Acme.'")
+    present, past = (f"UPDATE {name} SET body = 'Send the invoices to Acme.'" for name in (table, PAST[table]))
+    tamper(shell, present)
+    assert "the log does not vouch for this text" in shell.call("doctor").stdout
+    assert "repaired" in shell.run("doctor", "--repair")
+    tamper(shell, present, past)
     result = shell.call("doctor", "--repair")
     assert result.exit_code == 3
     assert "the log does not vouch for this text" in result.stdout
@@ -94,9 +102,10 @@ def test_the_doctor_repairs_what_is_derived(shell: Shell) -> None:
 
 
 def test_the_doctor_does_not_repair_memory_itself(shell: Shell) -> None:
-    """B12: a changed text is reported, never made to look right."""
+    """B12: a changed text that its history does not hold either is reported, never made to look right."""
     shell.put(FACT)
-    tamper(shell, "UPDATE entries SET content = 'The harbour never freezes'")
+    past = "UPDATE versions SET snapshot = replace(snapshot, 'harbour', 'airport')"
+    tamper(shell, "UPDATE entries SET content = 'The harbour never freezes'", past)
     found = shell.json("doctor", "--repair", code=3)
     assert any(f["what"] == "content" and not f["derived"] for f in found["workspace"]["findings"])
 

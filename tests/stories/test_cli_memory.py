@@ -249,7 +249,7 @@ def test_put_takes_every_property(shell: Shell) -> None:
     assert (entry["kind"], entry["importance"], entry["lifetime"]) == ("episodic", 0.7, "short_term")
     assert (entry["tags"], entry["source"], entry["owner"]) == (["a", "b"], "survey", "scout")
     assert (entry["derived_from"], entry["metadata"]) == ([base], {"page": 3})
-    assert entry["links"] == [{"source": "plans", "version": 1, "locator": ""}]
+    assert entry["links"] == [{"source": "plans", "version": 1, "locator": "", "checked": 0}]
     assert entry["valid_at"] == "2026-01-31T00:00:00+00:00"
 
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import apsw
 import pytest
 
 from lukasa import __version__
@@ -164,8 +165,9 @@ def test_nonsense_is_a_typed_error_and_writes_nothing(shell: Shell, case: str) -
 
 def test_stored_escape_codes_never_reach_a_terminal(shell: Shell) -> None:
     """T56: memory cannot ring, clear, retitle or recolour; rich markup in it is just brackets."""
-    id = shell.put(f"[bold red]{NASTY}[/]", "--tag", "\x1b[2J")
-    shell.run("channel", "create", "evil \x1b[31;1m name")
+    id = shell.put(f"[bold red]{NASTY}[/]", "--tag", "plain")
+    shell.run("channel", "create", "plain")
+    named_before_names_were_plain(shell, tag="\x1b[2J", channel="evil \x1b[31;1m name")
     shell.run("named", "edit", "EVIL", "--file", "-", input=NASTY)
     commands = (("get", id), ("list",), ("read", "bell"), ("why", id), ("history", id), ("channel", "list"))
     for args in (*commands, ("named", "show", "EVIL"), ("context", "bell", "--why"), ("get", id, "--json")):
@@ -173,6 +175,15 @@ def test_stored_escape_codes_never_reach_a_terminal(shell: Shell) -> None:
         for code in ("\x1b[31;1m", "\x1b]0;", "\x07", "\x9b", "\x08", "\u202e", "\x7f", "\x1b[2J"):
             assert code not in received, (args, code)
     assert "[bold red]" in on_a_terminal(shell, "get", id).decode()
+
+
+def named_before_names_were_plain(shell: Shell, *, tag: str, channel: str) -> None:
+    """Put names into the store that no surface takes any more."""
+    (file,) = (shell.data / "workspaces").glob("*/memory.db")
+    db = apsw.Connection(str(file))
+    db.execute("UPDATE entries SET tags = json_array(?)", (tag,))
+    db.execute("UPDATE channels SET name = ? WHERE name = 'plain'", (channel,))
+    db.close()
 
 
 def test_errors_cannot_drive_a_terminal_either(shell: Shell) -> None:

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from lukasa.spec import QUESTIONS, preset_names
+from lukasa import Lukasa
+from lukasa.spec import list_questions, preset_names
 from tests.helpers.cli import Shell
 
 
@@ -98,16 +99,89 @@ def test_new_with_defaults_is_a_usable_spec(shell: Shell) -> None:
 
 def test_new_asks_in_order(shell: Shell) -> None:
     """P5: the questions in the order S4 gives; an answer that needs a reason is asked for one."""
-    answers = {"name": "desk", "forgetting": "fast", "forgetting_reason": "news goes stale"}
-    asked = [q for q in QUESTIONS if q.id != "writing_reason"]
-    given = "".join(answers.get(q.id, "") + "\n" for q in asked)
-    result = shell.call("spec", "new", input=given)
+    answers = {
+        "name": "desk",
+        "behaviour.decay": "workspace",
+        "behaviour.decay.workspace": "model = none",
+        "behaviour.decay.workspace.reason": "news goes stale",
+    }
+    asked = list_questions(answers)
+    result = shell.call("spec", "new", input="".join(answers.get(q.id, "") + "\n" for q in asked))
     assert result.exit_code == 0, result.output
-    places = [result.stderr.index(q.ask.split("(")[0].strip()) for q in asked if not q.id.endswith("_reason")]
-    assert places == sorted(places)
+    at = 0
+    for question in asked:
+        at = result.stderr.index(question.ask, at)
     made = tomllib.loads(result.stdout)
     assert made["name"] == "desk"
     assert "news goes stale" in json.dumps(made)
+
+
+def test_new_asks_again_and_says_why(shell: Shell) -> None:
+    """P5: an answer that makes no valid spec is asked again with the reason; the next one counts."""
+    given = {q.id: [""] for q in list_questions()} | {
+        "name": ["Help Desk", "desk"],
+        "anchor": ["one?, two?", ""],
+        "backend.store": ["clay", "memory"],
+    }
+    result = shell.call("spec", "new", input="\n".join(line for lines in given.values() for line in lines) + "\n")
+    assert result.exit_code == 0, result.output
+    assert "'Help Desk' is not a name" in result.stderr
+    assert "one of: sqlite, memory" in result.stderr
+    made = tomllib.loads(result.stdout)
+    assert (made["name"], made["backend"]["store"]) == ("desk", "memory")
+
+
+SUPPORT = """
+# A support agent: what is known of a ticket, of a customer, and of the tenant who serves the customers.
+name = support
+like = anchored
+anchor = tenant_id, customer_id, ticket
+tiers = ticket, customer, tenant
+typology.ticket = episodic
+typology.customer = semantic, procedural, episodic
+tiers.ticket.persistent = no
+tiers.ticket.boundary = lifecycle ticket_closed
+behaviour.write = semantic
+behaviour.write.semantic = mode = explicit
+behaviour.write.semantic.reason = The agent notes a fact when a customer states it.
+reference_only.non_mirror = tickets, invoices
+sanitization = tenant into tenant: strip_identifiers
+visibility.customer.external = granted
+"""
+
+
+def test_a_support_agent_by_spec_new_alone(shell: Shell, tmp_path: Path) -> None:
+    """P5, P6, W6: a spec with its own anchor, tiers, gates and visibility, made by answers; two tenants use it."""
+    file = tmp_path / "support.toml"
+    shell.run("spec", "new", "--answers", "-", "-o", str(file), input=SUPPORT)
+    assert "is valid" in shell.run("spec", "check", str(file))
+    shell.run("workspace", "create", "support", "--spec", str(file))
+    scoped = ("-w", "support", "--scope", "tenant_id=acme", "--scope", "customer_id=c1")
+    shell.run(*scoped, "put", "The gateway needs a reset after each update", "--tier", "customer")
+    with Lukasa.open(shell.data, embedder="none") as memory:
+        ours = memory.workspace("support").at(tenant_id="acme", customer_id="c1")
+        theirs = memory.workspace("support").at(tenant_id="globex", customer_id="c1")
+        theirs.put("customer", "The gateway is leased until May")
+        put = theirs.put("tenant", "Write to ada@globex.example about every refund")
+        assert put.entry is not None
+        assert put.entry.content == "Write to [email] about every refund"
+        assert [hit.content for hit in ours.read("gateway")] == ["The gateway needs a reset after each update"]
+        assert [hit.content for hit in theirs.read("gateway")] == ["The gateway is leased until May"]
+    assert "leased" not in shell.run(*scoped, "read", "gateway")
+    other = ("-w", "support", "--scope", "tenant_id=globex", "--scope", "customer_id=c1")
+    assert "reset" not in shell.run(*other, "read", "gateway")
+    wide = ("-w", "support", "--scope", "tenant_id=acme")
+    refused = shell.fails(*wide, "put", "no customer", "--tier", "customer", code=2)
+    assert "customer_id" in refused["message"]
+
+
+def test_the_questions_are_listed_for_scripts(shell: Shell) -> None:
+    """P5: ids and defaults of the questions, which follow from the answers before."""
+    listed = shell.json("spec", "new", "--yes", "--questions", "--set", "anchor=tenant_id, customer_id")["questions"]
+    found = {question["id"]: question["default"] for question in listed}
+    assert found["tiers"] == "customer, tenant"
+    assert found["tiers.customer.anchor"] == "tenant_id, customer_id"
+    assert found["sanitization"] == "none"
 
 
 def test_new_into_a_file_never_overwrites_unasked(shell: Shell, tmp_path: Path) -> None:
@@ -123,6 +197,6 @@ def test_new_into_a_file_never_overwrites_unasked(shell: Shell, tmp_path: Path) 
 
 def test_new_with_wrong_answers(shell: Shell) -> None:
     assert shell.fails("spec", "new", "--yes", "--set", "colour=blue", code=2)["code"] == "spec-error"
-    assert shell.fails("spec", "new", "--yes", "--set", "store=clay", code=2)["code"] == "spec-error"
+    assert shell.fails("spec", "new", "--yes", "--set", "backend.store=clay", code=2)["code"] == "spec-error"
     assert shell.fails("spec", "new", "--yes", "--set", "name", code=2)["code"] == "invalid-input"
     assert "--yes" in shell.call("spec", "new", input="desk\n").stderr

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -13,12 +14,23 @@ from msgspec.structs import replace
 from lukasa import Lukasa, Workspace
 from lukasa.app import open_curated_file
 from lukasa.model.amendment import AmendmentState
-from lukasa.model.errors import GitError, GitMissing, InvalidContent, NotFound, ReadOnlyForAgents, Refused
+from lukasa.model.errors import (
+    GitError,
+    GitMissing,
+    InvalidContent,
+    InvalidTransition,
+    NotFound,
+    ReadOnlyForAgents,
+    Refused,
+    StoreError,
+)
 from lukasa.model.values import Trust
 from lukasa.providers.files.git import GitFile
 from lukasa.service.curation.curated_document import sync
+from lukasa.service.jobs.queue import reflect_now
 from tests.helpers.cli import Shell
-from tests.helpers.curating import git, promote, proposal, subjects, work
+from tests.helpers.curating import git, promote, proposal, propose, subjects, work
+from tests.helpers.making import FixedClock
 from tests.helpers.processes import finish, fork
 
 
@@ -35,7 +47,7 @@ def folder(memory: Lukasa, watcher: Workspace) -> Path:
 
 
 def test_a_promotion_is_a_line_a_version_and_a_commit(watcher: Workspace, folder: Path) -> None:
-    """K1: one commit for each promotion, whose message names the proposal."""
+    """K1: one commit for each promotion, at once, whose message names the proposal."""
     first, second = promote(watcher, "Deploys go through the gate.", "Backups run at night.")
     assert watcher.curated.text.splitlines() == [
         "## Operations",
@@ -43,7 +55,7 @@ def test_a_promotion_is_a_line_a_version_and_a_commit(watcher: Workspace, folder
         "- (2026-11-15) Deploys go through the gate.",
         "- (2026-11-15) Backups run at night.",
     ]
-    assert [run.job.key for run in work(watcher)] == ["curate:1", "curate:2"]
+    assert work(watcher) == []  # nothing is left to a worker
     assert (folder / "MEMORY.md").read_text() == watcher.curated.text + "\n"
     assert subjects(folder) == ["Promote: Deploys go through the gate.", "Promote: Backups run at night."]
     bodies = git(folder, "log", "--reverse", "--format=%b%x00").split("\0")
@@ -101,13 +113,22 @@ def test_a_persons_edit_is_taken_in_first(watcher: Workspace, folder: Path) -> N
     assert file.read_text() == text + "\n"
 
 
-def test_an_edit_and_a_promotion_made_meanwhile_both_hold(watcher: Workspace, folder: Path) -> None:
+class Locked(GitFile, frozen=True):
+    """A folder that nobody can write to now."""
+
+    def write(self, body: str, *, instead_of: str | None) -> bool:
+        raise StoreError("the folder cannot be written", fix="try again")
+
+
+def test_an_edit_and_a_promotion_made_meanwhile_both_hold(watcher: Workspace, folder: Path, clock: FixedClock) -> None:
     """K1: the file was edited after a promotion that it did not have yet; neither is lost."""
     promote(watcher, "Deploys go through the gate.")
     work(watcher)
-    promote(watcher, "Backups run at night.")  # the file is behind now
+    promote(Workspace(replace(watcher.ctx, curated_file=Locked(folder))), "Backups run at night.")  # the file is behind
     file = folder / "MEMORY.md"
     file.write_text(file.read_text() + "- (2026-11-15) Mine.\n")
+    assert subjects(folder) == ["Promote: Deploys go through the gate."]
+    clock.time += timedelta(minutes=5)
     work(watcher)
     assert {d.text for d in watcher.curated.lines()} == {
         "Deploys go through the gate.",
@@ -115,6 +136,7 @@ def test_an_edit_and_a_promotion_made_meanwhile_both_hold(watcher: Workspace, fo
         "Mine.",
     }
     assert len(subjects(folder)) == 3
+    assert (folder / "MEMORY.md").read_text() == watcher.curated.text + "\n"
 
 
 def test_a_persons_own_commit_is_kept(watcher: Workspace, folder: Path) -> None:
@@ -140,9 +162,10 @@ def test_what_is_no_text_is_refused_and_left(watcher: Workspace, folder: Path) -
     assert (folder / "MEMORY.md").read_bytes() == b"\xff\xfe"
 
 
-def test_a_crash_before_the_commit_heals(memory: Lukasa, watcher: Workspace, folder: Path) -> None:
+def test_a_crash_before_the_commit_heals(memory: Lukasa, watcher: Workspace, folder: Path, clock: FixedClock) -> None:
     """K1, T20: killed after the file was written, after the commit, before the journal: one commit in the end."""
-    promote(watcher, "Deploys go through the gate.")
+    promote(Workspace(replace(watcher.ctx, curated_file=Locked(folder))), "Deploys go through the gate.")
+    clock.time += timedelta(minutes=5)
 
     class DiesBefore(GitFile, frozen=True):
         def commit(self, *args: object, **kwargs: object) -> str:
@@ -186,6 +209,7 @@ def test_losing_the_database(memory: Lukasa, watcher: Workspace, folder: Path) -
     kept = git(folder, "show", "HEAD:MEMORY.md").removesuffix("\n")
     fresh = memory.workspace("fresh", preset="observer")
     made = fresh.curated.rebuild(kept)
+    assert subjects(memory.folder(fresh) / "curated") == ["Rebuild from a file"]  # type: ignore[operator]
     assert (made.changed, made.outcomes, fresh.curated.text) == (True, {"stored": 2}, watcher.curated.text)
     again = fresh.curated.rebuild(kept)
     assert (again.changed, again.outcomes, again.page.version) == (False, {"merged": 2}, 1)
@@ -214,8 +238,8 @@ def test_a_promotion_can_be_taken_back(watcher: Workspace, folder: Path) -> None
     assert [d.text for d in watcher.curated.lines()] == ["Backups run at night."]
     assert proposal(watcher, first).state is AmendmentState.REVIEW
     assert proposal(watcher, second).state is AmendmentState.PROMOTED
-    work(watcher)
-    assert subjects(folder)[-1] == "Take back a change"
+    assert subjects(folder)[2:] == ["Take back a change"]
+    agree(watcher, folder)
     with pytest.raises(Refused, match="nothing of version 1"):
         watcher.curated.undo(1)
     with pytest.raises(NotFound):
@@ -224,10 +248,66 @@ def test_a_promotion_can_be_taken_back(watcher: Workspace, folder: Path) -> None
         watcher.acting(agent="scribe").curated.undo()
 
 
+def agree(watcher: Workspace, folder: Path) -> None:
+    """MEMORY.md, the database and git say the same, and no job waits."""
+    assert work(watcher) == []
+    assert (folder / "MEMORY.md").read_text() == watcher.curated.text + "\n" == git(folder, "show", "HEAD:MEMORY.md")
+
+
+def test_every_way_to_change_the_page_is_a_commit_at_once(watcher: Workspace, folder: Path) -> None:
+    """K1, B3: approve, undo of the proposal, approve again, an edit of the page, undo by event: a commit each."""
+    (id,) = promote(watcher, "Lamps on the pier burn until two.")
+    agree(watcher, folder)
+    undone = watcher.undo(id)
+    assert (undone.named, watcher.curated.lines(), proposal(watcher, id).state) == ("MEMORY", [], AmendmentState.REVIEW)
+    agree(watcher, folder)
+    with pytest.raises(InvalidTransition, match="is not on the page"):
+        watcher.undo(id)
+    watcher.approve(id, text="Lamps on the pier burn until three.")
+    agree(watcher, folder)
+    watcher.edit_named("MEMORY", f"{watcher.curated.text}\n\nMy own words.")
+    agree(watcher, folder)
+    (event,) = [
+        e for e in watcher.ctx.local.events(subject="MEMORY", action="curated.changed") if e.detail["version"] == 3
+    ]
+    watcher.undo(event.seq)
+    assert (watcher.curated.lines(), "My own words." in watcher.curated.text) == ([], True)
+    agree(watcher, folder)
+    assert [s.split(":")[0].split(" by ")[0] for s in subjects(folder)] == [
+        "Promote",
+        "Take back a change",
+        "Promote",
+        "Edit",
+        "Take back a change",
+    ]
+
+
+def test_triage_commits_each_promotion_and_its_undo_takes_them_back(watcher: Workspace, folder: Path) -> None:
+    """O4, K1, B3: a commit for each promotion by rules; undo of the job is a commit for each as well."""
+    texts = [
+        f"The chart of basin {n} is in /srv/charts/{name}.sqlite" for n, name in enumerate(("tern", "gull", "auk"))
+    ]
+    for text in texts:
+        watcher.put("workspace", text, importance=0.9)
+    ids = {a.id for a in reflect_now(watcher.ctx, chat=None).proposals}
+    while more := reflect_now(watcher.ctx, chat=None).proposals:
+        ids |= {a.id for a in more}
+    assert {proposal(watcher, id).state for id in ids} == {AmendmentState.PROMOTED}
+    assert len(subjects(folder)) == 3
+    agree(watcher, folder)
+    for job in watcher.jobs(kind="triage"):
+        watcher.undo(job.id)
+    assert watcher.curated.lines() == []
+    assert {proposal(watcher, id).state for id in ids} == {AmendmentState.REVIEW}
+    assert subjects(folder)[3:] == ["Take back a change"] * 3
+    agree(watcher, folder)
+
+
 def test_without_git_the_file_is_there(watcher: Workspace, folder: Path) -> None:
     """K1: no git is said plainly; the file is written, and commits come once there is one."""
-    promote(watcher, "Deploys go through the gate.")
     without = Workspace(replace(watcher.ctx, curated_file=GitFile(folder, program="no-such-git")))
+    id = propose(watcher, "Deploys go through the gate.", state=AmendmentState.REVIEW)
+    assert without.approve(id).trouble == "git is not installed on this machine"
     synced = without.curated.export()
     assert (synced.committed, synced.trouble) == (0, "git is not installed on this machine")
     assert (folder / "MEMORY.md").read_text() == watcher.curated.text + "\n"
@@ -285,7 +365,7 @@ def test_the_verbs(shell: Shell, tmp_path: Path) -> None:
     assert shell.json("-w", "w", "curated", "rebuild", "--from-file", str(page))["outcomes"] == {"stored": 1}
     assert "Deploys go through the gate." in shell.run("-w", "w", "curated", "show")
     made = shell.json("-w", "w", "curated", "export")
-    assert made["committed"] == 1
+    assert made["committed"] == 0  # the rebuild has committed it
     assert shell.run("-w", "w", "curated", "path").strip() == made["path"]
     assert len(shell.json("-w", "w", "curated", "history")["versions"]) == 1
     assert shell.json("-w", "w", "curated", "undo")["version"] == 2

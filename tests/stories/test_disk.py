@@ -90,6 +90,46 @@ def test_the_reserve_is_given_up_and_set_aside_again(tmp_path: Path, disk: Fault
     store.close()
 
 
+def test_a_new_reader_opens_on_a_full_disk(tmp_path: Path, disk: FaultyVFS) -> None:
+    """T18: where SQLite has no room to open a store, the reserve lends it some: reading works, and a write that finds
+    no room is a typed error. With space again, writing works and the reserve is whole."""
+    folder, kept = tmp_path / "store", entry("kept")
+    store = SqliteStore(folder, role="workspace", create=True, vfs="faulty")
+    commit(store, put(kept))
+    store.close()
+    reserve = folder / RESERVE
+    disk.cram(reserve)
+    reader = SqliteStore(folder, role="workspace", create=False, vfs="faulty")
+    assert set(reader.entries([kept.id])) == {kept.id}
+    assert 0 < reserve.stat().st_size < 1 << 20
+    disk.arm("full", 1)
+    with pytest.raises(StoreFull, match="no space left on the disk") as caught:
+        commit(reader, put(entry("too much")))
+    assert "free some space" in caught.value.fix
+    assert set(reader.entries([kept.id])) == {kept.id}
+    disk.mend()
+    commit(reader, put(entry("fits again")))
+    assert reserve.stat().st_size == 1 << 20
+    assert reader.check() == []
+    reader.close()
+
+
+def test_a_disk_that_stays_full_is_said(tmp_path: Path, disk: FaultyVFS) -> None:
+    """T18: with nothing left in reserve, opening is the same typed error, and opening works once there is space."""
+    folder = tmp_path / "store"
+    SqliteStore(folder, role="workspace", create=True, vfs="faulty").close()
+    (tmp_path / "filler").write_bytes(b"x")
+    disk.cram(tmp_path / "filler")
+    with pytest.raises(StoreFull):
+        SqliteStore(folder, role="workspace", create=False, vfs="faulty")
+    assert not (folder / RESERVE).exists()
+    disk.mend()
+    store = SqliteStore(folder, role="workspace", create=False, vfs="faulty")
+    commit(store, put(entry("fits")))
+    assert (folder / RESERVE).stat().st_size == 1 << 20
+    store.close()
+
+
 def test_a_file_size_limit_is_a_typed_error(tmp_path: Path) -> None:
     """T18: under RLIMIT_FSIZE a write fails with a StoreError, reading goes on, and lifting the limit mends it."""
     folder = tmp_path / "store"

@@ -12,16 +12,17 @@ from typing import Any
 import pytest
 from starlette.routing import Mount, Route
 
-from lukasa import Lukasa, Trust
+from lukasa import Lukasa, Trust, Workspace
 from lukasa.model.errors import Forbidden
 from lukasa.model.grant import OWNERS_ALONE, Capability
-from lukasa.model.ids import new_id
+from lukasa.model.ids import new_id, new_ref_code
 from lukasa.model.job import JobDraft
 from lukasa.model.transcript import Transcript, Utterance
 from lukasa.storage.operations import CancelJob, Enqueue, KeepUtterances, SaveTranscript
 from lukasa.surfaces.api.table import BY_NAME, VERBS
 from lukasa.surfaces.api.verb import Verb, perform
 from lukasa.surfaces.http.application import build
+from tests.helpers.cli import support_spec
 from tests.helpers.making import FixedClock
 from tests.helpers.server import Answer, Client, Running, running
 
@@ -70,20 +71,25 @@ def stage(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stage]:
 class Things(dict[str, str]):
     """What a call works on, made when its example asks for it."""
 
-    def __init__(self, memory: Lukasa) -> None:
+    def __init__(self, memory: Lukasa, world: Workspace | None = None) -> None:
         super().__init__(fresh=f"no {next(_COUNT)}")
         self._memory = memory
-        self._world = memory.existing("novel")
+        self._world = world if world is not None else memory.existing("novel")
+        self._tier = "workspace" if world is None else "customer"
+
+    def __getitem__(self, name: str) -> str:
+        """A bookmark's name is given once, so each call gets another."""
+        return f"mark-{next(_COUNT)}" if name == "mark" else super().__getitem__(name)
 
     def __missing__(self, name: str) -> str:
         self[name] = str(getattr(self, f"_{name}")())
         return self[name]
 
     def _entry(self) -> str:
-        return self._world.put("workspace", f"The word of day {self['fresh']} is lantern").id
+        return self._world.put(self._tier, f"The word of day {self['fresh']} is lantern").id
 
     def _gone(self) -> str:
-        return self._world.forget(self._world.put("workspace", f"The tide {self['fresh']} was high").id).id
+        return self._world.forget(self._world.put(self._tier, f"The tide {self['fresh']} was high").id).id
 
     def _talk(self) -> str:
         talk = self._world.start()
@@ -95,18 +101,19 @@ class Things(dict[str, str]):
 
     def _held(self) -> str:
         doubted = self._world.acting(trust=Trust.UNTRUSTED)
-        return doubted.put("workspace", f"Always light the lamp of {self['fresh']}", kind="procedural").id
+        return doubted.put(self._tier, f"Always light the lamp of {self['fresh']}", kind="procedural").id
 
     def _earlier(self) -> str:
-        return self._world.put("workspace", f"The mayor of {self['fresh']} is Ines").id
+        return self._world.put(self._tier, f"The mayor of {self['fresh']} is Ines").id
 
     def _later(self) -> str:
         assert self["earlier"]
-        return self._world.put("workspace", f"The mayor of {self['fresh']} is Omar").id
+        return self._world.put(self._tier, f"The mayor of {self['fresh']} is Omar").id
 
     def _session(self) -> str:
         moment = self._world.ctx.now
-        taken = Transcript(new_id(), self["fresh"], "plain", "A talk", moment, moment, kept=2)
+        keys = self._world.ctx.tenancy
+        taken = Transcript(new_id(), self["fresh"], "plain", "A talk", moment, moment, kept=2, keys=keys)
         said = tuple(Utterance(f"m{n}", "user", f"Sentence {n}", n) for n in range(2))
         self._world.ctx.apply(self._world.ctx.local, SaveTranscript(taken, 0), KeepUtterances(taken.id, said))
         return taken.id
@@ -114,7 +121,7 @@ class Things(dict[str, str]):
     def _queued(self) -> str:
         ctx = self._world.ctx
         ctx.apply(ctx.local, Enqueue(JobDraft("matrix", self["fresh"])))
-        return self._world.job(self["fresh"]).id
+        return self._memory.existing(self._world.name).job(self["fresh"]).id
 
     def _over(self) -> str:
         self._world.ctx.apply(self._world.ctx.local, CancelJob(self["queued"], "for the test"))
@@ -135,6 +142,7 @@ EXAMPLES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     "memory_get": ({"id": "{entry}"}, {}),
     "memory_update": ({"id": "{entry}"}, {"importance": 0.9}),
     "memory_forget": ({"id": "{entry}"}, {}),
+    "memory_corroborate": ({"id": "{entry}"}, {}),
     "memory_restore": ({"id": "{gone}"}, {}),
     "memory_undo": ({"id": "{gone}"}, {}),
     "memory_history": ({"id": "{entry}"}, {}),
@@ -157,12 +165,15 @@ EXAMPLES: dict[str, tuple[dict[str, str], dict[str, Any]]] = {
     "conversation_start": ({}, {}),
     "conversation_end": ({"id": "{talk}"}, {}),
     "conversation_archive": ({"id": "{talk}"}, {}),
+    "scope_end": ({"name": "workspace_change"}, {}),
     "note_list": ({"id": "{talk}"}, {}),
     "note_read": ({"id": "{talk}", "key": "plan"}, {}),
     "note_write": ({"id": "{talk}", "key": "plan"}, {"value": {"step": 2}}),
     "note_clear": ({"id": "{talk}", "key": "plan"}, {}),
     "note_clear_all": ({"id": "{talk}"}, {}),
     "event_list": ({}, {"limit": "3"}),
+    "bookmark_create": ({}, {"name": "{mark}"}),
+    "bookmark_list": ({}, {}),
     "workspace_stats": ({}, {"since": "24h"}),
     "review_list": ({}, {}),
     "review_approve": ({"id": "{held}"}, {}),
@@ -192,10 +203,16 @@ def filled(value: Any, things: Things) -> Any:
     return {key: filled(one, things) for key, one in value.items()} if isinstance(value, dict) else value
 
 
-def call(verb: Verb, caller: Client, things: Things) -> Answer:
+def call(
+    verb: Verb, caller: Client, things: Things, workspace: str = "novel", scope: dict[str, str] | None = None
+) -> Answer:
     places, said = EXAMPLES[verb.name]
-    path = "/v1" + verb.path.format(workspace="novel", **filled(places, things))
+    if workspace == "desk" and said.get("tier") == "workspace":
+        said = {**said, "tier": "customer"}
+    path = "/v1" + verb.path.format(workspace=workspace, **filled(places, things))
     headers = {"if_match": "*"} if verb.version_of is not None else {}
+    if scope is not None:
+        headers["lukasa_scope"] = "&".join(f"{key}={value}" for key, value in scope.items())
     if verb.method in ("GET", "DELETE"):
         query = "&".join(f"{key}={value}" for key, value in said.items())
         return caller.ask(verb.method, f"{path}?{query}" if query else path, **headers)
@@ -318,3 +335,85 @@ def test_no_answer_has_a_secret(stage: Stage) -> None:
     for grant in stage.house.memory.access.grants():
         assert grant.digest.encode() not in told.body
     assert b"lks_" not in told.body
+
+
+# Tenants of one workspace
+
+
+ACME, EVIL = {"tenant_id": "acme", "customer_id": "7"}, {"tenant_id": "evil", "customer_id": "7"}
+# Verbs about the whole workspace, and those that write what every tenant reads: no grant of a tenant has them.
+WHOLE = {"channel_create", "workspace_stats", "event_list", "job_run", "job_list", "job_get", "job_retry", "job_cancel"}
+# Verbs that take the id of something that one tenant alone has.
+OF_A_TENANT = sorted(
+    verb.name
+    for verb in VERBS
+    if verb.in_workspace and EXAMPLES[verb.name][0].keys() & {"id"} and verb.name not in WHOLE
+)
+
+
+@pytest.fixture(scope="module")
+def tenants(stage: Stage) -> dict[str, Client]:
+    """Grants with every capability: of two tenants, and of none."""
+    stage.house.memory.workspace("desk", spec=support_spec())
+    made = {"acme": ACME, "evil": EVIL, "nobody": {}}
+    return {
+        name: stage.house.granted(*EVERYTHING, workspaces=("desk",), name=name, scope=scope)
+        for name, scope in made.items()
+    }
+
+
+class Unknown(Things):
+    """Ids and keys that never were."""
+
+    def __missing__(self, name: str) -> str:
+        self[name] = new_ref_code() if name == "talk" else new_id()
+        return self[name]
+
+
+@pytest.mark.parametrize("verb", [BY_NAME[name] for name in OF_A_TENANT], ids=lambda verb: verb.name)
+def test_a_tenants_things_are_not_there_for_others(stage: Stage, tenants: dict[str, Client], verb: Verb) -> None:
+    """T09, S4: an id of another tenant is answered like one that never was, and nothing changes."""
+    memory = stage.house.memory
+    mine = memory.existing("desk").at(**ACME)
+    things = Things(memory, mine)
+    filled(list(EXAMPLES[verb.name]), things)
+    unknown = Unknown(memory, mine)
+    filled(list(EXAMPLES[verb.name]), unknown)
+    for name, scope in (("evil", None), ("nobody", None), ("evil", EVIL)):
+        before = state_of(memory)
+        theirs = call(verb, tenants[name], things, "desk", scope)
+        missing = call(verb, tenants[name], unknown, "desk", scope)
+        assert theirs.status == missing.status, (name, theirs.body, missing.body)
+        assert theirs.status in (403, 404), (name, theirs.body)
+        assert words(theirs, things) == words(missing, unknown)
+        assert state_of(memory) == before
+    owner = call(verb, stage.callers["owner"], things, "desk", EVIL)
+    nowhere = call(verb, stage.callers["owner"], unknown, "desk", EVIL)
+    assert (owner.status, words(owner, things)) == (nowhere.status, words(nowhere, unknown))
+    assert owner.status == 404, owner.body
+    assert call(verb, stage.callers["owner"], things, "desk", ACME).status == verb.status
+
+
+def words(answer: Answer, things: Things) -> str:
+    """What an answer says, without the ids that were asked for."""
+    said = f"{answer.json['detail']} {answer.json['fix']}"
+    for value in sorted(things.values(), key=len, reverse=True):
+        said = said.replace(value, "…")
+    return said
+
+
+@pytest.mark.parametrize("verb", [v for v in VERBS if v.in_workspace], ids=lambda verb: verb.name)
+def test_a_grant_of_a_tenant_keeps_to_it(stage: Stage, tenants: dict[str, Client], verb: Verb) -> None:
+    """T09, S4: each verb works for a tenant's own, or is refused as the whole workspace's; no scope widens it."""
+    memory = stage.house.memory
+    mine = memory.existing("desk").at(**ACME)
+    things = Things(memory, mine)
+    filled(list(EXAMPLES[verb.name]), things)
+    wider = call(verb, tenants["acme"], things, "desk", EVIL)
+    assert wider.status == (403 if verb.owner_only else 404), wider.body
+    answer = call(verb, tenants["acme"], things, "desk")
+    if verb.owner_only or verb.name in WHOLE:
+        assert answer.status == 403, answer.body
+    else:
+        assert answer.status == (404 if verb.name in OWNERS_TALK else verb.status), answer.body
+    assert b"evil" not in answer.body

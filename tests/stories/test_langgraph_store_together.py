@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import apsw
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from langgraph.store.base import ListNamespacesOp, MatchCondition, PutOp, SearchOp
 
 from lukasa import Lukasa
 from lukasa.langgraph import LukasaStore
+from lukasa.service.inputs import is_one_line
 from tests.helpers.langgraph import index
 from tests.helpers.processes import TORTURE, finish, fork
 from tests.unit.test_sqlite_statements import HOSTILE, Trace, inner, made_by_migrations, ours
@@ -154,6 +156,10 @@ def use_everything(
     store: LukasaStore, namespace: tuple[str, ...], key: str, field: str, value: Any, operator: str
 ) -> None:
     """Put, find, list and delete. An item is found under its own namespace and under no other."""
+    if not all(map(is_one_line, (*namespace, key))):
+        with pytest.raises(ValueError, match="control character"):
+            store.put(namespace or ("a",), key, {"text": operator})
+        return
     stranger = (*namespace, "!")
     store.batch([PutOp(namespace, key, {field: value, "text": operator})])
     patterns = (MatchCondition("prefix", namespace), MatchCondition("suffix", (*namespace, "*")))

@@ -84,6 +84,7 @@ def test_every_tool_is_a_verb_with_schemas(memory: Lukasa) -> None:
         ("memory_forget", True, True),
         ("note_write", True, True),
         ("conversation_end", True, False),
+        ("scope_end", True, False),
     ],
 )
 def test_hints_tell_what_a_tool_does(memory: Lukasa, name: str, destructive: bool, idempotent: bool) -> None:
@@ -126,6 +127,7 @@ def test_every_tool_answers_as_its_schema_says(memory: Lukasa) -> None:
         assert (await use("memory_restore", id=id))["entry"]["state"] == "active"
         await use("memory_undo", id=id)
         await use("job_run", kind="maintain")
+        await use("bookmark_create", name="after-upkeep")
         await use("named_list")
         await use("named_get", name="VOICE")
         await use("workspace_list")
@@ -140,6 +142,7 @@ def test_every_tool_answers_as_its_schema_says(memory: Lukasa) -> None:
         await use("note_list", id=talk)
         await use("note_clear", id=talk, key="plan")
         await use("conversation_end", id=talk)
+        await use("scope_end", name="workspace")
         plan = await use("memory_scrub_plan", mode="full", tier="workspace")
         assert len(plan["digest"]) == 64
         for tool in {one.name for one in (await client.list_tools()).tools} - used:

@@ -1,4 +1,4 @@
-"""Two workspaces side by side: what one does, the other cannot see, change, count or infer."""
+"""Two workspaces, or two tenants of one: what one does, the other cannot see, change, count or infer."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 import random
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -14,11 +14,14 @@ from typing import Any
 
 import pytest
 
-from lukasa import Lukasa, Workspace
+from lukasa import Lukasa, Trust, Workspace
+from lukasa.anthropic import MemoryTool
+from lukasa.langgraph import LukasaStore
 from lukasa.model.errors import LukasaError
-from lukasa.model.ids import new_id
+from lukasa.model.ids import new_id, new_ref_code
 from lukasa.surfaces.cli.data import plain
 from tests.fakes import FakeEmbedder
+from tests.helpers.cli import support_spec
 from tests.helpers.making import FixedClock
 from tests.helpers.processes import TORTURE
 
@@ -40,6 +43,16 @@ TOOK = re.compile(r'"(?:max|mean)_ms": [0-9.e-]+')
 DIGEST = re.compile(r"\b[0-9a-f]{12,64}\b")
 
 
+TENANT_OPERATIONS = 20_000 if TORTURE else 700  # of each of the two tenants, for each pair of names
+ANCHORS = {
+    "prefix": ({"tenant_id": "acme", "customer_id": "7"}, {"tenant_id": "acme2", "customer_id": "7"}),
+    "case": ({"tenant_id": "Acme", "customer_id": "7"}, {"tenant_id": "acme", "customer_id": "7"}),
+    "wildcard": ({"tenant_id": "a_c", "customer_id": "%"}, {"tenant_id": "abc", "customer_id": "%"}),
+    "customer": ({"tenant_id": "acme", "customer_id": "7"}, {"tenant_id": "acme", "customer_id": "8"}),
+    "swapped": ({"tenant_id": "a", "customer_id": "b"}, {"tenant_id": "b", "customer_id": "a"}),
+}
+
+
 @dataclass
 class Driver:
     """Does operations in one workspace, each drawn from dice of its own, and notes all that it is answered."""
@@ -51,11 +64,14 @@ class Driver:
     strangers: set[str] = field(default_factory=set)
     talks: list[str] = field(default_factory=list)
     said: list[str] = field(default_factory=list)
+    tier: str = "workspace"
+    foreign_talk: Callable[[], str] | None = None
 
-    def step(self) -> None:
-        (name,) = self.dice.choices(list(OPERATION), [WEIGHT.get(name, 1) for name in OPERATION])
+    def step(self, operations: Mapping[str, Callable[[Driver], Any]] | None = None) -> None:
+        known = OPERATION if operations is None else operations
+        (name,) = self.dice.choices(list(known), [WEIGHT.get(name, 1) for name in known])
         try:
-            answer = plain(OPERATION[name](self))
+            answer = plain(known[name](self))
         except LukasaError as error:
             answer = [type(error).__name__, error.message, error.fix]
         self.said.append(f"{name}: {json.dumps(answer, ensure_ascii=False, sort_keys=True, default=str)}")
@@ -78,7 +94,7 @@ class Driver:
         return self.dice.choice(self.talks)
 
     def put(self) -> Any:
-        written = self.world.put("workspace", self.text(), importance=round(self.dice.random(), 2))
+        written = self.world.put(self.tier, self.text(), importance=round(self.dice.random(), 2))
         self.known.append(written.id)
         return written
 
@@ -143,6 +159,80 @@ OPERATION: dict[str, Callable[[Driver], Any]] = {
 WEIGHT = {"put": 12, "put in a conversation": 3, "put in a channel": 3, "read": 3, "purge": 0.5}
 
 
+def doubted(driver: Driver) -> Any:
+    """Put what will be held, and note its id."""
+    text = f"Always light the lamp of {driver.text()}"
+    written = driver.world.acting(trust=Trust.UNTRUSTED).put(driver.tier, text, kind="procedural")
+    driver.known.append(written.id)
+    return written
+
+
+def someones_talk(driver: Driver) -> str:
+    """A conversation of this tenant, or now and then one of another tenant: an unknown one, if there is none."""
+    if driver.foreign_talk is None or driver.dice.random() < 0.5:
+        return driver.talk()
+    stranger = driver.foreign_talk()
+    driver.strangers.add(stranger)
+    return stranger
+
+
+def items(driver: Driver, verb: str) -> Any:
+    store, key = LukasaStore(driver.world), driver.dice.choice(WORDS)
+    match verb:
+        case "put":
+            return store.put(("users", key), key, {"said": driver.text()})
+        case "get":
+            found = store.get(("users", key), key)
+            return None if found is None else found.value
+        case "delete":
+            return store.delete(("users", key), key)
+        case _:
+            return [(item.namespace, item.value) for item in store.search(("users",))], store.list_namespaces()
+
+
+def tool(driver: Driver) -> str:
+    """A command of Anthropic's memory tool."""
+    path = f"/memories/{driver.tier}/{driver.dice.choice(WORDS)}.md"
+    commands = (
+        {"command": "view", "path": "/memories"},
+        {"command": "create", "path": path, "file_text": driver.text()},
+    )
+    return str(MemoryTool(driver.world).call(driver.dice.choice(commands)))
+
+
+AS_TENANT: dict[str, Callable[[Driver], Any]] = {
+    **{name: act for name, act in OPERATION.items() if name not in ("put in a channel", "channel", "scrub", "verify")},
+    "put by an agent": lambda d: d.world.acting(agent="helper").put(d.tier, d.text()),
+    "put what is doubted": doubted,
+    "put instead": lambda d: d.world.put(d.tier, d.text(), supersedes=d.some()),
+    "put from": lambda d: d.world.put(d.tier, d.text(), derived_from=[d.some(), d.some()]),
+    "put in a conversation": lambda d: d.world.at(conversation=someones_talk(d)).put("conversation", d.text()),
+    "list": lambda d: (d.world.entries("customer", everything=True), d.world.entries("tenant")),
+    "related": lambda d: d.world.related(d.some()),
+    "evidence": lambda d: d.world.evidence(d.some()),
+    "accept": lambda d: d.world.accept(d.some()),
+    "dispose": lambda d: d.world.dispose(d.some(), "archive", "old"),
+    "dispositions": lambda d: d.world.dispositions(),
+    "inbox": lambda d: d.world.inbox(),
+    "approve": lambda d: d.world.approve(d.some()),
+    "reject": lambda d: d.world.reject(d.some()),
+    "settle": lambda d: d.world.settle(d.some(), d.some(), "both"),
+    "agent's get": lambda d: d.world.acting(agent="helper").get(d.some()),
+    "agent's forget": lambda d: d.world.acting(agent="helper").forget(d.some()),
+    "join": lambda d: d.world.conversation(someones_talk(d)),
+    "note": lambda d: d.world.write_note(someones_talk(d), d.dice.choice(WORDS), d.text()),
+    "notes": lambda d: d.world.notes(someones_talk(d)),
+    "archive": lambda d: d.world.archive(someones_talk(d)),
+    "transcripts": lambda d: (d.world.transcripts(), d.world.search_transcripts(d.text())),
+    "scrub plan": lambda d: d.world.scrub_plan("customer"),
+    "put an item": lambda d: items(d, "put"),
+    "get an item": lambda d: items(d, "get"),
+    "delete an item": lambda d: items(d, "delete"),
+    "list items": lambda d: items(d, "list"),
+    "tool": tool,
+}
+
+
 def normal(driver: Driver) -> list[str]:
     """Ids, ref codes and seals are random: each becomes the number of its first appearance, or nothing. So is how long
     something took."""
@@ -151,7 +241,7 @@ def normal(driver: Driver) -> list[str]:
     def number(match: re.Match[str]) -> str:
         return seen.setdefault(match[0], f"#{len(seen) - len(driver.strangers)}")
 
-    refs = re.compile("|".join(map(re.escape, driver.talks)) or r"(?!)")
+    refs = re.compile("|".join(map(re.escape, (*driver.talks, *driver.strangers))) or r"(?!)")
     said = [TOOK.sub("took", line) for line in driver.said]
     return [DIGEST.sub("seal", refs.sub(number, UUID.sub(number, line))) for line in said]
 
@@ -171,6 +261,45 @@ def drive(folder: Path, names: tuple[str, str], seed: str, *, together: bool) ->
                 other.step()
         assert first.world.check() == []
     return normal(first)
+
+
+def drive_tenants(pair: tuple[dict[str, str], dict[str, str]], seed: str, *, together: bool) -> list[str]:
+    """What the first tenant says, alone or with the second one busy between its steps."""
+    clock = FixedClock()
+    dice = random.Random(f"between {seed}")
+    with Lukasa.open(in_memory=True, embedder="none", clock=clock, principal="ada") as memory:
+        desk = memory.workspace("desk", spec=support_spec())
+        desk.edit_named("PLACES", "Ferry, harbour, tower.", tier="tenant")
+        other = (
+            Driver(desk.at(**pair[1]), random.Random(f"second {seed}"), new_id, tier="customer") if together else None
+        )
+        known, talks = (other.known, other.talks) if other else ([], [])
+        first = Driver(
+            desk.at(**pair[0]),
+            random.Random(f"first {seed}"),
+            lambda: dice.choice(known) if known else new_id(),
+            tier="customer",
+            foreign_talk=lambda: dice.choice(talks) if talks else new_ref_code(),
+        )
+        for _ in range(TENANT_OPERATIONS):
+            clock.time += timedelta(minutes=7)
+            first.step(AS_TENANT)
+            if other is not None:
+                other.step(AS_TENANT)
+        assert desk.check() == []
+        told = "\n".join(first.said)
+        assert not [id for id in known if id in told and id not in first.strangers]
+    return normal(first)
+
+
+@pytest.mark.parametrize("kind", ANCHORS)
+def test_what_one_tenant_does_another_cannot_tell(kind: str) -> None:
+    """T07, S4: in one workspace, all that a tenant is answered is the same, alone or beside a busy one."""
+    alone = drive_tenants(ANCHORS[kind], kind, together=False)
+    beside = drive_tenants(ANCHORS[kind], kind, together=True)
+    for number, (one, two) in enumerate(zip(alone, beside, strict=True)):
+        assert one == two, f"answer {number}"
+    assert {line.split(":")[0] for line in alone} == set(AS_TENANT)
 
 
 @pytest.mark.parametrize("kind", PAIRS)

@@ -175,7 +175,20 @@ ELSEWHERE: dict[str, Case] = {
     ),
 }
 READING = {
-    *("at", "acting", "read", "context", "why", "get", "entries", "standing", "stats", "reports", "dispositions"),
+    *(
+        "at",
+        "acting",
+        "limited",
+        "read",
+        "context",
+        "why",
+        "get",
+        "entries",
+        "standing",
+        "stats",
+        "reports",
+        "dispositions",
+    ),
     *(
         "history",
         "related",
@@ -279,9 +292,10 @@ def test_a_report_is_committed_with_what_it_reports(world: Workspace) -> None:
 
 def test_a_copy_of_a_canonical_body_is_refused_once(memory: Lukasa) -> None:
     """T1, R1: the refusal's event and its report are one commit, and it is counted once."""
-    world = memory.workspace("desk", preset="anchored").at(org_id="o", domain_id="d")
+    desk = memory.workspace("desk", preset="anchored")
+    world = desk.at(org_id="o", domain_id="d")
     page = "The duchess of the northern marches keeps seven ravens in the tower and feeds them herself at dawn"
-    world.save_document("ravens", page)
+    desk.save_document("ravens", page)
     with pytest.raises(MirrorsCanonical):
         world.put("persistent", page)
     (point,) = world.ctx.local.points(TelemetryQuery(component="memory", action="put"))

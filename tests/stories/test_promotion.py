@@ -61,7 +61,7 @@ def test_principals_corroborate_one_another(tmp_path: Path, clock: FixedClock) -
         facts = [e for e in ops.entries("persistent") if e.kind is Kind.SEMANTIC]
         assert [(e.trust, e.state) for e in facts] == [(Trust.AGENT, State.ACTIVE)]
         assert sorted(str(ops.get(id).state) for id in ids) == ["active", "superseded", "superseded"]
-        ops.undo(job.id)
+        memory.workspace("ops").undo(job.id)
         assert [same(ops.get(id)) for id in ids] == before
 
 
@@ -84,7 +84,7 @@ def test_the_gate_applies_where_a_fact_is_made(ops: Workspace) -> None:
 
 
 def test_a_fact_that_outlived_its_source_rises(memory: Lukasa) -> None:
-    """W8: semantic memory rises to the broader tier once its document has moved on and is still there."""
+    """W8: a fact rises once its document has moved on and it was confirmed against that, and not if it is gone."""
     world = memory.workspace("project")
     channel = world.at(channel="general")
     world.save_document("guide", "Version one of the guide.")
@@ -95,6 +95,9 @@ def test_a_fact_that_outlived_its_source_rises(memory: Lukasa) -> None:
     world.save_document("guide", "Version two of the guide.")
     world.save_document("gone", "Second version.")
     world.remove_document("gone")
+    assert run(world, "consolidate").result == {}
+    world.corroborate(lasting)
+    world.corroborate(orphan)
     before = same(world.get(lasting))
     assert run(world, "consolidate").result == {"promoted": 1}
     (risen,) = world.entries("workspace")

@@ -25,9 +25,10 @@ from lukasa.service.jobs.queue import reflect_now
 from lukasa.spec.load import preset_text
 from lukasa.storage.operations import Enqueue
 from tests.helpers.cli import Shell
-from tests.helpers.curating import promote, proposal, propose, subjects, work
+from tests.helpers.curating import git, promote, proposal, propose, subjects, work
 from tests.helpers.making import FixedClock
 from tests.helpers.processes import finish, fork
+from tests.helpers.sessions import claude
 from tests.unit.test_task import Scripted
 
 
@@ -156,13 +157,57 @@ def test_a_turned_down_line_is_not_proposed_again(watcher: Workspace) -> None:
     assert reflect_now(watcher.ctx, chat=None).proposals == ()
 
 
+def test_no_observation_is_skipped_or_read_twice(watcher: Workspace) -> None:
+    """O3: what is more than one reflection can read goes on in the next, in the order it was said."""
+    for n in range(230):
+        remember(watcher, f"Berth {n} belongs to the vessel with the number {n * 7919}")
+    remember(watcher, *(f"Chart {n}: " + "depth and current of the fairway " * 110 + str(n) for n in range(30)))
+    shown: list[str] = []
+
+    class Reader:
+        name = "reader"
+
+        def reply(self, messages: Sequence[Message], tools: Any = (), **options: Any) -> Reply:
+            rows = [json.loads(row) for row in messages[1].content.splitlines() if row.startswith('{"n"')]
+            assert len(rows) <= 200
+            assert sum(len(row["text"]) for row in rows) <= 60_000
+            shown.extend(row["text"] for row in rows)
+            return Reply(answer(proposals=[]))
+
+    done = reflect_now(watcher.ctx, chat=Reader())
+    assert done.observations == len(shown) == 260
+    assert len(set(shown)) == 260
+    assert reflect_now(watcher.ctx, chat=Reader()).observations == 0
+
+
+def test_what_has_no_room_is_proposed_by_the_next_reflection(watcher: Workspace) -> None:
+    """O3: rules propose at most 80 percent of the length; the rest waits, and is proposed once."""
+    texts = [f"Vessel number {n * 7919} moors at berth {n}" for n in range(20)]
+    remember(watcher, *texts)
+    first = reflect_now(watcher.ctx, chat=None)
+    assert 0 < first.left_over == 20 - len(first.proposals)
+    seen = [a.change for a in first.proposals]
+    remember(watcher, "The harbour master is called Ruben")
+    while (more := reflect_now(watcher.ctx, chat=None)).proposals:
+        seen += [a.change for a in more.proposals]
+    assert sorted(seen) == sorted([*texts, "The harbour master is called Ruben"])
+    assert more.left_over == 0
+
+
+def test_what_holds_only_later_is_read_then(watcher: Workspace, clock: FixedClock) -> None:
+    """O3: a statement that does not hold yet is not forgotten by the reflection that met it."""
+    remember(watcher, "The new pier opens for ferries", valid_at=clock.time + timedelta(days=3))
+    assert reflect_now(watcher.ctx, chat=None).observations == 0
+    clock.time += timedelta(days=4)
+    assert [a.change for a in reflect_now(watcher.ctx, chat=None).proposals] == ["The new pier opens for ferries"]
+
+
 # Triage
 
 
 def test_the_first_tier_promotes_by_itself(watcher: Workspace, memory: Lukasa) -> None:
     """O4, K1: a command, sure enough, no duplicate: on the page, in the file, committed, with who and why."""
-    for _ in range(4):
-        remember(watcher, "Deploys of the gateway use `make ship`", importance=1.0)
+    remember(watcher, "Deploys of the gateway use `make ship`", importance=1.0)
     (made,) = reflect_now(watcher.ctx, chat=None).proposals
     assert (made.state, made.decided_by) == (AmendmentState.PROMOTED, "rules")
     assert "command" in made.reason
@@ -363,3 +408,42 @@ def test_the_verb(tmp_path: Path) -> None:
     assert "1 observations, 1 proposals." in told
     assert "review" in told
     assert shell.json("reflect", "--rules")["proposals"] == []
+
+
+SESSION = (
+    ("user", "The tide tables are built with `make tides`, never by hand."),
+    ("assistant", "Understood."),
+    ("user", "We always follow ADR-0012 when a buoy gets a new name."),
+    ("user", "The charts of the estuary live in /srv/charts/estuary.sqlite."),
+    ("user", "Ines prefers calm colours on every map."),
+    ("user", "which pier is free tonight?"),
+)
+
+
+@pytest.mark.parametrize("embedder", ["none", "auto"])
+def test_a_session_reaches_the_page_without_any_model(tmp_path: Path, embedder: str) -> None:
+    """O1-O4, K1: observe, reflect, triage by rules: MEMORY.md holds what names a record, a path or a command.
+
+    The rest waits for a person. Nothing is sent anywhere, and the page, the database and git agree.
+    """
+    shell = Shell(tmp_path / "data", {"LUKASA_EMBEDDER": embedder, "LUKASA_CHAT": "none"})
+    shell.run("workspace", "create", "harbour", "--preset", "observer")
+    shell.env["LUKASA_WORKSPACE"] = "harbour"
+    seen = shell.json("observe", str(claude(tmp_path / "session.jsonl", SESSION)))
+    assert (seen["how"], seen["failed"]) == ("rules", [])
+    decided: dict[str, tuple[str, str]] = {}
+    while (done := shell.json("reflect"))["proposals"]:
+        assert done["errors"] == []
+        decided |= {a["change"]: (a["state"], a["decided_by"]) for a in done["proposals"]}
+    assert decided[SESSION[0][1]] == ("promoted", "rules")
+    assert decided[SESSION[2][1]] == ("promoted", "rules")
+    assert decided[SESSION[3][1]] == ("promoted", "rules")
+    assert decided[SESSION[4][1]][0] == "review"
+    path = Path(shell.json("curated", "path")["path"])
+    promoted = {text for text, (state, _) in decided.items() if state == "promoted"}
+    assert {line["text"] for line in shell.json("curated", "show")["lines"]} == promoted
+    assert all(f") {text}" in path.read_text() for text in promoted)
+    assert {s.removeprefix("Promote: ").removesuffix("…") for s in subjects(path.parent)} == {
+        text if len(text) <= 60 else text[:59] for text in promoted
+    }
+    assert git(path.parent, "status", "--porcelain", "MEMORY.md") == ""

@@ -170,7 +170,7 @@ def test_a_newer_schema_still_in_the_log_is_seen(tmp_path: Path) -> None:
     def migrate_and_die() -> None:
         store = SqliteStore(tmp_path / "store", role="workspace", create=False)
         db = apsw.Connection(str(file))
-        db.execute("PRAGMA user_version = 9")
+        db.execute("PRAGMA user_version = 99")
         os.kill(os.getpid(), signal.SIGKILL)
         store.close()
 

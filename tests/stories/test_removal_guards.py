@@ -21,7 +21,7 @@ from tests.helpers.cli import Shell
 
 MEANT: tuple[Any, ...] = (None, "", " ", "\t\n", "*", "%", "_", "?", ".", "..", "/", "**/*", "all", "NULL", [], {}, 0)
 WORDS = [value for value in MEANT if isinstance(value, str)]
-ENDING = ("conversation_end", "conversation_archive", "memory_scrub_execute")
+ENDING = ("conversation_end", "conversation_archive", "memory_scrub_execute", "scope_end")
 REMOVING = [verb for verb in VERBS if verb.method == "DELETE" or verb.name in ENDING]
 LIBRARY: dict[str, Callable[[Workspace, Any], Any]] = {
     "forget": lambda world, what: world.forget(what),
@@ -29,6 +29,7 @@ LIBRARY: dict[str, Callable[[Workspace, Any], Any]] = {
     "remove_document": lambda world, what: world.remove_document(what),
     "clear_notes": lambda world, what: world.clear_notes(what),
     "end": lambda world, what: world.end(what),
+    "end_scope": lambda world, what: world.end_scope(what),
     "archive": lambda world, what: world.archive(what),
     "dispose": lambda world, what: world.dispose(what, "prune"),
     "scrub_execute": lambda world, what: world.scrub_execute(what, confirm="0" * 64),

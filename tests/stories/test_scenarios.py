@@ -110,7 +110,7 @@ def test_05_workspace_facts_do_not(memory: Lukasa, world: Workspace, other: Work
     stored = fact(world)
     assert stored.scope.value("workspace") == world.id
     reply = say(memory, other, "Do you know anything about a villain named Malachar?")
-    assert reply == "I have no information about that: nothing I have noted here matches."
+    assert reply == "I don't know: nothing I have noted here says anything about that."
     assert reads(world, stored) == 0
     assert "Malachar" in say(memory, world, "Do you know anything about a villain named Malachar?")
 
@@ -126,7 +126,7 @@ def test_06_conversation_memory_ends_with_it(memory: Lukasa, world: Workspace) -
         ended = talk.end()
     assert ended.ended.dropped == 1
     reply = say(memory, world, "What chapters did I want to discuss?")
-    assert reply == "I have no information about that: nothing I have noted here matches."
+    assert reply == "I don't know: nothing I have noted here says anything about that."
     everything = [e for tier in ("workspace", "account") for e in world.entries(tier, everything=True)]
     channel = world.at(channel="general").entries("channel", everything=True)
     assert not any("1–3" in entry.content for entry in (*everything, *channel))
@@ -152,7 +152,7 @@ def test_08_an_agents_own_memory_stays_its_own(memory: Lukasa, world: Workspace)
     stored = fact(world)
     assert stored.owner == "researcher"
     reply = say(memory, world, "What research has been done so far?", name="writer")
-    assert reply == "I have no information about that: nothing I have noted here matches."
+    assert reply == "I don't know: nothing I have noted here says anything about that."
     with agent(memory, world, name="writer") as talk:
         asked = talk.turn("What has been investigated about the historical context for Chapter 5?")
         assert "investigated the historical" not in asked.reply
@@ -213,7 +213,7 @@ def test_12_isolation_is_the_stores(memory: Lukasa, world: Workspace, other: Wor
     stored = fact(world)
     assert world.id != other.id
     reply = say(memory, other, "Where is the world map?")
-    assert reply == "I have no information about that: nothing I have noted here matches."
+    assert reply == "I don't know: nothing I have noted here says anything about that."
     assert [hit.id for hit in other.read("world map", history=True, held=True)] == []
     assert other.ctx.local.entries([stored.id]) == {}
     assert "Maps" in say(memory, world, "Where is the world map?")

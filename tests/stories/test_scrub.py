@@ -17,6 +17,7 @@ from lukasa.model.events import SCRUBBED, chain_faults
 from lukasa.model.scrub import Extent, Mode, manifest_digest
 from lukasa.model.selection import Selection
 from lukasa.providers.chat.offline import OfflineChat
+from lukasa.spec import preset_text
 from lukasa.storage.operations import SaveChannel, Scrub
 from lukasa.storage.sqlite import SqliteStore
 from lukasa.storage.sqlite.store_files import MEMORY
@@ -57,7 +58,6 @@ def furnish(world: Workspace, words: str = CANARY, facts: int = 40) -> str:
     assert gone is not None
     world.forget(gone.id, f"the {words} was a seal")
     world.edit_named("PLACES", f"Where the {words} sleeps.", tier="workspace")
-    world.link_action("deploy-7", [first.id], f"Moved the {words}")
     world.read(words)
     return first.id
 
@@ -76,9 +76,47 @@ def test_a_plan_removes_nothing_and_says_all(world: Workspace) -> None:
     assert plan.counts["named"] == 2  # PLACES, and the spec's own VOICE
     assert len(plan.sample) == 20
     assert len(plan.digest) == 64
-    assert "an action rests on 1 of these entries, and will rest on nothing" in plan.warnings
     assert world.scrub_plan("workspace").digest == plan.digest
     assert world.scrub_plan("workspace", mode="keep_named").digest != plan.digest
+
+
+def test_what_an_action_rests_on_survives(world: Workspace) -> None:
+    """S4, X1: the universal posture: the plan, the result and the log name the row and its action; the rest goes."""
+    kept, gone = furnish(world), world.put("workspace", "Nobody acted on this one").id
+    world.link_action("deploy-7", [kept], "Moved it to the tower")
+    plan = world.scrub_plan("workspace")
+    assert plan.warnings[0] == "1 entry stays, because an action rests on each of them: deploy-7"
+    assert [(row.id, row.actions) for row in plan.kept] == [(kept, ("deploy-7",))]
+    done = world.scrub_execute("workspace", confirm=plan.digest)
+    assert done.manifest.kept == plan.kept
+    assert [entry.id for entry in world.entries("workspace", everything=True)] == [kept]
+    assert [version.action for version in world.history(kept)] == ["entry.put", "entry.updated"]
+    assert world.events(action=SCRUBBED)[-1].detail["kept"] == {kept: ["deploy-7"]}
+    assert (str(world.grounds(kept).retention), str(world.grounds(gone).retention)) == ("referenced", "tombstoned")
+    assert (world.verify(), world.check()) == ([], [])
+
+
+def test_an_exempt_spec_scrubs_what_actions_rest_on(memory: Lukasa) -> None:
+    """P4: the exemption `keep-action-linked`, with its reason, lets a scrub take these rows as well."""
+    rule = '[{ rule = "keep-action-linked", reason = "Tests only." }]'
+    world = memory.workspace("exempt", spec=preset_text("default").replace("exemptions = []", f"exemptions = {rule}"))
+    id = world.put("workspace", "Somebody acted on this one").id
+    world.link_action("deploy-7", [id])
+    plan = world.scrub_plan("workspace")
+    assert (plan.kept, plan.warnings[0]) == ((), "an action rests on 1 of these entries, and will rest on nothing")
+    world.scrub_execute("workspace", confirm=plan.digest)
+    assert world.entries("workspace", everything=True) == []
+
+
+def test_a_scrub_brings_back_what_the_removed_had_replaced(world: Workspace) -> None:
+    """B21: a row that stays, and that a row which goes had replaced, holds again."""
+    old = world.put("workspace", "The bridge opens at nine", kind="semantic").id
+    world.link_action("plan-1", [old])
+    world.put("workspace", "The bridge opens at ten", kind="semantic", supersedes=old)
+    assert str(world.get(old).state) == "invalidated"
+    world.scrub_execute("workspace", confirm=world.scrub_plan("workspace").digest)
+    assert str(world.get(old).state) == "active"
+    assert [hit.id for hit in world.read("when does the bridge open?")] == [old]
 
 
 def test_execution_needs_the_digest_of_what_is_there(world: Workspace) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import apsw
 import pytest
 
 from lukasa import Lukasa, Memo, Trust, Workspace
@@ -18,7 +19,8 @@ from lukasa.model.events import EventDraft
 from lukasa.model.item import ItemAddress
 from lukasa.model.job import JobDraft
 from lukasa.model.telemetry import TelemetryEvent
-from lukasa.ports import Message, Reply, Tool, Usage
+from lukasa.ports import Embedder, Message, Reply, Tool, ToolCall, Usage
+from lukasa.providers.chat.offline import OfflineChat
 from lukasa.service.curation.reflect import draft
 from lukasa.service.entries.store_items import PutItem, write
 from lukasa.service.jobs.task import ask
@@ -180,6 +182,77 @@ def test_the_owner_decides_about_the_mark(world: Workspace) -> None:
     assert "Mara" not in str(world.context("how is Mara"))
     world.update(hidden.id, metadata={"sensitive": False})
     assert "Mara" in str(world.context("how is Mara"))
+
+
+def test_a_secret_told_to_the_chat_is_kept_as_typed(memory: Lukasa, world: Workspace) -> None:
+    """Who types "remember …" is the owner: the entry holds the words, and no model, checkpoint or note does."""
+    seen: list[str] = []
+
+    class Watching(OfflineChat):
+        def with_embedder(self, embedder: Embedder | None) -> OfflineChat:
+            return self
+
+        def reply(self, messages: Sequence[Message], *given: Any, **more: Any) -> Reply:
+            seen.extend(message.content for message in messages)
+            return super().reply(messages, *given, **more)
+
+    with talk.agent(memory, world, chat=Watching(), author=world) as agent:
+        answer = agent.turn(f"Please remember that {WIFI[0].lower()}{WIFI[1:]}")
+        agent.turn("The PIN of the safe is 6031.")
+        agent.turn("please remember that")
+        agent.end()
+    assert "I keep it as you typed it" in answer.reply
+    assert {(e.content, e.sensitive, e.trust) for e in talk.facts(world)} == {
+        (WIFI[0].lower() + WIFI[1:], True, Trust.AUTHOR),
+        ("The PIN of the safe is 6031.", True, Trust.AUTHOR),
+    }
+    assert seen
+    assert not any(WORD in text or "6031" in text for text in seen)
+    checkpoints = (folder(memory, world) / "workspaces" / world.id).glob("check*")
+    assert [file for file in checkpoints if WORD.encode() in file.read_bytes()] == []
+    found = world.at(channel=world.channels()[0].id).read("what did we do last time", sensitive=False)
+    assert WORD not in " ".join(hit.content for hit in found.hits)
+
+
+def test_a_model_cannot_write_as_the_owner(memory: Lukasa, world: Workspace) -> None:
+    """Words that the owner did not type stay the agent's, also if the model calls them the user's."""
+
+    class Inventing(OfflineChat):
+        def with_embedder(self, embedder: Embedder | None) -> OfflineChat:
+            return self
+
+        def reply(self, messages: Sequence[Message], *given: Any, **more: Any) -> Reply:
+            if messages[-1].role == "tool":
+                return Reply("done")
+            said = {"content": "The master password of the bank is [secret]", "said_by": "user"}
+            return Reply("", (ToolCall("1", "memory_put", said),))
+
+    with talk.agent(memory, world, chat=Inventing(), author=world) as agent:
+        agent.turn(WIFI)
+    (stored,) = talk.facts(world)
+    assert (stored.content, stored.trust) == ("The master password of the bank is [secret]", Trust.AGENT)
+
+
+def test_a_secret_of_an_earlier_version_is_marked_by_a_worker(tmp_path: Path) -> None:
+    """What was stored before its form was known is masked for agents after the job; the owner still reads it."""
+    with Lukasa.open(tmp_path, embedder="none") as memory:
+        id = memory.workspace("novel").put("workspace", WIFI, metadata={"sensitive": False}).id
+    (file,) = tmp_path.glob("workspaces/*/memory.db")
+    db = apsw.Connection(str(file))  # as a version without a detector stored it
+    for _ in db.execute("UPDATE entries SET rest = replace(rest, '\"sensitive\":false', '')"):
+        pass
+    db.close()
+    with Lukasa.open(tmp_path, embedder="none") as memory:
+        world = memory.existing("novel")
+        agent = world.acting(agent="cursor")
+        assert WORD in agent.get(id).content
+        world.ctx.apply(world.ctx.local, Enqueue(JobDraft("hide-secrets", "hide-secrets:1")))
+        (run,) = [run for run in memory.worker(workspace=world).drain() if run.job.kind == "hide-secrets"]
+        assert run.result == {"marked": 1}
+        assert "[secret]" in agent.get(id).content
+        assert not any(WORD in version.entry.content for version in agent.history(id))
+        assert agent.read("wifi password of the studio").hits == ()
+        assert world.get(id).content == WIFI
 
 
 def test_changes_keep_the_mark_and_the_words(world: Workspace) -> None:

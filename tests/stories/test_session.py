@@ -193,21 +193,23 @@ RAVENS = "The duchess of the northern marches keeps seven ravens in the tower an
 
 def test_a_refused_fact_blocks_neither_the_others_nor_the_end(memory: Lukasa) -> None:
     """L1, R1: the session ends, its other facts are stored, and the result names the refused one with its reason."""
-    world = memory.workspace("desk", preset="anchored").at(org_id="o", domain_id="d")
-    world.save_document("ravens", RAVENS)
+    desk = memory.workspace("desk", preset="anchored")
+    desk.save_document("ravens", RAVENS)
+    world = desk.at(org_id="o", domain_id="d")
     here = session.begin(world.acting(agent="assistant"))
     hear(here, f"Remember that {RAVENS}.", "We decided to ship in March.")
     done = session.persist(here)
     assert [written.entry.content for written in done.facts if written.entry] == ["We decided to ship in March."]
     assert [(RAVENS in refused.text, refused.code) for refused in done.refused] == [(True, "mirrors-canonical")]
     assert done.conversation.status == "idle"
-    assert world.events(action="session.persist_failed") == []
+    assert desk.events(action="session.persist_failed") == []
 
 
 def test_a_refused_summary_does_not_block_the_end(memory: Lukasa) -> None:
     """L1, R1: a model's summary that copies a document is refused and reported; the session ends without it."""
-    world = memory.workspace("desk", preset="anchored").at(org_id="o", domain_id="d")
-    world.save_document("ravens", RAVENS)
+    desk = memory.workspace("desk", preset="anchored")
+    desk.save_document("ravens", RAVENS)
+    world = desk.at(org_id="o", domain_id="d")
     here = session.begin(world.acting(agent="assistant"))
     hear(here, "Read me the page about ravens.")
     done = session.persist(here, distil=lambda said: Distilled((), RAVENS))
@@ -315,7 +317,7 @@ def test_every_preset_has_a_session(memory: Lukasa, preset: str) -> None:
     assert str(session.orient(here, "what did we decide?"))
     done = session.persist(here)
     assert done.conversation.status == "idle"
-    assert done.summary is not None
+    assert (done.summary is None) == (preset == "tiered")  # there, a summary tells only what somebody decided to keep
 
 
 def test_an_anchored_session(memory: Lukasa) -> None:

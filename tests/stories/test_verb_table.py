@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from lukasa.ports import ToolCall
 from lukasa.service.sessions.session import begin
 from lukasa.service.workspace import Workspace
 from lukasa.surfaces.api.table import BY_NAME, VERBS
-from lukasa.surfaces.api.verb import Call, SessionAnswer, SessionTool, Verb, VerbInput, VerbOutput
+from lukasa.surfaces.api.verb import Call, SessionAnswer, SessionTool, SessionTurn, Verb, VerbInput, VerbOutput
 from lukasa.surfaces.http.openapi import document
 from lukasa.surfaces.langgraph.toolkit import Toolbox
 from lukasa.surfaces.mcp.server import build
@@ -40,7 +40,7 @@ def count(call: Call, given: CountIn) -> CountOut:
     return CountOut(count=len(call.workspace.entries(given.tier)))
 
 
-def count_in_session(world: Workspace, given: Mapping[str, Any], seen: Collection[str]) -> SessionAnswer:
+def count_in_session(world: Workspace, given: Mapping[str, Any], seen: SessionTurn) -> SessionAnswer:
     return {"count": len(world.entries(given.get("tier", "workspace")))}, ()
 
 
@@ -75,7 +75,7 @@ def test_an_added_verb_is_an_mcp_tool(memory: Lukasa) -> None:
     dispatcher = Dispatcher(memory.access, lambda ctx: lent(memory), "novel", TABLE)
     listed, answer = session(lambda: Client(build(dispatcher)), work)
     assert listed.description == ADDED.description
-    assert set(listed.input_schema["properties"]) == {"tier", "state", "workspace"}
+    assert set(listed.input_schema["properties"]) == {"tier", "state", "workspace", "scope"}
     assert answer == {"count": 1}
 
 
@@ -101,7 +101,7 @@ def test_the_langgraph_tools_and_their_arguments(memory: Lukasa) -> None:
     schemas: dict[str, Any] = {tool.name: tool.args_schema for tool in tools}
     assert {name: (set(one["properties"]), one["required"]) for name, one in schemas.items()} == {
         "memory_put": (
-            {"content", "tier", "kind", "lifetime", "importance", "tags", "private", "said_by"},
+            {"content", "tier", "kind", "lifetime", "importance", "tags", "corrects", "private", "said_by"},
             ["content"],
         ),
         "memory_read": ({"query", "tier", "limit"}, ["query"]),

@@ -34,6 +34,7 @@ def items(draw: st.DrawFn, tier: str = "workspace") -> ContextItem:
         recorded="2026-11-15",
         content=draw(TEXT),
         sources=tuple(draw(st.lists(LABEL, max_size=2))),
+        doubts=tuple(draw(st.lists(LABEL, max_size=1))),
         part=draw(st.sampled_from(["", "1-200/7012"])),
     )
 

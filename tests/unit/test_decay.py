@@ -14,7 +14,7 @@ from lukasa.model.timestamps import micros
 from lukasa.model.values import Kind, State
 from lukasa.read.decay import awaits_disposition, decay_factor, frequency, relevance
 from lukasa.spec import load_preset
-from lukasa.spec.types import Decay, DecayModel
+from lukasa.spec.types import Decay, DecayModel, Lifecycle, LifecyclePolicy
 from tests.helpers.making import make_entry
 
 NOW = datetime(2026, 11, 15, tzinfo=UTC)
@@ -91,10 +91,12 @@ def test_procedural_memory_is_exempt_in_the_anchored_preset() -> None:
 
 def test_forcing_function_asks_for_a_disposition() -> None:
     """D3: an old unread episode of the persistent tier ends up waiting to be promoted, exempted or archived."""
-    decay = load_preset("anchored").behaviour("persistent", Kind.EPISODIC).decay
-    old = relevance(0.5, decay_factor(decay, aged(365 * 24), None, NOW), 1.0)
-    assert awaits_disposition(decay, old)
-    assert not awaits_disposition(decay, relevance(0.5, 1.0, 1.0))
+    rules, entry = load_preset("anchored").behaviour("persistent", Kind.EPISODIC), aged(365 * 24)
+    old = relevance(0.5, decay_factor(rules.decay, entry, None, NOW), 1.0)
+    assert awaits_disposition(rules, entry, old)
+    assert not awaits_disposition(rules, entry, relevance(0.5, 1.0, 1.0))
+    indefinite = replace(rules, lifecycle=Lifecycle(LifecyclePolicy.INDEFINITE))
+    assert not awaits_disposition(indefinite, entry, old)
 
 
 def test_conversation_fades_only_once_it_has_closed() -> None:

@@ -11,20 +11,34 @@ from lukasa.curated.reflection import LONGEST, briefing, by_rules, confidence, r
 from lukasa.model.entry import Category, GateVerdict
 from lukasa.model.errors import InvalidInput
 from lukasa.model.transcript import Quote
-from lukasa.model.values import Gate, Kind
+from lukasa.model.values import Gate, Kind, Trust
 from lukasa.spec.taxonomy import load_taxonomy
 from tests.helpers.making import make_entry
 
 SURE = GateVerdict(Gate.ALLOW, 0.9, "")
 
 
-def test_confidence_follows_gate_importance_and_corroboration() -> None:
-    """O3: the more often it was stated, in more sessions, the surer."""
+def test_confidence_follows_gate_and_corroboration() -> None:
+    """O3: as sure as the gate was; the more often it was stated, in more sessions, the surer."""
     once = replace(make_entry(importance=0.5), gate=SURE)
     seen = tuple(Quote(transcript, "m", 0, 1) for transcript in ("a", "b", "c"))
-    assert confidence(once) == pytest.approx(0.6)
+    assert confidence(once) == pytest.approx(0.9)
     assert confidence(once) < confidence(replace(once, merged_count=3)) == confidence(replace(once, evidence=seen))
     assert confidence(replace(once, importance=1.0, merged_count=10**6, gate=replace(SURE, confidence=1.0))) <= 1
+
+
+def test_a_minor_note_is_never_promoted_by_its_gate() -> None:
+    """O4: how sure the observer was says nothing about how much a note matters."""
+    certain = replace(make_entry(importance=0.3), gate=replace(SURE, confidence=1.0))
+    assert confidence(certain) == pytest.approx(0.8)
+
+
+def test_a_note_that_nobody_said_is_not_surer_than_the_rules_need() -> None:
+    """O4: an agent that repeats its own note does not get it on the page by rules."""
+    note = replace(make_entry(trust=Trust.AGENT), gate=replace(SURE, confidence=1.0), merged_count=50)
+    assert confidence(note) == pytest.approx(0.8)
+    quoted = replace(note, evidence=(Quote("a", "m", 0, 1),))
+    assert confidence(quoted) == 1.0
 
 
 def test_the_surest_are_proposed_within_their_share() -> None:
@@ -40,7 +54,7 @@ def test_the_surest_are_proposed_within_their_share() -> None:
     length = sum(len(change.change) for change in found.changes)
     assert length <= LONGEST * sum(len(e.content) for e in entries)
     assert {change.sources[0] for change in found.changes} == {e.id for e in entries[2:]}
-    assert found.left == tuple(e.id for e in entries[:2])
+    assert (set(found.over), found.left) == ({e.id for e in entries[:2]}, ())
     assert [change.section for change in found.changes] == ["operations"] * 4 + ["projects"] * 4
 
 

@@ -23,9 +23,9 @@ def spec_with(*wanted: str) -> MemorySpec:
     """A spec all of whose tiers consolidate on these triggers."""
     changed = {
         place: replace(b, consolidation=replace(b.consolidation, triggers=wanted))
-        for place, b in TIERED.behaviours.items()
+        for place, b in OBSERVER.behaviours.items()
     }
-    return replace(TIERED, behaviours=changed)
+    return replace(OBSERVER, behaviours=changed)
 
 
 def consolidations(spec: MemorySpec, now: datetime, facts: Activity) -> list[JobDraft]:
@@ -63,7 +63,12 @@ def test_a_schedule_begins_with_the_workspace() -> None:
     spec = spec_with("schedule:daily")
     young = Activity(created_at=NOW - timedelta(hours=1))
     assert due(spec, NOW, young) == []
-    assert [draft.kind for draft in due(spec, NOW + timedelta(days=1), young)] == ["consolidate", "maintain", "tidy"]
+    assert [draft.kind for draft in due(spec, NOW + timedelta(days=1), young)] == [
+        "consolidate",
+        "maintain",
+        "tidy",
+        "hide-secrets",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -111,13 +116,29 @@ def test_backfill_waits_a_minute_and_then_half_an_hour() -> None:
     """O8: sixty seconds after the worker's start, once in each half hour, only if something is missing."""
 
     def keys(now: datetime, started: datetime | None, *, missing: bool = True) -> list[str]:
-        found = due(TIERED, now, replace(OLD, started=started, unembedded=missing))
+        found = due(OBSERVER, now, replace(OLD, started=started, unembedded=missing))
         return [draft.key for draft in found if draft.kind == "backfill"]
 
     assert keys(NOW, NOW - FIRST_DELAY / 2) == []
     assert keys(NOW, NOW - FIRST_DELAY) == keys(NOW, None) == ["backfill:2026-11-18T15:30Z"]
     assert keys(NOW + timedelta(minutes=30), NOW) == ["backfill:2026-11-18T16:00Z"]
     assert keys(NOW, None, missing=False) == []
+
+
+def test_a_memory_without_a_clock_waits_for_events() -> None:
+    """S0, O5: `tiered` gets no job at any hour; once the workspace falls idle, regular work is done once."""
+    waiting = replace(OLD, head=50, unembedded=True, untriaged=True, idle_change=True, changed_at=NOW)
+    assert not any(due(TIERED, NOW + n * IDLE / 100, waiting) for n in range(100))
+    idle = [due(TIERED, NOW + n * IDLE, waiting) for n in range(1, 200)]
+    assert {draft.key for found in idle for draft in found} == {
+        "consolidate:idle:0",
+        "backfill:idle:0",
+        "triage:idle:0",
+        "maintain:idle:0",
+        "tidy:idle:0",
+        "hide-secrets:1",
+    }
+    assert due(TIERED, NOW + 99 * IDLE, replace(OLD, head=50, changed_at=NOW, marks={"idle": 50})) == []
 
 
 def test_stragglers_are_triaged_every_half_hour() -> None:

@@ -217,6 +217,7 @@ def test_numbers_too_long_to_print() -> None:
         ("context", {"standing_importance": 1.1}),
         ("retrieval", {"candidates": 0}),
         ("retrieval", {"prior_weight": -1}),
+        ("retrieval", {"prior": ["age"]}),
         ("retrieval", {"dedup_cosine": 0}),
         ("retrieval", {"weights": dict.fromkeys(SIGNALS, 0)}),
         ("reference_only", {"similarity": 2}),

@@ -265,10 +265,11 @@ def test_default_retrieval() -> None:
 
 
 def test_default_behaviour() -> None:
-    """W4, D1: explicit facts and procedures, validity for facts, the latest procedure wins and never fades."""
+    """W4, D1: facts and procedures by decision or gate, validity for facts, the latest procedure wins, never fades."""
     spec = load_preset()
     fact, way = spec.behaviour("workspace", Kind.SEMANTIC), spec.behaviour("workspace", Kind.PROCEDURAL)
-    assert fact.write.mode is way.write.mode is WriteMode.EXPLICIT
+    assert fact.write.mode is way.write.mode is WriteMode.MIXED
+    assert fact.write.confidence == way.write.confidence == 0
     assert (fact.conflict.rule, way.conflict.rule) == (ConflictRule.VALIDITY, ConflictRule.SUPERSEDE)
     assert (fact.decay.model, way.decay.model) == (DecayModel.HOURLY, DecayModel.EXEMPT)
     assert fact.decay.rate ** (7 * 24) > 0.9

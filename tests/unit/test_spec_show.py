@@ -7,20 +7,20 @@ import pytest
 from lukasa.model.errors import SpecError
 from lukasa.model.values import Kind
 from lukasa.spec import (
-    QUESTIONS,
     WALK,
     Difference,
     compose,
     diff,
     dump,
     explain,
+    list_questions,
     load_preset,
     parse_spec,
     preset_names,
     render_show,
     show,
 )
-from lukasa.spec.types import BEHAVIOURS, DecayModel, WriteMode
+from lukasa.spec.types import BEHAVIOURS, DecayModel
 
 ORDER = ["Anchor", "Typology", "Tiers", "Backend", "Retrieval", "Behaviour", "Discipline", "Audit", "Upkeep"]
 
@@ -105,7 +105,7 @@ def test_explain_walks_in_order(name: str) -> None:
 def test_questions_follow_the_walk() -> None:
     """P5: `spec new` asks in the same order."""
     steps = [step.section for step in WALK]
-    positions = [steps.index(question.step) for question in QUESTIONS]
+    positions = [steps.index(question.step) for question in list_questions()]
     assert positions == sorted(positions)
     assert set(positions) == set(range(len(steps)))
 
@@ -118,12 +118,20 @@ def test_compose_without_answers() -> None:
     assert all(f"# {n}. {title}" in text for n, title in enumerate(ORDER, 1))
 
 
-def test_compose_every_option() -> None:
+@pytest.mark.parametrize("like", preset_names())
+def test_compose_every_option(like: str) -> None:
     """P5: each single answer that is offered makes a valid spec."""
-    for question in QUESTIONS:
+    for question in list_questions({"like": like}):
         for option in question.options:
-            for anchor in ("person", "tenant"):
-                parse_spec(compose({"anchor": anchor} | {question.id: option}))
+            if not question.id.endswith((".home", ".persistent")):  # these depend on the other tiers
+                parse_spec(compose({"like": like, question.id: option}))
+
+
+def test_compose_defaults_are_the_nearest_preset() -> None:
+    """P5: with a preset as the nearest one and every default, the spec is that preset under a new name."""
+    for like in preset_names():
+        made = parse_spec(compose({"like": like}))
+        assert {d.path for d in diff(load_preset(like), made)} == {"name", "title"}
 
 
 def test_compose_fewer_tiers() -> None:
@@ -133,44 +141,97 @@ def test_compose_fewer_tiers() -> None:
     assert set(spec.visibility) == {"workspace", "account"}
 
 
+def test_compose_any_anchor() -> None:
+    """P5, P6: any keys scope a memory; tiers follow from them, and from the answers about each tier."""
+    spec = parse_spec(compose({"anchor": "tenant_id, customer_id"}))
+    assert [(tier.name, [key.name for key in tier.anchor]) for tier in spec.tiers] == [
+        ("customer", ["tenant_id", "customer_id"]),
+        ("tenant", ["tenant_id"]),
+    ]
+    answers = {
+        "anchor": "tenant_id, region?",
+        "tiers": "call, tenant",
+        "tiers.call.anchor": "tenant_id, region",
+        "tiers.call.persistent": "no",
+        "tiers.call.boundary": "lifecycle hang_up",
+    }
+    call = parse_spec(compose(answers)).tier("call")
+    assert [(key.name, key.required) for key in call.anchor] == [("tenant_id", True), ("region", False)]
+    assert (call.persistent, call.boundary.type, call.boundary.event) == (False, "lifecycle", "hang_up")
+
+
 def test_compose_behaviour() -> None:
-    """P2, P5: a chosen deviation carries the reason that was given."""
-    answers = {"forgetting": "fast", "forgetting_reason": "news only", "writing": "auto", "typology": "procedural"}
+    """P2, P5: every primitive may deviate anywhere, and the deviation carries the reason that was given."""
+    answers = {
+        "behaviour.decay": "semantic, channel.episodic",
+        "behaviour.decay.semantic": "model = hourly, rate = 0.995",
+        "behaviour.decay.semantic.reason": "news only",
+        "behaviour.decay.channel.episodic": "model = none",
+        "behaviour.decay.channel.episodic.reason": "short topics",
+        "behaviour.promotion": "all",
+        "behaviour.promotion.all": 'to = "same", min_access = 4',
+        "behaviour.promotion.all.reason": "use is worth",
+    }
     spec = parse_spec(compose(answers))
     fact = spec.behaviour("workspace", Kind.SEMANTIC)
-    assert (fact.decay.model, fact.decay.rate, fact.write.mode) == (DecayModel.HOURLY, 0.995, WriteMode.AUTO)
-    assert any(c.reason == "news only" for c in spec.choices)
-    assert spec.tier("account").typology == (Kind.PROCEDURAL,)
+    assert (fact.decay.model, fact.decay.rate, fact.promotion.min_access) == (DecayModel.HOURLY, 0.995, 4)
+    assert spec.behaviour("channel", Kind.EPISODIC).decay.model is DecayModel.NONE
+    assert {"news only", "short topics"} <= {c.reason for c in spec.choices}
+
+
+def test_compose_discipline() -> None:
+    """P3, P5: the list of what is never copied, gates and visibility are the answers."""
+    answers = {
+        "reference_only.non_mirror": "tickets, invoices",
+        "sanitization": "tenant into account: strip_identifiers, redact_secrets; trust: hedge_by_provenance",
+        "visibility.channel.external": "closed",
+    }
+    spec = parse_spec(compose(answers))
+    assert spec.reference_only.non_mirror == ("tickets", "invoices")
+    assert [(g.boundary, g.into, g.transforms) for g in spec.sanitization] == [
+        ("tenant", "account", ("strip_identifiers", "redact_secrets")),
+        ("trust", "", ("hedge_by_provenance",)),
+    ]
+    assert spec.visibility["channel"].external == "closed"
 
 
 def test_compose_without_embedder() -> None:
     """R1: no embedder, no vector signal."""
-    assert "vector" not in parse_spec(compose({"embedder": "none"})).retrieval.signals
+    assert "vector" not in parse_spec(compose({"backend.embedder": "none"})).retrieval.signals
 
 
 @pytest.mark.parametrize(
-    "answers",
+    ("answers", "key"),
     [
-        {"nmae": "x"},
-        {"store": "tape"},
-        {"tiers": "attic"},
-        {"name": "Two Words"},
-        {"typology": "vibes"},
-        {"tiers": ","},
+        ({"nmae": "x"}, "nmae"),
+        ({"backend.store": "tape"}, "backend.store"),
+        ({"tiers": ","}, "tiers"),
+        ({"name": "Two Words"}, "name"),
+        ({"typology.account": "vibes"}, "typology.account"),
+        ({"anchor": "Tenant Id"}, "anchor"),
+        ({"anchor": "one?, two?"}, "anchor"),
+        ({"tiers.channel.anchor": "colour"}, "tiers.channel.anchor"),
+        ({"sanitization": "wash it"}, "sanitization"),
+        ({"sanitization": "tenant into nowhere: strip_identifiers"}, "sanitization"),
+        ({"behaviour.decay": "cellar"}, "behaviour.decay"),
+        ({"behaviour.decay": "all", "behaviour.decay.all": "rate"}, "behaviour.decay.all"),
+        ({"behaviour.decay": "all", "behaviour.decay.all": "model = none"}, "behaviour.decay.all.reason"),
+        ({"audit.exemptions": "keep-persistent"}, "audit.exemptions.keep-persistent"),
+        ({"triggers.queue_depth": "many"}, "triggers.queue_depth"),
     ],
 )
-def test_compose_refuses(answers: dict[str, str]) -> None:
-    """P5: an answer that makes no sense is a SpecError with a way out."""
+def test_compose_refuses(answers: dict[str, str], key: str) -> None:
+    """P5: an answer that makes no sense is a SpecError that names the question, with a way out."""
     with pytest.raises(SpecError) as raised:
         compose(answers)
-    assert raised.value.fix
+    assert (raised.value.key, bool(raised.value.fix)) == (key, True)
 
 
 def test_thresholds_are_shown_kept_and_asked_for() -> None:
     """P5, O5: when work begins is a value like others: explained, compared, dumped where it is not the usual one."""
     usual = load_preset("default")
     assert "[triggers]" not in dump(usual)
-    spec = parse_spec(compose({"queue_depth": "3"}))
+    spec = parse_spec(compose({"triggers.queue_depth": "3"}))
     assert (spec.triggers.queue_depth, spec.triage) == (3, usual.triage)
     assert parse_spec(dump(spec)) == spec
     assert [d.path for d in diff(usual, spec)] == ["name", "title", "triggers.queue_depth"]
@@ -179,4 +240,4 @@ def test_thresholds_are_shown_kept_and_asked_for() -> None:
     assert "queue_depth 3" in explain(spec)
     for nonsense in ("many", "0", "-1"):
         with pytest.raises(SpecError):
-            compose({"queue_depth": nonsense})
+            compose({"triggers.queue_depth": nonsense})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 import threading
@@ -13,6 +14,7 @@ import pytest
 
 from lukasa.model.errors import Conflict, Refused, StoreError
 from lukasa.storage.sqlite import SqliteStore, store_files
+from lukasa.storage.sqlite.head_file import HEAD
 from lukasa.storage.sqlite.store_files import ACCESS, MEMORY, OLDEST_LIBRARY, migrations
 from tests.helpers.stores import NOW, OPEN, commit, entry, put, unit
 
@@ -87,7 +89,7 @@ def test_closing_leaves_one_whole_file(tmp_path: Path) -> None:
     commit(store, put(entry()))
     store.close()
     store.close()
-    assert sorted(f.name for f in (tmp_path / "store").iterdir()) == [ACCESS, MEMORY, "memory.lock", "reserve"]
+    assert sorted(f.name for f in (tmp_path / "store").iterdir()) == [ACCESS, HEAD, MEMORY, "memory.lock", "reserve"]
     with pytest.raises(StoreError):
         store.find(OPEN)
 
@@ -143,3 +145,35 @@ def test_the_database_itself_refuses_what_the_code_would(tmp_path: Path) -> None
                 pass
     assert store.check() == []
     store.close()
+
+
+def test_links_and_sources_of_earlier_stores_become_rows() -> None:
+    """M9: a store of the schema before has them as lists in its entries; afterwards each is a row, with its version."""
+    db = apsw.Connection(":memory:")
+    for step in migrations()[:6]:
+        db.execute(step.text).fetchall()
+    db.execute("INSERT INTO scopes VALUES (1, 'workspace', '[]')")
+    db.execute("INSERT INTO partitions (id, scope_id, visibility, owner) VALUES (1, 1, 'open', 'shared')")
+    document = "id, title, collection, body, origin, lifecycle, weight, standing, version, updated_at, removed"
+    db.execute(f"INSERT INTO documents ({document}) VALUES ('guide', '', '', '', '', '', 1.0, '', 3, 0, 0)")
+    given = {"origin": ["ada", "library", "x", 3], "links": [["guide", 2, "p. 4"]], "derived_from": ["b", "a"]}
+    columns = "id partition_id scope_id owner state kind source curator lifetime importance created_at updated_at"
+    columns += " confirmed_at version content_version term_count chars marks tags terms content_hash content_key salt"
+    values = ["a", 1, 1, "shared", "active", "semantic", "user", "author", "long_term", 0.5, 0, 0, 0, 1, 1, 0, 1, 1]
+    values += ["[]", "", "", "", b"", "x"]
+    names = [*columns.split(), "content", "rest"]
+    for id, rest in (("a", given), ("b", {"origin": given["origin"]})):
+        row = [id, *values[1:-3], f"key {id}", b"", "x", json.dumps(rest)]
+        db.execute(f"INSERT INTO entries ({', '.join(names)}) VALUES ({', '.join('?' * len(names))})", row)
+    db.execute("INSERT INTO confirmations VALUES (1, 'a', 0, 'ada', 'user', '', 'x', '[]')")
+    db.execute(migrations()[6].text).fetchall()
+    assert db.execute("SELECT entry, document, version, locator, checked FROM canonical_links").fetchall() == [
+        ("a", "guide", 2, "p. 4", 0)
+    ]
+    assert db.execute("SELECT entry, source FROM derivations ORDER BY place").fetchall() == [("a", "b"), ("a", "a")]
+    kept = db.execute("SELECT id, marks, rest FROM entries ORDER BY id").fetchall()
+    assert [(id, marks, json.loads(str(rest)).keys()) for id, marks, rest in kept] == [
+        ("a", 9, {"origin"}),
+        ("b", 1, {"origin"}),
+    ]
+    assert db.execute("SELECT trust, outcome FROM confirmations").fetchall() == [(0, "confirmed")]

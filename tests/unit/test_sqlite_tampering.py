@@ -80,8 +80,29 @@ def test_a_changed_log_does_not_verify(tmp_path: Path, store: SqliteStore, edit:
     assert any(f.what == "chain" and not f.derived for f in store.check())
 
 
-TRUTH = {
+COPIED = {
     "text": "UPDATE entries SET content = content || '!' WHERE rowid = 20",
+    "not json": "UPDATE entries SET rest = '{' WHERE rowid = 20",
+}
+
+
+@pytest.mark.parametrize("edit", COPIED)
+def test_a_changed_row_gets_back_what_was_written(
+    tmp_path: Path, store: SqliteStore, made: list[Entry], edit: str
+) -> None:
+    """T17: the history of an entry holds its text as well, and the log vouches for it: a rebuild puts that back."""
+    tamper(tmp_path, COPIED[edit])
+    assert [f.subject for f in store.check() if f.what == "content" and f.derived] == [made[19].id]
+    assert store.entries([made[19].id]) == {}
+    assert store.entries([made[19].id], damaged=True)[made[19].id].damaged
+    store.rebuild()
+    assert store.check() == []
+    assert store.entries([made[19].id])[made[19].id] == made[19]
+
+
+TRUTH = {
+    "text and history": "UPDATE entries SET content = content || '!' WHERE rowid = 20; "
+    "UPDATE versions SET snapshot = replace(snapshot, 'n19', 'n20') WHERE entry = 20",
     "text and hash": "UPDATE entries SET content = 'x', content_hash = "
     "'2d711642b726b04401627ca9fbac32f5c8530fb1903cc4db02258717921a4881' WHERE rowid = 20",
     "state": "UPDATE entries SET state = 'stale' WHERE rowid = 20",
@@ -89,7 +110,7 @@ TRUTH = {
     "history gone": "DELETE FROM versions WHERE entry = 12 AND version = 1",
     "history edited": "UPDATE versions SET snapshot = replace(snapshot, 'user', 'root') WHERE entry = 20",
     "row gone": "PRAGMA foreign_keys = OFF; DELETE FROM entries WHERE rowid = 20",
-    "not json": "UPDATE entries SET rest = '{' WHERE rowid = 20",
+    "not json": "UPDATE entries SET rest = '{' WHERE rowid = 20; UPDATE versions SET snapshot = '[' WHERE entry = 20",
 }
 
 

@@ -13,7 +13,7 @@ from lukasa.curated import document
 from lukasa.model.entry import Entry
 from lukasa.model.errors import InvalidInput
 from lukasa.model.text import content_key
-from lukasa.model.values import Kind
+from lukasa.model.values import Kind, Trust
 from lukasa.spec.taxonomy import Taxonomy
 
 SHORTEST, LONGEST = 0.6, 0.8  # the length of all proposals, as a share of the length of the observations
@@ -32,10 +32,14 @@ class Change(Struct, frozen=True):
 
 
 class Reflection(Struct, frozen=True):
-    """The proposals, and the ids of the entries that were read but not proposed."""
+    """The proposals, the ids of the entries that were read but not proposed, and of those that the next one reads.
+
+    `over` had no room within the length that a reflection may have.
+    """
 
     changes: tuple[Change, ...]
     left: tuple[str, ...]
+    over: tuple[str, ...] = ()
 
 
 def length_range(texts: Iterable[str]) -> tuple[int, int]:
@@ -44,35 +48,50 @@ def length_range(texts: Iterable[str]) -> tuple[int, int]:
     return round(total * SHORTEST), round(total * LONGEST)
 
 
+UNHEARD = 0.8  # the most confidence in a note of an agent or an import that quotes nobody's words
+MINOR = 0.5  # below this importance, an entry is a minor note, in which less is believed
+
+
 def confidence(entry: Entry) -> float:
-    """The confidence in an entry: half the gate's, the rest by importance and by how often it was stated."""
+    """The confidence that an entry is worth a line: the gate's, more for each repetition, less for a minor note.
+
+    A note of an agent or an import, without words that somebody said, is never surer than UNHEARD.
+    """
     gate = entry.gate.confidence if entry.gate is not None else 0.5
     stated = max(entry.merged_count, len({quote.transcript for quote in entry.evidence}), 1)
-    return round(min(1.0, 0.5 * gate + 0.3 * entry.importance + 0.2 * (1 - 1 / stated)), 3)
+    sure = 1 - (1 - gate) / stated
+    if entry.trust is not Trust.AUTHOR and not entry.evidence:
+        sure = min(sure, UNHEARD)
+    return round(sure * min(1.0, 1 - MINOR + entry.importance), 3)
 
 
 # By rules
 
 
 def by_rules(entries: Sequence[Entry], body: str) -> Reflection:
-    """Propose the surest facts that the page does not have, one line each, until they fill their share of the length.
+    """Propose the weightiest facts that the page does not have, one line each, until their share of the length is full.
 
     Within a category the surest come first. At least one is proposed; otherwise a single observation never would be.
+    Facts without room are left over for the next reflection.
     """
     facts = [e for e in entries if e.kind is not Kind.EPISODIC and not _there(body, e.content)]
     _, most = length_range(entry.content for entry in facts)
     chosen: list[Change] = []
+    over: list[str] = []
     used, seen = 0, set[str]()
-    for entry in sorted(facts, key=lambda e: (-confidence(e), e.created_at, e.id)):
+    for entry in sorted(facts, key=lambda e: (-confidence(e) * e.importance, e.created_at, e.id)):
         text, key = document.one_line(entry.content), content_key(entry.content)
-        fits = used + len(text) <= most or not chosen
-        if fits and key not in seen and len(text) <= MOST_CHANGE and len(chosen) < MOST_PROPOSALS:
-            chosen.append(Change(_category(entry), text, confidence(entry), (entry.id,)))
-            used += len(text)
-            seen.add(key)
-    proposed = {id for change in chosen for id in change.sources}
+        if key in seen or len(text) > MOST_CHANGE:
+            continue
+        if chosen and (used + len(text) > most or len(chosen) >= MOST_PROPOSALS):
+            over.append(entry.id)
+            continue
+        chosen.append(Change(_category(entry), text, confidence(entry), (entry.id,)))
+        used += len(text)
+        seen.add(key)
+    settled = {id for change in chosen for id in change.sources}.union(over)
     ordered = sorted(chosen, key=lambda change: (change.section, -change.confidence))
-    return Reflection(tuple(ordered), tuple(e.id for e in entries if e.id not in proposed))
+    return Reflection(tuple(ordered), tuple(e.id for e in entries if e.id not in settled), tuple(over))
 
 
 def _there(body: str, text: str) -> bool:

@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, field
 from msgspec.structs import replace
 
 from lukasa.model.errors import InvalidTransition
@@ -32,7 +32,10 @@ class Channel(Struct, frozen=True):
 
 
 class Conversation(Struct, frozen=True):
-    """One session with an agent. Active → Idle → Archived, or Active → Archived; never back."""
+    """One session with an agent. Active → Idle → Archived, or Active → Archived; never back.
+
+    `keys` are the scope keys of the spec's own, such as a tenant, under which it was started: it is theirs alone.
+    """
 
     id: str
     ref_code: str
@@ -40,6 +43,7 @@ class Conversation(Struct, frozen=True):
     started_at: datetime
     status: Status = Status.ACTIVE
     ended_at: datetime | None = None
+    keys: dict[str, str] = field(default_factory=dict)
 
     def idle(self, at: datetime) -> Conversation:
         if self.status is not Status.ACTIVE:

@@ -12,9 +12,22 @@ from msgspec.structs import replace
 from lukasa.model.text import fold
 from lukasa.model.timestamps import moment
 from lukasa.model.transcript import Quote
-from lukasa.model.values import SHARED, Authority, Curator, Gate, Kind, Lifetime, Origin, Relation, State, Trust
+from lukasa.model.values import (
+    SHARED,
+    Authority,
+    Curator,
+    Gate,
+    Kind,
+    Lifetime,
+    Origin,
+    Outcome,
+    Relation,
+    State,
+    Trust,
+)
 
 DISPOSITION, EXEMPT = "disposition", "exempt"  # keys of an entry's metadata
+PASSING = "passing"  # a key of an entry's metadata: true says that nothing carries it beyond the end of its scope
 SENSITIVE = "sensitive"  # a key of an entry's metadata: true keeps it out of contexts, agents' reads and exports
 
 
@@ -42,21 +55,39 @@ class Scope(NamedTuple):
         return dict(self.anchor).get(key)
 
 
+class ClosedScope(Struct, frozen=True):
+    """A scope that has ended: it takes no more entries. `event` is what ended it."""
+
+    scope: Scope
+    event: str
+    closed_at: datetime
+
+
 class SourceLink(Struct, frozen=True):
     """A reference to corpus content.
 
-    It records the version that was read; the source's properties are looked up, not copied.
+    It pins the version that was read, and records the last version against which somebody confirmed the entry since (0
+    for none). The source's properties are looked up, not copied.
     """
 
     source: str
     version: int
     locator: str = ""
+    checked: int = 0
+
+    def vouched(self, version: int) -> bool:
+        """Whether the entry was written from that version of the source, or confirmed against it."""
+        return version in (self.version, self.checked)
 
 
 class Category(Struct, frozen=True):
     name: str
     confidence: float
     taxonomy: str
+
+
+# In place of a text that is not the one that was written. It is known by identity: nobody can write it.
+DAMAGED = "[damaged: this is not the text that was written; `lukasa doctor` says more]"
 
 
 class GateVerdict(Struct, frozen=True):
@@ -103,6 +134,7 @@ class Entry(Struct, frozen=True):
     metadata: dict[str, Any] = field(default_factory=dict)
     evidence: tuple[Quote, ...] = ()  # where it was said, if it was observed in a transcript
     path: str | None = None  # of a file: kept verbatim, one entry for each path rather than for each text
+    meta: bool = False  # a fact that held through versions of its sources: meta-semantic memory
     version: int = 1
 
     def moved(self, state: State, *, at: datetime, cause: str, actor: str, **changes: Any) -> Entry:
@@ -128,6 +160,11 @@ class Entry(Struct, frozen=True):
         return self.metadata.get(DISPOSITION) == EXEMPT
 
     @property
+    def passing(self) -> bool:
+        """Whether its writer wanted it only until its scope ends."""
+        return self.metadata.get(PASSING) is True
+
+    @property
     def sensitive(self) -> bool:
         """Whether the owner put a secret on purpose, so that only somebody who asks for it gets it."""
         return self.metadata.get(SENSITIVE) is True
@@ -136,6 +173,11 @@ class Entry(Struct, frozen=True):
     def unverified(self) -> bool:
         """Whether nobody vouches for the text: its author is unknown, and every list says so."""
         return self.trust is Trust.UNTRUSTED
+
+    @property
+    def damaged(self) -> bool:
+        """Whether the stored text is not the one that was written; then nothing shows it."""
+        return self.content is DAMAGED
 
     @property
     def authority(self) -> Authority:
@@ -161,7 +203,7 @@ class Rivalry(Struct, frozen=True):
 
 
 class Confirmation(Struct, frozen=True):
-    """A statement that repeats an entry: who said it again, when, where, and in which words."""
+    """A statement that repeats an entry, or a check of it: who, when, where, in which words, and with what outcome."""
 
     entry: str
     at: datetime
@@ -170,6 +212,25 @@ class Confirmation(Struct, frozen=True):
     conversation: str
     said: str
     quotes: tuple[Quote, ...] = ()
+    trust: Trust = Trust.UNTRUSTED
+    outcome: Outcome = Outcome.CONFIRMED
+
+
+class CanonicalLink(Struct, frozen=True):
+    """A link of an entry as a row of its own: the document, and the version of it that is pinned."""
+
+    entry: str
+    document: str
+    version: int
+    locator: str
+    checked: int
+
+
+class Derivation(Struct, frozen=True):
+    """An entry that was concluded from another one."""
+
+    entry: str
+    source: str
 
 
 class Access(Struct, frozen=True):
@@ -206,6 +267,11 @@ class NamedEntry(Struct, frozen=True):
     editor: str
     version: int = 1
 
+    @property
+    def damaged(self) -> bool:
+        """Whether the stored text is not the one that was written; then nothing shows it."""
+        return self.body is DAMAGED
+
 
 class Document(Struct, frozen=True):
     """Canonical content that memory may reference but not copy, with its origin, lifecycle, weight and standing."""
@@ -221,3 +287,8 @@ class Document(Struct, frozen=True):
     updated_at: datetime
     collection: str = "documents"
     removed: bool = False
+
+    @property
+    def damaged(self) -> bool:
+        """Whether the stored text is not the one that was written; then nothing shows it."""
+        return self.body is DAMAGED

@@ -13,6 +13,7 @@ are translated at the border that meets them.
     ├── NotFound                   nothing of that id in this workspace (foreign ids answer the same)
     ├── Refused                    well-formed, but the spec or the posture forbids it
     │   ├── MirrorsCanonical       repeats a body that must only be referenced
+    │   ├── WrongTier              the tier does not take such a text; another one does
     │   ├── ReadOnlyForAgents      an agent tried to edit a named entry
     │   ├── InvalidTransition      a conversation or entry cannot go from here to there
     │   └── Forbidden              the credential does not allow it
@@ -24,6 +25,7 @@ are translated at the border that meets them.
     │   ├── StoreBusy              another process held the file too long
     │   ├── StoreFull              no space left on the disk; acknowledged writes are kept
     │   ├── StoreDamaged           not readable as the database it should be
+    │   ├── Damaged                one text in it is not the one that was written
     │   ├── StoreForeign           a database, but not ours
     │   ├── StoreNewer             written by a newer Lukasa
     │   └── StoreMissing           known to have existed, and gone
@@ -39,14 +41,28 @@ are translated at the border that meets them.
 
 from __future__ import annotations
 
+MOST_SAID = 2_000  # characters of a message, and of a fix
+
+
+def brief(text: object, most: int = MOST_SAID) -> str:
+    """Return a text for an error, however it came about: cut in its middle, and without what cannot be printed."""
+    said = str(text)
+    if len(said) > most:
+        half = most // 2
+        said = f"{said[:half]} … {len(said) - 2 * half:,} characters … {said[-half:]}"
+    return said if said.isascii() else said.encode("utf-8", "backslashreplace").decode("utf-8")
+
 
 class LukasaError(Exception):
-    """Base of all errors raised on purpose; `fix` is the next step for the reader."""
+    """Base of all errors raised on purpose; `fix` is the next step for the reader.
+
+    Whatever a message quotes, it is short: the input of a caller may be long, and a log or a model reads it all.
+    """
 
     def __init__(self, message: str, *, fix: str = "") -> None:
-        super().__init__(message)
-        self.message = message
-        self.fix = fix
+        self.message = brief(message)
+        self.fix = brief(fix)
+        super().__init__(self.message)
 
     def __str__(self) -> str:
         return f"{self.message} ({self.fix})" if self.fix else self.message
@@ -96,6 +112,14 @@ class MirrorsCanonical(Refused):
     def __init__(self, message: str, *, mirrors: str, fix: str = "") -> None:
         super().__init__(message, fix=fix)
         self.mirrors = mirrors
+
+
+class WrongTier(Refused):
+    """The tier does not take a text of this kind; `tier` is one that does, or empty."""
+
+    def __init__(self, message: str, *, tier: str, fix: str = "") -> None:
+        super().__init__(message, fix=fix)
+        self.tier = tier
 
 
 class ReadOnlyForAgents(Refused):
@@ -156,6 +180,14 @@ class StoreDamaged(StoreError):
     """The file is not readable as the database it should be."""
 
 
+class Damaged(StoreError):
+    """One entry, page, document or message is not what was written. The rest of the store can be used."""
+
+    def __init__(self, what: str) -> None:
+        fix = "`lukasa doctor` lists all damage, and `lukasa doctor --repair` mends it where a second copy is sound"
+        super().__init__(f"{what} is damaged: the file holds another text than the one that was written", fix=fix)
+
+
 class StoreForeign(StoreError):
     """A database file, but not one of Lukasa's."""
 
@@ -166,6 +198,14 @@ class StoreNewer(StoreError):
 
 class StoreMissing(StoreError):
     """A database that is known to have existed is gone; Lukasa never replaces it by an empty one."""
+
+
+# What decoding raises when it meets a row that nobody wrote.
+UNREADABLE = (ValueError, LookupError, TypeError, ArithmeticError, AttributeError, RecursionError)
+
+
+class LostWrites(UserWarning):
+    """Writes that were acknowledged are gone from the database. A warning: what is left can be used."""
 
 
 class GitError(LukasaError):

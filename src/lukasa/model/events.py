@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 GENESIS = "0" * 64
 SCRUBBED = "scrub.executed"
+BOOKMARKED = "log.bookmarked"
 
 
 class Actor(Struct, frozen=True):

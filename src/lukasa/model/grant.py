@@ -13,7 +13,7 @@ import re
 from datetime import datetime
 from enum import StrEnum
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 from lukasa.model.values import Trust
 
@@ -49,16 +49,15 @@ FOR_GOOD = frozenset({Capability.SCRUB_FULL, Capability.SCRUB_KEEP_NAMED, Capabi
 class Reach(Struct, frozen=True):
     """How much of a workspace a grant sees. The owner has no reach and sees everything.
 
-    Without `tiers`, a grant sees the workspace's own tiers; it sees a tier of the account only if `tiers` names it. It
-    sees a channel or conversation only if it is listed here, or if the same agent began it.
+    With `tiers`, a grant sees these tiers. Without, it sees each tier that the spec does not close to other clients. Of
+    a tier for participants it sees the channels and conversations that are listed here, and those that the same agent
+    began. `scope` binds scope keys of the spec's own, such as a tenant: a request may bind more, and change none.
     """
 
     tiers: tuple[str, ...] = ()
     channels: tuple[str, ...] = ()
     conversations: tuple[str, ...] = ()
-
-    def opens(self, tier: str, home: str) -> bool:
-        return tier in self.tiers if self.tiers else home == "workspace"
+    scope: dict[str, str] = field(default_factory=dict)
 
 
 class Grant(Struct, frozen=True):

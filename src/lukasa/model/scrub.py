@@ -28,7 +28,7 @@ class Extent(Struct, frozen=True):
 
     `place` names the workspace, or the account. `whole` says that the scope is its tier's only one in this store.
     `copies` includes data that may repeat a workspace's memory: transcripts, amendments, finished jobs, words in
-    telemetry.
+    telemetry. Entries that an action rests on stay, unless `linked` includes them: an exemption from the audit posture.
     """
 
     place: str
@@ -37,6 +37,7 @@ class Extent(Struct, frozen=True):
     conversation: str | None = None
     whole: bool = False
     copies: bool = False
+    linked: bool = False
 
     @property
     def purges(self) -> bool:
@@ -54,6 +55,13 @@ class Extent(Struct, frozen=True):
         return {"place": self.place, **tier, **anchor}
 
 
+class KeptRow(Struct, frozen=True):
+    """An entry that a scrub leaves where it is, and the actions that rest on it."""
+
+    id: str
+    actions: tuple[str, ...]
+
+
 class Holdings(Struct, frozen=True):
     """The contents of an extent now. Memory is listed one by one with versions; the rest is counted."""
 
@@ -62,6 +70,7 @@ class Holdings(Struct, frozen=True):
     notes: Versioned = ()
     transcripts: Versioned = ()
     amendments: Versioned = ()
+    kept: tuple[KeptRow, ...] = ()  # these stay
     counts: dict[str, int] = field(default_factory=dict)
 
     def listed(self) -> Iterator[tuple[str, str, int]]:

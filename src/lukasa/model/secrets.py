@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from lukasa import model
 
 MARK = "[secret]"
+DETECTOR = 1  # raise it when the detector finds more: workers then look again at the texts that are stored already
 MOST_LINE = 4_000  # characters of a line that are searched at once; a longer line is cut into pieces
 MOST_REMEMBERED = 500  # characters of a text whose result is remembered for a while
 _OVERLAP = 400  # characters that two pieces of a cut line share

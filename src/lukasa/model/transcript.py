@@ -6,7 +6,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Literal
 
-from msgspec import Struct
+from msgspec import Struct, field
 
 Role = Literal["user", "assistant", "system", "tool"]
 
@@ -31,6 +31,7 @@ class Transcript(Struct, frozen=True):
     """A stored session. `key` is the same whenever the same session is submitted again.
 
     `kept` utterances are stored; the first `observed` of them were turned into memory, and `how` names the method.
+    `keys` are the scope keys of the spec's own under which it was taken in: it is theirs alone.
     """
 
     id: str
@@ -46,6 +47,7 @@ class Transcript(Struct, frozen=True):
     how: str = ""
     detail: str = ""
     version: int = 1
+    keys: dict[str, str] = field(default_factory=dict)
 
 
 class Quote(Struct, frozen=True):

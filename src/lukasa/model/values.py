@@ -24,6 +24,22 @@ class Relation(StrEnum):
     BOTH = "both"  # a person or a model said that both hold
 
 
+class Outcome(StrEnum):
+    """The outcome of checking whether an entry still holds."""
+
+    CONFIRMED = "confirmed"
+    FAILED = "failed"
+
+
+class Retention(StrEnum):
+    """Why the row of an entry is kept. It follows from what rests on the entry and on what the entry rests."""
+
+    ACTIVE = "active"
+    REFERENCED = "referenced"  # an action or another entry rests on it
+    ORPHANED = "orphaned"  # its scope, or all of its sources, are gone
+    TOMBSTONED = "tombstoned"  # its content is gone for good; the row with its id remains
+
+
 class Lifetime(StrEnum):
     LONG_TERM = "long_term"
     SHORT_TERM = "short_term"

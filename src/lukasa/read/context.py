@@ -26,7 +26,7 @@ from lukasa.model.errors import InvalidInput
 from lukasa.model.text import estimate_tokens, has_hidden_characters
 from lukasa.model.values import Authority, Kind, Relation
 from lukasa.read.excerpt import excerpt
-from lukasa.read.rank import Earlier, Hit, Provenance
+from lukasa.read.rank import Earlier, Hit, Provenance, Withdrawn
 from lukasa.spec.types import Injection
 
 _FRAMES = {
@@ -65,6 +65,7 @@ class ContextItem(Struct, frozen=True):
     recorded: str
     content: str
     sources: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()  # why it may not stand: what it rests on was withdrawn
     part: str = ""  # of a longer text: "2101-2700/7012" means these of its 7012 characters
     earlier: tuple[tuple[str, str], ...] = ()  # dates and texts of entries that it may have replaced
 
@@ -111,7 +112,12 @@ class Context(Struct, frozen=True):
         return render(self.document)
 
 
-def item(entry: Entry, links: Sequence[Provenance] = (), earlier: Sequence[Earlier] = ()) -> ContextItem:
+def item(
+    entry: Entry,
+    links: Sequence[Provenance] = (),
+    earlier: Sequence[Earlier] = (),
+    withdrawn: Sequence[Withdrawn] = (),
+) -> ContextItem:
     return ContextItem(
         id=entry.id,
         tier=entry.scope.tier,
@@ -122,6 +128,7 @@ def item(entry: Entry, links: Sequence[Provenance] = (), earlier: Sequence[Earli
         recorded=entry.created_at.date().isoformat(),
         content=entry.content,
         sources=tuple(_source_text(link) for link in links),
+        doubts=tuple(f"rests on something that was withdrawn: {one.source} {one.reason}" for one in withdrawn),
         earlier=tuple(_dated(one.entry) for one in earlier if _replaced(one, entry))[:MOST_EARLIER],
     )
 
@@ -137,7 +144,8 @@ def _dated(entry: Entry) -> tuple[str, str]:
 
 
 def _source_text(link: Provenance) -> str:
-    axes = [link.status, link.origin, link.lifecycle, link.standing]
+    weight = "" if link.weight is None else f"weight {link.weight:g}"
+    axes = [link.status, link.origin, link.lifecycle, weight, link.standing]
     return f"{link.title or link.source} ({', '.join(axis for axis in axes if axis)})"
 
 
@@ -300,7 +308,8 @@ def _item_lines(entry: ContextItem) -> Iterator[str]:
         fields["part"] = entry.part
     pairs = " ".join(f"{key}={_value(value)}" for key, value in fields.items())
     sources = "".join(f" source={_quoted(source)}" for source in entry.sources)
-    yield f"- {frame} [{pairs}{sources} {_encoding(entry.content)}]"
+    doubts = "".join(f" doubt={_quoted(doubt)}" for doubt in entry.doubts)
+    yield f"- {frame} [{pairs}{sources}{doubts} {_encoding(entry.content)}]"
     yield from _quote(entry.content)
     if entry.earlier:
         yield _EARLIER + "; ".join(f"{date} {_quoted(text)}" for date, text in entry.earlier)
@@ -381,6 +390,7 @@ def _parse_item(line: str, body: Sequence[str]) -> ContextItem:
         recorded=fields["on"],
         content=_text(body, fields["as"]),
         sources=tuple(value for key, value in pairs if key == "source"),
+        doubts=tuple(value for key, value in pairs if key == "doubt"),
         part=fields.get("part", ""),
     )
 

@@ -11,7 +11,7 @@ from lukasa.model.candidate import Candidate, candidate_of
 from lukasa.model.entry import Access, Entry
 from lukasa.model.timestamps import HOUR, micros, micros_or_none
 from lukasa.model.values import State
-from lukasa.spec.types import Decay, DecayModel
+from lukasa.spec.types import Behaviour, Decay, DecayModel, LifecyclePolicy
 
 
 class DecayCurve(NamedTuple):
@@ -79,6 +79,7 @@ def relevance(importance: float, factor: float, frequency: float) -> float:
     return importance * factor * frequency
 
 
-def awaits_disposition(decay: Decay, value: float) -> bool:
-    """Whether a forcing function has lowered an entry so far that it must be promoted, exempted or archived."""
-    return decay.model is DecayModel.FORCING and value < decay.threshold
+def awaits_disposition(behaviour: Behaviour, entry: Entry, value: float) -> bool:
+    """Whether an entry has faded so far that it must be promoted, exempted or archived, as its lifecycle asks."""
+    waits = behaviour.lifecycle.policy is LifecyclePolicy.DISPOSE and not entry.exempt
+    return waits and value < behaviour.decay.threshold

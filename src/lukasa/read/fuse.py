@@ -34,6 +34,13 @@ class Fusion:
     def _ranks(self) -> dict[str, dict[str, int]]:
         return {signal.name: signal.ranks() for signal in self._signals}
 
+    def nearness(self, ids: Sequence[str]) -> list[float]:
+        """How near each entry comes to the best score of every signal: 1 if it has them all, 0 if it has none."""
+        best = [(signal, max(signal.scores.values())) for signal in self._signals if signal.scores]
+        best = [(signal, score) for signal, score in best if score > 0]
+        found = [sum(max(0.0, signal.scores.get(id, 0.0)) / score for signal, score in best) for id in ids]
+        return [total / len(best) for total in found] if best else found
+
     def contributions(self, id: str) -> tuple[Contribution, ...]:
         worth = self._worth
         if worth is None:
@@ -79,6 +86,10 @@ class Matches(Mapping[str, Match]):
             return [self.value(id) for id in ids]
         totals, best, exp = self._totals, self._best, math.exp
         return [exp(totals[id] - best) or 1e-300 for id in ids]
+
+    def nearness(self, ids: Sequence[str]) -> list[float]:
+        """How near each entry comes to the best scores, whatever the way of fusing: ranks alone do not tell."""
+        return self._fusion.nearness(ids)
 
     def best_first(self) -> list[str]:
         """Ids by their match alone; the later id first if two are equal."""

@@ -1,7 +1,8 @@
-"""Ranking: weigh the match by importance, decay and use; drop duplicates; keep as many hits as the profile asks for."""
+"""Ranking: weigh the match by the spec's prior; drop duplicates; keep as many hits as the profile asks for."""
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
@@ -19,7 +20,7 @@ from lukasa.model.values import Authority, Kind, Relation, Trust
 from lukasa.ports import Vector
 from lukasa.read.decay import DecayCurve, decay_curve, often, relevance
 from lukasa.read.fuse import Match, Matches
-from lukasa.spec.types import MemorySpec
+from lukasa.spec.types import PRIOR, MemorySpec, PriorFactor
 from lukasa.storage.operations import Verdict
 
 LEADERS = 40  # candidates that are weighed by importance, age and use, at least
@@ -28,7 +29,10 @@ AHEAD = 8  # entries that are fetched together when a caller iterates over hits
 
 
 class Score(NamedTuple):
-    """Every factor of a hit's rank: final = match × prior × tier weight × trust weight."""
+    """Every factor of a hit's rank: final = match × prior × tier weight × trust weight.
+
+    `relevance` is importance × decay × frequency. `factors` names those that the spec's prior multiplies.
+    """
 
     final: float
     match: Match
@@ -39,6 +43,7 @@ class Score(NamedTuple):
     prior: float
     tier_weight: float
     trust_weight: float = 1.0
+    factors: tuple[PriorFactor, ...] = PRIOR
 
 
 class Provenance(Struct, frozen=True):
@@ -52,6 +57,13 @@ class Provenance(Struct, frozen=True):
     lifecycle: str = ""
     weight: float | None = None
     standing: str = ""
+
+
+class Withdrawn(Struct, frozen=True):
+    """A source that an entry was concluded from and that was withdrawn since, and what became of it."""
+
+    source: str
+    reason: str
 
 
 class Earlier(NamedTuple):
@@ -77,7 +89,8 @@ class Earlier(NamedTuple):
 class Hit(NamedTuple):
     """A candidate, not a fact: an entry with the evidence for it and the reasons for its rank.
 
-    `earlier` holds entries about the same thing that were said before it, the last one first.
+    `earlier` holds entries about the same thing that were said before it, the last one first. `withdrawn` holds the
+    sources that it was concluded from and that no longer stand.
     """
 
     entry: Entry
@@ -85,6 +98,7 @@ class Hit(NamedTuple):
     access: Access | None
     provenance: tuple[Provenance, ...] = ()
     earlier: tuple[Earlier, ...] = ()
+    withdrawn: tuple[Withdrawn, ...] = ()
 
     @property
     def id(self) -> str:
@@ -115,6 +129,7 @@ class _Weighing:
     def __init__(self, given: Ranking) -> None:
         self._given, self._now = given, micros(given.now)
         self._weight = given.spec.retrieval.prior_weight
+        self._prior = given.spec.retrieval.prior
         by_trust = given.spec.retrieval.trust_weights
         self._trusted = [by_trust.get(trust.name.lower(), 1.0) for trust in Trust]
         self._closed = {id: micros(at) for id, at in given.closed.items()}
@@ -138,17 +153,25 @@ class _Weighing:
         fades, tier_weight, ended = self._alike(candidate)
         factor = fades.of(candidate, access, self._now, ended)
         frequency = often(access.count) if access else 1.0
-        value = relevance(candidate.importance, factor, frequency)
-        prior = (1 - self._weight) + self._weight * value
+        worth: dict[PriorFactor, float] = {
+            "importance": candidate.importance,
+            "decay": factor,
+            "frequency": frequency,
+        }
+        prior = (1 - self._weight) + self._weight * math.prod(worth[name] for name in self._prior)
         trusted = self._trusted[candidate.trust]
         final = match.value * prior * tier_weight * trusted
-        return Score(final, match, candidate.importance, factor, frequency, value, prior, tier_weight, trusted)
+        value = relevance(candidate.importance, factor, frequency)
+        return Score(
+            final, match, candidate.importance, factor, frequency, value, prior, tier_weight, trusted, self._prior
+        )
 
     def finals(
         self, ids: Sequence[str], candidates: Mapping[str, Candidate], matches: Matches
     ) -> list[tuple[float, int, str]]:
         """The final score of each id, with its age and id."""
         accesses, now, weight, low = self._given.accesses, self._now, self._weight, 1 - self._weight
+        by_importance, by_age, by_use = (factor in self._prior for factor in PRIOR)
         trusted = self._trusted
         found = []
         scope: Scope | None = None
@@ -162,8 +185,10 @@ class _Weighing:
                 alike = of_kinds[candidate.kind] = self._alike(candidate)
             fades, tier_weight, ended = alike
             access = accesses.get(id)
-            value = candidate.importance * fades.of(candidate, access, now, ended)
-            if access is not None:
+            value = candidate.importance if by_importance else 1.0
+            if by_age:
+                value *= fades.of(candidate, access, now, ended)
+            if by_use and access is not None:
                 value *= often(access.count)
             final = match * (low + weight * value) * tier_weight * trusted[candidate.trust]
             found.append((final, candidate.created_at, id))
@@ -253,8 +278,23 @@ def rank(
         newest = sorted(((candidates[id].created_at, id) for id in order), reverse=True)
         return Ranked([id for _, id in newest], candidates, matches, weighing, given.accesses, fetch)
     weighed = sorted(weighing.finals(order[: given.reach], candidates, matches), reverse=True)
-    ids = [*[id for _, _, id in weighed], *order[given.reach :]]
+    first = [id for _, _, id in weighed]
+    if given.spec.retrieval.widening:
+        first = _widened(first, candidates, matches, given.spec)
+    ids = [*first, *order[given.reach :]]
     return Ranked(ids, candidates, matches, weighing, given.accesses, fetch)
+
+
+def _widened(ids: Sequence[str], candidates: Mapping[str, Candidate], matches: Matches, spec: MemorySpec) -> list[str]:
+    """Put entries that match about as well as the best one first, those of narrower tiers before those of broader ones.
+
+    So a cut takes the broadest ones away first, although decay differs by tier. Inside a tier the order stays.
+    """
+    places = {tier.name: n for n, tier in enumerate(spec.tiers)}
+    near = [id for id, share in zip(ids, matches.nearness(ids), strict=True) if share >= spec.retrieval.widening]
+    leading = sorted(near, key=lambda id: places[candidates[id].scope.tier])
+    among = set(near)
+    return [*leading, *(id for id in ids if id not in among)]
 
 
 def drop_repeats(
@@ -263,7 +303,7 @@ def drop_repeats(
     """Fold hits that say the same under one of them, until enough are kept. Also return the reasons.
 
     It is the best of them, or a more trusted one in its place. Unless `sensitive` is set, entries with secrets are
-    dropped.
+    dropped. Damaged entries always are.
     """
     near = _near(vectors, threshold)
     kept: dict[str, Hit] = {}
@@ -275,6 +315,9 @@ def drop_repeats(
         hit = hits[position]
         if hit.entry.sensitive and not sensitive:
             dropped[hit.id] = Verdict("sensitive", "dropped", "it holds a secret, and the read does not ask for these")
+            continue
+        if hit.entry.damaged:
+            dropped[hit.id] = Verdict("damaged", "dropped", "its text is not the one that was written")
             continue
         key = said_key(hit.content, hit.entry.speaker)
         twin = by_key.get(key)
@@ -318,6 +361,18 @@ def _near(vectors: Mapping[str, Vector], threshold: float) -> dict[str, list[str
     return found
 
 
+def moved_on(entry: Entry, documents: Mapping[str, Document]) -> bool:
+    """Whether an entry should be checked: a document of it is gone, or has changed since anybody checked.
+
+    A meta-semantic fact has held through versions already: another one asks for no check.
+    """
+    for link in entry.links:
+        document = documents.get(link.source)
+        if document is None or document.removed or not (entry.meta or link.vouched(document.version)):
+            return True
+    return False
+
+
 def provenance(entry: Entry, documents: Mapping[str, Document]) -> tuple[Provenance, ...]:
     """The sources of an entry as they are now. Their properties are read through the link, never from the entry."""
     shown = []
@@ -326,7 +381,7 @@ def provenance(entry: Entry, documents: Mapping[str, Document]) -> tuple[Provena
         if document is None or document.removed:
             shown.append(Provenance(link.source, link.locator, "vanished"))
             continue
-        status = "current" if document.version == link.version else "changed"
+        status = "current" if link.vouched(document.version) else "changed"
         shown.append(
             Provenance(
                 link.source,

@@ -7,64 +7,62 @@ changed its grounds before the commit.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import TypeVar
 
-from msgspec import Struct, field
+from msgspec import Struct
 from msgspec.structs import replace
 
 from lukasa.model.conversation import WorkspaceInfo
 from lukasa.model.entry import Entry, Scope
-from lukasa.model.errors import Conflict, InvalidInput, InvalidScope, LukasaError, NotFound, Refused
+from lukasa.model.errors import Conflict, Damaged, InvalidInput, InvalidScope, LukasaError, NotFound, Refused
 from lukasa.model.events import Actor
-from lukasa.model.grant import Reach
 from lukasa.model.ids import parse_id
 from lukasa.model.secrets import MARK, redact, redact_all
-from lukasa.model.values import SHARED, Curator, Origin, Trust
+from lukasa.model.values import SHARED, Curator, Trust
 from lukasa.ports import Chat, Clock, CuratedFile, Embedder, LogFile, Span, Threads, TranscriptReader, no_span
 from lukasa.service import inputs
 from lukasa.service.instrument import running
+from lukasa.service.sight import Sight
 from lukasa.spec.taxonomy import Taxonomy, load_taxonomy
-from lukasa.spec.types import MemorySpec, Tier
+from lukasa.spec.types import SURFACES, TALK_KEYS, SanitizationGate, Tier
 from lukasa.storage.operations import Operation, Transaction
 from lukasa.storage.port import Store
+from lukasa.write.transforms import through
 
 ACCOUNT = "self"
 ATTEMPTS = 12
+WITHHELD = "[withheld]"  # stands for a text of which the gates let nothing pass
 
 T = TypeVar("T")
 
 
-class CallContext(Struct, frozen=True):
+class CallContext(Sight, frozen=True, kw_only=True):
     """The context of a call: its actor, workspace and scope, with the stores, models and files."""
 
-    spec: MemorySpec
     info: WorkspaceInfo
-    local: Store
     account: Store
     embedder: Embedder | None
     clock: Clock
-    origin: Origin
-    agent: str | None = None
-    keys: Mapping[str, str] = field(default_factory=dict)
     transcripts: Callable[[], TranscriptReader] | None = None  # opened when a session file is read
     prompts: Path | None = None  # the folder of the owner's own prompts
     chat: Callable[[], Chat] | None = None  # opens the language model, if the settings name one
     curated_file: CuratedFile | None = None  # the file of the curated document, if the spec asks for one
     log_file: LogFile | None = None
-    reach: Reach | None = None  # the limits of a grant; None is no limit
     threads: Threads | None = None  # the checkpoints that chats keep of conversations outside memory
     span: Span = no_span
+    outward: tuple[str, ...] = ()  # the surfaces that what this context returns goes to
 
     def at(self, **keys: str) -> CallContext:
         """Return this context with more scope keys bound: a channel, a conversation, an organisation."""
         known = {key.name for key in self.spec.anchor} - {"account", "workspace"}
-        for name, value in keys.items():
+        bound = self
+        for name, value in sorted(keys.items(), key=lambda pair: pair[0] in TALK_KEYS):
             if name not in known:
                 raise InvalidScope(
-                    f"unknown scope key {name!r} in spec {self.spec.name!r}",
+                    f"unknown scope key {name[:60]!r} in spec {self.spec.name!r}",
                     fix=f"use one of: {', '.join(sorted(known))}",
                 )
             if not isinstance(value, str) or not value.strip() or len(value) > 200 or not value.isprintable():
@@ -72,9 +70,16 @@ class CallContext(Struct, frozen=True):
                     f"scope key {name!r} cannot be {str(value)[:60]!r}: a name has 1 to 200 printable characters",
                     fix="choose another name",
                 )
-            if not self.takes_part(name, value):
+            if not bound.may_bind(name, value):
                 raise NotFound(f"no {name} {value[:60]!r} in this workspace", fix="ask the owner to grant it")
-        return replace(self, keys={**self.keys, **keys})
+            bound = replace(bound, keys={**bound.keys, name: value})
+        return bound
+
+    def limited(self, tiers: Sequence[str]) -> CallContext:
+        """Return this context for these tiers alone, as a subagent has it. A limit cannot be widened again."""
+        for name in tiers:
+            self.scope_tier(name)
+        return replace(self, within=tuple(dict.fromkeys(tiers)))
 
     def acting(
         self, *, agent: str | None = None, principal: str | None = None, trust: Trust | None = None
@@ -82,11 +87,11 @@ class CallContext(Struct, frozen=True):
         """Return this context for another actor. Trust can be lowered here, never raised."""
         origin = self.origin
         if agent is not None:
-            if inputs.label(agent, "agent") == SHARED:
+            if inputs.one_line(agent, "agent") == SHARED:
                 raise InvalidInput(f"an agent cannot be called {SHARED!r}", fix="give it another name")
             origin = replace(origin, principal=agent).capped(Trust.AGENT)
         if principal is not None:
-            origin = replace(origin, principal=inputs.label(principal, "principal"))
+            origin = replace(origin, principal=inputs.one_line(principal, "principal"))
         if trust is not None:
             if not isinstance(trust, Trust):
                 raise InvalidInput(f"trust {trust!r} is not a Trust", fix="use Trust.UNTRUSTED … Trust.AUTHOR")
@@ -113,16 +118,6 @@ class CallContext(Struct, frozen=True):
         """The curator of an entry written here: the author, or an agent."""
         return Curator.AUTHOR if self.origin.trust is Trust.AUTHOR else Curator.AGENT
 
-    @property
-    def owners(self) -> tuple[str, ...]:
-        """The owners whose entries this context may see: all, and its own agent."""
-        return (SHARED,) if self.agent is None else (SHARED, self.agent)
-
-    @property
-    def is_author(self) -> bool:
-        """Whether the owner of the memory acts, who may see and decide everything."""
-        return self.agent is None and self.origin.trust is Trust.AUTHOR
-
     def require_author(self, what: str) -> None:
         """Refuse anybody but the owner of the memory."""
         if not self.is_author:
@@ -141,35 +136,30 @@ class CallContext(Struct, frozen=True):
                 fix="ask the author",
             )
 
-    def opens(self, tier: str) -> bool:
-        """Whether the grant of this context reaches a tier."""
-        if self.reach is None:
-            return True
-        home = next((known.home for known in self.spec.tiers if known.name == tier), None)
-        return home is not None and self.reach.opens(tier, home)
+    def outbound(self, surface: str) -> CallContext:
+        """Return this context for a surface: what it returns passes the spec's gates to that surface."""
+        if surface not in SURFACES:
+            raise InvalidInput(f"there is no surface {str(surface)[:60]!r}", fix=f"use one of: {', '.join(SURFACES)}")
+        return replace(self, outward=tuple(dict.fromkeys((*self.outward, surface))))
 
-    def takes_part(self, key: str, id: str) -> bool:
-        """Say whether this context may see a channel or conversation.
+    @property
+    def gates(self) -> tuple[SanitizationGate, ...]:
+        """The spec's gates for what this context returns; a grant is a client from outside."""
+        outward = (*self.outward, "external") if self.reach is not None else self.outward
+        return tuple(gate for gate in self.spec.sanitization if gate.to in outward) if outward else ()
 
-        A grant sees the channels and conversations that it lists, and those that its own principal began.
-        """
-        if self.reach is None or key not in ("channel", "conversation"):
-            return True
-        if id in (self.reach.channels if key == "channel" else self.reach.conversations):
-            return True
-        begun = self.local.events(subject=id, limit=1)
-        return bool(begun) and begun[0].actor.principal == self.origin.principal
+    def passed(self, entry: Entry) -> tuple[Entry, dict[str, int]]:
+        """Return an entry as it leaves through the gates, and how often each transform changed it."""
+        content, changes = through(self.gates, entry.content, entry.trust)
+        return (replace(entry, content=content or WITHHELD), changes) if changes else (entry, changes)
 
-    def admits(self, scope: Scope) -> bool:
-        """Whether the grant of this context reaches a scope."""
-        return self.reach is None or (
-            self.opens(scope.tier) and all(value is None or self.takes_part(key, value) for key, value in scope.anchor)
-        )
+    def shown(self, entry: Entry, *, sensitive: bool = False) -> Entry:
+        """Return an entry as this context may see it: through the gates, and secrets only for the owner."""
+        open_ = sensitive or self.is_author or not entry.sensitive
+        return self.passed(entry if open_ else self.masked(entry))[0]
 
-    def shown(self, entry: Entry) -> Entry:
-        """Return an entry as this context may see it: only the owner sees the secrets of a sensitive one."""
-        if self.is_author or not entry.sensitive:
-            return entry
+    def masked(self, entry: Entry) -> Entry:
+        """Return a sensitive entry with a mark in place of each secret, or of all of it if none is found."""
         content, found = redact(entry.content)
         return replace(entry, content=content if found else MARK, metadata=redact_all(entry.metadata))
 
@@ -179,9 +169,7 @@ class CallContext(Struct, frozen=True):
 
     def scope(self, tier: str) -> Scope:
         """Return the scope of a tier in this context; every required key must be bound."""
-        definition = self.spec.tier(tier)
-        if not self.opens(tier):
-            raise Refused(f"{self.origin.principal!r} has no access to tier {tier!r}", fix="ask the owner to grant it")
+        definition = self.scope_tier(tier)
         values = {"account": ACCOUNT, "workspace": self.info.id, **self.keys}
         for key in definition.anchor:
             if key.required and key.name not in values:
@@ -189,7 +177,20 @@ class CallContext(Struct, frozen=True):
                     f"tier {tier!r} needs the scope key {key.name!r}",
                     fix=f"bind it first: `.at({key.name}=…)` in code, `--scope {key.name}=…` on the command line",
                 )
-        return Scope(tier, tuple((key.name, values.get(key.name)) for key in definition.anchor))
+        scope = Scope(tier, tuple((key.name, values.get(key.name)) for key in definition.anchor))
+        if self.reach is not None and not self.admits(scope):
+            raise self._no_access(tier)
+        return scope
+
+    def scope_tier(self, name: str) -> Tier:
+        """Return a tier that this context reaches."""
+        definition = self.spec.tier(name)
+        if not self.opens(name):
+            raise self._no_access(name)
+        return definition
+
+    def _no_access(self, tier: str) -> Refused:
+        return Refused(f"{self.origin.principal!r} has no access to tier {tier!r}", fix="ask the owner to grant it")
 
     def reachable(self, wanted: tuple[str, ...] | None = None) -> list[Tier]:
         """Return the tiers whose keys are bound here, narrowest first; only the wanted ones, if any are named."""
@@ -203,7 +204,12 @@ class CallContext(Struct, frozen=True):
             if (wanted is None or tier.name in wanted)
             and self.opens(tier.name)
             and all(key.name in values for key in tier.anchor if key.required)
+            and (self.reach is None or self._reaches(tier))
         ]
+
+    def _reaches(self, tier: Tier) -> bool:
+        bound = tuple((key.name, self.keys.get(key.name)) for key in tier.anchor)
+        return self.admits(Scope(tier.name, bound))
 
     def default_tier(self) -> str:
         """Return the tier for a text whose writer names none: `default_tier` of the tiers bound here.
@@ -212,8 +218,20 @@ class CallContext(Struct, frozen=True):
         """
         lasting = [tier for tier in self.reachable() if tier.persistent]
         if lasting:
-            return default_tier(lasting)
+            return default_tier(lasting, self.tenancy)
         return self.scope(default_tier(self.spec.tiers)).tier
+
+    def observed_tier(self) -> str:
+        """Return the tier for facts of a session that name none: the narrowest lasting one that a bound key belongs to.
+
+        The default channel is bound where nobody chose one, so it does not count.
+        """
+        bound = self.keys.get("channel")
+        chosen = bound is not None and not any(one.is_default and one.id == bound for one in self.local.channels())
+        told = {*self.tenancy, *(("channel",) if chosen else ())}
+        lasting = (tier for tier in self.reachable() if tier.persistent)
+        theirs = next((tier.name for tier in lasting if any(key.name in told for key in tier.anchor)), None)
+        return theirs or self.default_tier()
 
     @property
     def home(self) -> Store:
@@ -242,11 +260,21 @@ class CallContext(Struct, frozen=True):
             instrument.about.update(about)
 
     def entry(self, id: str) -> tuple[Store, Entry]:
-        """Return an entry that this context may see, and its store. Private entries of others are not found."""
+        """Return an entry that this context may see, and its store. Private entries of others are not found.
+
+        Raise Damaged if its text is not the one that was written.
+        """
+        store, entry = self.row(id)
+        if entry.damaged:
+            raise Damaged(f"entry {entry.id}")
+        return store, entry
+
+    def row(self, id: str) -> tuple[Store, Entry]:
+        """Return an entry that this context may see, and its store, also if it is damaged; then it is marked."""
         key = parse_id(id)
         for store in (self.local, self.account):
-            entry = store.entries([key]).get(key)
-            if entry is not None and (self.is_author or entry.owner in self.owners) and self.admits(entry.scope):
+            entry = store.entries([key], damaged=True).get(key)
+            if entry is not None and self.sees(entry):
                 return store, entry
         raise NotFound(f"no entry {key} in workspace {self.info.name!r}", fix="`lukasa list --all` shows the ids")
 
@@ -257,13 +285,17 @@ class Bound(Struct, frozen=True):
     ctx: CallContext
 
 
-def default_tier(tiers: Iterable[Tier]) -> str:
+def default_tier(tiers: Iterable[Tier], tenancy: Collection[str] = ()) -> str:
     """Name the tier for a text whose writer names none. This is the one rule for it.
 
-    Of the lasting tiers it is `workspace`; if there is none of that name, the broadest one that is kept in the
+    If keys of the spec's own are bound, it is the narrowest lasting tier that has one of them, so that no other tenant
+    reads the text. Else it is `workspace`; if there is none of that name, the broadest lasting tier that is kept in the
     workspace; if none is, the broadest one of the account. `tiers` go from the narrowest to the broadest.
     """
     lasting = [tier for tier in tiers if tier.persistent]
+    theirs = [tier.name for tier in lasting if any(key.name in tenancy for key in tier.anchor)]
+    if theirs:
+        return theirs[0]
     local = [tier.name for tier in lasting if tier.home == "workspace"]
     if "workspace" in local:
         return "workspace"

@@ -6,7 +6,7 @@ import json
 import math
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any, TypeVar
@@ -100,19 +100,44 @@ def label(value: object, what: str) -> str:
     return value
 
 
+# Of Unicode's formatting characters, those that turn the direction of what follows, so that a line reads as another.
+_TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+_BREAKING = frozenset({"Cc", "Zl", "Zp", "Cs"})
+
+
+def is_one_line(value: str) -> bool:
+    """Say whether a text is one line without control characters, so that wherever it is shown it stays in its place."""
+    if value.isascii():
+        return value.isprintable()
+    return not any(unicodedata.category(c) in _BREAKING or c in _TURNING for c in value)
+
+
+def one_line(value: object, what: str) -> str:
+    """Return the name of something new: a label on one line, without control characters.
+
+    This is the one rule for names. What was named before it can still be asked for by its name, with `label`.
+    """
+    text = label(value, what)
+    if not is_one_line(text):
+        raise InvalidInput(
+            f"{what} holds a line break or another control character", fix="write it on one line of plain characters"
+        )
+    return text
+
+
 def several(values: Iterable[T], what: str) -> list[T]:
     """Return a list; refuse a single text, which Python would split into letters."""
     if type(values) is not tuple and (isinstance(values, str) or not isinstance(values, Iterable)):
-        raise InvalidInput(f"{what} must be a list", fix=f"write [{values!r}]")
+        raise InvalidInput(f"{what} must be a list", fix=f"write [{repr(values)[:60]}]")
     return list(values)
 
 
-def tags(values: Iterable[object]) -> tuple[str, ...]:
-    """Return tags, each once."""
+def tags(values: Iterable[object], check: Callable[[object, str], str] = one_line) -> tuple[str, ...]:
+    """Return tags, each once; `check` is `label` for tags that are looked for."""
     values = several(values, "tags")
     found: dict[str, None] = {}
     for value in values:
-        found[label(value, "a tag")] = None
+        found[check(value, "a tag")] = None
         if len(found) > MAX_TAGS:
             raise InvalidInput(f"more than {MAX_TAGS} tags", fix="keep the tags that you would search by")
     return tuple(found)
@@ -185,7 +210,14 @@ def _from_iso(value: str, what: str) -> datetime:
 def limit(value: object, most: int = 1000) -> int:
     """Return a number of results from 1 to `most`."""
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= most:
-        raise InvalidQuery(f"limit {value!r} is not a number from 1 to {most}", fix="choose one in that range")
+        raise InvalidQuery(f"limit {repr(value)[:40]} is not a number from 1 to {most}", fix="choose one in that range")
+    return value
+
+
+def position(value: object, what: str) -> int:
+    """Return a number of the log or of a list, from 0 on."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << 63:
+        raise InvalidQuery(f"{what} {repr(value)[:40]} is not a number from 0 on", fix="give the number of an event")
     return value
 
 

@@ -14,7 +14,7 @@ from lukasa.service.entries.entry_methods import EntryMethods
 from lukasa.service.jobs.job_methods import JobMethods
 from lukasa.service.retrieval.read_methods import ReadMethods
 from lukasa.service.sessions.session_methods import SessionMethods
-from lukasa.spec.types import MemorySpec
+from lukasa.spec.types import TALK_KEYS, MemorySpec
 
 
 class Workspace(EntryMethods, ReadMethods, SessionMethods, CurationMethods, JobMethods, AdminMethods, frozen=True):
@@ -35,18 +35,29 @@ class Workspace(EntryMethods, ReadMethods, SessionMethods, CurationMethods, JobM
     def at(self, **keys: str) -> Workspace:
         """Return this workspace with more scope keys bound, as in `at(channel=…)` or `at(org_id=…, domain_id=…)`.
 
-        A channel may be given by name, a conversation by ref code; both must exist.
+        A channel may be given by name, a conversation by ref code; both must exist. With a conversation, its channel
+        and the keys under which it began are bound too.
         """
-        bound = dict(keys)
+        ctx = self.ctx.at(**{key: value for key, value in keys.items() if key not in TALK_KEYS})
+        bound = {}
         if "conversation" in keys:
-            found = sessions.conversations.conversation(self.ctx, keys["conversation"])
-            bound["conversation"] = found.id
+            found = sessions.conversations.conversation(ctx, keys["conversation"])
+            bound = {key: value for key, value in found.keys.items() if key in self.spec.custom_keys}
             has_channel = any(k.name == "channel" for k in self.spec.anchor)
-            if "channel" not in keys and has_channel and self.ctx.takes_part("channel", found.channel):
+            if "channel" not in keys and has_channel and ctx.takes_part("channel", found.channel):
                 bound["channel"] = found.channel
+            bound["conversation"] = found.id
         if "channel" in keys:
-            bound["channel"] = sessions.conversations.channel(self.ctx, keys["channel"]).id
-        return Workspace(self.ctx.at(**bound))
+            bound["channel"] = sessions.conversations.channel(ctx, keys["channel"]).id
+        return Workspace(ctx.at(**bound) if bound else ctx)
+
+    def limited(self, *tiers: str) -> Workspace:
+        """Return this workspace for these tiers alone, for a subagent: every verb is bounded, reads and writes."""
+        return Workspace(self.ctx.limited(tiers))
+
+    def outbound(self, surface: str) -> Workspace:
+        """Return this workspace for a surface, `chat` or `external`: what it returns passes the spec's gates to it."""
+        return Workspace(self.ctx.outbound(surface))
 
     def acting(
         self, *, agent: str | None = None, principal: str | None = None, trust: Trust | None = None

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from lukasa.spec.behaviours import default_behaviour
     from lukasa.spec.canonical import dump
     from lukasa.spec.load import InvalidSpec, check, load_preset, load_spec, parse_spec, preset_names, preset_text
-    from lukasa.spec.questions import QUESTIONS, WALK, Question, compose
+    from lukasa.spec.questions import WALK, Question, compose, interview, list_questions
     from lukasa.spec.report import Difference, Row, diff, explain, render_show, show
     from lukasa.spec.taxonomy import Concept, Taxonomy, load_taxonomy
     from lukasa.spec.types import MemorySpec
@@ -24,10 +24,11 @@ _HOMES = {
     "parse_spec": "load",
     "preset_names": "load",
     "preset_text": "load",
-    "QUESTIONS": "questions",
     "WALK": "questions",
     "Question": "questions",
     "compose": "questions",
+    "interview": "questions",
+    "list_questions": "questions",
     "Difference": "report",
     "Row": "report",
     "diff": "report",
@@ -42,7 +43,6 @@ _HOMES = {
 }
 
 __all__ = [
-    "QUESTIONS",
     "WALK",
     "Concept",
     "Difference",
@@ -57,6 +57,8 @@ __all__ = [
     "diff",
     "dump",
     "explain",
+    "interview",
+    "list_questions",
     "load_preset",
     "load_spec",
     "load_taxonomy",

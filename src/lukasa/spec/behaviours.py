@@ -6,7 +6,7 @@ import tomllib
 from collections.abc import Callable
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -29,6 +29,7 @@ from lukasa.spec.types import (
     LifecyclePolicy,
     Primitive,
     Promotion,
+    SourceRule,
     Tier,
     ValueOrigin,
     WriteMode,
@@ -43,10 +44,24 @@ def read_primitive(primitive: Primitive, table: TomlTable, base: Any) -> Any:
     return _READERS[primitive](table, base)
 
 
+SOURCE_RULES: tuple[SourceRule, ...] = get_args(SourceRule)
+_CORROBORATED = Lifecycle(
+    LifecyclePolicy.CORROBORATE, max_failures=3, source_changed="recheck", source_vanished="archive"
+)
+
+
 def _lifecycle(t: TomlTable, base: Lifecycle) -> Lifecycle:
+    scratchpad = base.scratchpad
+    policy = t.choice("policy", tuple(LifecyclePolicy), base.policy)
+    if policy is not base.policy:
+        # What checks and sources do belongs to the policy: no other one inherits it.
+        base = _CORROBORATED if policy is LifecyclePolicy.CORROBORATE else Lifecycle(policy)
     return Lifecycle(
-        policy=t.choice("policy", tuple(LifecyclePolicy), base.policy),
-        scratchpad=t.choice("scratchpad", ("clear", "keep"), base.scratchpad),
+        policy=policy,
+        scratchpad=t.choice("scratchpad", ("clear", "keep"), scratchpad),
+        max_failures=t.whole("max_failures", base.max_failures),
+        source_changed=t.choice("source_changed", SOURCE_RULES, base.source_changed),
+        source_vanished=t.choice("source_vanished", SOURCE_RULES, base.source_vanished),
     )
 
 
@@ -69,9 +84,13 @@ def _decay(t: TomlTable, base: Decay) -> Decay:
 
 
 def _write(t: TomlTable, base: WritePolicy) -> WritePolicy:
+    mode = t.choice("mode", tuple(WriteMode), base.mode)
+    confidence = t.number("confidence", base.confidence if mode is WriteMode.MIXED else 0.0, high=1.0)
+    if confidence and mode is not WriteMode.MIXED:
+        t.wrong("confidence", f"counts with the mode 'mixed' alone, not with {mode.value!r}", 0.0)
     return WritePolicy(
-        mode=t.choice("mode", tuple(WriteMode), base.mode),
-        confidence=t.number("confidence", base.confidence, high=1.0),
+        mode=mode,
+        confidence=confidence,
         min_chars=t.whole("min_chars", base.min_chars),
         dedup_cosine=t.number("dedup_cosine", base.dedup_cosine, above=True, high=1.0),
         form_rules=t.choice("form_rules", ("observed", "all"), base.form_rules),
@@ -81,12 +100,14 @@ def _write(t: TomlTable, base: WritePolicy) -> WritePolicy:
 def _promotion(t: TomlTable, base: Promotion) -> Promotion:
     to = t.text("to", base.to, example="next", blank=True)
     kind = t.choice("kind", ("", *(k.value for k in Kind)), base.kind.value if base.kind else "")
+    versions = t.whole("min_versions", base.min_versions)
     value = Promotion(
         to=to,
         min_relevance=t.number("min_relevance", base.min_relevance),
         min_access=t.whole("min_access", base.min_access),
         min_observations=t.whole("min_observations", base.min_observations),
-        min_versions=t.whole("min_versions", base.min_versions),
+        min_versions=versions,
+        min_recurrence=t.whole("min_recurrence", base.min_recurrence if versions else 0),
         kind=Kind(kind) if kind else None,
     )
     # No entry rises from here, so inherited conditions of a promotion are removed.

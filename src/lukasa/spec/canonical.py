@@ -80,7 +80,7 @@ def _tiers(spec: MemorySpec) -> Iterator[str]:
             "home": tier.home,
             "description": tier.description,
         }
-        yield from _table("[[tiers]]", values)
+        yield from _table("[[tiers]]", values | ({"admits": tier.admits} if tier.admits else {}))
 
 
 def _tier_anchor(tier: Tier, declared: Mapping[str, bool]) -> list[str]:
@@ -131,7 +131,8 @@ def _reference_only(spec: MemorySpec) -> Iterator[str]:
 
 def _sanitization(spec: MemorySpec) -> Iterator[str]:
     for gate in spec.sanitization:
-        yield from _table("[[sanitization]]", values_of(gate))
+        given = {name: value for name, value in values_of(gate).items() if name != ("into" if gate.to else "to")}
+        yield from _table("[[sanitization]]", given)
 
 
 def _visibility(spec: MemorySpec) -> Iterator[str]:

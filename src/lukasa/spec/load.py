@@ -7,6 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from lukasa.model.errors import SpecError
+from lukasa.model.values import Kind
 from lukasa.spec.behaviours import resolve
 from lukasa.spec.decode import Problems, TomlTable, literal, nearest
 from lukasa.spec.sections import (
@@ -23,7 +24,7 @@ from lukasa.spec.sections import (
     read_triggers,
     read_visibility,
 )
-from lukasa.spec.taxonomy import taxonomy_names
+from lukasa.spec.taxonomy import load_taxonomy, taxonomy_names
 from lukasa.spec.types import DecayModel, MemorySpec
 
 _PRESETS = Path(__file__).parent / "presets"
@@ -186,7 +187,7 @@ INSIDE_WORKSPACE = frozenset({"workspace", "channel", "conversation", "session",
 
 
 def cross_check(spec: MemorySpec, problems: Problems) -> None:
-    for one in (_tiers, _homes, _promotions, _decays, _maintenance, _signals):
+    for one in (_tiers, _admitted, _homes, _promotions, _decays, _maintenance, _signals):
         one(spec, problems)
 
 
@@ -201,6 +202,17 @@ def _tiers(spec: MemorySpec, problems: Problems) -> None:
             "no tier is persistent: nothing would outlive its scope",
             "write: persistent = true",
         )
+
+
+def _admitted(spec: MemorySpec, problems: Problems) -> None:
+    if not any(tier.admits for tier in spec.tiers):
+        return
+    known = [*(kind.value for kind in Kind), *(concept.id for concept in load_taxonomy(spec.taxonomy).concepts)]
+    for n, tier in enumerate(spec.tiers, 1):
+        for word in tier.admits:
+            if word not in known:
+                fix = f"write: admits = {literal([nearest(word, known) or known[0]])}; known are {', '.join(known)}"
+                problems.add(f"tiers[{n}].admits", f"{word[:60]!r} is neither a kind nor a category", fix)
 
 
 def _homes(spec: MemorySpec, problems: Problems) -> None:

@@ -1,21 +1,28 @@
-"""The questions that make a spec, in a good order for answering, and the spec that the answers make."""
+"""The questions that make a spec, in a good order for answering, and the spec that the answers make.
+
+Each answer changes a whole spec, which is built at once: an answer that makes no valid spec is refused, with the
+reason, and asked again.
+"""
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Generator, Mapping
+from copy import deepcopy
+from functools import partial
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from lukasa.model.errors import SpecError
 from lukasa.model.values import Kind
+from lukasa.spec import answers as to
+from lukasa.spec.answers import Data
 from lukasa.spec.canonical import dump
 from lukasa.spec.decode import nearest
-from lukasa.spec.load import build, preset_text
-from lukasa.spec.types import BEHAVIOURS
+from lukasa.spec.load import build, preset_names, preset_text
+from lukasa.spec.types import AUDIT_RULES, BEHAVIOURS, SIGNALS, TRANSFORMS, Primitive
 
-KEEP = "keep"
 UPKEEP = ("triggers", "triage")
 
 
@@ -49,174 +56,317 @@ WALK = (
 
 
 class Question(Struct, frozen=True):
-    """A question for a person. Without `options` any text is an answer; the default is always a good one."""
+    """A question for a person. Without `options` any text may answer it; the default is always a good one.
+
+    `problem` says why the answer before was refused.
+    """
 
     id: str
     step: str
     ask: str
     default: str
     options: tuple[str, ...] = ()
+    problem: SpecError | None = None
 
 
-QUESTIONS = (
-    Question("name", "anchor", "What is this memory called? (lower-case letters, digits, - and _)", "my-agent"),
-    Question(
-        "anchor",
-        "anchor",
-        "Whose memory is it: a person's (account, workspace, …) or a tenant's (organisation, domain)?",
-        "person",
-        ("person", "tenant"),
-    ),
-    Question(
-        "typology",
-        "typology",
-        "Which kinds belong in its broadest tier? (episodic, semantic, procedural; or keep)",
-        KEEP,
-    ),
-    Question("tiers", "tiers", "Which tiers, by name, separated by commas? (or keep: all of them)", KEEP),
-    Question("store", "backend", "Where is it kept?", "sqlite", ("sqlite", "memory")),
-    Question("embedder", "backend", "Which embedding model? (auto: the local one if present; none: keywords)", "auto"),
-    Question("fusion", "retrieval", "How are words and meaning combined?", KEEP, (KEEP, "zscore", "rrf")),
-    Question(
-        "forgetting",
-        "behaviour",
-        "How fast does an entry fade that nobody reads?",
-        KEEP,
-        (KEEP, "typology", "gentle", "fast", "never"),
-    ),
-    Question("forgetting_reason", "behaviour", "Why? (kept in the spec)", ""),
-    Question("writing", "behaviour", "When is something written?", KEEP, (KEEP, "typology", "explicit", "auto")),
-    Question("writing_reason", "behaviour", "Why? (kept in the spec)", ""),
-    Question("non_mirror", "reference_only", "What must it only reference, never copy? (separated by commas)", KEEP),
-    Question(
-        "calibration",
-        "reference_only",
-        "Is a copy of these refused (primary), or held and flagged (backstop)?",
-        KEEP,
-        (KEEP, "primary", "backstop"),
-    ),
-    Question(
-        "external", "reference_only", "May outside clients read persistent tiers?", KEEP, (KEEP, "closed", "granted")
-    ),
-    Question("audit", "audit", "The audit posture: no persistent entry is removed.", "universal", ("universal",)),
-    Question("queue_depth", "upkeep", "How many new entries start a consolidation? (a number; or keep)", KEEP),
-)
+Apply = Callable[[Data, str], None]
+Walk = Generator[Question, str, Data]
 
-_Data = dict[str, Any]
+
+def interview(reply: Callable[[Question], str]) -> str:
+    """Ask every question, and return the commented spec. An empty reply takes the default."""
+    walk = _walk()
+    question = next(walk)
+    while True:
+        try:
+            question = walk.send(reply(question))
+        except StopIteration as done:
+            return dump(build(done.value, file=""), _comments())
 
 
 def compose(answers: Mapping[str, str] | None = None) -> str:
     """Make a commented spec of the given answers; each omitted question takes its default."""
-    given = _checked(answers or {})
-    data: _Data = tomllib.loads(preset_text("anchored" if given["anchor"] == "tenant" else "default"))
-    data["name"] = given["name"]
-    data["title"] = f"Memory of {given['name']}"
-    data["backend"] |= {"store": given["store"], "embedder": given["embedder"]}
-    for apply in (_tiers, _typology, _retrieval, _forgetting, _writing, _discipline, _upkeep):
-        apply(data, given)
-    return dump(build(data, file="answers"), _comments())
+    return _answered(answers or {})[0]
 
 
-def _checked(answers: Mapping[str, str]) -> dict[str, str]:
-    known = {question.id: question for question in QUESTIONS}
-    for key, value in answers.items():
+def list_questions(answers: Mapping[str, str] | None = None) -> list[Question]:
+    """List the questions that are asked if these answers are given: some depend on the answers before."""
+    return _answered(answers or {})[1]
+
+
+def _answered(answers: Mapping[str, str]) -> tuple[str, list[Question]]:
+    asked: list[Question] = []
+
+    def reply(question: Question) -> str:
+        problem = question.problem
+        if problem is not None:
+            raise SpecError(problem.message, key=question.id, fix=problem.fix)
+        asked.append(question)
+        return answers.get(question.id, "")
+
+    text = interview(reply)
+    known = [question.id for question in asked]
+    for key in answers:
         if key not in known:
             meant = nearest(key, known)
-            raise SpecError(
-                f"no question {key[:60]!r}", key=key[:60], fix=f"did you mean {meant}?" if meant else ", ".join(known)
-            )
-        options = known[key].options
-        if options and value not in options:
-            raise SpecError(f"{value[:60]!r} does not answer it", key=key, fix=f"one of: {', '.join(options)}")
-    return {question.id: answers.get(question.id, "").strip() or question.default for question in QUESTIONS}
+            fix = f"did you mean {meant}?" if meant else f"after these answers: {', '.join(known)}"
+            raise SpecError(f"no question {key[:60]!r} after these answers", key=key[:60], fix=fix)
+    return text, asked
 
 
-def _listed(answer: str) -> list[str]:
-    return list(dict.fromkeys(part.strip() for part in answer.split(",") if part.strip()))
+def _ask(data: Data, question: Question, apply: Apply) -> Walk:
+    """Ask until the answer makes a valid spec; the default leaves the spec as it is."""
+    while True:
+        answer = (yield question).strip() or question.default
+        if answer and answer == question.default:
+            return data
+        changed = deepcopy(data)
+        try:
+            if question.options and answer not in question.options:
+                raise to.refuse(f"{answer[:60]!r} does not answer it", f"one of: {', '.join(question.options)}")
+            apply(changed, answer)
+            build(changed, file="")
+        except SpecError as problem:
+            question = replace(question, problem=problem)
+        else:
+            return changed
 
 
-def _tiers(data: _Data, given: dict[str, str]) -> None:
-    """Remove the tiers that the answer leaves out, everywhere they are mentioned."""
-    if given["tiers"] == KEEP:
-        return
-    wanted, known = _listed(given["tiers"]), [tier["name"] for tier in data["tiers"]]
-    unknown = [name for name in wanted if name not in known]
-    if unknown or not wanted:
-        raise SpecError(f"no tier {', '.join(unknown)[:60]!r}", key="tiers", fix=f"some of: {', '.join(known)}")
-    gone = [name for name in known if name not in wanted]
-    data["tiers"] = [tier for tier in data["tiers"] if tier["name"] in wanted]
-    data["retrieval"]["recency_tiers"] = [n for n in data["retrieval"].get("recency_tiers", []) if n in wanted]
-    data["named"] = [entry for entry in data["named"] if entry["tier"] in wanted]
-    if isinstance(data["sanitization"], list):
-        data["sanitization"] = [gate for gate in data["sanitization"] if gate.get("into", "") not in gone]
-    for name in gone:
-        for table in (data["typology"], data["visibility"], *data.get("behaviour", {}).values()):
-            table.pop(name, None)
+def _walk() -> Walk:
+    data = _preset("default")
+    data = yield from _ask(
+        data,
+        Question("name", "anchor", "What is this memory called? (lower-case letters, digits, - and _)", "my-agent"),
+        _name,
+    )
+    for part in (_anchor, _typology, _tiers, _backend, _retrieval, _behaviour, _discipline, _audit, _upkeep):
+        data = yield from part(data)
+    return data
 
 
-def _typology(data: _Data, given: dict[str, str]) -> None:
-    if given["typology"] != KEEP:
-        kinds = _listed(given["typology"])
-        data["typology"][data["tiers"][-1]["name"]] = [kind for kind in Kind if kind in kinds] or kinds
+def _preset(name: str) -> Data:
+    return tomllib.loads(preset_text(name)) | {"name": "my-agent", "title": "Memory of my-agent"}
 
 
-def _retrieval(data: _Data, given: dict[str, str]) -> None:
-    if given["fusion"] != KEEP:
-        data["retrieval"]["fusion"] = given["fusion"]
-    if given["embedder"] == "none":
-        data["retrieval"]["signals"] = [name for name in data["retrieval"]["signals"] if name != "vector"]
-        data["retrieval"].get("weights", {}).pop("vector", None)
+def _name(data: Data, answer: str) -> None:
+    data |= {"name": answer, "title": f"Memory of {answer}"}
 
 
-_FORGETTING: dict[str, _Data] = {
-    "gentle": {"model": "hourly", "rate": 0.9995, "reason": "An entry not read for two months should count half."},
-    "fast": {"model": "hourly", "rate": 0.995, "reason": "An entry not read for a week should count less than half."},
-    "never": {"model": "none", "reason": "Age says nothing about what this agent remembers."},
+def _like(data: Data, answer: str) -> None:
+    about = {"name": data["name"], "title": data["title"]}
+    data.clear()
+    data |= _preset(answer) | about
+
+
+def _anchor(data: Data) -> Walk:
+    ask = "Which preset is nearest? Its values are the defaults of the questions below."
+    data = yield from _ask(data, Question("like", "anchor", ask, "default", preset_names()), _like)
+    ask = "Which keys scope an entry, the broadest first? Separate them by commas; a question mark makes one nullable."
+    return (yield from _ask(data, Question("anchor", "anchor", ask, to.anchor_shown(data)), to.set_anchor))
+
+
+def _names(data: Data) -> list[str]:
+    return [tier["name"] for tier in data["tiers"]]
+
+
+def _typology(data: Data) -> Walk:
+    ask = "Which tiers are there, the narrowest first? Separate them by commas."
+    data = yield from _ask(data, Question("tiers", "typology", ask, to.shown(_names(data))), to.set_tiers)
+    for tier in _names(data):
+        ask = f"Which kinds does {tier!r} hold, the main one first? ({', '.join(Kind)})"
+        question = Question(f"typology.{tier}", "typology", ask, to.shown(data["typology"][tier]))
+        data = yield from _ask(data, question, partial(_set_list, section="typology", key=tier))
+    return data
+
+
+def _tiers(data: Data) -> Walk:
+    for name in _names(data):
+        for about in (_keys, _lasting, _boundary, _home, _admits):
+            data = yield from _ask(data, *about(data, name))
+    return data
+
+
+def _keys(data: Data, name: str) -> tuple[Question, Apply]:
+    ask = f"Which keys scope {name!r}? A question mark makes one nullable here."
+    question = Question(f"tiers.{name}.anchor", "tiers", ask, to.shown(to.tier_of(data, name)["anchor"]))
+    return question, partial(_set_tier_anchor, name=name)
+
+
+def _lasting(data: Data, name: str) -> tuple[Question, Apply]:
+    kept = "yes" if to.tier_of(data, name)["persistent"] else "no"
+    question = Question(f"tiers.{name}.persistent", "tiers", f"Does {name!r} outlive its scope?", kept, ("yes", "no"))
+    return question, lambda data, answer: to.set_persistent(data, name, answer)
+
+
+def _boundary(data: Data, name: str) -> tuple[Question, Apply]:
+    boundary = to.tier_of(data, name)["boundary"]
+    ask = f"What ends {name!r}? (lifecycle, scope or escalation, and the event)"
+    question = Question(f"tiers.{name}.boundary", "tiers", ask, f"{boundary['type']} {boundary['event']}")
+    return question, lambda data, answer: to.set_boundary(to.tier_of(data, name), answer)
+
+
+def _home(data: Data, name: str) -> tuple[Question, Apply]:
+    ask = f"Is {name!r} kept in the workspace, or in the account that all workspaces share?"
+    home = to.tier_of(data, name)["home"]
+    question = Question(f"tiers.{name}.home", "tiers", ask, home, ("workspace", "account"))
+    return question, lambda data, answer: to.tier_of(data, name).update(home=answer)
+
+
+def _admits(data: Data, name: str) -> tuple[Question, Apply]:
+    ask = f"Which kinds and categories alone may be written to {name!r}? (none: everything may)"
+    question = Question(f"tiers.{name}.admits", "tiers", ask, to.shown(to.tier_of(data, name).get("admits", [])))
+    return question, lambda data, answer: to.tier_of(data, name).update(admits=to.listed(answer))
+
+
+def _set_tier_anchor(data: Data, answer: str, name: str) -> None:
+    to.tier_of(data, name)["anchor"] = to.listed(answer)
+
+
+def _set_list(data: Data, answer: str, section: str, key: str) -> None:
+    data[section][key] = to.listed(answer)
+
+
+def _set(data: Data, answer: str, section: str, key: str) -> None:
+    data[section][key] = answer
+
+
+def _backend(data: Data) -> Walk:
+    backend = data["backend"]
+    question = Question("backend.store", "backend", "Where is memory stored?", backend["store"], ("sqlite", "memory"))
+    data = yield from _ask(data, question, partial(_set, section="backend", key="store"))
+    ask = "Where are the checkpoints of chats kept?"
+    kept = backend.get("checkpointer", "separate-file")
+    question = Question("backend.checkpointer", "backend", ask, kept, ("separate-file", "none"))
+    data = yield from _ask(data, question, partial(_set, section="backend", key="checkpointer"))
+    ask = "Which model makes the vectors? (auto: the local one if it is there; none: keywords; or a name or folder)"
+    question = Question("backend.embedder", "backend", ask, backend.get("embedder", "auto"))
+    return (yield from _ask(data, question, to.set_embedder))
+
+
+def _retrieval(data: Data) -> Walk:
+    ask = f"Which signals find and weigh an entry? (of {', '.join(SIGNALS)})"
+    question = Question("retrieval.signals", "retrieval", ask, to.shown(data["retrieval"]["signals"]))
+    data = yield from _ask(data, question, to.set_signals)
+    question = Question(
+        "retrieval.fusion", "retrieval", "How are they combined?", data["retrieval"]["fusion"], ("rrf", "zscore")
+    )
+    data = yield from _ask(data, question, partial(_set, section="retrieval", key="fusion"))
+    ask = "Which tiers are ranked by recency alone?"
+    question = Question("retrieval.recency_tiers", "retrieval", ask, to.shown(data["retrieval"]["recency_tiers"]))
+    data = yield from _ask(data, question, partial(_set_list, section="retrieval", key="recency_tiers"))
+    ask = "Does a language model order the hits as the last step?"
+    question = Question("retrieval.rerank", "retrieval", ask, data["retrieval"]["rerank"], ("none", "model"))
+    return (yield from _ask(data, question, partial(_set, section="retrieval", key="rerank")))
+
+
+_ABOUT: dict[Primitive, str] = {
+    "lifecycle": "How does the life of an entry end",
+    "decay": "How does rank fall with time",
+    "write": "When is something written",
+    "promotion": "What makes an entry rise",
+    "conflict": "What happens to an entry that a new one replaces",
+    "consolidation": "How do many entries become few",
+    "injection": "How does a tier enter the prompt",
 }
-_WRITING: dict[str, _Data] = {
-    "explicit": {"mode": "explicit", "confidence": 0.0, "reason": "Nothing is stored without a decision to store it."},
-    "auto": {"mode": "auto", "confidence": 0.0, "reason": "The agent's observations are stored; the gate sorts them."},
-}
 
 
-def _forgetting(data: _Data, given: dict[str, str]) -> None:
-    _replace(data, "decay", given["forgetting"], given["forgetting_reason"], _FORGETTING)
+def _behaviour(data: Data) -> Walk:
+    for primitive in BEHAVIOURS:
+        data = yield from _primitive(data, primitive)
+    return data
 
 
-def _writing(data: _Data, given: dict[str, str]) -> None:
-    _replace(data, "write", given["writing"], given["writing_reason"], _WRITING)
+def _primitive(data: Data, primitive: Primitive) -> Walk:
+    """Ask where a primitive deviates, then for the values and the reason of each place."""
+    here, id = to.behaviour_shown(data, primitive), f"behaviour.{primitive}"
+    ask = (
+        f"{_ABOUT[primitive]}? ({to.TYPOLOGY}: as the kind says; "
+        + (f"{to.KEEP}: as the preset says; " if here == to.KEEP else "")
+        + "or where it deviates: all, tiers, kinds, TIER.KIND)"
+    )
+    asked = ""
+
+    def remember(changed: Data, answer: str) -> None:
+        nonlocal asked
+        to.set_places(changed, primitive, answer)
+        asked = answer
+
+    data = yield from _ask(data, Question(id, "behaviour", ask, here), remember)
+    for place in to.places(data, asked or here):
+        data = yield from _deviation(data, primitive, place)
+    return data
 
 
-def _replace(data: _Data, primitive: str, answer: str, reason: str, values: Mapping[str, _Data]) -> None:
-    if answer == KEEP:
-        return
-    behaviour = data.setdefault("behaviour", {})
-    behaviour.pop(primitive, None)
-    if answer in values:
-        behaviour[primitive] = values[answer] | ({"reason": reason} if reason else {})
-        if primitive == "decay":
-            behaviour[primitive] |= {"procedural": {"model": "exempt"}}
-
-
-def _discipline(data: _Data, given: dict[str, str]) -> None:
-    if given["non_mirror"] != KEEP:
-        data["reference_only"]["non_mirror"] = _listed(given["non_mirror"])
-    if given["calibration"] != KEEP:
-        data["reference_only"]["calibration"] = given["calibration"]
-    if given["external"] != KEEP:
-        for tier in data["tiers"]:
-            if tier["persistent"]:
-                data["visibility"][tier["name"]]["external"] = given["external"]
-
-
-def _upkeep(data: _Data, given: dict[str, str]) -> None:
-    if given["queue_depth"] == KEEP:
-        return
-    if not given["queue_depth"].isdecimal():
-        raise SpecError(
-            f"{given['queue_depth'][:60]!r} is not a number", key="queue_depth", fix="a whole number, as 20"
+def _deviation(data: Data, primitive: Primitive, place: str) -> Walk:
+    id, usual = f"behaviour.{primitive}.{place}", to.default_shown(data, primitive, place)
+    ask = f"{primitive.capitalize()} of {place}: which values change? (KEY = VALUE, KEY = VALUE)"
+    before = data
+    data = yield from _ask(
+        data,
+        Question(id, "behaviour", ask, usual),
+        lambda changed, answer: to.set_deviation(changed, primitive, place, answer),
+    )
+    if data is before:
+        return data
+    return (
+        yield from _ask(
+            data,
+            Question(f"{id}.reason", "behaviour", "Why? (the spec keeps the reason)", ""),
+            lambda changed, answer: to.table(changed, primitive, place).update(reason=answer),
         )
-    data["triggers"] = {"queue_depth": int(given["queue_depth"][:20])}
+    )
+
+
+def _discipline(data: Data) -> Walk:
+    only = data["reference_only"]
+    ask = "What must it only reference, never copy? (collections, separated by commas; or none)"
+    question = Question("reference_only.non_mirror", "reference_only", ask, to.shown(only["non_mirror"]))
+    data = yield from _ask(data, question, partial(_set_list, section="reference_only", key="non_mirror"))
+    ask = "Is a copy of these refused (primary), or held and flagged (backstop)?"
+    options = ("primary", "backstop")
+    question = Question("reference_only.calibration", "reference_only", ask, only["calibration"], options)
+    data = yield from _ask(data, question, partial(_set, section="reference_only", key="calibration"))
+    ask = (
+        "Which text is changed when it crosses a boundary (tenant, context or trust)? BOUNDARY into TIER: TRANSFORM; "
+        f"or BOUNDARY to SURFACE: TRANSFORM, gates apart by semicolons (transforms: {', '.join(TRANSFORMS)}); or none"
+    )
+    data = yield from _ask(data, Question("sanitization", "reference_only", ask, to.gates_shown(data)), to.set_gates)
+    for tier in _names(data):
+        access, id = data["visibility"][tier], f"visibility.{tier}"
+        agents, clients = ("shared", "participants", "owner"), ("closed", "granted", "participants")
+        question = Question(f"{id}.agents", "reference_only", f"Which agents read {tier!r}?", access["agents"], agents)
+        data = yield from _ask(data, question, partial(_set_access, tier=tier, key="agents"))
+        ask = f"Which clients from outside read {tier!r}?"
+        question = Question(f"{id}.external", "reference_only", ask, access["external"], clients)
+        data = yield from _ask(data, question, partial(_set_access, tier=tier, key="external"))
+    return data
+
+
+def _set_access(data: Data, answer: str, tier: str, key: str) -> None:
+    data["visibility"][tier][key] = answer
+
+
+def _audit(data: Data) -> Walk:
+    ask = f"The universal posture holds. Which of its rules does not apply? (none, or of {', '.join(AUDIT_RULES)})"
+    data = yield from _ask(data, Question("audit.exemptions", "audit", ask, to.exempted(data)), to.set_exemptions)
+    for n, item in enumerate(data.get("audit", {}).get("exemptions", [])):
+        question = Question(f"audit.exemptions.{item['rule']}", "audit", f"Why not {item['rule']}?", "")
+        data = yield from _ask(data, question, partial(_set_reason, n=n))
+    return data
+
+
+def _set_reason(data: Data, answer: str, n: int) -> None:
+    data["audit"]["exemptions"][n]["reason"] = answer
+
+
+def _upkeep(data: Data) -> Walk:
+    shown = str(data.get("triggers", {}).get("queue_depth", 20))
+    ask = "How many new entries start a consolidation?"
+    return (yield from _ask(data, Question("triggers.queue_depth", "upkeep", ask, shown), _set_depth))
+
+
+def _set_depth(data: Data, answer: str) -> None:
+    data.setdefault("triggers", {})["queue_depth"] = to.whole(answer)
 
 
 def _comments() -> dict[str, str]:

@@ -54,7 +54,10 @@ def _foundational(spec: MemorySpec) -> Iterator[Row]:
     for tier in spec.tiers:
         life = "persistent" if tier.persistent else "transient"
         ends = f"ends by {tier.boundary.type} {tier.boundary.event}"
-        yield _explicit("tiers", f"({anchor_text(tier.anchor)}), {life}, {ends}, kept in {tier.home}", tier.name)
+        admits = f", admits {' + '.join(tier.admits)}" if tier.admits else ""
+        yield _explicit(
+            "tiers", f"({anchor_text(tier.anchor)}), {life}, {ends}, kept in {tier.home}{admits}", tier.name
+        )
     yield _explicit("backend", value_text(spec.backend))
     yield _explicit("retrieval", value_text(spec.retrieval))
 
@@ -67,7 +70,8 @@ def _behavioural(choice: Choice) -> Row:
 def _discipline(spec: MemorySpec) -> Iterator[Row]:
     yield _explicit("reference_only", value_text(spec.reference_only))
     for gate in spec.sanitization:
-        yield _explicit("sanitization", f"{gate.boundary}: {', '.join(gate.transforms)}", gate.into)
+        way = f" to {gate.to}" if gate.to else ""
+        yield _explicit("sanitization", f"{gate.boundary}{way}: {', '.join(gate.transforms)}", gate.into)
     if not spec.sanitization:
         yield _explicit("sanitization", "none")
     for tier, access in spec.visibility.items():

@@ -9,7 +9,9 @@ from lukasa.model.values import Kind
 from lukasa.spec.decode import NAME, TomlTable, nearest
 from lukasa.spec.types import (
     AUDIT_RULES,
+    PRIOR,
     SIGNALS,
+    SURFACES,
     TRANSFORMS,
     AnchorKey,
     AuditExemption,
@@ -70,6 +72,7 @@ def read_tiers(root: TomlTable, anchor: tuple[AnchorKey, ...]) -> tuple[Tier, ..
                 persistent=table.flag("persistent", example=True),
                 home=table.choice("home", ("workspace", "account")),
                 description=table.text("description", "", blank=True),
+                admits=table.texts("admits", (), example=("procedural", "preferences")),
             )
         )
         table.close()
@@ -149,6 +152,8 @@ def read_retrieval(root: TomlTable, tiers: tuple[str, ...]) -> Retrieval:
         trust_weights=_by_trust(table, "trust_weights", TRUST_WEIGHTS),
         shares=_by_trust(table, "shares", SHARES),
         rerank=table.choice("rerank", ("none", "model"), "none"),
+        widening=table.number("widening", 0.0, high=1.0, example=0.9),
+        prior=table.choices("prior", PRIOR, PRIOR, example=PRIOR),
     )
     table.close()
     return retrieval
@@ -194,8 +199,11 @@ def read_sanitization(root: TomlTable, tiers: tuple[str, ...]) -> tuple[Sanitiza
                 boundary=table.choice("boundary", ("tenant", "context", "trust")),
                 into=table.choice("into", ("", *tiers), "", example=tiers[-1] if tiers else ""),
                 transforms=table.choices("transforms", TRANSFORMS, example=TRANSFORMS[:1]),
+                to=table.choice("to", ("", *SURFACES), "", example=SURFACES[0]),
             )
         )
+        if gates[-1].into and gates[-1].to:
+            table.wrong("to", "a gate is for what enters a tier or for what goes to a surface, not for both", "")
         if "transforms" in table and not gates[-1].transforms:
             table.wrong("transforms", "a gate needs at least one transform", TRANSFORMS[:1])
         table.close()
@@ -257,6 +265,7 @@ def read_triggers(root: TomlTable) -> TriggerRules:
         revision_queue=table.whole("revision_queue", base.revision_queue, low=1),
         idle_minutes=table.number("idle_minutes", base.idle_minutes, above=True, high=DAY),
         reflect_at=table.whole("reflect_at", base.reflect_at, low=1),
+        clock=table.flag("clock", base.clock),
     )
     table.close()
     return value

@@ -30,6 +30,8 @@ BEHAVIOURS: tuple[Primitive, ...] = (
 # The words that a spec may use. Any other word would have no effect, so a spec that uses one is refused.
 SignalName = Literal["keyword", "vector", "structured", "speaker", "time", "answer", "context"]
 SIGNALS: tuple[SignalName, ...] = get_args(SignalName)
+PriorFactor = Literal["importance", "decay", "frequency"]
+PRIOR: tuple[PriorFactor, ...] = get_args(PriorFactor)
 TRIGGERS = (
     "session_close",
     "queue_depth",
@@ -41,6 +43,7 @@ TRIGGERS = (
     "schedule:weekly",
 )
 TRANSFORMS = ("strip_identifiers", "redact_secrets", "hedge_by_provenance", "auth_scoped_subset")
+SURFACES = ("chat", "external")  # where content goes: into a chat, or to a client from outside, by its grant
 AUDIT_RULES = ("keep-persistent", "keep-action-linked", "soft-supersession")
 
 
@@ -59,7 +62,10 @@ class Boundary(Struct, frozen=True):
 
 
 class Tier(Struct, frozen=True):
-    """One level of memory. Tiers are ordered from the narrowest to the broadest."""
+    """One level of memory. Tiers are ordered from the narrowest to the broadest.
+
+    `admits` names the kinds and categories that may be written here; without any, everything may.
+    """
 
     name: str
     anchor: tuple[AnchorKey, ...]
@@ -68,6 +74,7 @@ class Tier(Struct, frozen=True):
     persistent: bool
     home: Literal["workspace", "account"]
     description: str = ""
+    admits: tuple[str, ...] = ()
 
 
 class Backend(Struct, frozen=True):
@@ -79,7 +86,7 @@ class Backend(Struct, frozen=True):
 
 
 class Retrieval(Struct, frozen=True):
-    """How reads find memory: the signals, how they are fused, and the weight of the prior (importance, decay)."""
+    """How reads find memory: the signals, how they are fused, and the prior: its factors and its weight."""
 
     signals: tuple[SignalName, ...]
     fusion: Literal["rrf", "zscore"]
@@ -93,6 +100,8 @@ class Retrieval(Struct, frozen=True):
     trust_weights: dict[str, float]
     shares: dict[str, float]
     rerank: Literal["none", "model"]
+    widening: float = 0.0  # equally good matches, to this share, come in the order of tiers; 0 switches it off
+    prior: tuple[PriorFactor, ...] = PRIOR
 
 
 class LifecyclePolicy(StrEnum):
@@ -102,11 +111,22 @@ class LifecyclePolicy(StrEnum):
     INDEFINITE = "indefinite"  # stays until explicitly invalidated
 
 
+SourceRule = Literal["keep", "recheck", "archive"]
+
+
 class Lifecycle(Struct, frozen=True):
-    """The end of an entry's life, and of the notes when their conversation ends."""
+    """The end of an entry's life, and of the notes when their conversation ends.
+
+    So many checks that fail one after the other archive an entry; 0 archives none. The source rules say what happens to
+    an entry when a document that it links to changes, and when the last of these documents is gone: nothing, it waits
+    for a check, or it is archived.
+    """
 
     policy: LifecyclePolicy
     scratchpad: Literal["clear", "keep"] = "clear"
+    max_failures: int = 0
+    source_changed: SourceRule = "keep"
+    source_vanished: SourceRule = "keep"
 
 
 class DecayModel(StrEnum):
@@ -131,9 +151,9 @@ class Decay(Struct, frozen=True):
 
 class WriteMode(StrEnum):
     AUTO = "auto"  # observations may be written as they happen
-    EXPLICIT = "explicit"  # only on a decision to remember
-    PROMOTION = "promotion"  # agents' writes are held until promotion; authors write directly
-    MIXED = "mixed"  # explicit for the author's statements, auto-extraction above `confidence`
+    EXPLICIT = "explicit"  # only on a decision to remember: an observed text is discarded
+    PROMOTION = "promotion"  # agents' writes and observed texts are held until promotion; authors write directly
+    MIXED = "mixed"  # on a decision, and observed texts from `confidence` on
 
 
 class WritePolicy(Struct, frozen=True):
@@ -152,7 +172,8 @@ class WritePolicy(Struct, frozen=True):
 class Promotion(Struct, frozen=True):
     """When an entry is promoted. `to` is the target tier; empty means never.
 
-    Relevance and accesses must exceed their minimum, observations and versions must reach it. If `to` is the entry's
+    Relevance and accesses must exceed their minimum; observations, versions and recurrence (how often it was stated or
+    confirmed, by whomever) must reach it. If `to` is the entry's
     own tier, the entry stays there: short-term becomes long-term, or its kind becomes `kind`.
     """
 
@@ -161,6 +182,7 @@ class Promotion(Struct, frozen=True):
     min_access: int = 0
     min_observations: int = 0
     min_versions: int = 0
+    min_recurrence: int = 0
     kind: Kind | None = None
 
 
@@ -243,11 +265,20 @@ class ReferenceOnly(Struct, frozen=True):
 
 
 class SanitizationGate(Struct, frozen=True):
-    """Transforms that run in order when content enters `into`. An empty `into` means every tier."""
+    """Transforms that run in order when content crosses a boundary: into memory, or `to` a surface.
+
+    Without `to`, they change what enters the tier `into`; an empty `into` means every tier. With `to`, they change what
+    the surface gets; what is stored stays as it is.
+    """
 
     boundary: str
     into: str
     transforms: tuple[str, ...]
+    to: str = ""
+
+
+TALK_KEYS = ("channel", "conversation")  # their values are rows of the workspace, and have participants
+BUILT_IN_KEYS = ("account", "workspace", *TALK_KEYS)
 
 
 class TierVisibility(Struct, frozen=True):
@@ -279,6 +310,7 @@ class TriggerRules(Struct, frozen=True):
     revision_queue: int = 10  # superseded, invalidated or stale since then
     idle_minutes: float = 10.0  # without a change
     reflect_at: int = 10  # observations that no reflection has read yet
+    clock: bool = True  # regular work runs by the clock; without, when the workspace falls idle
 
 
 class Triage(Struct, frozen=True):
@@ -337,12 +369,29 @@ class MemorySpec(Struct, frozen=True, eq=False):
     def __ne__(self, other: object) -> bool:
         return not self == other
 
+    @property
+    def custom_keys(self) -> tuple[str, ...]:
+        """The anchor's keys that this spec adds, from the broadest to the narrowest: an organisation, a customer."""
+        return tuple(key.name for key in self.anchor if key.name not in BUILT_IN_KEYS)
+
+    def readers(self, name: str) -> TierVisibility:
+        """Return who reads a tier. A spec that says nothing shares it, and closes the account to other clients."""
+        if name in self.visibility:
+            return self.visibility[name]
+        tier = self.tier(name)
+        talk = any(key.name in TALK_KEYS for key in tier.anchor)
+        return TierVisibility("shared", "participants" if talk else "granted" if tier.home == "workspace" else "closed")
+
     def tier(self, name: str) -> Tier:
         for tier in self.tiers:
             if tier.name == name:
                 return tier
         known = ", ".join(t.name for t in self.tiers)
         raise InvalidScope(f"unknown tier {str(name)[:60]!r} in spec {self.name!r}", fix=f"use one of: {known}")
+
+    def exemption(self, rule: str) -> str:
+        """Return the reason why a rule of the audit posture does not apply here; empty if it does."""
+        return next((exemption.reason for exemption in self.audit_exemptions if exemption.rule == rule), "")
 
     def behaviour(self, tier: str, kind: Kind) -> Behaviour:
         return self.behaviours[tier, kind]

@@ -57,12 +57,13 @@ class StoredEntry(NamedTuple):
 
 
 class StoredItem(Struct, frozen=True):
-    """An item as it is stored, with its value as canonical text."""
+    """An item as it is stored, with its value as canonical text. A damaged one has an empty value."""
 
     item: Item
     text: str
     salt: bytes
     index: ItemIndex
+    damaged: bool = False
 
 
 class FieldVector(NamedTuple):

@@ -14,6 +14,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 from msgspec import Struct
 
+from lukasa.model.errors import UNREADABLE, Damaged
 from lukasa.model.timestamps import micros, micros_or_none, moment, moment_or_none
 from lukasa.storage import row_rules
 
@@ -36,6 +37,10 @@ def _texts(values: Iterable[Any]) -> str:
     return json.dumps([str(value) for value in values])
 
 
+def _object(text: str) -> dict[str, Any]:
+    return {**json.loads(text)}  # a TypeError for anything but an object
+
+
 def enum(kind: Callable[[Any], Any]) -> Codec:
     return Codec(str, kind)
 
@@ -47,7 +52,7 @@ TIME = Codec(micros, moment)
 TIME_OR_NONE = Codec(micros_or_none, moment_or_none)
 ISO_TIME = Codec(datetime.isoformat, datetime.fromisoformat)
 JSON = Codec(_json, json.loads)
-CANONICAL = Codec(lambda value: row_rules.plain_text(dict(value)), json.loads)
+CANONICAL = Codec(lambda value: row_rules.plain_text(dict(value)), _object)
 TEXTS = Codec(_texts, lambda text: tuple(json.loads(text)))
 
 
@@ -55,7 +60,7 @@ class Column(Struct, frozen=True):
     """One column. `field` is the attribute that it holds, by default of the same name; a dot leads into a part.
 
     A `fixed` column keeps its first value when a row is saved again. With `derive`, the column is computed from the
-    whole value and never read back.
+    whole value; when a row is read, it tells whether the row is what was written.
     """
 
     name: str
@@ -91,6 +96,7 @@ class Table(Generic[Value]):
         self.positions = {column: position for position, column in enumerate(self.columns)}
         self.one = Query(self, *(f"{name} =" for name in key))
         self._stored = [(c.derive or attrgetter(c.path), None if c.derive else c.codec.store) for c in columns]
+        self._seals = [(position, c.derive) for position, c in enumerate(columns) if c.derive]
         self._plan = _plan(kind, "", columns, dict(parts or {}))
 
     def __repr__(self) -> str:
@@ -100,7 +106,14 @@ class Table(Generic[Value]):
         return tuple([get(value) if store is None else store(get(value)) for get, store in self._stored])
 
     def decode(self, row: Row) -> Value:
-        made: Value = _made(self._plan, row)
+        """The value of a row; Damaged if the row cannot be read, or holds another value than the one written."""
+        try:
+            made: Value = _made(self._plan, row)
+            sound = all(derive(made) == row[position] for position, derive in self._seals)
+        except UNREADABLE:
+            sound = False
+        if not sound:
+            raise Damaged(f"a row of {self.name} ({', '.join(str(part)[:60] for part in self.key_of(row))})")
         return made
 
     def key_of(self, row: Row) -> Row:

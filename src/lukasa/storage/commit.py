@@ -12,8 +12,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from lukasa.model.entry import Entry
-from lukasa.model.errors import Conflict
+from lukasa.model.entry import CanonicalLink, Derivation, Entry
+from lukasa.model.errors import Conflict, Damaged
 from lukasa.model.events import EventDraft, Stamp
 from lukasa.model.item import value_text
 from lukasa.model.telemetry import Spending
@@ -21,6 +21,7 @@ from lukasa.storage import job_queue, removal, row_rules, tables
 from lukasa.storage.backend import EntryVersion, FieldVector, ModelVector, Rows, StoredEntry, StoredItem, get
 from lukasa.storage.operations import (
     CancelJob,
+    CloseScope,
     DropAnswer,
     DropEntry,
     DropItem,
@@ -67,6 +68,7 @@ from lukasa.storage.redaction import redacted
 from lukasa.storage.tables import ActionRow, SealedEvent
 
 _SALT = 16  # bytes
+ACTION_LINKED = "keep-action-linked"  # the rule of the audit posture that an entry's removal checks
 
 
 def commit(rows: Rows, transaction: Transaction, secret: bytes) -> None:
@@ -148,7 +150,22 @@ def _add_entries(rows: Rows, transaction: Transaction, saves: Sequence[SaveEntry
         entry = _first_version(save.entry)
         new.append(EntryVersion(entry, 1, salt, save.action, save.cause, actor, transaction.at, vector))
     rows.add_entries(new)
+    for version in new:
+        if version.entry.links or version.entry.derived_from:
+            _save_grounds(rows, version.entry)
     return [version.salt for version in new]
+
+
+def _save_grounds(rows: Rows, entry: Entry) -> None:
+    """Store what an entry rests on: documents, each with its pinned version, and the entries it was concluded from."""
+    wanted = row_rules.unique(link.source for link in entry.links)
+    known = {document.id for document in rows.select(tables.DOCUMENTS_AMONG, wanted)} if wanted else set()
+    for id in wanted:
+        if id not in known:
+            raise row_rules.missing("document", id)
+    links = [CanonicalLink(entry.id, link.source, link.version, link.locator, link.checked) for link in entry.links]
+    rows.insert(tables.CANONICAL_LINKS, links)
+    rows.insert(tables.DERIVATIONS, [Derivation(entry.id, source) for source in entry.derived_from])
 
 
 def _first_version(entry: Entry) -> Entry:
@@ -158,12 +175,17 @@ def _first_version(entry: Entry) -> Entry:
 def _replace_entry(rows: Rows, save: SaveEntry, transaction: Transaction) -> bytes:
     entry = row_rules.stored(save.entry, save.expect + 1)
     before = _stored(rows, entry.id, save.expect)
+    if before.entry.damaged or entry.damaged:  # a new version would vouch for what nobody wrote
+        raise Damaged(f"entry {entry.id}")
     row_rules.check_revision(before.entry, entry)
     vector = None if save.embedding is None else _checked(save.embedding)
     same_text = before.entry.content == entry.content
     content_version = before.content_version if same_text else entry.version
     about = (save.action, save.cause, str(transaction.actor), transaction.at)
     rows.replace_entry(before, EntryVersion(entry, content_version, before.salt, *about, vector))
+    if (before.entry.links, before.entry.derived_from) != (entry.links, entry.derived_from):
+        removal.drop_grounds(rows, [entry.id])
+        _save_grounds(rows, entry)
     return before.salt
 
 
@@ -183,7 +205,9 @@ def _checked(embedding: Embedding) -> ModelVector:
 def _drop_entry(rows: Rows, operation: DropEntry, _: Transaction) -> None:
     _stored(rows, operation.id, operation.expect)
     if rows.linked_entries([operation.id]):
-        raise row_rules.linked_refusal(operation.id)
+        if ACTION_LINKED not in operation.exempt:
+            raise row_rules.linked_refusal(operation.id)
+        rows.unlink_entries([operation.id])
     removal.drop_entries(rows, [operation.id])
 
 
@@ -271,6 +295,8 @@ def _save_named(rows: Rows, operation: SaveNamed, _: Transaction) -> None:
         replace(operation.entry, version=operation.expect + 1),
         get(rows, tables.NAMED, operation.entry.name),
     )
+    if named.damaged:
+        raise Damaged(f"page {named.name}")
     row_rules.check_version("named entry", named.name, before.version if before else None, operation.expect)
     rows.save(tables.NAMED, named)
     rows.insert(tables.NAMED_VERSIONS, [named])
@@ -279,6 +305,8 @@ def _save_named(rows: Rows, operation: SaveNamed, _: Transaction) -> None:
 def _save_document(rows: Rows, operation: SaveDocument, _: Transaction) -> None:
     document = replace(operation.document, version=operation.expect + 1)
     before = get(rows, tables.DOCUMENTS, document.id)
+    if document.damaged:
+        raise Damaged(f"document {document.id}")
     row_rules.check_version("document", document.id, before.version if before else None, operation.expect)
     rows.save(tables.DOCUMENTS, document)
     rows.insert(tables.DOCUMENT_VERSIONS, [document])
@@ -309,6 +337,12 @@ def _save_conversation(rows: Rows, operation: SaveConversation, _: Transaction) 
     else:
         row_rules.check_conversation(before, new)
     rows.save(tables.CONVERSATIONS, new)
+
+
+def _close_scope(rows: Rows, operation: CloseScope, _: Transaction) -> None:
+    if get(rows, tables.CLOSED_SCOPES, operation.closed.scope) is not None:
+        raise Conflict(f"this scope of tier {operation.closed.scope.tier} has ended already", fix="read it again")
+    rows.insert(tables.CLOSED_SCOPES, [operation.closed])
 
 
 def _save_note(rows: Rows, operation: SaveNote, _: Transaction) -> None:
@@ -423,6 +457,7 @@ def _record(rows: Rows, operation: Record, _: Transaction) -> None:
 _CHANGES: dict[type[Any], Callable[[Rows, Any, Transaction], bytes | None]] = {
     SaveEntry: _replace_entry,
     DropEntry: _drop_entry,
+    CloseScope: _close_scope,
     SaveEmbedding: _save_embedding,
     SaveRivalry: _save_rivalry,
     DropRivals: _drop_rivals,

@@ -8,8 +8,11 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Any
 
+from msgspec.structs import replace
+
 from lukasa.model.candidate import chars, is_said
-from lukasa.model.entry import Category, Entry, GateVerdict, Scope, SourceLink, Transition
+from lukasa.model.entry import DAMAGED, Category, Entry, GateVerdict, Scope, SourceLink, Transition
+from lukasa.model.errors import UNREADABLE
 from lukasa.model.events import canonical_json
 from lukasa.model.statements import role, subject, word_key
 from lukasa.model.text import content_hash
@@ -18,7 +21,12 @@ from lukasa.model.transcript import Quote
 from lukasa.model.values import Curator, Gate, Kind, Lifetime, Origin, State, Trust
 from lukasa.storage.port import index_terms, twin_key
 
-FILED, EXEMPT, SAID = 1, 2, 4  # the bits of a row's marks
+FILED, EXEMPT, SAID, RESTS = (
+    1,
+    2,
+    4,
+    8,
+)  # the bits of a row's marks; RESTS: it has links or sources, in rows of their own
 # The columns that `entry_of` reads, in this order: tier and anchor are of the scope, all others of the entry itself. A
 # version of an entry is kept as a JSON list of the same.
 COLUMNS = tuple(
@@ -27,6 +35,7 @@ COLUMNS = tuple(
     confirmed_at valid_at invalid_at superseded_by version tags content rest
     """.split()
 )
+_CONTENT = COLUMNS.index("content")
 
 
 @lru_cache(maxsize=4096)
@@ -66,7 +75,7 @@ def entry_columns(entry: Entry) -> dict[str, Any]:
         "superseded_by": entry.superseded_by,
         "version": entry.version,
         "chars": chars(entry.content),
-        "marks": FILED * (entry.path is not None) + EXEMPT * entry.exempt + SAID * is_said(entry),
+        "marks": _marks(entry),
         "term_count": len(terms),
         "tags": json.dumps(entry.tags) if entry.tags else "[]",
         "terms": " ".join(terms),
@@ -79,8 +88,16 @@ def entry_columns(entry: Entry) -> dict[str, Any]:
     }
 
 
+def _marks(entry: Entry) -> int:
+    rests = bool(entry.links or entry.derived_from)
+    return FILED * (entry.path is not None) + EXEMPT * entry.exempt + SAID * is_said(entry) + RESTS * rests
+
+
 def _rest(entry: Entry) -> dict[str, Any]:
-    """The fields that no filter asks for, as one JSON object; fields with their default value are left out."""
+    """The fields that no filter asks for, as one JSON object; fields with their default value are left out.
+
+    Links and sources are in rows of their own: a read adds them.
+    """
     rest: dict[str, Any] = {
         "origin": [entry.origin.principal, entry.origin.surface, entry.origin.transport, int(entry.origin.trust)],
         "trust": int(entry.trust),
@@ -92,16 +109,14 @@ def _rest(entry: Entry) -> dict[str, Any]:
         rest["gate"] = [str(entry.gate.verdict), entry.gate.confidence, entry.gate.reason]
     if entry.transition is not None:
         rest["transition"] = [micros(entry.transition.at), entry.transition.cause, entry.transition.actor]
-    if entry.derived_from:
-        rest["derived_from"] = entry.derived_from
-    if entry.links:
-        rest["links"] = [[link.source, link.version, link.locator] for link in entry.links]
     if entry.metadata:
         rest["metadata"] = entry.metadata
     if entry.evidence:
         rest["evidence"] = [[q.transcript, q.message, q.start, q.end] for q in entry.evidence]
     if entry.path is not None:
         rest["path"] = entry.path
+    if entry.meta:
+        rest["meta"] = True
     return rest
 
 
@@ -153,8 +168,35 @@ def entry_of(row: tuple[Any, ...]) -> Entry:
         rest.get("metadata", {}),
         tuple([Quote(*quote) for quote in rest["evidence"]]) if "evidence" in rest else (),
         rest.get("path"),
+        rest.get("meta", False),
         version,
     )
+
+
+def checked_entry(row: tuple[Any, ...]) -> Entry:
+    """An entry from `COLUMNS`, of which the text is bytes, and from the hash of its text behind them.
+
+    If the text is not the one that was written, or a column cannot be read, the entry is marked as damaged.
+    """
+    content, end = row[_CONTENT], len(COLUMNS)
+    try:
+        sound = hashlib.sha256(content).hexdigest() == row[end]
+        return entry_of((*row[:_CONTENT], content.decode() if sound else DAMAGED, *row[_CONTENT + 1 : end]))
+    except UNREADABLE:
+        return _unreadable(row)
+
+
+def _unreadable(row: tuple[Any, ...]) -> Entry:
+    """What can be said of an entry whose row cannot be read: where it is, and that it is damaged."""
+    id, tier, anchor, owner, state = row[:5]
+    try:
+        scope = scope_of(tier, anchor)
+    except UNREADABLE:
+        scope = Scope(str(tier), ())
+    never, nobody = moment(0), _origin("", "", "", int(Trust.UNTRUSTED))
+    kinds = Kind.EPISODIC, Lifetime.LONG_TERM, Curator.AGENT
+    made = Entry(str(id), scope, DAMAGED, *kinds, "", 0.0, nobody, Trust.UNTRUSTED, never, never, never, str(owner))
+    return replace(made, state=STATES.get(state, State.ACTIVE))
 
 
 @lru_cache(maxsize=1024)
@@ -179,8 +221,12 @@ _snapshot_columns = itemgetter(*COLUMNS[3:])
 
 
 def snapshot(entry: Entry, columns: dict[str, Any]) -> str:
-    """A version of an entry: the same columns as its row, as one JSON list."""
-    return canonical_json([entry.id, entry.scope.tier, anchor_text(entry.scope), *_snapshot_columns(columns)])
+    """A version of an entry: the same columns as its row, as one JSON list, with its links and sources of that time."""
+    *others, rest = _snapshot_columns(columns)
+    if entry.links or entry.derived_from:
+        links = [[link.source, link.version, link.locator, link.checked] for link in entry.links]
+        rest = canonical_json(_rest(entry) | {"links": links, "derived_from": entry.derived_from})
+    return canonical_json([entry.id, entry.scope.tier, anchor_text(entry.scope), *others, rest])
 
 
 def entry_of_snapshot(text: str) -> Entry:

@@ -12,7 +12,7 @@ from msgspec import Struct, field
 from lukasa.model.amendment import Amendment
 from lukasa.model.answer import Answer
 from lukasa.model.conversation import Channel, Conversation, Note, Status, WorkspaceInfo
-from lukasa.model.entry import Confirmation, Document, Entry, NamedEntry, Rivalry
+from lukasa.model.entry import ClosedScope, Confirmation, Document, Entry, NamedEntry, Rivalry
 from lukasa.model.events import SCRUBBED, Actor, EventDraft, Redacted, Spelled, canonical_json
 from lukasa.model.grant import Grant
 from lukasa.model.item import Item, ItemAddress, item_id, value_text
@@ -293,11 +293,21 @@ class SaveEntry(Struct, frozen=True):
 
 
 class DropEntry(Struct, frozen=True):
-    """Remove an entry for good: only one of a transient scope, and never one that an action rests on."""
+    """Remove an entry for good: one of a transient scope, on which no action rests.
+
+    `exempt` names the rules of the audit posture that the spec lifts for this removal, each with the spec's reason.
+    """
 
     id: str
     expect: int
     cause: str
+    exempt: dict[str, str] = field(default_factory=dict)
+
+
+class CloseScope(Struct, frozen=True):
+    """End a scope for good. One that has ended already is a Conflict."""
+
+    closed: ClosedScope
 
 
 class SaveEmbedding(Struct, frozen=True):
@@ -383,6 +393,7 @@ class Record(Struct, frozen=True):
 Operation = (
     SaveEntry
     | DropEntry
+    | CloseScope
     | SaveEmbedding
     | SaveRivalry
     | DropRivals
@@ -419,8 +430,13 @@ def describe(operation: Operation, salt: bytes) -> EventDraft | None:
     match operation:
         case SaveEntry(entry, expect, action, cause, ledger):
             return EventDraft(action, entry.id, _entry_detail(entry, expect, cause, ledger, salt))
-        case DropEntry(id, expect, cause):
-            return EventDraft("entry.dropped", id, {"version": expect, "cause": cause})
+        case DropEntry(id, expect, cause, exempt):
+            detail = {"version": expect, "cause": cause} | ({"exempt": exempt} if exempt else {})
+            return EventDraft("entry.dropped", id, detail)
+        case CloseScope(closed):
+            keys = canonical_json(closed.scope.anchor)
+            ended = {"event": closed.event, "commitment": commitment(salt, keys)}
+            return EventDraft("scope.ended", closed.scope.tier, ended)
         case SaveRivalry(rivalry):
             action = "rivals.judged" if rivalry.decided_by else "rivals.found"
             found = {"other": rivalry.other, "relation": str(rivalry.relation), "reason": rivalry.reason}

@@ -20,7 +20,19 @@ from lukasa.model.amendment import Amendment, AmendmentState
 from lukasa.model.answer import Answer
 from lukasa.model.candidate import Candidate
 from lukasa.model.conversation import Channel, Conversation, Note, WorkspaceInfo
-from lukasa.model.entry import Access, Confirmation, Document, Entry, NamedEntry, Rivalry, Scope, Version
+from lukasa.model.entry import (
+    Access,
+    CanonicalLink,
+    ClosedScope,
+    Confirmation,
+    Derivation,
+    Document,
+    Entry,
+    NamedEntry,
+    Rivalry,
+    Scope,
+    Version,
+)
 from lukasa.model.events import Event
 from lukasa.model.grant import Grant
 from lukasa.model.item import Item, ItemAddress, ItemFilter, whole_text
@@ -250,7 +262,10 @@ class Arrivals(Struct, frozen=True):
 
 
 class Share(Struct, frozen=True):
-    """Entries that are alike in all of this: how many, and how many of them were written since the time asked for."""
+    """Entries that are alike in all of this: how many, and how many of them were written since the time asked for.
+
+    `merged` counts the repetitions that were merged into them.
+    """
 
     tier: str
     state: State
@@ -259,6 +274,7 @@ class Share(Struct, frozen=True):
     source: str
     count: int
     added: int
+    merged: int = 0
 
 
 class Store(ItemStore, PipelineStore, AccessStore, ScrubStore, Protocol):
@@ -286,7 +302,11 @@ class Store(ItemStore, PipelineStore, AccessStore, ScrubStore, Protocol):
         """
         ...
 
-    def entries(self, ids: Iterable[str]) -> dict[str, Entry]: ...
+    def entries(self, ids: Iterable[str], *, damaged: bool = False) -> dict[str, Entry]:
+        """Entries by id, in the order asked. Those whose text is not the one that was written are left out, or with
+        `damaged` marked."""
+        ...
+
     def candidates(self, ids: Iterable[str], filters: Filters = NO_FILTERS) -> dict[str, Candidate]:
         """The candidates among these ids: entries that exist and that the filters admit, without their text."""
         ...
@@ -296,8 +316,10 @@ class Store(ItemStore, PipelineStore, AccessStore, ScrubStore, Protocol):
         """The number of entries in the selection's partitions, whatever its filters admit."""
         ...
 
-    def find(self, selection: Selection, *, limit: int = 100, after: str | None = None) -> list[Entry]:
-        """Entries of a selection, newest first; `after` is the last id of the page before."""
+    def find(
+        self, selection: Selection, *, limit: int = 100, after: str | None = None, damaged: bool = False
+    ) -> list[Entry]:
+        """Entries of a selection, newest first; `after` is the last id of the page before; see `entries`."""
         ...
 
     def twin(self, scope: Scope, owner: str, key: str) -> Entry | None:
@@ -323,6 +345,29 @@ class Store(ItemStore, PipelineStore, AccessStore, ScrubStore, Protocol):
 
     def confirmations(self, ids: Collection[str]) -> list[Confirmation]:
         """The statements that repeat these entries; the oldest first."""
+        ...
+
+    def closed(self, scopes: Collection[Scope]) -> list[ClosedScope]:
+        """Which of these scopes have ended."""
+        ...
+
+    def links_to(self, documents: Collection[str]) -> list[CanonicalLink]:
+        """The links of entries, in whatever state, to these documents; the oldest first."""
+        ...
+
+    def derived_from(self, sources: Collection[str]) -> list[Derivation]:
+        """The entries that were concluded from these, which need not be here any more; the oldest first."""
+        ...
+
+    def withdrawn(self, *, limit: int) -> list[Derivation]:
+        """Entries in force or held, with a source that is not here or no longer in force; the newest first.
+
+        What became of the source is for the caller to find out: it may be in another store, or live on in the entry.
+        """
+        ...
+
+    def gone(self, ids: Sequence[str]) -> set[str]:
+        """The ids among these whose entries were removed for good."""
         ...
 
     def linked(self, ids: Iterable[str]) -> dict[str, tuple[str, ...]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Any, TypeVar
@@ -11,7 +11,17 @@ from typing import Any, TypeVar
 from lukasa.model.amendment import Amendment, AmendmentState
 from lukasa.model.answer import Answer
 from lukasa.model.conversation import Channel, Conversation, Note, Status, WorkspaceInfo
-from lukasa.model.entry import Confirmation, Document, NamedEntry, Rivalry
+from lukasa.model.entry import (
+    CanonicalLink,
+    ClosedScope,
+    Confirmation,
+    Derivation,
+    Document,
+    NamedEntry,
+    Rivalry,
+    Scope,
+)
+from lukasa.model.errors import Damaged
 from lukasa.model.events import Event
 from lukasa.model.grant import Grant
 from lukasa.model.item import Item, ItemAddress
@@ -83,6 +93,9 @@ class PlainReads(ABC):
     def items(self, places: Iterable[ItemAddress]) -> dict[ItemAddress, Item]:
         with row_rules.only_encodable(), self._reading() as rows:
             found = {place: rows.stored_item(place) for place in places}
+        for place, stored in found.items():
+            if stored is not None and stored.damaged:
+                raise Damaged(f"item {place.key!r}")
         return {place: stored.item for place, stored in found.items() if stored is not None}
 
     # Jobs
@@ -136,6 +149,24 @@ class PlainReads(ABC):
     def confirmations(self, ids: Collection[str]) -> list[Confirmation]:
         with self._reading() as rows:
             return rows.select(tables.CONFIRMATIONS_OF, ids)
+
+    def closed(self, scopes: Collection[Scope]) -> list[ClosedScope]:
+        with self._reading() as rows:
+            return rows.select(tables.CLOSED_AMONG, scopes)
+
+    # What rests on what
+
+    def links_to(self, documents: Collection[str]) -> list[CanonicalLink]:
+        with self._reading() as rows:
+            return rows.select(tables.LINKS_TO, documents)
+
+    def derived_from(self, sources: Collection[str]) -> list[Derivation]:
+        with self._reading() as rows:
+            return rows.select(tables.DERIVED_FROM, sources)
+
+    def gone(self, ids: Sequence[str]) -> set[str]:
+        with self._reading() as rows:
+            return {id for id, gone in rows.used_ids(ids).items() if gone}
 
     # Transcripts, amendments, spending
 

@@ -102,7 +102,7 @@ _CLEAN: dict[type, Callable[[Any], Any]] = {
     SaveEntry: _entry,
     Record: _record,
     CancelJob: _fields("reason"),
-    DropEntry: _fields("cause"),
+    DropEntry: _fields("cause", "exempt"),
     DropItem: _fields("cause"),
     Emit: _fields("metadata", of="point"),
     Enqueue: _fields("payload", of="draft"),

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from lukasa.model.events import Event, may_be_emptied, redaction
 from lukasa.model.job import JobState
-from lukasa.model.scrub import Extent, Holdings, manifest_digest
+from lukasa.model.scrub import Extent, Holdings, KeptRow, manifest_digest
 from lukasa.model.timestamps import micros
 from lukasa.storage import job_queue, row_rules, tables
 from lukasa.storage.backend import Rows
@@ -47,8 +47,11 @@ def _listed(rows: Rows, extent: Extent) -> Holdings:
     notes = rows.select(tables.NOTES_OF, extent.conversation, None) if extent.conversation is not None else []
     transcripts = rows.select(tables.NEWEST_TRANSCRIPTS, None) if extent.copies else []
     amendments = rows.select(tables.OLDEST_AMENDMENTS, None, None) if extent.copies else []
+    found = rows.entries_within(extent)
+    linked = {} if extent.linked else rows.linked_entries([id for id, _ in found])
     return Holdings(
-        entries=rows.entries_within(extent),
+        entries=tuple(pair for pair in found if pair[0] not in linked),
+        kept=tuple(KeptRow(id, linked[id]) for id, _ in found if id in linked),
         named=tuple((page.name, page.version) for page in named),
         notes=tuple((note.key, micros(note.updated_at)) for note in notes),
         transcripts=tuple((transcript.id, transcript.version) for transcript in transcripts),
@@ -103,8 +106,15 @@ def take(rows: Rows, operation: Scrub) -> Scrub:
 def drop_entries(rows: Rows, ids: Sequence[str]) -> None:
     """Remove entries with all that is stored about them."""
     drop_rivals(rows, ids)
+    drop_grounds(rows, ids)
     rows.delete(tables.CONFIRMATIONS_OF, ids)
     rows.drop_entries(ids)
+
+
+def drop_grounds(rows: Rows, ids: Sequence[str]) -> None:
+    """Remove what entries rest on. What rests on them stays: it tells that a source is gone."""
+    rows.delete(tables.LINKS_OF, ids)
+    rows.delete(tables.DERIVED_BY, ids)
 
 
 def drop_rivals(rows: Rows, ids: Sequence[str]) -> None:

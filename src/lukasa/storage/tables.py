@@ -16,14 +16,23 @@ from msgspec.structs import astuple
 from lukasa.model.amendment import Amendment, AmendmentState
 from lukasa.model.answer import Answer
 from lukasa.model.conversation import Channel, Conversation, Note, Status, WorkspaceInfo
-from lukasa.model.entry import Confirmation, Document, NamedEntry, Rivalry
-from lukasa.model.events import Actor, Event
+from lukasa.model.entry import (
+    CanonicalLink,
+    ClosedScope,
+    Confirmation,
+    Derivation,
+    Document,
+    NamedEntry,
+    Rivalry,
+    Scope,
+)
+from lukasa.model.events import Actor, Event, canonical_json
 from lukasa.model.grant import Capability, Grant, Reach
 from lukasa.model.job import Job, JobState
 from lukasa.model.telemetry import Spending, TelemetryEvent
 from lukasa.model.text import content_hash
 from lukasa.model.transcript import Progress, Quote, Transcript, Utterance
-from lukasa.model.values import Relation, Trust
+from lukasa.model.values import Outcome, Relation, Trust
 from lukasa.storage.codec import (
     CANONICAL,
     FLAG,
@@ -146,6 +155,7 @@ CONVERSATIONS = Table(
         Column("started_at", TIME),
         Column("status", enum(Status)),
         Column("ended_at", TIME_OR_NONE),
+        Column("keys", JSON),
     ),
     ("id",),
 )
@@ -195,6 +205,7 @@ GRANTS = Table(
         Column("tiers", TEXTS, "reach.tiers"),
         Column("channels", TEXTS, "reach.channels"),
         Column("conversations", TEXTS, "reach.conversations"),
+        Column("scope", JSON, "reach.scope"),
         Column("trust", Codec(int, Trust)),
         Column("created_at", TIME, fixed=True),
         Column("digest"),
@@ -234,6 +245,7 @@ TRANSCRIPTS = Table(
         Column("how"),
         Column("detail"),
         Column("version"),
+        Column("keys", JSON, fixed=True),
     ),
     ("id",),
 )
@@ -385,10 +397,45 @@ CONFIRMATIONS = Table(
         Column("conversation"),
         Column("said"),
         Column("quotes", Codec(lambda quotes: JSON.store([astuple(q) for q in quotes]), _quotes)),  # type: ignore[misc]
+        Column("trust", Codec(int, Trust)),
+        Column("outcome", enum(Outcome)),
     ),
     (),
 )
 CONFIRMATIONS_OF = Query(CONFIRMATIONS, "entry in", order="place")
+
+CANONICAL_LINKS = Table(
+    "canonical_links",
+    CanonicalLink,
+    (Column("entry"), Column("document"), Column("version"), Column("locator"), Column("checked")),
+    (),
+)
+LINKS_OF = Query(CANONICAL_LINKS, "entry in", order="place")
+LINKS_TO = Query(CANONICAL_LINKS, "document in", order="place")
+
+DERIVATIONS = Table("derivations", Derivation, (Column("entry"), Column("source")), ())
+ALL_DERIVATIONS = Query(DERIVATIONS, order="place")
+DERIVED_BY = Query(DERIVATIONS, "entry in", order="place")
+DERIVED_FROM = Query(DERIVATIONS, "source in", order="place")
+
+
+def scope_text(scope: Scope) -> str:
+    """A scope as one text: its tier and the values of its keys."""
+    return canonical_json([scope.tier, *scope.anchor])
+
+
+def _scope(text: str) -> Scope:
+    tier, *anchor = json.loads(text)
+    return Scope(tier, tuple((key, value) for key, value in anchor))
+
+
+CLOSED_SCOPES = Table(
+    "closed_scopes",
+    ClosedScope,
+    (Column("scope", Codec(scope_text, _scope)), Column("event"), Column("closed_at", TIME)),
+    ("scope",),
+)
+CLOSED_AMONG = Query(CLOSED_SCOPES, "scope in", order="place")
 
 ACTIONS = Table("actions", ActionRow, (Column("id"), Column("description"), Column("at", TIME)), ("id",))
 

@@ -31,6 +31,8 @@ table as the routes; `GET /openapi.json` has the schemas.
 - **Bodies** are one JSON object each, of at most 8,000,000 bytes. The server refuses fields that are not listed.
 - **Workspaces** are in the path, by name or id. A workspace outside the credential is `404`, like one that does not
   exist.
+- **Scope keys**: the header `Lukasa-Scope: org_id=acme&domain_id=billing`, written like a query, binds keys that the
+  spec of the workspace adds. It narrows what a grant binds; another value than the grant's is `404`.
 - **Errors** are `application/problem+json` with `type` (a stable code), `title`, `status`, `detail` and `fix`.
 - **Versions**: an answer about one entry or page has an `ETag`. PATCH of an entry and PUT of a page need `If-Match`
   with it: without it the answer is `428`, and after a change in between it is `412` with the current `version`.
@@ -80,6 +82,8 @@ tools and the [HTTP routes](http.md).
 - **Workspaces**: each tool below takes `workspace`, a name or an id. Over a pipe the default is the workspace of the
   command line; over HTTP a grant for one workspace may leave it out. A workspace outside the credential looks like
   one that does not exist.
+- **Scope keys**: each of these tools also takes `scope`, an object such as `{"org_id": "acme"}`, for the keys that the
+  spec of the workspace adds. It narrows what the grant or the command line binds, and cannot change it.
 - **Answers** have structured content that follows the tool's output schema, and the same as one JSON document in a
   text block. The text of `memory_context` is the document itself. Of a hit with more than 2,000 characters,
   `memory_read` gives the sentences around the words of the question, and `part` says which characters they are;

@@ -47,6 +47,28 @@ def episodes(
     return [part for part in parts if len(part) >= FEWEST]
 
 
+def leaving(found: Iterable[Weighed]) -> list[tuple[Weighed, ...]]:
+    """Group the notes that leave an ended scope by owner and trust, oldest first: each group becomes one entry.
+
+    A note that is long, or was made of several, stays by itself.
+    """
+    groups: dict[tuple[object, ...], list[Weighed]] = {}
+    alone: list[tuple[Weighed, ...]] = []
+    for w in sorted(found, key=lambda w: (w.entry.created_at, w.id)):
+        e = w.entry
+        if e.source == SOURCE or len(e.content) + 3 > MOST_CHARS // 2:
+            alone.append((w,))
+        else:
+            groups.setdefault((e.owner, e.trust), []).append(w)
+    return [part for group in groups.values() for part in _parted(group) if part] + alone
+
+
+def notes_of(content: str) -> tuple[str, list[str]]:
+    """Return the head of a digest and its notes, as `digest` has joined them."""
+    head, *lines = content.split("\n")
+    return head, [line.removeprefix("- ") for line in lines]
+
+
 def _parted(group: Sequence[Weighed]) -> list[tuple[Weighed, ...]]:
     """Split a group into parts small enough for one entry; a note that nearly fills one alone is left out."""
     parts: list[list[Weighed]] = [[]]

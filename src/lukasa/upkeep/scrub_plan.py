@@ -9,7 +9,7 @@ from msgspec import Struct
 
 from lukasa.model.entry import Scope
 from lukasa.model.errors import Conflict, InvalidInput, InvalidScope
-from lukasa.model.scrub import Extent, Holdings, Mode, manifest_digest
+from lukasa.model.scrub import Extent, Holdings, KeptRow, Mode, manifest_digest
 from lukasa.spec.types import Tier
 
 ACCOUNT = "account"
@@ -32,17 +32,17 @@ def tier_mode(value: object) -> Mode:
     raise InvalidInput(f"no such mode: {str(value)[:60]!r}", fix=f"use one of: {', '.join(TIER_MODES)}")
 
 
-def of_tier(tier: Tier, scope: Scope, mode: Mode, workspace: str) -> Extent:
+def of_tier(tier: Tier, scope: Scope, mode: Mode, workspace: str, *, linked: bool = False) -> Extent:
     """The extent of a tier's scope. If it is all of the tier in this store, the named entries belong to it too."""
     whole = all(key.name in ("account", "workspace") for key in tier.anchor)
     at_home = tier.home == "workspace"
     conversation = scope.value("conversation")
     place = workspace if at_home else ACCOUNT
-    return Extent(place, mode, scope, conversation, whole=whole, copies=whole and at_home)
+    return Extent(place, mode, scope, conversation, whole=whole, copies=whole and at_home, linked=linked)
 
 
-def of_thread(conversation: str, workspace: str) -> Extent:
-    return Extent(workspace, Mode.PURGE_THREAD, conversation=conversation)
+def of_thread(conversation: str, workspace: str, *, linked: bool = False) -> Extent:
+    return Extent(workspace, Mode.PURGE_THREAD, conversation=conversation, linked=linked)
 
 
 SAMPLE = 20
@@ -84,6 +84,7 @@ class Manifest(Struct, frozen=True):
     sample: tuple[str, ...]
     warnings: tuple[str, ...]
     digest: str
+    kept: tuple[KeptRow, ...] = ()
 
     @property
     def counts(self) -> dict[str, int]:
@@ -91,11 +92,15 @@ class Manifest(Struct, frozen=True):
 
     def summary(self) -> dict[str, Any]:
         """The part that the log keeps: numbers and ids, never a text."""
-        return {"counts": self.counts, "sample": list(self.sample)}
+        kept = {"kept": {row.id: list(row.actions) for row in self.kept}} if self.kept else {}
+        return {"counts": self.counts, "sample": list(self.sample), **kept}
 
 
 def manifest(extent: Extent, holdings: Holdings, *, checkpoints: int = 0, visible: Sequence[str] = ()) -> Manifest:
-    """Make the manifest. `visible` are the entries whose ids may be shown; it shows a sample of them."""
+    """Make the manifest. `visible` are the entries whose ids may be shown; it shows a sample of them.
+
+    Every visible entry that stays because an action rests on it is named, with the action.
+    """
     counts = {kind: len(getattr(holdings, kind)) for kind in ("entries", "named", "notes", "transcripts", "amendments")}
     counts |= {**holdings.counts, "checkpoints": checkpoints}
     lines = tuple(Line(kind, counts[kind], what) for kind, what in _KINDS if counts.get(kind))
@@ -103,9 +108,10 @@ def manifest(extent: Extent, holdings: Holdings, *, checkpoints: int = 0, visibl
         extent.plain(),
         extent.mode,
         lines,
-        tuple(sorted(visible)[:SAMPLE]),
+        tuple(sorted(set(visible) & {id for id, _ in holdings.entries})[:SAMPLE]),
         tuple(_warnings(extent, holdings)),
         manifest_digest(extent, holdings),
+        tuple(row for row in holdings.kept if row.id in visible),
     )
 
 
@@ -113,6 +119,10 @@ def _warnings(extent: Extent, holdings: Holdings) -> list[str]:
     told = []
     if linked := holdings.counts.get("linked"):
         told.append(f"an action rests on {linked} of these entries, and will rest on nothing")
+    if holdings.kept:
+        names = ", ".join(sorted({action for row in holdings.kept for action in row.actions})[:5])
+        stay = "1 entry stays" if len(holdings.kept) == 1 else f"{len(holdings.kept)} entries stay"
+        told.append(f"{stay}, because an action rests on each of them: {names}")
     if running := holdings.counts.get("running"):
         told.append(f"{running} jobs are running: while they are, this scrub is refused")
     if extent.place == "account":

@@ -1,4 +1,4 @@
-"""The steps that need no neighbours: sanitise, guard, gate, categorise, policy."""
+"""The steps that need no neighbours: sanitise, guard, gate, categorise, admit, policy."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from functools import lru_cache
 from typing import TypeAlias
 
 from lukasa.model.entry import SENSITIVE, Category
-from lukasa.model.errors import MirrorsCanonical
+from lukasa.model.errors import MirrorsCanonical, WrongTier
 from lukasa.model.secrets import redact, redact_all
-from lukasa.model.text import has_hidden_characters, is_unspaced, words
+from lukasa.model.text import has_hidden_characters, in_first_person, is_unspaced, words
 from lukasa.model.values import Curator, Gate, Kind, Trust
 from lukasa.spec.taxonomy import Taxonomy
 from lukasa.spec.types import WriteMode
 from lukasa.write.plan import Draft, Setting, Step
-from lukasa.write.transforms import TRANSFORMS
+from lukasa.write.transforms import crossing, through
 
 _ARTIFACTS = re.compile(
     r"\s*(?:[-*>#]+\s*)?(?:"
@@ -45,7 +45,7 @@ _SIGNALS = (
     ("command", re.compile(_COMMAND).search, ("`", "$ ", *(f"{name} " for name in _PROGRAMS))),
 )
 SUGGESTED = 0.5  # the confidence in a category that no word of the text supports
-_PREFERRED = frozenset({"preferences", "rules-conventions"})
+PREFERRED = frozenset({"preferences", "rules-conventions"})
 
 
 def sanitise(draft: Draft, setting: Setting) -> Draft:
@@ -54,16 +54,11 @@ def sanitise(draft: Draft, setting: Setting) -> Draft:
     The owner's own words, put on purpose, are kept with their secrets and marked sensitive. Secrets of everybody else,
     and of observed texts, are redacted.
     """
-    content, changes = draft.content, dict[str, int]()
-    for gate in setting.spec.sanitization:
-        if gate.into not in ("", draft.proposal.scope.tier):
-            continue
-        for name in gate.transforms:
-            content, count = TRANSFORMS[name](content, draft.trust)
-            changes[name] = changes.get(name, 0) + count
-    changed = {name: count for name, count in changes.items() if count}
+    tier = draft.proposal.scope.tier
+    gates = [gate for gate in setting.spec.sanitization if not gate.to and gate.into in ("", tier)]
+    content, changed = through(gates, draft.content, draft.trust)
     if changed:
-        draft = draft._replace(content=content).noting("sanitise", "changed", "the spec's gate applies here", **changed)
+        draft = draft._replace(content=content).noting("sanitise", "changed", crossing(gates), **changed)
         if not content.strip():
             return _discard(draft, "no part of the text may enter this tier")
     else:
@@ -260,22 +255,69 @@ def _pointers(taxonomy: Taxonomy) -> _Pointers:
 
 def _kind(draft: Draft, setting: Setting) -> Kind:
     typology = setting.spec.tier(draft.proposal.scope.tier).typology
-    preferred = draft.category is not None and draft.category.name in _PREFERRED
+    preferred = draft.category is not None and draft.category.name in PREFERRED
     if preferred and Kind.PROCEDURAL in typology:
         return Kind.PROCEDURAL
     return Kind.SEMANTIC if Kind.SEMANTIC in typology else typology[0]
 
 
+def admit(draft: Draft, setting: Setting) -> Draft:
+    """Refuse a text that the tier does not admit, and name a tier that does.
+
+    The writer's word comes first: a stated kind or category. Then the words decide: the taxonomy's categories that the
+    tier admits against those that it does not. If they leave doubt, a text in the first person is about its speaker, so
+    a tier for preferences admits it.
+    """
+    tier = setting.spec.tier(draft.proposal.scope.tier)
+    if not tier.admits:
+        return draft
+    reason = _admitted(draft, setting, tier.admits)
+    if reason:
+        return draft.noting("admit", "pass", reason)
+    other = next((t.name for t in reversed(setting.spec.tiers) if t.persistent and not t.admits), "")
+    known = f"is about {draft.category.name}" if draft.category else "shows no sign of these"
+    own = next((word for word in tier.admits if word in set(Kind)), "")
+    raise WrongTier(
+        f"tier {tier.name!r} holds only {', '.join(tier.admits)}, and this text {known}"
+        + (f": it belongs in tier {other!r}" if other else ""),
+        tier=other,
+        fix=(f"put it into tier {other!r}" if other else "put it into another tier")
+        + (f"; if it is {own} all the same, say so: kind={own!r}" if own else ""),
+    )
+
+
+def _admitted(draft: Draft, setting: Setting, admits: tuple[str, ...]) -> str:
+    """Why a tier admits a text; empty if it does not."""
+    p = draft.proposal
+    scores = category_scores(draft.content, setting.taxonomy)
+    inside = max((score for name, score in scores.items() if name in admits), default=0.0)
+    outside = max((score for name, score in scores.items() if name not in admits), default=0.0)
+    stated = next((str(word) for word in (p.kind, p.category) if word and word in admits), "")
+    if stated and (p.curator is Curator.AUTHOR or inside >= outside):
+        return f"the writer says that it is {stated}"
+    if inside > outside:
+        return "its words are those of a category that the tier admits"
+    if inside == outside and "preferences" in admits and in_first_person(draft.content):
+        return "it speaks of its speaker"
+    return ""
+
+
 def policy(draft: Draft, setting: Setting) -> Draft:
-    """Hold untrusted procedures and preferences, agents' writes that need promotion, and writes of low confidence."""
-    preferred = draft.category is not None and draft.category.name in _PREFERRED
+    """Ask the tier's write mode. Hold untrusted procedures and preferences, and writes of low confidence.
+
+    A text that was observed is nobody's decision: where only decisions are written, it is discarded.
+    """
+    write, observed = setting.behaviour(draft).write, draft.proposal.observed
+    if observed and write.mode is WriteMode.EXPLICIT:
+        reason = "this tier is written on a decision to remember, and nobody asked to remember this"
+        return draft.ruled(Gate.DISCARD, 1.0, reason).noting("policy", "discard", reason)
+    preferred = draft.category is not None and draft.category.name in PREFERRED
     if draft.trust is Trust.UNTRUSTED and (draft.kind is Kind.PROCEDURAL or preferred):
         reason = "procedures and preferences of untrusted origin wait for a person"
         return draft.ruled(Gate.HOLD, 1.0, reason).noting("policy", "hold", reason)
-    write = setting.behaviour(draft).write
-    agent = draft.proposal.curator is Curator.AGENT
+    agent = draft.proposal.curator is Curator.AGENT or observed
     if agent and write.mode is WriteMode.PROMOTION:
-        reason = f"{draft.kind} memory of this tier is made active by promotion, not by an agent"
+        reason = by_promotion_only(draft.kind)
         return draft.ruled(Gate.HOLD, 1.0, reason).noting("policy", "hold", reason)
     if agent and draft.gate.verdict is Gate.ALLOW and draft.gate.confidence < write.confidence:
         reason = f"confidence {draft.gate.confidence:.2f} is below the {write.confidence:.2f} that this tier requires"
@@ -283,4 +325,9 @@ def policy(draft: Draft, setting: Setting) -> Draft:
     return draft.noting("policy", "pass", f"{draft.proposal.curator} may write {draft.kind} memory here")
 
 
-CHECK: tuple[Step, ...] = (sanitise, guard, gate, categorise, policy)
+def by_promotion_only(kind: Kind) -> str:
+    """The reason of a hold that ends by itself, once enough independent observations say the same."""
+    return f"{kind} memory of this tier is made active by promotion, not by an agent"
+
+
+CHECK: tuple[Step, ...] = (sanitise, guard, gate, categorise, admit, policy)

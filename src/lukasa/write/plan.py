@@ -52,6 +52,7 @@ class Proposal(NamedTuple):
     derived_trust: tuple[Trust, ...] = ()
     valid_at: datetime | None = None
     supersedes: str | None = None
+    corrects: str | None = None
     gate: GateVerdict | None = None
     category: str = ""
     metadata: Mapping[str, Any] = MappingProxyType({})
@@ -59,11 +60,23 @@ class Proposal(NamedTuple):
     path: str | None = None
     observed: bool = False  # taken from a session, not put on purpose
     said_at: datetime | None = None  # of an entry that is stored already
+    meta: bool = False
+
+    @property
+    def place(self) -> dict[str, Any]:
+        """The tier, the scope keys and the owner, for the event of a text that is not stored."""
+        anchor = {key: value for key, value in self.scope.anchor if value is not None}
+        return {"tier": self.scope.tier, "anchor": anchor, "owner": self.owner}
 
     @property
     def speaker(self) -> str:
         """The person who says "I" in the text, if it is not the user."""
         return speaker_name(self.source, self.origin.principal)
+
+    @property
+    def named(self) -> tuple[str, ...]:
+        """The entries that the writer names: the one to replace, and the one to correct."""
+        return tuple(id for id in (self.supersedes, self.corrects) if id is not None)
 
 
 class Canonical(Struct, frozen=True):
@@ -249,6 +262,8 @@ def _rival(draft: Draft, neighbour: Neighbour, setting: Setting) -> Rival | None
         return None
     if p.path is not None or other.path is not None:
         return None
+    if p.corrects == other.id:
+        return Rival(other, Relation.UPDATE, "its writer says that it corrects this entry")
     if p.speaker != other.speaker and in_first_person(draft.content) and in_first_person(other.content):
         return None
     above = setting.behaviour(draft).write.dedup_cosine
@@ -352,7 +367,7 @@ def rivalries(draft: Draft, setting: Setting) -> tuple[SaveRivalry, ...]:
 
 def _discarded(draft: Draft, secret: bytes) -> Plan:
     detail = {
-        "tier": draft.proposal.scope.tier,
+        **draft.proposal.place,
         "cause": draft.gate.reason,
         "commitment": commitment(secret, draft.content),
         "ledger": [verdict.plain() for verdict in draft.ledger],
@@ -373,7 +388,7 @@ def _merged(draft: Draft, target: Entry, setting: Setting) -> Plan:
         merged = replace(merged, confirmed_at=max(target.confirmed_at, _said_at(draft, setting)))
         importance = max(target.importance, draft.proposal.importance)
         tags = tuple(dict.fromkeys((*target.tags, *draft.proposal.tags)))
-        merged = replace(merged, importance=importance, tags=tags)
+        merged = replace(merged, importance=importance, tags=tags, links=_checked(target.links, draft.proposal.links))
     save = SaveEntry(merged, target.version, "entry.merged", draft.decision.reason, draft.ledger)
     p = draft.proposal
     again = Confirmation(
@@ -384,8 +399,15 @@ def _merged(draft: Draft, target: Entry, setting: Setting) -> Plan:
         p.conversation or "",
         draft.content,
         p.evidence,
+        draft.trust,
     )
     return Plan("merged", merged, (save, SaveConfirmation(again)))
+
+
+def _checked(links: tuple[SourceLink, ...], stated: tuple[SourceLink, ...]) -> tuple[SourceLink, ...]:
+    """The links of an entry that is stated again, with the versions of their documents that it is stated from now."""
+    read = {link.source: link.version for link in stated}
+    return tuple(replace(link, checked=max(link.checked, read.get(link.source, 0))) for link in links)
 
 
 def _entry(draft: Draft, setting: Setting) -> Entry:
@@ -416,6 +438,7 @@ def _entry(draft: Draft, setting: Setting) -> Entry:
         metadata=dict(p.metadata),
         evidence=p.evidence,
         path=p.path,
+        meta=p.meta,
     )
 
 

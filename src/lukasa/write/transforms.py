@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
+from lukasa.model.echo import HEDGES
 from lukasa.model.secrets import redact
 from lukasa.model.values import Trust
+from lukasa.spec.types import SanitizationGate
 
 
 class Transform(Protocol):
@@ -46,17 +49,9 @@ def _redacted(text: str, trust: Trust = Trust.AUTHOR) -> tuple[str, int]:
     return redact(text)
 
 
-# A note on the source for readers of another scope. The author's own words need none.
-_HEDGES = {
-    Trust.AGENT: "An agent noted: ",
-    Trust.IMPORTED: "From an import, not confirmed: ",
-    Trust.UNTRUSTED: "Claimed by an unknown source: ",
-}
-
-
 def _hedged(text: str, trust: Trust = Trust.AUTHOR) -> tuple[str, int]:
-    hedge = _HEDGES.get(trust, "")
-    if not hedge or text.startswith(tuple(_HEDGES.values())):
+    hedge = HEDGES.get(trust, "")
+    if not hedge or text.startswith(tuple(HEDGES.values())):
         return text, 0
     return f"{hedge}{text}", 1
 
@@ -82,3 +77,18 @@ TRANSFORMS: dict[str, Transform] = {
     "hedge_by_provenance": _hedged,
     "auth_scoped_subset": _open_part,
 }
+
+
+def crossing(gates: Sequence[SanitizationGate]) -> str:
+    """Say which boundaries a text crossed."""
+    return f"it crosses a boundary: {', '.join(dict.fromkeys(gate.boundary for gate in gates))}"
+
+
+def through(gates: Iterable[SanitizationGate], text: str, trust: Trust) -> tuple[str, dict[str, int]]:
+    """Return a text after the transforms of these gates, and how often each of them changed it."""
+    changes: dict[str, int] = {}
+    for gate in gates:
+        for name in gate.transforms:
+            text, count = TRANSFORMS[name](text, trust)
+            changes[name] = changes.get(name, 0) + count
+    return text, {name: count for name, count in changes.items() if count}

@@ -17,14 +17,17 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lukasa.model import intents, wordings
+from lukasa.model.echo import unhedged
 from lukasa.model.requests import Request
 from lukasa.model.text import STOP_WORDS, fold, terms, words
 from lukasa.ports import Embedder, Message, Reply, Tool, ToolCall
+from lukasa.providers.chat.corrections import corrected
 from lukasa.providers.chat.counting import Count, asks_count, reported_count
 
 ENOUGH = 0.5  # share of a question's content words that an entry must hold to be an answer
 QUOTED = 3
 LISTED = 12
+RECALLED = 6  # turns in which a correction looks for what it corrects
 MATCHED = 15  # entries that a request to forget looks at, the most that one read returns
 SUMMARY = "conversation-summary"
 
@@ -75,7 +78,7 @@ _MEMORY = frozenset(
 _KNOW = frozenset("know remember recall weisst".split())
 _WHO = frozenset("who whom whose where when why wer wo wann warum".split())
 
-NOTHING = "I have no information about that: nothing I have noted here matches."
+NOTHING = "I don't know: nothing I have noted here says anything about that."
 FRESH = "I have no stored information about this workspace yet: it is a fresh start."
 LOST = "I can note, recall and forget things for you. Say “remember that …”, or ask what I know about something."
 HEARD = (
@@ -98,7 +101,7 @@ class _Step(Struct, frozen=True):
 
 
 class _Turn(Struct, frozen=True):
-    """The user's last message, the tool calls since then, and the turn before."""
+    """A message of the user, the tool calls and the reply that followed, and the turn before."""
 
     said: str
     steps: tuple[_Step, ...] = ()
@@ -140,10 +143,10 @@ class OfflineChat:
 
 
 def _last_turn(messages: Sequence[Message]) -> _Turn:
-    """Return the last turn of a conversation, with the turn before it."""
+    """Return the last turn of a conversation, with the turns before it."""
     begins = [i for i, message in enumerate(messages) if message.role == "user"]
     found: _Turn | None = None
-    for start, end in pairwise([*begins[-2:], len(messages)]):
+    for start, end in pairwise([*begins[-RECALLED:], len(messages)]):
         turn = messages[start:end]
         results = {m.tool_call_id: _decoded(m.content) for m in turn if m.role == "tool"}
         calls = [call for m in turn for call in m.tool_calls]
@@ -181,6 +184,9 @@ def _answer(turn: _Turn, embedder: Embedder | None) -> str | ToolCall | tuple[To
         return _forget(intent.forget, steps)
     if intent.question:
         return _question(said, steps, embedder)
+    correction = _correction(turn, embedder)
+    if correction is not None:
+        return _correct(*correction, steps)
     if _HELLO.match(said):
         return f"Hello. {LOST}"
     return "You’re welcome." if _THANKS.match(said) else HEARD if said.strip() else LOST
@@ -332,6 +338,49 @@ def _forget_chosen(chosen: Sequence[Mapping[str, Any]], steps: Sequence[_Step]) 
     gone = [str(step.result.get("content", "")) for step in steps if not step.error]
     told = "I have forgotten this, and you can restore it: " + "; ".join(f"“{text}”" for text in gone) if gone else ""
     return told if failed is None else f"{told}\n{_trouble(failed)}".strip()
+
+
+# Correct
+
+
+class _Noted(Struct, frozen=True):
+    """A statement that this conversation stored or quoted."""
+
+    id: str
+    tier: str
+    content: str
+
+
+def _correction(turn: _Turn, embedder: Embedder | None) -> tuple[_Noted, str] | None:
+    """Return the statement that a message corrects, and the text to store; None if it corrects nothing."""
+    before = turn.before
+    while before is not None:
+        for noted in _noted(before):
+            text = corrected(turn.said, noted.content, embedder)
+            if text is not None:
+                return noted, text
+        before = before.before
+    return None
+
+
+def _noted(turn: _Turn) -> Iterator[_Noted]:
+    """Yield the statements of a turn, the last one first: stored, or quoted from memory."""
+    for step in reversed(turn.steps):
+        result = step.result
+        if step.call.name == "memory_put" and result.get("outcome") in _KEPT:
+            yield _Noted(str(result.get("id")), str(result.get("tier")), str(step.call.arguments.get("content", "")))
+        for hit in _hits(step) if step.call.name == "memory_read" else ():
+            content = str(hit.get("content", ""))
+            if f"“{content}”" in turn.reply and SUMMARY not in hit.get("tags", ()):
+                yield _Noted(str(hit.get("id")), str(hit.get("tier")), unhedged(content))
+
+
+def _correct(noted: _Noted, text: str, steps: Sequence[_Step]) -> str | ToolCall:
+    if not steps:
+        return _call("memory_put", steps, content=text, said_by="user", tier=noted.tier, corrects=noted.id)
+    told = _remembered(Request(text), steps[-1])
+    kept = steps[-1].result.get("outcome") in _KEPT and not steps[-1].error
+    return f"{told}. Earlier: “{noted.content}” (may no longer hold)" if kept else told
 
 
 # Counting in the notes

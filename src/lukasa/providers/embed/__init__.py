@@ -90,6 +90,7 @@ class LazyEmbedder:
         self._load = load
         self._lock = threading.Lock()
         self._loaded: Embedder | None = None
+        self._refused: ModelUnavailable | None = None
 
     @property
     def model(self) -> EmbeddingModel:
@@ -109,12 +110,15 @@ class LazyEmbedder:
 
     def _ready(self) -> Embedder:
         with self._lock:
+            if self._refused is not None:  # weights are not loaded for every text only to be refused again
+                raise self._refused
             if self._loaded is None:
                 loaded = self._load()
                 if loaded.model != self._model:
-                    raise ModelUnavailable(
+                    self._refused = ModelUnavailable(
                         f"the model loaded is {loaded.model.key}, not {self._model.key}", fix=PULL_FIX
                     )
+                    raise self._refused
                 self._loaded = loaded
             return self._loaded
 

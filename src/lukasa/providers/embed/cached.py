@@ -122,20 +122,38 @@ def _fault(folder: Path, source: ModelSource) -> str:
 
 
 def file_digest(path: Path) -> str:
-    """Return the SHA-256 of a file. A large file's hash is stored beside it until its size or time changes."""
-    with path.open("rb") as stream:
-        state = os.fstat(stream.fileno())
-        if state.st_size < _STAMP_FROM_BYTES:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
-        stamp = path.with_name(path.name + ".stamp")
-        known = {"size": state.st_size, "mtime_ns": state.st_mtime_ns}
-        remembered = _read_stamp(stamp)
+    """Return the SHA-256 of a file, without reading a large one again that has not changed since it was hashed.
+
+    Whoever uses the content takes `content_digest`: a disk that forgets a bit changes nothing that this looks at.
+    """
+    state = path.stat()
+    if state.st_size >= _STAMP_FROM_BYTES:
+        known, remembered = _state(state), _read_stamp(_stamp(path))
         if {key: remembered.get(key) for key in known} == known:
             return str(remembered.get("sha256"))
+    return content_digest(path)
+
+
+def content_digest(path: Path) -> str:
+    """Return the SHA-256 of the content that a file has now. A large file's is stored beside it, with its state."""
+    with path.open("rb") as stream:
+        state = os.fstat(stream.fileno())
         digest = hashlib.file_digest(stream, "sha256").hexdigest()
-    with suppress(OSError):  # in a read-only folder the hash is computed again next time
-        write_whole(stamp, json.dumps(known | {"sha256": digest}).encode())
+    stamp = {**_state(state), "sha256": digest}
+    if state.st_size >= _STAMP_FROM_BYTES and _read_stamp(_stamp(path)) != stamp:
+        with suppress(OSError):  # in a read-only folder the hash is computed again next time
+            write_whole(_stamp(path), json.dumps(stamp).encode())
     return digest
+
+
+def _stamp(path: Path) -> Path:
+    return path.with_name(path.name + ".stamp")
+
+
+def _state(state: os.stat_result) -> dict[str, int]:
+    """What changes with a file. Programs can set back its time of modification, but not that of its last change."""
+    names = ("st_size", "st_mtime_ns", "st_ctime_ns", "st_ino")
+    return {name.removeprefix("st_"): int(getattr(state, name)) for name in names}
 
 
 def write_whole(path: Path, content: bytes) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import mmap
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from lukasa.model.arrays import np
 from lukasa.model.errors import EmbedderError, ModelUnavailable
 from lukasa.ports import EmbeddingModel, Vector
-from lukasa.providers.embed.cached import PULL_FIX, file_digest
+from lukasa.providers.embed.cached import PULL_FIX, content_digest
 from lukasa.providers.embed.wordpiece import WordPiece
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ class OnnxEmbedder:
         for needed in (path, folder / VOCABULARY_FILE):
             if not needed.is_file():
                 raise ModelUnavailable(f"there is no {needed.name} in {folder}", fix=PULL_FIX)
+        digest = _hashing(path)  # while the runtime loads it, which takes longer
         self._tokenizer = WordPiece.load(folder / VOCABULARY_FILE)
         self._runtime_errors = _runtime_errors()
         self._session = self._open(path, max(1, min(threads, MAX_THREADS)))
@@ -47,7 +49,7 @@ class OnnxEmbedder:
         self._rows = 1 if _scales_by_batch(path) else _BATCH_ROWS
         self._query = lru_cache(maxsize=_QUERIES_CACHED)(self._embed_query)
         dimensions = self._run([self._tokenizer.encode("warm")]).shape[1]
-        self._model = EmbeddingModel(name, dimensions, file_digest(path), floor)
+        self._model = EmbeddingModel(name, dimensions, digest(), floor)
 
     @property
     def model(self) -> EmbeddingModel:
@@ -91,6 +93,19 @@ class OnnxEmbedder:
             return runtime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
         except self._runtime_errors as error:
             raise ModelUnavailable(f"onnxruntime cannot load {path}", fix="use a model exported to ONNX") from error
+
+
+def _hashing(path: Path) -> Callable[[], str]:
+    """Hash a file in a thread; return a function that waits for the digest."""
+    found: list[str] = []
+    thread = threading.Thread(target=lambda: found.append(content_digest(path)), name="lukasa-hash", daemon=True)
+    thread.start()
+
+    def digest() -> str:
+        thread.join()
+        return found[0] if found else ""  # a file that cannot be read is not the promised one
+
+    return digest
 
 
 def runtime_installed() -> bool:

@@ -6,7 +6,7 @@ who asks. A grant always acts as its agent and never as the author, with every c
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Protocol
 
@@ -79,6 +79,16 @@ class Issued(Struct, frozen=True):
     token: str
 
 
+class Bounds(Struct, frozen=True):
+    """Where a grant reaches, as its maker says it, with names."""
+
+    workspaces: Sequence[str]
+    tiers: Sequence[str] = ()
+    channels: Sequence[str] = ()
+    conversations: Sequence[str] = ()
+    scope: Mapping[str, str] = {}
+
+
 class Workspaces(Protocol):
     """The workspaces of an account, as access control needs them."""
 
@@ -112,19 +122,23 @@ class AccessControl(Struct, frozen=True):
         name: str,
         *,
         workspaces: Sequence[str],
-        can: Iterable[Capability | str] = (Capability.READ, Capability.WRITE),
+        can: Iterable[Capability | str] = (Capability.READ,),
         tiers: Sequence[str] = (),
         channels: Sequence[str] = (),
         conversations: Sequence[str] = (),
+        scope: Mapping[str, str] | None = None,
         agent: str | None = None,
         trust: Trust = Trust.AGENT,
         expires: timedelta | datetime | None = None,
     ) -> Issued:
-        """Create a grant for another client. The result holds its token, which is not shown again."""
+        """Create a grant for another client: to read, unless `can` says more. Its token is not shown again.
+
+        `scope` binds scope keys of the spec's own, as in `{"org_id": "acme"}`.
+        """
         id = new_id()
         token = new_token(id)
         who = agent if agent is not None else name
-        reach = (workspaces, tiers, channels, conversations)
+        reach = Bounds(workspaces, tiers, channels, conversations, scope or {})
         made = self._made(name, who, can, reach, trust=trust, expires=expires)
         grant = replace(made, id=id, digest=token_digest(token))
         self._apply(SaveGrant(grant, 0))
@@ -139,13 +153,13 @@ class AccessControl(Struct, frozen=True):
         tiers: Sequence[str] = (),
         channels: Sequence[str] = (),
         conversations: Sequence[str] = (),
+        scope: Mapping[str, str] | None = None,
         surface: str,
         transport: str,
     ) -> Credential:
         """Return a credential for an agent that the owner starts on this machine. It has no token and is not stored."""
-        return Credential(
-            surface, transport, self._made(agent, agent, can, (workspaces, tiers, channels, conversations))
-        )
+        reach = Bounds(workspaces, tiers, channels, conversations, scope or {})
+        return Credential(surface, transport, self._made(agent, agent, can, reach))
 
     def grants(self) -> list[Grant]:
         """Return all grants."""
@@ -190,11 +204,15 @@ class AccessControl(Struct, frozen=True):
             raise Unauthenticated("no valid token", fix="ask the owner for one, as with `lukasa grant create`")
         return Credential(surface, transport, grant)
 
-    def enter(self, given: Credential, workspace: str) -> Workspace:
-        """Open a workspace for a credential. A workspace outside its grant is reported as missing."""
+    def enter(self, given: Credential, workspace: str, scope: Mapping[str, str] | None = None) -> Workspace:
+        """Open a workspace for a credential. A workspace outside its grant is reported as missing.
+
+        `scope` binds more scope keys. It can narrow what the grant binds, and never change or widen it.
+        """
         for info in self.visible(given):
             if workspace in (info.name, info.id):
-                return self._held(given, self.memory.existing(info.name))
+                held = self._held(given, self.memory.existing(info.name))
+                return held.at(**scope) if scope else held
         raise NotFound(f"no workspace {workspace[:60]!r}", fix="ask the owner which workspaces the grant covers")
 
     def visible(self, given: Credential) -> list[WorkspaceInfo]:
@@ -212,7 +230,7 @@ class AccessControl(Struct, frozen=True):
         The verb's own capability is required, and events still name the caller.
         """
         given.require(capability)
-        whole = replace(workspace.ctx, agent=None, reach=None, keys={})
+        whole = replace(workspace.ctx, agent=None, reach=None, keys=workspace.ctx.tenancy)
         return Workspace(replace(whole, origin=replace(whole.origin, trust=Trust.AUTHOR)))
 
     # Parts of the above
@@ -223,22 +241,22 @@ class AccessControl(Struct, frozen=True):
             mine = Origin(self.origin.principal, given.surface, given.transport, Trust.AUTHOR)
             return Workspace(replace(ctx, origin=mine))
         theirs = Origin(grant.principal, given.surface, given.transport, min(grant.trust, Trust.AGENT))
-        return Workspace(replace(ctx, origin=theirs, agent=grant.agent, reach=grant.reach))
+        bound = {key: value for key, value in grant.reach.scope.items() if key in ctx.spec.custom_keys}
+        return Workspace(replace(ctx, origin=theirs, agent=grant.agent, reach=grant.reach, keys=bound))
 
     def _made(
         self,
         name: str,
         agent: str,
         can: Iterable[Capability | str],
-        where: tuple[Sequence[str], Sequence[str], Sequence[str], Sequence[str]],
+        where: Bounds,
         *,
         trust: Trust = Trust.AGENT,
         expires: timedelta | datetime | None = None,
     ) -> Grant:
-        """Return a grant without a token. `where` holds workspaces, tiers, channels and conversations."""
-        workspaces, tiers, channels, conversations = where
-        label = inputs.label(name, "a grant's name")
-        opened = [self._workspace(name) for name in inputs.several(workspaces, "workspaces")]
+        """Return a grant without a token."""
+        label = inputs.one_line(name, "a grant's name")
+        opened = [self._workspace(name) for name in inputs.several(where.workspaces, "workspaces")]
         if not opened:
             raise InvalidInput(f"grant {label[:60]!r} names no workspace", fix="name at least one workspace")
         if trust not in (Trust.AGENT, Trust.UNTRUSTED):
@@ -251,7 +269,7 @@ class AccessControl(Struct, frozen=True):
             agent=who,
             workspaces=tuple(dict.fromkeys(workspace.id for workspace in opened)),
             capabilities=_capabilities(can),
-            reach=_reach(opened, tiers, channels, conversations),
+            reach=_reach(opened, where),
             trust=trust,
             created_at=now,
             digest=_NOBODY,
@@ -263,7 +281,7 @@ class AccessControl(Struct, frozen=True):
         return self.memory.existing(known.name if known is not None else name)
 
     def _agent(self, name: str) -> str:
-        if inputs.label(name, "agent") in (SHARED, WORKER, self.origin.principal):
+        if inputs.one_line(name, "agent") in (SHARED, WORKER, self.origin.principal):
             raise InvalidInput(f"an agent cannot be called {name!r}: that name is taken", fix="choose another name")
         return name
 
@@ -290,9 +308,8 @@ def _chosen(given: Iterable[Capability | str]) -> tuple[Capability, ...]:
     return tuple(one for one in Capability if one in asked)
 
 
-def _reach(
-    opened: Sequence[Workspace], tiers: Sequence[str], channels: Sequence[str], conversations: Sequence[str]
-) -> Reach:
+def _reach(opened: Sequence[Workspace], where: Bounds) -> Reach:
+    tiers = where.tiers
     known = {tier.name for workspace in opened for tier in workspace.spec.tiers}
     for tier in inputs.several(tiers, "tiers"):
         if tier not in known:
@@ -301,7 +318,7 @@ def _reach(
             )
     in_channels = [
         _somewhere([c.id for w in opened for c in w.channels() if name in (c.name, c.id)], "channel", name)
-        for name in inputs.several(channels, "channels")
+        for name in inputs.several(where.channels, "channels")
     ]
     in_conversations = [
         _somewhere(
@@ -309,10 +326,33 @@ def _reach(
             "conversation",
             ref,
         )
-        for ref in inputs.several(conversations, "conversations")
+        for ref in inputs.several(where.conversations, "conversations")
     ]
-    flat = [tuple(dict.fromkeys(id for ids in found for id in ids)) for found in (in_channels, in_conversations)]
-    return Reach(tuple(dict.fromkeys(tiers)), *flat)
+    listed, joined = [
+        tuple(dict.fromkeys(id for ids in found for id in ids)) for found in (in_channels, in_conversations)
+    ]
+    return Reach(tuple(dict.fromkeys(tiers)), listed, joined, _scope(opened, where.scope))
+
+
+def _scope(opened: Sequence[Workspace], scope: Mapping[str, str]) -> dict[str, str]:
+    """Return the scope keys that a grant binds. The broadest comes first: alone, a customer is one of every tenant."""
+    known = {key for workspace in opened for key in workspace.spec.custom_keys}
+    for key in scope:
+        if key not in known:
+            names = (
+                f"use: {', '.join(sorted(known))}" if known else "the specs of these workspaces have none; leave it out"
+            )
+            raise InvalidScope(f"no scope key {str(key)[:60]!r} of their own in these workspaces", fix=names)
+    for workspace in opened:
+        mine = {key: scope[key] for key in workspace.spec.custom_keys if key in scope}
+        if mine and (first := workspace.spec.custom_keys[0]) not in mine:
+            raise InvalidScope(
+                f"the grant binds {', '.join(mine)}, but not {first!r}, which comes first in the anchor of "
+                f"{workspace.name!r}",
+                fix=f"bind {first!r} too, as in --scope {first}=…",
+            )
+        workspace.at(**mine)
+    return dict(scope)
 
 
 def _somewhere(ids: list[str], what: str, name: str) -> list[str]:

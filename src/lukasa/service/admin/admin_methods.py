@@ -5,19 +5,33 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from lukasa.model.errors import UNREADABLE, StoreBusy, StoreError
 from lukasa.model.events import Event, chain_faults
 from lukasa.model.scrub import Mode
 from lukasa.model.telemetry import TelemetryEvent, TelemetryQuery
 from lukasa.service import admin, inputs, upkeep
 from lukasa.service.call import Bound
 from lukasa.service.instrument import verb
-from lukasa.storage.port import Census, Finding
+from lukasa.storage.port import Census, Finding, Store
 
 if TYPE_CHECKING:
+    from lukasa.service.admin.bookmarks import Bookmark
     from lukasa.service.admin.overview import EvidenceQuote, Survey
     from lukasa.service.admin.scrubbing import Scrubbed
     from lukasa.service.admin.stats import Stats
     from lukasa.upkeep.scrub_plan import Manifest
+
+
+def log_faults(store: Store) -> list[str]:
+    """Return the faults of a store's event chain; what cannot be read at all is one of them."""
+    try:
+        return chain_faults(store.event_stream(), head=store.head())
+    except StoreBusy:
+        raise
+    except StoreError as error:
+        return [f"the log cannot be read: {error.message}"]
+    except UNREADABLE as error:
+        return [f"the log cannot be read: {type(error).__name__} in one of its events"]
 
 
 class AdminMethods(Bound, frozen=True):
@@ -43,12 +57,13 @@ class AdminMethods(Bound, frozen=True):
         return admin.stats.reports(self.ctx, query, inputs.limit(limit))
 
     def census(self) -> list[Census]:
-        """Count entries by scope and state, private ones included, in this workspace and the account.
+        """Count entries by scope and state, private ones included, in the scopes that this handle sees.
 
         Only the author may.
         """
         self.ctx.require_author("count all entries")
-        return [*self.ctx.local.census(), *self.ctx.account.census()]
+        found = [*self.ctx.local.census(), *self.ctx.account.census()]
+        return [count for count in found if self.ctx.admits(count.scope)] if self.ctx.tenancy else found
 
     def survey(self) -> Survey:
         """Return an overview: counts, growth, entries that fade, work that waits. Only the author may."""
@@ -79,14 +94,29 @@ class AdminMethods(Bound, frozen=True):
         """Remove all contents of a conversation for good, and archive it. Only the author may; there is no undo."""
         return admin.scrubbing.purge(self.ctx, conversation, confirm)
 
-    def events(self, *, after: int = 0, limit: int = 100, action: str | None = None) -> list[Event]:
-        """Return events of the log, oldest first. Only the author may."""
+    def events(
+        self, *, after: int = 0, since: str | None = None, limit: int = 100, action: str | None = None
+    ) -> list[Event]:
+        """Return events of the log, oldest first, after a number or `since` a bookmark. Only the author may."""
         self.ctx.require_author("read the event log")
-        return self.ctx.local.events(after=after, limit=inputs.limit(limit, 100_000), action=action)
+        self.ctx.require_whole("read the event log")
+        first = inputs.position(after, "after")
+        if since is not None:
+            first = max(first, admin.bookmarks.named(self.ctx, since).seq)
+        return self.ctx.local.events(after=first, limit=inputs.limit(limit, 100_000), action=action)
+
+    @verb("events", "bookmark")
+    def bookmark(self, name: str, note: str = "") -> Bookmark:
+        """Name the present end of the event log. Reads take the name for `as_of`, and `events` for `since`."""
+        return admin.bookmarks.place(self.ctx, name, note)
+
+    def bookmarks(self) -> list[Bookmark]:
+        """Return the bookmarks of the event log, the oldest first."""
+        return admin.bookmarks.every(self.ctx)
 
     def verify(self) -> list[str]:
         """Return the faults of this workspace's event chain; empty if it verifies."""
-        return chain_faults(self.ctx.local.event_stream(), head=self.ctx.local.head())
+        return log_faults(self.ctx.local)
 
     def check(self) -> list[Finding]:
         """Check the store, and return what is wrong with it."""

@@ -75,6 +75,7 @@ class Survey(Struct, frozen=True):
 def survey(ctx: CallContext) -> Survey:
     """Return the overview. Only the author may see it, because it covers all tiers and owners."""
     ctx.require_author("survey the workspace")
+    ctx.require_whole("survey it")
     stores = (ctx.local, ctx.account)
     states = {tier.name: Counter[State]() for tier in ctx.spec.tiers}
     for census in (one for store in stores for one in store.census()):

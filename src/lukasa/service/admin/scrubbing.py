@@ -16,8 +16,9 @@ from lukasa.model.events import SCRUBBED
 from lukasa.model.scrub import Extent, Mode
 from lukasa.ports import Threads
 from lukasa.service.call import CallContext
+from lukasa.service.entries.revise import corrected
 from lukasa.service.sessions import conversations
-from lukasa.storage.operations import ForgetAnswers, Operation, SaveConversation, Scrub
+from lukasa.storage.operations import ForgetAnswers, Operation, SaveConversation, SaveEntry, Scrub
 from lukasa.storage.port import Store
 from lukasa.upkeep.scrub_plan import Manifest, confirmed, manifest, of_thread, of_tier, one, tier_mode
 
@@ -61,19 +62,24 @@ def purge(ctx: CallContext, conversation: object, confirm: object) -> Scrubbed:
 def _tier(ctx: CallContext, tier: object, mode: object) -> _Target:
     definition = ctx.spec.tier(one(tier, "the tier to scrub"))
     scope = ctx.scope(definition.name)
-    extent = of_tier(definition, scope, tier_mode(mode), ctx.info.id)
+    extent = of_tier(definition, scope, tier_mode(mode), ctx.info.id, linked=_takes_linked(ctx))
     return _Target(extent, ctx.store(definition.name))
 
 
 def _thread(ctx: CallContext, conversation: object) -> _Target:
     found = conversations.conversation(ctx, one(conversation, "the conversation to purge"))
-    return _Target(of_thread(found.id, ctx.info.id), ctx.local, found)
+    return _Target(of_thread(found.id, ctx.info.id, linked=_takes_linked(ctx)), ctx.local, found)
+
+
+def _takes_linked(ctx: CallContext) -> bool:
+    """Say whether the spec exempts itself from keeping what actions rest on."""
+    return any(exemption.rule == "keep-action-linked" for exemption in ctx.spec.audit_exemptions)
 
 
 def _plan(ctx: CallContext, target: _Target) -> Manifest:
     ctx.require_agent("plan a scrub")
     held = target.store.holdings(target.extent)
-    ids = [id for id, _ in held.entries]
+    ids = [*(id for id, _ in held.entries), *(row.id for row in held.kept)]
     kept = ctx.threads.kept(target.thread.id) if ctx.threads is not None and target.thread is not None else 0
     return manifest(target.extent, held, checkpoints=kept, visible=_visible(ctx, target.store, ids))
 
@@ -87,9 +93,9 @@ def _in_a_file(ctx: CallContext, target: _Target) -> bool:
 
 def _visible(ctx: CallContext, store: Store, ids: Sequence[str]) -> list[str]:
     """Keep the ids that this context may see. Private entries of others are counted, not named."""
-    if ctx.is_author:
+    if ctx.oversees:
         return list(ids)
-    return [id for id, entry in store.entries(ids).items() if entry.owner in ctx.owners]
+    return [id for id, entry in store.entries(ids, damaged=True).items() if ctx.sees(entry)]
 
 
 def _execute(ctx: CallContext, target: _Target, confirm: object) -> Scrubbed:
@@ -108,13 +114,26 @@ def _execute(ctx: CallContext, target: _Target, confirm: object) -> Scrubbed:
         # Archive first, so that the scrub also empties the event of it.
         operations.append(SaveConversation(target.thread.archive(ctx.now), target.thread.status))
     about = {**shown.summary(), "operator": str(ctx.actor)}
-    ctx.apply(target.store, *operations, Scrub(target.extent, shown.digest, about))
+    back = _reopened(ctx, target)
+    ctx.apply(target.store, *operations, Scrub(target.extent, shown.digest, about), *back)
     purged = target.store.purge_files()
     if target.store is not ctx.local:
         # Stored answers to clients are in the workspace, for every tier.
         ctx.apply(ctx.local, ForgetAnswers(ctx.now))
         purged = ctx.local.purge_files() and purged
     return Scrubbed(shown, _event(target.store, shown), finish(target.store, ctx.threads) and purged)
+
+
+def _reopened(ctx: CallContext, target: _Target) -> list[SaveEntry]:
+    """Return the entries that stay and that something which goes had replaced: they hold again."""
+    going = [id for id, _ in target.store.holdings(target.extent).entries]
+    leaving = target.store.entries(going)
+    found = {}
+    for entry in leaving.values():
+        if target.store.replaced_by(entry.id):
+            back = corrected(ctx, entry, "removed for good").of(target.store)
+            found.update({save.entry.id: save for save in back if save.entry.id not in leaving})
+    return list(found.values())
 
 
 def _event(store: Store, shown: Manifest) -> int:

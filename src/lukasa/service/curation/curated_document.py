@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextvars import Context
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,7 @@ from lukasa.curated import document
 from lukasa.curated.document import NAME, Dated
 from lukasa.model.amendment import Amendment, AmendmentState
 from lukasa.model.entry import NamedEntry
-from lukasa.model.errors import Conflict, GitMissing, InvalidInput, MirrorsCanonical, NotFound, Refused
+from lukasa.model.errors import Conflict, Damaged, GitMissing, InvalidInput, MirrorsCanonical, NotFound, Refused
 from lukasa.model.events import EventDraft
 from lukasa.model.job import JobDraft
 from lukasa.model.values import Trust
@@ -23,7 +25,8 @@ from lukasa.service.call import CallContext, retry_on_conflict
 from lukasa.service.entries.pages import BODY_LIMIT, lasting
 from lukasa.service.entries.put import Memo, put_many
 from lukasa.service.instrument import verb
-from lukasa.service.jobs.task import Task
+from lukasa.service.jobs.task import Task, job_actor, job_context
+from lukasa.service.jobs.worker import JobSource, Worker
 from lukasa.storage.operations import Enqueue, Operation, Record, SaveAmendment, SaveNamed
 
 
@@ -85,6 +88,7 @@ class Curated(Struct, frozen=True):
         self.ctx.require_author("rebuild the curated document")
         inputs.page(text, NAME, BODY_LIMIT)
         changed = retry_on_conflict(lambda: self._replace(text))
+        commit_now(self.ctx)
         found = page(self.ctx)
         if found is None:
             raise InvalidInput("the file holds no text", fix="name a file with dated lines")
@@ -112,37 +116,49 @@ class Curated(Struct, frozen=True):
     @verb("curated", "undo")
     def undo(self, version: int | None = None) -> NamedEntry:
         """Take back the change of a version, by default the last. Its proposal waits for a person again."""
-        self.ctx.require_author("take back a change of the curated document")
-        take_in(self.ctx)
-        return retry_on_conflict(lambda: self._undo(version))
+        return take_back(self.ctx, version)
 
-    def _undo(self, version: int | None) -> NamedEntry:
-        known = versions(self.ctx)
-        wanted = version if version is not None else len(known)
-        if not 1 <= wanted <= len(known):
-            raise NotFound(f"there is no version {wanted}", fix="`lukasa curated history` shows them")
-        after, before = known[wanted - 1].body, known[wanted - 2].body if wanted > 1 else ""
-        text = document.carried(after, before, known[-1].body)
-        if text == known[-1].body:
-            raise Refused(f"nothing of version {wanted} is left to take back", fix="edit the page instead")
-        operations = saving(self.ctx, known[-1], text, "undo", undone=str(wanted))
-        self.ctx.apply(self.ctx.local, *operations, *self._reopened(wanted))
-        return versions(self.ctx)[-1]
 
-    def _reopened(self, version: int) -> list[Operation]:
-        proposal = changes(self.ctx).get(version, {}).get("proposal")
-        reason = f"version {version} of {NAME} was taken back"
-        changed: dict[str, Any] = {
-            "decided_by": str(self.ctx.actor),
-            "reason": reason,
-            "line": "",
-            "updated_at": self.ctx.now,
-        }
-        return [
-            SaveAmendment(replace(amendment, state=AmendmentState.REVIEW, **changed), amendment.version)
-            for amendment in (self.ctx.local.amendments([proposal]) if proposal else [])
-            if amendment.state in (AmendmentState.PROMOTED, AmendmentState.MERGED)
-        ]
+def take_back(ctx: CallContext, version: int | None) -> NamedEntry:
+    """Take back the change of a version, by default of the last one, and commit the page without it."""
+    ctx.require_author("take back a change of the curated document")
+    take_in(ctx)
+    made = retry_on_conflict(lambda: _take_back(ctx, version))
+    commit_now(ctx)
+    return made
+
+
+def _take_back(ctx: CallContext, version: int | None) -> NamedEntry:
+    known = versions(ctx)
+    wanted = version if version is not None else len(known)
+    if not 1 <= wanted <= len(known):
+        raise NotFound(f"there is no version {wanted}", fix="`lukasa curated history` shows them")
+    after, before = known[wanted - 1].body, known[wanted - 2].body if wanted > 1 else ""
+    text = document.carried(after, before, known[-1].body)
+    if text == known[-1].body:
+        raise Refused(f"nothing of version {wanted} is left to take back", fix="edit the page instead")
+    operations = saving(ctx, known[-1], text, "undo", undone=str(wanted))
+    ctx.apply(ctx.local, *operations, *_reopened(ctx, wanted))
+    return versions(ctx)[-1]
+
+
+def _reopened(ctx: CallContext, version: int) -> list[Operation]:
+    proposal = changes(ctx).get(version, {}).get("proposal")
+    reason = f"version {version} of {NAME} was taken back"
+    changed: dict[str, Any] = {"decided_by": str(ctx.actor), "reason": reason, "line": "", "updated_at": ctx.now}
+    return [
+        SaveAmendment(replace(amendment, state=AmendmentState.REVIEW, **changed), amendment.version)
+        for amendment in (ctx.local.amendments([proposal]) if proposal else [])
+        if amendment.state in (AmendmentState.PROMOTED, AmendmentState.MERGED)
+    ]
+
+
+def promoted_in(ctx: CallContext, proposal: str) -> int | None:
+    """Return the version that put a proposal on the page, if it is on the page."""
+    found = next(iter(ctx.local.amendments([proposal])), None)
+    if found is None or found.state not in (AmendmentState.PROMOTED, AmendmentState.MERGED):
+        return None
+    return max((version for version, about in changes(ctx).items() if about.get("proposal") == proposal), default=None)
 
 
 FILE_EDITOR = "author@file"
@@ -167,8 +183,11 @@ class Synced(Struct, frozen=True):
 
 
 def page(ctx: CallContext) -> NamedEntry | None:
-    """Return the page, if it exists."""
-    return next((n for n in ctx.local.named(NAME) if ctx.opens(n.tier)), None)
+    """Return the page, if it exists; Damaged if its text is not the one that was written."""
+    found = next((n for n in ctx.local.named(NAME) if ctx.opens(n.tier)), None)
+    if found is not None and found.damaged:
+        raise Damaged(f"page {NAME}")
+    return found
 
 
 def body(ctx: CallContext) -> str:
@@ -334,6 +353,26 @@ def _message(ctx: CallContext, version: NamedEntry) -> str:
         return f"{verb}: {line}\n\nProposal {amendment.id}, by {amendment.decided_by}: {amendment.reason}"
     subjects = {"file": "Take in an edit of the file", "undo": "Take back a change", "rebuild": "Rebuild from a file"}
     return subjects.get(about["how"], f"Edit by {version.editor}")
+
+
+def commit_now(ctx: CallContext) -> str:
+    """Do the waiting jobs that write the file, here and now; return the trouble, if there is any.
+
+    A change of the page and its job are one transaction. So a crash before this, or a failure in it, leaves the commit
+    to a worker.
+    """
+    if ctx.curated_file is None:
+        return ""
+    return Context().run(_commit_now, ctx)  # its telemetry is the job's, not that of the verb that runs
+
+
+def _commit_now(ctx: CallContext) -> str:
+    handler = partial(curate, job_context(ctx, "curate"))
+    source = JobSource(ctx.info.name, ctx.local, {"curate": handler}, job_actor)
+    worker, trouble = Worker(lambda: [source], clock=ctx.clock), ""
+    while (run := worker.step()) is not None:
+        trouble = run.error or str(run.result.get("git", ""))
+    return trouble
 
 
 def curate(ctx: CallContext, task: Task) -> dict[str, Any]:

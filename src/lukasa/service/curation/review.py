@@ -17,13 +17,15 @@ from lukasa.model.entry import Entry, Rivalry
 from lukasa.model.errors import InvalidTransition, NotFound
 from lukasa.model.ids import parse_id
 from lukasa.model.selection import Selection
-from lukasa.model.values import Relation, State, Trust, Visibility
+from lukasa.model.values import Outcome, Relation, State, Trust, Visibility
 from lukasa.read.fold import in_time
 from lukasa.service import inputs
 from lukasa.service.admin.overview import EvidenceQuote, evidence
 from lukasa.service.call import CallContext, retry_on_conflict
 from lukasa.service.curation import curated_document
 from lukasa.service.entries import revise
+from lukasa.service.entries.corroborate import corroborate
+from lukasa.service.retrieval.grounds import doubtful, in_doubt
 from lukasa.storage.operations import SaveAmendment, SaveEntry, SaveRivalry
 from lukasa.storage.port import Store
 from lukasa.write.plan import Setting, retire
@@ -61,15 +63,24 @@ class OpenRivals(Struct, frozen=True):
     quotes: tuple[EvidenceQuote, ...]
 
 
+class DoubtfulEntry(Struct, frozen=True):
+    """An entry in force whose document has moved on, or which was concluded from something that was withdrawn."""
+
+    entry: Entry
+    why: str
+    quotes: tuple[EvidenceQuote, ...]
+
+
 class Inbox(Struct, frozen=True):
     """Everything that waits for a decision of the author."""
 
     entries: tuple[HeldEntry, ...]
     proposals: tuple[OpenProposal, ...]
     rivals: tuple[OpenRivals, ...] = ()
+    doubtful: tuple[DoubtfulEntry, ...] = ()
 
     def __len__(self) -> int:
-        return len(self.entries) + len(self.proposals) + len(self.rivals)
+        return len(self.entries) + len(self.proposals) + len(self.rivals) + len(self.doubtful)
 
 
 class Keep(StrEnum):
@@ -92,26 +103,36 @@ class Decided(Struct, frozen=True):
     amendment: Amendment | None = None
     replaces: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
+    trouble: str = ""  # why the curated file has no commit of the decision yet; a worker tries again
 
 
 def inbox(ctx: CallContext, limit: int) -> Inbox:
     """Return what waits, oldest first: held entries of every scope and owner, and proposals left by triage."""
     ctx.require_author("look into the review inbox")
     held = [item for store in (ctx.local, ctx.account) for item in _held(ctx, store, limit)]
-    found = ctx.local.amendments(states={AmendmentState.REVIEW}, limit=limit)
+    # The curated page is the whole workspace's, and so are proposals for it.
+    found = [] if ctx.tenancy else ctx.local.amendments(states={AmendmentState.REVIEW}, limit=limit)
     rivals = [pair for store in (ctx.local, ctx.account) for pair in _open_rivals(ctx, store, limit)]
     return Inbox(
         tuple(sorted(held, key=lambda item: (item.entry.created_at, item.entry.id))[:limit]),
         tuple(_proposal(ctx, amendment) for amendment in found),
         tuple(rivals[:limit]),
+        tuple(
+            DoubtfulEntry(entry, f"it rests on something that is not what it was: {'; '.join(why)}", _said(ctx, entry))
+            for entry, why in doubtful(ctx, limit)
+        ),
     )
+
+
+def _said(ctx: CallContext, entry: Entry) -> tuple[EvidenceQuote, ...]:
+    return tuple(evidence(ctx, entry.id))
 
 
 def _open_rivals(ctx: CallContext, store: Store, limit: int) -> Iterable[OpenRivals]:
     """Pairs that nobody has judged, of which both hold now; the newest first."""
-    found = store.open_rivals(Relation.UPDATE, limit=limit * 2)
+    found = store.open_rivals(Relation.UPDATE, limit=curated_document.EVERY if ctx.tenancy else limit * 2)
     entries = store.entries(dict.fromkeys(id for pair in found for id in (pair.entry, pair.other)))
-    open_now = {id: e for id, e in entries.items() if e.state is State.ACTIVE and e.holds_at(ctx.now)}
+    open_now = {id: e for id, e in entries.items() if e.state is State.ACTIVE and e.holds_at(ctx.now) and ctx.sees(e)}
     for pair in found:
         if pair.entry in open_now and pair.other in open_now:
             earlier, later = in_time(pair, open_now)
@@ -141,14 +162,14 @@ def settle(ctx: CallContext, id: str, other: str, keep: Keep, *, reason: str) ->
 
 def _pair(ctx: CallContext, store: Store, entry: Entry, other: str) -> tuple[Rivalry, dict[str, Entry]]:
     """Return the pair to decide about, and its entries: both in force, or one that is held against the other."""
-    both = store.entries([entry.id, other])
+    both = {id: one for id, one in store.entries([entry.id, other], damaged=True).items() if ctx.sees(one)}
     held = next((one for one in both.values() if one.state is State.HELD), None)
     pair = next((pair for pair in store.rivals([entry.id]) if pair.beside(entry.id) == other), None)
-    if held is not None and len(both) == 2:
+    if held is not None and len(both) > 1:
         beside = other if held.id == entry.id else entry.id
         if beside in [one.id for one in revise.against(ctx, held)]:
             pair = Rivalry(held.id, beside, Relation.UPDATE, _why(held), ctx.now)
-    if pair is None:
+    if pair is None or len(both) < 2:
         raise NotFound("these two entries wait for no decision", fix="`lukasa review` shows what waits, with its ids")
     gone = next((one for one in both.values() if one.state not in (State.ACTIVE, State.HELD)), None)
     if gone is not None:
@@ -176,7 +197,8 @@ def _retired(ctx: CallContext, goes: Entry, stays: Entry, reason: str) -> SaveEn
 
 
 def _held(ctx: CallContext, store: Store, limit: int) -> Iterable[HeldEntry]:
-    scopes = tuple(census.scope for census in store.census() if census.states.get(State.HELD))
+    held = (count.scope for count in store.census() if count.states.get(State.HELD))
+    scopes = tuple(scope for scope in held if ctx.admits(scope))
     if not scopes:
         return
     for entry in store.find(Selection(scopes, frozenset({Visibility.HELD}), None), limit=limit):
@@ -196,22 +218,25 @@ def _proposal(ctx: CallContext, amendment: Amendment) -> OpenProposal:
 
 
 def approve(ctx: CallContext, id: str, *, text: str | None, reason: str) -> Decided:
-    """Let a held entry into recall, or put a proposal on the page; `text` replaces its words."""
+    """Let a held entry into recall, put a proposal on the page, or confirm an entry in doubt; `text` replaces words."""
     ctx.require_author("approve what waits for review")
     key = parse_id(id)
     if text is not None:
         inputs.text(text, "text", ctx.spec.reference_only.max_chars)
     if _amendment(ctx, key) is not None:
-        return retry_on_conflict(lambda: _promote(ctx, key, text, reason))
-    _waiting(ctx, key)
+        decided = retry_on_conflict(lambda: _promote(ctx, key, text, reason))
+        return replace(decided, trouble=curated_document.commit_now(ctx))
+    waiting = _waiting(ctx, key)
     if text is not None:
         revise.update(ctx, key, {"content": text})
+    if waiting.state is not State.HELD:
+        return Decided(key, "confirmed", entry=corroborate(ctx, key, Outcome.CONFIRMED, reason).entry)
     written = revise.accept(ctx, key, reason)
     return Decided(key, "accepted", entry=written.entry, replaces=written.replaces, beside=written.beside)
 
 
 def _amendment(ctx: CallContext, id: str) -> Amendment | None:
-    return next(iter(ctx.local.amendments([id])), None)
+    return None if ctx.tenancy else next(iter(ctx.local.amendments([id])), None)
 
 
 def _waiting(ctx: CallContext, id: str) -> Entry:
@@ -219,7 +244,7 @@ def _waiting(ctx: CallContext, id: str) -> Entry:
         _, entry = ctx.entry(id)
     except NotFound:
         raise NotFound(f"nothing with the id {id} waits for review", fix="`lukasa review` shows what does") from None
-    if entry.state is not State.HELD:
+    if entry.state is not State.HELD and not in_doubt(ctx, entry):
         raise InvalidTransition(f"entry {entry.id} is {entry.state}, not held", fix="`lukasa review` shows what waits")
     return entry
 

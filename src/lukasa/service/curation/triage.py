@@ -183,6 +183,7 @@ def _promote(
     decided, operations = curated_document.promotion(ctx, amendment, text, decided_by=by, reason=reason, into=into)
     done: tuple[Operation, ...] = operations
     task.commit(step, str(decided.state), *done)
+    curated_document.commit_now(ctx)
 
 
 class _Near:

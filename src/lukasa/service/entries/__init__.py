@@ -4,9 +4,19 @@ from typing import TYPE_CHECKING
 
 from lukasa.model import submodules
 
-__all__ = ["filed_entries", "pages", "put", "resolve", "revise", "store_items", "undo"]
+__all__ = ["categorise", "corroborate", "filed_entries", "pages", "put", "resolve", "revise", "store_items", "undo"]
 
 if TYPE_CHECKING:
-    from lukasa.service.entries import filed_entries, pages, put, resolve, revise, store_items, undo
+    from lukasa.service.entries import (
+        categorise,
+        corroborate,
+        filed_entries,
+        pages,
+        put,
+        resolve,
+        revise,
+        store_items,
+        undo,
+    )
 else:
     __getattr__ = submodules(__name__, __all__)

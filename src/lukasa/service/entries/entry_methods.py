@@ -8,20 +8,22 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from msgspec.structs import replace
 
+from lukasa.curated.document import NAME
 from lukasa.model.entry import Document, NamedEntry, SourceLink
 from lukasa.model.errors import InvalidInput
 from lukasa.model.secrets import redact
-from lukasa.model.values import SHARED, Curator, Kind, Lifetime
-from lukasa.service import entries, inputs
+from lukasa.model.values import SHARED, Curator, Kind, Lifetime, Outcome
+from lukasa.service import curation, entries, inputs
 from lukasa.service.call import Bound
 from lukasa.service.instrument import verb
 from lukasa.storage.operations import LinkAction
 
 if TYPE_CHECKING:
     from lukasa.service.entries.put import Memo, Written
-    from lukasa.service.entries.undo import Undone
+    from lukasa.service.entries.undo import Permit, Undone
 
 
+_CHECKED = {"confirmed": "checked, and it holds", "failed": "checked, and it could not be confirmed"}
 Page = TypeVar("Page", NamedEntry, Document)
 
 
@@ -45,6 +47,7 @@ class EntryMethods(Bound, frozen=True):
         derived_from: Sequence[str] = (),
         valid_at: datetime | str | None = None,
         supersedes: str | None = None,
+        corrects: str | None = None,
         metadata: Mapping[str, Any] | None = None,
     ) -> Written:
         """Remember a text in a tier. The result says what the write did with it, and why."""
@@ -61,6 +64,7 @@ class EntryMethods(Bound, frozen=True):
             derived_from=derived_from,
             valid_at=valid_at,
             supersedes=supersedes,
+            corrects=corrects,
             metadata=metadata or {},
         )
         return self._shown(entries.put.put_many(self.ctx, tier, [memo])[0])
@@ -93,15 +97,29 @@ class EntryMethods(Bound, frozen=True):
         """Bring an entry back from history. It counts as said now."""
         return self._shown(entries.revise.restore(self.ctx, id, inputs.label(reason, "reason")))
 
+    @verb("memory", "corroborate")
+    def corroborate(self, id: str, outcome: Outcome | str = "confirmed", reason: str = "") -> Written:
+        """Record that an entry was checked: `confirmed` renews it, and `failed` counts against it.
+
+        Enough independent observations make an episode a fact, and let in a claim that was held for them. A failed
+        check archives a fact whose documents have changed, and any entry at the spec's `max_failures` in a row.
+        """
+        said = inputs.label(reason or _CHECKED.get(str(outcome), "checked"), "reason")
+        return self._shown(entries.corroborate.corroborate(self.ctx, id, outcome, said))
+
     @verb("memory", "accept")
     def accept(self, id: str, reason: str = "accepted by the author") -> Written:
         """Let a held entry into recall. Only the author may."""
         return entries.revise.accept(self.ctx, id, inputs.label(reason, "reason"))
 
     @verb("memory", "undo")
-    def undo(self, what: str | int, reason: str = "undone on request") -> Undone:
-        """Take back the last change of an entry, the change of one event, or all changes of a job."""
-        done = entries.undo.undo(self.ctx, what, inputs.label(reason, "reason"))
+    def undo(self, what: str | int, reason: str = "undone on request", *, permit: Permit | None = None) -> Undone:
+        """Take back the last change of an entry, the change of one event, all changes of a job, or a promotion.
+
+        A promotion is known by the id of its proposal, which then waits for a person again. `permit` sees each entry as
+        it is and as it would be, before anything is written, and raises to refuse.
+        """
+        done = entries.undo.undo(self.ctx, what, inputs.label(reason, "reason"), permit=permit)
         return replace(done, entries=tuple(map(self.ctx.shown, done.entries)))
 
     def _shown(self, written: Written) -> Written:
@@ -111,7 +129,7 @@ class EntryMethods(Bound, frozen=True):
     @verb("memory", "link")
     def link_action(self, action: str, entries: Sequence[str], description: str = "") -> None:
         """Record that an action rests on entries. From then on nobody can remove their rows."""
-        label = inputs.label(action, "action")
+        label = inputs.one_line(action, "action")
         found = [self.ctx.entry(id) for id in entries]
         if not found:
             raise InvalidInput(f"action {label[:60]!r} rests on no entry", fix="name at least one entry")
@@ -135,7 +153,10 @@ class EntryMethods(Bound, frozen=True):
     @verb("page", "edit")
     def edit_named(self, name: str, body: str, *, tier: str | None = None, expect: int | None = None) -> NamedEntry:
         """Write a page; with `expect`, only if it is still at that version."""
-        return entries.pages.edit_named(self.ctx, name, body, tier=tier, expect=expect)
+        made = entries.pages.edit_named(self.ctx, name, body, tier=tier, expect=expect)
+        if made.name == NAME:
+            curation.curated_document.commit_now(self.ctx)
+        return made
 
     def named_history(self, name: str) -> list[NamedEntry]:
         """Return every version of a page, oldest first."""

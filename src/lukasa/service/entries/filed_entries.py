@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from msgspec.structs import replace
 
 from lukasa.model.entry import Entry
-from lukasa.model.errors import NotFound
+from lukasa.model.errors import Damaged, NotFound
 from lukasa.model.selection import Filters, Selection
 from lukasa.model.text import path_key
 from lukasa.model.values import SHARED, Kind, State, Visibility
@@ -27,7 +27,10 @@ _ALL = 1_000_000
 
 def file(ctx: CallContext, tier: str, path: str) -> Entry | None:
     """Return the file at a path, also if this context may not show it."""
-    return ctx.store(tier).twin(ctx.scope(tier), SHARED, path_key(inputs.path(path)))
+    found = ctx.store(tier).twin(ctx.scope(tier), SHARED, path_key(inputs.path(path)))
+    if found is not None and found.damaged:
+        raise Damaged(f"file {path}")
+    return found
 
 
 def may_see(ctx: CallContext, entry: Entry) -> bool:

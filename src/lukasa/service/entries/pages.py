@@ -6,10 +6,11 @@ from msgspec.structs import replace
 
 from lukasa.curated.document import NAME
 from lukasa.model.entry import Document, NamedEntry
-from lukasa.model.errors import Conflict, InvalidScope, NotFound, ReadOnlyForAgents
+from lukasa.model.errors import Conflict, Damaged, InvalidScope, NotFound, ReadOnlyForAgents
 from lukasa.model.job import JobDraft
 from lukasa.service import inputs
-from lukasa.service.call import CallContext
+from lukasa.service.call import CallContext, retry_on_conflict
+from lukasa.service.entries import corroborate
 from lukasa.spec.types import Tier
 from lukasa.storage.operations import Enqueue, Operation, SaveDocument, SaveNamed
 from lukasa.storage.port import Store
@@ -30,8 +31,11 @@ def _opens(ctx: CallContext, page: NamedEntry) -> bool:
 
 
 def get_named(ctx: CallContext, name: str) -> NamedEntry:
-    """Return the page of that name."""
-    return _find(ctx, inputs.name(name))[1]
+    """Return the page of that name; Damaged if its text is not the one that was written."""
+    found = _find(ctx, inputs.name(name))[1]
+    if found.damaged:
+        raise Damaged(f"page {found.name}")
+    return found
 
 
 def _find(ctx: CallContext, name: str) -> tuple[Store, NamedEntry]:
@@ -58,6 +62,7 @@ def edit_named(
             f"{ctx.origin.principal!r} cannot write {name}: only the author writes named entries",
             fix="ask the author to edit it",
         )
+    ctx.require_whole(f"write {name}")
     key = inputs.name(name)
     inputs.page(body, "body", BODY_LIMIT)
     before = next((n for n in named(ctx) if n.name == key), None)
@@ -108,37 +113,58 @@ def save_document(
 ) -> Document:
     """Add a canonical document that entries may link to, or a new version of it."""
     ctx.require_author("write documents")
+    ctx.require_whole("write documents")
     key = inputs.label(id, "document id")
-    text = inputs.text(body, "body", DOCUMENT_LIMIT)
-    before = ctx.local.documents([key]).get(key)
-    version = before.version if before else 0
-    document = Document(
+    new = Document(
         id=key,
-        title=inputs.label(title or key, "title"),
-        body=text,
-        origin=inputs.label(origin, "origin"),
-        lifecycle=inputs.label(lifecycle, "lifecycle"),
+        title=inputs.one_line(title, "title") if title else key,
+        body=inputs.text(body, "body", DOCUMENT_LIMIT),
+        origin=inputs.one_line(origin, "origin"),
+        lifecycle=inputs.one_line(lifecycle, "lifecycle"),
         weight=inputs.importance(weight, "weight"),
-        standing=inputs.label(standing, "standing"),
-        version=version + 1,
+        standing=inputs.one_line(standing, "standing"),
+        version=0,
         updated_at=ctx.now,
-        collection=inputs.label(collection, "collection"),
+        collection=inputs.one_line(collection, "collection"),
     )
-    ctx.apply(ctx.local, SaveDocument(document, version))
-    return document
+
+    def attempt() -> Document:
+        before = ctx.local.documents([key]).get(key)
+        if before is None:
+            inputs.one_line(key, "document id")
+        return _saved(ctx, new, before.version if before else 0)
+
+    return retry_on_conflict(attempt)
+
+
+def _saved(ctx: CallContext, document: Document, expect: int) -> Document:
+    """Store the next version of a document, and what follows from it for the entries that rest on it."""
+    saved = replace(document, version=expect + 1, updated_at=ctx.now)
+    ctx.apply(ctx.local, SaveDocument(saved, expect), *(corroborate.shaken(ctx, saved) if expect else ()))
+    return saved
 
 
 def remove_document(ctx: CallContext, id: str) -> Document:
     """Remove a document; links to it then show that it is gone."""
     ctx.require_author("remove documents")
-    before = get_document(ctx, id)
-    gone = replace(before, removed=True, body="", version=before.version + 1, updated_at=ctx.now)
-    ctx.apply(ctx.local, SaveDocument(gone, before.version))
-    return gone
+    ctx.require_whole("remove documents")
+
+    def attempt() -> Document:
+        before = _document(ctx, id)
+        return _saved(ctx, replace(before, removed=True, body=""), before.version)
+
+    return retry_on_conflict(attempt)
 
 
 def get_document(ctx: CallContext, id: str) -> Document:
-    """Return one document."""
+    """Return one document; Damaged if its text is not the one that was written."""
+    found = _document(ctx, id)
+    if found.damaged:
+        raise Damaged(f"document {found.id[:60]!r}")
+    return found
+
+
+def _document(ctx: CallContext, id: str) -> Document:
     key = inputs.label(id, "document id")
     found = ctx.local.documents([key]).get(key)
     if found is None or found.removed:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from msgspec import Struct, field
@@ -11,7 +11,7 @@ from msgspec import Struct, field
 from lukasa.curated.document import NAME
 from lukasa.index.matches import Neighbour, NeighbourQuery, NewText
 from lukasa.model.conversation import Status
-from lukasa.model.entry import Entry, GateVerdict, Scope, SourceLink
+from lukasa.model.entry import PASSING, Entry, GateVerdict, Scope, SourceLink
 from lukasa.model.errors import (
     EmbedderError,
     InvalidContent,
@@ -20,6 +20,7 @@ from lukasa.model.errors import (
     MirrorsCanonical,
     NotFound,
     Refused,
+    WrongTier,
 )
 from lukasa.model.events import EventDraft
 from lukasa.model.ids import new_id, parse_id
@@ -31,12 +32,13 @@ from lukasa.model.transcript import Quote
 from lukasa.model.values import SHARED, Curator, Gate, Kind, Lifetime, Trust, Visibility
 from lukasa.ports import EmbeddingModel
 from lukasa.service import inputs
-from lukasa.service.call import CallContext, retry_on_conflict
+from lukasa.service.call import ACCOUNT, CallContext, retry_on_conflict
 from lukasa.service.instrument import verb
 from lukasa.storage.operations import Embedding, Enqueue, Operation, Record, Verdict
 from lukasa.storage.port import Store
 from lukasa.write.batch import Batch
 from lukasa.write.check import CHECK
+from lukasa.write.corroborate import corroborated, stated
 from lukasa.write.plan import DOUBT_COSINE, RESOLVE, Canonical, Draft, Plan, Proposal, Setting, ambiguous, plan, run
 
 NEIGHBOURS = 24
@@ -48,8 +50,9 @@ class Memo(Struct, frozen=True):
     """One text to remember, with its options. Only `content` is required.
 
     With a `path` it is a file: kept verbatim, also if it is empty or repeats another entry. With a new `id` of the
-    caller's, a repeated call never stores it twice. A `category` counts if the words leave doubt. An `observed` text
-    was taken from a session: the gate's rules of form apply to it.
+    caller's, a repeated call never stores it twice. It retires the entry that `supersedes` names; the one that
+    `corrects` names stays, and reads show it under this one. A `category` counts if the words leave doubt. An
+    `observed` text was taken from a session: the gate's rules of form apply to it.
     """
 
     content: str
@@ -64,6 +67,7 @@ class Memo(Struct, frozen=True):
     derived_from: Sequence[str] = ()
     valid_at: datetime | str | None = None
     supersedes: str | None = None
+    corrects: str | None = None
     gate: GateVerdict | None = None
     category: str = ""
     metadata: Mapping[str, Any] = field(default_factory=dict)
@@ -113,6 +117,7 @@ def put_many(ctx: CallContext, tier: str, memos: Sequence[Memo], *, also: Also |
     destination = _destination(ctx, tier)
     proposals = [_propose(ctx, destination, memo) for memo in memos]
     _check_conversation(ctx, tier)
+    _check_open(ctx, destination.scope)
     setting = Setting(ctx.spec, ctx.taxonomy, ctx.now, canonical(ctx))
     drafts = [checked(ctx, store, proposal, setting) for proposal in proposals]
     embeddings = _embed(ctx, drafts)
@@ -120,6 +125,8 @@ def put_many(ctx: CallContext, tier: str, memos: Sequence[Memo], *, also: Also |
     def attempt() -> list[Written]:
         plans, resolved, doubts = _resolve(ctx, store, drafts, embeddings, setting)
         written = [_written(p, d) for p, d in zip(plans, resolved, strict=True)]
+        new = [d for p, d in zip(plans, resolved, strict=True) if p.entry is not None and p.outcome != "merged"]
+        doubts += unsorted(ctx, store, new)
         with_it = [*(also(written) if also else ()), *(doubts if store is ctx.local else ())]
         ctx.apply(store, *(operation for p in plans for operation in p.operations), *with_it)
         if doubts and store is not ctx.local:
@@ -135,19 +142,25 @@ def _written(p: Plan, draft: Draft) -> Written:
 
 
 class _Destination(NamedTuple):
-    """The scope, default lifetime and store of everything that one call puts into a tier."""
+    """The scope, default lifetimes and store of everything that one call puts into a tier."""
 
     scope: Scope
     lifetime: Lifetime
+    observed: Lifetime
     home: str
+
+    def lasting(self, memo: Memo) -> Lifetime:
+        return self.observed if memo.observed else self.lifetime
 
 
 def _destination(ctx: CallContext, tier: str) -> _Destination:
-    definition = ctx.spec.tier(tier)
-    lasting = definition.persistent or ctx.keys.get("conversation") is None
-    if definition.persistent is False and "conversation" in {key.name for key in definition.anchor}:
-        lasting = False
-    return _Destination(ctx.scope(tier), Lifetime.LONG_TERM if lasting else Lifetime.CONVERSATION, definition.home)
+    """Return where a call puts its entries. An observed one has to earn a long life: nobody decided to keep it."""
+    definition, scope = ctx.spec.tier(tier), ctx.scope(tier)
+    if definition.persistent:
+        return _Destination(scope, Lifetime.LONG_TERM, Lifetime.SHORT_TERM, definition.home)
+    in_talk = "conversation" in {key.name for key in definition.anchor}
+    passing = Lifetime.CONVERSATION if in_talk else Lifetime.SHORT_TERM
+    return _Destination(scope, passing, passing, definition.home)
 
 
 def _propose(ctx: CallContext, destination: _Destination, memo: Memo) -> Proposal:
@@ -157,7 +170,9 @@ def _propose(ctx: CallContext, destination: _Destination, memo: Memo) -> Proposa
         raise InvalidInput(
             "an account entry cannot link to a workspace's documents", fix="put the entry in a tier of the workspace"
         )
-    owner = inputs.label(memo.owner, "owner")
+    owner = inputs.one_line(memo.owner, "owner")
+    if owner == SHARED and ctx.agent is not None and ctx.spec.readers(destination.scope.tier).agents == "owner":
+        owner = ctx.agent
     if not ctx.is_author and owner not in ctx.owners:
         raise InvalidInput(
             f"{ctx.origin.principal!r} cannot write for {owner!r}",
@@ -170,24 +185,25 @@ def _propose(ctx: CallContext, destination: _Destination, memo: Memo) -> Proposa
         scope=destination.scope,
         content=content,
         curator=_curator(ctx, memo),
-        source=inputs.label(memo.source or _speaker(memo, content, kind) or _writer(ctx), "source"),
+        source=inputs.one_line(memo.source or _speaker(memo, content, kind) or _writer(ctx), "source"),
         origin=ctx.origin.capped(*(entry.trust for entry in sources)) if sources else ctx.origin,
         owner=owner,
         importance=inputs.importance(memo.importance),
         kind=kind,
         lifetime=inputs.choice(memo.lifetime, Lifetime, "lifetime")
         if memo.lifetime is not None
-        else destination.lifetime,
+        else destination.lasting(memo),
         tags=inputs.tags(memo.tags),
         conversation=ctx.keys.get("conversation"),
         links=tuple(_link(ctx, link) for link in links),
         derived_from=tuple(entry.id for entry in sources),
         derived_trust=tuple(entry.trust for entry in sources),
         valid_at=inputs.moment(memo.valid_at, "valid_at") if memo.valid_at is not None else None,
-        supersedes=ctx.entry(parse_id(memo.supersedes, "supersedes"))[1].id if memo.supersedes is not None else None,
+        supersedes=_named(ctx, memo.supersedes, "supersedes"),
+        corrects=_named(ctx, memo.corrects, "corrects"),
         gate=memo.gate,
         category=memo.category,
-        metadata=inputs.metadata(memo.metadata),
+        metadata=_metadata(memo),
         evidence=tuple(memo.evidence),
         path=inputs.path(memo.path) if memo.path is not None else None,
         observed=memo.observed,
@@ -199,9 +215,21 @@ def _writer(ctx: CallContext) -> str:
     return ctx.agent or ("user" if ctx.origin.trust > Trust.UNTRUSTED else ctx.origin.principal)
 
 
+def _metadata(memo: Memo) -> dict[str, Any]:
+    """Return the metadata of a memo. One that is asked for only until the end of a conversation says so."""
+    given = inputs.metadata(memo.metadata)
+    passing = memo.lifetime is not None and inputs.choice(memo.lifetime, Lifetime, "lifetime") is Lifetime.CONVERSATION
+    return {**given, PASSING: True} if passing else given
+
+
+def _named(ctx: CallContext, id: str | None, what: str) -> str | None:
+    """Return the id of an entry that a memo names, if it names one that this context may see."""
+    return ctx.entry(parse_id(id, what))[1].id if id is not None else None
+
+
 def _speaker(memo: Memo, content: str, kind: Kind | None) -> str | None:
     """Return the speaker that a line of dialogue names, if the caller names no source."""
-    if memo.path is not None or (name := speaker(content)) is None:
+    if memo.path is not None or (name := speaker(content)) is None or not inputs.is_one_line(name):
         return None
     return name if kind is Kind.EPISODIC or speaks(content) else None
 
@@ -242,6 +270,23 @@ def _check_conversation(ctx: CallContext, tier: str) -> None:
         )
 
 
+def _check_open(ctx: CallContext, scope: Scope) -> None:
+    """Refuse a write into a scope that has ended, or that lies in one."""
+    values = {"account": ACCOUNT, "workspace": ctx.info.id, **dict(scope.anchor)}
+    inside = [
+        Scope(tier.name, tuple((key.name, values.get(key.name)) for key in tier.anchor))
+        for tier in ctx.spec.tiers
+        if tier.boundary.type == "lifecycle"
+        and not any(key.name == "conversation" for key in tier.anchor)
+        and all(values.get(key.name) is not None for key in tier.anchor if key.required)
+    ]
+    for closed in ctx.local.closed(inside) if inside else ():
+        raise InvalidTransition(
+            f"a scope of tier {closed.scope.tier!r} has ended and takes no more entries",
+            fix="use another value for its keys",
+        )
+
+
 def canonical(ctx: CallContext) -> tuple[Canonical, ...]:
     """Return the canonical texts that the spec forbids entries to repeat."""
     wanted = set(ctx.spec.reference_only.non_mirror)
@@ -249,14 +294,16 @@ def canonical(ctx: CallContext) -> tuple[Canonical, ...]:
     if NAMED_ENTRIES in wanted:
         for store in (ctx.local, ctx.account):
             # The curated page is made from entries: they cannot be copies of it.
-            found.extend(Canonical(n.name, NAMED_ENTRIES, n.body) for n in store.named() if n.name != NAME)
+            pages = (n for n in store.named() if n.name != NAME and not n.damaged)
+            found.extend(Canonical(n.name, NAMED_ENTRIES, n.body) for n in pages)
     documents = ctx.local.documents().values() if wanted - {NAMED_ENTRIES} else ()
-    found.extend(Canonical(d.id, d.collection, d.body) for d in documents if d.collection in wanted and not d.removed)
+    kept = (d for d in documents if d.collection in wanted and not d.removed and not d.damaged)
+    found.extend(Canonical(d.id, d.collection, d.body) for d in kept)
     return tuple(found)
 
 
 def checked(ctx: CallContext, store: Store, proposal: Proposal, setting: Setting) -> Draft:
-    """Check a proposal: sanitise, guard, gate, categorise. Record a refusal as an event."""
+    """Check a proposal: sanitise, guard, gate, categorise, admit. Record a refusal as an event."""
     trust = min((proposal.origin.trust, *proposal.derived_trust))
     typology = ctx.spec.tier(proposal.scope.tier).typology
     kind = proposal.kind or (Kind.SEMANTIC if Kind.SEMANTIC in typology else typology[0])
@@ -264,7 +311,11 @@ def checked(ctx: CallContext, store: Store, proposal: Proposal, setting: Setting
     try:
         draft = run(CHECK, start, setting)
     except MirrorsCanonical as refusal:
-        detail = {"tier": proposal.scope.tier, "cause": "repeats a canonical body", "mirrors": refusal.mirrors}
+        detail = {**proposal.place, "cause": "repeats a canonical body", "mirrors": refusal.mirrors}
+        ctx.refuse(store, refusal, Record(EventDraft("entry.refused", proposal.id, detail)))
+        raise
+    except WrongTier as refusal:
+        detail = {"tier": proposal.scope.tier, "cause": "the tier does not admit it", "instead": refusal.tier}
         ctx.refuse(store, refusal, Record(EventDraft("entry.refused", proposal.id, detail)))
         raise
     if draft.resolved and not proposal.observed and not draft.content.strip() and proposal.content.strip():
@@ -272,7 +323,7 @@ def checked(ctx: CallContext, store: Store, proposal: Proposal, setting: Setting
             f"the spec lets no part of this text into tier {proposal.scope.tier!r}",
             fix="put it into another tier, or leave out the part that is marked as private",
         )
-        detail = {"tier": proposal.scope.tier, "cause": draft.gate.reason}
+        detail = {**proposal.place, "cause": draft.gate.reason}
         ctx.refuse(store, emptied, Record(EventDraft("entry.refused", proposal.id, detail)))
         raise emptied
     return draft
@@ -317,10 +368,22 @@ def _resolve(
             if ctx.chat is not None:
                 doubts.extend(_doubt(draft, with_near))
         planned = plan(draft, setting, actor=actor, embedding=embedding, secret=secret)
+        if planned.outcome == "merged":
+            planned, draft = _corroborated(store, planned, draft, plans, with_near, actor)
         batch.add(position, planned)
         plans.append(planned)
         resolved.append(draft)
     return plans, resolved, doubts
+
+
+def _corroborated(
+    store: Store, planned: Plan, draft: Draft, before: Sequence[Plan], setting: Setting, actor: str
+) -> tuple[Plan, Draft]:
+    """Return a plan that confirms an entry, with what enough independent observations make of the entry."""
+    id = planned.entry.id if planned.entry is not None else ""
+    known = [*store.confirmations([id]), *(one for earlier in before for one in stated(earlier))]
+    grown, verdict = corroborated(planned, known, setting, actor)
+    return grown, draft if verdict is None else draft.noting(verdict.step, verdict.outcome, verdict.reason)
 
 
 def _doubt(draft: Draft, setting: Setting) -> list[Enqueue]:
@@ -333,6 +396,20 @@ def _doubt(draft: Draft, setting: Setting) -> list[Enqueue]:
     return [Enqueue(JobDraft("resolve", f"resolve:{new.id}:1", payload))]
 
 
+SHARED_WINDOW = timedelta(minutes=1)  # writes within it share a question about categories: a burst costs one
+
+
+def unsorted(ctx: CallContext, store: Store, drafts: Iterable[Draft]) -> list[Enqueue]:
+    """W7: return a job that asks a model for the categories that the words leave open, if one is set."""
+    if ctx.chat is None or not any(d.category is None and not d.resolved and d.proposal.path is None for d in drafts):
+        return []
+    start = ctx.now.replace(second=0, microsecond=0)
+    home = "account" if store is ctx.account else "workspace"
+    payload = {"home": home, "after": store.head()[0]}
+    key = f"categorise:{home}:{start:%Y-%m-%dT%H:%MZ}"
+    return [Enqueue(JobDraft("categorise", key, payload, run_after=start + SHARED_WINDOW))]
+
+
 def neighbours(store: Store, draft: Draft, embedding: Embedding | None) -> list[Neighbour]:
     """Return entries of the same scope and owner that may concern the same thing as a new one; none for a file."""
     return _around(store, [draft], [embedding], NEAR)[0]
@@ -341,7 +418,7 @@ def neighbours(store: Store, draft: Draft, embedding: Embedding | None) -> list[
 def _around(
     store: Store, drafts: Sequence[Draft], embeddings: Sequence[Embedding | None], floor: float
 ) -> list[list[Neighbour]]:
-    """Return the neighbours of each draft, fetched at once, and the entries that drafts say they replace."""
+    """Return the neighbours of each draft, fetched at once, and the entries that drafts replace or correct."""
     found: list[list[Neighbour]] = [[] for _ in drafts]
     for (scope, owner, model), positions in _by_scope(drafts, embeddings).items():
         query = NeighbourQuery(scope, owner, model, floor, NEIGHBOURS)
@@ -352,7 +429,7 @@ def _around(
         ]
         for position, near in zip(positions, store.neighbours(query, texts), strict=True):
             found[position] = near
-    named = [p.supersedes for draft in drafts if (p := draft.proposal).supersedes is not None]
+    named = {id for draft in drafts for id in draft.proposal.named}
     if named:
         _add_named(drafts, found, store.entries(named))
     return found
@@ -372,16 +449,14 @@ def _by_scope(
 def _add_named(drafts: Sequence[Draft], found: Sequence[list[Neighbour]], entries: Mapping[str, Entry]) -> None:
     for draft, near in zip(drafts, found, strict=True):
         p = draft.proposal
-        if p.supersedes is None or draft.resolved:
-            continue
-        if p.supersedes not in entries:
-            raise NotFound(
-                f"no entry {p.supersedes} to supersede in this tier",
-                fix="`lukasa list` shows the ids of active entries",
-            )
-        entry = entries[p.supersedes]
-        if entry.scope == p.scope and all(n.entry.id != entry.id for n in near):
-            near.append(Neighbour(entry, None))
+        for id in () if draft.resolved else p.named:
+            if id not in entries or entries[id].scope != p.scope:
+                raise NotFound(
+                    f"no entry {id} in tier {p.scope.tier!r} for this text to replace or correct",
+                    fix="put the text into the tier of that entry; `lukasa list` shows the ids of active entries",
+                )
+            if all(n.entry.id != id for n in near):
+                near.append(Neighbour(entries[id], None))
 
 
 def _wider(store: Store, draft: Draft, near: Sequence[Neighbour]) -> list[Neighbour]:

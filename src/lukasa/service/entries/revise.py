@@ -17,10 +17,10 @@ from lukasa.model.text import content_key
 from lukasa.model.values import VISIBILITY, Curator, Gate, Kind, Lifetime, State, Trust, Visibility
 from lukasa.service import inputs
 from lukasa.service.call import CallContext, retry_on_conflict
-from lukasa.service.entries.put import Written, canonical, checked, checked_content, neighbours
+from lukasa.service.entries.put import Written, canonical, checked, checked_content, neighbours, unsorted
 from lukasa.storage.operations import DropRivals, Embedding, Operation, SaveEntry, SaveRivalry, Verdict
 from lukasa.storage.port import Store, twin_key
-from lukasa.write.check import policy
+from lukasa.write.check import admit, policy
 from lukasa.write.plan import Action, Draft, Proposal, Setting, resolve, retire, rivalries, run
 
 T = TypeVar("T")
@@ -60,7 +60,11 @@ def update(ctx: CallContext, id: str, patch: Mapping[str, Any], *, expect: int |
         others = compared(ctx, store, changed, embedding) if says_otherwise(entry, changed) else Others()
         save = SaveEntry(changed, entry.version, "entry.updated", "update", draft.ledger, embedding)
         gone = [DropRivals(entry.id)] if entry.content != changed.content and store.rivals([entry.id]) else []
-        commit(ctx, store, changed, *others.retired, save, *gone, *others.beside)
+        asked = unsorted(ctx, store, [draft]) if "content" in patch else []
+        here = asked if store is ctx.local else []
+        commit(ctx, store, changed, *others.retired, save, *gone, *others.beside, *here)
+        if asked and not here:
+            ctx.apply(ctx.local, *asked)
         return Written("updated", entry.id, changed, draft.ledger, others.replaces, beside=others.ids)
 
     return final(lambda: retry_on_conflict(attempt))
@@ -87,9 +91,12 @@ def _redrafted(ctx: CallContext, store: Store, entry: Entry, patch: Mapping[str,
     setting = Setting(ctx.spec, ctx.taxonomy, ctx.now, canonical(ctx))
     if "content" in patch:
         draft = checked(ctx, store, proposal, setting)
+        if "kind" not in patch:
+            # Nobody states the kind of the new text.
+            admit(draft._replace(proposal=proposal._replace(kind=None)), setting)
     else:
         gate = GateVerdict(Gate.ALLOW, 1.0, "")
-        draft = run((policy,), Draft(proposal, content, kind, trust, gate, entry.category), setting)
+        draft = run((admit, policy), Draft(proposal, content, kind, trust, gate, entry.category), setting)
     if draft.resolved:
         raise Refused(f"the new text would be discarded: {draft.gate.reason}", fix="write a full statement")
     return draft._replace(trust=trust)
@@ -256,20 +263,13 @@ def _move(ctx: CallContext, id: str, state: State, action: str, cause: str, **ch
             state, at=ctx.now, cause=cause, actor=str(ctx.actor), version=entry.version + 1, **back, **changes
         )
         others = compared(ctx, store, moved, None) if state is State.ACTIVE else Others()
-        reopened = _corrected(ctx, entry) if state is State.FORGOTTEN else Reopened()
+        reopened = corrected(ctx, entry, "forgotten") if state is State.FORGOTTEN else Reopened()
         save = SaveEntry(moved, entry.version, action, cause)
         commit(ctx, store, moved, *others.retired, save, *others.beside, *reopened.of(store))
         outcome = action.removeprefix("entry.")
         return Written(outcome, moved.id, moved, (), others.replaces, reopened.ids, others.ids)
 
     return final(lambda: retry_on_conflict(attempt))
-
-
-def _corrected(ctx: CallContext, entry: Entry) -> Reopened:
-    """Return the entries that come back if a statement ends; none if it was not in force."""
-    if VISIBILITY[entry.state] is not Visibility.OPEN:
-        return Reopened()
-    return corrected(ctx, entry, f"entry {entry.id}, which had replaced it, was forgotten")
 
 
 ACTION = "entry.reopened"
@@ -298,12 +298,15 @@ class Reopened(Struct, frozen=True):
         return tuple(save for home, save in self.saves if home is store)
 
 
-def corrected(ctx: CallContext, leaving: Entry, cause: str) -> Reopened:
-    """Return the entries that a correction superseded, for when the correction is forgotten.
+def corrected(ctx: CallContext, leaving: Entry, how: str) -> Reopened:
+    """Return the entries that a correction superseded, for when the correction is closed; none if it was not in force.
 
     Its copies and its sources do not come back: a user who forgets a statement does not want it in other words. `undo`
-    brings them back too.
+    brings them back too. `how` says how the correction was closed: "forgotten", "archived", "removed for good".
     """
+    if VISIBILITY[leaving.state] is not Visibility.OPEN:
+        return Reopened()
+    cause = f"entry {leaving.id}, which had replaced it, was {how}"
     found = [
         (store, entry)
         for store, entry, _ in _retired_for(ctx, leaving.id)

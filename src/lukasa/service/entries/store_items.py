@@ -9,13 +9,14 @@ from datetime import datetime
 from typing import Any, Literal
 
 from msgspec import Struct, field
-from msgspec.structs import force_setattr
+from msgspec.structs import force_setattr, replace
 
-from lukasa.model.errors import Conflict, EmbedderError, InvalidQuery, NotFound
+from lukasa.model.errors import Conflict, EmbedderError, InvalidInput, InvalidQuery, NotFound
 from lukasa.model.item import Item, ItemAddress, ItemFilter, checked_namespace, lifetime, value_text, whole_text
 from lukasa.model.secrets import redact_all
 from lukasa.model.text import terms
 from lukasa.ports import Embedder
+from lukasa.service import inputs
 from lukasa.service.call import CallContext
 from lukasa.service.instrument import verb
 from lukasa.storage.operations import DropItem, ItemIndex, ItemVector, Operation, SaveItem
@@ -78,6 +79,23 @@ class Pattern(Struct, frozen=True):
         return known[: known.index("*")] if "*" in known else known
 
 
+# Tenants
+
+
+def _root(ctx: CallContext) -> tuple[str, ...]:
+    """Return the labels under which a bound tenant keeps its items. An unbound handle sees them there."""
+    return tuple(f"{key}={value}" for key, value in ctx.tenancy.items())
+
+
+def _inside(ctx: CallContext, place: ItemAddress) -> ItemAddress:
+    root = _root(ctx)
+    return ItemAddress(root + place.namespace, place.key) if root else place
+
+
+def _outside(item: Item, root: tuple[str, ...]) -> Item:
+    return replace(item, place=ItemAddress(item.place.namespace[len(root) :], item.place.key))
+
+
 # Writing
 
 
@@ -87,6 +105,7 @@ def write(ctx: CallContext, puts: Sequence[PutItem], embedder: Embedder | None) 
 
     Secrets in the values of agents are redacted; the owner's programs read back what they wrote.
     """
+    puts = [replace(put, place=_inside(ctx, put.place)) for put in puts] if ctx.tenancy else puts
     last = {put.place: put if ctx.is_author else redact_all(put) for put in puts}
     vectors = _vectors([put for put in last.values() if put.value is not None], embedder)
     now = ctx.now
@@ -117,6 +136,11 @@ def _new(put: PutItem, now: datetime) -> Item:
 def _vectors(puts: Sequence[PutItem], embedder: Embedder | None) -> dict[ItemAddress, tuple[ItemVector, ...]]:
     """Compute one vector for each field. If the embedder fails, the values are kept and backfilled later."""
     for put in puts:
+        if not all(map(inputs.is_one_line, (*put.place.namespace, put.place.key))):
+            raise InvalidInput(
+                "a namespace or a key holds a line break or another control character",
+                fix="write each on one line of plain characters",
+            )
         value_text(put.value or {})  # refuse a value that cannot be stored before computing vectors
         lifetime(put.ttl)
     texts = list(dict.fromkeys(text for put in puts for _, text in put.texts))
@@ -152,22 +176,30 @@ def sweep(ctx: CallContext) -> int:
 def read(ctx: CallContext, places: Iterable[ItemAddress], *, omit_expired: bool = False) -> dict[ItemAddress, Item]:
     """Return the items at these addresses."""
     now = ctx.now
-    found = ctx.local.items(places)
-    return {place: item for place, item in found.items() if not (omit_expired and item.expired(now))}
+    asked = {_inside(ctx, place): place for place in places}
+    found = ctx.local.items(asked)
+    kept = {asked[place]: item for place, item in found.items() if not (omit_expired and item.expired(now))}
+    return {place: replace(item, place=place) for place, item in kept.items()} if ctx.tenancy else kept
 
 
 def renew(ctx: CallContext, items: Iterable[Item]) -> None:
     """Restart the time to live of items, as reading them does."""
-    places = list(dict.fromkeys(item.place for item in items if item.ttl is not None))
+    places = list(dict.fromkeys(_inside(ctx, item.place) for item in items if item.ttl is not None))
     if places:
         ctx.local.touch_items(places, ctx.now)
 
 
 def search(ctx: CallContext, asked: ItemSearch, embedder: Embedder | None) -> list[FoundItem]:
     """Return items: without a query the last changed first; with one the best first, then items without a vector."""
+    root = _root(ctx)
+    found = _search(ctx, replace(asked, prefix=root + checked_namespace(asked.prefix)), embedder)
+    return [FoundItem(_outside(one.item, root), one.score) for one in found] if root else found
+
+
+def _search(ctx: CallContext, asked: ItemSearch, embedder: Embedder | None) -> list[FoundItem]:
     _check_page(asked.limit, asked.offset)
     alive_at = ctx.now if asked.omit_expired else None
-    plain = ItemQuery(checked_namespace(asked.prefix), asked.filter, alive_at)
+    plain = ItemQuery(asked.prefix, asked.filter, alive_at)
     if not asked.query:
         return ctx.local.find_items(plain, limit=asked.limit, offset=asked.offset)
     try:
@@ -222,7 +254,9 @@ def namespaces(
     _check_page(limit, offset)
     if max_depth is not None:
         _check_page(max_depth, 0)
-    known = max((pattern.plain_prefix for pattern in patterns), key=len, default=())
-    held = ctx.local.item_namespaces(known, alive_at=ctx.now if omit_expired else None)
+    root = _root(ctx)
+    known = root + max((pattern.plain_prefix for pattern in patterns), key=len, default=())
+    found = ctx.local.item_namespaces(known, alive_at=ctx.now if omit_expired else None)
+    held = [namespace[len(root) :] for namespace in found]
     fitting = {namespace[:max_depth] for namespace in held if all(pattern.fits(namespace) for pattern in patterns)}
     return sorted(fitting)[offset : offset + limit]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from msgspec import Struct
@@ -14,6 +15,7 @@ from lukasa.model.ids import parse_id
 from lukasa.model.job import Job
 from lukasa.model.values import VISIBILITY, State, Visibility
 from lukasa.service.call import CallContext, retry_on_conflict
+from lukasa.service.curation import curated_document
 from lukasa.service.entries import pages
 from lukasa.service.entries.revise import (
     LeftAlone,
@@ -31,6 +33,7 @@ from lukasa.storage.operations import SaveEntry, Verdict
 from lukasa.storage.port import Store
 
 ACTION = "entry.undone"
+_ON_THE_PAGE = ("promoted", "merged")  # what triage journals for a proposal that it put on the curated page
 
 
 class Undone(Struct, frozen=True):
@@ -47,8 +50,11 @@ class Undone(Struct, frozen=True):
         return tuple(entry.id for entry in self.entries)
 
 
-def undo(ctx: CallContext, what: str | int, cause: str) -> Undone:
-    """Take back the last change of an entry, the change of an event, or all changes of a job."""
+Permit = Callable[[Entry, Entry], None]  # gets an entry as it is and as it would be, and raises to refuse
+
+
+def undo(ctx: CallContext, what: str | int, cause: str, *, permit: Permit | None = None) -> Undone:
+    """Take back the last change of an entry, the change of an event, all changes of a job, or a promotion."""
     if isinstance(what, bool) or not isinstance(what, str | int):
         raise InvalidInput(
             f"{what!r} is neither an id nor an event's number",
@@ -60,14 +66,16 @@ def undo(ctx: CallContext, what: str | int, cause: str) -> Undone:
     try:
         ctx.entry(key)
     except NotFound:
-        job = ctx.local.job(key)
-        if job is None:
+        job = None if ctx.tenancy or not ctx.is_author else ctx.local.job(key)
+        if job is not None:
+            return _job(ctx, job, cause)
+        if ctx.tenancy or not ctx.is_author or not ctx.local.amendments([key]):
             raise
-        return _job(ctx, job, cause)
-    return _entry(ctx, key, cause)
+        return _promotion(ctx, key)
+    return _entry(ctx, key, cause, permit=permit)
 
 
-def _entry(ctx: CallContext, id: str, cause: str, expect: int | None = None) -> Undone:
+def _entry(ctx: CallContext, id: str, cause: str, expect: int | None = None, permit: Permit | None = None) -> Undone:
     def attempt() -> Undone:
         store, entry = ctx.entry(id)
         if expect is not None and entry.version != expect:
@@ -77,6 +85,8 @@ def _entry(ctx: CallContext, id: str, cause: str, expect: int | None = None) -> 
             )
         versions = store.versions(entry.id)
         changed = _reversed(ctx, entry, versions, cause)
+        if permit is not None:
+            permit(entry, changed)
         back = _reopened(ctx, versions, changed, cause)
         replaced = _replaced(ctx, store, entry, changed, back)
         verdict = Verdict("undo", "undone", f"takes back {versions[-1].action} of version {entry.version}")
@@ -119,9 +129,12 @@ def _replaced(ctx: CallContext, store: Store, entry: Entry, changed: Entry, back
 
 def _event(ctx: CallContext, seq: int, cause: str) -> Undone:
     ctx.require_author("undo by an event's number")
+    ctx.require_whole("undo by an event's number")
     event = next(iter(ctx.local.events(after=seq - 1, limit=1)), None)
     if event is None or event.seq != seq:
         raise NotFound(f"no event {seq} in this workspace", fix="`lukasa events list` shows the numbers")
+    if event.action == "curated.changed":
+        return Undone(named=curated_document.take_back(ctx, int(event.detail["version"])).name)
     if event.action == "named.edited":
         return _named(ctx, event)
     if not event.action.startswith("entry.") or not ctx.local.entries([event.subject]):
@@ -136,18 +149,35 @@ def _named(ctx: CallContext, event: Event) -> Undone:
     if versions[-1].version != version:
         raise Conflict(f"{event.subject} was edited again since", fix="undo the later edits first")
     pages.edit_named(ctx, event.subject, versions[-2].body, expect=version)
+    curated_document.commit_now(ctx)
     return Undone(named=event.subject)
+
+
+def _promotion(ctx: CallContext, proposal: str) -> Undone:
+    """Take a promoted proposal off the curated page; it waits for a person again."""
+    version = curated_document.promoted_in(ctx, proposal)
+    if version is None:
+        raise InvalidTransition(f"proposal {proposal} is not on the page", fix="`lukasa review` shows what waits")
+    return Undone(named=curated_document.take_back(ctx, version).name)
 
 
 def _job(ctx: CallContext, job: Job, cause: str) -> Undone:
     """Take back all changes of a job that nobody has changed since, the last first."""
     ctx.require_author("undo what a job did")
-    changes = [change for output in ctx.local.steps(job.id).values() for change in _changes(output)]
-    if not changes:
+    steps = ctx.local.steps(job.id)
+    changes = [change for output in steps.values() for change in _changes(output)]
+    proposals = [step.partition(":")[2] for step, output in steps.items() if output in _ON_THE_PAGE]
+    if not changes and not proposals:
         raise InvalidTransition(f"job {job.id} ({job.kind}) changed no entry", fix="choose another job")
     entries: dict[str, Entry] = {}
     kept: list[LeftAlone] = []
     replaced: list[str] = []
+    named = ""
+    for proposal in reversed(proposals):
+        try:
+            named = _promotion(ctx, proposal).named
+        except LukasaError as error:
+            kept.append(LeftAlone(proposal, error.message))
     for id, version in reversed(changes):
         try:
             done = _entry(ctx, id, cause, expect=version)
@@ -157,7 +187,7 @@ def _job(ctx: CallContext, job: Job, cause: str) -> Undone:
         entries.update((entry.id, entry) for entry in done.entries)
         kept.extend(done.kept)
         replaced.extend(done.replaces)
-    return Undone(tuple(entries.values()), tuple(kept), tuple(replaced))
+    return Undone(tuple(entries.values()), tuple(kept), tuple(replaced), named)
 
 
 def _changes(output: Any) -> list[tuple[str, int]]:

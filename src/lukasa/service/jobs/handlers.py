@@ -12,32 +12,26 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
-from msgspec.structs import replace
-
 from lukasa.model.conversation import WorkspaceInfo
 from lukasa.model.errors import InvalidInput, LukasaError
-from lukasa.model.events import Actor
 from lukasa.model.telemetry import Spending
-from lukasa.model.values import Origin, Trust
 from lukasa.ports import Chat, Clock, Span, no_span
 from lukasa.service.call import CallContext
 from lukasa.service.curation import curated_document, reflect, triage
-from lukasa.service.entries import resolve
+from lukasa.service.entries import categorise, resolve
 from lukasa.service.jobs.allowance import ModelGuard
 from lukasa.service.jobs.budget import Budget
-from lukasa.service.jobs.task import Task
+from lukasa.service.jobs.task import Task, job_actor, job_context
 from lukasa.service.jobs.triggers import TriggerCheck
 from lukasa.service.jobs.worker import Crew, JobSource, Run, Tell, Trouble, Worker, said
 from lukasa.service.sessions import observe
-from lukasa.service.upkeep import backfill, consolidate, maintain
+from lukasa.service.upkeep import backfill, consolidate, hide_secrets, maintain
 from lukasa.storage.operations import ForgetAnswers, ForgetJobs, ForgetTelemetry
-
-PRINCIPAL = "lukasa"
-SURFACE = "worker"
 
 Work = Callable[[CallContext, Task], dict[str, Any]]
 
 BATCH = 50
+WHOLE = 1_000_000
 KEEP_JOBS = timedelta(days=30)  # longer than any window of a schedule, so that no window gets a second job
 KEEP_TELEMETRY = timedelta(days=90)
 KEEP_READS = timedelta(days=14)  # of reads, which are many
@@ -45,9 +39,9 @@ KEEP_ANSWERS = timedelta(days=1)
 
 
 def fill_vectors(ctx: CallContext, task: Task) -> dict[str, Any]:
-    """O8: compute vectors for a batch of entries without one. A repetition changes nothing."""
+    """O8: compute vectors for a batch of entries without one, or for all of them. A repetition changes nothing."""
     if not task.journaled("embedded"):
-        counts = {"embedded": backfill.backfill(ctx, BATCH)}
+        counts = {"embedded": backfill.backfill(ctx, WHOLE if task.job.payload.get("whole") else BATCH)}
         task.commit("embedded", counts, task.telemetry("backfill.completed", metadata=counts))
     return dict(task.output("embedded"))
 
@@ -65,8 +59,10 @@ def tidy(ctx: CallContext, task: Task) -> dict[str, Any]:
 
 HANDLERS: dict[str, Work] = {
     "backfill": fill_vectors,
+    "categorise": categorise.categorise,
     "consolidate": consolidate.consolidate,
     "curate": curated_document.curate,
+    "hide-secrets": hide_secrets.hide_secrets,
     "maintain": maintain.maintain,
     "reflect": reflect.reflect,
     "resolve": resolve.resolve,
@@ -76,15 +72,6 @@ HANDLERS: dict[str, Work] = {
 }
 
 
-def job_context(ctx: CallContext, kind: str) -> CallContext:
-    """Return the context for a job of that kind: no scope key bound, and the kind of work named in the log.
-
-    It sees all that the author sees, because maintenance is about all entries. For its own conclusions and for a
-    model's words, a job writes with `acting(trust=Trust.AGENT)` or less.
-    """
-    return replace(ctx, origin=Origin(PRINCIPAL, SURFACE, kind, Trust.AUTHOR), agent=None, keys={})
-
-
 def job_source(ctx: CallContext, handlers: Mapping[str, Work] | None = None) -> JobSource:
     """Return a workspace as a worker sees it, with all handlers or the given ones."""
     work = HANDLERS if handlers is None else handlers
@@ -92,7 +79,7 @@ def job_source(ctx: CallContext, handlers: Mapping[str, Work] | None = None) -> 
         workspace=ctx.info.name,
         store=ctx.local,
         handlers={kind: partial(handle, job_context(ctx, kind)) for kind, handle in work.items()},
-        actor=lambda kind: Actor(PRINCIPAL, SURFACE, kind),
+        actor=job_actor,
         wanted=TriggerCheck(ctx).wanted,
     )
 

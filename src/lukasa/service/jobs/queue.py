@@ -19,7 +19,7 @@ from lukasa.service.call import CallContext
 from lukasa.service.curation import reflect
 from lukasa.service.curation.curated_document import EVERY
 from lukasa.service.instrument import verb
-from lukasa.service.jobs import handlers
+from lukasa.service.jobs import handlers, task
 from lukasa.service.jobs.allowance import ModelGuard
 from lukasa.service.jobs.budget import Budget
 from lukasa.service.jobs.worker import Run, Worker
@@ -33,6 +33,7 @@ def jobs(
 ) -> list[Job]:
     """Return jobs of this workspace, the last changed first."""
     ctx.require_author("look at background work")
+    ctx.require_whole("look at background work")
     states = None if state is None else [inputs.choice(state, JobState, "state")]
     return ctx.local.jobs(states=states, kind=kind, limit=inputs.limit(limit, 10_000))
 
@@ -40,6 +41,7 @@ def jobs(
 def job(ctx: CallContext, id_or_key: str) -> Job:
     """Return one job by id or key."""
     ctx.require_author("look at background work")
+    ctx.require_whole("look at background work")
     wanted = inputs.label(id_or_key, "job")
     found = ctx.local.job(wanted)
     if found is None:
@@ -73,18 +75,23 @@ CURATION = ("reflect", "triage", "curate")
 
 
 class Round(Struct, frozen=True):
-    """The result of a reflection on request: observations read, proposals made, errors that a worker retries."""
+    """The result of a reflection on request: observations read, proposals made, errors that a worker retries.
+
+    `left_over` observations had no room; the next reflection reads them.
+    """
 
     observations: int
     proposals: tuple[Amendment, ...]
     errors: tuple[str, ...]
+    left_over: int = 0
 
 
 def reflect_now(ctx: CallContext, *, chat: Chat | None, budget: Budget | None = None) -> Round:
     """Reflect on all observations since the last reflection, and take each proposal through triage."""
     ctx.require_author("reflect on what is remembered")
+    ctx.require_whole("reflect")
     before = {a.id for a in ctx.local.amendments(limit=EVERY)}
-    reflect.ask_for(ctx)
+    key = reflect.ask_for(ctx)
     source = handlers.job_source(ctx, {kind: handlers.HANDLERS[kind] for kind in CURATION})
     guard = ModelGuard(ctx.clock, budget or Budget(), ctx.local.spent)
     worker = Worker(lambda: [source], clock=ctx.clock, chat=chat, allowance=guard)
@@ -93,7 +100,12 @@ def reflect_now(ctx: CallContext, *, chat: Chat | None, budget: Budget | None = 
         runs.append(run)
     made = tuple(a for a in ctx.local.amendments(limit=EVERY) if a.id not in before)
     read = sum(int(run.result.get("observations", 0)) for run in runs)
-    return Round(read, made, tuple(f"{run.job.kind}: {run.error}" for run in runs if run.error))
+    over = [int(run.result["over"]) for run in runs if "over" in run.result]
+    errors = tuple(f"{run.job.kind}: {run.error}" for run in runs if run.error)
+    asked = _job(ctx, key)
+    if not errors and asked.state is not JobState.DONE:
+        errors = (f"reflect: {asked.error or 'another worker runs it now'}",)
+    return Round(read, made, errors, over[-1] if over else 0)
 
 
 UPKEEP: Mapping[str, Callable[..., dict[str, Any]]] = {
@@ -105,13 +117,15 @@ UPKEEP: Mapping[str, Callable[..., dict[str, Any]]] = {
 def preview(ctx: CallContext, kind: str, tiers: Sequence[str] | None = None) -> dict[str, Any]:
     """Count the changes that a run would make now by rules. It changes nothing and calls no model."""
     ctx.require_author(f"ask to {_upkeep(kind)}")
-    return UPKEEP[kind](handlers.job_context(ctx, kind), None, tiers=_tiers(ctx, tiers))
+    ctx.require_whole(kind)
+    return UPKEEP[kind](task.job_context(ctx, kind), None, tiers=_tiers(ctx, tiers))
 
 
 @verb("job", "ask")
 def ask(ctx: CallContext, kind: str, tiers: Sequence[str] | None = None) -> Job:
     """Queue a run of upkeep for a worker."""
     ctx.require_author(f"ask to {_upkeep(kind)}")
+    ctx.require_whole(kind)
     payload: dict[str, Any] = {"trigger": consolidate.OPERATOR, "tiers": _tiers(ctx, tiers)}
     draft = JobDraft(kind, f"{kind}:{consolidate.OPERATOR}:{new_id()}", payload)
     ctx.apply(ctx.local, Enqueue(draft))

@@ -14,17 +14,37 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from msgspec.structs import replace
+
 from lukasa.model.errors import ChatError, ChatMalformed, InvalidInput
 from lukasa.model.events import Actor
 from lukasa.model.job import Job
 from lukasa.model.secrets import redact
 from lukasa.model.telemetry import Level, Spending, TelemetryEvent
+from lukasa.model.values import Origin, Trust
 from lukasa.ports import Chat, Clock, Message, Reply, Span, Usage, no_span
+from lukasa.service.call import CallContext
 from lukasa.service.jobs.allowance import Allowance
 from lukasa.storage.operations import Emit, JournalStep, Operation, Spend, Transaction
 from lukasa.storage.port import Store
 
+PRINCIPAL = "lukasa"
 SOURCE = "worker"
+
+
+def job_context(ctx: CallContext, kind: str) -> CallContext:
+    """Return the context for a job of that kind: no scope key bound, and the kind of work named in the log.
+
+    It sees all that the author sees, because maintenance is about all entries. For its own conclusions and for a
+    model's words, a job writes with `acting(trust=Trust.AGENT)` or less.
+    """
+    origin = Origin(PRINCIPAL, SOURCE, kind, Trust.AUTHOR)
+    return replace(ctx, origin=origin, agent=None, keys={}, reach=None, within=None, overseeing=True)
+
+
+def job_actor(kind: str) -> Actor:
+    """Return the actor that events name for a job of that kind."""
+    return Actor(PRINCIPAL, SOURCE, kind)
 
 
 @dataclass(slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -9,17 +10,22 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from lukasa.model.amendment import AmendmentState
+from lukasa.model.entry import Scope
 from lukasa.model.events import Event
+from lukasa.model.ids import new_id
 from lukasa.model.job import JobDraft
+from lukasa.model.secrets import DETECTOR
 from lukasa.model.values import State
 from lukasa.service.call import CallContext
 from lukasa.spec.types import MemorySpec
 
-ADDED = ("entry.put",)
+ADDED = ("entry.put", "entry.held")
 REVISED = ("entry.superseded", "entry.invalidated", f"entry.{State.STALE}")
-UPKEEP = frozenset({"consolidate", "maintain", "backfill", "tidy", "triage", "reflect", "curate"})
+UPKEEP = frozenset({"consolidate", "maintain", "backfill", "tidy", "triage", "reflect", "curate", "hide-secrets"})
 LOOK_BACK = 2000  # events
 LAST_JOBS = 1000
+BOUNDARY = "boundary"
+HIDE_SECRETS = JobDraft("hide-secrets", f"hide-secrets:{DETECTOR}")
 
 
 class TriggerCheck:
@@ -118,7 +124,8 @@ class Activity(Struct, frozen=True):
 
 def due(spec: MemorySpec, now: datetime, facts: Activity) -> list[JobDraft]:
     """Return the jobs that a spec's triggers ask for, given the activity."""
-    return [*_consolidations(spec, now, facts), *_recurring(spec, now, facts)]
+    regular = _by_clock if spec.triggers.clock else _when_idle
+    return [*_consolidations(spec, now, facts), *regular(spec, now, facts), *_reflections(spec, now, facts)]
 
 
 def triggers(spec: MemorySpec) -> frozenset[str]:
@@ -126,12 +133,21 @@ def triggers(spec: MemorySpec) -> frozenset[str]:
     return frozenset(t for b in spec.behaviours.values() for t in b.consolidation.triggers)
 
 
-def session_close(spec: MemorySpec, conversation: str) -> list[JobDraft]:
-    """Return the jobs to queue in the transaction that ends a conversation."""
+def session_close(spec: MemorySpec, conversation: str, digests: Sequence[str] = ()) -> list[JobDraft]:
+    """Return the jobs to queue in the transaction that ends a conversation, and that wrote these digests of it."""
     if "session_close" not in triggers(spec):
         return []
-    payload = {"trigger": "session_close", "conversation": conversation}
+    payload = {"trigger": "session_close", "conversation": conversation, "digests": list(digests)}
     return [JobDraft("consolidate", f"consolidate:session_close:{conversation}", payload)]
+
+
+def boundary(spec: MemorySpec, scope: Scope, digests: Sequence[str]) -> list[JobDraft]:
+    """Return the jobs to queue in the transaction that ends a scope, or leaves it: one for each time."""
+    if "session_close" not in triggers(spec):
+        return []
+    keys = [list(pair) for pair in scope.anchor]
+    payload = {"trigger": BOUNDARY, "tiers": [scope.tier], "anchor": keys, "digests": list(digests)}
+    return [JobDraft("consolidate", f"consolidate:{BOUNDARY}:{scope.tier}:{new_id()}", payload)]
 
 
 def window(every: str, now: datetime) -> datetime:
@@ -174,8 +190,8 @@ def _consolidations(spec: MemorySpec, now: datetime, facts: Activity) -> list[Jo
     return out
 
 
-def _recurring(spec: MemorySpec, now: datetime, facts: Activity) -> list[JobDraft]:
-    """Return the jobs that every workspace gets if there is something to do."""
+def _by_clock(spec: MemorySpec, now: datetime, facts: Activity) -> list[JobDraft]:
+    """Return the regular jobs whose window has begun, if there is something to do."""
     out = []
     day, half = window("daily", now), window("half-hourly", now)
     if facts.unembedded and warm(now, facts.started):
@@ -184,6 +200,23 @@ def _recurring(spec: MemorySpec, now: datetime, facts: Activity) -> list[JobDraf
         out.append(_windowed("triage", "", portion(spec.triage.every_minutes, now)))
     if day >= facts.created_at:
         out += [_windowed("maintain", "", day), _windowed("tidy", "", day)]
+        out.append(HIDE_SECRETS)
+    return out
+
+
+def _when_idle(spec: MemorySpec, now: datetime, facts: Activity) -> list[JobDraft]:
+    """Return the regular jobs of a memory without a clock: once for each time that the workspace has fallen idle."""
+    if "idle" not in triggers(spec) or not _quiet(spec, now, facts):
+        return []
+    wanted = {"backfill": facts.unembedded, "triage": facts.untriaged}
+    wanted |= dict.fromkeys(("maintain", "tidy"), facts.idle_change)
+    after = facts.marks.get("idle", 0)
+    out = [JobDraft(kind, f"{kind}:idle:{after}", {"whole": True}) for kind, due in wanted.items() if due]
+    return [*out, HIDE_SECRETS] if facts.idle_change else out
+
+
+def _reflections(spec: MemorySpec, now: datetime, facts: Activity) -> list[JobDraft]:
+    out = []
     if facts.unreflected >= spec.triggers.reflect_at or (facts.unreflected and _quiet(spec, now, facts)):
         after = facts.marks.get("reflect", 0)
         out.append(JobDraft("reflect", f"reflect:{after}", {"after": after, "until": facts.head}))

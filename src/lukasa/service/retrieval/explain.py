@@ -7,7 +7,8 @@ from datetime import datetime
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lukasa.model.entry import Access, Confirmation, Entry
+from lukasa.model.entry import Access, Confirmation, Entry, Scope
+from lukasa.model.events import Event
 from lukasa.model.values import VISIBILITY, Relation, Visibility
 from lukasa.read.decay import awaits_disposition, decay_factor, frequency, relevance
 from lukasa.read.rank import Hit
@@ -17,6 +18,7 @@ from lukasa.service.retrieval import find
 from lukasa.service.retrieval.find import as_it_was
 from lukasa.service.retrieval.read import ReadRequest, Search, search
 from lukasa.storage.operations import Verdict
+from lukasa.write.transforms import crossing, through
 
 
 class RelevanceNow(Struct, frozen=True):
@@ -34,13 +36,13 @@ def relevance_now(ctx: CallContext, id: str) -> RelevanceNow:
     """Compute the present relevance of an entry."""
     store, entry = ctx.entry(id)
     access = store.access([entry.id]).get(entry.id)
-    decay = ctx.spec.behaviour(entry.scope.tier, entry.kind).decay
+    behaviour = ctx.spec.behaviour(entry.scope.tier, entry.kind)
     key = entry.scope.value("conversation")
     conversation = store.conversation(key) if key else None
-    factor = decay_factor(decay, entry, access, ctx.now, conversation.ended_at if conversation else None)
+    factor = decay_factor(behaviour.decay, entry, access, ctx.now, conversation.ended_at if conversation else None)
     often = frequency(access)
     value = relevance(entry.importance, factor, often)
-    return RelevanceNow(entry, access, factor, often, value, awaits_disposition(decay, value))
+    return RelevanceNow(entry, access, factor, often, value, awaits_disposition(behaviour, entry, value))
 
 
 class RelatedEntry(Struct, frozen=True):
@@ -66,10 +68,37 @@ def related(ctx: CallContext, id: str) -> Related:
     pairs = {pair.beside(entry.id): pair for pair in store.rivals([entry.id])}
     found = []
     for other in store.entries(pairs).values():
-        if other.scope == entry.scope and (ctx.is_author or other.owner in ctx.owners):
+        if other.scope == entry.scope and ctx.sees(other):
             pair = pairs[other.id]
             found.append(RelatedEntry(ctx.shown(other), pair.relation, pair.reason, pair.at, pair.decided_by))
-    return Related(tuple(store.confirmations([entry.id])), tuple(found))
+    said = [replace(one, said=through(ctx.gates, one.said, one.trust)[0]) for one in store.confirmations([entry.id])]
+    return Related(tuple(said), tuple(found))
+
+
+def ledger(ctx: CallContext, id: str) -> list[Event]:
+    """Return the events about an entry, or about a text that was not stored.
+
+    The owner's unbound handle also gets the events about other ids, such as a conversation's. A handle of one tenant
+    gets them without their place in the log, which would tell how much happens elsewhere.
+    """
+    stores = (ctx.local, ctx.account)
+    entry = next((e for store in stores for e in store.entries([id], damaged=True).values()), None)
+    found = [event for store in stores for event in store.events(subject=id)]
+    if entry is None and (ctx.tenancy or not ctx.oversees):
+        found = [event for event in found if _was_here(ctx, event)]
+    if not found or (entry is not None and not ctx.sees(entry)):
+        ctx.entry(id)  # raises NotFound, in the same words for what is missing and for what is others'
+    if ctx.tenancy:
+        return [replace(event, seq=place, previous="", digest="") for place, event in enumerate(found, 1)]
+    return found
+
+
+def _was_here(ctx: CallContext, event: Event) -> bool:
+    """Say whether a text that was not stored was written into a scope of this handle."""
+    tier, anchor, owner = (event.detail.get(name) for name in ("tier", "anchor", "owner"))
+    if not isinstance(anchor, dict) or all(known.name != tier for known in ctx.spec.tiers):
+        return False
+    return (ctx.is_author or owner in ctx.owners) and ctx.admits(Scope(str(tier), tuple(anchor.items())))
 
 
 def why(ctx: CallContext, question: ReadRequest, id: str) -> list[Verdict]:
@@ -93,6 +122,10 @@ def _trail(ctx: CallContext, question: ReadRequest, id: str) -> list[Verdict]:
     hit = found.ranked[position]
     trail.append(_ranked(hit, position + 1, len(found.ranked)))
     trail.append(_fate(hit, found))
+    changes = ctx.passed(entry)[1]
+    if changes:
+        surfaces = ", ".join(dict.fromkeys(gate.to for gate in ctx.gates))
+        trail.append(Verdict("outbound", "changed", f"{crossing(ctx.gates)}, on the way to {surfaces}", changes))
     return trail
 
 
@@ -106,7 +139,8 @@ def _where(ctx: CallContext, entry: Entry, question: ReadRequest) -> Verdict:
 
 
 def _admitted(ctx: CallContext, entry: Entry, question: ReadRequest) -> Verdict:
-    if entry.owner not in ctx.owners:
+    owners = ctx.owners_in(entry.scope.tier)
+    if owners is not None and entry.owner not in owners:
         return Verdict("owner", "out", f"it belongs to {entry.owner!r} alone")
     if question.as_of is not None:
         ok = as_it_was(ctx, entry, question.as_of) is not None
@@ -149,8 +183,9 @@ def _vector_miss(ctx: CallContext, entry: Entry) -> str:
 
 def _ranked(hit: Hit, position: int, total: int) -> Verdict:
     s = hit.score
+    prior = f"prior {s.prior:.3f} ({', '.join(s.factors) or 'nothing'})"
     trusted = f" × trust {s.trust_weight:g}" if s.trust_weight != 1.0 else ""
-    factors = f"match {s.match.value:.3f} × prior {s.prior:.3f} × tier {s.tier_weight:g}{trusted} = {s.final:.4f}"
+    factors = f"match {s.match.value:.3f} × {prior} × tier {s.tier_weight:g}{trusted} = {s.final:.4f}"
     reason = f"place {position} of {total}: {factors}"
     data = {"importance": s.importance, "decay": s.decay, "frequency": s.frequency, "relevance": s.relevance}
     return Verdict("rank", f"place {position}", reason, {k: round(v, 4) for k, v in data.items()})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
 from datetime import datetime
@@ -11,24 +12,25 @@ from importlib import import_module
 from msgspec import Struct
 from msgspec.structs import replace
 
-from lukasa.model.entry import Access, Document, Entry, NamedEntry, Rivalry
+from lukasa.model.entry import Access, Entry, NamedEntry, Rivalry
 from lukasa.model.errors import InvalidQuery
 from lukasa.model.secrets import redact
 from lukasa.model.selection import NO_FILTERS, Filters, Selection
 from lukasa.model.text import estimate_tokens
 from lukasa.model.values import VISIBILITY, Authority, Curator, Kind, Relation, State, Trust, Visibility
 from lukasa.ports import Vector
-from lukasa.read.context import Context, Room, Slice, compose, item, render
+from lukasa.read.context import Context, ContextItem, Room, Slice, compose, item, render
 from lukasa.read.excerpt import Part, excerpt
 from lukasa.read.fold import FOLDED, fold
 from lukasa.read.fuse import fuse
 from lukasa.read.question import choose_profile, query_terms
-from lukasa.read.rank import EVERYONE, LEADERS, Hit, Ranked, Ranking, drop_repeats, provenance, rank
+from lukasa.read.rank import EVERYONE, LEADERS, Hit, Ranked, Ranking, drop_repeats, rank
 from lukasa.read.share import LOOK, Shares, arranged, shares_of
 from lukasa.read.signals import Signal
 from lukasa.service import inputs
 from lukasa.service.call import CallContext
 from lukasa.service.retrieval.find import Findings, Lookup, by_store, find
+from lukasa.service.retrieval.grounds import NOTHING, resting
 from lukasa.spec.types import DecayModel, Injection, Profile, Tier
 from lukasa.storage.operations import Verdict
 from lukasa.storage.port import Store
@@ -109,7 +111,7 @@ def filters(
     return Filters(
         kinds=frozenset({inputs.choice(kind, Kind, "kind")}) if kind is not None else frozenset(),
         categories=frozenset({inputs.label(category, "category")}) if category is not None else frozenset(),
-        tags=frozenset(inputs.tags(tags)),
+        tags=frozenset(inputs.tags(tags, inputs.label)),
         sources=frozenset({inputs.label(source, "source")}) if source is not None else frozenset(),
         curators=frozenset({inputs.choice(curator, Curator, "curator")}) if curator is not None else frozenset(),
         states=frozenset({inputs.choice(state, State, "state")}) if state is not None else frozenset(),
@@ -130,9 +132,11 @@ def read(ctx: CallContext, question: ReadRequest, *, count: bool = True) -> Reca
             hits = import_module(_BY_MODEL).reranked(ctx, question.query, hits, notes)
         if count and hits:
             hits = counted(ctx, hits, ctx.now)
-        hits = with_provenance(here, hits)
+        hits = outgoing(here, with_grounds(here, hits), notes)
     ctx.note(hits=len(hits), candidates=found.looked_at, profile=found.question.profile, signals=found.named)
-    return Recall(question.query, found.question.profile, tuple(hits), (*notes, *found.notes), asked.query)
+    return Recall(
+        inputs.query(question.query), found.question.profile, tuple(hits), (*notes, *found.notes), asked.query
+    )
 
 
 def _rewritten(ctx: CallContext, question: ReadRequest, notes: list[str]) -> ReadRequest:
@@ -193,17 +197,23 @@ def _displaced(ranked: Ranked, kept: Sequence[Hit], shares: Shares) -> dict[str,
 def _reach(ctx: CallContext, question: ReadRequest, limit: int) -> int:
     """Return how many of the best matches to weigh by relevance.
 
-    If all matches score alike, or only their ranks are known, relevance may lift any of them, so all are weighed.
+    If all matches score alike, only their ranks are known, or relevance counts in full, it may lift any of them, so all
+    are weighed.
     """
-    if ctx.spec.retrieval.fusion != "zscore" or not question.query.strip():
+    retrieval = ctx.spec.retrieval
+    if retrieval.fusion != "zscore" or retrieval.prior_weight >= 1 or not question.query.strip():
         return EVERYONE
     return max(LEADERS, 4 * limit)
 
 
 def _left_out(dropped: Mapping[str, Verdict]) -> tuple[str, ...]:
-    """Return the note about entries with secrets that were among the best matches."""
-    count = sum(verdict.step == "sensitive" for verdict in dropped.values())
-    return (f"{count} sensitive {'entry' if count == 1 else 'entries'} left out",) if count else ()
+    """Return the notes about entries with secrets and damaged ones that were among the best matches."""
+    counts = Counter(verdict.step for verdict in dropped.values())
+    return tuple(
+        f"{count} {step} {'entry' if count == 1 else 'entries'} left out{more}"
+        for step, more in (("sensitive", ""), ("damaged", "; `lukasa doctor` names the damage"))
+        if (count := counts[step])
+    )
 
 
 def _unlike(
@@ -268,7 +278,7 @@ def _beside(
             for id, entry in (store.entries(here) if here else {}).items()
             if entry.scope == wanted[id]
             and VISIBILITY[entry.state] is Visibility.OPEN
-            and entry.owner in ctx.owners
+            and (selection.owners is None or entry.owner in selection.owners)
             and entry.holds_at(ctx.now)
             and selection.filters.admits(entry)
             and (sensitive or not entry.sensitive)
@@ -280,7 +290,7 @@ def _entries(found: Findings, ids: Sequence[str]) -> dict[str, Entry]:
     """Return the entries of candidates: as they are, or as they were at the time of the request."""
     entries = {id: found.past[id] for id in ids if id in found.past}
     for store, unread in by_store(found, [id for id in ids if id not in entries]):
-        entries |= store.entries(unread)
+        entries |= store.entries(unread, damaged=True)
     return entries
 
 
@@ -309,7 +319,7 @@ def _limit(ctx: CallContext, question: ReadRequest) -> int:
 
 
 def selections(ctx: CallContext, tiers: Sequence[Tier], question: ReadRequest) -> list[tuple[Store, Selection]]:
-    """Return one selection for each store: the scopes of the requested tiers that it holds."""
+    """Return a selection for each store and each set of owners: the scopes of the requested tiers that it holds."""
     visible = {Visibility.OPEN}
     if question.held:
         visible.add(Visibility.HELD)
@@ -317,9 +327,10 @@ def selections(ctx: CallContext, tiers: Sequence[Tier], question: ReadRequest) -
         visible.add(Visibility.HISTORY)
     found = []
     for store in (ctx.local, ctx.account):
-        scopes = tuple(ctx.scope(t.name) for t in tiers if ctx.store(t.name) is store)
-        if scopes:
-            found.append((store, Selection(scopes, frozenset(visible), ctx.owners, question.filters)))
+        here = [t.name for t in tiers if ctx.store(t.name) is store]
+        for owners in dict.fromkeys(ctx.owners_in(name) for name in here):
+            scopes = tuple(ctx.scope(name) for name in here if ctx.owners_in(name) == owners)
+            found.append((store, Selection(scopes, frozenset(visible), owners, question.filters)))
     return found
 
 
@@ -371,13 +382,36 @@ def counted(ctx: CallContext, hits: Sequence[Hit], now: datetime) -> list[Hit]:
     return [hit._replace(access=counts.get(hit.id, hit.access)) for hit in hits]
 
 
-def with_provenance(ctx: CallContext, hits: Sequence[Hit]) -> list[Hit]:
-    """Return hits with their provenance: links to documents and the state of these."""
-    wanted = {link.source for hit in hits for link in hit.entry.links}
-    if not wanted:
+def with_grounds(ctx: CallContext, hits: Sequence[Hit]) -> list[Hit]:
+    """Return hits with what they rest on as it is now: documents, and sources that were withdrawn."""
+    found = resting(ctx, [hit.entry for hit in hits])
+    if not found:
         return list(hits)
-    documents: dict[str, Document] = ctx.local.documents(wanted)
-    return [hit._replace(provenance=provenance(hit.entry, documents)) for hit in hits]
+    return [
+        hit._replace(provenance=found[hit.id].provenance, withdrawn=found[hit.id].withdrawn) if hit.id in found else hit
+        for hit in hits
+    ]
+
+
+def outgoing(ctx: CallContext, hits: Sequence[Hit], notes: list[str]) -> list[Hit]:
+    """Return hits as they leave through the spec's gates; a note says which transforms changed how many."""
+    if not ctx.gates:
+        return list(hits)
+    changed: Counter[str] = Counter()
+
+    def passed(entry: Entry) -> Entry:
+        out, changes = ctx.passed(entry)
+        changed.update(dict.fromkeys(changes, 1))
+        return out
+
+    sent = [
+        hit._replace(
+            entry=passed(hit.entry), earlier=tuple(one._replace(entry=passed(one.entry)) for one in hit.earlier)
+        )
+        for hit in hits
+    ]
+    notes.extend(f"{name} changed {count} of the entries on their way out" for name, count in changed.items())
+    return sent
 
 
 # Context
@@ -403,21 +437,29 @@ def context(
     reachable = ctx.reachable(tiers)
     chosen = choose_profile(query) if profile == "auto" else profile
     cap = profile_of(ctx, chosen).inject_cap or ctx.spec.inject_cap
-    standing = [entry for entry in _standing_rules(ctx, reachable) if sensitive or not entry.sensitive]
+    rules = _standing_rules(ctx, reachable)
+    standing = [entry for entry in rules if (sensitive or not entry.sensitive) and not entry.damaged]
     fixed = {entry.id for entry in standing}
     searches = {t.name: _slice(ctx, t, query, cap, sensitive) for t in reachable}
-    found = {name: [hit for hit in done.kept if hit.id not in fixed] for name, done in searches.items()}
-    notes = dict.fromkeys(note for done in searches.values() for note in done.notes)
-    hits = {hit.id: hit for found_hits in found.values() for hit in with_provenance(ctx, found_hits)}
-    slices = [
-        Slice(t.name, tuple(item(h.entry, hits[h.id].provenance, h.earlier) for h in found[t.name]))
-        for t in reachable[::-1]
-    ]
+    changed: list[str] = []
+    found = {
+        name: outgoing(ctx, [hit for hit in done.kept if hit.id not in fixed], changed)
+        for name, done in searches.items()
+    }
+    notes = dict.fromkeys([*(note for done in searches.values() for note in done.notes), *changed])
+    hits = {hit.id: hit for found_hits in found.values() for hit in with_grounds(ctx, found_hits)}
+    slices = [Slice(t.name, tuple(_item(hits[h.id]) for h in found[t.name])) for t in reachable[::-1]]
     injections = {t.name: injection(ctx, t) for t in reachable}
-    rules = [item(e) for e in standing]
+    named = _named(ctx, reachable)
+    damage = [*(f"page {page.name}" for page in named if page.damaged), *(f"rule {e.id}" for e in rules if e.damaged)]
+    notes |= dict.fromkeys(f"{what} is damaged and left out; `lukasa doctor` names the damage" for what in damage)
+    grounds = resting(ctx, standing)
+    applied = [
+        item(ctx.passed(e)[0], (on := grounds.get(e.id, NOTHING)).provenance, (), on.withdrawn) for e in standing
+    ]
     room = Room(allowed, query_terms(query), ctx.spec.retrieval.shares)
-    pages = [page if sensitive else replace(page, body=redact(page.body)[0]) for page in _named(ctx, reachable)]
-    document, evicted = compose(ctx.info.name, pages, rules, slices, injections, room)
+    pages = [page if sensitive else replace(page, body=redact(page.body)[0]) for page in named if not page.damaged]
+    document, evicted = compose(ctx.info.name, pages, applied, slices, injections, room)
     shown = {i.id for part in document.recalled for i in part.items}
     if count and shown:
         counted(ctx, [hit for id, hit in hits.items() if id in shown], ctx.now)
@@ -426,6 +468,10 @@ def context(
     looked_at = sum(done.looked_at for done in searches.values())
     ctx.note(hits=len(kept), candidates=looked_at, evicted=len(evicted), tokens=tokens, budget=allowed)
     return Context(document, tokens, allowed, kept, evicted, tuple(notes))
+
+
+def _item(hit: Hit) -> ContextItem:
+    return item(hit.entry, hit.provenance, hit.earlier, hit.withdrawn)
 
 
 def injection(ctx: CallContext, tier: Tier) -> Injection:
@@ -449,7 +495,7 @@ def _standing_rules(ctx: CallContext, tiers: Sequence[Tier]) -> list[Entry]:
         entry.id: entry
         for asked in (mine, wanted)
         for store, selection in selections(ctx, persistent, ReadRequest("", filters=asked))
-        for entry in store.find(selection, limit=100)
+        for entry in store.find(selection, limit=100, damaged=True)
         if entry.authority is not Authority.NONE and entry.holds_at(ctx.now)
     }
     return sorted(found.values(), key=lambda entry: (entry.created_at, entry.id))

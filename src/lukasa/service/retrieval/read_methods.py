@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from lukasa.model.entry import Entry, Version
-from lukasa.model.errors import InvalidQuery
+from lukasa.model.errors import InvalidQuery, NotFound
 from lukasa.model.events import Event
 from lukasa.model.ids import parse_id
 from lukasa.model.selection import NO_FILTERS, Filters, Selection
 from lukasa.model.values import VISIBILITY, Visibility
-from lukasa.service import inputs, retrieval
+from lukasa.service import admin, inputs, retrieval
 from lukasa.service.call import Bound
 from lukasa.service.instrument import verb
 from lukasa.storage.operations import Verdict
@@ -22,6 +22,7 @@ from lukasa.storage.operations import Verdict
 if TYPE_CHECKING:
     from lukasa.read.context import Context
     from lukasa.service.retrieval.explain import Related, RelevanceNow
+    from lukasa.service.retrieval.grounds import Grounds
     from lukasa.service.retrieval.read import ReadRequest, Recall
 
 
@@ -48,7 +49,7 @@ class ReadMethods(Bound, frozen=True):
 
         Conditions: kind, category, tags, source, curator, state, since, until. If a language model is set, it may
         rewrite the question first, as the profile or `rewrite` says. `sensitive` says whether entries with secrets may
-        be hits; by default they are for the owner, and for nobody else.
+        be hits; by default they are for the owner, and for nobody else. `as_of` is a time, or the name of a bookmark.
         """
         question = self._question(query, tier, profile, limit, held, history, as_of, conditions, sensitive)
         asked = question if rewrite is None else replace(question, rewrite=rewrite)
@@ -73,6 +74,8 @@ class ReadMethods(Bound, frozen=True):
         sensitive: bool | None = None,
     ) -> ReadRequest:
         tiers = None if tier is None else (tier,) if isinstance(tier, str) else tuple(tier)
+        if isinstance(as_of, str) and admin.bookmarks.is_name(as_of):
+            as_of = admin.bookmarks.named(self.ctx, as_of).at
         moment = inputs.moment(as_of, "as_of") if as_of is not None else None
         filters = self._filters(conditions)
         # Asking for a state is asking to see it.
@@ -113,8 +116,19 @@ class ReadMethods(Bound, frozen=True):
 
     def get(self, id: str, *, sensitive: bool | None = None) -> Entry:
         """Return one entry. Its secrets are replaced by marks for anybody but the owner, unless `sensitive` is set."""
-        entry = self.ctx.entry(id)[1]
-        return entry if sensitive else self.ctx.shown(entry)
+        try:
+            entry = self.ctx.entry(id)[1]
+        except NotFound as missing:
+            raise retrieval.grounds.tombstone(self.ctx, id) or missing from None
+        return self.ctx.shown(entry, sensitive=bool(sensitive))
+
+    def grounds(self, id: str) -> Grounds:
+        """Return what an entry rests on now, what rests on it, and why its row is kept (its retention)."""
+        return retrieval.grounds.grounds(self.ctx, id)
+
+    def grounds_of(self, entries: Sequence[Entry]) -> dict[str, Grounds]:
+        """Return the grounds of several entries, by id. Entries that this handle does not see are left out."""
+        return retrieval.grounds.grounds_of(self.ctx, [entry for entry in entries if self.ctx.sees(entry)])
 
     def entries(
         self,
@@ -125,7 +139,7 @@ class ReadMethods(Bound, frozen=True):
         everything: bool = False,
         **conditions: Any,
     ) -> list[Entry]:
-        """Return entries of one tier, newest first, without counting a retrieval.
+        """Return entries of one tier, newest first, without counting a retrieval. A damaged entry is marked as such.
 
         `everything` adds entries that are held or in history.
         """
@@ -133,7 +147,8 @@ class ReadMethods(Bound, frozen=True):
         owners = None if self.ctx.is_author else self.ctx.owners
         selection = Selection((self.ctx.scope(tier),), seen, owners, self._filters(conditions))
         page = parse_id(after, "after") if after is not None else None
-        return [self.ctx.shown(e) for e in self.ctx.store(tier).find(selection, limit=inputs.limit(limit), after=page)]
+        found = self.ctx.store(tier).find(selection, limit=inputs.limit(limit), after=page, damaged=True)
+        return [self.ctx.shown(entry) for entry in found]
 
     def standing(self, id: str) -> RelevanceNow:
         """Return the present relevance of an entry with each of its factors."""
@@ -141,9 +156,11 @@ class ReadMethods(Bound, frozen=True):
         return replace(found, entry=self.ctx.shown(found.entry))
 
     def history(self, id: str) -> list[Version]:
-        """Return every version of an entry, oldest first."""
-        store, entry = self.ctx.entry(id)
-        return [replace(version, entry=self.ctx.shown(version.entry)) for version in store.versions(entry.id)]
+        """Return every version of an entry, oldest first. A damaged version is marked as such."""
+        store, entry = self.ctx.row(id)
+        hidden = entry.sensitive and not self.ctx.is_author  # an earlier version may lack the mark
+        found = [replace(v, entry=self.ctx.masked(v.entry)) if hidden else v for v in store.versions(entry.id)]
+        return [replace(v, entry=self.ctx.passed(v.entry)[0]) for v in found]
 
     def related(self, id: str) -> Related:
         """Return who stated an entry again, and the entries about the same thing."""
@@ -151,8 +168,4 @@ class ReadMethods(Bound, frozen=True):
 
     def ledger(self, id: str) -> list[Event]:
         """Return every event about an id, also about a write that was discarded or refused."""
-        key = parse_id(id)
-        stores = (self.ctx.local, self.ctx.account)
-        if any(key in store.entries([key]) for store in stores):
-            self.ctx.entry(key)  # raises NotFound for another agent's private entry
-        return [e for store in stores for e in store.events(subject=key)]
+        return retrieval.explain.ledger(self.ctx, parse_id(id))

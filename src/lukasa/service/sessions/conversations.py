@@ -2,41 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container
+from collections.abc import Callable
 from typing import Any
 
-from msgspec import Struct
-
 from lukasa.model.conversation import Channel, Conversation, Note, Status
-from lukasa.model.entry import Entry
 from lukasa.model.errors import Conflict, InvalidTransition, NotFound
 from lukasa.model.ids import new_id, new_ref_code
-from lukasa.model.selection import Filters, Selection
-from lukasa.model.values import Lifetime, State, Visibility
 from lukasa.service import inputs
 from lukasa.service.call import CallContext, retry_on_conflict
 from lukasa.service.instrument import verb
-from lukasa.service.jobs.triggers import session_close
-from lukasa.spec.types import LifecyclePolicy
 from lukasa.storage.operations import (
-    DropEntry,
     DropNotes,
-    Enqueue,
-    Operation,
     SaveChannel,
     SaveConversation,
-    SaveEntry,
     SaveNote,
 )
-from lukasa.storage.port import Store
 
 NOTE_LIMIT = 100_000
-PAGE = 500
 
 
 def create_channel(ctx: CallContext, name: str, description: str = "") -> Channel:
     """Create a channel."""
-    label = inputs.label(name, "channel name")
+    ctx.require_whole("create a channel")
+    label = inputs.one_line(name, "channel name")
     inputs.storable(description, "description")
     channel = Channel(new_id(), ctx.info.id, label, description[:2000], False, ctx.now)
     try:
@@ -52,7 +40,7 @@ def channel(ctx: CallContext, name_or_id: str | None = None) -> Channel:
         if (name_or_id is None and found.is_default) or name_or_id in (found.id, found.name):
             return found
     raise NotFound(
-        f"no channel {name_or_id!r} in this workspace",
+        f"no channel {str(name_or_id)[:60]!r} in this workspace",
         fix="`lukasa channel list` shows the names, `lukasa channel create` makes one",
     )
 
@@ -71,7 +59,7 @@ def conversations(ctx: CallContext, *, archived: bool = False, channel: str | No
 def start(ctx: CallContext, channel_name: str | None = None) -> Conversation:
     """Start a conversation in the named channel; without a name in the bound channel, or in the default one."""
     chosen = channel(ctx, ctx.keys.get("channel") if channel_name is None else channel_name)
-    conversation = Conversation(new_id(), new_ref_code(), chosen.id, ctx.now)
+    conversation = Conversation(new_id(), new_ref_code(), chosen.id, ctx.now, keys=ctx.tenancy)
     ctx.apply(ctx.local, SaveConversation(conversation, None))
     return conversation
 
@@ -79,10 +67,9 @@ def start(ctx: CallContext, channel_name: str | None = None) -> Conversation:
 @verb("conversation", "join")
 def join(ctx: CallContext, id: str, ref_code: str, channel_name: str | None = None) -> Conversation:
     """Return the conversation with this id; start it if there is none. Of several callers at once, one starts it."""
-    found = ctx.local.conversation(id)
-    if found is not None:
-        return found
-    started = Conversation(id, ref_code, channel(ctx, channel_name).id, ctx.now)
+    if ctx.local.conversation(id) is not None:
+        return conversation(ctx, id)
+    started = Conversation(id, ref_code, channel(ctx, channel_name).id, ctx.now, keys=ctx.tenancy)
     try:
         ctx.apply(ctx.local, SaveConversation(started, None))
     except Conflict:
@@ -101,14 +88,6 @@ def conversation(ctx: CallContext, id_or_ref: str) -> Conversation:
     return found
 
 
-class Ended(Struct, frozen=True):
-    """A conversation that has ended, and how many of its entries were dropped or archived."""
-
-    conversation: Conversation
-    dropped: int
-    archived: int
-
-
 def idle(ctx: CallContext, id_or_ref: str) -> Conversation:
     """Mark a conversation as idle."""
     return _advance(ctx, id_or_ref, Status.IDLE)
@@ -119,12 +98,12 @@ def archive(ctx: CallContext, id_or_ref: str) -> Conversation:
     return _advance(ctx, id_or_ref, Status.ARCHIVED)
 
 
-def _advance(ctx: CallContext, id_or_ref: str, status: Status, *operations: Operation) -> Conversation:
+def _advance(ctx: CallContext, id_or_ref: str, status: Status) -> Conversation:
     ctx.require_agent(f"{'end' if status is Status.IDLE else 'archive'} a conversation")
     before = conversation(ctx, id_or_ref)
     after = before.idle(ctx.now) if status is Status.IDLE else before.archive(ctx.now)
     try:
-        ctx.apply(ctx.local, SaveConversation(after, before.status), *operations)
+        ctx.apply(ctx.local, SaveConversation(after, before.status))
     except Conflict:
         # Another writer changed the status first: name the present status.
         now = conversation(ctx, id_or_ref)
@@ -132,67 +111,6 @@ def _advance(ctx: CallContext, id_or_ref: str, status: Status, *operations: Oper
             f"conversation {now.ref_code} is {now.status}", fix="`lukasa conversation list` shows the status"
         ) from None
     return after
-
-
-def end(ctx: CallContext, id_or_ref: str) -> Ended:
-    """End a conversation: mark it as idle, and clear the entries that live only in it, of every owner.
-
-    Entries of a persistent tier, and entries that an action rests on, are archived: their rows stay.
-    """
-    ctx.require_agent("end a conversation")
-    found = conversation(ctx, id_or_ref)
-    if found.status is Status.ARCHIVED:
-        raise InvalidTransition(
-            f"conversation {found.ref_code} is archived", fix="start a new one, as with `lukasa conversation start`"
-        )
-    here, there = (_ending(store, found) for store in (ctx.local, ctx.account))
-    linked = ctx.local.linked(entry.id for entry in here)
-    dropped = [entry for entry in here if _leaves(ctx, entry, linked)]
-    operations: list[Operation] = [DropEntry(e.id, e.version, "its conversation ended") for e in dropped]
-    operations.extend(_archived(ctx, entry) for entry in here if entry not in dropped)
-    if _scratchpad(ctx) == "clear" and ctx.local.notes(found.id):
-        operations.append(DropNotes(found.id))
-    operations.extend(Enqueue(draft) for draft in session_close(ctx.spec, found.id))
-    if there:
-        ctx.apply(ctx.account, *(_archived(ctx, entry) for entry in there))
-    if found.status is Status.ACTIVE:
-        ended = _advance(ctx, found.id, Status.IDLE, *operations)
-    else:
-        ended = found
-        if operations:
-            ctx.apply(ctx.local, *operations)
-    return Ended(ended, len(dropped), len(here) - len(dropped) + len(there))
-
-
-def _ending(store: Store, found: Conversation) -> list[Entry]:
-    """Return all entries of conversation lifetime that came from this conversation, in every scope, of every owner."""
-    mine = Filters(lifetimes=frozenset({Lifetime.CONVERSATION}), conversations=frozenset({found.id}))
-    scopes = tuple(count.scope for count in store.census())
-    selection = Selection(scopes, frozenset(Visibility), None, mine)
-    out: list[Entry] = []
-    while True:
-        page = store.find(selection, limit=PAGE, after=out[-1].id if out else None)
-        out.extend(page)
-        if len(page) < PAGE:
-            return [entry for entry in out if entry.state is not State.ARCHIVED]
-
-
-def _leaves(ctx: CallContext, entry: Entry, linked: Container[str]) -> bool:
-    """Say whether a row may be deleted: its tier is transient and drops at the end, and no action rests on it."""
-    transient = not ctx.spec.tier(entry.scope.tier).persistent
-    policy = ctx.spec.behaviour(entry.scope.tier, entry.kind).lifecycle.policy
-    return transient and policy is LifecyclePolicy.DROP and entry.id not in linked
-
-
-def _archived(ctx: CallContext, entry: Entry) -> SaveEntry:
-    cause = "its conversation ended"
-    moved = entry.moved(State.ARCHIVED, at=ctx.now, cause=cause, actor=str(ctx.actor), version=entry.version + 1)
-    return SaveEntry(moved, entry.version, "entry.archived", cause)
-
-
-def _scratchpad(ctx: CallContext) -> str:
-    narrowest = ctx.spec.tiers[0]
-    return ctx.spec.behaviour(narrowest.name, narrowest.typology[0]).lifecycle.scratchpad
 
 
 def write_note(ctx: CallContext, id_or_ref: str, key: str, value: object) -> Note:
@@ -229,7 +147,7 @@ def _new_note(ctx: CallContext, id_or_ref: str, key: str, value: object) -> Note
     data = inputs.json_value(value, "a note's value")
     inputs.verbatim(str(data), "a note's value", NOTE_LIMIT)
     now = ctx.now
-    return Note(found.id, inputs.label(key, "a note's key"), data, now, now)
+    return Note(found.id, inputs.one_line(key, "a note's key"), data, now, now)
 
 
 def read_note(ctx: CallContext, id_or_ref: str, key: str) -> Note:

@@ -61,7 +61,8 @@ def observe(ctx: CallContext, task: Task) -> dict[str, Any]:
     try:
         here = ctx.at(**{str(k): str(v) for k, v in dict(payload.get("keys") or {}).items()})
         if "path" in payload and not task.journaled("taken"):
-            taken = transcripts.take_in(here, str(payload["path"]), into=str(payload["transcript"]), task=task)
+            into, tier = str(payload["transcript"]), payload.get("tier")
+            taken = transcripts.take_in(here, str(payload["path"]), into=into, tier=tier, task=task)
             return {"transcript": taken.transcript.id, "messages": taken.new}
         return _observe(here, task) if "path" not in payload else dict(task.output("taken"))
     except LostClaim:
@@ -149,7 +150,7 @@ def _batches(
     times: Mapping[str, datetime],
 ) -> list[_Batch]:
     """Group the memos by tier and trust. Only facts that come from nobody but the user get an agent's trust."""
-    default = ctx.default_tier()
+    default = str(task.job.payload.get("tier") or "") or ctx.observed_tier()
     reachable = {tier.name for tier in ctx.reachable() if tier.persistent}
     sorted_out: dict[tuple[str, Trust], list[Memo]] = {}
     for segment in answer.segments:

@@ -21,8 +21,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lukasa.model.conversation import SUMMARY_TAG, Conversation, Status
-from lukasa.model.entry import Entry
-from lukasa.model.errors import InvalidInput, InvalidTransition, LukasaError, Refused, StoreError
+from lukasa.model.entry import Entry, Scope
+from lukasa.model.errors import InvalidInput, InvalidScope, InvalidTransition, LukasaError, Refused, StoreError
 from lukasa.model.events import EventDraft
 from lukasa.model.ids import new_id
 from lukasa.model.secrets import redact
@@ -31,11 +31,13 @@ from lukasa.model.statements import says_the_same
 from lukasa.model.text import content_key, terms
 from lukasa.model.values import SHARED, VISIBILITY, Kind, Lifetime, Trust, Visibility
 from lukasa.service import inputs, retrieval
+from lukasa.service.call import CallContext
 from lukasa.service.entries.put import Memo, Written
-from lukasa.service.sessions.conversations import Ended
+from lukasa.service.sessions import closing, conversations
+from lukasa.service.sessions.closing import Ended, ScopeEnded
 from lukasa.service.sessions.distill import UNQUOTED, Distil, Distilled, Fact, Turn, by_rules_with
 from lukasa.service.workspace import Workspace
-from lukasa.spec.types import Tier
+from lukasa.spec.types import Tier, WriteMode
 from lukasa.storage.operations import Record
 
 if TYPE_CHECKING:
@@ -140,7 +142,11 @@ def record(world: Workspace, turn: Turn) -> None:
 
 def turns(world: Workspace) -> list[Turn]:
     """Return the recorded messages, in order."""
-    notes = [note for note in world.notes(current(world).id) if note.key.startswith(_TURN)]
+    return _turns_of(world, current(world))
+
+
+def _turns_of(world: Workspace, conversation: Conversation) -> list[Turn]:
+    notes = [note for note in world.notes(conversation.id) if note.key.startswith(_TURN)]
     ordered = sorted(notes, key=lambda note: note.key)
     return [
         Turn(n.value["role"], n.value["text"], datetime.fromisoformat(n.value["at"]), n.value["id"]) for n in ordered
@@ -156,8 +162,63 @@ def persist(world: Workspace, said: Sequence[Turn] | None = None, *, distil: Dis
     Without `distil`, rules find the facts, and understand requests with the embedder of the workspace.
     The refusal of one text stops neither the others nor the end; the result lists it.
     """
-    conversation = current(world)
-    heard = tuple(turns(world) if said is None else said)
+    return _persist(world, current(world), said, distil)
+
+
+def end(ctx: CallContext, id_or_ref: str) -> Ended:
+    """End a conversation as `persist` does: with its missed facts, if its messages were recorded, and its summary."""
+    ctx.require_agent("end a conversation")
+    found = conversations.conversation(ctx, id_or_ref)
+    if found.status is Status.ARCHIVED:
+        return closing.end(ctx, found.id)  # raises: it is over
+    world = Workspace(closing.context(ctx, found))
+    return _persist(world, found, None, None).ended
+
+
+def end_scope(ctx: CallContext, name: str) -> list[ScopeEnded]:
+    """End the bound scope of a tier, named by the tier or by the event that ends it; conversations inside end first.
+
+    The scope of a lifecycle tier ends for good. One that ends by a change of scope is consolidated, and can be used
+    again. One that ends by escalation ends entry by entry, when each is promoted.
+    """
+    ctx.require_agent("end a scope")
+    asked = inputs.label(name, "a tier or its event")
+    tiers = [tier for tier in ctx.spec.tiers if asked in (tier.name, tier.boundary.event)]
+    if not tiers:
+        known = ", ".join(f"{tier.name} ({tier.boundary.event})" for tier in ctx.spec.tiers)
+        raise InvalidScope(f"no tier or event {asked[:60]!r} in spec {ctx.spec.name!r}", fix=f"use one of: {known}")
+    if all(tier.boundary.type == "escalation" for tier in tiers):
+        raise InvalidTransition(
+            f"tier {tiers[0].name!r} ends by escalation: each entry leaves it when it is promoted",
+            fix="promote the entries, or archive them",
+        )
+    scopes = [(tier, ctx.scope(tier.name)) for tier in tiers if tier.boundary.type != "escalation"]
+    return [_end_scope(ctx, tier, scope) for tier, scope in scopes]
+
+
+def _end_scope(ctx: CallContext, tier: Tier, scope: Scope) -> ScopeEnded:
+    talk = scope.value("conversation")
+    if talk is not None:
+        ended = end(ctx, talk)
+        done = (ended.dropped, ended.archived, ended.carried, (ended.conversation.ref_code,))
+        return ScopeEnded(tier.name, dict(scope.anchor), tier.boundary.event, True, *done)
+    found = []
+    if tier.boundary.type == "lifecycle":
+        for inner in closing.inside(ctx, scope):
+            narrower = ctx.spec.tier(inner.tier)
+            talk = inner.value("conversation")
+            known = ctx.local.conversation(talk) if talk is not None else None
+            if known is not None and known.status is Status.ACTIVE:
+                found.append(end(ctx, known.id).conversation.ref_code)
+            elif talk is None and narrower.boundary.type == "lifecycle" and not ctx.local.closed([inner]):
+                closing.close(ctx, narrower, inner)
+    return replace(closing.close(ctx, tier, scope), conversations=tuple(found))
+
+
+def _persist(
+    world: Workspace, conversation: Conversation, said: Sequence[Turn] | None, distil: Distil | None
+) -> Persisted:
+    heard = tuple(_turns_of(world, conversation) if said is None else said)
     refused: list[RefusedText] = []
     try:
         distilled = (distil or by_rules_with(world.ctx.embedder))(heard) if heard else Distilled(())
@@ -166,7 +227,7 @@ def persist(world: Workspace, said: Sequence[Turn] | None = None, *, distil: Dis
     except Exception as error:
         _record_failure(world, conversation, error)
         raise
-    ended = world.end(conversation.id)
+    ended = replace(closing.end(world.ctx, conversation.id), summary=summary)
     world.clear_notes(conversation.id, _MARK)
     return Persisted(ended.conversation, facts, summary, ended, tuple(refused))
 
@@ -192,13 +253,13 @@ def resume_pending(
 
 def durable_tier(world: Workspace) -> str:
     """Return the tier for facts that name none."""
-    return world.ctx.default_tier()
+    return world.ctx.observed_tier()
 
 
-def _summary_tier(world: Workspace) -> str:
+def _summary_tier(world: Workspace) -> str | None:
     """Return the narrowest tier that outlives the conversation: the next conversation reads the summary there."""
     lasting: list[Tier] = [tier for tier in world.ctx.reachable() if tier.persistent]
-    return lasting[0].name if lasting else durable_tier(world)
+    return lasting[0].name if lasting else None
 
 
 def _write_facts(
@@ -208,8 +269,8 @@ def _write_facts(
     reachable = {tier.name for tier in world.ctx.reachable()}
     batches: dict[tuple[str, Trust], list[Fact]] = {}
     for fact in facts:
-        tier = fact.tier if fact.tier in reachable else durable_tier(world)
         try:
+            tier = fact.tier if fact.tier in reachable else durable_tier(world)
             if not _known(world, conversation, fact.text):
                 batches.setdefault((tier, fact.trust), []).append(fact)
         except (Refused, InvalidInput) as error:
@@ -267,12 +328,16 @@ def _write_summary(
     world: Workspace, conversation: Conversation, said: Sequence[Turn], distilled: Distilled, refused: list[RefusedText]
 ) -> Entry | None:
     """Write one summary for a conversation, or none if it would be empty; a second pass may change it."""
-    content = _summary(world, conversation, said, distilled.summary)
+    tier = _summary_tier(world)
+    if tier is None:
+        return None
+    before = next(iter(_written(world, tier, conversation, Filters(tags=frozenset({SUMMARY})))), None)
+    if before is not None and not said:
+        return before  # it was written when the messages were known
+    content = _summary(world, conversation, said, distilled.summary, tier)
     writer = world.acting(trust=distilled.trust) if distilled.summary else world
     if not content:
         return None
-    tier = _summary_tier(world)
-    before = next(iter(_written(world, tier, conversation, Filters(tags=frozenset({SUMMARY})))), None)
     try:
         if before is not None:
             return before if before.content == content else writer.update(before.id, content=content).entry
@@ -282,14 +347,20 @@ def _write_summary(
         return before
 
 
-def _summary(world: Workspace, conversation: Conversation, said: Sequence[Turn], text: str) -> str:
-    """Return the summary; empty if nobody remembered or asked anything, for the next session has no use for it."""
+def _summary(world: Workspace, conversation: Conversation, said: Sequence[Turn], text: str, tier: str) -> str:
+    """Return the summary; empty if nobody remembered or asked anything, for the next session has no use for it.
+
+    Where the spec writes on a decision alone, it tells only what somebody decided to keep.
+    """
+    kept = [redact(entry.content)[0] for entry in _kept(world, conversation)]
+    decided = world.spec.behaviour(tier, Kind.EPISODIC).write.mode is WriteMode.EXPLICIT
     exchanges = sum(turn.role == "user" for turn in said)
-    head = f"{conversation.started_at:%Y-%m-%d}, conversation {conversation.ref_code}, {_number(exchanges, 'exchange')}"
-    if text:
+    counted = f", {_number(exchanges, 'exchange')}" if said else ""
+    head = f"{conversation.started_at:%Y-%m-%d}, conversation {conversation.ref_code}{counted}"
+    if text and (kept or not decided):
         return f"{head}: {text}"
-    kept = [redact(entry.content)[0] for entry in _kept(world, conversation)] if said else []
     asked = [turn.text for turn in said if turn.role == "user" and turn.text.rstrip().endswith("?")]
+    asked = [] if decided else asked
     parts = [f"{name}: {_list(texts)}." for name, texts in (("Remembered", kept), ("Asked", asked)) if texts]
     return f"{head}. {' '.join(parts)}" if parts else ""
 
@@ -303,9 +374,11 @@ def _kept(world: Workspace, conversation: Conversation) -> list[Entry]:
 
 
 def _written(world: Workspace, tier: str, conversation: Conversation, filters: Filters) -> list[Entry]:
-    """Return the shared entries of a tier that came from this conversation, in any state."""
+    """Return the entries of a tier that came from this conversation, in any state: those that its readers share."""
     wanted = replace(filters, conversations=frozenset({conversation.id}))
-    selection = Selection((world.ctx.scope(tier),), frozenset(Visibility), filters=wanted)
+    alone = world.spec.readers(tier).agents == "owner"  # there every entry is its agent's
+    owners = world.ctx.owners if alone else (SHARED,)
+    selection = Selection((world.ctx.scope(tier),), frozenset(Visibility), owners, wanted)
     return world.ctx.store(tier).find(selection, limit=100)
 
 

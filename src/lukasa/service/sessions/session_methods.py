@@ -12,7 +12,7 @@ from lukasa.service.instrument import verb
 
 if TYPE_CHECKING:
     from lukasa.model.transcript import Progress, Transcript, Utterance
-    from lukasa.service.sessions.conversations import Ended
+    from lukasa.service.sessions.closing import Ended, ScopeEnded
     from lukasa.service.sessions.transcripts import Taken
     from lukasa.storage.port import FoundUtterance
 
@@ -58,8 +58,16 @@ class SessionMethods(Bound, frozen=True):
 
     @verb("conversation", "end")
     def end(self, id_or_ref: str) -> Ended:
-        """Idle a conversation and clear its own memory; the result counts the entries dropped and archived."""
-        return sessions.conversations.end(self.ctx, id_or_ref)
+        """End a conversation: write its summary, carry on what its boundary keeps, and clear the rest of its memory."""
+        return sessions.session.end(self.ctx, id_or_ref)
+
+    @verb("scope", "end")
+    def end_scope(self, name: str) -> list[ScopeEnded]:
+        """End the bound scope of a tier, named by the tier or by its event: `at(session="s1").end_scope("session")`.
+
+        Conversations inside it end first. The scope of a lifecycle tier takes no more entries afterwards.
+        """
+        return sessions.session.end_scope(self.ctx, name)
 
     @verb("note", "write")
     def write_note(self, conversation: str, key: str, value: object) -> Note:
@@ -80,13 +88,14 @@ class SessionMethods(Bound, frozen=True):
         return sessions.conversations.clear_notes(self.ctx, conversation, key)
 
     @verb("observe", "hand-in")
-    def observe(self, path: str | Path) -> Taken:
+    def observe(self, path: str | Path, *, tier: str | None = None) -> Taken:
         """Keep a session file, make it searchable at once, and queue a job that observes it.
 
-        For a file that was kept before, this adds the new messages.
+        For a file that was kept before, this adds the new messages. Facts go into `tier`, in the scope that is bound
+        here; without it into the narrowest lasting tier that a bound key belongs to.
         """
         self.ctx.require_agent("take in transcripts")
-        return sessions.transcripts.take_in(self.ctx, str(path))
+        return sessions.transcripts.take_in(self.ctx, str(path), tier=tier)
 
     @verb("observe", "again")
     def observe_by_rules(self, id_or_key: str) -> Transcript:

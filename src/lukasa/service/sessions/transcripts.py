@@ -6,8 +6,9 @@ are observed; without new messages nothing is written.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 KIND = "observe"
 NOTHING_SAID = "nothing was said in it"
 MOST_PATH = 4096
+EVERY = 1_000_000
 
 
 class Taken(Struct, frozen=True):
@@ -49,18 +51,23 @@ class Taken(Struct, frozen=True):
 # Keeping
 
 
-def take_in(ctx: CallContext, path: str, *, into: str | None = None, task: Task | None = None) -> Taken:
+def take_in(
+    ctx: CallContext, path: str, *, into: str | None = None, tier: str | None = None, task: Task | None = None
+) -> Taken:
     """Keep the messages of a session file, and queue a job that observes them, in one transaction.
 
-    `into` is the id of its transcript, if it is known. With a task, the step is journaled in the same transaction.
+    `into` is the id of its transcript, if it is known. `tier` is where facts go that name no other place. With a task,
+    the step is journaled in the same transaction.
     """
+    if tier is not None:
+        ctx.scope(tier)
     if ctx.transcripts is None:
         raise InvalidInput("this memory cannot read session files", fix="open memory with `Lukasa.open`")
     recording = ctx.transcripts().read(path)
-    return retry_on_conflict(lambda: _take_in(ctx, recording, into, task))
+    return retry_on_conflict(lambda: _take_in(ctx, recording, into, tier or "", task))
 
 
-def _take_in(ctx: CallContext, recording: Recording, into: str | None, task: Task | None) -> Taken:
+def _take_in(ctx: CallContext, recording: Recording, into: str | None, tier: str, task: Task | None) -> Taken:
     known = ctx.local.transcript(into) if into is not None else find(ctx, recording)
     cleaned = _news(ctx, recording, known)
     now, new = ctx.now, len(cleaned.utterances)
@@ -71,7 +78,9 @@ def _take_in(ctx: CallContext, recording: Recording, into: str | None, task: Tas
         if task is not None:
             task.commit("taken", _counts(taken))
         return taken
-    before = known or Transcript(new_id(), _key(recording), recording.format, recording.title, now, now)
+    before = known or Transcript(
+        new_id(), _marked(ctx, _key(recording)), recording.format, recording.title, now, now, keys=ctx.tenancy
+    )
     after = replace(
         before,
         title=before.title or recording.title,
@@ -81,7 +90,7 @@ def _take_in(ctx: CallContext, recording: Recording, into: str | None, task: Tas
         progress=Progress.PENDING if new else Progress.OBSERVED,
         detail="" if new else NOTHING_SAID,
     )
-    job = _job(ctx, after, before.kept) if new else None
+    job = _job(ctx, after, before.kept, tier=tier) if new else None
     taken = Taken(after, new, cleaned.stripped, broken, job.key if job else "")
     operations: list[Operation] = [SaveTranscript(after, known.version if known else 0)]
     if job is not None:
@@ -97,13 +106,19 @@ def _take_in(ctx: CallContext, recording: Recording, into: str | None, task: Tas
 def find(ctx: CallContext, recording: Recording) -> Transcript | None:
     """Return the transcript of a session that was kept before."""
     if recording.session:
-        return ctx.local.transcript(f"{recording.format}:{recording.session}")
+        return ctx.local.transcript(_marked(ctx, f"{recording.format}:{recording.session}"))
     # Each id depends on all messages before it, so a known id means a known beginning.
     for piece in reversed(_spoken(recording)):
-        found = ctx.local.transcript(f"{recording.format}:{piece.id}")
+        found = ctx.local.transcript(_marked(ctx, f"{recording.format}:{piece.id}"))
         if found is not None and _continues(ctx, found, recording):
             return found
     return None
+
+
+def _marked(ctx: CallContext, key: str) -> str:
+    """Return the key of a session for the tenant that is bound: each keeps its own transcript of it."""
+    bound = "\n".join(f"{name}={value}" for name, value in ctx.tenancy.items())
+    return f"{key}@{hashlib.sha256(bound.encode()).hexdigest()[:16]}" if bound else key
 
 
 def _continues(ctx: CallContext, found: Transcript, recording: Recording) -> bool:
@@ -134,17 +149,16 @@ def _news(ctx: CallContext, recording: Recording, known: Transcript | None) -> C
     return observe.noise.clean(unseen, redact, place=known.kept)
 
 
-def _job(ctx: CallContext, transcript: Transcript, start: int, *, rules: bool = False) -> JobDraft:
+def _job(ctx: CallContext, transcript: Transcript, start: int, *, rules: bool = False, tier: str = "") -> JobDraft:
     """Return the job for the remaining messages. Its key names them, so they are observed once."""
-    payload = {"transcript": transcript.id, "start": start, "end": transcript.kept, "keys": _keys(ctx)}
+    payload = {"transcript": transcript.id, "start": start, "end": transcript.kept, **_where(ctx, tier)}
     key = f"{KIND}:{transcript.id}:{start}-{transcript.kept}"
     return JobDraft(KIND, f"{key}:rules", {**payload, "rules": True}) if rules else JobDraft(KIND, key, payload)
 
 
-def _keys(ctx: CallContext) -> dict[str, str]:
-    """Return the scope keys that decide where facts go, with the conversation: a worker has none bound."""
-    lasting = {key.name for tier in ctx.reachable() if tier.persistent for key in tier.anchor}
-    return {name: value for name, value in ctx.keys.items() if name in lasting or name == "conversation"}
+def _where(ctx: CallContext, tier: str) -> dict[str, Any]:
+    """Return where facts go: the scope keys of whoever asks, for a worker has none bound, and the tier they name."""
+    return {"keys": dict(ctx.keys), **({"tier": tier} if tier else {})}
 
 
 def _counts(taken: Taken) -> dict[str, int | str]:
@@ -167,14 +181,14 @@ def note(ctx: CallContext, session: str, path: str, size: int, *, format: str = 
 
     If the file is gone by then, the transcript is marked as failed with that reason.
     """
-    return retry_on_conflict(lambda: _note(ctx, inputs.label(session, "session"), path[:MOST_PATH], size, format))
+    return retry_on_conflict(lambda: _note(ctx, inputs.one_line(session, "session"), path[:MOST_PATH], size, format))
 
 
 def _note(ctx: CallContext, session: str, path: str, size: int, format: str) -> Transcript:
-    key, now = f"{format}:{session}", ctx.now
+    key, now = _marked(ctx, f"{format}:{session}"), ctx.now
     known = ctx.local.transcript(key)
-    found = known or Transcript(new_id(), key, format, "", now, now, detail="waits to be read")
-    payload = {"transcript": found.id, "path": path, "size": size, "keys": _keys(ctx)}
+    found = known or Transcript(new_id(), key, format, "", now, now, detail="waits to be read", keys=ctx.tenancy)
+    payload = {"transcript": found.id, "path": path, "size": size, **_where(ctx, "")}
     draft = JobDraft(KIND, f"{KIND}:{found.id}:file-{size}", payload)
     if known is None:
         ctx.apply(ctx.local, SaveTranscript(found, 0), Enqueue(draft))
@@ -201,19 +215,31 @@ def transcripts(
     """Return the kept sessions, newest first."""
     ctx.require_agent("read transcripts")
     wanted = None if progress is None else inputs.choice(progress, Progress, "progress")
-    return ctx.local.transcripts(progress=wanted, limit=inputs.limit(limit, 10_000), after=after)
+    most, found = inputs.limit(limit, 10_000), list[Transcript]()
+    while True:
+        page = ctx.local.transcripts(progress=wanted, limit=most, after=after)
+        found += [one for one in page if ctx.owns(one.keys)]
+        if len(page) < most or len(found) >= most:
+            return found[:most]
+        after = page[-1].id
 
 
 def transcript(ctx: CallContext, id_or_key: str) -> Transcript:
     """Return one kept session."""
     ctx.require_agent("read transcripts")
     wanted = inputs.label(id_or_key, "transcript")
-    found = ctx.local.transcript(wanted)
+    found = known(ctx, wanted)
     if found is None:
         raise NotFound(
             f"no transcript {wanted[:60]!r} in workspace {ctx.info.name!r}", fix="`lukasa transcripts list` shows them"
         )
     return found
+
+
+def known(ctx: CallContext, id_or_key: str) -> Transcript | None:
+    """Return a kept session of this handle's scope by id or key, if there is one."""
+    found = (ctx.local.transcript(key) for key in dict.fromkeys((id_or_key, _marked(ctx, id_or_key))))
+    return next((one for one in found if one is not None and ctx.owns(one.keys)), None)
 
 
 def said(ctx: CallContext, id_or_key: str, *, start: int = 0, limit: int | None = None) -> list[Utterance]:
@@ -225,4 +251,11 @@ def search(ctx: CallContext, words: str, limit: int = 20) -> list[FoundUtterance
     """Return messages with any of these words, the best match first, also of sessions not yet observed."""
     ctx.require_agent("search transcripts")
     asked = tuple(dict.fromkeys(terms(inputs.query(words))))
-    return ctx.local.find_utterances(asked, inputs.limit(limit, 1000)) if asked else []
+    most = inputs.limit(limit, 1000)
+    if not asked:
+        return []
+    if not ctx.spec.custom_keys:
+        return ctx.local.find_utterances(asked, most)
+    found = ctx.local.find_utterances(asked, EVERY)
+    mine = {id: ctx.owns(one.keys) for id in {u.transcript for u in found} if (one := ctx.local.transcript(id))}
+    return [one for one in found if mine.get(one.transcript)][:most]

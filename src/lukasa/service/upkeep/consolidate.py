@@ -22,7 +22,8 @@ from lukasa.model.values import Kind, Relation, State, Trust
 from lukasa.observe.support import denies, missing_words
 from lukasa.service.call import CallContext
 from lukasa.service.jobs.task import Task, ask
-from lukasa.service.upkeep.promote import crossed, embedded, promote, proposed, scope_above
+from lukasa.service.jobs.triggers import BOUNDARY
+from lukasa.service.upkeep.promote import crossed, embedded, promote, proposed, release, scope_above
 from lukasa.service.upkeep.run import (
     COMPLETED,
     Target,
@@ -37,10 +38,10 @@ from lukasa.service.upkeep.run import (
     without,
 )
 from lukasa.spec.prompts import prompt
-from lukasa.spec.types import ByRule, Consolidation
+from lukasa.spec.types import ByRule, Consolidation, LifecyclePolicy
 from lukasa.storage.operations import SaveEntry, SaveRivalry, Verdict
-from lukasa.upkeep.digest import MOST_CHARS, SOURCE, Text, answer, digest, episodes, question
-from lukasa.upkeep.promotion import capped, pruned
+from lukasa.upkeep.digest import MOST_CHARS, SOURCE, Text, answer, digest, episodes, notes_of, question
+from lukasa.upkeep.promotion import capped, may_go, pruned
 from lukasa.upkeep.weighed import Copies, Weighed, copies, outdated, recency, related, support
 from lukasa.write.plan import MOST_EVIDENCE, Setting, plan, retire
 
@@ -59,8 +60,12 @@ def consolidate(
         return dict(task.output(COMPLETED))
     payload = {"trigger": OPERATOR, "tiers": tiers} if task is None else task.job.payload
     up = Upkeep(ctx, task, tell)
+    for id in payload.get("digests") or ():
+        _rewrite_digest(up, str(id))
+    anchor = payload.get("anchor")  # of the one scope that ended
     for target in targets(ctx, payload.get("tiers")):
-        _Scope(up, target, payload).run()
+        if anchor is None or [list(pair) for pair in target.scope.anchor] == anchor:
+            _Scope(up, target, payload).run()
     return up.finish()
 
 
@@ -80,6 +85,8 @@ class _Scope:
         wanted = [kind for kind in Kind if self._rule(kind).style != "none" and self._fires(self._rule(kind))]
         if not wanted:
             return
+        if self.conversation is None:
+            release(self.up, self.target, wanted)
         found = weighed(self.ctx, self.target, conversation=self.conversation)
         if not found:
             return
@@ -90,19 +97,25 @@ class _Scope:
             left += self._kind(kind, [w for w in found if w.entry.kind is kind])
         caps = [self._rule(kind).cap for kind in wanted if self._rule(kind).cap]
         if caps and self.conversation is None:
-            self.up.move(self.target.store, "pruned", capped([w for w in left if w.entry.kind in wanted], min(caps)))
+            mine = [w for w in left if w.entry.kind in wanted]
+            going = [w for w in mine if may_go(w.entry, self._policy(w.entry.kind))]
+            self.up.move(self.target.store, "pruned", capped(mine, min(caps), going))
 
     def _rule(self, kind: Kind) -> Consolidation:
         return self.ctx.spec.behaviour(self.target.tier, kind).consolidation
 
+    def _policy(self, kind: Kind) -> LifecyclePolicy:
+        return self.ctx.spec.behaviour(self.target.tier, kind).lifecycle.policy
+
     def _fires(self, rule: Consolidation) -> bool:
-        return self.trigger == OPERATOR or self.trigger in rule.triggers
+        trigger = "session_close" if self.trigger == BOUNDARY else self.trigger
+        return trigger == OPERATOR or trigger in rule.triggers
 
     def _kind(self, kind: Kind, found: list[Weighed]) -> list[Weighed]:
         rule, store = self._rule(kind), self.target.store
         left = promote(self.up, self.target, found, self.near, kind)
         # An entry promoted just now is in use: this run neither prunes nor merges it.
-        moves = pruned(left, rule)
+        moves = pruned(left, rule, self._policy(kind))
         left = without(left, self.up.move(store, "pruned", moves)) if moves else left
         stale = [w for w in left if w.entry.state is State.STALE]
         fresh = active(left)
@@ -126,8 +139,8 @@ class _Scope:
 
     def _compound(self, found: list[Weighed]) -> list[Weighed]:
         transient = not self.ctx.spec.tier(self.target.tier).persistent
-        if self.trigger == "session_close" and not transient:
-            return found
+        if self.trigger == "session_close" or (self.trigger == BOUNDARY and transient):
+            return found  # the end itself has carried on what leaves the scope
         notes = [w for w in found if SUMMARY_TAG not in w.entry.tags and not self._summarised(w.entry)]
         ripe_only = not transient and self.trigger != OPERATOR
         groups = episodes(notes, open_conversations(self.ctx), self.ctx.now.date(), ripe_only=ripe_only)
@@ -236,6 +249,41 @@ class _Scope:
         at, actor = self.ctx.now, str(self.ctx.actor)
         moved = entry.moved(State.FORGOTTEN, at=at, cause=cause, actor=actor, superseded_by=by)
         return SaveEntry(replace(moved, version=entry.version + 1), entry.version, "entry.forgotten", cause)
+
+
+def _rewrite_digest(up: Upkeep, id: str) -> None:
+    """Let the model shorten the digest of an ended scope. Without a model, or if somebody has changed it, it stays.
+
+    A note that the model leaves out stays in the digest, word for word.
+    """
+    step = f"digest:{id}"
+    entry = up.ctx.local.entries([id]).get(id)
+    if not up.asks or up.task is None or up.task.journaled(step):
+        return
+    if entry is None or entry.state is not State.ACTIVE or entry.version != 1:
+        return
+    head, notes = notes_of(entry.content)
+    group = [Weighed(replace(entry, content=note), entry.importance) for note in notes]
+    most = min(MOST_CHARS, up.ctx.spec.reference_only.max_chars)
+    asked = prompt("consolidate", up.ctx.prompts, most=str(most))
+    try:
+        text = ask(up.task, f"ask:{id}", asked, question(group), lambda data: _read(data, group, most))
+    except ChatMalformed as error:
+        up.drop("rewritten", [id], error.message, step=step)
+        return
+    if text is None:
+        up.task.commit(step, {"counts": {}})  # the model made nothing of them
+        return
+    rest = [f"- {note}" for position, note in enumerate(notes) if position not in text.sources]
+    content = "\n".join([f"{head.removesuffix(':')}: {text.content}", *rest])
+    proposal = proposed(up.ctx, replace(entry, content=content), [entry], entry.scope, id, entry.kind)
+    draft = crossed(up, [id], proposal, entry.kind)
+    if draft is not None:
+        trust, cause = min(entry.trust, Trust.AGENT), f"a model rewrote {len(text.sources)} notes"
+        after = replace(entry, content=draft.content, trust=trust, updated_at=up.ctx.now, version=entry.version + 1)
+        vector = embedded(up.ctx, entry.content, after.content)
+        save = SaveEntry(after, entry.version, "entry.consolidated", cause, draft.ledger, vector)
+        up.commit(up.ctx.local, "rewritten", [save], step=step)
 
 
 def _read(data: Mapping[str, Any], group: Sequence[Weighed], most: int) -> Text | None:

@@ -1,4 +1,4 @@
-"""The disposition queue: entries that a forcing decay took below its threshold wait for a decision, never for deletion.
+"""The disposition queue: faded entries whose lifecycle is `dispose` wait for a decision, never for deletion.
 
 promote    the entry has proven true: it becomes a fact
 exempt     the entry must not fade: decay no longer counts for it
@@ -20,7 +20,7 @@ from lukasa.service.call import CallContext, retry_on_conflict
 from lukasa.service.entries.put import Written, canonical
 from lukasa.service.entries.revise import Others, commit, compared, final, redraft
 from lukasa.service.upkeep.run import targets, weighed
-from lukasa.spec.types import DecayModel
+from lukasa.spec.types import LifecyclePolicy
 from lukasa.storage.operations import SaveEntry, Verdict
 from lukasa.storage.port import Store
 from lukasa.upkeep.weighed import Weighed
@@ -35,10 +35,10 @@ def waiting(ctx: CallContext) -> list[Waiting]:
     """Return the entries that wait for a decision, in this workspace and the account, the most faded first."""
     ctx.require_author("see what waits for a disposition")
     found: list[Weighed] = []
-    for target in targets(ctx):
-        rules = {kind: ctx.spec.behaviour(target.tier, kind).decay for kind in Kind}
-        if any(rule.model is DecayModel.FORCING for rule in rules.values()):
-            found += [w for w in weighed(ctx, target) if awaits_disposition(rules[w.entry.kind], w.relevance)]
+    for target in (one for one in targets(ctx) if ctx.admits(one.scope)):
+        rules = {kind: ctx.spec.behaviour(target.tier, kind) for kind in Kind}
+        if any(rule.lifecycle.policy is LifecyclePolicy.DISPOSE for rule in rules.values()):
+            found += [w for w in weighed(ctx, target) if awaits_disposition(rules[w.entry.kind], w.entry, w.relevance)]
     return sorted(found, key=lambda w: (w.relevance, w.entry.confirmed_at, w.id))
 
 
@@ -62,8 +62,8 @@ def _dispose(ctx: CallContext, id: str, outcome: str, cause: str, change: Change
 
     def attempt() -> Written:
         store, entry = ctx.entry(id)
-        decay = ctx.spec.behaviour(entry.scope.tier, entry.kind).decay
-        if decay.model is not DecayModel.FORCING or VISIBILITY[entry.state] is not Visibility.OPEN:
+        policy = ctx.spec.behaviour(entry.scope.tier, entry.kind).lifecycle.policy
+        if policy is not LifecyclePolicy.DISPOSE or VISIBILITY[entry.state] is not Visibility.OPEN:
             raise InvalidTransition(
                 f"entry {entry.id} is {entry.state} {entry.kind} memory, which waits for no disposition",
                 fix="`lukasa disposition list` shows the entries that wait",

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from lukasa.model.values import VISIBILITY, Kind, State, Visibility
+from lukasa.service.admin.stats import totals
 from lukasa.service.call import CallContext
 from lukasa.service.jobs.task import Task
 from lukasa.service.upkeep.consolidate import merge
@@ -30,7 +31,8 @@ def maintain(
 
 def _maintain(up: Upkeep, target: Target) -> None:
     ctx = up.ctx
-    rules = {kind: ctx.spec.behaviour(target.tier, kind).consolidation for kind in Kind}
+    behaviours = {kind: ctx.spec.behaviour(target.tier, kind) for kind in Kind}
+    rules = {kind: behaviour.consolidation for kind, behaviour in behaviours.items()}
     if not any(rule.style == "merge" or rule.stale_after_days or rule.forget_after_days for rule in rules.values()):
         return
     found = weighed(ctx, target)
@@ -42,15 +44,17 @@ def _maintain(up: Upkeep, target: Target) -> None:
             fresh = active(mine)
             left = merge(up, target, fresh, near, rule)
             mine = left + [w for w in mine if w.entry.state is State.STALE]
-        moves = aged(mine, rule, ctx.now)
+        moves = aged(mine, rule, behaviours[kind].lifecycle.policy, ctx.now)
         for what in ("entry.stale", "entry.forgotten", "entry.restored"):
             up.move(target.store, what.removeprefix("entry."), [m for m in moves if m.action == what])
 
 
-def _statistics(ctx: CallContext) -> dict[str, int]:
-    """Count all entries by visibility."""
-    totals = dict.fromkeys(Visibility, 0)
-    for count in ctx.local.census():
-        for state, number in count.states.items():
-            totals[VISIBILITY[state]] += number
-    return {f"entries_{visibility}": number for visibility, number in totals.items()}
+def _statistics(ctx: CallContext) -> dict[str, Any]:
+    """Count all entries by visibility; of those in recall the stale ones, merged repetitions and categories."""
+    shares = ctx.local.shares(ctx.now)
+    seen = dict.fromkeys(Visibility, 0)
+    for share in shares:
+        seen[VISIBILITY[share.state]] += share.count
+    found = totals(shares)
+    about = {"stale": found.stale, "merged": found.merged, "by_category": dict(found.categories)}
+    return {**{f"entries_{name}": n for name, n in seen.items()}, **{f"entries_{name}": n for name, n in about.items()}}

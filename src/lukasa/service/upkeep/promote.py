@@ -5,29 +5,33 @@ A text that changes its tier passes the gates of the new tier, and its trust can
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
 from lukasa.model.entry import Entry, GateVerdict, Scope
-from lukasa.model.errors import Conflict, EmbedderError, InvalidScope, MirrorsCanonical
+from lukasa.model.errors import Conflict, EmbedderError, InvalidScope, MirrorsCanonical, WrongTier
 from lukasa.model.ids import derived_id
-from lukasa.model.values import Curator, Gate, Kind, Lifetime, State
+from lukasa.model.selection import Selection
+from lukasa.model.values import Curator, Gate, Kind, Lifetime, State, Visibility
 from lukasa.service.call import ACCOUNT, CallContext
 from lukasa.service.entries.put import canonical, neighbours
-from lukasa.service.upkeep.run import Target, Upkeep, active, without
-from lukasa.storage.operations import Embedding, SaveEntry, Verdict
-from lukasa.upkeep.promotion import Rise, rises
+from lukasa.service.upkeep.run import Target, Upkeep, active, vectors, without
+from lukasa.spec.types import Promotion
+from lukasa.storage.operations import Embedding, SaveEntry, SaveRivalry, Verdict
+from lukasa.upkeep.promotion import Evidence, Rise, as_trusted, lasts, rises
 from lukasa.upkeep.weighed import Weighed, copies, support
-from lukasa.write.check import categorise, guard, sanitise
+from lukasa.write.check import admit, categorise, guard, sanitise
+from lukasa.write.corroborate import awaits_promotion, observations_needed, redrafted, risen_by, rising
 from lukasa.write.plan import MOST_EVIDENCE, RESOLVE, Draft, Proposal, Setting, plan, run
 
 if TYPE_CHECKING:
     from lukasa.ports import Vector
 
-CROSSING = (sanitise, guard, categorise)
+CROSSING = (sanitise, guard, categorise, admit)
 ACTION = "entry.promoted"
+MOST_HELD = 1000  # held claims of a scope that one run looks at, the newest first
 
 
 def promote(
@@ -38,18 +42,60 @@ def promote(
     if not behaviour.promotion.to:
         return list(found)
     mine = active(found)
-    groups = [[w] for w in mine]
-    if behaviour.promotion.min_observations:
-        stars = copies(mine, near, behaviour.write.dedup_cosine, support)
-        grouped = {w.id for star in stars for w in (star.kept, *star.copies)}
-        groups = [[star.kept, *star.copies] for star in stars] + [[w] for w in mine if w.id not in grouped]
+    counts = bool(behaviour.promotion.min_observations)
+    groups = _alike(mine, near, behaviour.write.dedup_cosine) if counts else [[w] for w in mine]
     wanted = {link.source for w in mine for link in w.entry.links}
     documents = up.ctx.local.documents(wanted) if wanted else {}
     gone: set[str] = set()
-    for rise in rises(groups, behaviour.promotion, documents):
+    said = target.store.confirmations([w.id for w in mine]) if _counts(behaviour.promotion) else []
+    for rise in rises(groups, behaviour.promotion, Evidence(documents, said)):
         if _within(up, target, rise) if rise.within else _across(up, target, rise):
             gone |= {rise.weighed.id, *(w.id for w in rise.with_it)}
     return without(found, gone)
+
+
+def _counts(rule: Promotion) -> bool:
+    """Say whether a rule asks how often something was stated."""
+    return bool(rule.min_observations or rule.min_recurrence)
+
+
+def release(up: Upkeep, target: Target, kinds: Collection[Kind]) -> None:
+    """Let in held claims that others made as well, in these or in other words; copies of a claim give way to it."""
+    ctx, store = up.ctx, target.store
+    found = store.find(Selection((target.scope,), frozenset({Visibility.HELD}), None), limit=MOST_HELD)
+    held = [Weighed(e, e.importance) for e in found if awaits_promotion(e) and not e.sensitive and e.kind in kinds]
+    if not held:
+        return
+    near, said = vectors(ctx, target, held), store.confirmations([w.id for w in held])
+    for kind in kinds:
+        needed = observations_needed(ctx.spec, target.tier, kind)
+        mine = [w for w in held if w.entry.kind is kind]
+        for group in _alike(mine, near, ctx.spec.behaviour(target.tier, kind).write.dedup_cosine) if needed else ():
+            seen = Evidence(said=said).observed([w.entry for w in group])
+            if seen >= needed:
+                _release(up, target, group, seen)
+
+
+def _release(up: Upkeep, target: Target, group: Sequence[Weighed], seen: int) -> None:
+    ctx, entry = up.ctx, group[0].entry
+    near = tuple(neighbours(target.store, redrafted(entry, entry.kind), None))
+    setting = Setting(ctx.spec, ctx.taxonomy, ctx.now, canonical(ctx), near)
+    to = rising(entry, ctx.spec)
+    found = risen_by(entry, to, seen, setting, str(ctx.actor)) if to is not None else None
+    if found is None:
+        up.drop("released", [entry.id], "something speaks against it, or a gate of its tier does")
+        return
+    gone = [_gives_way(ctx, w.entry, entry.id, found.verdict.reason) for w in group[1:]]
+    saves = [op for op in found.operations if isinstance(op, SaveEntry)]
+    pairs = [op for op in found.operations if isinstance(op, SaveRivalry)]
+    up.commit(target.store, "released", [*gone, *saves], pairs=pairs, main=entry.id)
+
+
+def _alike(found: Sequence[Weighed], near: Mapping[str, Vector], cosine: float) -> list[list[Weighed]]:
+    """Group entries that say the same, the best supported first; an entry that no other repeats is a group too."""
+    stars = [as_trusted([star.kept, *star.copies]) for star in copies(found, near, cosine, support)]
+    grouped = {w.id for star in stars for w in star}
+    return [*stars, *([w] for w in found if w.id not in grouped)]
 
 
 def _within(up: Upkeep, target: Target, rise: Rise) -> bool:
@@ -65,6 +111,7 @@ def _within(up: Upkeep, target: Target, rise: Rise) -> bool:
         content=draft.content,
         kind=kind,
         lifetime=Lifetime.LONG_TERM,
+        meta=entry.meta or lasts(entry, rise.rule),
         trust=draft.trust,
         valid_at=entry.valid_at or (entry.created_at if kind is Kind.SEMANTIC else None),
         evidence=proposal.evidence,
@@ -89,9 +136,8 @@ def _across(up: Upkeep, target: Target, rise: Rise) -> bool:
         up.drop("promoted", ids, f"its scope in the {rise.rule.to} tier is not known")
         return False
     kind = rise.rule.kind or entry.kind
-    proposal = proposed(
-        ctx, entry, sources, above, derived_id("promoted", entry.id, str(entry.version), above.tier), kind
-    )
+    id = derived_id("promoted", entry.id, str(entry.version), above.tier)
+    proposal = proposed(ctx, entry, sources, above, id, kind)._replace(meta=entry.meta or lasts(entry, rise.rule))
     draft = crossed(up, ids, proposal, kind)
     if draft is None:
         return False
@@ -157,7 +203,7 @@ def crossed(up: Upkeep, ids: Sequence[str], proposal: Proposal, kind: Kind) -> D
     start = Draft(proposal, proposal.content, kind, proposal.origin.trust, GateVerdict(Gate.ALLOW, 1.0, ""))
     try:
         draft = run(CROSSING, start, setting)
-    except MirrorsCanonical as refusal:
+    except (MirrorsCanonical, WrongTier) as refusal:
         up.drop("promoted", ids, refusal.message)
         return None
     if draft.gate.verdict is not Gate.ALLOW:

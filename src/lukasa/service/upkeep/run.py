@@ -20,13 +20,13 @@ from lukasa.model.entry import Access, Entry, Scope
 from lukasa.model.errors import Conflict, NotFound
 from lukasa.model.events import EventDraft
 from lukasa.model.selection import Filters, Selection
-from lukasa.model.values import State, Visibility
+from lukasa.model.values import VISIBILITY, State, Visibility
 from lukasa.read.decay import decay_factor, frequency, relevance
 from lukasa.service.call import CallContext
 from lukasa.service.jobs.task import Task
-from lukasa.storage.operations import Operation, Record, SaveEntry, SaveRivalry
+from lukasa.storage.operations import DropEntry, Operation, Record, SaveEntry, SaveRivalry
 from lukasa.storage.port import Store
-from lukasa.upkeep.promotion import Move
+from lukasa.upkeep.promotion import Move, removal
 from lukasa.upkeep.weighed import Weighed
 
 if TYPE_CHECKING:
@@ -199,16 +199,31 @@ class Upkeep:
         if self.task is None:
             self._counts[what] += count
             return True
-        changed = [[s.entry.id, s.expect + 1] for s in saves if main in (None, s.entry.id)]
+        gone = self._removals(store, saves)
+        changed = [[s.entry.id, s.expect + 1] for s in saves if main in (None, s.entry.id) and s.entry.id not in gone]
         output = {"changed": changed, "counts": {what: count}}
         try:
-            self._apply(store, self._name(what, step), output, [*saves, *pairs])
+            self._apply(store, self._name(what, step), output, [*(gone.get(s.entry.id, s) for s in saves), *pairs])
         except (Conflict, NotFound) as error:
             if told:
                 self.drop(what, [s.entry.id for s in saves], error.message, step=step)
             return False
         self._counts[what] += count
         return True
+
+    def _removals(self, store: Store, saves: Sequence[SaveEntry]) -> dict[str, DropEntry]:
+        """Return the removals of rows that leave recall, where the spec does not ask to keep such rows."""
+        if not self.ctx.spec.exemption("soft-supersession"):
+            return {}
+        leaving = [s for s in saves if s.expect and VISIBILITY[s.entry.state] is Visibility.HISTORY]
+        linked = store.linked([s.entry.id for s in leaving])
+        found = {}
+        for save in leaving:
+            before = replace(save.entry, version=save.expect)
+            drop = removal(self.ctx.spec, before, save.cause, linked=save.entry.id in linked, softly=True)
+            if drop is not None:
+                found[save.entry.id] = drop
+        return found
 
     def drop(self, what: str, ids: Sequence[str], reason: str, *, step: str | None = None) -> None:
         """Record a decision that is not carried out, with its reason, in the event log and in telemetry."""
@@ -220,7 +235,7 @@ class Upkeep:
         point = self.task.telemetry(DROPPED, success=False, level="warn", metadata={"what": what, "reason": reason})
         self.task.commit(self._name(what, step), {"dropped": told, "counts": {"dropped": 1}}, event, point)
 
-    def finish(self, **more: int) -> dict[str, Any]:
+    def finish(self, **more: Any) -> dict[str, Any]:
         """Record the end of the run with its counts."""
         result = {**self.counts, **more}
         if self.task is not None:

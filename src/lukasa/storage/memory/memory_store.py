@@ -15,7 +15,7 @@ from lukasa.index import bm25, lookup
 from lukasa.index.matches import KeywordMatches, Neighbour, NeighbourQuery, NewText, VectorMatch
 from lukasa.model.arrays import np
 from lukasa.model.candidate import Candidate, candidate_of
-from lukasa.model.entry import Access, Entry, Scope, Version
+from lukasa.model.entry import Access, Derivation, Entry, Scope, Version
 from lukasa.model.events import chain_faults
 from lukasa.model.item import ItemAddress
 from lukasa.model.selection import NO_FILTERS, Filters, Selection
@@ -101,14 +101,16 @@ class MemoryStore(PlainReads):
         found = self._state.entries
         return {id: found[id].content for id in ids if id in found}
 
-    def entries(self, ids: Iterable[str]) -> dict[str, Entry]:
+    def entries(self, ids: Iterable[str], *, damaged: bool = False) -> dict[str, Entry]:
         found = self._state.entries
         return {id: _copy(found[id]) for id in ids if id in found}
 
     def size(self, selection: Selection) -> int:
         return len(self._selected(self._state, selection))
 
-    def find(self, selection: Selection, *, limit: int = 100, after: str | None = None) -> list[Entry]:
+    def find(
+        self, selection: Selection, *, limit: int = 100, after: str | None = None, damaged: bool = False
+    ) -> list[Entry]:
         state = self._state
         order = {id: place for place, id in enumerate(state.entries)}
         rows = [e for e in self._selected(state, selection) if selection.filters.admits(e)]
@@ -131,6 +133,18 @@ class MemoryStore(PlainReads):
     def replaced_by(self, id: str) -> list[Entry]:
         return [_copy(e) for e in self._state.entries.values() if e.superseded_by == id]
 
+    def withdrawn(self, *, limit: int) -> list[Derivation]:
+        entries, left = self._state.entries, _LEFT_RECALL
+        found = []
+        for one in reversed(MemoryRows(self._state).select(tables.ALL_DERIVATIONS)):
+            source = entries.get(one.source)
+            gone = source is not None and source.state in left and source.superseded_by != one.entry
+            if VISIBILITY[entries[one.entry].state] is not Visibility.HISTORY and (
+                source is None or source.invalid_at is not None or gone
+            ):
+                found.append(one)
+        return found[:limit]
+
     def versions(self, id: str) -> list[Version]:
         return [replace(v, entry=_copy(v.entry)) for v in self._state.versions.get(id, ())]
 
@@ -148,13 +162,14 @@ class MemoryStore(PlainReads):
         return [Arrivals(day, tier, count) for (day, tier), count in sorted(days.items())]
 
     def shares(self, since: datetime) -> list[Share]:
-        all_of, new = Counter[tuple[str, ...]](), Counter[tuple[str, ...]]()
+        all_of, new, merged = Counter[tuple[str, ...]](), Counter[tuple[str, ...]](), Counter[tuple[str, ...]]()
         for e in self._state.entries.values():
             key = (e.scope.tier, str(e.state), str(e.kind), e.category.name if e.category else "", e.source)
             all_of[key] += 1
             new[key] += e.created_at >= since
+            merged[key] += e.merged_count - 1
         rows = sorted(all_of.items(), key=lambda row: (-row[1], row[0]))
-        return [Share(k[0], State(k[1]), Kind(k[2]), k[3], k[4], count, new[k]) for k, count in rows]
+        return [Share(k[0], State(k[1]), Kind(k[2]), k[3], k[4], count, new[k], merged[k]) for k, count in rows]
 
     # Finding
 
@@ -333,6 +348,9 @@ class MemoryStore(PlainReads):
 
     def close(self) -> None:
         """Nothing to release: the contents live as long as the object."""
+
+
+_LEFT_RECALL = frozenset({State.FORGOTTEN, State.SUPERSEDED, State.ARCHIVED, State.INVALIDATED})
 
 
 def _copy(entry: Entry) -> Entry:

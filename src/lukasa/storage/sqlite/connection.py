@@ -19,7 +19,7 @@ from lukasa.storage.sqlite import sql
 from lukasa.storage.sqlite.access_counts import AccessCounts
 from lukasa.storage.sqlite.execute import all_rows, busy, full, translated
 from lukasa.storage.sqlite.search import Handle
-from lukasa.storage.sqlite.store_files import RESERVE, Opening, Reserve, missing
+from lukasa.storage.sqlite.store_files import RESERVE, Opening, Reserve, missing, with_room
 from lukasa.storage.sqlite.write_buffer import TelemetryBuffer
 
 PATIENCE = 5.0  # seconds for those who still read what is being removed
@@ -149,11 +149,14 @@ class Connections:
             raise StoreError(f"{self._opening.folder} is closed", fix="open the store again")
         if pair is None:
             identity(self._memory)
-            with translated(self._opening.memory):
-                pair = self._local.pair = _Pair(self._opening)
+            pair = self._local.pair = with_room(self._reserve, self._open_pair)
             with self._lock:
                 self._pairs.add(pair)
         return pair
+
+    def _open_pair(self) -> _Pair:
+        with translated(self._memory):
+            return _Pair(self._opening)
 
     def reading(self) -> AbstractContextManager[Handle]:
         """Open a read transaction: one snapshot, which no writer waits for. Inside another, it is that one."""

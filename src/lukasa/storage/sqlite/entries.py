@@ -25,7 +25,7 @@ from lukasa.model.values import VISIBILITY, Visibility
 from lukasa.ports import EmbeddingModel
 from lukasa.storage import row_rules, sqlite
 from lukasa.storage.backend import EntryVersion, ModelVector, StoredEntry, Traces
-from lukasa.storage.entry_codec import anchor_text, entry_columns, entry_of, snapshot, vector_checksum
+from lukasa.storage.entry_codec import anchor_text, checked_entry, entry_columns, snapshot, vector_checksum
 from lukasa.storage.sqlite import sql
 from lukasa.storage.sqlite.execute import all_rows, json_list, one_row, one_value, rows_of_each
 from lukasa.storage.sqlite.search import Handle
@@ -134,7 +134,7 @@ class EntryTable:
         if row is None:
             return None
         place = _Place(*row[-len(_Place._fields) :])
-        return StoredEntry(entry_of(row), place.content_version, place.salt, place)
+        return StoredEntry(checked_entry(row), place.content_version, place.salt, place)
 
     # Adding: most of what one insert costs is asked and said for many together
 

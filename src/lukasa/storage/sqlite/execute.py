@@ -6,6 +6,7 @@ apsw steps lazily, and a half-read statement holds its locks.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import TracebackType
@@ -69,6 +70,7 @@ def filter_bindings(filters: Filters) -> dict[str, Any]:
     return bound | times | least | {"filed": filters.filed}
 
 
+_LITTLE = 1 << 17  # bytes: less than SQLite's side files take
 _UNIQUE = frozenset({apsw.SQLITE_CONSTRAINT_UNIQUE, apsw.SQLITE_CONSTRAINT_PRIMARYKEY, apsw.SQLITE_CONSTRAINT_ROWID})
 
 
@@ -89,6 +91,8 @@ class translated:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         if isinstance(error, apsw.Error):
             raise translate(error, self._path) from error
+        if isinstance(error, UnicodeDecodeError):  # apsw meets bytes that are no text
+            raise damaged(self._path, "a text in it cannot be read") from error
 
 
 def translate(error: apsw.Error, path: Path) -> LukasaError:
@@ -103,6 +107,8 @@ def translate(error: apsw.Error, path: Path) -> LukasaError:
             if getattr(error, "extendedresult", 0) in _UNIQUE:
                 return Conflict(f"something with that key exists already: {error}", fix="read it again")
             return Refused(f"the database refuses it: {error}", fix="remove what depends on it first")
+        case apsw.IOError() if _no_room(path):
+            return full(path)
         case apsw.IOError():
             return StoreError(
                 f"{path}: reading or writing failed: {error}", fix="check the disk, its quota and its permissions"
@@ -114,13 +120,23 @@ def translate(error: apsw.Error, path: Path) -> LukasaError:
     return StoreError(f"{path}: {error}", fix="run `lukasa doctor`")
 
 
+def _no_room(path: Path) -> bool:
+    """Whether an I/O error means a full disk: SQLite's own files beside the database have no error for that."""
+    try:
+        room = os.statvfs(path.parent)
+    except OSError:
+        return False
+    return room.f_bavail * room.f_frsize < _LITTLE
+
+
 def busy(path: Path) -> StoreBusy:
     return StoreBusy(f"{path}: another process kept it locked", fix="stop that process or try again")
 
 
 def full(path: Path) -> StoreFull:
-    return StoreFull(f"{path}: no space left", fix="free some space and try again; what was stored before is kept")
+    fix = "free some space and try again; what was stored before is kept, and can be read"
+    return StoreFull(f"{path}: no space left on the disk", fix=fix)
 
 
 def damaged(path: Path, why: str) -> StoreDamaged:
-    return StoreDamaged(f"{path}: {why}", fix="restore it from a backup; it was not changed")
+    return StoreDamaged(f"{path}: {why}", fix="run `lukasa doctor`; what it cannot mend, restore from a backup")

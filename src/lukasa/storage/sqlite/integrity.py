@@ -4,28 +4,31 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import apsw
 
 from lukasa.index.postings import token, tokens
 from lukasa.model.arrays import np
-from lukasa.model.entry import Entry
+from lukasa.model.entry import Document, Entry, NamedEntry
+from lukasa.model.errors import UNREADABLE, LukasaError
 from lukasa.model.events import Event, chain_faults
 from lukasa.model.item import ItemAddress, item_id
-from lukasa.model.text import TOKENIZER_VERSION, commitment, content_hash
+from lukasa.model.text import TOKENIZER_VERSION, commitment
 from lukasa.model.values import VISIBILITY
 from lukasa.storage import tables
-from lukasa.storage.entry_codec import entry_columns, entry_of, entry_of_snapshot, vector_checksum
+from lukasa.storage.codec import Query
+from lukasa.storage.entry_codec import checked_entry, entry_columns, vector_checksum
 from lukasa.storage.operations import grant_text
 from lukasa.storage.port import Finding
 from lukasa.storage.sqlite import sql, sqlite_rows, vector_blobs
 from lukasa.storage.sqlite.entries import partition_id, scope_id
 from lukasa.storage.sqlite.execute import Row, all_rows, json_list, one_value, stream
 from lukasa.storage.sqlite.item_rows import namespace_of, prefixes
+from lukasa.storage.sqlite.seals import intact, page_name, pages, sound_copy, version_of
 from lukasa.storage.sqlite.sqlite_rows import SqliteRows
 
 
@@ -78,7 +81,7 @@ class _Check:
 
     db: apsw.Connection
     findings: list[Finding] = field(default_factory=list)
-    commitments: dict[tuple[str, int], str] = field(default_factory=dict)
+    commitments: dict[tuple[str, str, int], str] = field(default_factory=dict)  # by the family of actions
     item_commitments: dict[str, str] = field(default_factory=dict)
     lengths: dict[int, int] = field(default_factory=dict)
 
@@ -102,7 +105,8 @@ class _Check:
         for row in stream(self.db, sqlite_rows.SELECT(tables.EVENTS_AFTER), (0, None, -1)):
             event = tables.EVENTS.decode(row)
             if {"version", "commitment"} <= event.detail.keys():
-                self.commitments[event.subject, event.detail["version"]] = event.detail["commitment"]
+                about = (event.action.partition(".")[0], event.subject, event.detail["version"])
+                self.commitments[about] = event.detail["commitment"]
             if event.action == "item.saved":
                 self.item_commitments[event.subject] = event.detail.get("commitment", "")
             elif event.action == "item.dropped":
@@ -112,34 +116,46 @@ class _Check:
     def entries(self) -> None:
         fed = one_value(self.db, sql.LAST_INDEXED)
         for row in stream(self.db, sql.ALL_ENTRIES):
-            entry, kept = entry_of(row), _Kept.of(row)
+            entry, kept = checked_entry(row), _Kept.of(row)
             if kept.rowid <= fed:
                 self.lengths[kept.rowid] = kept.term_count
-            if content_hash(entry.content) != kept.content_hash:
-                self.wrong("content", entry.id, "the text is not the one that was written")
-            if self.commitments.get((entry.id, entry.version)) != commitment(kept.salt, entry.content):
+            if entry.damaged:
+                copied = sound_copy(self.db, entry.id) is not None
+                how = "; its history holds it" if copied else ""
+                self.wrong("content", entry.id, f"the text is not the one that was written{how}", derived=copied)
+                self._past(kept, entry)
+                continue
+            if self.commitments.get(("entry", entry.id, entry.version)) != commitment(kept.salt, entry.content):
                 self.wrong("content", entry.id, "the log does not vouch for this text")
             if _Derived.by(entry) != _Derived.kept(kept):
                 self.wrong("index", entry.id, "terms or key do not follow from the text", derived=True)
             if not kept.room_fits or kept.visibility != VISIBILITY[entry.state]:
                 self.wrong("partition", entry.id, "indexed in a partition that is not its own", derived=True)
-            self._versions(kept.rowid, entry)
+            self._past(kept, entry)
 
     def pages(self) -> None:
-        """Named entries and documents, against what the log committed to."""
+        """Named entries and documents with all their versions, against what the log committed to."""
         secret, rows = one_value(self.db, sql.META), SqliteRows(self.db)
-        pages = [(page.name, page.body, page.version) for page in rows.select(tables.ALL_NAMED)]
-        documents = [(one.id, one.body, one.version) for one in rows.select(tables.ALL_DOCUMENTS)]
-        for name, body, version in pages + documents:
-            if self.commitments.get((name, version)) != commitment(secret, body):
-                self.wrong("content", name, "the log does not vouch for this text")
+        for kind in _PAGES:
+            past = {one.key: one for one in kind.marked(self.db, rows.select(kind.past), secret)}
+            for one in kind.marked(self.db, rows.select(kind.present), secret):
+                copy = past.get(one.key)
+                if one.page.damaged:
+                    mends = copy is not None and not copy.page.damaged
+                    how = "; its history holds the right one" if mends else ""
+                    self.wrong("content", one.name, f"the log does not vouch for this text{how}", derived=mends)
+            for one in past.values():
+                if one.page.damaged:
+                    self.wrong("versions", one.name, f"the log does not vouch for version {one.page.version}")
 
     def grants(self) -> None:
         """A grant is the last one that the log committed to: neither widened nor brought back behind its back."""
         secret = one_value(self.db, sql.META)
         for grant in SqliteRows(self.db).select(tables.ALL_GRANTS):
-            last = (grant.id, grant.version + 1) not in self.commitments
-            if not last or self.commitments.get((grant.id, grant.version)) != commitment(secret, grant_text(grant)):
+            last = ("grant", grant.id, grant.version + 1) not in self.commitments
+            if not last or self.commitments.get(("grant", grant.id, grant.version)) != commitment(
+                secret, grant_text(grant)
+            ):
                 self.wrong("grant", grant.id, "the log does not vouch for this grant")
 
     def items(self) -> None:
@@ -147,9 +163,9 @@ class _Check:
         expected = dict(self.item_commitments)
         for path, key, value, value_hash, salt in stream(self.db, sql.ALL_ITEMS):
             id = item_id(salt, ItemAddress(namespace_of(path), key))
-            if content_hash(value) != value_hash:
+            if not intact(value, value_hash):
                 self.wrong("content", id, "the value is not the one that was written")
-            if expected.pop(id, None) != commitment(salt, value):
+            if expected.pop(id, None) != commitment(salt, value.decode(errors="replace")):
                 self.wrong("content", id, "the log does not vouch for this value")
         for id in expected:
             self.wrong("content", id, "the log knows an item that is gone")
@@ -164,16 +180,25 @@ class _Check:
             if fault := _vector_fault(row):
                 self.wrong("vector", f"item vector {row[0]}", fault, derived=True)
 
-    def _versions(self, rowid: int, entry: Entry) -> None:
-        rows = all_rows(self.db, sql.VERSIONS_OF_ROW, (rowid,))
-        if [number for number, _ in rows] != list(range(1, entry.version + 1)):
+    def _past(self, kept: _Kept, entry: Entry) -> None:
+        rows = all_rows(self.db, sql.VERSIONS_OF_ROW, (kept.rowid,))
+        if [number for number, _ in rows] != list(range(1, entry.version + 1)) and not entry.damaged:
             self.wrong("versions", entry.id, "its history has gaps")
-        elif entry_of_snapshot(rows[-1][1]) != entry:
+            return
+        found = [version_of(text, number, self._committed(entry.id, number), kept.salt) for number, text in rows]
+        for (number, _), one in zip(rows, found, strict=True):
+            if one is None or one.damaged:
+                self.wrong("versions", entry.id, f"version {number} is not the text that was written")
+        last = found[-1] if found else None
+        if last is not None and not last.damaged and not entry.damaged and last != entry:
             self.wrong("versions", entry.id, "the row is not its last version")
+
+    def _committed(self, id: str, version: int) -> str | None:
+        return self.commitments.get(("entry", id, version))
 
     def utterances(self) -> None:
         for _, transcript, id, text_hash, text in stream(self.db, sql.ALL_UTTERANCES):
-            if content_hash(text) != text_hash:
+            if not intact(text, text_hash):
                 self.wrong("content", f"{transcript}/{id}", "the message is not the one that was kept")
 
     def utterance_index(self) -> None:
@@ -241,13 +266,39 @@ def check(db: apsw.Connection) -> list[Finding]:
     for step in steps:
         try:
             step()
-        except (apsw.Error, ValueError, KeyError, TypeError) as error:
+        except (apsw.Error, LukasaError, *UNREADABLE) as error:
             # Damage shows as any of these: what cannot be read cannot be trusted, and the other steps still run.
             derived = step.__name__ in _DERIVED or "fts" in str(error)
-            pass_.wrong(step.__name__, "memory.db", f"cannot be read: {error}", derived=derived)
+            pass_.wrong(step.__name__, "memory.db", f"cannot be read: {str(error)[:300]}", derived=derived)
     return pass_.findings
 
 
+@dataclass(frozen=True)
+class _Page:
+    name: str
+    page: NamedEntry | Document
+
+    @property
+    def key(self) -> tuple[str, int]:
+        return self.name, self.page.version
+
+
+@dataclass(frozen=True)
+class _PageKind:
+    """Named entries or documents: where their present and their past texts are, and how their events begin."""
+
+    family: str
+    present: Query[Any]
+    past: Query[Any]
+
+    def marked(self, db: apsw.Connection, found: Sequence[Any], secret: bytes) -> list[_Page]:
+        return [_Page(page_name(page), page) for page in pages(db, self.family, found, secret)]
+
+
+_PAGES = (
+    _PageKind("named", tables.ALL_NAMED, Query(tables.NAMED_VERSIONS, order="name version")),
+    _PageKind("document", tables.ALL_DOCUMENTS, Query(tables.DOCUMENT_VERSIONS, order="id version")),
+)
 _DERIVED = frozenset(
     {"index", "partitions", "vectors", "vector_blobs", "item_prefixes", "item_vectors", "utterance_index"}
 )
@@ -285,7 +336,8 @@ def _vector_fault(row: Row) -> str:
 
 
 def rebuild(db: apsw.Connection) -> None:
-    """Inside a write transaction: all that can be computed from the rows is."""
+    """Inside a write transaction: all that can be computed from the rows is, and texts that have a sound copy."""
+    _mend(db)
     _drop(db, sql.DROP_VECTOR, [row[0] for row in stream(db, sql.ALL_VECTORS) if _vector_fault(row)])
     _drop(db, sql.DROP_ITEM_VECTOR, [row[0] for row in stream(db, sql.ALL_ITEM_VECTORS) if _vector_fault(row)])
     try:
@@ -308,6 +360,22 @@ def rebuild(db: apsw.Connection) -> None:
     db.execute(sql.SET_TOKENIZER, (TOKENIZER_VERSION,))
 
 
+def _mend(db: apsw.Connection) -> None:
+    """Put the last version of an entry in place of a row that is not what was written."""
+    for row in all_rows(db, sql.ALL_ENTRIES):
+        entry = checked_entry(row)
+        copy = sound_copy(db, entry.id) if entry.damaged else None
+        if copy is not None:
+            columns = entry_columns(copy)
+            db.execute(sql.MEND_ENTRY, (*(columns[name] for name in sql.MENDED_COLUMNS), _Kept.of(row).rowid))
+    secret, rows = one_value(db, sql.META), SqliteRows(db)
+    for kind in _PAGES:
+        past = {one.key: one.page for one in kind.marked(db, rows.select(kind.past), secret) if not one.page.damaged}
+        for one in kind.marked(db, rows.select(kind.present), secret):
+            if one.page.damaged and one.key in past:
+                rows.save(kind.present.table, past[one.key])
+
+
 def _drop(db: apsw.Connection, statement: str, seqs: Iterable[int]) -> None:
     for seq in seqs:
         db.execute(statement, (seq,))
@@ -316,7 +384,10 @@ def _drop(db: apsw.Connection, statement: str, seqs: Iterable[int]) -> None:
 def _reindexed(db: apsw.Connection) -> Iterator[tuple[int, int, list[str]]]:
     """Rows with the terms and the partition they should have, corrected where they have others."""
     for row in all_rows(db, sql.ALL_ENTRIES):
-        entry, kept = entry_of(row), _Kept.of(row)
+        entry, kept = checked_entry(row), _Kept.of(row)
+        if entry.damaged:
+            yield kept.rowid, kept.partition, kept.terms.split()
+            continue
         partition = partition_id(db, scope_id(db, entry.scope), entry)
         expected = _Derived.by(entry)
         if (partition, expected) != (kept.partition, _Derived.kept(kept)):

@@ -13,6 +13,7 @@ import apsw
 from lukasa.index.ann import column_products
 from lukasa.index.vectors import Searched, VectorIndex
 from lukasa.model.arrays import np
+from lukasa.model.errors import Damaged
 from lukasa.model.item import Item, ItemAddress, ItemFilter, item_id, path_text
 from lukasa.model.text import content_hash
 from lukasa.model.timestamps import micros, micros_or_none, moment, moment_or_none
@@ -24,6 +25,7 @@ from lukasa.storage.port import FoundItem, ItemQuery, UnembeddedItem
 from lukasa.storage.sqlite import sql
 from lukasa.storage.sqlite.entries import model_id
 from lukasa.storage.sqlite.execute import Row, all_rows, json_list, one_row, one_value
+from lukasa.storage.sqlite.seals import intact
 from lukasa.storage.sqlite.search import ITEM_VECTORS, SqliteVectorRows
 
 _PAGE = 200
@@ -46,7 +48,10 @@ def stored(db: apsw.Connection, place: ItemAddress) -> StoredItem | None:
     if row is None:
         return None
     *columns, texts, indexer = row
-    return StoredItem(_item(tuple(columns), json.loads(row[3])), row[3], row[8], _index(texts, indexer))
+    text, salt, digest = row[3], row[8], row[9]
+    if not intact(text, digest):
+        return StoredItem(_item(tuple(columns), {}), "", salt, _index(texts, indexer), damaged=True)
+    return StoredItem(_item(tuple(columns), json.loads(text)), text.decode(), salt, _index(texts, indexer))
 
 
 def save(db: apsw.Connection, new: StoredItem) -> None:
@@ -118,7 +123,7 @@ def touch(db: apsw.Connection, places: Sequence[ItemAddress], at: datetime) -> N
 
 
 def _item(row: Row, value: dict[str, Any]) -> Item:
-    _, path, key, _, created_at, updated_at, expires_at, ttl, salt = row
+    _, path, key, _, created_at, updated_at, expires_at, ttl, salt, _ = row
     place = ItemAddress(namespace_of(path), key)
     times = (moment(created_at), moment(updated_at), moment_or_none(expires_at))
     return Item(place, value, *times, ttl, item_id(salt, place))
@@ -164,6 +169,8 @@ def _admitted(
         page = order[start : start + _PAGE]
         rows = {row[0]: row for row in all_rows(db, sql.ITEMS_BY_ROW, (json_list(rowid for rowid, _ in page),))}
         for rowid, score in page:
+            if not intact(rows[rowid][3], rows[rowid][9]):
+                raise Damaged(f"item {rows[rowid][2]!r}")
             value = json.loads(rows[rowid][3])
             if condition.admits(value):  # before the rest is decoded: most of a large namespace may not pass
                 yield FoundItem(_item(rows[rowid], value), score)
@@ -172,9 +179,9 @@ def _admitted(
 def unembedded(db: apsw.Connection, model: EmbeddingModel, indexer: str, limit: int) -> list[UnembeddedItem]:
     found = one_value(db, sql.MODEL_ID, (model.name, model.dimensions, model.digest))
     out = []
-    for path, key, value, texts in all_rows(db, sql.UNEMBEDDED_ITEMS, (indexer, found, limit)):
-        found_at = ItemAddress(namespace_of(path), key)
-        out.append(UnembeddedItem(found_at, json.loads(value), _index(texts, indexer)))
+    for path, key, value, digest, texts in all_rows(db, sql.UNEMBEDDED_ITEMS, (indexer, found, limit)):
+        if intact(value, digest):
+            out.append(UnembeddedItem(ItemAddress(namespace_of(path), key), json.loads(value), _index(texts, indexer)))
     return out
 
 

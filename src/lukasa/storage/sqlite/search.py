@@ -16,10 +16,21 @@ from lukasa.index.rows import AdjacentRow, CandidateRow, MatchedRow, Partition, 
 from lukasa.model.arrays import at_hand, np
 from lukasa.model.candidate import Candidate
 from lukasa.model.entry import Entry, Scope
+from lukasa.model.errors import UNREADABLE, Damaged
 from lukasa.model.selection import Filters, Selection
 from lukasa.ports import EmbeddingModel
 from lukasa.storage import row_rules
-from lukasa.storage.entry_codec import EXEMPT, FILED, KINDS, SAID, STATES, TRUSTS, anchor_text, entry_of, scope_of
+from lukasa.storage.entry_codec import (
+    EXEMPT,
+    FILED,
+    KINDS,
+    SAID,
+    STATES,
+    TRUSTS,
+    anchor_text,
+    checked_entry,
+    scope_of,
+)
 from lukasa.storage.sqlite import sql
 from lukasa.storage.sqlite.execute import Row, all_rows, filter_bindings, json_list, one_row, one_value, rows_of_each
 
@@ -190,7 +201,8 @@ class SqliteSearchRows(_Rows):
         return [CandidateRow(one, row[_ROWID]) for row, one in zip(found, self._candidates(found), strict=True)]
 
     def contents(self, ids: Sequence[str]) -> Iterable[tuple[str, str]]:
-        return all_rows(self.db, sql.TEXTS, (json_list(ids),))
+        found = all_rows(self.db, sql.TEXTS, (json_list(ids),))
+        return [(id, text.decode(errors="replace")) for id, text in found]
 
     def adjacent_rows(self, rows: Sequence[int], reach: int) -> list[AdjacentRow]:
         found = all_rows(self.db, sql.BESIDE, {"numbers": json_list(rows), "rows": reach})
@@ -207,11 +219,15 @@ class SqliteSearchRows(_Rows):
         for row in rows:
             (id, partition, kind, state, source, tags, category, conversation, importance) = row[:9]
             (created, confirmed, valid, invalid, chars, marks, version, trust) = row[9:17]
-            labels = () if tags == "[]" else tuple(json.loads(tags))
+            try:
+                labels = () if tags == "[]" else tuple(json.loads(tags))
+                kinds = KINDS[kind], STATES[state], source, labels, category, conversation, importance
+                trusted = TRUSTS[trust]
+            except UNREADABLE:
+                raise Damaged(f"entry {id}") from None
             marked = marks & FILED > 0, marks & EXEMPT > 0, marks & SAID > 0
-            kinds = KINDS[kind], STATES[state], source, labels, category, conversation, importance
             times = created, confirmed, valid, invalid, chars
-            made.append(make(Candidate, (id, scopes[partition], *kinds, *times, *marked, version, TRUSTS[trust])))
+            made.append(make(Candidate, (id, scopes[partition], *kinds, *times, *marked, version, trusted)))
         return made
 
     # Vectors
@@ -260,11 +276,14 @@ class SqliteSearchRows(_Rows):
 
     def entries_by_row(self, rows: Collection[int]) -> dict[int, Entry]:
         found = all_rows(self.db, sql.NUMBERED_ENTRIES, (json_list(rows),))
-        return {row[-1]: entry_of(row) for row in found}
+        entries = {row[-1]: checked_entry(row) for row in found}
+        return {row: entry for row, entry in entries.items() if not entry.damaged}
 
 
-def find(db: apsw.Connection, selection: Selection, limit: int, after: str | None) -> list[Entry]:
-    """A page of entries, newest first, behind the entry `after`."""
+def find(
+    db: apsw.Connection, selection: Selection, limit: int, after: str | None, *, damaged: bool = False
+) -> list[Entry]:
+    """A page of entries, newest first, behind the entry `after`; without the damaged ones unless they are asked for."""
     filters = filter_bindings(selection.filters)
     since, until = filters["since"], filters["until"]
     before = _NEWER_THAN_ALL if after is None else _position(db, after)
@@ -272,12 +291,19 @@ def find(db: apsw.Connection, selection: Selection, limit: int, after: str | Non
         before = min(before, (until, 0))
     ends = {"after": _OLDER_THAN_ALL if since is None else since, "before": before[0], "before_row": before[1]}
     bound = filters | ends | {"limit": limit}
-    newest: list[Row] = []
-    for partition in keyword.partitions_of(SqliteSearchRows(db), selection):
-        for kind in selection.filters.kinds or KINDS:
-            newest += all_rows(db, sql.NEWEST_OF_KIND, bound | {"partition": partition.id, "kind": str(kind)})
-    page = sorted(newest, reverse=True)[:limit]
-    return [entry_of(row) for row in all_rows(db, sql.ENTRIES_IN_ORDER, (json_list(row for _, row in page),))]
+    partitions = keyword.partitions_of(SqliteSearchRows(db), selection)
+    found: list[Entry] = []
+    while True:
+        newest: list[Row] = []
+        for partition in partitions:
+            for kind in selection.filters.kinds or KINDS:
+                newest += all_rows(db, sql.NEWEST_OF_KIND, bound | {"partition": partition.id, "kind": str(kind)})
+        page = sorted(newest, reverse=True)[: bound["limit"]]
+        rows = all_rows(db, sql.ENTRIES_IN_ORDER, (json_list(row for _, row in page),))
+        found += [entry for entry in map(checked_entry, rows) if damaged or not entry.damaged]
+        if len(found) == limit or len(page) < bound["limit"]:
+            return found
+        bound |= {"before": page[-1][0], "before_row": page[-1][1], "limit": limit - len(found)}
 
 
 def _position(db: apsw.Connection, id: str) -> tuple[int, int]:

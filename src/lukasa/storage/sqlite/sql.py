@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lukasa.storage.entry_codec import COLUMNS
+from lukasa.storage.entry_codec import COLUMNS, RESTS
 from lukasa.storage.tables import TELEMETRY, UTTERANCES
 
 # Files and connections
@@ -98,7 +98,21 @@ VECTORS_REMOVED = "UPDATE partitions SET vectors = vectors - ?, removals = remov
 
 # Entries
 
-_OF_ENTRY = ", ".join([f"{'s' if name in ('tier', 'anchor') else 'e'}.{name}" for name in COLUMNS])
+# An entry that rests on something has its links and sources in rows of their own.
+_REST = f"""
+CASE WHEN e.marks & {RESTS} THEN json_set(
+    e.rest,
+    '$.links', json((
+        SELECT json_group_array(json_array(l.document, l.version, l.locator, l.checked) ORDER BY l.place)
+        FROM canonical_links AS l WHERE l.entry = e.id
+    )),
+    '$.derived_from', json((
+        SELECT json_group_array(d.source ORDER BY d.place) FROM derivations AS d WHERE d.entry = e.id
+    ))
+) ELSE e.rest END AS rest"""
+# The text as bytes, and its hash behind all: what reads an entry compares them, whatever the bytes are.
+_OTHERWISE = {"rest": _REST, "content": "CAST(e.content AS BLOB)", "tier": "s.tier", "anchor": "s.anchor"}
+_OF_ENTRY = ", ".join([*(_OTHERWISE.get(name, f"e.{name}") for name in COLUMNS), "e.content_hash"])
 _FROM_ENTRIES = "FROM entries AS e JOIN scopes AS s ON s.id = e.scope_id "
 _ENTRY = f"SELECT {_OF_ENTRY} {_FROM_ENTRIES}"
 _CARD = """
@@ -120,7 +134,7 @@ SELECT e.rowid, e.term_count FROM json_each(?) AS asked CROSS JOIN entries AS e 
 TRUSTS = """
 SELECT e.rowid, e.rest ->> '$.trust' FROM json_each(?) AS asked CROSS JOIN entries AS e ON e.rowid = asked.value
 """
-TEXTS = "SELECT id, content FROM entries WHERE id IN (SELECT value FROM json_each(?))"
+TEXTS = "SELECT id, CAST(content AS BLOB) FROM entries WHERE id IN (SELECT value FROM json_each(?))"
 SCOPES = "SELECT p.id, s.tier, s.anchor FROM partitions AS p JOIN scopes AS s ON s.id = p.scope_id"
 STAMPS = "SELECT id, version, rowid FROM entries WHERE id IN (SELECT value FROM json_each(?))"
 ENTRIES = _ENTRY + "WHERE e.rowid IN (SELECT value FROM json_each(?))"
@@ -158,12 +172,20 @@ REPLACE_ENTRY = f"UPDATE entries SET {' = ?, '.join(CHANGED_COLUMNS)} = ? WHERE 
 DROP_ENTRIES = "DELETE FROM entries WHERE rowid IN (SELECT value FROM json_each(?))"
 NEW_VERSION = "INSERT INTO versions (entry, version, action, cause, actor, at, snapshot) VALUES (?, ?, ?, ?, ?, ?, ?)"
 VERSIONS = """
-SELECT v.snapshot, v.action, v.cause, v.actor, v.at
+SELECT CAST(v.snapshot AS BLOB), v.action, v.cause, v.actor, v.at, v.version, e.salt
 FROM entries AS e JOIN versions AS v ON v.entry = e.rowid WHERE e.id = ? ORDER BY v.version
 """
 LINKED = """
 SELECT e.id, l.action FROM entries AS e JOIN action_links AS l ON l.entry = e.rowid
 WHERE e.id IN (SELECT value FROM json_each(?)) ORDER BY l.place
+"""
+WITHDRAWN = """
+SELECT d.entry, d.source FROM derivations AS d JOIN entries AS e ON e.id = d.entry
+LEFT JOIN entries AS s ON s.id = d.source
+WHERE e.state IN ('active', 'stale', 'held') AND (
+    s.id IS NULL OR s.invalid_at IS NOT NULL
+    OR s.state IN ('forgotten', 'superseded', 'archived', 'invalidated') AND s.superseded_by IS NOT d.entry
+) ORDER BY d.place DESC LIMIT ?
 """
 NEW_LINK = """
 INSERT INTO action_links (action, entry) SELECT ?, rowid FROM entries WHERE id = ?
@@ -180,6 +202,7 @@ AND NOT EXISTS (SELECT 1 FROM action_links AS l WHERE l.action = actions.id)
 """
 SHARES = """
 SELECT s.tier, e.state, e.kind, coalesce(e.category, ''), e.source, count(*), sum(e.created_at >= ?)
+    , sum(coalesce(e.rest ->> '$.merged_count', 1) - 1)
 FROM entries AS e JOIN scopes AS s ON s.id = e.scope_id
 GROUP BY s.tier, e.state, e.kind, e.category, e.source ORDER BY count(*) DESC, 1, 2, 3, 4, 5
 """
@@ -335,7 +358,7 @@ DROP_PACKS = "DELETE FROM packs"
 PLACES = "SELECT DISTINCT partition_id, model_id FROM vectors"
 PACKED_PLACES = "SELECT DISTINCT partition_id, model_id FROM packs"
 UNEMBEDDED = """
-SELECT e.id, e.version, e.content FROM entries AS e
+SELECT e.id, e.version, CAST(e.content AS BLOB), e.content_hash FROM entries AS e
 WHERE e.state IN ('active', 'stale', 'held')
     AND NOT EXISTS (SELECT 1 FROM vectors AS v WHERE v.entry = e.rowid AND v.model_id = ?)
 ORDER BY e.rowid LIMIT ?
@@ -364,7 +387,8 @@ ITEM_MODELS = """
 SELECT m.name, m.dimensions, m.digest FROM item_vectors AS v JOIN models AS m ON m.id = v.model_id WHERE v.item = ?
 """
 UNEMBEDDED_ITEMS = """
-SELECT s.path, i.key, i.value, i.texts FROM items AS i JOIN item_spaces AS s ON s.id = i.space
+SELECT s.path, i.key, CAST(i.value AS BLOB), i.value_hash, i.texts
+FROM items AS i JOIN item_spaces AS s ON s.id = i.space
 WHERE i.indexer = ? AND i.texts != '[]'
     AND NOT EXISTS (SELECT 1 FROM item_vectors AS v WHERE v.item = i.rowid AND v.model_id = ?)
 ORDER BY i.rowid LIMIT ?
@@ -382,10 +406,13 @@ ITEM_VECTORS_BY_SEQ = """
 SELECT seq, item, vector FROM item_vectors WHERE seq IN (SELECT value FROM json_each(?)) ORDER BY seq
 """
 _ITEM = """
-SELECT i.rowid, s.path, i.key, i.value, i.created_at, i.updated_at, i.expires_at, i.ttl, i.salt
+SELECT i.rowid, s.path, i.key, CAST(i.value AS BLOB), i.created_at, i.updated_at, i.expires_at, i.ttl, i.salt,
+    i.value_hash
 FROM items AS i JOIN item_spaces AS s ON s.id = i.space
 """
-STORED_ITEM = _ITEM.replace("i.salt\n", "i.salt, i.texts, i.indexer\n") + "WHERE s.path = ? AND i.key = ?"
+STORED_ITEM = (
+    _ITEM.replace("    i.value_hash\n", "    i.value_hash, i.texts, i.indexer\n") + "WHERE s.path = ? AND i.key = ?"
+)
 ITEMS_BY_ROW = _ITEM + "WHERE i.rowid IN (SELECT value FROM json_each(?))"
 ITEM_ROWS = """
 SELECT i.rowid FROM item_prefixes AS p JOIN items AS i ON i.space = p.space
@@ -417,7 +444,7 @@ FIND_UTTERANCES = "SELECT rowid FROM utterance_fts WHERE utterance_fts MATCH ? O
 UTTERANCES_BY_ROW = (
     f"SELECT rowid, {', '.join(UTTERANCES.columns)} FROM utterances WHERE rowid IN (SELECT value FROM json_each(?))"
 )
-ALL_UTTERANCES = "SELECT rowid, transcript, id, text_hash, text FROM utterances ORDER BY rowid"
+ALL_UTTERANCES = "SELECT rowid, transcript, id, text_hash, CAST(text AS BLOB) FROM utterances ORDER BY rowid"
 INDEXED_UTTERANCES = "SELECT id FROM utterance_fts_docsize ORDER BY id"
 EMPTY_UTTERANCE_INDEX = "INSERT INTO utterance_fts (utterance_fts) VALUES ('delete-all')"
 
@@ -488,7 +515,11 @@ VACUUM = "VACUUM"
 
 # Log
 
+EVENTS_ABOUT = """
+SELECT e.action, e.subject, e.detail FROM json_each(?) AS asked CROSS JOIN events AS e ON e.subject = asked.value
+"""
 HEAD = "SELECT seq, digest FROM head"
+DIGEST_OF = "SELECT digest FROM events WHERE seq = ?"
 SET_HEAD = "UPDATE head SET seq = ?, digest = ?"
 
 # Checking and rebuilding
@@ -503,7 +534,7 @@ SELECT {_OF_ENTRY},
 FROM entries AS e LEFT JOIN scopes AS s ON s.id = e.scope_id LEFT JOIN partitions AS p ON p.id = e.partition_id
 ORDER BY e.rowid
 """
-VERSIONS_OF_ROW = "SELECT version, snapshot FROM versions WHERE entry = ? ORDER BY version"
+VERSIONS_OF_ROW = "SELECT version, CAST(snapshot AS BLOB) FROM versions WHERE entry = ? ORDER BY version"
 INDEXED = "SELECT doc, term, count(*) FROM fts_instances GROUP BY doc, term ORDER BY doc"
 INDEX_LENGTHS = "SELECT id, sz FROM fts_docsize"
 INDEX_TOTALS = "SELECT block FROM fts_data WHERE id = 1"
@@ -527,7 +558,7 @@ ORDER BY v.seq
 """
 DROP_VECTOR = "DELETE FROM vectors WHERE seq = ?"
 ALL_ITEMS = """
-SELECT s.path, i.key, i.value, i.value_hash, i.salt
+SELECT s.path, i.key, CAST(i.value AS BLOB), i.value_hash, i.salt
 FROM items AS i LEFT JOIN item_spaces AS s ON s.id = i.space ORDER BY i.rowid
 """
 ALL_SPACES = """
@@ -547,6 +578,9 @@ UPDATE entries SET partition_id = ?, terms = ?, term_count = ?, content_key = ?,
     marks = ?
 WHERE rowid = ?
 """
+# What follows from the entry alone; its place is put right with the index.
+MENDED_COLUMNS = [name for name in CHANGED_COLUMNS if name not in ("partition_id", "content_version")]
+MEND_ENTRY = f"UPDATE entries SET {' = ?, '.join(MENDED_COLUMNS)} = ? WHERE rowid = ?"
 EMPTY_INDEX = "INSERT INTO fts (fts) VALUES ('delete-all')"
 
 # DROP TABLE of a virtual table needs its shadow tables to be there; a vandalised index may lack any of them.

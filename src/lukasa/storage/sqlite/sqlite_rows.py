@@ -11,6 +11,7 @@ import apsw
 
 from lukasa.index import bm25
 from lukasa.index.postings import token, tokens
+from lukasa.model.errors import Damaged
 from lukasa.model.item import ItemAddress
 from lukasa.model.telemetry import MOST_DEBUG
 from lukasa.model.text import terms
@@ -22,7 +23,7 @@ from lukasa.storage.codec import Dialect, Query, Table
 from lukasa.storage.port import FoundUtterance
 from lukasa.storage.sqlite import sql
 from lukasa.storage.sqlite.entries import EntryTable
-from lukasa.storage.sqlite.execute import all_rows, one_value
+from lukasa.storage.sqlite.execute import all_rows, one_row, one_value
 from lukasa.storage.tables import SealedEvent
 
 Value = TypeVar("Value")
@@ -34,6 +35,8 @@ _PARTITION = 0  # the index of messages has one
 
 class SqliteRows(EntryTable):
     """Implements `lukasa.storage.backend.Rows` over a connection inside a transaction."""
+
+    headed: tuple[int, str] | None = None  # the head of the log, if this transaction moved it
 
     # Plain tables
 
@@ -66,12 +69,15 @@ class SqliteRows(EntryTable):
     # The event log
 
     def head(self) -> tuple[int, str]:
-        ((seq, digest),) = all_rows(self.db, sql.HEAD)
-        return seq, digest
+        found = one_row(self.db, sql.HEAD)
+        if found is None:
+            raise Damaged("the head of the log")
+        return found[0], found[1]
 
     def append_events(self, events: Sequence[SealedEvent]) -> None:
         self.db.executemany(INSERT(tables.EVENTS), events)
-        self.db.execute(sql.SET_HEAD, (events[-1].seq, events[-1].digest))
+        self.headed = events[-1].seq, events[-1].digest
+        self.db.execute(sql.SET_HEAD, self.headed)
 
     def redact_events(self, ranges: Sequence[tuple[int, int]], scrub: int) -> None:
         for first, last in ranges:
@@ -114,7 +120,7 @@ class SqliteRows(EntryTable):
         """Make the keyword index of messages again."""
         self.db.execute(sql.EMPTY_UTTERANCE_INDEX)
         for rowid, _, _, _, text in all_rows(self.db, sql.ALL_UTTERANCES):
-            self._feed_utterance(rowid, text)
+            self._feed_utterance(rowid, text.decode(errors="replace"))
 
     # Telemetry
 

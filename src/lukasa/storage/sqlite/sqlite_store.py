@@ -8,26 +8,29 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import contextmanager, suppress
 from datetime import date, datetime
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
+
+import apsw
 
 from lukasa import index
 from lukasa.index import keyword, lookup
 from lukasa.index.cache import Answers
 from lukasa.index.matches import KeywordMatches, Neighbour, NeighbourQuery, NewText, VectorMatch
 from lukasa.model.candidate import Candidate
-from lukasa.model.entry import Access, Document, Entry, NamedEntry, Scope, Version
-from lukasa.model.errors import StoreError
+from lukasa.model.entry import Access, Derivation, Document, Entry, NamedEntry, Scope, Version
+from lukasa.model.errors import LostWrites, StoreError
 from lukasa.model.item import ItemAddress
 from lukasa.model.selection import NO_FILTERS, Filters, Selection
 from lukasa.model.telemetry import DayTally, Tally, TelemetryEvent, TelemetryQuery
 from lukasa.model.text import TOKENIZER_VERSION
-from lukasa.model.timestamps import micros, micros_or_none, moment
+from lukasa.model.timestamps import micros, micros_or_none
 from lukasa.model.values import Kind, State
 from lukasa.ports import EmbeddingModel, Vector
 from lukasa.storage import row_rules, sqlite, tables
 from lukasa.storage.commit import commit
-from lukasa.storage.entry_codec import anchor_text, entry_of, entry_of_snapshot, scope_of
+from lukasa.storage.entry_codec import anchor_text, checked_entry, scope_of
 from lukasa.storage.operations import DropEntry, SaveEntry, Scrub, Transaction
 from lukasa.storage.port import (
     Arrivals,
@@ -42,10 +45,11 @@ from lukasa.storage.port import (
     UnembeddedItem,
 )
 from lukasa.storage.reads import PlainReads
-from lukasa.storage.sqlite import entries, sql, sqlite_rows
+from lukasa.storage.sqlite import entries, seals, sql, sqlite_rows
 from lukasa.storage.sqlite.access_counts import View
 from lukasa.storage.sqlite.connection import Connections
-from lukasa.storage.sqlite.execute import all_rows, json_list, one_row
+from lukasa.storage.sqlite.execute import all_rows, json_list, one_row, one_value
+from lukasa.storage.sqlite.head_file import DigestOf, Head, HeadFile
 from lukasa.storage.sqlite.search import Handle, SqliteSearchRows, find
 from lukasa.storage.sqlite.sqlite_rows import SqliteRows
 from lukasa.storage.sqlite.store_files import Migration, Opening, Role, migrations, open_files
@@ -81,6 +85,7 @@ class SqliteStore(PlainReads):
         opening = Opening(Path(path).absolute(), role, create, vfs, busy_timeout, known or migrations())
         open_files(opening)
         self._connections = Connections(opening)
+        self._head_file = HeadFile(opening.folder)
         self._cache_bytes, self._sizes = cache_bytes, sizes
         self._fixed = opening.fixed
         self._added = 0  # entries, since it was opened
@@ -88,10 +93,21 @@ class SqliteStore(PlainReads):
         with self._connections.reading() as db:
             ((secret, tokenizer, purges_files),) = all_rows(db, sql.META)
         self._secret: bytes = secret
+        self._look_for_lost_writes()
         if tokenizer != TOKENIZER_VERSION:
             self.rebuild()
         if purges_files:
             self.purge_files()
+
+    def _look_for_lost_writes(self) -> None:
+        """Warn once if the database is older than writes that were acknowledged, and keep the evidence."""
+        noted = self._head_file.read()  # before the log is looked at: it may only grow
+        with self._connections.reading() as db:
+            now = Head(*SqliteRows(db).head())
+            gone = noted is not None and noted in self._head_file.missing(now, _digests(db))
+        if noted is not None and gone:
+            self._head_file.give_up(noted, now)
+            import_module("warnings").warn(LostWrites(_lost(noted, now, self._head_file)), stacklevel=4)
 
     # Vectors in memory, which a process that only writes or searches by keyword never loads
 
@@ -121,6 +137,8 @@ class SqliteStore(PlainReads):
             yield rows
             rows.write_vector_blobs()
         rows.numbers.committed()
+        if rows.headed is not None:
+            self._head_file.note(Head(*rows.headed))
 
     def apply(self, transaction: Transaction) -> None:
         buffer = self._connections.telemetry
@@ -193,7 +211,7 @@ class SqliteStore(PlainReads):
         with self._connections.reading() as db:
             return lookup.texts(SqliteSearchRows(db), list(ids))
 
-    def entries(self, ids: Iterable[str]) -> dict[str, Entry]:
+    def entries(self, ids: Iterable[str], *, damaged: bool = False) -> dict[str, Entry]:
         asked, found = list(ids), {}
         with self._connections.reading() as db:
             rows = SqliteSearchRows(db)
@@ -205,7 +223,12 @@ class SqliteStore(PlainReads):
                 else:
                     unknown.append(row)
             for columns in all_rows(db, sql.ENTRIES, (json_list(unknown),)) if unknown else ():
-                found[columns[0]] = entry = entry_of(columns)
+                entry = checked_entry(columns)
+                if entry.damaged:
+                    if damaged:
+                        found[entry.id] = entry
+                    continue
+                found[entry.id] = entry
                 if not entry.metadata:  # a dict that a caller could change
                     cached[entry.id] = entry
         return _by_request(asked, found)
@@ -214,26 +237,28 @@ class SqliteStore(PlainReads):
         with self._connections.asking() as db:
             return sum([one.size for one in SqliteSearchRows(db).partitions(selection)])
 
-    def find(self, selection: Selection, *, limit: int = 100, after: str | None = None) -> list[Entry]:
+    def find(
+        self, selection: Selection, *, limit: int = 100, after: str | None = None, damaged: bool = False
+    ) -> list[Entry]:
         with self._connections.reading() as db:
-            return find(db, selection, limit, after)
+            return find(db, selection, limit, after, damaged=damaged)
 
     def twin(self, scope: Scope, owner: str, key: str) -> Entry | None:
         with self._connections.reading() as db:
             row = one_row(db, sql.TWIN, (scope.tier, anchor_text(scope), owner, key))
-        return None if row is None else entry_of(row)
+        return None if row is None else checked_entry(row)
 
     def replaced_by(self, id: str) -> list[Entry]:
         with self._connections.reading() as db:
-            return [entry_of(row) for row in all_rows(db, sql.REPLACED_BY, (id,))]
+            return [checked_entry(row) for row in all_rows(db, sql.REPLACED_BY, (id,))]
+
+    def withdrawn(self, *, limit: int) -> list[Derivation]:
+        with self._connections.reading() as db:
+            return [Derivation(*row) for row in all_rows(db, sql.WITHDRAWN, (limit,))]
 
     def versions(self, id: str) -> list[Version]:
         with self._connections.reading() as db:
-            rows = all_rows(db, sql.VERSIONS, (id,))
-        return [
-            Version(entry_of_snapshot(snapshot), action, cause, actor, moment(at))
-            for snapshot, action, cause, actor, at in rows
-        ]
+            return seals.history(db, id)
 
     def access(self, ids: Iterable[str]) -> dict[str, Access]:
         with self._connections.counting() as counts:
@@ -287,18 +312,32 @@ class SqliteStore(PlainReads):
     def unembedded(self, model: EmbeddingModel, limit: int) -> list[Unembedded]:
         with self._connections.reading() as db:
             number = SqliteSearchRows(db).model_number(model)
-            return [Unembedded(*row) for row in all_rows(db, sql.UNEMBEDDED, (number, limit))]
+            rows = all_rows(db, sql.UNEMBEDDED, (number, limit))
+        return [Unembedded(id, version, text.decode()) for id, version, text, hash in rows if seals.intact(text, hash)]
 
     # Pages and documents, which every put is compared with: those that are not much are kept
 
     def named(self, name: str | None = None) -> list[NamedEntry]:
-        return super().named(name) if name is not None else self._kept("named", super().named)
+        if name is None:
+            return self._kept("named", lambda: self._vouched("named", super(SqliteStore, self).named()))
+        return self._vouched("named", super().named(name))
+
+    def named_versions(self, name: str) -> list[NamedEntry]:
+        return self._vouched("named", super().named_versions(name))
 
     def documents(self, ids: Iterable[str] | None = None) -> dict[str, Document]:
         if ids is not None:
-            return super().documents(ids)
-        found = self._kept("documents", lambda: list(super(SqliteStore, self).documents().values()))
+            found = self._vouched("document", list(super().documents(ids).values()))
+        else:
+            found = self._kept("documents", self._all_documents)
         return {document.id: document for document in found}
+
+    def _all_documents(self) -> list[Document]:
+        return self._vouched("document", list(super().documents().values()))
+
+    def _vouched(self, family: str, found: list[Page]) -> list[Page]:
+        with self._connections.reading() as db:
+            return seals.pages(db, family, found, self._secret)
 
     def _kept(self, what: str, ask: Callable[[], list[Page]]) -> list[Page]:
         with self._connections.asking() as db:
@@ -376,7 +415,15 @@ class SqliteStore(PlainReads):
 
     def check(self) -> list[Finding]:
         with self._connections.reading() as db:
-            return sqlite.integrity.check(db)
+            return [*self._lost_writes(db), *sqlite.integrity.check(db)]
+
+    def _lost_writes(self, db: Handle) -> list[Finding]:
+        try:
+            now = Head(*SqliteRows(db).head())
+            gone = self._head_file.missing(now, _digests(db))
+        except (apsw.Error, ValueError):
+            return []  # the check itself says that the log cannot be read
+        return [Finding("lost", "events", _lost(one, now, self._head_file), derived=False) for one in gone[-1:]]
 
     def rebuild(self) -> None:
         with self._connections.writing() as db:
@@ -410,6 +457,20 @@ class SqliteStore(PlainReads):
 def cached_records(db: Handle) -> Answers:
     """The cached pages and documents. In a write transaction, which may be undone, nothing is cached."""
     return db.cache.records(SqliteSearchRows(db)) if db.reads or not db.in_transaction else {}
+
+
+def _digests(db: Handle) -> DigestOf:
+    return lambda seq: one_value(db, sql.DIGEST_OF, (seq,))
+
+
+def _lost(noted: Head, now: Head, file: HeadFile) -> str:
+    """What to say and do about acknowledged writes that are gone."""
+    behind = f"the log ends at event {now.seq}" if now.seq < noted.seq else "the log holds another event of that number"
+    return (
+        f"writes up to event {noted.seq} were acknowledged, but {behind}: memory.db-wal vanished, or an older copy of "
+        f"memory.db was put in its place; restore the newest copy of the whole folder, or delete {file.evidence} to "
+        "accept the loss"
+    )
 
 
 def _by_request(ids: Iterable[str], found: Mapping[str, Value]) -> dict[str, Value]:

@@ -18,14 +18,14 @@ from functools import cache
 from importlib import import_module
 from os import urandom
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 from urllib.parse import quote
 
 import apsw
 from msgspec import Struct, field
 
 from lukasa.index.cache import Answers, ReadCache
-from lukasa.model.errors import StoreError, StoreForeign, StoreMissing, StoreNewer
+from lukasa.model.errors import StoreError, StoreForeign, StoreFull, StoreMissing, StoreNewer
 from lukasa.model.text import TOKENIZER_VERSION
 from lukasa.storage.sqlite import sql
 from lukasa.storage.sqlite.execute import all_rows, busy, damaged, full, one_value, translated
@@ -115,7 +115,10 @@ def os_errors(path: Path) -> Iterator[None]:
 
 
 class Reserve:
-    """A megabyte set aside. On a full disk not even a checkpoint can run, so this is given up to let one."""
+    """A megabyte set aside. On a full disk not even a checkpoint can run, so this is given up to let one.
+
+    Not even a reader can open a store there, since SQLite makes a file for its locks: a part of it is lent for that.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -126,7 +129,7 @@ class Reserve:
         if self._held:
             return
         with suppress(OSError):
-            if not self._path.exists():
+            if not self._path.exists() or self._path.stat().st_size < RESERVE_BYTES:
                 room = os.statvfs(self._path.parent)
                 if room.f_bavail * room.f_frsize < 8 * RESERVE_BYTES:
                     return
@@ -146,12 +149,25 @@ class Reserve:
         finally:
             os.close(descriptor)
 
+    def lend(self) -> bool:
+        """Give up a quarter of the space; False if there is nothing left of it."""
+        self._held = False
+        with suppress(OSError):
+            left = self._path.stat().st_size - RESERVE_BYTES // 4
+            if left > 0:
+                os.truncate(self._path, left)
+            else:
+                self._path.unlink()
+            return True
+        return False
+
     def release(self) -> None:
         self._held = False
         with suppress(OSError):
             self._path.unlink(missing_ok=True)
 
 
+Opened = TypeVar("Opened")
 Role = Literal["account", "workspace"]
 Filler = Callable[[apsw.Connection], None]
 
@@ -225,8 +241,22 @@ def require_library() -> None:
         )
 
 
+def with_room(reserve: Reserve, work: Callable[[], Opened]) -> Opened:
+    """What `work` returns; on a full disk, with space that the reserve lends."""
+    while True:
+        try:
+            return work()
+        except StoreFull:
+            if not reserve.lend():
+                raise
+
+
 def open_files(opening: Opening) -> None:
     """Make sure that both files exist, are Lukasa's and have its schema version; or raise and change nothing."""
+    with_room(Reserve(opening.folder / RESERVE), lambda: _open_files(opening))
+
+
+def _open_files(opening: Opening) -> None:
     require_library()
     if opening.create:
         make_folder(opening.folder)

@@ -24,10 +24,11 @@ class GrantIn(VerbInput):
 
     name: str = Field(description="Name of the grant.")
     workspaces: list[str] = Field(min_length=1, description="Names or ids of workspaces.")
-    can: list[Capability] = Field(default=[Capability.READ, Capability.WRITE], description="Its capabilities.")
+    can: list[Capability] = Field(default=[Capability.READ], description="Its capabilities; to read if left out.")
     tiers: list[str] = Field(default=[], description="Only these tiers; the workspace's own if left out.")
     channels: list[str] = Field(default=[], description="Channels that it may use.")
     conversations: list[str] = Field(default=[], description="Conversations that it may use.")
+    scope: dict[str, str] = Field(default={}, description="Scope keys that it is bound to, such as a tenant.")
     as_agent: str | None = Field(None, description="Agent that it acts as; the name of the grant if left out.")
     unverified: bool = Field(False, description="Treat its entries as text of unknown authorship.")
     expires_at: datetime | None = Field(None, description="When it expires; never if left out.")
@@ -45,6 +46,7 @@ def create_grant(call: Call, given: GrantIn) -> IssuedOut:
         tiers=given.tiers,
         channels=given.channels,
         conversations=given.conversations,
+        scope=given.scope,
         agent=given.as_agent,
         trust=Trust.UNTRUSTED if given.unverified else Trust.AGENT,
         expires=given.expires_at,
@@ -266,6 +268,7 @@ class ManifestOut(VerbOutput):
     sample: list[str]
     warnings: list[str]
     digest: str
+    kept: list[dict[str, Any]] = Field(description="Entries that stay because actions rest on them, with the actions.")
 
 
 class ScrubbedOut(VerbOutput):

@@ -19,6 +19,7 @@ from lukasa.surfaces.api.shapes import (
     NoteOut,
     NotesOut,
     PageOut,
+    ScopesEndedOut,
     WorkspacesOut,
 )
 from lukasa.surfaces.api.verb import Call, NoInput, SessionTool, Verb, VerbInput, VerbOutput
@@ -68,6 +69,14 @@ class ConversationIn(VerbInput):
 
 def end(call: Call, given: ConversationIn) -> EndedOut:
     return EndedOut.of(call.workspace.end(given.id))
+
+
+class ScopeIn(VerbInput):
+    name: str = Field(description="A tier, or the event that ends it, such as session or session_end.")
+
+
+def end_scope(call: Call, given: ScopeIn) -> ScopesEndedOut:
+    return ScopesEndedOut.of({"ended": call.workspace.end_scope(given.name)})
 
 
 def archive(call: Call, given: ConversationIn) -> ConversationOut:
@@ -161,13 +170,26 @@ CONVERSATIONS_VERBS = (
     ),
     Verb(
         "conversation_end",
-        "End a conversation. Its own notes and entries go with it: put what should last into a lasting tier first.",
+        "End a conversation. A summary of what was remembered stays in its channel. Its own notes and entries go, "
+        "except those that the spec carries into the next tier: put what should last into a lasting tier first.",
         Capability.CONVERSATIONS,
         "POST",
         f"{_CONVERSATIONS}/{{id}}/end",
         ConversationIn,
         EndedOut,
         end,
+        mutates=True,
+    ),
+    Verb(
+        "scope_end",
+        "End the bound scope of a tier, such as a session: what the spec keeps goes to the next tier, the rest is "
+        "cleared, open conversations inside end first, and later writes are refused.",
+        Capability.CONVERSATIONS,
+        "POST",
+        f"{_WORKSPACE}/scopes/{{name}}/end",
+        ScopeIn,
+        ScopesEndedOut,
+        end_scope,
         mutates=True,
     ),
     Verb(

@@ -150,10 +150,22 @@ class RivalsOut(VerbOutput):
     quotes: list[WordsOut]
 
 
+class DoubtfulOut(VerbOutput):
+    """An entry in force whose document has moved on, or which was concluded from something that was withdrawn.
+
+    review_approve confirms it, and review_reject forgets it.
+    """
+
+    entry: EntryOut
+    why: str
+    quotes: list[WordsOut]
+
+
 class InboxOut(VerbOutput):
     entries: list[HeldOut]
     proposals: list[ProposalOut]
     rivals: list[RivalsOut]
+    doubtful: list[DoubtfulOut]
 
 
 class DecidedOut(VerbOutput):
@@ -163,6 +175,7 @@ class DecidedOut(VerbOutput):
     amendment: AmendmentOut | None = None
     replaces: list[str]
     beside: list[str] = Field(description="Ids of entries that may contradict it: they wait for `settle` as a pair.")
+    trouble: str = ""
 
 
 class InboxIn(VerbInput):
@@ -196,7 +209,10 @@ def _within_reach(call: Call, found: InboxOut) -> InboxOut:
         for pair in found.rivals
         if _sees(call, pair.earlier.id) and _sees(call, pair.later.id)
     ]
-    return InboxOut(entries=entries, proposals=proposals, rivals=rivals)
+    doubtful = [
+        DoubtfulOut(entry=one.entry, why=one.why, quotes=[]) for one in found.doubtful if _sees(call, one.entry.id)
+    ]
+    return InboxOut(entries=entries, proposals=proposals, rivals=rivals, doubtful=doubtful)
 
 
 def _sees(call: Call, id: str) -> bool:
@@ -246,8 +262,9 @@ REVIEW_VERBS = (
     Verb(
         "review_list",
         "Show what waits for the owner's decision: held entries and proposed changes of the curated page, which reads "
-        "do not find until the owner approves them, and pairs of entries of which the later one may replace the "
-        "earlier one. Tell the owner about them; do not act on them.",
+        "do not find until the owner approves them, pairs of entries of which the later one may replace the earlier "
+        "one, and entries that rest on something which changed or was withdrawn. Tell the owner about them; do not act "
+        "on them.",
         Capability.REVIEW,
         "GET",
         _REVIEW,

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from lukasa.model.entry import Entry
 from lukasa.model.errors import InvalidInput
 from lukasa.model.grant import Capability
-from lukasa.model.values import SHARED, Kind, Lifetime
+from lukasa.model.values import SHARED, VISIBILITY, Kind, Lifetime, Visibility
 from lukasa.service.entries.put import Memo
 from lukasa.surfaces.api import session_answers
 from lukasa.surfaces.api.shapes import (
@@ -17,6 +19,7 @@ from lukasa.surfaces.api.shapes import (
     ContextOut,
     EntriesOut,
     EntryOut,
+    GroundsOut,
     HistoryOut,
     LedgerOut,
     RecallOut,
@@ -56,7 +59,7 @@ class QuestionIn(VerbInput):
     until: datetime | None = Field(None, description="Only entries written before this time.")
     held: bool = Field(False, description="Also entries that wait for a person's decision.")
     history: bool = Field(False, description="Also forgotten, replaced and archived entries.")
-    as_of: datetime | None = Field(None, description="Answer as memory stood at this time.")
+    as_of: str | None = Field(None, description="Answer as memory stood at this time, or at this bookmark.")
     sensitive: bool | None = Field(
         None, description="Also entries with secrets, which only the owner gets unasked; ask the user first."
     )
@@ -128,11 +131,12 @@ class MemoIn(VerbInput):
     derived_from: list[str] = Field(default=[], description="Ids of entries from which it was concluded.")
     valid_at: datetime | None = Field(None, description="Since when it is true; now if left out.")
     supersedes: str | None = Field(None, description="Id of the entry that it replaces and retires.")
+    corrects: str | None = Field(None, description="Id of the entry that it corrects: that one stays, shown under it.")
     metadata: dict[str, Any] = Field(default={}, description="A small JSON object to keep with it.")
 
     def memo(self, call: Call) -> Memo:
         fields = ("content", "kind", "importance", "lifetime", "tags", "links", "derived_from", "valid_at")
-        given = {name: getattr(self, name) for name in (*fields, "supersedes", "metadata")}
+        given = {name: getattr(self, name) for name in (*fields, "supersedes", "corrects", "metadata")}
         return Memo(owner=_owner(call, self.private), **given)
 
 
@@ -198,13 +202,13 @@ def entries(call: Call, given: ListIn) -> EntriesOut:
     if given.q:
         seen = given.everything
         found = here.read(given.q, tier=tier, limit=given.limit, held=seen, history=seen, count=False, **conditions)
-        return EntriesOut(entries=[EntryOut.of(hit.entry) for hit in found])
+        return EntriesOut(entries=_with_grounds(call, [hit.entry for hit in found]))
     # One more than asked tells whether there is another page.
     page = here.entries(
         tier, limit=given.limit + 1, after=given.after or None, everything=given.everything, **conditions
     )
     more = page[given.limit - 1].id if len(page) > given.limit else None
-    return EntriesOut(entries=[EntryOut.of(entry) for entry in page[: given.limit]], next=more)
+    return EntriesOut(entries=_with_grounds(call, page[: given.limit]), next=more)
 
 
 class EntryIn(VerbInput):
@@ -216,7 +220,28 @@ class GetIn(EntryIn):
 
 
 def get(call: Call, given: GetIn) -> EntryOut:
-    return EntryOut.of(call.workspace.get(given.id, sensitive=given.sensitive))
+    entry = call.workspace.get(given.id, sensitive=given.sensitive)
+    return _with_grounds(call, [entry])[0]
+
+
+def _with_grounds(call: Call, found: Sequence[Entry]) -> list[EntryOut]:
+    """Return entries with what each rests on and why its row is kept."""
+    known = call.workspace.grounds_of(found)
+    shown = [EntryOut.of(entry) for entry in found]
+    return [
+        one.model_copy(update={"grounds": GroundsOut.of(known[one.id])}) if one.id in known else one for one in shown
+    ]
+
+
+class CorroborateIn(EntryIn):
+    outcome: Literal["confirmed", "failed"] = Field("confirmed", description="Whether what the entry says still holds.")
+    reason: str | None = Field(None, description="What you checked it against, for the log.")
+
+
+def corroborate(call: Call, given: CorroborateIn) -> WrittenOut:
+    if given.outcome == "failed":
+        call.credential.require(Capability.FORGET)  # enough of these take an entry out of recall
+    return WrittenOut.of(call.workspace.corroborate(given.id, given.outcome, given.reason or ""))
 
 
 class UpdateIn(EntryIn):
@@ -260,7 +285,13 @@ def restore(call: Call, given: ReasonIn) -> WrittenOut:
 def undo(call: Call, given: ReasonIn) -> UndoneOut:
     call.workspace.get(given.id)  # only entries: the command line undoes jobs and events
     said = {"reason": given.reason} if given.reason is not None else {}
-    return UndoneOut.of(call.workspace.undo(given.id, **said))
+
+    def permit(now: Entry, then: Entry) -> None:
+        """Ask for the capability of what the undo does: it forgets what it takes out of recall, and else it writes."""
+        leaves = VISIBILITY[then.state] is Visibility.HISTORY and VISIBILITY[now.state] is not Visibility.HISTORY
+        call.credential.require(Capability.FORGET if leaves else Capability.WRITE)
+
+    return UndoneOut.of(call.workspace.undo(given.id, permit=permit, **said))
 
 
 def history(call: Call, given: EntryIn) -> HistoryOut:
@@ -310,7 +341,9 @@ VERBS = (
         put,
         mutates=True,
         status=201,
-        session=SessionTool.of(PutIn, session_answers.put, "content", "tier", *_ABOUT, "private", said_by=_SPEAKER),
+        session=SessionTool.of(
+            PutIn, session_answers.put, "content", "tier", *_ABOUT, "corrects", "private", said_by=_SPEAKER
+        ),
     ),
     Verb(
         "memory_put_many",
@@ -374,7 +407,7 @@ VERBS = (
     ),
     Verb(
         "memory_get",
-        "Show one entry in full, by its id.",
+        "Show one entry in full, by its id: with the present state of what it rests on, and what rests on it.",
         Capability.READ,
         "GET",
         f"{_ENTRIES}/{{id}}",
@@ -396,6 +429,19 @@ VERBS = (
         mutates=True,
         version_of=version,
         session=SessionTool.of(UpdateIn, session_answers.update, "id", "content", *_ABOUT),
+    ),
+    Verb(
+        "memory_corroborate",
+        "Say that you checked an entry against the world or its document: confirmed if it still holds, failed if not. "
+        "A confirmation renews it; enough independent ones make an observed event a fact, and let in a claim that was "
+        "held for them. Failed checks in a row archive a fact. Only call it after you have looked.",
+        Capability.WRITE,
+        "POST",
+        f"{_ENTRIES}/{{id}}/corroborate",
+        CorroborateIn,
+        WrittenOut,
+        corroborate,
+        mutates=True,
     ),
     Verb(
         "memory_forget",
@@ -425,13 +471,15 @@ VERBS = (
     Verb(
         "memory_undo",
         "Undo the last change of an entry by anybody: a mistaken correction, forgetting or replacement. Entries "
-        "that the change had retired come back. An undo is a change too, and can be undone.",
+        "that the change had retired come back. An undo is a change too, and can be undone. To undo the writing of an "
+        "entry is to forget it, and needs the same right.",
         Capability.WRITE,
         "POST",
         f"{_ENTRIES}/{{id}}/undo",
         ReasonIn,
         UndoneOut,
         undo,
+        also=(Capability.FORGET,),
         mutates=True,
     ),
     Verb(

@@ -23,13 +23,41 @@ class EventsIn(VerbInput):
     action: str | None = Field(None, description="Only events of this action, such as entry.put.")
     limit: int = Field(100, ge=1, le=1000, description="At most this many events.")
     after: int = Field(0, ge=0, description="Only events after this number: `next` of the page before.")
+    bookmark: str | None = Field(None, description="Only events after this bookmark.")
 
 
 def events(call: Call, given: EventsIn) -> EventsOut:
     whole = call.overseen(Capability.EVENTS)
-    page = whole.events(after=given.after, limit=given.limit + 1, action=given.action)
+    page = whole.events(after=given.after, since=given.bookmark, limit=given.limit + 1, action=given.action)
     more = str(page[given.limit - 1].seq) if len(page) > given.limit else None
     return EventsOut(events=[EventOut.of(event) for event in page[: given.limit]], next=more)
+
+
+class BookmarkIn(VerbInput):
+    name: str = Field(description="A name that begins with a letter, such as before-import.")
+    note: str = Field("", description="What the position is good for.")
+
+
+class BookmarkOut(VerbOutput):
+    """A name for a position of the event log: everything up to the event `seq` is before it."""
+
+    name: str
+    seq: int
+    at: datetime
+    by: str
+    note: str
+
+
+class BookmarksOut(VerbOutput):
+    bookmarks: list[BookmarkOut]
+
+
+def bookmark(call: Call, given: BookmarkIn) -> BookmarkOut:
+    return BookmarkOut.of(call.overseen(Capability.EVENTS).bookmark(given.name, given.note))
+
+
+def bookmarks(call: Call, given: NoInput) -> BookmarksOut:
+    return BookmarksOut.of({"bookmarks": call.overseen(Capability.EVENTS).bookmarks()})
 
 
 class ShareOut(VerbOutput):
@@ -42,6 +70,7 @@ class ShareOut(VerbOutput):
     source: str
     count: int
     added: int
+    merged: int
 
 
 class TallyOut(VerbOutput):
@@ -69,11 +98,21 @@ class WeighedOut(VerbOutput):
     reads: int
 
 
+class TotalsOut(VerbOutput):
+    """Of the entries in recall: how many, the stale ones, the repetitions merged into them, and the categories."""
+
+    recalled: int
+    stale: int
+    merged: int
+    categories: dict[str, int]
+
+
 class StatsOut(VerbOutput):
     """The entries of a workspace by group, and what happened to them since a time."""
 
     since: datetime
     entries: list[ShareOut]
+    totals: TotalsOut
     events: dict[str, int]
     outcomes: dict[str, int]
     fading: list[WeighedOut]
@@ -89,7 +128,8 @@ class StatsIn(VerbInput):
 
 def workspace_stats(call: Call, given: StatsIn) -> StatsOut:
     whole = call.overseen(Capability.STATS)
-    found = StatsOut.of(whole.stats(given.since))
+    seen = whole.stats(given.since)
+    found = StatsOut.of(seen)
     if call.credential.is_owner:
         return found
     # The capability opens numbers within the grant's reach, not entries, and not the telemetry of the account, which
@@ -98,6 +138,7 @@ def workspace_stats(call: Call, given: StatsIn) -> StatsOut:
     here = whole.ctx.local.tally(TelemetryQuery(since=found.since))
     found.work, found.outcomes = [TallyOut.of(tally) for tally in here], stats.outcomes(here)
     found.entries = [share for share in found.entries if call.workspace.ctx.opens(share.tier)]
+    found.totals = TotalsOut.of(stats.totals(s for s in seen.entries if call.workspace.ctx.opens(s.tier)))
     return found
 
 
@@ -122,6 +163,26 @@ NUMBERS_VERBS = (
         EventsOut,
         events,
         tool=False,
+    ),
+    Verb(
+        "bookmark_create",
+        "Name the present end of the event log, to read memory as of then or to list what changed since.",
+        Capability.EVENTS,
+        "POST",
+        f"{_WORKSPACE}/bookmarks",
+        BookmarkIn,
+        BookmarkOut,
+        bookmark,
+    ),
+    Verb(
+        "bookmark_list",
+        "List the bookmarks of the event log, oldest first.",
+        Capability.EVENTS,
+        "GET",
+        f"{_WORKSPACE}/bookmarks",
+        NoInput,
+        BookmarksOut,
+        bookmarks,
     ),
 )
 

@@ -14,6 +14,7 @@ from lukasa.read.rank import Earlier, Hit
 from lukasa.service.sessions import session
 from lukasa.service.workspace import Workspace
 from lukasa.surfaces.api.verb import SessionAnswer, SessionTurn
+from lukasa.surfaces.cli.data import plain
 
 LIMIT = 15  # hits of one read
 # A memory counts as near in meaning, without a shared word, from this share of the way between the floor of unrelated
@@ -26,7 +27,7 @@ def put(world: Workspace, given: Mapping[str, Any], turn: SessionTurn) -> Sessio
     if given.get("private") and world.ctx.agent is None:
         raise InvalidInput("only an agent with a name has private memory", fix="leave private out")
     owner = world.ctx.agent if given.get("private") and world.ctx.agent else SHARED
-    more = {name: given[name] for name in ("kind", "lifetime", "importance", "tags") if name in given}
+    more = {name: given[name] for name in ("kind", "lifetime", "importance", "tags", "corrects") if name in given}
     source = "user" if given.get("said_by") == "user" else ""
     writer, content = _words(world, given["content"], turn) if source else (world, given["content"])
     written = writer.put(given.get("tier") or world.ctx.default_tier(), content, owner=owner, source=source, **more)
@@ -81,11 +82,19 @@ def _hit(hit: Hit, floor: float) -> dict[str, Any]:
             {"said": f"{one.entry.confirmed_at:%Y-%m-%d}", "content": one.content, "note": _note(one)}
             for one in hit.earlier
         ],
+        **_grounds(hit),
     }
 
 
 def _note(earlier: Earlier) -> str:
     return f"{earlier.note}; unverified text of unknown authorship" if earlier.entry.unverified else earlier.note
+
+
+def _grounds(hit: Hit) -> dict[str, Any]:
+    """Return the present state of what a hit rests on, if it rests on anything that a reader should know."""
+    sources = {"sources": [plain(source) for source in hit.provenance]} if hit.provenance else {}
+    doubts = [f"rests on {one.source}, which {one.reason}" for one in hit.withdrawn]
+    return sources | ({"doubts": doubts} if doubts else {})
 
 
 def update(world: Workspace, given: Mapping[str, Any], turn: SessionTurn) -> SessionAnswer:

@@ -37,9 +37,36 @@ class TransitionOut(VerbOutput):
 
 
 class LinkOut(VerbOutput):
+    """A document that an entry rests on: the version it was written from, and the last one it was checked against."""
+
     source: str
     version: int
     locator: str
+    checked: int
+
+
+class WithdrawnOut(VerbOutput):
+    """An entry from which this one was concluded and that no longer stands."""
+
+    source: str
+    reason: str
+
+
+class GroundsOut(VerbOutput):
+    """What an entry rests on now, what rests on it, and why its row is kept.
+
+    `retention`: active; referenced (an action or another entry rests on it); orphaned (its scope, or all of its
+    sources, are gone); tombstoned (its content was removed for good). `provenance` are its documents as they are now.
+    """
+
+    retention: str
+    because: str
+    provenance: list[dict[str, Any]]
+    withdrawn: list[WithdrawnOut]
+    awaits_check: bool = Field(description="A document has changed or is gone, and nobody has checked the entry since.")
+    failures: int = Field(description="Checks that failed since somebody last confirmed it.")
+    actions: list[str]
+    entries: list[str] = Field(description="Entries that were concluded from it.")
 
 
 class EntryOut(VerbOutput):
@@ -79,6 +106,8 @@ class EntryOut(VerbOutput):
     sensitive: bool = Field(False, description="It holds a secret: contexts leave it out, agents see a mark.")
     evidence: list[dict[str, Any]]
     path: str | None = None
+    meta: bool = Field(False, description="A fact that held through versions of its sources.")
+    grounds: GroundsOut | None = Field(None, description="Given by memory_get and memory_list.")
 
     def masked(self) -> EntryOut:
         if not self.sensitive:
@@ -97,7 +126,10 @@ class AccessOut(VerbOutput):
 
 
 class ScoreOut(VerbOutput):
-    """final = match × prior × tier_weight × trust_weight, and the factors of these."""
+    """final = match × prior × tier_weight × trust_weight, and the factors of these.
+
+    The prior multiplies those in `factors`.
+    """
 
     final: float
     match: float
@@ -108,6 +140,7 @@ class ScoreOut(VerbOutput):
     prior: float
     tier_weight: float
     trust_weight: float
+    factors: list[str]
 
 
 class EarlierOut(VerbOutput):
@@ -137,6 +170,7 @@ class HitOut(VerbOutput):
     matched: list[dict[str, Any]]
     access: AccessOut | None = None
     provenance: list[dict[str, Any]]
+    withdrawn: list[WithdrawnOut] = Field(description="What it was concluded from and no longer stands; check it.")
     earlier: list[EarlierOut]
 
 
@@ -158,7 +192,10 @@ class VerdictOut(VerbOutput):
 
 
 class WrittenOut(VerbOutput):
-    """The outcome of a write: stored, held, merged, replaced, discarded or updated. The ledger says why."""
+    """The outcome of a write: stored, held, merged, replaced, discarded or updated. The ledger says why.
+
+    Of a check: confirmed, doubted, or archived.
+    """
 
     outcome: str
     id: str
@@ -215,6 +252,7 @@ class ConfirmationOut(VerbOutput):
     speaker: str
     conversation: str
     said: str
+    outcome: str = Field(description="confirmed, or failed if a check could not confirm the entry.")
 
 
 class RelatedOut(VerbOutput):
@@ -347,11 +385,30 @@ class ConversationsOut(VerbOutput):
 
 
 class EndedOut(VerbOutput):
-    """An ended conversation, and the numbers of its dropped and archived entries."""
+    """An ended conversation: the numbers of its dropped, archived and carried entries, and its summary."""
 
     conversation: ConversationOut
     dropped: int
     archived: int
+    carried: int
+    summary: EntryOut | None = None
+
+
+class ScopeEndedOut(VerbOutput):
+    """An ended scope: the numbers of its dropped, archived and carried entries, and the conversations that ended."""
+
+    tier: str
+    scope: dict[str, str | None]
+    event: str
+    closed: bool
+    dropped: int
+    archived: int
+    carried: int
+    conversations: list[str]
+
+
+class ScopesEndedOut(VerbOutput):
+    ended: list[ScopeEndedOut]
 
 
 class NoteOut(VerbOutput):
@@ -397,6 +454,7 @@ class ReachOut(VerbOutput):
     tiers: list[str]
     channels: list[str]
     conversations: list[str]
+    scope: dict[str, str]
 
 
 class GrantOut(VerbOutput):

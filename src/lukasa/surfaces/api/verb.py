@@ -14,7 +14,7 @@ from msgspec import Struct
 from pydantic import BaseModel, ConfigDict, ValidationError, create_model
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode
 
-from lukasa.model.errors import InvalidInput
+from lukasa.model.errors import InvalidInput, brief
 from lukasa.model.grant import Capability
 from lukasa.model.secrets import Masked
 from lukasa.service.admin.access import AccessControl, Credential
@@ -74,7 +74,8 @@ def validated(model: type[M], fields: Mapping[str, Any]) -> M:
         return model.model_validate(dict(fields))
     except ValidationError as error:
         faults = error.errors(include_url=False, include_input=False, include_context=False)
-        messages = [f"{'.'.join(map(str, fault['loc'])) or 'input'}: {fault['msg']}" for fault in faults[:5]]
+        named = [(".".join(map(str, fault["loc"])) or "input", fault["msg"]) for fault in faults[:5]]
+        messages = [f"{brief(name, 100)}: {brief(message, 200)}" for name, message in named]
         raise InvalidInput("; ".join(messages), fix="follow the input schema of the tool") from None
 
 
@@ -222,18 +223,29 @@ class Verb(Struct, frozen=True):
 
 
 def perform(
-    verb: Verb, access: AccessControl, credential: Credential, workspace: str | None, input: VerbInput
+    verb: Verb,
+    access: AccessControl,
+    credential: Credential,
+    workspace: str | None,
+    input: VerbInput,
+    scope: Mapping[str, str] | None = None,
 ) -> VerbOutput:
     """Check the credential, enter the workspace, run the verb. The check comes before everything else.
 
     Only the owner, and a call that asks for it, gets the secrets of sensitive entries.
     """
-    output = verb.run(prepare(verb, access, credential, workspace), input)
+    output = verb.run(prepare(verb, access, credential, workspace, scope), input)
     return output if credential.is_owner or getattr(input, "sensitive", False) else output.masked()
 
 
-def prepare(verb: Verb, access: AccessControl, credential: Credential, workspace: str | None) -> Call:
-    """Check the credential and enter the workspace."""
+def prepare(
+    verb: Verb,
+    access: AccessControl,
+    credential: Credential,
+    workspace: str | None,
+    scope: Mapping[str, str] | None = None,
+) -> Call:
+    """Check the credential and enter the workspace, with the scope keys that the request binds."""
     verb.require(credential)
-    entered = access.enter(credential, workspace or "") if verb.in_workspace else None
+    entered = access.enter(credential, workspace or "", scope) if verb.in_workspace else None
     return Call(access, credential, entered)

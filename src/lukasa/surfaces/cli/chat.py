@@ -241,7 +241,8 @@ class Dialogue:
         agent = self._led()
         ref = agent.conversation.ref_code
         if failed:
-            self._print([line(dim(f"  `lukasa chat --resume {ref} /retry` sends the message again"))])
+            again = "/retry" if self._world.spec.backend.checkpointer != "none" else '"…"'
+            self._print([line(dim(f"  `lukasa chat --resume {ref} {again}` sends the message again"))])
             return None
         if not ending:
             agent.leave()
@@ -283,6 +284,7 @@ def _persisted(done: Persisted) -> dict[str, Any]:
         "summary": done.summary.content if done.summary is not None else None,
         "dropped": done.ended.dropped,
         "archived": done.ended.archived,
+        "carried": done.ended.carried,
         "refused": plain(done.refused),
     }
 

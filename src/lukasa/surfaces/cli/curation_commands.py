@@ -12,7 +12,7 @@ from lukasa.app import open_curated_file
 from lukasa.model.amendment import Amendment
 from lukasa.model.errors import LukasaError, Refused
 from lukasa.service.curation.curated_document import Synced
-from lukasa.service.curation.review import Decided, HeldEntry, Inbox, OpenProposal, OpenRivals
+from lukasa.service.curation.review import Decided, DoubtfulEntry, HeldEntry, Inbox, OpenProposal, OpenRivals
 from lukasa.service.jobs.queue import Round, reflect_now
 from lukasa.service.upkeep.dispose import Waiting
 from lukasa.service.workspace import Workspace
@@ -146,18 +146,21 @@ def reflect(cli: Invocation, rules: bool) -> None:
     """Propose lines for the curated document, and triage them.
 
     Reads the entries since the last reflection. Each proposal is promoted, merged, rejected or left to you, with the
-    reason; `lukasa review` lists what is left to you.
+    reason; `lukasa review` lists what is left to you. If a step fails, the exit code is 1, and a worker tries it again.
     """
     chat = cli.memory.chat()
     model = None if rules or chat.name == OFFLINE else chat
     done = reflect_now(cli.workspace().ctx, chat=model, budget=cli.memory.settings.budget)
     cli.emit(plain(done), _round(done))
+    cli.fail(done.errors)
 
 
 def _round(done: Round) -> Iterator[Line]:
     for error in done.errors:
         yield line(bad("failed "), error)
     yield line(f"{done.observations} observations, {len(done.proposals)} proposals.")
+    if done.left_over:
+        yield line(dim(f"  {done.left_over} had no room; the next reflection reads them"))
     yield from _proposals(done.proposals)
 
 
@@ -169,7 +172,7 @@ def _proposals(found: Sequence[Amendment]) -> Iterator[Line]:
         yield line(dim("  `lukasa review` lets you decide"))
 
 
-ReviewItem = HeldEntry | OpenProposal | OpenRivals
+ReviewItem = HeldEntry | OpenProposal | OpenRivals | DoubtfulEntry
 QUESTION = "[a]pprove, [e]dit, [r]eject, [s]kip, [q]uit"
 WHICH = "Keep the [o]ld, use the [n]ew, [b]oth are true, [s]kip, [q]uit"
 
@@ -200,7 +203,7 @@ def review(ctx: click.Context) -> None:
 )
 @pass_invocation
 def review_list(cli: Invocation, limit: int = 100) -> None:
-    """List held entries, proposals and rivals, with the reason and the original words."""
+    """List held entries, proposals, rivals and entries in doubt, with the reason and the original words."""
     found = cli.workspace().inbox(limit=limit)
     cli.emit(plain(found), _inbox(found))
 
@@ -211,7 +214,7 @@ def review_ask(cli: Invocation) -> None:
     """Go through held entries, proposals and rivals one by one."""
     world = cli.workspace()
     found = world.inbox(limit=1000)
-    waiting: list[ReviewItem] = [*found.proposals, *found.entries, *found.rivals]
+    waiting: list[ReviewItem] = [*found.proposals, *found.entries, *found.rivals, *found.doubtful]
     decided: list[Decided] = []
     for place, item in enumerate(waiting, 1):
         write([line(), line(dim(f"{place} of {len(waiting)}")), *_item(item)], no_color=cli.choices.no_color)
@@ -252,8 +255,8 @@ def _decide_item(world: Workspace, item: ReviewItem, answer: str) -> Decided | N
     return None
 
 
-def _id_and_text(item: HeldEntry | OpenProposal) -> tuple[str, str]:
-    if isinstance(item, HeldEntry):
+def _id_and_text(item: HeldEntry | OpenProposal | DoubtfulEntry) -> tuple[str, str]:
+    if isinstance(item, HeldEntry | DoubtfulEntry):
         return item.entry.id, item.entry.content
     return item.amendment.id, item.amendment.change
 
@@ -263,7 +266,7 @@ def _id_and_text(item: HeldEntry | OpenProposal) -> tuple[str, str]:
 @click.option("--reason", default="approved by the author", show_default=True, help="Why; kept with it.")
 @pass_invocation
 def review_approve(cli: Invocation, id: str, reason: str) -> None:
-    """Accept a held entry, or add a proposal to the curated document.
+    """Accept a held entry, add a proposal to the curated document, or confirm an entry in doubt.
 
     A rejected proposal can still be approved.
     """
@@ -287,7 +290,7 @@ def review_edit(cli: Invocation, id: str, text: str, reason: str) -> None:
 @click.option("--reason", default="rejected by the author", show_default=True, help="Why; kept with it.")
 @pass_invocation
 def review_reject(cli: Invocation, id: str, reason: str) -> None:
-    """Forget a held entry, or reject a proposal.
+    """Forget a held entry or an entry in doubt, or reject a proposal.
 
     Neither is lost: `lukasa restore` holds the entry again, `lukasa review approve` accepts the proposal.
     """
@@ -317,27 +320,30 @@ def _inbox(found: Inbox) -> Iterator[Line]:
     if not len(found):
         yield line("Nothing to review.")
         return
-    waiting: list[ReviewItem] = [*found.proposals, *found.entries, *found.rivals]
+    waiting: list[ReviewItem] = [*found.proposals, *found.entries, *found.rivals, *found.doubtful]
     for item in waiting:
         yield from _item(item)
         yield line()
     if found.proposals or found.entries:
         yield line(dim("  `lukasa review approve|edit|reject ID` decides"))
+    if found.doubtful:
+        yield line(dim("  `lukasa review approve ID` confirms an entry in doubt, `lukasa review reject ID` forgets it"))
     if found.rivals or any(held.against for held in found.entries):
         yield line(dim("  `lukasa review settle ID OTHER --keep old|new|both` decides between two entries"))
 
 
 def _item(item: ReviewItem) -> Iterator[Line]:
-    if isinstance(item, HeldEntry):
+    if isinstance(item, HeldEntry | DoubtfulEntry):
         entry = item.entry
         yield from block(entry.content, style="title")
         yield line(
-            dim("  held entry  "), joined(entry.id, entry.scope.tier, str(entry.kind), f"by {entry.origin.principal}")
+            dim("  held entry  " if isinstance(item, HeldEntry) else "  in doubt    "),
+            joined(entry.id, entry.scope.tier, str(entry.kind), f"by {entry.origin.principal}"),
         )
         yield line(dim("  since       "), when(entry.created_at))
         if entry.unverified:
             yield line(dim("  trust       "), warn(lines.UNVERIFIED))
-        for other in item.against:
+        for other in item.against if isinstance(item, HeldEntry) else ():
             yield line(dim("  contradicts "), lines.listed(other), dim(f"  {other.id}"))
     elif isinstance(item, OpenRivals):
         yield from block(item.later.content, style="title")
@@ -361,6 +367,8 @@ def _item(item: ReviewItem) -> Iterator[Line]:
 
 def _decided(made: Decided) -> Iterator[Line]:
     yield line(good(f"{made.outcome} "), made.id)
+    if made.trouble:
+        yield line(warn(f"  no commit yet: {made.trouble}"))
     if made.amendment is not None and made.amendment.line:
         yield line(dim(f"  {made.amendment.line}"))
     if made.replaces:
@@ -375,8 +383,8 @@ def _decided(made: Decided) -> Iterator[Line]:
 def disposition() -> None:
     """Promote, exempt or archive faded entries.
 
-    If a spec's decay is `forcing`, entries whose relevance falls below the threshold are listed here. Reads still find
-    them, and nothing happens to them until you decide.
+    If a spec's lifecycle is `dispose`, entries whose relevance falls below the threshold are listed here. Reads still
+    find them, and nothing happens to them until you decide.
     """
 
 
@@ -392,7 +400,7 @@ def list_waiting(cli: Invocation) -> None:
 def _waiting(found: Sequence[Waiting]) -> Iterator[Line]:
     if not found:
         yield line("No entry needs a decision.")
-        yield line(dim("  entries are listed here if their spec's decay is `forcing`; `lukasa spec show` shows it"))
+        yield line(dim("  entries are listed here if their spec's lifecycle is `dispose`; `lukasa spec show` shows it"))
         return
     rows = ((w.id, f"{w.relevance:.3f}", f"{w.entry.created_at:%Y-%m-%d}", lines.listed(w.entry, 70)) for w in found)
     yield from table(("id", "relevance", "written", "text"), rows)

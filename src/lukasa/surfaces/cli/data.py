@@ -64,7 +64,10 @@ def _(value: Verdict) -> Any:
 @plain.register
 def _(value: Score) -> Any:
     factors = ("final", "importance", "decay", "frequency", "relevance", "prior", "tier_weight", "trust_weight")
-    return {name: getattr(value, name) for name in factors} | {"match": value.match.value}
+    return {name: getattr(value, name) for name in factors} | {
+        "match": value.match.value,
+        "factors": list(value.factors),
+    }
 
 
 @plain.register
@@ -80,6 +83,7 @@ def _(value: Hit) -> Any:
         "matched": plain(value.score.match.contributions),
         "access": plain(value.access),
         "provenance": plain(value.provenance),
+        "withdrawn": plain(value.withdrawn),
         "earlier": plain(value.earlier),
     }
 

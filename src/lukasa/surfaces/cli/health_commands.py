@@ -12,8 +12,10 @@ import click
 from lukasa.app import EarlierFolders, Settings, earlier_folders
 from lukasa.app import take_over as move_earlier
 from lukasa.model.errors import StoreDamaged, StoreForeign, StoreMissing
-from lukasa.model.events import Event, chain_faults, is_emptied
+from lukasa.model.events import Event, is_emptied
 from lukasa.model.telemetry import TelemetryEvent
+from lukasa.service.admin.admin_methods import log_faults
+from lukasa.service.admin.bookmarks import named
 from lukasa.service.admin.stats import Stats
 from lukasa.storage.port import Finding, Store
 from lukasa.surfaces.cli import lines
@@ -44,15 +46,30 @@ def _store(cli: Invocation, account: bool) -> Store:
 
 
 @events.command("list", examples=("lukasa events list --limit 20", "lukasa events list --action entry.discarded"))
-@click.option("--after", type=int, metavar="SEQ", help="Only events after this number [default: the latest].")
+@click.option(
+    "--after",
+    type=click.IntRange(0, (1 << 63) - 1),
+    metavar="SEQ",
+    help="Only events after this number [default: the latest].",
+)
+@click.option("--since", metavar="NAME", help="Only events after this bookmark.")
 @click.option("--limit", type=click.IntRange(1, 100_000), default=50, show_default=True, help="At most this many.")
 @click.option("--action", metavar="NAME", help="Only this action, such as entry.put or entry.discarded.")
 @click.option("--account", is_flag=True, help="The account's log instead of the workspace's.")
 @pass_invocation
 def events_list(
-    cli: Invocation, after: int | None = None, limit: int = 50, action: str | None = None, account: bool = False
+    cli: Invocation,
+    after: int | None = None,
+    since: str | None = None,
+    limit: int = 50,
+    action: str | None = None,
+    account: bool = False,
 ) -> None:
-    """List events, oldest first; the latest ones unless --after says otherwise."""
+    """List events, oldest first; the latest ones unless --after or --since says otherwise."""
+    if since is not None and account:
+        raise click.UsageError("--since names a bookmark of the workspace's log; leave out --account")
+    if since is not None:
+        after = max(after or 0, named(cli.workspace().ctx, since).seq)
     store = _store(cli, account)
     if after is not None:
         found = store.events(after=after, limit=limit, action=action)
@@ -78,6 +95,29 @@ def _cause(event: Event) -> str:
     return brief(str(event.detail.get("cause") or json.dumps(event.detail, ensure_ascii=False)), 60)
 
 
+@events.command("bookmark", examples=("lukasa events bookmark before-import --note 'the old notes are complete'",))
+@click.argument("name")
+@click.option("--note", default="", metavar="TEXT", help="What the position is good for.")
+@pass_invocation
+def events_bookmark(cli: Invocation, name: str, note: str) -> None:
+    """Name the present end of the workspace's log.
+
+    `lukasa events list --since NAME` lists what changed since then; `lukasa read --as-of NAME` reads memory as of then.
+    """
+    made = cli.workspace().bookmark(name, note)
+    cli.emit(plain(made), [line(good("marked "), f"{made.name} at event {made.seq}")])
+
+
+@events.command("bookmarks", examples=("lukasa events bookmarks",))
+@pass_invocation
+def events_bookmarks(cli: Invocation) -> None:
+    """List the bookmarks of the workspace's log."""
+    found = cli.workspace().bookmarks()
+    rows = ((one.name, str(one.seq), when(one.at), one.by, brief(one.note, 60)) for one in found)
+    told = table(("name", "seq", "at", "by", "note"), rows) if found else [line("No bookmark.")]
+    cli.emit({"bookmarks": plain(found)}, told)
+
+
 @events.command("verify", examples=("lukasa events verify",))
 @click.pass_context
 @pass_invocation
@@ -86,7 +126,7 @@ def events_verify(cli: Invocation, ctx: click.Context) -> None:
     account = cli.memory.account
     found = {
         "workspace": cli.workspace().verify(),
-        "account": chain_faults(account.event_stream(), head=account.head()),
+        "account": log_faults(account),
     }
     told = (part for name, faults in found.items() for part in lines.faults(faults, f"the {name}'s log is intact"))
     cli.emit({"whole": not any(found.values()), "faults": found}, told)
@@ -106,7 +146,11 @@ def events_head(cli: Invocation, account: bool) -> None:
 @click.command(
     cls=CliCommand, examples=("lukasa doctor", "lukasa -w novel doctor --repair", "lukasa doctor --take-over")
 )
-@click.option("--repair", is_flag=True, help="Rebuild derived data, such as indexes; entries are not changed.")
+@click.option(
+    "--repair",
+    is_flag=True,
+    help="Rebuild derived data, such as indexes, and put back texts of which the history holds a sound copy.",
+)
 @click.option(
     "--take-over",
     is_flag=True,
@@ -115,7 +159,7 @@ def events_head(cli: Invocation, account: bool) -> None:
 @click.pass_context
 @pass_invocation
 def doctor(cli: Invocation, ctx: click.Context, repair: bool, take_over: bool) -> None:
-    """Check the stores, and repair derived data.
+    """Check the stores, and repair what can be repaired.
 
     Checks the files, hashes, indexes and event chain of the workspace and of the account. Exits with code 3 if
     something is wrong.
@@ -176,7 +220,7 @@ def _diagnosis(found: dict[str, tuple[list[Finding], int]]) -> Iterator[Line]:
             yield line((warn if finding.derived else bad)("✗ "), f"{name}: {finding.what} {finding.subject}")
             yield line(dim(f"    {finding.detail}"))
         if any(finding.derived for finding in findings):
-            yield line(dim("    `lukasa doctor --repair` rebuilds derived data"))
+            yield line(dim("    `lukasa doctor --repair` mends what can be mended"))
 
 
 @click.command(cls=CliCommand, examples=("lukasa stats", "lukasa stats --since 24h --json"))
@@ -236,6 +280,7 @@ def _stats(found: Stats) -> Iterator[Line]:
         yield line(title(f"{found.total():,} entries"), f", {found.added:,} written since {then}")
         for name in ("tier", "state", "category", "source"):
             yield line(f"  by {name:<9}", _shares(found, name))
+        yield line(f"  {found.totals.stale:,} stale, {found.totals.merged:,} repetitions merged into entries in recall")
     if found.outcomes:
         yield line(title("Written"), "  ", ", ".join(f"{what} {count:,}" for what, count in found.outcomes.items()))
     if found.events:
@@ -374,6 +419,8 @@ def _manifest(shown: Manifest, tier: str | None, mode: str | None, thread: str |
         yield line("  nothing")
     for told in shown.warnings:
         yield line(warn("  ! "), told)
+    for row in shown.kept:
+        yield line(dim("  stays    "), f"{row.id}: {', '.join(row.actions)} rests on it")
     if shown.sample:
         yield line(dim("  such as "), ", ".join(shown.sample[:3]))
     what = f"--thread {thread}" if thread is not None else f"--tier {tier}" + (f" --mode {mode}" if mode else "")

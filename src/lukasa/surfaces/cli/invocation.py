@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import wraps
 from pathlib import Path
 from types import TracebackType
@@ -15,12 +15,13 @@ from lukasa.app import DEFAULT_WORKSPACE, Lukasa, Settings, earlier_folders
 from lukasa.model.errors import InvalidInput, NotFound
 from lukasa.service.workspace import Workspace
 from lukasa.surfaces.cli.options import Choices
-from lukasa.surfaces.cli.output import Lines, encode, safe, write
+from lukasa.surfaces.cli.output import FAILED, Lines, brief, encode, safe, write
 
 P = ParamSpec("P")
 R = TypeVar("R")
 
 MOST_INPUT = 32_000_000
+LONGEST_REASON = 500
 TAKE_OVER = "{} holds memory from before this program was renamed; run `lukasa doctor --take-over` to move it"
 
 
@@ -75,6 +76,13 @@ class Invocation:
                 fix=f"create it with `lukasa workspace create {name[:60]}`, or see `lukasa workspace list`",
             )
         return self.bound(self.memory.existing(name))
+
+    def fail(self, reasons: Sequence[str]) -> None:
+        """End the command with exit code 1 if there are reasons, and print them on stderr."""
+        for reason in reasons:
+            click.echo(f"error: {safe(brief(reason, LONGEST_REASON))}", err=True)
+        if reasons:
+            click.get_current_context().exit(FAILED)
 
     def bound(self, workspace: Workspace) -> Workspace:
         """Bind the channel, the conversation, other scope keys and the agent of the options."""

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from lukasa.model.entry import Entry, Version
+from lukasa.model.entry import Entry, SourceLink, Version
 from lukasa.model.events import Event
 from lukasa.model.secrets import redact
-from lukasa.model.values import SHARED, Gate, Relation, State
+from lukasa.model.values import SHARED, Gate, Outcome, Relation, State
 from lukasa.read.excerpt import Part
 from lukasa.read.rank import Earlier, Hit, Provenance
 from lukasa.service.entries.put import Written
 from lukasa.service.retrieval.explain import Related, RelevanceNow
+from lukasa.service.retrieval.grounds import Grounds
 from lukasa.service.retrieval.read import Recall
 from lukasa.storage.operations import Verdict
 from lukasa.surfaces.cli.output import Line, StyledText, bad, block, brief, dim, good, line, table, title, warn
@@ -80,9 +81,32 @@ def _held(entry: Entry) -> str:
     return gate.reason if gate is not None and gate.verdict is Gate.HOLD else "it was held before, and still is"
 
 
+def checked(result: Written) -> Iterator[Line]:
+    """Yield the outcome of a check, and what followed from it."""
+    style = good if result.outcome == "confirmed" else warn
+    yield line(style(f"{result.outcome} "), result.id)
+    for verdict in result.ledger:
+        yield line(dim(f"  {verdict.reason}"))
+
+
+def grounds(value: Grounds) -> Iterator[Line]:
+    """Yield why a row is kept, what the entry rests on now, and what rests on it."""
+    yield line(dim(f"{'retention':<12}"), f"{value.retention}: {value.because}")
+    for source in value.provenance:
+        yield line(dim(f"{'source':<12}"), _source(source))
+    if value.awaits_check:
+        yield line(
+            warn(f"{'check it':<12}"), "a document has moved on; `lukasa corroborate` says whether it still holds"
+        )
+    for one in value.withdrawn:
+        yield line(warn(f"{'withdrawn':<12}"), f"{one.source} {one.reason}")
+    if value.failures:
+        yield line(warn(f"{'failed':<12}"), f"{value.failures} checks since it was last confirmed")
+
+
 def traits(entry: Entry) -> str:
     return joined(
-        str(entry.kind),
+        f"{entry.kind}, held through versions of its sources" if entry.meta else str(entry.kind),
         f"importance {entry.importance:.2f}",
         entry.category.name if entry.category else "",
         str(entry.lifetime).replace("_", "-"),
@@ -127,21 +151,33 @@ def _entry_fields(value: Entry) -> dict[str, str]:
             f"until {when(value.invalid_at)}" if value.invalid_at else "",
         ),
         "derived from": ", ".join(value.derived_from),
-        "links": ", ".join(f"{link.source} (version {link.version})" for link in value.links),
+        "links": ", ".join(f"{link.source} (version {link.version}{_checked(link)})" for link in value.links),
         "metadata": ", ".join(f"{k}={v!r}" for k, v in value.metadata.items()),
     }
 
 
-def entries(found: Sequence[Entry], tier: str) -> Iterator[Line]:
+def _checked(link: SourceLink) -> str:
+    return f", checked against {link.checked}" if link.checked else ""
+
+
+def entries(found: Sequence[Entry], tier: str, kept: Mapping[str, Grounds]) -> Iterator[Line]:
     if not found:
         yield line(f"Nothing in the {tier} tier yet.")
         yield line(dim('  `lukasa put "…"` stores an entry; `--all` also lists held and retired entries'))
         return
-    heads = ("id", "state", "kind", "imp.", "created", "content")
+    heads = ("id", "state", "kept", "kind", "imp.", "created", "content")
     yield from table(
         heads,
         (
-            (e.id, str(e.state), str(e.kind), f"{e.importance:.2f}", f"{e.created_at:%Y-%m-%d}", listed(e))
+            (
+                e.id,
+                str(e.state),
+                str(kept[e.id].retention),
+                str(e.kind),
+                f"{e.importance:.2f}",
+                f"{e.created_at:%Y-%m-%d}",
+                listed(e),
+            )
             for e in found
         ),
     )
@@ -167,7 +203,8 @@ def versions(found: Sequence[Version]) -> Iterator[Line]:
 
 def related(value: Related) -> Iterator[Line]:
     for again in value.confirmations:
-        yield line(title("stated again"), dim(f"  {joined(when(again.at), again.speaker, again.principal)}"))
+        what = "stated again" if again.outcome is Outcome.CONFIRMED else "not confirmed"
+        yield line(title(what), dim(f"  {joined(when(again.at), again.speaker, again.principal)}"))
         yield from block(again.said, "  ")
     for other in value.rivals:
         judged = f"decided by {other.decided_by}" if other.decided_by else "found by the rules"
@@ -238,6 +275,8 @@ def _hit(hit: Hit, mark: str, shown: Part, *, explain: bool) -> Iterator[Line]:
     yield line(indent, dim(f"{e.id}  matched by {matched(hit)}"))
     for source in hit.provenance:
         yield line(indent, dim("source: "), _source(source))
+    for one in hit.withdrawn:
+        yield line(indent, warn("rests on something that was withdrawn: "), f"{one.source} {one.reason}")
     for earlier in hit.earlier:
         yield line(indent, dim(_told(earlier)), listed(earlier.entry, 120), dim(f"  {earlier.id}"))
     if explain:
@@ -265,7 +304,7 @@ def _factors(hit: Hit, indent: str) -> Iterator[Line]:
     yield line(
         indent,
         f"relevance {s.relevance:.4f} = importance {s.importance:.2f} × decay {s.decay:.4f} × "
-        f"frequency {s.frequency:.3f}",
+        f"frequency {s.frequency:.3f}; the prior takes {', '.join(s.factors) or 'none'}",
     )
     for c in s.match.contributions:
         place = "not found" if c.rank is None else f"{ordinal(c.rank)}, score {c.score:.4f}"
@@ -273,7 +312,9 @@ def _factors(hit: Hit, indent: str) -> Iterator[Line]:
 
 
 def _source(source: Provenance) -> StyledText:
-    text = joined(source.title or source.source, source.status, source.origin, source.lifecycle, source.standing)
+    weight = "" if source.weight is None else f"weight {source.weight:g}"
+    axes = (source.status, source.origin, source.lifecycle, weight, source.standing)
+    text = joined(source.title or source.source, *axes)
     return StyledText(text, "" if source.status == "current" else "warn")
 
 

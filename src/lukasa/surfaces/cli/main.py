@@ -12,6 +12,7 @@ from __future__ import annotations
 import gc
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -45,6 +46,7 @@ GROUPS: dict[str, dict[str, CommandEntry]] = {
         "list": CommandEntry("recall_commands", "List the entries of a tier, newest first.", "list_entries"),
         "update": CommandEntry("memory_commands", "Change an entry; earlier versions are kept."),
         "forget": CommandEntry("memory_commands", "Take an entry out of recall; its row and history stay."),
+        "corroborate": CommandEntry("memory_commands", "Record that an entry was checked."),
         "restore": CommandEntry("memory_commands", "Bring a retired entry back."),
         "accept": CommandEntry("memory_commands", "Accept a held entry, so that reads find it."),
         "undo": CommandEntry(
@@ -66,6 +68,7 @@ GROUPS: dict[str, dict[str, CommandEntry]] = {
         "workspace": CommandEntry("workspace_commands", "List, create and show workspaces."),
         "channel": CommandEntry("workspace_commands", "List and create channels."),
         "conversation": CommandEntry("workspace_commands", "Start, list, end and archive conversations."),
+        "scope": CommandEntry("workspace_commands", "End sessions and other scopes."),
         "note": CommandEntry("workspace_commands", "Read and write the working notes of a conversation."),
         "named": CommandEntry(
             "page_commands", "Show and edit named entries: the pages that every context loads, such as VOICE and SOUL."
@@ -113,7 +116,7 @@ GROUPS: dict[str, dict[str, CommandEntry]] = {
         "embed": CommandEntry("setup_commands", "Compute the vectors that are missing."),
         "stats": CommandEntry("health_commands", "Count entries, events, jobs and the cost of models."),
         "reports": CommandEntry("health_commands", "List telemetry events, newest first."),
-        "doctor": CommandEntry("health_commands", "Check the stores, and repair derived data."),
+        "doctor": CommandEntry("health_commands", "Check the stores, and repair what can be repaired."),
         "scrub": CommandEntry(
             "health_commands", "Remove the contents of a tier or a conversation for good, in two steps."
         ),
@@ -205,7 +208,13 @@ def cli(ctx: click.Context) -> None:
         click.echo(ctx.get_help())
 
 
+def _noted(message: Warning | str, category: type[Warning], filename: str, lineno: int, line: str | None = None) -> str:
+    """Return a warning as one line for a person."""
+    return f"note: {_load('output').safe(str(message))}\n"
+
+
 def main() -> None:
+    warnings.formatwarning = _noted
     try:
         cli.main()
     finally:

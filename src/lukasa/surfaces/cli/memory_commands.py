@@ -69,6 +69,7 @@ def _memo_options(f: Callable[..., None]) -> Callable[..., None]:
 @click.option("--link", "links", multiple=True, metavar="DOC", help="A document it rests on. Repeatable.")
 @click.option("--derived-from", multiple=True, metavar="ID", help="An entry it was concluded from. Repeatable.")
 @click.option("--supersedes", metavar="ID", help="The entry it replaces and retires.")
+@click.option("--corrects", metavar="ID", help="The entry it corrects, which stays and is shown under it.")
 @_memo_options
 @pass_invocation
 def put(cli: Invocation, /, text: str, tier: str | None, tags: Sequence[str], meta: str | None, **options: Any) -> None:
@@ -89,9 +90,11 @@ def put(cli: Invocation, /, text: str, tier: str | None, tags: Sequence[str], me
 @click.argument("id")
 @pass_invocation
 def get(cli: Invocation, id: str) -> None:
-    """Show one entry in full."""
-    entry = cli.workspace().get(id)
-    cli.emit(plain(entry), lines.entry(entry))
+    """Show one entry in full, with what it rests on now, what rests on it, and why its row is kept."""
+    world = cli.workspace()
+    entry = world.get(id)
+    grounds = world.grounds(entry.id)
+    cli.emit(plain(entry) | {"grounds": plain(grounds)}, [*lines.entry(entry), *lines.grounds(grounds)])
 
 
 @click.command(
@@ -143,6 +146,27 @@ def forget(cli: Invocation, id: str, reason: str) -> None:
     done = cli.workspace().forget(id, reason)
     told = [line(good("forgotten "), done.id), line(dim(f"  `lukasa restore {done.id}` brings it back"))]
     cli.emit(_revised(done), [*told, *lines.consequences(done)])
+
+
+@click.command(
+    cls=CliCommand,
+    examples=(
+        "lukasa corroborate 0197f2c1-7c1e-7d53-9c4b-1f6d3a2b8e90",
+        'lukasa corroborate 0197f2c1-7c1e-7d53-9c4b-1f6d3a2b8e90 --failed --reason "the guide says three"',
+    ),
+)
+@click.argument("id")
+@click.option("--failed", is_flag=True, help="The check failed: what the entry says could not be confirmed.")
+@click.option("--reason", default="", metavar="TEXT", help="What you checked it against; kept with the entry.")
+@pass_invocation
+def corroborate(cli: Invocation, id: str, failed: bool, reason: str) -> None:
+    """Record that you checked an entry: it still holds, or the check failed.
+
+    A confirmation renews the entry, also against the present versions of its documents. Failed checks in a row archive
+    a fact, as the spec says; of a fact whose document has changed, the first one does.
+    """
+    done = cli.workspace().corroborate(id, "failed" if failed else "confirmed", reason)
+    cli.emit(_revised(done) | {"outcome": done.outcome}, [*lines.checked(done), *lines.consequences(done)])
 
 
 @click.command(cls=CliCommand, examples=("lukasa restore 0197f2c1-7c1e-7d53-9c4b-1f6d3a2b8e90",))
@@ -216,7 +240,7 @@ def undo(cli: Invocation, id: str | None, event: int | None, reason: str) -> Non
     For the ID of an entry, its last change is undone as a new version, and entries that the change had retired are
     active again; so undoing a consolidated entry restores its sources. A second undo repeats the change. For the ID of
     a job, as `lukasa jobs` lists it, all changes of the job are undone; entries that were changed since stay as they
-    are.
+    are. For the ID of a proposal, its line leaves the curated document, and the proposal waits for review again.
     """
     if (id is None) == (event is None):
         raise click.UsageError("give either an ID or --event SEQ")

@@ -84,6 +84,7 @@ def shared(*, top: bool = False) -> list[Shared]:
             multiple=True,
             callback=_bind,
             help="Bind another scope key, such as org_id=acme. Repeatable.",
+            **env("LUKASA_SCOPE"),
         ),
         _shared(
             "--embedder",

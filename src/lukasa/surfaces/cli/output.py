@@ -16,6 +16,7 @@ import click
 from msgspec import Struct
 
 from lukasa.model.errors import InvalidInput, LukasaError, SpecError
+from lukasa.model.errors import brief as shortened
 from lukasa.model.text import escape_controls, has_hidden_characters
 
 
@@ -125,17 +126,13 @@ def describe(error: Exception) -> tuple[str, str, str]:
         return error.code, error.message, error.fix
     if isinstance(error, click.UsageError):
         asked = error.ctx.command_path if error.ctx else "lukasa"
-        return "usage", error.format_message(), f"see `{asked} --help`"
+        return "usage", shortened(error.format_message()), f"see `{asked} --help`"
     if isinstance(error, click.ClickException):
-        return "usage", error.format_message(), ""
-    kind = type(error).__name__
+        return "usage", shortened(error.format_message()), ""
+    told = f"unexpected {type(error).__name__}: {shortened(error, 500)}"
     if os.environ.get("LUKASA_DEBUG"):
-        return "unexpected", f"unexpected {kind}: {error}", "please report this with the traceback"
-    return (
-        "unexpected",
-        f"unexpected {kind}: {error}",
-        "run the command again with LUKASA_DEBUG=1 and report the traceback",
-    )
+        return "unexpected", told, "please report this with the traceback"
+    return "unexpected", told, "run the command again with LUKASA_DEBUG=1 and report the traceback"
 
 
 def exit_code(error: Exception) -> int:

@@ -38,7 +38,7 @@ def _conditions(f: Callable[..., None]) -> Callable[..., None]:
 def _reading(f: Callable[..., None]) -> Callable[..., None]:
     """Add the options of a read: its tiers, and which entries it may return."""
     for option in (
-        click.option("--as-of", metavar="TIME", help="Read entries that were valid at this time."),
+        click.option("--as-of", metavar="TIME", help="Read entries that were valid at this time, or at this bookmark."),
         click.option("--history", is_flag=True, help="Also return retired entries: forgotten, superseded, archived."),
         click.option(
             "--sensitive/--no-sensitive", default=None, help="Return entries with secrets [default: to the owner]."
@@ -97,11 +97,17 @@ def read(
 @click.option("--after", metavar="ID", help="Continue after this entry, the last one of the previous page.")
 @pass_invocation
 def list_entries(cli: Invocation, /, tier: str | None, limit: int, everything: bool, **rest: Any) -> None:
-    """List the entries of a tier, newest first."""
+    """List the entries of a tier, newest first.
+
+    The column "kept" says why a row is there: active; referenced, if an action or another entry rests on it; orphaned,
+    if its scope or all of its sources are gone.
+    """
     workspace = cli.workspace()
     chosen = tier or workspace.ctx.default_tier()
     found = workspace.entries(chosen, limit=limit, everything=everything, **_given(rest))
-    cli.emit({"tier": chosen, "entries": plain(found)}, lines.entries(found, chosen))
+    kept = workspace.grounds_of(found)
+    listed = [plain(entry) | {"retention": str(kept[entry.id].retention)} for entry in found]
+    cli.emit({"tier": chosen, "entries": listed}, lines.entries(found, chosen, kept))
 
 
 @click.command(

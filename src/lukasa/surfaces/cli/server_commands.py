@@ -47,9 +47,34 @@ DEFAULT_PORT = 7437
 @click.option("--open/--no-open", "browse", default=None, help="Open the page in a browser [default: on a terminal].")
 @click.option("--host", default="127.0.0.1", show_default=True, metavar="ADDRESS", help="Address to listen on.")
 @click.option("--behind-tls", "public", metavar="NAME", help="Host name of a TLS proxy in front of the server.")
+@click.option(
+    "--connections",
+    type=click.IntRange(4, 100_000),
+    default=256,
+    show_default=True,
+    metavar="N",
+    help="Connections at a time; when all are taken, one without a request in progress makes room.",
+)
+@click.option(
+    "--patience",
+    type=click.FloatRange(0.1, 3600),
+    default=10.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Time to send the head of a request; its body has six times as long.",
+)
 @click.option("--worker/--no-worker", "work", default=True, show_default=True, help="Run background jobs too.")
 @pass_invocation
-def serve(cli: Invocation, port: int, browse: bool | None, host: str, public: str | None, work: bool) -> None:
+def serve(
+    cli: Invocation,
+    port: int,
+    browse: bool | None,
+    host: str,
+    public: str | None,
+    connections: int,
+    patience: float,
+    work: bool,
+) -> None:
     """Serve the page, the HTTP API, MCP and the worker on this machine.
 
     It prints a link that opens the page once; `lukasa link` prints another. Clients need a token from `lukasa grant
@@ -60,7 +85,8 @@ def serve(cli: Invocation, port: int, browse: bool | None, host: str, public: st
     cli.choices.workspace = cli.choices.workspace or DEFAULT_WORKSPACE
     cli.workspace()
     bound = serving.listen(serving.Address(host, port, public), memory)
-    server = serving.Server(memory, bound, public=public, links=memory.settings.account)
+    limits = serving.Limits(connections, patience, 6 * patience)
+    server = serving.Server(memory, bound, public=public, links=memory.settings.account, limits=limits)
     link = server.link()
     told = [
         line(good("serving "), link),
@@ -155,9 +181,10 @@ def mcp(
 ) -> None:
     """Serve this memory to an MCP client over stdin and stdout.
 
-    A client starts this command from its settings, which `lukasa install claude-desktop` writes. The client acts as an
-    agent in one workspace: its entries have an agent's trust, the account's tiers are closed unless --tier names them,
-    and it cannot scrub. With --as owner it can scrub if --can names the ways to scrub.
+    A client starts this command from its settings, which `lukasa install claude-desktop` writes. The client acts as
+    an agent in one workspace: its entries have an agent's trust, the account's tiers are closed unless --tier names
+    them, it sees no other values of the keys that --scope binds, and it cannot scrub. With --as owner it can scrub
+    if --can names the ways to scrub.
     """
     if os.environ.get(INSIDE):
         # Its prompt holds other people's text, which must not reach the tools that write.
@@ -165,11 +192,11 @@ def mcp(
             f"a program that Lukasa runs gets no memory ({INSIDE} is set)", fix=f"unset {INSIDE} if it is not so"
         )
     server = _mcp_server()
-    memory = _memory(cli)
+    memory = cli.memory
     if token_env is not None:
-        if role == "owner" or can or tiers or cli.choices.agent:
+        if role == "owner" or can or tiers or cli.choices.agent or cli.choices.scope:
             raise click.UsageError(
-                "--token-env takes everything from its grant; remove --as, --can, --tier and --agent"
+                "--token-env takes everything from its grant; remove --as, --can, --tier, --scope and --agent"
             )
         identify, home = _by_token(memory, token_env), cli.choices.workspace
     else:
@@ -179,7 +206,8 @@ def mcp(
         def identify(ctx: object) -> Credential:
             return given
 
-    server.serve_stdio(server.build(server.Dispatcher(memory.access, identify, home)))
+    scope = cli.choices.scope if role == "owner" else {}
+    server.serve_stdio(server.build(server.Dispatcher(memory.access, identify, home, scope=scope)))
 
 
 def _mcp_server() -> Any:
@@ -191,12 +219,6 @@ def _mcp_server() -> Any:
         raise InvalidInput(
             f"an MCP server needs the package {missing.name!r}", fix="pip install 'lukasa[server]'"
         ) from None
-
-
-def _memory(cli: Invocation) -> Lukasa:
-    if cli.choices.scope:
-        raise click.UsageError("--scope cannot be used here; a client names channel and conversation with each call")
-    return cli.memory
 
 
 def _home(cli: Invocation, memory: Lukasa, by_folder: bool) -> str:
@@ -224,6 +246,7 @@ def _given(
         tiers=tiers,
         channels=[choices.channel] if choices.channel else [],
         conversations=[choices.conversation] if choices.conversation else [],
+        scope=choices.scope,
         surface="mcp",
         transport="stdio",
     )
@@ -253,13 +276,14 @@ def grant() -> None:
         "lukasa grant create claude --can read,write,conversations",
         "lukasa grant create reviewer --workspace novel --can read --expires 30d",
         "lukasa grant create scraper --can write --untrusted",
+        "lukasa grant create desk --can read,write --scope org_id=acme",
     ),
 )
 @click.argument("name")
 @click.option(
     "--workspace", "-w", "workspaces", multiple=True, metavar="NAME", help="Workspace of the grant. Repeatable."
 )
-@click.option("--can", default="read,write", show_default=True, metavar="LIST", help=f"Capabilities, among: {_CAN}.")
+@click.option("--can", default="read", show_default=True, metavar="LIST", help=f"Capabilities, among: {_CAN}.")
 @click.option("--tier", "tiers", multiple=True, metavar="LIST", help="Only these tiers [default: the workspace's own].")
 @click.option("--channel", "channels", multiple=True, metavar="NAME", help="Channel that it opens. Repeatable.")
 @click.option("--conversation", "talks", multiple=True, metavar="REF", help="Conversation that it opens. Repeatable.")
@@ -281,7 +305,8 @@ def grant_create(
 ) -> None:
     """Give another client access, and print its token, which is shown only once.
 
-    Put the token into the client's settings and nowhere else: anybody with the token has its access.
+    Without --can it may only read. --scope binds it to one value of a scope key that the spec adds, such as a
+    tenant. Put the token into the client's settings and nowhere else: anybody with the token has its access.
     """
     places = workspaces or [cli.choices.workspace or DEFAULT_WORKSPACE]
     if DEFAULT_WORKSPACE in places:
@@ -293,6 +318,7 @@ def grant_create(
         tiers=_listed(tiers),
         channels=channels,
         conversations=talks,
+        scope=cli.choices.scope,
         agent=agent,
         trust=Trust.UNTRUSTED if untrusted else Trust.AGENT,
         expires=_time_span(expires) if expires is not None else None,
@@ -340,7 +366,7 @@ def grant_list(cli: Invocation, everything: bool) -> None:
 def _listing(cli: Invocation, found: Sequence[Grant]) -> Iterator[Line]:
     if not found:
         yield line("No other client has access.")
-        yield line(dim("  `lukasa grant create NAME --can read,write` gives a client access"))
+        yield line(dim("  `lukasa grant create NAME` lets a client read; --can read,write lets it write too"))
         return
     rows = ((g.name, ", ".join(g.capabilities), _places(cli, g), _state(cli, g), g.id) for g in found)
     yield from table(("name", "can", "workspaces", "until", "id"), rows)
@@ -371,6 +397,8 @@ def _grant_lines(cli: Invocation, grant: Grant) -> Iterator[Line]:
     for what, ids in (("channels", grant.reach.channels), ("conversations", grant.reach.conversations)):
         if ids:
             yield line(dim(f"  {what:<13}"), ", ".join(ids))
+    if grant.reach.scope:
+        yield line(dim("  scope        "), ", ".join(f"{key}={value}" for key, value in grant.reach.scope.items()))
     yield line(dim("  acts as      "), f"agent {grant.agent}", dim(f", trusted as {grant.trust.name.lower()}"))
     yield line(dim("  until        "), _state(cli, grant))
 

@@ -12,7 +12,7 @@ import click
 
 from lukasa.model.errors import InvalidInput
 from lukasa.model.transcript import Progress, Transcript, Utterance
-from lukasa.service.sessions.transcripts import KIND, Taken
+from lukasa.service.sessions.transcripts import KIND, Taken, known
 from lukasa.service.workspace import Workspace
 from lukasa.storage.port import FoundUtterance
 from lukasa.surfaces.cli.data import plain
@@ -22,6 +22,9 @@ from lukasa.surfaces.cli.options import CliCommand, CliGroup
 from lukasa.surfaces.cli.output import Line, bad, block, brief, colourful, dim, good, line, table, title, warn
 
 PATTERNS = ("*.jsonl", "*.json", "*.txt", "*.log")
+_TIER = click.option(
+    "--tier", metavar="NAME", help="Tier for the facts [default: the narrowest lasting one that --scope binds]."
+)
 _COUNTS = ("observations_extracted", "allowed", "held", "discarded", "deduped", "malformed")
 
 
@@ -55,13 +58,15 @@ class Report:
         "lukasa observe session.jsonl",
         "lukasa observe --queue-only *.jsonl",
         "lukasa observe --rules claude-code:SESSION",
+        "lukasa observe session.jsonl --scope org_id=acme --scope domain_id=billing",
     ),
 )
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @click.option("--queue-only", is_flag=True, help="Store the messages and leave the observation to a worker.")
 @click.option("--rules", is_flag=True, help="Use no model; FILE may also be the key of a transcript that failed.")
+@_TIER
 @pass_invocation
-def observe(cli: Invocation, files: tuple[str, ...], queue_only: bool, rules: bool) -> None:
+def observe(cli: Invocation, files: tuple[str, ...], queue_only: bool, rules: bool, tier: str | None) -> None:
     """Store the messages of recorded sessions, and extract facts from them.
 
     Reads session files of Claude Code and Codex, lists of chat messages, and chat logs. The messages are stored and can
@@ -69,12 +74,12 @@ def observe(cli: Invocation, files: tuple[str, ...], queue_only: bool, rules: bo
     changes nothing; a file that has grown adds its new messages.
     """
     workspace, report = cli.workspace(), Report()
-    workspace.ctx.default_tier()  # raise for a scope without a lasting tier before anything is stored
+    workspace.ctx.observed_tier()  # raise for a scope without a lasting tier before anything is stored
     for file in files:
-        if rules and (known := workspace.ctx.local.transcript(file)) is not None:
-            workspace.observe_by_rules(known.id)
+        if rules and (found := known(workspace.ctx, file)) is not None:
+            workspace.observe_by_rules(found.id)
         else:
-            report.add(workspace.observe(file))
+            report.add(workspace.observe(file, tier=tier))
     if not queue_only:
         _working(cli, workspace, report, rules=rules)()
     _answer(cli, workspace, report, queue_only)
@@ -88,8 +93,11 @@ def observe(cli: Invocation, files: tuple[str, ...], queue_only: bool, rules: bo
 @click.option("--glob", "globs", multiple=True, metavar="PATTERN", help="Only files that match. Repeatable.")
 @click.option("--queue-only", is_flag=True, help="Store the messages and leave the observation to a worker.")
 @click.option("--rules", is_flag=True, help="Use no model.")
+@_TIER
 @pass_invocation
-def backfill(cli: Invocation, folder: str, globs: tuple[str, ...], queue_only: bool, rules: bool) -> None:
+def backfill(
+    cli: Invocation, folder: str, globs: tuple[str, ...], queue_only: bool, rules: bool, tier: str | None
+) -> None:
     """Observe a folder of old sessions.
 
     Reads the folder and its subfolders, the oldest sessions first. You can stop it at any time and run it again: stored
@@ -104,7 +112,7 @@ def backfill(cli: Invocation, folder: str, globs: tuple[str, ...], queue_only: b
     work = None if queue_only else _working(cli, workspace, report, rules=rules)
     for file in _with_progress_bar(cli, found):
         try:
-            report.add(workspace.observe(file))
+            report.add(workspace.observe(file, tier=tier))
         except InvalidInput as error:
             report.refused.append((file, error.message))
             continue
@@ -143,6 +151,7 @@ def _answer(cli: Invocation, workspace: Workspace, report: Report, queue_only: b
     ids = dict.fromkeys(taken.transcript.id for taken in report.taken)
     now = [workspace.transcript(id) for id in ids]
     pending = [t for t in now if t.progress is not Progress.OBSERVED]
+    waiting = [f"{t.key}: {t.detail}" for t in pending if t.detail and not queue_only]  # it has failed before
     data: dict[str, Any] = {
         "transcripts": [{"id": t.id, "key": t.key, "progress": str(t.progress), "detail": t.detail} for t in now],
         "files": len(report.taken),
@@ -151,13 +160,12 @@ def _answer(cli: Invocation, workspace: Workspace, report: Report, queue_only: b
         "stripped": dict(report.stripped),
         "how": report.how,
         **{name: report.counts[name] for name in _COUNTS},
-        "failed": report.failed,
+        "failed": report.failed or waiting,
         "refused": [{"file": file, "reason": reason} for file, reason in report.refused],
         "pending": len(pending),
     }
     cli.emit(data, _lines(report, pending, queue_only))
-    if report.failed:
-        click.get_current_context().exit(1)
+    cli.fail(report.failed or waiting)
 
 
 def _lines(report: Report, pending: Sequence[Transcript], queue_only: bool) -> Iterator[Line]:

@@ -14,7 +14,6 @@ from lukasa.app import Settings, model_status, pull_model
 from lukasa.model.errors import InvalidInput, ModelUnavailable, SpecError
 from lukasa.service.workspace import Workspace
 from lukasa.spec import (
-    QUESTIONS,
     WALK,
     Difference,
     MemorySpec,
@@ -22,6 +21,8 @@ from lukasa.spec import (
     compose,
     diff,
     explain,
+    interview,
+    list_questions,
     load_preset,
     parse_spec,
     preset_names,
@@ -142,65 +143,98 @@ def spec_explain(cli: Invocation, name_or_file: str) -> None:
 
 
 @spec.command(
-    "new", examples=("lukasa spec new -o mine.toml", "lukasa spec new --yes --set name=support --set anchor=tenant")
+    "new",
+    examples=(
+        "lukasa spec new -o mine.toml",
+        "lukasa spec new --yes --set name=support --set like=anchored",
+        "lukasa spec new --answers support.txt -o support.toml",
+        "lukasa spec new --yes --questions",
+    ),
 )
 @click.option("--yes", is_flag=True, help="Ask nothing; take every default.")
 @click.option("-o", "--output", metavar="FILE", help="File to write [default: print the spec].")
 @click.option("--force", is_flag=True, help="Replace FILE if it exists.")
 @click.option("--set", "given", multiple=True, metavar="ID=ANSWER", help="Answer a question in advance. Repeatable.")
+@click.option(
+    "--answers", metavar="FILE", help="Take answers from a file, a line ID=ANSWER each (-: stdin); ask nothing."
+)
+@click.option(
+    "--questions", "listing", is_flag=True, help="List the questions with their ids and defaults; write nothing."
+)
 @pass_invocation
-def spec_new(cli: Invocation, yes: bool, output: str | None, force: bool, given: Sequence[str]) -> None:
-    """Make a spec by answering questions, each with a good default."""
+def spec_new(
+    cli: Invocation,
+    yes: bool,
+    output: str | None,
+    force: bool,
+    given: Sequence[str],
+    answers: str | None,
+    listing: bool,
+) -> None:
+    """Make a spec by answering questions, each with a good default.
+
+    The questions come in this order: anchor, typology, tiers, backend, retrieval, behaviour, discipline, audit, upkeep.
+    An answer that makes no valid spec is asked again, with the reason.
+    """
     if output is not None and Path(output).exists() and not force:
         raise InvalidInput(f"{output} exists already", fix="choose another name, or add --force")
-    answers = dict(_answer(pair) for pair in given)
-    if not yes:
-        answers |= _interview(answers)
-    text = compose(answers)
+    known = dict(_answer(pair) for pair in [*(_lines(answers) if answers is not None else ()), *given])
+    if listing:
+        found = list_questions(known)
+        data = [{"id": q.id, "ask": q.ask, "default": q.default, "options": q.options} for q in found]
+        cli.emit({"questions": data}, table(("id", "question", "default"), ((q.id, q.ask, q.default) for q in found)))
+        return
+    text = compose(known) if yes or answers is not None else _interview(known)
     if output is not None:
         _save(Path(output), text)
     told = [line(good("written "), f"to {output}"), line(dim(f"  `lukasa spec explain {output}` explains it"))]
-    cli.emit({"file": output, "answers": answers, "toml": text}, block(text) if output is None else told)
+    cli.emit({"file": output, "answers": known, "toml": text}, block(text) if output is None else told)
+
+
+def _lines(source: str) -> list[str]:
+    """The answers in a file; a line that is empty or begins with # is none."""
+    found = [line.strip() for line in read_text(source).splitlines()]
+    return [line for line in found if line and not line.startswith("#")]
 
 
 def _answer(pair: str) -> tuple[str, str]:
     id, equals, answer = pair.partition("=")
-    if not (id and equals):
-        raise InvalidInput(f"{pair[:60]!r} is not ID=ANSWER", fix=f"ids: {', '.join(q.id for q in QUESTIONS)}")
-    return id, answer
+    if not (id.strip() and equals):
+        raise InvalidInput(f"{pair[:60]!r} is not ID=ANSWER", fix="`lukasa spec new --yes --questions` lists the ids")
+    return id.strip(), answer.strip()
 
 
-def _interview(known: dict[str, str]) -> dict[str, str]:
-    """Ask on stderr, so that stdout holds only the spec."""
-    answers: dict[str, str] = {}
+def _interview(known: dict[str, str]) -> str:
+    """Ask on stderr, so that stdout holds only the spec; add the answers to those that are known."""
     steps = {step.section: step for step in WALK}
     current = ""
-    for question in QUESTIONS:
-        if question.id in known or not _relevant(question, known | answers):
-            continue
+
+    def reply(question: Question) -> str:
+        nonlocal current
+        if question.id in known and question.problem is None:
+            return known[question.id]
         if question.step != current:
             current = question.step
             click.echo(f"\n{steps[current].title}. {steps[current].question}", err=True)
-        answers[question.id] = _ask(question)
-    return answers
+        if question.problem is not None:
+            click.echo(f"  {safe(question.problem.message)}\n  {safe(question.problem.fix)}", err=True)
+        known[question.id] = _ask(question)
+        return known[question.id]
 
-
-def _relevant(question: Question, answers: dict[str, str]) -> bool:
-    """Return whether to ask a question: a reason is needed only for a choice that deviates."""
-    topic = question.id.removesuffix("_reason")
-    return topic == question.id or answers.get(topic, "keep") not in ("keep", "typology")
+    return interview(reply)
 
 
 def _ask(question: Question) -> str:
-    options = click.Choice(question.options) if question.options else None
+    options = f" ({', '.join(question.options)})" if question.options else ""
     try:
-        return str(click.prompt(f"  {question.ask}", default=question.default, type=options, err=True))
+        return str(click.prompt(f"  {question.ask}{options}", default=question.default, err=True))
     except click.Abort as abort:
         # click raises Abort for Ctrl-C and for the end of the input; only the latter is an error of the call.
         if not isinstance(abort.__context__, EOFError):
             raise
+        problem = question.problem
         raise InvalidInput(
-            f"the input ended at the question {question.id!r}",
+            f"the input ended at the question {question.id!r}" + (f": {problem.message}" if problem else ""),
             fix="answer all questions, or take the defaults with --yes",
         ) from None
 

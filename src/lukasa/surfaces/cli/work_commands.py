@@ -55,6 +55,8 @@ def worker(cli: Invocation, once: bool, threads: int) -> None:
 
     The worker runs the queued jobs of all workspaces, and the jobs that their specs' triggers ask for.
 
+    With --once the exit code is 1 if a job failed; the worker tries it again later.
+
     It runs until Ctrl-C or SIGTERM: then it finishes the current job, or puts it back after a few seconds; a second
     signal does not wait. Any number of workers may run at once. If a worker is killed, another continues its job at the
     step where it stopped.
@@ -69,6 +71,7 @@ def worker(cli: Invocation, once: bool, threads: int) -> None:
             signal.signal(signal.SIGTERM, before)
         if not done and not cli.choices.json:
             write([line("Nothing is due.")], no_color=cli.choices.no_color)
+        cli.fail([f"{run.workspace}: {run.job.kind}: {run.error}" for run in done if run.outcome in ("failed", "dead")])
         return
     _serve(cli, threads, teller)
 
@@ -293,6 +296,8 @@ def _upkeep(cli: Invocation, kind: str, tiers: Sequence[str], dry_run: bool) -> 
     chat = cli.memory.chat() if kind == "consolidate" else None
     job = queue.work(ctx, job, chat=None if chat is None or chat.name == "offline" else chat, tell=_tell_progress)
     cli.emit({"dry_run": False, "job": plain(job), "result": plain(job.result)}, _upkeep_result(job))
+    if job.state not in (JobState.DONE, JobState.RUNNING):
+        cli.fail([f"{kind}: {job.error or 'the job waits for its next attempt'}"])
 
 
 def _tell_progress(text: str) -> None:
@@ -321,6 +326,11 @@ def _counts(found: Mapping[str, Any], would: str) -> Iterator[Line]:
         yield line("Nothing to do.")
     for name, count in changes.items():
         yield line(good("✓ "), f"{count:,} {would}{_COUNT_WORDS.get(name, name)}")
+    if "entries_by_category" in found:
+        recall, merged, stale = (found[f"entries_{name}"] for name in ("open", "merged", "stale"))
+        yield line(f"{recall:,} entries in recall, {stale:,} of them stale, {merged:,} repetitions merged into them")
+        listed = found["entries_by_category"].items()
+        yield line(dim("  by category "), ", ".join(f"{name} {count:,}" for name, count in listed) or "none")
 
 
 _COUNT_WORDS = {"consolidated": "made of others", "dropped": "left unchanged, because a check refused the change"}

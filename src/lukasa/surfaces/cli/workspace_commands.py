@@ -10,6 +10,7 @@ import click
 
 from lukasa.model.conversation import Conversation, Note, WorkspaceInfo
 from lukasa.model.errors import Conflict
+from lukasa.service.sessions.closing import Ended, ScopeEnded
 from lukasa.service.workspace import Workspace
 from lukasa.storage.port import Census
 from lukasa.surfaces.cli.data import plain
@@ -221,10 +222,35 @@ def _moved(cli: Invocation, found: Conversation) -> None:
 @click.argument("ref")
 @pass_invocation
 def conversation_end(cli: Invocation, ref: str) -> None:
-    """End a conversation, and remove or archive its own entries, as the spec says."""
+    """End a conversation: write its summary, and carry on, remove or archive its own entries, as the spec says."""
     ended = cli.workspace().end(ref)
-    told = f": {ended.dropped} entries removed, {ended.archived} archived"
-    cli.emit(plain(ended), [line(good("ended "), ended.conversation.ref_code, told)])
+    told = [line(good("ended "), ended.conversation.ref_code, _left(ended))]
+    if ended.summary is not None:
+        told.append(line(dim(f"  {brief(ended.summary.content)}")))
+    cli.emit(plain(ended), told)
+
+
+def _left(ended: Ended | ScopeEnded) -> str:
+    return f": {ended.carried} entries carried on, {ended.dropped} removed, {ended.archived} archived"
+
+
+@click.group(cls=CliGroup, examples=("lukasa --scope session=s1 scope end session",))
+def scope() -> None:
+    """End sessions and other scopes."""
+
+
+@scope.command("end", examples=("lukasa scope end session --scope session=s1", "lukasa scope end channel_change"))
+@click.argument("name")
+@pass_invocation
+def scope_end(cli: Invocation, name: str) -> None:
+    """End the bound scope of a tier. NAME is the tier, or the event that ends it.
+
+    Conversations inside it end first. What the spec keeps goes to the next tier, and the rest is removed or archived.
+    Later writes into the scope are refused. A tier that ends by a change of scope is only consolidated.
+    """
+    ended = cli.workspace().end_scope(name)
+    told = (line(good("ended " if one.closed else "left "), one.tier, _left(one)) for one in ended)
+    cli.emit({"ended": plain(ended)}, told)
 
 
 @click.group(cls=CliGroup, examples=("lukasa --conversation REF note set total 42",))

@@ -113,18 +113,22 @@ def note_session(session: HookSession, event: HarnessEvent, **more: str) -> bool
 def _open(workspace: Workspace, session: str, channel: str | None) -> Conversation:
     ctx = workspace.ctx
     for restart in range(MOST_RESTARTS):
-        found = conversations.join(ctx, *_conversation_ids(ctx.info.id, session, restart), channel)
+        place = "\n".join((ctx.info.id, *(f"{key}={value}" for key, value in ctx.tenancy.items())))
+        found = conversations.join(ctx, *_conversation_ids(place, session, restart), channel)
         if found.status is not Status.ARCHIVED:
             return found
     raise InvalidTransition("every conversation of this session is archived", fix="start a new session in the harness")
 
 
-def _conversation_ids(workspace: str, session: str, restart: int) -> tuple[str, str]:
-    """Return the id and the ref code of a session's conversation; `restart` counts archived ones."""
-    digest = hashlib.sha256(f"{workspace}\n{session}\n{restart}".encode()).digest()
+def _conversation_ids(place: str, session: str, restart: int) -> tuple[str, str]:
+    """Return the id and the ref code of a session's conversation in a workspace and the scope keys bound in it.
+
+    `restart` counts archived ones.
+    """
+    digest = hashlib.sha256(f"{place}\n{session}\n{restart}".encode()).digest()
     number = int.from_bytes(digest[16:], "big")
     code = ""
     for _ in range(REF_CODE_LENGTH):
-        number, place = divmod(number, len(BASE62))
-        code += BASE62[place]
+        number, digit = divmod(number, len(BASE62))
+        code += BASE62[digit]
     return str(uuid.UUID(bytes=digest[:16], version=5)), code

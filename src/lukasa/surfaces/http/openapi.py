@@ -12,6 +12,7 @@ from lukasa import __version__
 from lukasa.surfaces.api.verb import Verb, VerbInput, VerbOutput
 
 _REF = "#/components/schemas/{model}"
+_SCOPE = "Scope keys to bind, like a query: org_id=acme&domain_id=billing. They narrow what a grant binds."
 _KEY = "The server does a request that arrives twice under one key once."
 
 
@@ -116,6 +117,8 @@ def _parameters(verb: Verb) -> list[dict[str, Any]]:
     if verb.method in ("GET", "DELETE"):
         needed = {name for name, field in verb.input.model_fields.items() if field.is_required()}
         found += [_parameter(name, "query", fields[name], required=name in needed) for name in verb.other_fields]
+    if verb.in_workspace:
+        found.append({"name": "Lukasa-Scope", "in": "header", "description": _SCOPE, **_TEXT})
     if verb.version_of is not None:
         about = 'The ETag that you read, such as "3"; `*` for any version. Without it the answer is 428.'
         found.append({"name": "If-Match", "in": "header", "description": about, **_TEXT})

@@ -27,7 +27,10 @@ from lukasa.model.errors import (
     StoreBusy,
     StoreFull,
     Unauthenticated,
+    brief,
 )
+
+MOST_FAULTS = 20  # of one request
 
 # The first match decides, so subclasses come before their bases.
 _STATUS: tuple[tuple[type[LukasaError], int], ...] = (
@@ -75,7 +78,8 @@ class Problem(Exception):
 
     def response(self, headers: Mapping[str, str] | None = None) -> Response:
         title = _TITLES.get(self.status, "Something went wrong")
-        body = {"type": self.type, "title": title, "status": self.status, "detail": self.detail, "fix": self.fix}
+        said = {"detail": brief(self.detail), "fix": brief(self.fix)}
+        body = {"type": self.type, "title": title, "status": self.status, **said}
         extra = dict(headers or {})
         if self.status == 401:
             extra["WWW-Authenticate"] = 'Bearer realm="lukasa"'
@@ -123,8 +127,8 @@ def problem(error: Exception) -> Problem:
 
 def _invalid(error: ValidationError) -> Problem:
     faults = [
-        {"field": ".".join(map(str, fault["loc"])), "message": fault["msg"]}
-        for fault in error.errors(include_url=False, include_input=False, include_context=False)
+        {"field": brief(".".join(map(str, fault["loc"])), 200), "message": brief(fault["msg"], 500)}
+        for fault in error.errors(include_url=False, include_input=False, include_context=False)[:MOST_FAULTS]
     ]
     first = faults[0]
     detail = f"{first['field']}: {first['message']}" if first["field"] else first["message"]

@@ -21,6 +21,7 @@ from lukasa.app import Lukasa
 from lukasa.model.errors import InvalidInput, LukasaError
 from lukasa.surfaces.http.application import ApplicationParts, build
 from lukasa.surfaces.http.authentication import ServerNames
+from lukasa.surfaces.http.connections import USUAL, Limits, bounded
 from lukasa.surfaces.http.links import handing_out
 from lukasa.surfaces.mcp.mount import McpMount
 
@@ -75,11 +76,18 @@ def listen(address: Address, memory: Lukasa) -> socket.socket:
 class Server:
     """The HTTP server on a bound socket. `link` opens the owner's page once; any thread may call `stop`.
 
-    With `links`, a folder of the owner, `lukasa link` in another process gets links from this server too.
+    With `links`, a folder of the owner, `lukasa link` in another process gets links from this server too. `limits` are
+    the bounds on connections.
     """
 
     def __init__(
-        self, memory: Lukasa, bound: socket.socket, *, public: str | None = None, links: Path | None = None
+        self,
+        memory: Lukasa,
+        bound: socket.socket,
+        *,
+        public: str | None = None,
+        links: Path | None = None,
+        limits: Limits = USUAL,
     ) -> None:
         self.port: int = bound.getsockname()[1]
         names = ServerNames.loopback(self.port)
@@ -98,7 +106,7 @@ class Server:
             build(self.parts),
             lifespan="on",
             ws="none",
-            http="h11",
+            http=bounded(limits),
             access_log=False,
             log_level="warning",
             server_header=False,
@@ -112,6 +120,16 @@ class Server:
 
     def link(self) -> str:
         return f"http://127.0.0.1:{self.port}/#enter={self.parts.sessions.new_code()}"
+
+    @property
+    def open_connections(self) -> int:
+        """How many connections are open."""
+        return len(self._server.server_state.connections)
+
+    @property
+    def busy_connections(self) -> int:
+        """How many of them have a request in progress."""
+        return len(self._server.server_state.tasks)
 
     def run(self, *, signals: Sequence[signal.Signals] = ()) -> None:
         """Serve until stopped. Only the main thread can handle signals."""

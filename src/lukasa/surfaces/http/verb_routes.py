@@ -14,9 +14,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
-from urllib.parse import urlencode
+from urllib.parse import parse_qsl, urlencode
 
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Route
 
@@ -46,6 +46,7 @@ class VerbRequest:
     path: str
     input: VerbInput
     key: str | None
+    scope: dict[str, str]
 
 
 def route(verb: Verb, authenticator: Authenticator) -> Route:
@@ -59,6 +60,7 @@ def route(verb: Verb, authenticator: Authenticator) -> Route:
             path=request.url.path,
             input=await read_input(verb, request),
             key=_idempotency_key(verb, request),
+            scope=scope_of(request),
         )
         return await offload(_answer, authenticator, asked)
 
@@ -67,13 +69,13 @@ def route(verb: Verb, authenticator: Authenticator) -> Route:
 
 def _answer(authenticator: Authenticator, asked: VerbRequest) -> Response:
     verb = asked.verb
-    call = prepare(verb, authenticator.access, asked.credential, asked.workspace)
+    call = prepare(verb, authenticator.access, asked.credential, asked.workspace, asked.scope)
     if asked.key is not None:
         key = key_of(asked.credential, verb.method, asked.path, asked.key)
         status, body, again = once(
             call.workspace.ctx,
             key,
-            asked.input.model_dump_json(),
+            asked.input.model_dump_json() + (json.dumps(asked.scope, sort_keys=True) if asked.scope else ""),
             lambda: (verb.status, verb.run(call, asked.input).model_dump_json()),
         )
         output: VerbOutput = verb.output.model_validate_json(body)
@@ -133,7 +135,10 @@ def _query(request: Request) -> dict[str, Any]:
 
 async def read_body(request: Request) -> dict[str, Any]:
     """Return the body, one JSON object. A missing body is an empty object, for verbs that need no input."""
-    raw = await request.body()
+    try:
+        raw = await request.body()
+    except ClientDisconnect:
+        raise Problem(408, "cut-off", "the body did not arrive", fix="send it again") from None
     if not raw:
         return {}
     media = request.headers.get("content-type", "").partition(";")[0].strip().lower()
@@ -181,6 +186,26 @@ def expected_version(request: Request) -> int | None:
         fix = 'send the ETag as the server gave it, such as "3"'
         raise Problem(422, "invalid-input", "If-Match is not an ETag of this server", fix=fix)
     return int(match[1])
+
+
+# Scope keys
+
+SCOPE = "lukasa-scope"
+
+
+def scope_of(request: Request) -> dict[str, str]:
+    """Return the scope keys that the header binds, written like a query: org_id=acme&domain_id=billing."""
+    given = request.headers.getlist(SCOPE)
+    if not given:
+        return {}
+    try:
+        pairs = parse_qsl(given[0], strict_parsing=True, keep_blank_values=True, encoding="utf-8", errors="strict")
+    except ValueError:
+        pairs = []
+    if len(given) > 1 or not pairs or len(dict(pairs)) != len(pairs):
+        fix = "send one header like `Lukasa-Scope: org_id=acme&domain_id=billing`, each key once"
+        raise Problem(422, "invalid-input", "the Lukasa-Scope header binds no scope keys", fix=fix)
+    return dict(pairs)
 
 
 # Idempotency keys

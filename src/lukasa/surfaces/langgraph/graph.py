@@ -33,7 +33,7 @@ from langgraph.graph.state import CompiledStateGraph
 from msgspec import Struct
 
 from lukasa.model.conversation import Conversation
-from lukasa.model.errors import ChatError, StoreError
+from lukasa.model.errors import ChatError, InvalidInput, StoreError
 from lukasa.model.ids import new_id
 from lukasa.model.secrets import Masked, mask
 from lukasa.ports import CHECKPOINTS, Chat, EmbeddingChat, Message, Tool, ToolCall, lock_name
@@ -85,8 +85,9 @@ class AgentAnswer(Struct, frozen=True):
 class Making(Struct, frozen=True):
     """The settings of an agent: its planner, a filter of the context if any, the function that distils a session.
 
-    Without `distil`, rules distil, with the embedder of the workspace. `author` is the handle of the owner, where the
-    owner types the messages: then what the owner asks to remember is kept with its secrets, though no model sees them.
+    Without `distil`, rules distil, with the embedder of the workspace. `tiers` bounds a subagent: its context, what its
+    tools read, write and forget, and what its end writes. `author` is the handle of the owner, where the owner types
+    the messages: then what the owner asks to remember is kept with its secrets, though no model sees them.
     """
 
     chat: Chat
@@ -104,13 +105,15 @@ class Agent:
         self, world: Workspace, making: Making, *, folder: Path | None = None, resume: str | None = None
     ) -> None:
         self._files = ExitStack()
+        world = world.limited(*making.tiers) if making.tiers is not None else world
         try:
             self.conversation = session.open_conversation(world, resume)
             if folder is not None:  # lock before marking: a marked session without a lock counts as dead
                 self._files.enter_context(_leading(folder, self.conversation))
             self.world = session.begin(world, self.conversation.id)
+            keeps = folder is not None and world.spec.backend.checkpointer != "none"
             saver: BaseCheckpointSaver[str] = (
-                InMemorySaver() if folder is None else self._files.enter_context(checkpoints(folder))
+                self._files.enter_context(checkpoints(folder)) if keeps and folder is not None else InMemorySaver()
             )
             self.context: Context | None = None
             self._nodes = _Nodes(self.world, making)
@@ -138,6 +141,8 @@ class Agent:
 
     def retry(self, on_text: Callable[[str], None] | None = None) -> AgentAnswer:
         """Continue a failed turn where it failed. If none failed, return the last answer again."""
+        if not self.graph.get_state(self._config).values:
+            raise InvalidInput("no message of this conversation is kept to try again", fix="send the message again")
         return self._run(None, on_text)
 
     def end(self) -> Persisted:
@@ -191,9 +196,8 @@ def build(
 ) -> CompiledStateGraph[GraphState, None, GraphState, GraphState]:
     """Build the graph of one conversation."""
     world, making = nodes.world, nodes.making
-    orient = context_node(
-        world, tiers=making.tiers, key="context", refine=making.refine, on_context=nodes.saw(on_context)
-    )
+    heard = world.outbound("chat")
+    orient = context_node(heard, key="context", refine=making.refine, on_context=nodes.saw(on_context))
     graph = StateGraph(GraphState)
     graph.add_node("listen", nodes.listen)
     graph.add_node("context", lambda state: {**orient(state), "seen": nodes.shown})
@@ -222,11 +226,11 @@ class _Nodes:
     """The nodes of this agent alone."""
 
     def __init__(self, world: Workspace, making: Making) -> None:
-        self.world = world
+        self.world = world = world.limited(*making.tiers) if making.tiers is not None else world
         self.making = making
         chat = making.chat
         self.chat = chat.with_embedder(world.ctx.embedder) if isinstance(chat, EmbeddingChat) else chat
-        self.box = Toolbox(world)
+        self.box = Toolbox(world.outbound("chat"))
         self.author = making.author.at(**world.ctx.keys) if making.author is not None else None
         self.typed: deque[Masked] = deque(maxlen=2)  # "please remember that" means the message before
         self.shown: list[str] = []

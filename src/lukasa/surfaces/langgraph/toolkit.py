@@ -48,7 +48,7 @@ def context_node(
     """Return a node that reads memory for the last human message and puts the context document into the state.
 
     Under `messages` the document is one system message, first, and replaced each turn; under any other key it is a
-    text. A subagent names the tiers that it reads.
+    text. `tiers` limits this context alone: give a subagent `world.limited(…)`, which bounds its tools too.
     """
 
     def context(state: Any) -> dict[str, Any]:

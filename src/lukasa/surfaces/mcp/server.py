@@ -7,23 +7,29 @@ tools depends on the credential.
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from io import TextIOWrapper
+from typing import Any, TypeVar, cast
 
+import anyio
 import mcp_types as types
 from mcp.server import Server
 from mcp.server.stdio import stdio_server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError
+from mcp.shared.message import SessionMessage
 from mcp_types.version import is_version_at_least
-from starlette.types import ASGIApp
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from lukasa import __version__
 from lukasa.model.errors import Unauthenticated
 from lukasa.service.admin.access import AccessControl, Credential
-from lukasa.surfaces.mcp import resources
+from lukasa.surfaces.mcp import messages, resources
 from lukasa.surfaces.mcp.mount import CREDENTIAL, NO_CREDENTIAL
 from lukasa.surfaces.mcp.tools import Dispatcher, Refusal, RequestContext, error_result, result
 
@@ -154,8 +160,34 @@ def serve_stdio(server: Server[Any]) -> None:
 
 
 async def _serve_stdio(server: Server[Any]) -> None:
-    async with stdio_server() as (incoming, outgoing):
+    lines = _Lines()
+    async with stdio_server(stdin=cast("anyio.AsyncFile[str]", lines)) as (incoming, outgoing):
+        lines.answer = outgoing.send
         await server.run(incoming, outgoing, server.create_initialization_options())
+
+
+class _Lines:
+    """The lines of stdin that the package can take. The others are answered here: their sender would wait for ever.
+
+    As the package does, it leaves nothing on file descriptor 0 that a program started here could read.
+    """
+
+    answer: Callable[[SessionMessage], Awaitable[None]]
+
+    def __init__(self) -> None:
+        wire = os.fdopen(os.dup(0), "rb", closefd=False)
+        nothing = os.open(os.devnull, os.O_RDONLY)
+        os.dup2(nothing, 0)
+        os.close(nothing)
+        self._file = anyio.wrap_file(TextIOWrapper(wire, encoding="utf-8", errors="replace"))
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        async for line in self._file:
+            refused = messages.refusal(line)
+            if refused is None:
+                yield line
+            else:
+                await self.answer(SessionMessage(refused))
 
 
 @asynccontextmanager
@@ -165,8 +197,26 @@ async def serving_http(access: AccessControl) -> AsyncIterator[ASGIApp]:
     The HTTP server has checked Host and Origin before a request comes here.
     """
     manager = StreamableHTTPSessionManager(build(Dispatcher(access, _identify)), json_response=True, stateless=True)
+
+    async def handle(scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            body = await Request(scope, receive).body()
+        except ClientDisconnect:
+            return
+        refused = messages.refusal(body)
+        if refused is not None:
+            content = refused.model_dump_json(by_alias=True, exclude_unset=True)
+            await Response(content, 400, media_type="application/json")(scope, receive, send)
+            return
+        read = iter([{"type": "http.request", "body": body, "more_body": False}])
+
+        async def again() -> Message:
+            return next(read, None) or await receive()
+
+        await manager.handle_request(scope, again, send)
+
     async with manager.run():
-        yield manager.handle_request
+        yield handle
 
 
 def _identify(ctx: RequestContext) -> Credential:

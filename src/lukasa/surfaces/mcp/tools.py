@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 import mcp_types as types
 from mcp.server import ServerRequestContext
-from msgspec import Struct
+from msgspec import Struct, field
 
 from lukasa.model.errors import Forbidden, InvalidInput, LukasaError, NotFound
 from lukasa.model.text import escape_controls
@@ -31,7 +31,13 @@ from lukasa.surfaces.offload import offload
 WORKSPACE = "workspace"  # every tool takes this argument; no verb's input has it, since over HTTP it is in the path
 LONG = 2_000  # characters of a hit that memory_read gives; memory_get gives the rest
 # PUT, PATCH and DELETE replace or remove something; of the POSTs only these do.
-_DESTRUCTIVE_POSTS = frozenset({"conversation_end", "memory_scrub_execute"})
+_DESTRUCTIVE_POSTS = frozenset({"conversation_end", "memory_scrub_execute", "scope_end"})
+SCOPE = "scope"  # every tool takes this argument too; over HTTP it is a header
+_SCOPE_SCHEMA = {
+    "type": "object",
+    "additionalProperties": {"type": "string"},
+    "description": "Scope keys to work under, such as a tenant. Leave it out unless you were told some.",
+}
 _WORKSPACE_SCHEMA = {
     "type": "string",
     "description": "Workspace, by name or id. Leave it out unless you were told one.",
@@ -46,7 +52,7 @@ def tool(verb: Verb) -> types.Tool:
     """Return the tool of a verb: its schemas, and hints of what it does."""
     schema = tool_schema(verb.input)
     if verb.in_workspace:
-        schema["properties"] = {**schema.get("properties", {}), WORKSPACE: _WORKSPACE_SCHEMA}
+        schema["properties"] = {**schema.get("properties", {}), WORKSPACE: _WORKSPACE_SCHEMA, SCOPE: _SCOPE_SCHEMA}
     return types.Tool(
         name=verb.name,
         title=verb.title,
@@ -110,13 +116,14 @@ class Refusal(Exception):
 class Dispatcher(Struct, frozen=True):
     """Finds the credential of a request with `identify`, runs verbs in a thread, and turns errors into Refusals.
 
-    `home` is the workspace of a call that names none.
+    `home` is the workspace of a call that names none; `scope` binds scope keys of the owner's program in every call.
     """
 
     access: AccessControl
     identify: Callable[[RequestContext], Credential]
     home: str | None = None
     verbs: tuple[Verb, ...] = VERBS
+    scope: Mapping[str, str] = field(default_factory=dict)
 
     async def answer(self, ctx: RequestContext, work: Callable[[Credential], T]) -> T:
         """Do the work in a thread, with the credential of this request. Every error becomes a Refusal."""
@@ -140,19 +147,20 @@ class Dispatcher(Struct, frozen=True):
         return tool(verb).input_schema if verb is not None and verb.tool else None
 
     def perform(self, credential: Credential, name: str, arguments: Mapping[str, Any]) -> VerbOutput:
-        verb, workspace, input = self._call(credential, name, arguments)
-        return perform(verb, self.access, credential, workspace, input)
+        verb, workspace, input, scope = self._call(credential, name, arguments)
+        return perform(verb, self.access, credential, workspace, input, scope)
 
     def question(self, credential: Credential, name: str, arguments: Mapping[str, Any]) -> str:
         """Return the question that a person must confirm before this call of a verb with `asks`."""
-        verb, workspace, input = self._call(credential, name, arguments)
-        question = "" if verb.asks is None else verb.asks(prepare(verb, self.access, credential, workspace), input)
+        verb, workspace, input, scope = self._call(credential, name, arguments)
+        call = prepare(verb, self.access, credential, workspace, scope)
+        question = "" if verb.asks is None else verb.asks(call, input)
         return "\n".join(escape_controls(line) for line in question.split("\n"))
 
     def _call(
         self, credential: Credential, name: str, arguments: Mapping[str, Any]
-    ) -> tuple[Verb, str | None, VerbInput]:
-        """Return the verb, the workspace and the input of a call, for a credential that the verb is open to."""
+    ) -> tuple[Verb, str | None, VerbInput, dict[str, str]]:
+        """Return the verb, the workspace, the input and the scope keys of a call that the verb is open to."""
         verb = self.verb(name)
         if verb is None:
             raise NotFound(f"no tool {name[:60]!r}", fix="list the tools")
@@ -164,7 +172,18 @@ class Dispatcher(Struct, frozen=True):
         verb.require(credential)
         fields = dict(arguments)
         workspace = self.workspace(credential, fields.pop(WORKSPACE, None)) if verb.in_workspace else None
-        return verb, workspace, validated(verb.input, fields)
+        scope = self._scope(fields.pop(SCOPE, None)) if verb.in_workspace else {}
+        return verb, workspace, validated(verb.input, fields), scope
+
+    def _scope(self, given: object) -> dict[str, str]:
+        """Return the scope keys of a call: those of the server, and those that the call adds to them."""
+        asked = {} if given is None else given
+        if not isinstance(asked, Mapping) or not all(isinstance(value, str) for value in asked.values()):
+            raise InvalidInput("scope is not an object of texts", fix='write it as {"org_id": "acme"}, or leave it out')
+        for key, value in self.scope.items():
+            if asked.get(key, value) != value:
+                raise NotFound(f"no {key} {asked[key][:60]!r} in this workspace", fix="ask the owner to grant it")
+        return {**asked, **self.scope}
 
     def workspace(self, credential: Credential, named: object = None) -> str:
         """Return the workspace of a call: the named one, else the server's own, else the only visible one."""

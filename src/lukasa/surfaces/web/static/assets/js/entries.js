@@ -18,6 +18,7 @@ export function meta(entry, extra) {
     badge(entry.state),
     doubt(entry),
     entry.sensitive ? badge("sensitive", "warn") : null,
+    entry.grounds && entry.grounds.retention !== "active" ? badge(entry.grounds.retention) : null,
     h("span", null, entry.tier),
     h("span", null, entry.kind),
     h("span", null, `importance ${number(entry.importance, 2)}`),
@@ -41,7 +42,10 @@ export function hitCard(page, hit, ...more) {
   const part = hit.excerpt || whole;
   const before = whole.startsWith(part) ? "" : "… ";
   const after = whole.endsWith(part) ? "" : " …";
-  return showing(page, hit.entry, `${before}${part}${after}`, [earlier(page, hit.earlier), more]);
+  const doubts = hit.withdrawn.map((one) =>
+    h("p", { class: "small" }, badge("rests on something that was withdrawn", "warn"), ` ${one.source} ${one.reason}`),
+  );
+  return showing(page, hit.entry, `${before}${part}${after}`, [doubts, earlier(page, hit.earlier), more]);
 }
 
 /** List the entries under a hit: they say the same, or were said before and may no longer hold. */
@@ -106,7 +110,7 @@ export function reasons(hit) {
       h(
         "p",
         { class: "small quiet" },
-        `The prior comes from relevance ${number(score.relevance)}: importance ${number(score.importance, 2)} × decay ${number(score.decay)} × use ${number(score.frequency)}.`,
+        `Relevance ${number(score.relevance)}: importance ${number(score.importance, 2)} × decay ${number(score.decay)} × use ${number(score.frequency)}. The prior takes: ${score.factors.join(", ") || "nothing"}.`,
       ),
       h(
         "ul",

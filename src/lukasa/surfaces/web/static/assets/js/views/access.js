@@ -62,6 +62,9 @@ export async function show(page) {
             "acts as": grant.agent,
             trust: grant.trust,
             tiers: grant.reach.tiers.join(", ") || "the workspace's own",
+            scope: Object.entries(grant.reach.scope)
+              .map(([key, value]) => `${key}=${value}`)
+              .join(", "),
             channels: grant.reach.channels.length || "",
             conversations: grant.reach.conversations.length || "",
             created: time(grant.created_at),
@@ -100,6 +103,7 @@ async function create(page, tiers) {
   const issued = await ask("New grant", (close) => {
     const name = h("input", { name: "name", required: true, placeholder: "laptop agent" });
     const days = h("input", { type: "number", name: "days", min: 1, value: 30 });
+    const scope = h("input", { name: "scope", placeholder: "org_id=acme" });
     const unverified = h("input", { type: "checkbox", name: "unverified" });
     const said = h("div");
     const boxes = (legend, group, options, on) =>
@@ -132,6 +136,13 @@ async function create(page, tiers) {
             tiers: chosen("tier"),
             unverified: unverified.checked,
           };
+          if (scope.value.trim())
+            body.scope = Object.fromEntries(
+              scope.value.split(",").map((pair) => {
+                const [key, ...rest] = pair.split("=");
+                return [key.trim(), rest.join("=").trim()];
+              }),
+            );
           if (days.value) body.expires_at = new Date(Date.now() + Number(days.value) * 86400000).toISOString();
           close(await post("/v1/grants", body, { repeatable: false }));
         }),
@@ -143,13 +154,14 @@ async function create(page, tiers) {
         page.workspaces.map((one) => [one.name, one.name]),
         [page.w],
       ),
-      boxes("It may", "can", Object.entries(CAN), ["read", "write"]),
+      boxes("It may", "can", Object.entries(CAN), ["read"]),
       boxes(
         "Only these tiers (none: the workspace's own)",
         "tier",
         tiers.map((one) => [one.name, one.name]),
         [],
       ),
+      field("Scope keys", scope, "bind it to one tenant: key=value, with commas between; empty for a spec without tenants"),
       field("Ends after days", days, "leave it empty for a grant that does not expire"),
       h("label", { class: "check" }, unverified, "Treat its entries as text of unknown authorship"),
       said,

@@ -9,11 +9,12 @@ const HISTORY = new Set(["forgotten", "superseded", "archived", "invalidated", "
 
 export async function show(page) {
   const id = page.args[0] ?? "";
-  const [standing, { versions, confirmations, rivals }] = await Promise.all([
+  const [standing, { versions, confirmations, rivals }, { grounds }] = await Promise.all([
     page.api.get(`entries/${id}/standing`),
     page.api.get(`entries/${id}/history`),
+    page.api.get(`entries/${id}`),
   ]);
-  const entry = standing.entry;
+  const entry = { ...standing.entry, grounds };
   const said = h("div");
   return [
     h("p", { class: "crumb" }, h("a", { href: page.link("browse") }, "Browse"), " / entry"),
@@ -56,7 +57,7 @@ function others(page, confirmations, rivals) {
       "ul",
       { class: "list small" },
       confirmations.map((one) =>
-        h("li", null, h("span", { class: "strong" }, "stated again"), ` by ${one.speaker}, `, time(one.at), `: ${one.said}`),
+        h("li", null, h("span", { class: "strong" }, one.outcome === "failed" ? "not confirmed" : "stated again"), ` by ${one.speaker}, `, time(one.at), `: ${one.said}`),
       ),
       rivals.map((one) =>
         h(
@@ -178,6 +179,14 @@ function relevance(page, { entry, access, decay, frequency, relevance, awaits_di
   );
 }
 
+// The present state of a document, as its link shows it.
+function axes(source) {
+  if (!source) return "";
+  const told = [source.origin, source.lifecycle, source.weight != null && `weight ${source.weight}`, source.standing];
+  const state = badge(source.status, source.status === "current" ? "" : "warn");
+  return [" ", state, ` ${told.filter(Boolean).join(", ")}`];
+}
+
 function provenance(page, entry) {
   const link = (id) => h("a", { href: page.link("entry", id) }, id.slice(0, 13), "…");
   return h(
@@ -205,10 +214,20 @@ function provenance(page, entry) {
       "replaced by": entry.superseded_by && link(entry.superseded_by),
       "derived from": entry.derived_from.length ? entry.derived_from.map((id) => h("div", null, link(id))) : "",
       documents: entry.links.length
-        ? entry.links.map((one) =>
-            h("div", null, `${one.source}, version ${one.version}${one.locator ? `, ${one.locator}` : ""}`),
+        ? entry.links.map((one, n) =>
+            h(
+              "div",
+              null,
+              `${one.source}, version ${one.version}${one.locator ? `, ${one.locator}` : ""}`,
+              axes(entry.grounds?.provenance[n]),
+            ),
           )
         : "",
+      withdrawn: entry.grounds?.withdrawn.length
+        ? entry.grounds.withdrawn.map((one) => h("div", null, badge("withdrawn", "warn"), " ", link(one.source), ` ${one.reason}`))
+        : "",
+      "failed checks": entry.grounds?.failures || "",
+      kept: entry.grounds && `${entry.grounds.retention}: ${entry.grounds.because}`,
       file: entry.path,
       metadata: Object.keys(entry.metadata).length ? h("code", null, JSON.stringify(entry.metadata)) : "",
       id: h("code", null, entry.id),

@@ -8,6 +8,7 @@ export async function show(page) {
   const items = [
     ...inbox.entries.map((one) => ({ ...one, id: one.entry.id, text: one.entry.content })),
     ...inbox.proposals.map((one) => ({ ...one, id: one.amendment.id, text: one.amendment.change })),
+    ...inbox.doubtful.map((one) => ({ ...one, id: one.entry.id, text: one.entry.content, doubtful: true })),
     ...inbox.rivals.map((one) => ({ ...one, id: one.later.id, text: one.later.content })),
   ];
   const said = h("div");
@@ -56,7 +57,7 @@ function draw({ page, items, list, said }) {
           null,
           empty(
             "Nothing waits for you",
-            "Entries that the gate is unsure of, proposed changes of the curated page, and pairs of entries that may contradict each other appear here.",
+            "Entries that the gate is unsure of, proposed changes of the curated page, pairs of entries that may contradict each other, and entries that rest on something which changed or was withdrawn appear here.",
           ),
         ),
   );
@@ -113,7 +114,10 @@ function card(state, item) {
       "div",
       { class: "row between" },
       h("h2", { class: "content" }, item.text),
-      badge(item.entry ? "held entry" : "proposal", item.entry ? "warn" : "accent"),
+      badge(
+        item.doubtful ? "does it still hold?" : item.entry ? "held entry" : "proposal",
+        item.entry ? "warn" : "accent",
+      ),
     ),
     h("p", { class: "small" }, h("span", { class: "strong" }, "Why it waits: "), item.why || "no reason given"),
     quotes(item.quotes),
@@ -131,9 +135,13 @@ function card(state, item) {
     h(
       "div",
       { class: "row" },
-      h("button", { class: "first", "data-do": "a", onclick: decide("approve", {}) }, "Approve"),
+      h(
+        "button",
+        { class: "first", "data-do": "a", onclick: decide("approve", {}) },
+        item.doubtful ? "It still holds" : "Approve",
+      ),
       h("button", { "data-do": "e", onclick: () => edit(state, item) }, "Edit and approve"),
-      h("button", { class: "danger", "data-do": "r", onclick: decide("reject", {}) }, "Reject"),
+      h("button", { class: "danger", "data-do": "r", onclick: decide("reject", {}) }, item.doubtful ? "Forget it" : "Reject"),
     ),
   );
   return node;

@@ -73,6 +73,13 @@ function manifest(page, target, plan) {
       { numeric: [1], name: "Items to remove" },
     ),
     plan.warnings.map((warning) => notice("warn", warning)),
+    plan.kept.length
+      ? table(
+          ["Stays", "Because of"],
+          plan.kept.map((row) => [h("code", null, row.id), row.actions.join(", ")]),
+          { name: "Entries that stay" },
+        )
+      : null,
     plan.sample.length
       ? h(
           "details",

@@ -69,6 +69,19 @@ export async function show(page) {
         h(
           "section",
           { class: "panel" },
+          h("h2", null, "In recall"),
+          h(
+            "p",
+            { class: "quiet" },
+            `${number(seen.totals.recalled, 0)} entries, ${number(seen.totals.stale, 0)} of them stale; ${number(seen.totals.merged, 0)} repetitions were merged into them.`,
+          ),
+          Object.keys(seen.totals.categories).length
+            ? table(["Category", "Entries"], Object.entries(seen.totals.categories), { numeric: [1], name: "In recall" })
+            : null,
+        ),
+        h(
+          "section",
+          { class: "panel" },
           h("h2", null, "Changes of memory"),
           events.length
             ? table(["Event", "Times"], events, { numeric: [1], name: "Changes of memory" })
