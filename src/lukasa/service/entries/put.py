@@ -30,7 +30,7 @@ from lukasa.model.selection import Selection
 from lukasa.model.statements import NEAR
 from lukasa.model.text import speaker, speaks, terms
 from lukasa.model.transcript import Quote
-from lukasa.model.values import SHARED, Curator, Gate, Kind, Lifetime, Visibility
+from lukasa.model.values import SHARED, Curator, Gate, Kind, Lifetime, Trust, Visibility
 from lukasa.ports import EmbeddingModel
 from lukasa.service import inputs
 from lukasa.service.call import ACCOUNT, CallContext, retry_on_conflict
@@ -172,9 +172,10 @@ def _propose(ctx: CallContext, destination: _Destination, memo: Memo) -> Proposa
             "an account entry cannot link to a workspace's documents", fix="put the entry in a tier of the workspace"
         )
     owner = inputs.one_line(memo.owner, "owner")
-    if owner == SHARED and ctx.agent is not None and ctx.spec.readers(destination.scope.tier).agents == "owner":
+    alone = ctx.spec.readers(destination.scope.tier).agents == "owner"  # there every entry is its agent's
+    if alone and owner == SHARED and ctx.agent is not None and not ctx.overseeing:
         owner = ctx.agent
-    if not ctx.is_author and owner not in ctx.owners:
+    if not (ctx.is_author or ctx.overseeing) and owner not in ctx.owners:
         raise InvalidInput(
             f"{ctx.origin.principal!r} cannot write for {owner!r}",
             fix="leave the owner out, or use the agent's own name",
@@ -186,7 +187,7 @@ def _propose(ctx: CallContext, destination: _Destination, memo: Memo) -> Proposa
         scope=destination.scope,
         content=content,
         curator=_curator(ctx, memo),
-        source=inputs.one_line(memo.source or _speaker(memo, content, kind) or ctx.agent or "user", "source"),
+        source=inputs.one_line(memo.source or _speaker(memo, content, kind) or _writer(ctx), "source"),
         origin=ctx.origin.capped(*(entry.trust for entry in sources)) if sources else ctx.origin,
         owner=owner,
         importance=inputs.importance(memo.importance),
@@ -209,6 +210,11 @@ def _propose(ctx: CallContext, destination: _Destination, memo: Memo) -> Proposa
         path=inputs.path(memo.path) if memo.path is not None else None,
         observed=memo.observed,
     )
+
+
+def _writer(ctx: CallContext) -> str:
+    """Return the source of a text whose writer names none. Text of unknown authorship is not the user's."""
+    return ctx.agent or ("user" if ctx.origin.trust > Trust.UNTRUSTED else ctx.origin.principal)
 
 
 def _metadata(memo: Memo) -> dict[str, Any]:
