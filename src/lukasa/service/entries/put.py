@@ -11,8 +11,9 @@ from msgspec import Struct, field
 from lukasa.curated.document import NAME
 from lukasa.index.matches import Neighbour, NeighbourQuery, NewText
 from lukasa.model.conversation import Status
-from lukasa.model.entry import PASSING, Entry, GateVerdict, Scope, SourceLink
+from lukasa.model.entry import DAMAGED, PASSING, Entry, GateVerdict, Scope, SourceLink
 from lukasa.model.errors import (
+    Damaged,
     EmbedderError,
     InvalidContent,
     InvalidInput,
@@ -232,6 +233,8 @@ def _speaker(memo: Memo, content: str, kind: Kind | None) -> str | None:
 
 def checked_content(ctx: CallContext, value: object, path: str | None) -> str:
     """Return the text of an entry; only a file may be blank."""
+    if value is DAMAGED:
+        raise Damaged("the text to store")
     check = inputs.text if path is None else inputs.verbatim
     return check(value, "content", ctx.spec.reference_only.max_chars)
 

@@ -99,7 +99,7 @@ def grounds_of(ctx: CallContext, found: Sequence[Entry]) -> dict[str, Grounds]:
         links, gone = provenance(entry, documents), doubts.get(entry.id, ())
         lost = _orphaned(entry, links, gone, closed.get(entry.scope, ""))
         retention, because = _retention(actions, entries, lost)
-        due = moved_on(entry, documents)
+        due = moved_on(entry, documents, ctx.spec.behaviour(entry.scope.tier, entry.kind).lifecycle)
         about = (links, gone, due, failed.get(entry.id, 0), actions, entries)
         out[entry.id] = Grounds(entry.id, retention, because, *about)
     return out
@@ -107,7 +107,8 @@ def grounds_of(ctx: CallContext, found: Sequence[Entry]) -> dict[str, Grounds]:
 
 def awaits_check(ctx: CallContext, entry: Entry) -> bool:
     """Say whether a document that an entry links to has changed, or is gone, since anybody checked the entry."""
-    return bool(entry.links) and moved_on(entry, _documents(ctx, [entry]))
+    rule = ctx.spec.behaviour(entry.scope.tier, entry.kind).lifecycle
+    return bool(entry.links) and moved_on(entry, _documents(ctx, [entry]), rule)
 
 
 def _documents(ctx: CallContext, found: Iterable[Entry]) -> dict[str, Document]:
