@@ -364,15 +364,14 @@ def _near(vectors: Mapping[str, Vector], threshold: float) -> dict[str, list[str
 def moved_on(entry: Entry, documents: Mapping[str, Document], rule: Lifecycle) -> bool:
     """Whether an entry should be checked: a document of it is gone, or has changed since anybody checked.
 
-    The spec may keep what rests on such a document without a check. A meta-semantic fact has held through versions
+    Where the spec keeps such entries as they are, nobody is asked. A meta-semantic fact has held through versions
     already: another one asks for no check.
     """
     for link in entry.links:
         document = documents.get(link.source)
-        if document is None or document.removed:
-            if rule.source_vanished != "keep":
-                return True
-        elif rule.source_changed != "keep" and not (entry.meta or link.vouched(document.version)):
+        gone = document is None or document.removed
+        changed = document is not None and not gone and not (entry.meta or link.vouched(document.version))
+        if (gone and rule.source_vanished != "keep") or (changed and rule.source_changed != "keep"):
             return True
     return False
 
