@@ -105,6 +105,38 @@ def test_the_spec_says_what_a_change_does(memory: Lukasa, rule: str, outcome: St
         assert world.corroborate(fact, "failed").outcome == ("archived" if rule == "recheck" else "doubted")
 
 
+@pytest.mark.parametrize(
+    ("rule", "state"), [("archive", State.ARCHIVED), ("keep", State.ACTIVE), ("recheck", State.ACTIVE)]
+)
+def test_the_spec_says_what_a_loss_does(memory: Lukasa, rule: str, state: State) -> None:
+    """S4: `source_vanished` archives at once, waits for a check of which one failure archives, or does nothing more."""
+    text = preset_text("default").replace('source_vanished = "recheck"', f'source_vanished = "{rule}"')
+    text = text.replace('source_vanished = "archive"\nreason', "reason") if rule == "archive" else text
+    world = memory.workspace("w", spec=text)
+    world.save_document("guide", GUIDE)
+    fact = world.put("workspace", FACT, kind="semantic", links=["guide"]).id
+    world.remove_document("guide")
+    assert world.get(fact).state is state
+    assert [one.entry.id for one in world.inbox().doubtful] == ([fact] if rule == "recheck" else [])
+    if state is State.ACTIVE:
+        assert world.corroborate(fact, "failed").outcome == ("archived" if rule == "recheck" else "doubted")
+
+
+def test_the_spec_says_how_often_a_lasting_fact_recurs(memory: Lukasa) -> None:
+    """S4: with `min_recurrence` = 3 one check after a new version is not enough; a second one is."""
+    rule = '\n[behaviour.promotion.semantic]\nmin_recurrence = 3\nreason = "Twice is chance."\n'
+    world = memory.workspace("w", spec=preset_text("default") + rule)
+    world.save_document("guide", GUIDE)
+    fact = world.put("workspace", FACT, kind="semantic", links=["guide"]).id
+    world.save_document("guide", "Two people review each change, in writing.")
+    world.corroborate(fact)
+    run(world, "consolidate")
+    assert not world.get(fact).meta
+    world.corroborate(fact)
+    run(world, "consolidate")
+    assert world.get(fact).meta
+
+
 def test_a_fact_becomes_meta_semantic(house: Workspace, ops: Workspace) -> None:
     """S4: it outlived a version of its document, which is there, and was confirmed since; then versions ask no more."""
     fact = ops.put("persistent", FACT, kind="semantic", links=["guide"]).id

@@ -20,7 +20,7 @@ from lukasa.model.values import Authority, Kind, Relation, Trust
 from lukasa.ports import Vector
 from lukasa.read.decay import DecayCurve, decay_curve, often, relevance
 from lukasa.read.fuse import Match, Matches
-from lukasa.spec.types import PRIOR, MemorySpec, PriorFactor
+from lukasa.spec.types import PRIOR, Lifecycle, MemorySpec, PriorFactor
 from lukasa.storage.operations import Verdict
 
 LEADERS = 40  # candidates that are weighed by importance, age and use, at least
@@ -361,14 +361,17 @@ def _near(vectors: Mapping[str, Vector], threshold: float) -> dict[str, list[str
     return found
 
 
-def moved_on(entry: Entry, documents: Mapping[str, Document]) -> bool:
+def moved_on(entry: Entry, documents: Mapping[str, Document], rule: Lifecycle) -> bool:
     """Whether an entry should be checked: a document of it is gone, or has changed since anybody checked.
 
-    A meta-semantic fact has held through versions already: another one asks for no check.
+    Where the spec keeps such entries as they are, nobody is asked. A meta-semantic fact has held through versions
+    already: another one asks for no check.
     """
     for link in entry.links:
         document = documents.get(link.source)
-        if document is None or document.removed or not (entry.meta or link.vouched(document.version)):
+        gone = document is None or document.removed
+        changed = document is not None and not gone and not (entry.meta or link.vouched(document.version))
+        if (gone and rule.source_vanished != "keep") or (changed and rule.source_changed != "keep"):
             return True
     return False
 

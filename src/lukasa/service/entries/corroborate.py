@@ -94,7 +94,7 @@ def _doubt(ctx: CallContext, store: Store, entry: Entry, said: Sequence[Confirma
     """Note a failed check, and archive an entry that has failed often enough, or whose documents have moved on."""
     rule, count = ctx.spec.behaviour(entry.scope.tier, entry.kind).lifecycle, failures(said)
     note = SaveConfirmation(said[-1])
-    moved_on = rule.source_changed == "recheck" and grounds.awaits_check(ctx, entry)
+    moved_on = grounds.awaits_check(ctx, entry)
     if moved_on or (rule.max_failures and count >= rule.max_failures):
         why = f"{cause}; its sources have changed" if moved_on else f"{cause}; {count} checks in a row failed"
         save, back = archived(ctx, entry, why)

@@ -11,8 +11,9 @@ from msgspec import Struct, field
 from lukasa.curated.document import NAME
 from lukasa.index.matches import Neighbour, NeighbourQuery, NewText
 from lukasa.model.conversation import Status
-from lukasa.model.entry import PASSING, Entry, GateVerdict, Scope, SourceLink
+from lukasa.model.entry import DAMAGED, PASSING, Entry, GateVerdict, Scope, SourceLink
 from lukasa.model.errors import (
+    Damaged,
     EmbedderError,
     InvalidContent,
     InvalidInput,
@@ -29,7 +30,7 @@ from lukasa.model.selection import Selection
 from lukasa.model.statements import NEAR
 from lukasa.model.text import speaker, speaks, terms
 from lukasa.model.transcript import Quote
-from lukasa.model.values import SHARED, Curator, Gate, Kind, Lifetime, Visibility
+from lukasa.model.values import SHARED, Curator, Gate, Kind, Lifetime, Trust, Visibility
 from lukasa.ports import EmbeddingModel
 from lukasa.service import inputs
 from lukasa.service.call import ACCOUNT, CallContext, retry_on_conflict
@@ -171,9 +172,10 @@ def _propose(ctx: CallContext, destination: _Destination, memo: Memo) -> Proposa
             "an account entry cannot link to a workspace's documents", fix="put the entry in a tier of the workspace"
         )
     owner = inputs.one_line(memo.owner, "owner")
-    if owner == SHARED and ctx.agent is not None and ctx.spec.readers(destination.scope.tier).agents == "owner":
+    alone = ctx.spec.readers(destination.scope.tier).agents == "owner"  # there every entry is its agent's
+    if alone and owner == SHARED and ctx.agent is not None and not ctx.overseeing:
         owner = ctx.agent
-    if not ctx.is_author and owner not in ctx.owners:
+    if not (ctx.is_author or ctx.overseeing) and owner not in ctx.owners:
         raise InvalidInput(
             f"{ctx.origin.principal!r} cannot write for {owner!r}",
             fix="leave the owner out, or use the agent's own name",
@@ -185,7 +187,7 @@ def _propose(ctx: CallContext, destination: _Destination, memo: Memo) -> Proposa
         scope=destination.scope,
         content=content,
         curator=_curator(ctx, memo),
-        source=inputs.one_line(memo.source or _speaker(memo, content, kind) or ctx.agent or "user", "source"),
+        source=inputs.one_line(memo.source or _speaker(memo, content, kind) or _writer(ctx), "source"),
         origin=ctx.origin.capped(*(entry.trust for entry in sources)) if sources else ctx.origin,
         owner=owner,
         importance=inputs.importance(memo.importance),
@@ -210,6 +212,11 @@ def _propose(ctx: CallContext, destination: _Destination, memo: Memo) -> Proposa
     )
 
 
+def _writer(ctx: CallContext) -> str:
+    """Return the source of a text whose writer names none. Text of unknown authorship is not the user's."""
+    return ctx.agent or ("user" if ctx.origin.trust > Trust.UNTRUSTED else ctx.origin.principal)
+
+
 def _metadata(memo: Memo) -> dict[str, Any]:
     """Return the metadata of a memo. One that is asked for only until the end of a conversation says so."""
     given = inputs.metadata(memo.metadata)
@@ -231,6 +238,8 @@ def _speaker(memo: Memo, content: str, kind: Kind | None) -> str | None:
 
 def checked_content(ctx: CallContext, value: object, path: str | None) -> str:
     """Return the text of an entry; only a file may be blank."""
+    if value is DAMAGED:
+        raise Damaged("the text to store")
     check = inputs.text if path is None else inputs.verbatim
     return check(value, "content", ctx.spec.reference_only.max_chars)
 

@@ -19,6 +19,7 @@ from lukasa.model.text import content_key
 from lukasa.model.values import VISIBILITY, Retention, State, Visibility
 from lukasa.read.rank import Provenance, Withdrawn, moved_on, provenance
 from lukasa.service.call import CallContext
+from lukasa.spec.types import Lifecycle
 from lukasa.storage.port import Store
 
 REMOVED = "its content was removed for good; its id is kept, and never reused"
@@ -99,7 +100,7 @@ def grounds_of(ctx: CallContext, found: Sequence[Entry]) -> dict[str, Grounds]:
         links, gone = provenance(entry, documents), doubts.get(entry.id, ())
         lost = _orphaned(entry, links, gone, closed.get(entry.scope, ""))
         retention, because = _retention(actions, entries, lost)
-        due = moved_on(entry, documents)
+        due = moved_on(entry, documents, _rule(ctx, entry))
         about = (links, gone, due, failed.get(entry.id, 0), actions, entries)
         out[entry.id] = Grounds(entry.id, retention, because, *about)
     return out
@@ -107,7 +108,11 @@ def grounds_of(ctx: CallContext, found: Sequence[Entry]) -> dict[str, Grounds]:
 
 def awaits_check(ctx: CallContext, entry: Entry) -> bool:
     """Say whether a document that an entry links to has changed, or is gone, since anybody checked the entry."""
-    return bool(entry.links) and moved_on(entry, _documents(ctx, [entry]))
+    return bool(entry.links) and moved_on(entry, _documents(ctx, [entry]), _rule(ctx, entry))
+
+
+def _rule(ctx: CallContext, entry: Entry) -> Lifecycle:
+    return ctx.spec.behaviour(entry.scope.tier, entry.kind).lifecycle
 
 
 def _documents(ctx: CallContext, found: Iterable[Entry]) -> dict[str, Document]:
