@@ -11,7 +11,7 @@ MEANING ?= ../shared/bench/data/meaning
 PEERS := .venv-peers
 
 .DEFAULT_GOAL := help
-.PHONY: help run tour install model browser test check format torture bench bench-latency bench-server bench-offline bench-quality bench-nearest bench-write bench-meaning bench-speed clean
+.PHONY: help run tour install model browser test check format torture bench bench-latency bench-server bench-offline bench-quality bench-nearest bench-write bench-meaning bench-speed conformance clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -60,6 +60,9 @@ format: install ## Format the code
 
 torture: install model browser ## The long reliability suite
 	@LUKASA_TORTURE=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests
+
+conformance: install ## Run the tests that show what the sources ask for, and write docs/reference/conformance.md
+	@$(BIN)/python -m tests.helpers.conformance
 
 bench: install model $(PEERS)/.ready ## Quality and speed beside other stores, into bench/RESULTS.md; takes most of an hour
 	@if test -d "$(TALKS)" && test -d "$(FACTS)"; then $(MAKE) --no-print-directory bench-quality; else \

@@ -5,7 +5,7 @@ from __future__ import annotations
 import getpass
 import os
 import threading
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
@@ -26,7 +26,7 @@ from lukasa.providers import folders
 from lukasa.providers.checkpoints import CheckpointFile
 from lukasa.providers.embed import EmbedderStatus, embedder_status, open_embedder
 from lukasa.providers.embed.cached import ModelStatus, default_cache, status
-from lukasa.providers.files.record_files import AppendedLines
+from lukasa.providers.files.record_files import AppendedLines, DecisionFiles
 from lukasa.providers.spans import spans_of_verbs
 from lukasa.service import admin, inputs, jobs
 from lukasa.service.call import CallContext
@@ -39,7 +39,7 @@ from lukasa.storage.port import Store
 from lukasa.storage.sqlite import SqliteStore
 
 if TYPE_CHECKING:
-    from lukasa.ports import Chat, CuratedFile, TranscriptReader
+    from lukasa.ports import Chat, CuratedFile, DecisionFolder, LogFile, NoticeChannel, TranscriptReader
     from lukasa.providers.chat import ChatStatus
     from lukasa.service.admin.access import AccessControl
     from lukasa.service.curation.decision_records import Decisions
@@ -49,6 +49,7 @@ DEFAULT_WORKSPACE = "main"
 LOG = "log.jsonl"
 MOST_THREADS = 32
 CURATED = "curated"
+_NOTICES = ("LUKASA_REVIEW_COMMAND", "LUKASA_REVIEW_URL")
 # Events and notes of opening memory and of a hook that starts a session: a folder with nothing else holds no memory.
 _SET_UP = frozenset(
     {"workspace.created", "workspace.updated", "channel.created", "named.created", "conversation.started"}
@@ -284,8 +285,10 @@ class Lukasa:
             transcripts=_transcripts,
             prompts=None if self._in_memory else self.settings.data / "prompts",
             chat=self._chat_opener(),
+            notices=_notices if any(os.environ.get(name, "").strip() for name in _NOTICES) else None,
             curated_file=self._curated_file(folder, spec),
-            log_file=AppendedLines(folder / LOG) if folder is not None else None,
+            log_file=_log_file(folder, spec),
+            decisions=_decisions(folder, spec),
             threads=self._threads(info, spec),
             span=spans_of_verbs,
         )
@@ -489,6 +492,26 @@ def _unused(folder: Path) -> bool:
 def _is_set_up(event: Event) -> bool:
     note = event.action == "note.written" and event.detail["key"] in _HOOK_NOTES
     return note or event.action in _SET_UP
+
+
+def _log_file(folder: Path | None, spec: MemorySpec) -> LogFile | None:
+    """Return the log of a workspace; in the repository of the curated document, if the spec keeps it there."""
+    if folder is None:
+        return None
+    return AppendedLines((folder / CURATED if "log" in spec.curated_keeps else folder) / LOG)
+
+
+def _decisions(folder: Path | None, spec: MemorySpec) -> DecisionFolder | None:
+    """Return the folder of decision records in the repository of the curated document, if the spec keeps them there."""
+    if folder is None or "decisions" not in spec.curated_keeps:
+        return None
+    return DecisionFiles(folder / CURATED / "decisions")
+
+
+def _notices() -> Sequence[NoticeChannel]:
+    """Open the channels for reviews that the environment sets; imported on first use."""
+    found: Sequence[NoticeChannel] = import_module("lukasa.providers.notices").open_channels(os.environ)
+    return found
 
 
 def _in_process() -> Store:

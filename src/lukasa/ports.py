@@ -191,6 +191,38 @@ class CuratedFile(Protocol):
         """One commit with this text, whatever lies in the folder now; its id. Makes the repository if there is none."""
         ...
 
+    def keep(self, patterns: Sequence[str], *, author: str, at: datetime) -> int:
+        """One commit with the other files of the folder that match and have changed; returns how many these are."""
+        ...
+
+    def kept(self, patterns: Sequence[str]) -> Mapping[str, bytes]:
+        """The other files of the last commit that match, by name."""
+        ...
+
+    def put_back(self, name: str, data: bytes) -> bool:
+        """Write another file of the folder, unless there is one of that name; say whether it was written."""
+        ...
+
+
+class Notice(Struct, frozen=True):
+    """A message to a program of the user's. Whoever gets the same id twice may leave out the second one."""
+
+    id: str
+    body: bytes
+
+
+class NoticeChannel(Protocol):
+    """A command or a URL that takes notices."""
+
+    @property
+    def name(self) -> str:
+        """The kind of channel, without its address or arguments."""
+        ...
+
+    def send(self, notice: Notice) -> None:
+        """Deliver a notice within a deadline. NoticeFailed if it was not taken, or nobody can know."""
+        ...
+
 
 class LogFile(Protocol):
     """Lines that are added and never changed, by any number of processes at once."""

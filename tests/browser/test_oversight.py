@@ -169,7 +169,7 @@ def test_a_grant_is_made_shown_once_and_revoked(house: House, visit: Visit) -> N
     expect(card).to_contain_text("live")
     assert token not in visit.page.content()
     (grant,) = house.memory.access.grants()
-    assert {str(c) for c in grant.capabilities} == {"read", "write", "stats"}
+    assert {str(c) for c in grant.capabilities} == {"read", "stats"}
     card.get_by_role("button", name="Revoke").click()
     visit.page.get_by_role("dialog").get_by_role("button", name="Revoke").click()
     expect(card).to_contain_text("revoked")

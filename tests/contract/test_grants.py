@@ -28,7 +28,7 @@ def grant(name: str = "claude", **changes: object) -> Grant:
         agent=name,
         workspaces=("w1", "w2"),
         capabilities=(Capability.READ, Capability.WRITE),
-        reach=Reach(("workspace",), ("c1",), ("t1", "t2")),
+        reach=Reach(("workspace",), ("c1",), ("t1", "t2"), {"org_id": "acme"}),
         trust=Trust.AGENT,
         created_at=NOW,
         digest=token_digest(SECRET),
@@ -72,7 +72,11 @@ def test_the_log_names_a_grant_and_not_its_token(store: Store) -> None:
     assert one.digest not in str(events)
 
 
-@pytest.mark.parametrize("lie", ['capabilities = \'["read","events"]\'', "workspaces = '[\"w9\"]'", "trust = 0"])
+LIES = ['capabilities = \'["read","events"]\'', "workspaces = '[\"w9\"]'", "trust = 0"]
+LIES += ["scope = '{}'", 'scope = \'{"org_id":"evil"}\'']
+
+
+@pytest.mark.parametrize("lie", LIES)
 def test_a_widened_grant_is_found(store: Store, lie: str) -> None:
     """X2, X4: a grant that was changed in the file, past the log, does not pass the check."""
     if not isinstance(store, SqliteStore):

@@ -6,10 +6,13 @@ import pytest
 from msgspec.structs import replace
 
 from lukasa.model.conversation import Note, Status, WorkspaceInfo
-from lukasa.model.entry import Document
+from lukasa.model.entry import ClosedScope, Document, Scope
 from lukasa.model.errors import Conflict, NotFound, Refused
 from lukasa.storage.operations import (
+    CloseScope,
+    DropEntry,
     DropNotes,
+    LinkAction,
     SaveChannel,
     SaveConversation,
     SaveDocument,
@@ -18,7 +21,7 @@ from lukasa.storage.operations import (
     SaveWorkspace,
 )
 from lukasa.storage.port import Store
-from tests.helpers.stores import NOW, channel, commit, conversation, later, named
+from tests.helpers.stores import NOW, channel, commit, conversation, entry, later, named, put
 
 PAGE = Document("page-1", "Tea", "How to make tea.", "wiki", "current", 1.0, "endorsed", 1, NOW)
 SHOP = WorkspaceInfo("w1", "shop", "lean", "[spec]", NOW, False)
@@ -185,3 +188,30 @@ def test_workspaces_are_registered_then_ready(store: Store) -> None:
     with pytest.raises(NotFound):
         commit(store, SaveWorkspace(replace(SHOP, id="w3", name="x"), True))
     assert store.workspaces() == [replace(SHOP, ready=True)]
+
+
+def test_a_scope_is_closed_once(store: Store) -> None:
+    """P6: a scope that has ended is found by all of its keys; it ends once, and the log does not hold its keys."""
+    one = Scope("session", (("org_id", "acme"), ("session", "s1")))
+    other = Scope("session", (("org_id", "acme"), ("session", None)))
+    closed = ClosedScope(one, "session_end", NOW)
+    commit(store, CloseScope(closed))
+    assert store.closed([other, one]) == [closed]
+    assert store.closed([other]) == store.closed([]) == []
+    with pytest.raises(Conflict):
+        commit(store, CloseScope(closed))
+    (event,) = store.events(action="scope.ended")
+    assert event.subject == "session"
+    assert "acme" not in str(event.detail)
+
+
+def test_a_linked_row_goes_only_by_an_exemption(store: Store) -> None:
+    """X1: without the exemption the removal is refused; with it, the row and its links go, and the event says why."""
+    kept = entry("The user approved the deletion")
+    commit(store, put(kept), LinkAction("deploy-7", "", (kept.id,)))
+    with pytest.raises(Refused):
+        commit(store, DropEntry(kept.id, 1, "its scope ended", {"keep-persistent": "a trial"}))
+    commit(store, DropEntry(kept.id, 1, "its scope ended", {"keep-action-linked": "a trial"}))
+    assert (store.entries([kept.id]), store.linked([kept.id])) == ({}, {})
+    (event,) = store.events(action="entry.dropped")
+    assert event.detail["exempt"] == {"keep-action-linked": "a trial"}

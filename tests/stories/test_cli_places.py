@@ -165,7 +165,7 @@ def test_documents_and_what_links_to_them(shell: Shell, tmp_path: Path) -> None:
     added = shell.json("document", "add", "guide", str(file), *axes, "--standing", "house rule", "--collection", "docs")
     assert (added["version"], added["weight"], added["collection"]) == (1, 0.4, "docs")
     shell.put("Our commas follow the press", "--link", "guide")
-    assert "Style guide · current · press · draft · house rule" in shell.run("read", "commas")
+    assert "Style guide · current · press · draft · weight 0.4 · house rule" in shell.run("read", "commas")
     shell.run("document", "add", "guide", "-", input="Never use it.")
     assert shell.json("read", "commas")["hits"][0]["provenance"][0]["status"] == "changed"
     assert shell.run("document", "show", "guide") == "Never use it.\n"

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
 from lukasa import Lukasa
+from lukasa.anthropic import MemoryTool
 from lukasa.model.errors import Damaged
+from lukasa.service.entries import filed_entries
 from lukasa.service.workspace import Workspace
 from tests.helpers.cli import Shell
 from tests.helpers.server import running
@@ -168,3 +171,46 @@ def test_a_server_says_damaged(tmp_path: Path) -> None:
         assert client.get(f"/v1/workspaces/novel/entries/{ids[1]}").json["content"] == OTHER
         listed = client.get("/v1/workspaces/novel/entries?tier=workspace").json["entries"]
         assert [one["content"].startswith("[damaged") for one in listed] == [False, True]
+
+
+def test_what_asks_no_question_says_so_too(tmp_path: Path) -> None:
+    """The newest entries, a read of an earlier day and a list of files name the damage; a file of it is an error."""
+    ids: list[str] = []
+
+    def write(world: Workspace) -> None:
+        ids.append(world.put("workspace", TEXT).id)
+        made = filed_entries.create(world.ctx, "workspace", "notes.md", OTHER)
+        ids.append(made.id or "")
+
+    file = written(tmp_path, write)
+    flip(file, next(at for at in places(file, TEXT) if in_row(file, ids[0], at)))
+    flip(file, next(at for at in places(file, OTHER) if in_row(file, ids[1], at)))
+    with Lukasa.open(tmp_path, embedder="none") as memory:
+        world = memory.workspace("novel")
+        for recall in (world.read(""), world.read("archive", as_of=world.ctx.now + timedelta(days=1))):
+            assert any("damaged" in note for note in recall.notes)
+            assert all(TEXT[1:] not in hit.content for hit in recall)
+        tool = MemoryTool(world)
+        assert "notes.md" in tool.call({"command": "view", "path": "/memories"})
+        said = tool.call({"command": "view", "path": "/memories/notes.md"})
+        assert said.startswith("Error")
+        assert "damaged" in said
+        with pytest.raises(Damaged):
+            world.put("workspace", world.entries("workspace")[0].content)
+
+
+def test_a_message_that_was_altered_is_an_error(tmp_path: Path) -> None:
+    """A message of a session is compared with its hash: no other words are shown or quoted as what was said."""
+    log = tmp_path / "talk.txt"
+    log.write_text(f"user: {TEXT}\nassistant: Noted.\n")
+    keys: list[str] = []
+    file = written(tmp_path / "data", lambda world: keys.append(world.observe(log).transcript.key))
+    for at in places(file, TEXT):
+        flip(file, at)
+    with Lukasa.open(tmp_path / "data", embedder="none") as memory:
+        world = memory.workspace("novel")
+        with pytest.raises(Damaged):
+            world.said(keys[0])
+        with pytest.raises(Damaged):
+            world.search_transcripts("floors")
+        assert {finding.what for finding in world.check()} == {"content"}

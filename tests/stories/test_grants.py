@@ -9,6 +9,7 @@ import pytest
 
 from lukasa import Lukasa, Trust, Workspace
 from lukasa.model.errors import (
+    Forbidden,
     InvalidInput,
     InvalidScope,
     LukasaError,
@@ -237,3 +238,42 @@ def test_grants_on_the_command_line(tmp_path: Path) -> None:
     shell.fails("grant", "create", "x", "--expires", "soon", code=2)
     shell.fails("grant", "create", "x", "--can", "everything", code=2)
     shell.fails("grant", "show", "nobody", code=1)
+
+
+def test_an_undo_needs_the_right_of_what_it_does(memory: Lukasa, world: Workspace) -> None:
+    """X4: who may write but not forget cannot forget by an undo; who may forget but not write cannot write by one."""
+    undo = BY_NAME["memory_undo"]
+
+    def ask(id: str, *can: str) -> str:
+        issued = memory.access.create("-".join(can), workspaces=["novel"], can=can)
+        asked = undo.input.model_validate({"id": id})
+        return str(
+            perform(undo, memory.access, admit(memory, issued), "novel", asked).model_dump()["entries"][0]["state"]
+        )
+
+    put = world.put("workspace", "The harbour freezes in winter").id
+    for can in (("read", "write"), ("write",)):
+        with pytest.raises(Forbidden, match="forget"):
+            ask(put, *can)
+    assert world.get(put).state == "active"
+    assert ask(put, "forget") == "forgotten"
+    with pytest.raises(Forbidden, match="write"):
+        ask(put, "read", "forget")
+    assert world.get(put).state == "forgotten"
+    assert ask(put, "write") == "active"
+    changed = world.update(world.put("workspace", "The bridge is closed").id, importance=0.9).id
+    assert ask(changed, "write") == "active"
+    restored = world.restore(world.forget(world.put("workspace", "The tide is high").id).id).id
+    with pytest.raises(Forbidden, match="forget"):
+        ask(restored, "write")
+
+
+def test_a_grant_only_reads_unless_asked(memory: Lukasa, world: Workspace) -> None:
+    """X4: without capabilities, a new grant finds what is there, and changes nothing."""
+    given = admit(memory, memory.access.create("claude", workspaces=["novel"]))
+    assert given.grant is not None
+    assert given.grant.capabilities == (Capability.READ,)
+    read, put = BY_NAME["memory_read"], BY_NAME["memory_put"]
+    perform(read, memory.access, given, "novel", read.input.model_validate({"query": "harbour"}))
+    with pytest.raises(Forbidden):
+        perform(put, memory.access, given, "novel", put.input.model_validate({"content": "The harbour is mine"}))

@@ -209,6 +209,8 @@ def call(
     places, said = EXAMPLES[verb.name]
     if workspace == "desk" and said.get("tier") == "workspace":
         said = {**said, "tier": "customer"}
+    if workspace == "desk" and verb.name == "scope_end":
+        places = {"name": "customer_change"}
     path = "/v1" + verb.path.format(workspace=workspace, **filled(places, things))
     headers = {"if_match": "*"} if verb.version_of is not None else {}
     if scope is not None:
@@ -342,7 +344,18 @@ def test_no_answer_has_a_secret(stage: Stage) -> None:
 
 ACME, EVIL = {"tenant_id": "acme", "customer_id": "7"}, {"tenant_id": "evil", "customer_id": "7"}
 # Verbs about the whole workspace, and those that write what every tenant reads: no grant of a tenant has them.
-WHOLE = {"channel_create", "workspace_stats", "event_list", "job_run", "job_list", "job_get", "job_retry", "job_cancel"}
+WHOLE = {
+    "channel_create",
+    "bookmark_create",
+    "bookmark_list",
+    "workspace_stats",
+    "event_list",
+    "job_run",
+    "job_list",
+    "job_get",
+    "job_retry",
+    "job_cancel",
+}
 # Verbs that take the id of something that one tenant alone has.
 OF_A_TENANT = sorted(
     verb.name

@@ -283,3 +283,21 @@ def test_a_failing_migration_is_undone(tmp_path: Path) -> None:
     store = open_store(tmp_path / "store", create=False)
     assert (len(store.find(OPEN)), store.check()) == (40, [])
     store.close()
+
+
+def test_an_older_store_has_conversations_of_no_tenant(tmp_path: Path) -> None:
+    """T16, S4: what was there before tenants were kept apart stays, and is nobody's in particular."""
+    before = tuple(migration for migration in migrations() if migration.number < 9)
+    SqliteStore(tmp_path / "store", role="workspace", create=True, known=before).close()
+    db = apsw.Connection(str(tmp_path / "store" / "memory.db"))
+    columns = "id, workspace, name, description, is_default, created_at"
+    db.execute(f"INSERT INTO channels ({columns}) VALUES ('c1', 'w', 'general', '', 1, 0)")
+    row = ("t1", "abc", "c1", 0, "active")
+    db.execute("INSERT INTO conversations (id, ref_code, channel, started_at, status) VALUES (?, ?, ?, ?, ?)", row)
+    db.close()
+    store = open_store(tmp_path / "store", create=False)
+    found = store.conversation("abc")
+    assert found is not None
+    assert (found.id, found.keys) == ("t1", {})
+    assert store.check() == []
+    store.close()

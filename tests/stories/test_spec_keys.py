@@ -16,7 +16,7 @@ import pytest
 from lukasa import Lukasa, Memo, Workspace
 from lukasa.model.entry import GateVerdict
 from lukasa.model.errors import InvalidContent, InvalidScope, LukasaError, MirrorsCanonical
-from lukasa.model.values import Gate
+from lukasa.model.values import Gate, Trust
 from lukasa.spec import dump, preset_text
 from lukasa.spec.load import build
 from tests.conftest import SYNONYMS
@@ -161,12 +161,13 @@ def test_a_signal_that_is_not_named_finds_nothing(memory: Lukasa) -> None:
 def test_weights_and_fusion_and_its_constant_decide_the_order(memory: Lukasa) -> None:
     """R1: how much a signal counts, by its weight, by ranks or by scores, shows in each hit's shares."""
     shares = {}
-    for name, changes in {
+    cases: dict[str, dict[str, Any]] = {
         "light": {"retrieval.fusion": "rrf", "retrieval.weights": {"keyword": 0.5}},
         "heavy": {"retrieval.fusion": "rrf", "retrieval.weights": {"keyword": 2.0}},
         "near": {"retrieval.fusion": "rrf", "retrieval.rrf_k": 1, "retrieval.weights": {"keyword": 2.0}},
         "scores": {"retrieval.fusion": "zscore", "retrieval.weights": {"keyword": 2.0}},
-    }.items():
+    }
+    for name, changes in cases.items():
         world = made(memory, {"retrieval.signals": ["keyword"], **changes}, name)
         world.put("workspace", "The lamp is green")
         (hit,) = world.read("lamp", count=False)
@@ -237,11 +238,12 @@ def test_profiles_say_how_many(memory: Lukasa, name: str) -> None:
 def test_the_context_keeps_to_budget_and_cap(memory: Lukasa) -> None:
     """C2: fewer tokens or a smaller cap show fewer entries, and what was left out is told."""
     shown = {}
-    for name, changes in {
+    cases: dict[str, dict[str, Any]] = {
         "wide": {},
         "narrow": {"context.inject_cap": 2},
         "poor": {"context.budget": 200, "named": []},
-    }.items():
+    }
+    for name, changes in cases.items():
         world = made(memory, changes, name)
         for number in range(8):
             world.put("workspace", f"Lamp {number} stands in hall {number} beside window {number} of house {number}")
@@ -563,3 +565,46 @@ def test_consolidation_joins_two_wordings_above_the_cosine(near: Lukasa) -> None
         run(world, "consolidate")
         joined[cosine] = [str(pair.relation) for pair in world.related(first).rivals]
     assert joined == {0.5: ["same"], 0.99: []}
+
+
+# Sources and trust
+
+
+@pytest.mark.parametrize(
+    ("key", "rule", "state", "after"),
+    [
+        ("source_changed", "archive", "archived", ""),
+        ("source_changed", "recheck", "active", "archived"),
+        ("source_changed", "keep", "active", "doubted"),
+        ("source_vanished", "archive", "archived", ""),
+        ("source_vanished", "recheck", "active", "archived"),
+        ("source_vanished", "keep", "active", "doubted"),
+    ],
+)
+def test_the_spec_says_what_a_source_takes_with_it(memory: Lukasa, key: str, rule: str, state: str, after: str) -> None:
+    """S4: a changed or vanished source archives what rests on it, asks for a check, or nothing."""
+    world = made(memory, {"behaviour.lifecycle": {"semantic": {key: rule, **WHY}}})
+    world.save_document("guide", "Two people review each change.")
+    fact = world.put("workspace", "Changes need two reviewers", kind="semantic", links=["guide"]).id
+    if key == "source_changed":
+        world.save_document("guide", "Three people review each change.")
+    else:
+        world.remove_document("guide")
+    assert str(world.get(fact).state) == state
+    if after:
+        assert world.corroborate(fact, "failed").outcome == after
+
+
+@pytest.mark.parametrize("trust", [Trust.UNTRUSTED, Trust.IMPORTED, Trust.AGENT])
+def test_trust_weighs_and_has_its_share(memory: Lukasa, trust: Trust) -> None:
+    """P1, R2: a weight lowers the score of text of that trust; a share of nothing keeps it behind the author's."""
+    name = trust.name.lower()
+    for share in (0.0, 1.0):
+        changes = {"retrieval.shares": {name: share}, "retrieval.trust_weights": {name: 0.9}}
+        world = made(memory, changes, f"{name}{share:.0f}")
+        world.acting(principal="web", trust=trust).put("workspace", "The green lamp of the harbour office")
+        world.put("workspace", "The office keeps a lamp on the wall beside the long green table in the hall")
+        (hit,) = [hit for hit in world.read("green lamp harbour", count=False) if hit.entry.trust is trust]
+        assert hit.score.trust_weight == 0.9
+        only = world.read("green lamp of the harbour office", limit=1, count=False)
+        assert only[0].entry.trust is (Trust.AUTHOR if share == 0.0 else trust)

@@ -164,6 +164,15 @@ def test_observation_stays_with_the_customer(memory: Lukasa, desk: Workspace, tm
     assert [one.keys for one in desk.transcripts()] == [EVIL, ACME]
 
 
+def test_a_customer_number_that_looks_like_a_card_stays_what_it_is(
+    memory: Lukasa, desk: Workspace, tmp_path: Path
+) -> None:
+    """S4, O1: a job keeps the keys of whoever queued it to the letter, though payloads hold no secrets."""
+    card = desk.at(tenant_id="acme", customer_id="4111111111111111")
+    observed(memory, card, sessions.claude(tmp_path / "s.jsonl", TALK, noise=False))
+    assert [entry.content for entry in card.entries("customer")] == [TALK[0][1]]
+
+
 def test_observation_goes_into_the_tier_it_is_told(memory: Lukasa, desk: Workspace, tmp_path: Path) -> None:
     """O1: with a tier, the facts go there; one that is not there is refused before anything is kept."""
     acme = desk.at(**ACME)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from lukasa.providers.chat.offline import OfflineChat
 from lukasa.spec import preset_text
 from lukasa.surfaces.langgraph.graph import Agent, Making
 from lukasa.surfaces.langgraph.toolkit import Toolbox, memory_tools
+from tests.helpers import sessions
 from tests.helpers.talk import agent
 
 WORD = "The word of the harbour is swordfish"
@@ -116,6 +118,17 @@ def test_entries_are_their_agents_alone(memory: Lukasa) -> None:
     assert {verdict.outcome for verdict in world.why("swordfish", entry.id)} >= {"in", "returned"}
     said = world.put("workspace", "The owner says that the tide is high").id
     assert [hit.id for hit in two.read("tide")] == [said]
+
+
+def test_what_an_agents_session_tells_is_that_agents(memory: Lukasa, tmp_path: Path) -> None:
+    """P3, O1: where entries are their agent's alone, so are the facts of a session that the agent hands in."""
+    world = declared(memory, "workspace", agents="owner")
+    one, two = world.acting(agent="one"), world.acting(agent="two")
+    one.observe(sessions.claude(tmp_path / "s.jsonl", [("user", "We decided to ship in March.")], noise=False))
+    memory.worker(kinds=("observe",)).drain()
+    assert [hit.content for hit in one.read("when do we ship?")] == ["We decided to ship in March."]
+    assert [hit.content for hit in world.read("when do we ship?")] == ["We decided to ship in March."]
+    assert list(two.read("when do we ship?")) == []
 
 
 @pytest.mark.parametrize("agents", ["participants", "shared"])

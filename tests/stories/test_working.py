@@ -53,7 +53,8 @@ def test_a_conversation_that_ends_asks_for_its_consolidation(memory: Lukasa) -> 
     world.end(talk.id)
     world.end(talk.id)
     (job,) = world.jobs()
-    assert (job.kind, job.payload) == ("consolidate", {"trigger": "session_close", "conversation": talk.id})
+    asked = {"trigger": "session_close", "conversation": talk.id, "digests": []}
+    assert (job.kind, job.payload) == ("consolidate", asked)
     other = memory.workspace("other", preset="workspace")
     other.end(other.start().id)
     assert other.jobs() == []
@@ -78,7 +79,8 @@ def test_what_piles_up_is_consolidated(memory: Lukasa) -> None:
 
 def test_a_spec_says_how_much_piles_up(memory: Lukasa) -> None:
     """O5: with a depth of three it fires after the third."""
-    world = memory.workspace("novel", spec=preset_text("tiered") + "\n[triggers]\nqueue_depth = 3\n")
+    text = preset_text("tiered").replace("[triggers]\n", "[triggers]\nqueue_depth = 3\n")
+    world = memory.workspace("novel", spec=text)
     w = worker(world, consolidate=noted)
     world.put_many("workspace", ["The first castle lies in the north", "The second castle has no roof"])
     assert w.drain() == []

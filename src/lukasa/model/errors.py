@@ -208,6 +208,10 @@ class GitMissing(GitError):
     """There is no git on this machine; the file is written without a commit."""
 
 
+class NoticeFailed(LukasaError):
+    """A command or URL that is told what waits for a person did not take it; a worker tries it again."""
+
+
 class EmbedderError(LukasaError):
     """An embedding model cannot be loaded or used."""
 

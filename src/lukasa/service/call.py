@@ -22,7 +22,19 @@ from lukasa.model.events import Actor
 from lukasa.model.ids import parse_id
 from lukasa.model.secrets import MARK, redact, redact_all
 from lukasa.model.values import SHARED, Curator, Trust
-from lukasa.ports import Chat, Clock, CuratedFile, Embedder, LogFile, Span, Threads, TranscriptReader, no_span
+from lukasa.ports import (
+    Chat,
+    Clock,
+    CuratedFile,
+    DecisionFolder,
+    Embedder,
+    LogFile,
+    NoticeChannel,
+    Span,
+    Threads,
+    TranscriptReader,
+    no_span,
+)
 from lukasa.service import inputs
 from lukasa.service.instrument import running
 from lukasa.service.sight import Sight
@@ -51,8 +63,10 @@ class CallContext(Sight, frozen=True, kw_only=True):
     chat: Callable[[], Chat] | None = None  # opens the language model, if the settings name one
     curated_file: CuratedFile | None = None  # the file of the curated document, if the spec asks for one
     log_file: LogFile | None = None
+    decisions: DecisionFolder | None = None  # the folder of decision records, if the spec keeps them
     threads: Threads | None = None  # the checkpoints that chats keep of conversations outside memory
     span: Span = no_span
+    notices: Callable[[], Sequence[NoticeChannel]] | None = None  # opens the channels for reviews, if any are set
     outward: tuple[str, ...] = ()  # the surfaces that what this context returns goes to
 
     def at(self, **keys: str) -> CallContext:

@@ -19,7 +19,7 @@ from lukasa.spec.types import TALK_KEYS, MemorySpec, TierVisibility
 from lukasa.storage.port import Store
 
 MOST_LOOKED_AT = 1000  # entries in which to look for one of a grant's own
-UNBIND = "use a handle of the owner without these scope keys"
+UNBIND = "leave these scope keys out: use a handle without them, and no --scope or LUKASA_SCOPE"
 
 
 class Sight(Struct, frozen=True, kw_only=True):
@@ -86,11 +86,13 @@ class Sight(Struct, frozen=True, kw_only=True):
         return self.reach is None or self._open(key)
 
     def takes_part(self, key: str, id: str) -> bool:
-        """Say whether this context may see a channel or conversation.
+        """Say whether this context may see a channel or conversation; of another key, whether it may bind the value.
 
         A conversation is for the tenant under which it began. A grant sees the channels and conversations that it
         lists, those that its own principal began, and all of them if the spec grants a tier of that key.
         """
+        if key not in TALK_KEYS:
+            return self.may_bind(key, id)
         if not self._owned(key, id):
             return False
         if self.reach is None or self._listed(key, id):

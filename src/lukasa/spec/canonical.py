@@ -161,7 +161,7 @@ def _reading(spec: MemorySpec) -> Iterator[str]:
         "standing_importance": spec.standing_importance,
     }
     yield from _table("[context]", context)
-    yield from _table("[curated]", {"form": spec.curated})
+    yield from _table("[curated]", {"form": spec.curated, "keep": spec.curated_keeps})
     yield from _table("[taxonomy]", {"name": spec.taxonomy})
 
 

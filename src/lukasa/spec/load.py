@@ -25,7 +25,7 @@ from lukasa.spec.sections import (
     read_visibility,
 )
 from lukasa.spec.taxonomy import load_taxonomy, taxonomy_names
-from lukasa.spec.types import DecayModel, MemorySpec
+from lukasa.spec.types import KEPT, DecayModel, MemorySpec
 
 _PRESETS = Path(__file__).parent / "presets"
 
@@ -165,8 +165,11 @@ def decode(data: dict[str, object], problems: Problems) -> MemorySpec | None:
         triage=read_triage(root),
         taxonomy=taxonomy.choice("name", taxonomy_names(), "v1"),
         curated=curated.choice("form", ("named", "git"), "named"),
+        curated_keeps=curated.choices("keep", KEPT, (), example=KEPT),
         file=problems.file,
     )
+    if spec.curated_keeps and spec.curated != "git":
+        curated.wrong("keep", 'needs form = "git": there is no repository otherwise', ())
     for table in (context, curated, taxonomy, root):
         table.close()
     cross_check(spec, problems)

@@ -190,7 +190,7 @@ def _flat(spec: MemorySpec) -> Iterator[tuple[str, str]]:
         yield from _fields(f"profiles.{name}", profile)
     yield from _fields("triggers", spec.triggers)
     yield from _fields("triage", spec.triage)
-    for name in ("context_budget", "inject_cap", "standing_importance", "curated", "taxonomy"):
+    for name in ("context_budget", "inject_cap", "standing_importance", "curated", "curated_keeps", "taxonomy"):
         yield name, _plain(getattr(spec, name))
     for entry in spec.named:
         yield from _fields(f"named.{entry.name}", entry)

@@ -30,6 +30,8 @@ BEHAVIOURS: tuple[Primitive, ...] = (
 # The words that a spec may use. Any other word would have no effect, so a spec that uses one is refused.
 SignalName = Literal["keyword", "vector", "structured", "speaker", "time", "answer", "context"]
 SIGNALS: tuple[SignalName, ...] = get_args(SignalName)
+KeptRecords = Literal["log", "decisions"]
+KEPT: tuple[KeptRecords, ...] = get_args(KeptRecords)
 PriorFactor = Literal["importance", "decay", "frequency"]
 PRIOR: tuple[PriorFactor, ...] = get_args(PriorFactor)
 TRIGGERS = (
@@ -358,6 +360,7 @@ class MemorySpec(Struct, frozen=True, eq=False):
     triggers: TriggerRules = TriggerRules()
     triage: Triage = Triage()
     curated: Literal["named", "git"] = "named"  # the curated document: a named entry, or a file under git
+    curated_keeps: tuple[KeptRecords, ...] = ()  # the records that the repository of the document holds, too
     file: str = ""  # the file it was read from; equality ignores it
 
     def __eq__(self, other: object) -> bool:

@@ -225,7 +225,9 @@ def grant_detail(grant: Grant) -> dict[str, Any]:
 def grant_text(grant: Grant) -> str:
     """All of a grant in one spelling: what the log commits to, so that a row cannot be widened behind its back."""
     times = [t.isoformat() if t else None for t in (grant.created_at, grant.expires_at, grant.revoked_at)]
-    reach = [list(grant.reach.tiers), list(grant.reach.channels), list(grant.reach.conversations)]
+    reach: list[Any] = [list(grant.reach.tiers), list(grant.reach.channels), list(grant.reach.conversations)]
+    if grant.reach.scope:  # grants of before have none, and keep their spelling
+        reach.append(dict(grant.reach.scope))
     who = [grant.id, grant.principal, grant.trust.name, grant.digest]
     return canonical_json([who, grant_detail(grant), reach, times])
 

@@ -98,6 +98,15 @@ def _fields(*names: str, of: str = "") -> Callable[[Any], Any]:
     return clean
 
 
+def _enqueue(enqueue: Enqueue) -> Enqueue:
+    """Redact a job's payload but for its scope keys: another value would be another tenant."""
+    clean: Enqueue = _fields("payload", of="draft")(enqueue)
+    keys = enqueue.draft.payload.get("keys")
+    if clean is enqueue or not isinstance(keys, dict):
+        return clean
+    return replace(clean, draft=replace(clean.draft, payload={**clean.draft.payload, "keys": keys}))
+
+
 _CLEAN: dict[type, Callable[[Any], Any]] = {
     SaveEntry: _entry,
     Record: _record,
@@ -105,7 +114,7 @@ _CLEAN: dict[type, Callable[[Any], Any]] = {
     DropEntry: _fields("cause", "exempt"),
     DropItem: _fields("cause"),
     Emit: _fields("metadata", of="point"),
-    Enqueue: _fields("payload", of="draft"),
+    Enqueue: _enqueue,
     FailJob: _fields("error"),
     FinishJob: _fields("result"),
     JournalStep: _fields("output"),

@@ -1,8 +1,7 @@
 """Language models behind a program on this machine, such as `claude -p`: the model that a user already has.
 
     reply         one deadline for all; a second run if the first gave no usable answer
-    └ _once       one run in an empty folder, and its exit code
-      └ _exchange the prompt on stdin, bounded output, the end of the whole process group
+    └ _once       one run in an empty folder, and its exit code; the prompt on stdin, and bounded output
 
 The prompt is never an argument, because everybody on the machine can read arguments. No shell is involved. The program
 gets the environment and LUKASA_INSIDE, so that hooks in it do nothing. Such a model gets no tools.
@@ -10,22 +9,19 @@ gets the environment and LUKASA_INSIDE, so that hooks in it do nothing. Such a m
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import re
 import secrets
-import selectors
 import shlex
 import shutil
-import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import takewhile
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from msgspec import Struct
 
@@ -34,12 +30,10 @@ from lukasa.ports import INSIDE, Message, Reply, Tool, Usage
 from lukasa.providers.chat.anthropic_chat import PROMPT_COUNTS
 from lukasa.providers.chat.reply_builder import VisibleText, count, tidy, without_stray_thought
 from lukasa.providers.chat.wire import clean
+from lukasa.providers.programs import TooLong, ended, exchange
 
 ALLOWED = "command:claude, command:codex, command:gemini, command:ollama:<model>, command:/<path> <arguments>"
 MOST_OUTPUT = 1_000_000  # bytes
-_MOST_COMPLAINT = 65_536  # bytes of stderr; the last ones
-_PIECE = 65_536
-_POLL = 0.1  # seconds until we look again whether the program has ended, if it writes nothing
 _MODEL = re.compile(r"\w[\w.:/@+-]*")
 # Claude Code refuses to start inside itself, and a hook of Claude Code has these variables.
 _NESTING = ("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT")
@@ -180,13 +174,13 @@ class CommandChat:
                     start_new_session=True,
                     bufsize=0,
                 )
-                with _ended(process):
-                    out, complaint = _exchange(process, prompt.encode(), ends, self._most)
+                with ended(process):
+                    out, complaint = exchange(process, prompt.encode(), ends, self._most)
         except TimeoutError:
             raise ChatUnavailable(
                 f"{self.name} gave no answer within {timeout:g} s", fix="try again, or allow more time"
             ) from None
-        except _TooLong:
+        except TooLong:
             raise self._malformed(f"is longer than {self._most:,} bytes") from None
         except OSError as error:
             raise ChatRefused(
@@ -233,83 +227,6 @@ def rendered(messages: Sequence[Message], *, without_tools: bool = False) -> str
     )
     parts += [f"{mark} {message.role}]\n{message.content}" for message in messages[len(system) :] if message.content]
     return tidy("\n\n".join((*parts, f"{mark} assistant]\n")))
-
-
-class _TooLong(Exception):
-    """The program wrote more than it may."""
-
-
-@contextlib.contextmanager
-def _ended(process: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Kill the process group at the end, whatever happens: the program may have left processes, or still run."""
-    try:
-        yield
-    finally:
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        for stream in (process.stdin, process.stdout, process.stderr):
-            if stream is not None:
-                stream.close()
-
-
-def _exchange(process: subprocess.Popen[bytes], prompt: bytes, ends: float, most: int) -> tuple[bytes, bytes]:
-    """Write the prompt, read stdout and the end of stderr, and wait for the program to end."""
-    assert process.stdin
-    assert process.stdout
-    assert process.stderr
-    streams: tuple[IO[bytes], ...] = (process.stdin, process.stdout, process.stderr)
-    for stream in streams:
-        os.set_blocking(stream.fileno(), False)
-    rest, out, complaint = memoryview(prompt), bytearray(), bytearray()
-    with selectors.DefaultSelector() as waiting:
-        waiting.register(process.stdin, selectors.EVENT_WRITE)
-        waiting.register(process.stdout, selectors.EVENT_READ)
-        waiting.register(process.stderr, selectors.EVENT_READ)
-        while any(stream in waiting.get_map() for stream in streams[1:]):
-            ended = process.poll() is not None  # before the select, so that its last words are still read
-            ready = waiting.select(0 if ended else min(_POLL, _left(ends)))
-            if ended and not ready:
-                break  # a process that it left behind holds the streams
-            for key, _ in ready:
-                if key.fileobj is process.stdin:
-                    rest = rest[_written(process.stdin, rest) :]
-                    if not rest:
-                        waiting.unregister(process.stdin)
-                        process.stdin.close()
-                    continue
-                piece = os.read(key.fd, _PIECE)
-                if not piece:
-                    waiting.unregister(key.fileobj)
-                elif key.fileobj is process.stdout:
-                    out += piece
-                    if len(out) > most:
-                        raise _TooLong
-                else:
-                    complaint = (complaint + piece)[-_MOST_COMPLAINT:]
-            _left(ends)
-    try:
-        process.wait(_left(ends))
-    except subprocess.TimeoutExpired:
-        raise TimeoutError from None
-    return bytes(out), bytes(complaint)
-
-
-def _left(ends: float) -> float:
-    left = ends - time.monotonic()
-    if left <= 0:
-        raise TimeoutError
-    return left
-
-
-def _written(stream: IO[bytes], rest: memoryview) -> int:
-    """Write a piece and return its length; the whole rest counts as written if the program reads no more."""
-    try:
-        return os.write(stream.fileno(), rest[:_PIECE])
-    except BlockingIOError:
-        return 0
-    except BrokenPipeError:
-        return len(rest)
 
 
 def _envelope(out: str) -> dict[str, Any] | None:

@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from msgspec import Struct
 
@@ -75,12 +75,60 @@ class GitFile(Struct, frozen=True):
                 yield Committed(id, number, _body(self._git("cat-file", "blob", f"{id}:{FILE}"), id))
 
     def commit(self, body: str, *, version: int, message: str, author: str, at: datetime) -> str:
+        self._make()
+        blobs = {FILE: self._blob(f"{body}\n".encode())}
+        return self._record(blobs, f"{message.strip()}\n\n{TRAILER}: {version}\n", author, at)
+
+    def keep(self, patterns: Sequence[str], *, author: str, at: datetime) -> int:
+        lying = sorted({path for pattern in patterns for path in self.folder.glob(pattern) if path.is_file()})
+        if not lying:
+            return 0
+        self._make()
+        head = self._head()
+        with os_errors(self.folder):
+            blobs = {str(path.relative_to(self.folder)): self._blob(path.read_bytes()) for path in lying}
+        known = self._listed(head)
+        changed = {name: blob for name, blob in blobs.items() if known.get(name) != blob}
+        if changed:
+            names = ", ".join(list(changed)[:3]) + (f" and {len(changed) - 3} more" if len(changed) > 3 else "")
+            self._record(changed, f"Keep {names}\n", author, at)
+        return len(changed)
+
+    def kept(self, patterns: Sequence[str]) -> Mapping[str, bytes]:
+        if not self._exists():
+            return {}
+        found = {name: blob for name, blob in self._listed(self._head()).items() if _matches(name, patterns)}
+        return {name: self._git("cat-file", "blob", blob) for name, blob in found.items()}
+
+    def put_back(self, name: str, data: bytes) -> bool:
+        path = self.folder / name
+        if path.exists():
+            return False
+        make_folder(self.folder)
+        make_folder(path.parent)
+        put_whole(path, data)
+        return True
+
+    def _make(self) -> None:
         if not self._exists():
             make_folder(self.folder)
             self._git("init", "--quiet", "--template=", "--initial-branch=main")
+
+    def _blob(self, data: bytes) -> str:
+        return self._git("hash-object", "-w", "--stdin", "--no-filters", given=data).decode().strip()
+
+    def _listed(self, head: str | None) -> dict[str, str]:
+        """Return the blobs of a commit by their path."""
+        if head is None:
+            return {}
+        rows = self._git("ls-tree", "-r", "-z", head).decode("utf-8", "surrogateescape").split("\0")
+        parted = (row.partition("\t") for row in rows if row)
+        return {name: about.split(" ")[2] for about, _, name in parted if about.split(" ")[1] == "blob"}
+
+    def _record(self, blobs: Mapping[str, str], text: str, author: str, at: datetime) -> str:
+        """Commit files on top of the last commit, and move the branch there."""
         head = self._head()
-        blob = self._git("hash-object", "-w", "--stdin", "--no-filters", given=f"{body}\n".encode()).decode().strip()
-        tree = self._tree(head, blob)
+        tree = self._tree(head, blobs)
         who = re.sub(r"[<>\n\x00]", " ", author).strip() or "lukasa"
         stamp = f"{int(at.timestamp())} +0000"
         identity = {
@@ -89,17 +137,16 @@ class GitFile(Struct, frozen=True):
             for part, value in (("NAME", who), ("EMAIL", EMAIL), ("DATE", stamp))
         }
         parents = ("-p", head) if head is not None else ()
-        text = f"{message.strip()}\n\n{TRAILER}: {version}\n".encode()
-        made = self._git("commit-tree", tree, *parents, given=text, env=identity).decode().strip()
+        made = self._git("commit-tree", tree, *parents, given=text.encode(), env=identity).decode().strip()
         self._git("update-ref", "-m", "lukasa", "HEAD", made, head or "0" * 40)
-        self._git("update-index", "--add", "--cacheinfo", f"100644,{blob},{FILE}")
+        self._git("update-index", "--add", *_cached(blobs))
         return made
 
-    def _tree(self, head: str | None, blob: str) -> str:
-        """Write a tree: the last commit's, with this file. A separate index leaves alone what a person has staged."""
+    def _tree(self, head: str | None, blobs: Mapping[str, str]) -> str:
+        """Write a tree: the last commit's, with these files. A separate index leaves alone what a person has staged."""
         index = {"GIT_INDEX_FILE": str(self.folder / ".git" / "lukasa-index")}
         self._git("read-tree", *((head,) if head is not None else ("--empty",)), env=index)
-        self._git("update-index", "--add", "--cacheinfo", f"100644,{blob},{FILE}", env=index)
+        self._git("update-index", "--add", *_cached(blobs), env=index)
         return self._git("write-tree", env=index).decode().strip()
 
     def _exists(self) -> bool:
@@ -137,6 +184,16 @@ class GitFile(Struct, frozen=True):
             why = said[-1][:200] if said else f"exit code {done.returncode}"
             raise GitError(f"git {args[0]} failed in {self.folder}: {why}", fix="repair the repository, then try again")
         return done.stdout
+
+
+def _cached(blobs: Mapping[str, str]) -> list[str]:
+    return [word for name, blob in blobs.items() for word in ("--cacheinfo", f"100644,{blob},{name}")]
+
+
+def _matches(name: str, patterns: Sequence[str]) -> bool:
+    if name == FILE or ".." in PurePosixPath(name).parts:
+        return False
+    return any(name.count("/") == p.count("/") and PurePosixPath(name).match(p) for p in patterns)
 
 
 def _body(data: bytes, where: str) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from lukasa.model.errors import Conflict, InvalidDecision, NotFound, StoreFull
-from lukasa.providers.files.safe_write import locked, os_errors, put_whole, sync_folder
+from lukasa.providers.files.safe_write import locked, make_folder, os_errors, put_whole, sync_folder
 
 MARK = ".highest-number"
 LOCK = ".lock"
@@ -25,6 +25,7 @@ class AppendedLines(Struct, frozen=True):
 
     def append(self, line: str) -> None:
         data = line.encode("utf-8") + b"\n"
+        make_folder(self.path.parent)
         with locked(self.path) as descriptor, os_errors(self.path):
             size = os.fstat(descriptor).st_size
             if size and os.pread(descriptor, 1, size - 1) != b"\n":

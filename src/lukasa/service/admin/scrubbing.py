@@ -127,7 +127,7 @@ def _execute(ctx: CallContext, target: _Target, confirm: object) -> Scrubbed:
 def _reopened(ctx: CallContext, target: _Target) -> list[SaveEntry]:
     """Return the entries that stay and that something which goes had replaced: they hold again."""
     going = [id for id, _ in target.store.holdings(target.extent).entries]
-    leaving = target.store.entries(going)
+    leaving = target.store.entries(going, damaged=True)
     found = {}
     for entry in leaving.values():
         if target.store.replaced_by(entry.id):

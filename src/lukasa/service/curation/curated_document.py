@@ -22,6 +22,7 @@ from lukasa.model.values import Trust
 from lukasa.ports import CuratedFile
 from lukasa.service import inputs
 from lukasa.service.call import CallContext, retry_on_conflict
+from lukasa.service.curation import kept_records, notices
 from lukasa.service.entries.pages import BODY_LIMIT, lasting
 from lukasa.service.entries.put import Memo, put_many
 from lukasa.service.instrument import verb
@@ -31,11 +32,15 @@ from lukasa.storage.operations import Enqueue, Operation, Record, SaveAmendment,
 
 
 class Rebuilt(Struct, frozen=True):
-    """A page taken from a file: whether it changed, and the outcomes of the entries for its lines."""
+    """A page taken from a file: whether it changed, and the outcomes of the entries for its lines.
+
+    `records` are the files of the log and of decisions that came along.
+    """
 
     page: NamedEntry
     changed: bool
     outcomes: dict[str, int]
+    records: tuple[str, ...] = ()
 
 
 class Curated(Struct, frozen=True):
@@ -71,7 +76,9 @@ class Curated(Struct, frozen=True):
         """Write the file, and a commit for each version without one: here, or in a new repository elsewhere."""
         self.ctx.require_author("export the curated document")
         if file is None:
-            return sync(self.ctx)
+            done = sync(self.ctx)
+            kept_records.commit_now(self.ctx)
+            return done
         known = versions(self.ctx)
         if not known:
             raise NotFound("there is no curated document yet", fix="`lukasa review` shows the proposals")
@@ -93,6 +100,21 @@ class Curated(Struct, frozen=True):
         if found is None:
             raise InvalidInput("the file holds no text", fix="name a file with dated lines")
         return Rebuilt(found, changed, self._remember())
+
+    @verb("curated", "rebuild")
+    def rebuild_from(self, source: CuratedFile) -> Rebuilt:
+        """Do the same from the last commit of a repository; its log and decision records come along, if they are kept.
+
+        Files that this workspace has already stay as they are.
+        """
+        last = next(iter(source.commits()), None)
+        if last is None:
+            raise NotFound(
+                f"{source.path.parent} has no commit of {source.path.name}", fix="name a clone of the repository"
+            )
+        made = self.rebuild(last.body)
+        back = kept_records.put_back(self.ctx, source.kept(kept_records.patterns(self.ctx)))
+        return replace(made, records=tuple(back))
 
     def _replace(self, text: str) -> bool:
         before = page(self.ctx)
@@ -146,11 +168,12 @@ def _reopened(ctx: CallContext, version: int) -> list[Operation]:
     proposal = changes(ctx).get(version, {}).get("proposal")
     reason = f"version {version} of {NAME} was taken back"
     changed: dict[str, Any] = {"decided_by": str(ctx.actor), "reason": reason, "line": "", "updated_at": ctx.now}
-    return [
-        SaveAmendment(replace(amendment, state=AmendmentState.REVIEW, **changed), amendment.version)
-        for amendment in (ctx.local.amendments([proposal]) if proposal else [])
-        if amendment.state in (AmendmentState.PROMOTED, AmendmentState.MERGED)
-    ]
+    operations: list[Operation] = []
+    for amendment in ctx.local.amendments([proposal]) if proposal else []:
+        if amendment.state in (AmendmentState.PROMOTED, AmendmentState.MERGED):
+            waiting = replace(amendment, state=AmendmentState.REVIEW, **changed)
+            operations += [SaveAmendment(waiting, amendment.version), *notices.asking(ctx, waiting)]
+    return operations
 
 
 def promoted_in(ctx: CallContext, proposal: str) -> int | None:

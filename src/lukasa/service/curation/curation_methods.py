@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
-from lukasa.model.errors import InvalidInput
+from lukasa.model.errors import InvalidInput, Refused
 from lukasa.service import curation, inputs, upkeep
 from lukasa.service.call import Bound
 from lukasa.service.instrument import verb
 
 if TYPE_CHECKING:
     from lukasa.service.curation.curated_document import Curated
+    from lukasa.service.curation.decision_records import Decisions
     from lukasa.service.curation.review import Decided, Inbox
     from lukasa.service.curation.slog_file import Slog
     from lukasa.service.entries.put import Written
@@ -49,6 +51,19 @@ class CurationMethods(Bound, frozen=True):
     def slog(self) -> Slog:
         """The structured log: an append-only file of actions, with their subjects and reasons."""
         return curation.slog_file.Slog(self.ctx)
+
+    @property
+    def decisions(self) -> Decisions:
+        """The decision records in the repository of the curated document, if the spec keeps them there."""
+        ctx = self.ctx
+        if ctx.decisions is None:
+            raise Refused(
+                "this workspace keeps no decision records",
+                fix='name a folder with --dir, or use a spec with keep = ["decisions"] under [curated]',
+            )
+        ctx.require_author("change decision records")
+        changed = partial(curation.kept_records.commit_now, ctx)
+        return curation.decision_records.Decisions(ctx.decisions, ctx.clock, changed)
 
     def dispositions(self) -> list[Weighed]:
         """Return the faded entries that wait for a decision, the most faded first. Only the author may."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
@@ -21,6 +21,7 @@ class Decisions(Struct, frozen=True):
 
     folder: DecisionFolder
     clock: Clock
+    changed: Callable[[], None] = lambda: None  # called after each change
 
     def all(self) -> list[Decision]:
         """Return all records by number; InvalidDecision for the first unreadable one."""
@@ -63,6 +64,7 @@ class Decisions(Struct, frozen=True):
             self.folder.create(name, text)
             for d in old:
                 self._mark_superseded(d, number)
+        self.changed()
         return made
 
     def _highest(self) -> int:
@@ -97,7 +99,8 @@ class Decisions(Struct, frozen=True):
                 numbers = [f"{n:04d}" for n in dict.fromkeys((*newer.supersedes, number))]
                 self.folder.replace(newer.file, adr.with_field(newer.file, its_text, "supersedes", numbers))
                 self._mark_superseded(d, by)
-            return self.get(number)[0]
+        self.changed()
+        return self.get(number)[0]
 
     def check(self) -> list[Fault]:
         """Return all faults of the folder; empty if there are none."""

@@ -169,7 +169,7 @@ def _held(ctx: CallContext, store: Store, limit: int) -> Iterable[HeldEntry]:
     scopes = tuple(scope for scope in held if ctx.admits(scope))
     if not scopes:
         return
-    for entry in store.find(Selection(scopes, frozenset({Visibility.HELD}), None), limit=limit):
+    for entry in store.find(Selection(scopes, frozenset({Visibility.HELD}), None), limit=limit, damaged=True):
         yield HeldEntry(entry, _why(entry), tuple(evidence(ctx, entry.id)))
 
 

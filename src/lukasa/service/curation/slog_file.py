@@ -14,6 +14,7 @@ from lukasa.model.secrets import redact_all
 from lukasa.ports import LogFile
 from lukasa.service import inputs
 from lukasa.service.call import CallContext
+from lukasa.service.curation import kept_records
 from lukasa.service.instrument import verb
 
 MOST_LISTED = 1000
@@ -41,6 +42,7 @@ class Slog(Struct, frozen=True):
         self.ctx.require_agent("write the log")
         line = slog.compose(self.ctx.now, *redact_all([action, tool, detail, reason]))
         self._file.append(line)
+        kept_records.commit_later(self.ctx)
         entry = slog.read(0, f"{line}\n".encode())
         assert entry is not None
         return entry

@@ -18,7 +18,7 @@ from lukasa.model.job import JobDraft
 from lukasa.model.values import State, Trust
 from lukasa.ports import Vector
 from lukasa.service.call import CallContext, retry_on_conflict
-from lukasa.service.curation import curated_document
+from lukasa.service.curation import curated_document, notices
 from lukasa.service.jobs.task import Task, ask
 from lukasa.spec.prompts import prompt
 from lukasa.spec.types import WritePolicy
@@ -174,7 +174,7 @@ def _follow(ctx: CallContext, task: Task, id: str, judged: Judged, near: _Near) 
 def _settle(ctx: CallContext, task: Task, step: str, amendment: Amendment, outcome: str, by: str, reason: str) -> None:
     state = _STATES[outcome]
     decided = replace(amendment, state=state, decided_by=by, reason=reason, updated_at=ctx.now)
-    task.commit(step, str(state), SaveAmendment(decided, amendment.version))
+    task.commit(step, str(state), SaveAmendment(decided, amendment.version), *notices.asking(ctx, decided))
 
 
 def _promote(

@@ -39,17 +39,17 @@ def may_see(ctx: CallContext, entry: Entry) -> bool:
 
 
 def files(ctx: CallContext, tier: str) -> list[Entry]:
-    """Return every file of a tier that this context may show, by path."""
+    """Return every file of a tier that this context may show, by path. A damaged one is marked as such."""
     visible = frozenset({Visibility.OPEN, Visibility.HELD})
     selection = Selection((ctx.scope(tier),), visible, (SHARED,), Filters(filed=True))
-    found = ctx.store(tier).find(selection, limit=_ALL)
+    found = ctx.store(tier).find(selection, limit=_ALL, damaged=True)
     return sorted((entry for entry in found if may_see(ctx, entry)), key=lambda entry: entry.path or "")
 
 
 def others(ctx: CallContext, tier: str, limit: int) -> list[Entry]:
     """Return the newest entries of a tier that are not files."""
     selection = Selection((ctx.scope(tier),), owners=ctx.owners, filters=Filters(filed=False))
-    return ctx.store(tier).find(selection, limit=limit)
+    return ctx.store(tier).find(selection, limit=limit, damaged=True)
 
 
 @verb("file", "create")

@@ -11,8 +11,9 @@ from msgspec import Struct, field
 from lukasa.curated.document import NAME
 from lukasa.index.matches import Neighbour, NeighbourQuery, NewText
 from lukasa.model.conversation import Status
-from lukasa.model.entry import PASSING, Entry, GateVerdict, Scope, SourceLink
+from lukasa.model.entry import DAMAGED, PASSING, Entry, GateVerdict, Scope, SourceLink
 from lukasa.model.errors import (
+    Damaged,
     EmbedderError,
     InvalidContent,
     InvalidInput,
@@ -171,9 +172,10 @@ def _propose(ctx: CallContext, destination: _Destination, memo: Memo) -> Proposa
             "an account entry cannot link to a workspace's documents", fix="put the entry in a tier of the workspace"
         )
     owner = inputs.one_line(memo.owner, "owner")
-    if owner == SHARED and ctx.agent is not None and ctx.spec.readers(destination.scope.tier).agents == "owner":
+    alone = ctx.spec.readers(destination.scope.tier).agents == "owner"  # there every entry is its agent's
+    if alone and owner == SHARED and ctx.agent is not None and not ctx.overseeing:
         owner = ctx.agent
-    if not ctx.is_author and owner not in ctx.owners:
+    if not (ctx.is_author or ctx.overseeing) and owner not in ctx.owners:
         raise InvalidInput(
             f"{ctx.origin.principal!r} cannot write for {owner!r}",
             fix="leave the owner out, or use the agent's own name",
@@ -231,6 +233,8 @@ def _speaker(memo: Memo, content: str, kind: Kind | None) -> str | None:
 
 def checked_content(ctx: CallContext, value: object, path: str | None) -> str:
     """Return the text of an entry; only a file may be blank."""
+    if value is DAMAGED:
+        raise Damaged("the text to store")
     check = inputs.text if path is None else inputs.verbatim
     return check(value, "content", ctx.spec.reference_only.max_chars)
 

@@ -137,7 +137,7 @@ def _event(ctx: CallContext, seq: int, cause: str) -> Undone:
         return Undone(named=curated_document.take_back(ctx, int(event.detail["version"])).name)
     if event.action == "named.edited":
         return _named(ctx, event)
-    if not event.action.startswith("entry.") or not ctx.local.entries([event.subject]):
+    if not event.action.startswith("entry.") or not ctx.local.entries([event.subject], damaged=True):
         raise InvalidTransition(f"event {seq} ({event.action}) left nothing to take back", fix="choose another event")
     return _entry(ctx, event.subject, cause, expect=event.detail["version"])
 

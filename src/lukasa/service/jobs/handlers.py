@@ -17,7 +17,7 @@ from lukasa.model.errors import InvalidInput, LukasaError
 from lukasa.model.telemetry import Spending
 from lukasa.ports import Chat, Clock, Span, no_span
 from lukasa.service.call import CallContext
-from lukasa.service.curation import curated_document, reflect, triage
+from lukasa.service.curation import curated_document, kept_records, notices, reflect, triage
 from lukasa.service.entries import categorise, resolve
 from lukasa.service.jobs.allowance import ModelGuard
 from lukasa.service.jobs.budget import Budget
@@ -64,6 +64,8 @@ HANDLERS: dict[str, Work] = {
     "curate": curated_document.curate,
     "hide-secrets": hide_secrets.hide_secrets,
     "maintain": maintain.maintain,
+    "notify": notices.notify,
+    "record": kept_records.record,
     "reflect": reflect.reflect,
     "resolve": resolve.resolve,
     "tidy": tidy,

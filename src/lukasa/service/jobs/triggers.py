@@ -137,7 +137,8 @@ def session_close(spec: MemorySpec, conversation: str, digests: Sequence[str] = 
     """Return the jobs to queue in the transaction that ends a conversation, and that wrote these digests of it."""
     if "session_close" not in triggers(spec):
         return []
-    payload = {"trigger": "session_close", "conversation": conversation, "digests": list(digests)}
+    payload: dict[str, Any] = {"trigger": "session_close", "conversation": conversation}
+    payload |= {"digests": list(digests)} if digests else {}
     return [JobDraft("consolidate", f"consolidate:session_close:{conversation}", payload)]
 
 

@@ -116,11 +116,11 @@ def _newest(ctx: CallContext, lookup: Lookup, found: Findings) -> None:
 
 
 def _newest_of(place: StoreSelection, limit: int, wanted: int) -> list[Entry]:
-    """Return the newest entries, and older ones that newer text of less trust would crowd out."""
+    """Return the newest entries, damaged ones too, and older ones that newer text of less trust would crowd out."""
     store, selection = place
-    newest = store.find(selection, limit=limit)
+    newest = store.find(selection, limit=limit, damaged=True)
     asked = crowded_out([entry.trust for entry in newest], wanted) if len(newest) >= limit else []
-    further = store.find(selection, limit=FURTHER)[limit:] if asked else []
+    further = store.find(selection, limit=FURTHER, damaged=True)[limit:] if asked else []
     chosen = {e.id: e for trust in asked for e in [e for e in further if e.trust >= trust][:wanted]}
     return [*newest, *chosen.values()]
 
@@ -223,8 +223,8 @@ def _recorded_then(ctx: CallContext, lookup: Lookup, found: Findings) -> None:
         since = max(named.start, filters.since) if filters.since else named.start
         until = min(named.until, filters.until) if filters.until else named.until
         then = replace(selection, filters=replace(filters, since=since, until=until))
-        recorded = {e.id: e for e in store.find(then, limit=MOST_BY_TIME) if e.id not in found.candidates}
-        _admit_entries(ctx, lookup, found, recorded)
+        recorded = store.find(then, limit=MOST_BY_TIME, damaged=True)
+        _admit_entries(ctx, lookup, found, {e.id: e for e in recorded if e.id not in found.candidates})
 
 
 def _by_label(ctx: CallContext, lookup: Lookup, found: Findings) -> Signal:
@@ -313,7 +313,7 @@ def _admit(ctx: CallContext, lookup: Lookup, found: Findings, store: Store, cand
     if lookup.as_of is not None:
         wanted = [candidate.id for candidate in candidates if candidate.id not in found.candidates]
         if wanted:
-            _admit_entries(ctx, lookup, found, store.entries(wanted))
+            _admit_entries(ctx, lookup, found, store.entries(wanted, damaged=True))
         return
     now = found.now
     found.candidates |= {

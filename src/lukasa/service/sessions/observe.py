@@ -167,6 +167,9 @@ def _batches(
         if ctx.store(tier) is not task.store:
             # Another store is not in the journal's transaction: a derived id lets a repetition find its entry there.
             memos = [replace(m, id=derived_id(task.job.key, step, str(n))) for n, m in enumerate(memos)]
+        agent = task.job.payload.get("agent")
+        if agent and ctx.spec.readers(tier).agents == "owner":  # there every entry is its agent's
+            memos = [replace(m, owner=str(agent)) for m in memos]
         batches.append(_Batch(step, tier, trust, tuple(memos)))
     return batches
 

@@ -172,7 +172,9 @@ def end(ctx: CallContext, id_or_ref: str) -> Ended:
     if found.status is Status.ARCHIVED:
         return closing.end(ctx, found.id)  # raises: it is over
     world = Workspace(closing.context(ctx, found))
-    return _persist(world, found, None, None).ended
+    ended = _persist(world, found, None, None).ended
+    seen = ended.summary is None or ctx.admits(ended.summary.scope)
+    return ended if seen else replace(ended, summary=None)
 
 
 def end_scope(ctx: CallContext, name: str) -> list[ScopeEnded]:
@@ -327,15 +329,19 @@ def retell(world: Workspace, conversation: Conversation, said: Sequence[Turn]) -
 def _write_summary(
     world: Workspace, conversation: Conversation, said: Sequence[Turn], distilled: Distilled, refused: list[RefusedText]
 ) -> Entry | None:
-    """Write one summary for a conversation, or none if it would be empty; a second pass may change it."""
-    tier = _summary_tier(world)
+    """Write one summary for a conversation, or none if it would be empty; a second pass may change it.
+
+    It is the conversation's own: it goes to its channel, also if a grant that cannot read the channel ends it.
+    """
+    home = Workspace(closing.context(replace(world.ctx, reach=None), conversation))
+    tier = _summary_tier(home)
     if tier is None:
         return None
-    before = next(iter(_written(world, tier, conversation, Filters(tags=frozenset({SUMMARY})))), None)
+    before = next(iter(_written(home, tier, conversation, Filters(tags=frozenset({SUMMARY})))), None)
     if before is not None and not said:
         return before  # it was written when the messages were known
     content = _summary(world, conversation, said, distilled.summary, tier)
-    writer = world.acting(trust=distilled.trust) if distilled.summary else world
+    writer = home.acting(trust=distilled.trust) if distilled.summary else home
     if not content:
         return None
     try:

@@ -157,8 +157,9 @@ def _job(ctx: CallContext, transcript: Transcript, start: int, *, rules: bool = 
 
 
 def _where(ctx: CallContext, tier: str) -> dict[str, Any]:
-    """Return where facts go: the scope keys of whoever asks, for a worker has none bound, and the tier they name."""
-    return {"keys": dict(ctx.keys), **({"tier": tier} if tier else {})}
+    """Return where facts go: the scope keys and agent of whoever asks, which a worker has not, and the tier named."""
+    told = {"tier": tier, "agent": ctx.agent}
+    return {"keys": dict(ctx.keys), **{name: value for name, value in told.items() if value}}
 
 
 def _counts(taken: Taken) -> dict[str, int | str]:
@@ -257,5 +258,8 @@ def search(ctx: CallContext, words: str, limit: int = 20) -> list[FoundUtterance
     if not ctx.spec.custom_keys:
         return ctx.local.find_utterances(asked, most)
     found = ctx.local.find_utterances(asked, EVERY)
-    mine = {id: ctx.owns(one.keys) for id in {u.transcript for u in found} if (one := ctx.local.transcript(id))}
-    return [one for one in found if mine.get(one.transcript)][:most]
+    owned = {id: ctx.owns(one.keys) for id in {u.transcript for u in found} if (one := ctx.local.transcript(id))}
+    kept = (u for u in found if owned.get(u.transcript))
+    mine = sorted(kept, key=lambda u: (u.transcript, u.utterance.place), reverse=True)
+    # The store weighs words by all transcripts, which would tell of others: here more words are better, then newer.
+    return sorted(mine, key=lambda u: -len({*asked}.intersection(terms(u.utterance.text))))[:most]

@@ -41,7 +41,7 @@ class Crossing:
 
     def __init__(self, ctx: CallContext, label: str, going: Collection[str]) -> None:
         origin = Origin(PRINCIPAL, ctx.origin.surface, BOUNDARY, Trust.AUTHOR)
-        self.ctx = replace(ctx, origin=origin, agent=None, reach=None)
+        self.ctx = replace(ctx, origin=origin, agent=None, reach=None, within=None)
         self.label = label
         self.going = going  # rows that do not stay, and cannot be referred to
         self.here: list[Operation] = []

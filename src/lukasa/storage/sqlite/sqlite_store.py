@@ -250,7 +250,8 @@ class SqliteStore(PlainReads):
 
     def replaced_by(self, id: str) -> list[Entry]:
         with self._connections.reading() as db:
-            return [checked_entry(row) for row in all_rows(db, sql.REPLACED_BY, (id,))]
+            found = map(checked_entry, all_rows(db, sql.REPLACED_BY, (id,)))
+            return [entry for entry in found if not entry.damaged]
 
     def withdrawn(self, *, limit: int) -> list[Derivation]:
         with self._connections.reading() as db:

@@ -110,17 +110,22 @@ def _exported(synced: Synced, path: str) -> Iterator[Line]:
     "rebuild",
     examples=("lukasa curated rebuild --from-file curated/MEMORY.md", "… | lukasa curated rebuild --from-file -"),
 )
-@click.option("--from-file", "file", required=True, metavar="FILE", help="A MEMORY.md; - reads it from stdin.")
+@click.option("--from-file", "file", metavar="FILE", help="A MEMORY.md; - reads it from stdin.")
+@click.option("--from-repo", "repo", metavar="DIR", help="A repository: its document, log and decision records.")
 @pass_invocation
-def curated_rebuild(cli: Invocation, file: str) -> None:
-    """Make the document from a file, for example after the database was lost.
+def curated_rebuild(cli: Invocation, file: str | None, repo: str | None) -> None:
+    """Make the document from a file or a repository, for example after the database was lost.
 
     Each line also becomes an entry, unless an entry says the same. The entries are imports: evidence without authority.
     """
-    made = cli.workspace().curated.rebuild(read_text(file))
+    if (file is None) == (repo is None):
+        raise click.UsageError("give either --from-file FILE or --from-repo DIR")
+    page = cli.workspace().curated
+    made = page.rebuild(read_text(file)) if file is not None else page.rebuild_from(open_curated_file(Path(repo or "")))
     told = ", ".join(f"{count} {outcome}" for outcome, count in made.outcomes.items()) or "no lines"
     did = "rebuilt " if made.changed else "unchanged "
-    cli.emit(plain(made), [line(good(did), dim(f"version {made.page.version}; entries: {told}"))])
+    shown = [line(good(did), dim(f"version {made.page.version}; entries: {told}"))]
+    cli.emit(plain(made), [*shown, *(line(good("restored "), name) for name in made.records)])
 
 
 @curated.command("undo", examples=("lukasa curated undo", "lukasa curated undo 7"))

@@ -27,7 +27,8 @@ from lukasa.surfaces.cli.output import Line, bad, block, brief, dim, good, line,
 def slog() -> None:
     """Write and query a structured log of work.
 
-    The log is the file log.jsonl in the workspace's folder, with one JSON object a line. Entries are only added.
+    The log is the file log.jsonl in the workspace's folder, with one JSON object a line. Entries are only added. A spec
+    can keep it in the repository of the curated document.
     """
 
 
@@ -134,19 +135,30 @@ FAULTY = 3
 def adr() -> None:
     """Write, list and check decision records.
 
-    They are markdown files in docs/decisions of the current folder, or in --dir.
+    They are markdown files in docs/decisions of the current folder, or in --dir. With --workspace, they are those that
+    the workspace keeps beside its curated document, if its spec says so.
     """
 
 
 def _in_folder(f: Callable[..., R]) -> Callable[..., R]:
-    """Add `--dir`, and pass its records to the command."""
+    """Add `--dir`, and pass its records to the command, which gets the invocation first."""
 
-    @click.option("--dir", "folder", default=FOLDER, show_default=True, metavar="DIR", help="Folder of the records.")
+    @pass_invocation
+    @click.option("--dir", "folder", metavar="DIR", help=f"Folder of the records, by default {FOLDER}.")
     @wraps(f)
-    def call(*args: Any, folder: str, **kwargs: Any) -> R:
-        return f(*args, records=open_decisions(Path(folder)), **kwargs)
+    def call(cli: Invocation, /, *args: Any, folder: str | None, **kwargs: Any) -> R:
+        return f(cli, *args, records=_records(cli, folder), **kwargs)
 
     return call
+
+
+def _records(cli: Invocation, folder: str | None) -> Decisions:
+    """Return the records of a folder; without one, those that the chosen workspace keeps, or of the usual folder."""
+    if folder is None and cli.choices.workspace is not None:
+        world = cli.workspace()
+        if world.ctx.decisions is not None:
+            return world.decisions
+    return open_decisions(Path(folder if folder is not None else FOLDER))
 
 
 @adr.command(
@@ -159,7 +171,6 @@ def _in_folder(f: Callable[..., R]) -> Callable[..., R]:
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="A tag. Repeatable.")
 @click.option("--supersedes", type=int, multiple=True, metavar="N", help="A record that it replaces. Repeatable.")
 @_in_folder
-@pass_invocation
 def adr_new(cli: Invocation, /, title: str, records: Decisions, **fields: Any) -> None:
     """Create a record with the next number; numbers of deleted records are not used again."""
     made = records.new(title, **fields)
@@ -173,7 +184,6 @@ def _decision_data(records: Decisions, decision: Decision) -> dict[str, Any]:
 @adr.command("list", examples=("lukasa adr list", "lukasa adr list --dir decisions --status accepted"))
 @click.option("--status", metavar="WORD", help="Only records with this status.")
 @_in_folder
-@pass_invocation
 def adr_list(cli: Invocation, status: str | None, records: Decisions) -> None:
     """List the records by number."""
     found = [d for d in records.all() if status in (None, d.status)]
@@ -196,7 +206,6 @@ def _superseded_by(d: Decision) -> str:
 @adr.command("show", examples=("lukasa adr show 7",))
 @click.argument("number", type=int)
 @_in_folder
-@pass_invocation
 def adr_show(cli: Invocation, number: int, records: Decisions) -> None:
     """Print a record."""
     decision, text = records.get(number)
@@ -208,7 +217,6 @@ def adr_show(cli: Invocation, number: int, records: Decisions) -> None:
 @click.argument("status")
 @click.option("--by", type=int, metavar="N", help="The record that supersedes it; both records then name each other.")
 @_in_folder
-@pass_invocation
 def adr_status(cli: Invocation, number: int, status: str, by: int | None, records: Decisions) -> None:
     """Set a record's status: proposed, accepted, shipped, superseded, deprecated or rejected."""
     changed = records.set_status(number, status, by=by)
@@ -217,12 +225,12 @@ def adr_status(cli: Invocation, number: int, status: str, by: int | None, record
 
 
 @adr.command("check", examples=("lukasa adr check", "lukasa adr check decisions"))
-@click.argument("folder", default=FOLDER, metavar="[DIR]")
+@click.argument("folder", required=False, metavar="[DIR]")
 @click.pass_context
 @pass_invocation
-def adr_check(cli: Invocation, ctx: click.Context, folder: str) -> None:
+def adr_check(cli: Invocation, ctx: click.Context, folder: str | None) -> None:
     """Check names, numbers, front matter and cross references. Exit code 3 if something is wrong."""
-    found = open_decisions(Path(folder)).check()
+    found = _records(cli, folder).check()
     cli.emit({"fits": not found, "faults": plain(found)}, _decision_faults(found))
     if found:
         ctx.exit(FAULTY)
