@@ -11,7 +11,7 @@ MEANING ?= ../shared/bench/data/meaning
 PEERS := .venv-peers
 
 .DEFAULT_GOAL := help
-.PHONY: help run tour install model browser test check format torture bench bench-latency bench-server bench-offline bench-quality bench-nearest bench-write bench-meaning bench-speed conformance clean
+.PHONY: help run tour install model browser test check format torture bench bench-latency bench-server bench-offline bench-quality bench-nearest bench-write bench-meaning bench-speed bench-attack conformance clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -96,6 +96,9 @@ bench-speed: install model $(PEERS)/.ready ## Reads, contexts and puts by the si
 
 bench-write: install model ## What observing by rules stores, holds and misses, into bench/RESULTS.md
 	@$(BIN)/python -m bench.write --results bench/RESULTS.md
+
+bench-attack: install model ## What untrusted text becomes and what it displaces, over 129 attacks, into bench/RESULTS.md
+	@$(BIN)/python -m bench.attack --misses --results bench/RESULTS.md
 
 bench-meaning: install model ## Sentences kept word for word, both of two true ones, the newer one first, into bench/RESULTS.md (MEANING=folder FACTS=folder)
 	@$(BIN)/python -m bench.meaning --data $(MEANING) --results bench/RESULTS.md

@@ -237,7 +237,7 @@ AS_TENANT: dict[str, Callable[[Driver], Any]] = {
     "observe": lambda d: d.world.observe(str(d.session)),
     "transcripts": lambda d: (d.world.transcripts(), d.world.search_transcripts(d.text())),
     "transcript": lambda d: d.world.said("claude-code:s-1"),
-    "scrub plan": lambda d: (shown := d.world.scrub_plan("customer")) and (shown.scope, shown.counts, shown.warnings),
+    "scrub plan": lambda d: [(plan.scope, plan.counts, plan.warnings) for plan in [d.world.scrub_plan("customer")]],
     "put an item": lambda d: items(d, "put"),
     "get an item": lambda d: items(d, "get"),
     "delete an item": lambda d: items(d, "delete"),

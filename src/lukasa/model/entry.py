@@ -170,6 +170,11 @@ class Entry(Struct, frozen=True):
         return self.metadata.get(SENSITIVE) is True
 
     @property
+    def unverified(self) -> bool:
+        """Whether nobody vouches for the text: its author is unknown, and every list says so."""
+        return self.trust is Trust.UNTRUSTED
+
+    @property
     def damaged(self) -> bool:
         """Whether the stored text is not the one that was written; then nothing shows it."""
         return self.content is DAMAGED

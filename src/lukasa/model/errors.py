@@ -130,6 +130,14 @@ class InvalidTransition(Refused):
     """A state change that the life cycle does not have."""
 
 
+class Contradicts(Refused):
+    """The text contradicts more trusted entries, and the caller may not decide about that; `against` has their ids."""
+
+    def __init__(self, message: str, *, against: tuple[str, ...], fix: str = "") -> None:
+        super().__init__(message, fix=fix)
+        self.against = against
+
+
 class Forbidden(Refused):
     """The credential is valid, but does not allow this."""
 

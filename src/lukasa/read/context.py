@@ -129,8 +129,13 @@ def item(
         content=entry.content,
         sources=tuple(_source_text(link) for link in links),
         doubts=tuple(f"rests on something that was withdrawn: {one.source} {one.reason}" for one in withdrawn),
-        earlier=tuple(_dated(one.entry) for one in earlier if one.relation is Relation.UPDATE)[:MOST_EARLIER],
+        earlier=tuple(_dated(one.entry) for one in earlier if _replaced(one, entry))[:MOST_EARLIER],
     )
+
+
+def _replaced(one: Earlier, by: Entry) -> bool:
+    """Whether to show an earlier value under an entry. The line names one authority, so both must have one."""
+    return one.relation is Relation.UPDATE and one.entry.unverified is by.unverified
 
 
 def _dated(entry: Entry) -> tuple[str, str]:

@@ -148,16 +148,20 @@ class Draft(NamedTuple):
 
 
 class Setting(NamedTuple):
-    """The input of the steps: the spec, the time, and the neighbours that the store found."""
+    """The input of the steps: the spec, the time, and the neighbours that the store found.
+
+    `by_person` says that the author lets the text in, so that a contradiction is noted and does not hold it.
+    """
 
     spec: MemorySpec
     taxonomy: Taxonomy
     now: datetime
     canonical: tuple[Canonical, ...] = ()
     neighbours: tuple[Neighbour, ...] = ()
+    by_person: bool = False
 
     def among(self, neighbours: tuple[Neighbour, ...]) -> Setting:
-        return Setting(self.spec, self.taxonomy, self.now, self.canonical, neighbours)
+        return self._replace(neighbours=neighbours)
 
     def behaviour(self, draft: Draft) -> Behaviour:
         return self.spec.behaviour(draft.proposal.scope.tier, draft.kind)
@@ -207,7 +211,8 @@ def dedup(draft: Draft, setting: Setting) -> Draft:
 def resolve(draft: Draft, setting: Setting) -> Draft:
     """Find entries that concern the same thing. Retire only what the caller names or what the spec tells the rules to.
 
-    A less trusted statement never overrules a more trusted one: it is held for a person.
+    A less trusted statement never overrules a more trusted one: it is held for a person. If a person lets it in, both
+    stay, and the pair waits for a decision.
     """
     if draft.decision.action is not Action.ADD:
         return draft
@@ -218,12 +223,13 @@ def resolve(draft: Draft, setting: Setting) -> Draft:
         return draft.noting("resolve", "add", "no entry concerns the same thing")
     conflict = setting.behaviour(draft).conflict
     reason = "the new entry names this one as replaced" if named else found[0].reason
-    if updates and draft.trust < max(e.trust for e in updates):
+    above = bool(updates) and draft.trust < max(e.trust for e in updates)
+    if above and not setting.by_person:
         why = f"{reason}, but comes from a less trusted origin: held for a person to decide"
         return draft.ruled(Gate.HOLD, 1.0, why).noting("resolve", "hold", why, targets=[e.id for e in updates])
     if named:
         return _decide(draft, Action.UPDATE, named, reason, "resolve")
-    if updates and conflict.by_rule is ByRule.RETIRE:
+    if updates and conflict.by_rule is ByRule.RETIRE and not above:
         said_at = _said_at(draft, setting)
         later = tuple(entry for entry in updates if said_at < min(entry.confirmed_at, setting.now))
         if later:

@@ -13,11 +13,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from lukasa.model.amendment import OPEN_AMENDMENTS, Amendment, AmendmentState
-from lukasa.model.entry import Entry
+from lukasa.model.entry import Entry, Rivalry
 from lukasa.model.errors import InvalidTransition, NotFound
 from lukasa.model.ids import parse_id
 from lukasa.model.selection import Selection
-from lukasa.model.values import Outcome, Relation, State, Visibility
+from lukasa.model.values import Outcome, Relation, State, Trust, Visibility
 from lukasa.read.fold import in_time
 from lukasa.service import inputs
 from lukasa.service.admin.overview import EvidenceQuote, evidence
@@ -26,7 +26,7 @@ from lukasa.service.curation import curated_document
 from lukasa.service.entries import revise
 from lukasa.service.entries.corroborate import corroborate
 from lukasa.service.retrieval.grounds import doubtful, in_doubt
-from lukasa.storage.operations import SaveAmendment, SaveRivalry
+from lukasa.storage.operations import SaveAmendment, SaveEntry, SaveRivalry
 from lukasa.storage.port import Store
 from lukasa.write.plan import Setting, retire
 
@@ -34,11 +34,15 @@ _DECIDED = (AmendmentState.PROMOTED, AmendmentState.MERGED)
 
 
 class HeldEntry(Struct, frozen=True):
-    """A held entry, with the reason and the quotes that it rests on."""
+    """A held entry, with the reason and the quotes that it rests on.
+
+    `against` holds the entries in force that it contradicts: `settle` decides between them in one step.
+    """
 
     entry: Entry
     why: str
     quotes: tuple[EvidenceQuote, ...]
+    against: tuple[Entry, ...] = ()
 
 
 class OpenProposal(Struct, frozen=True):
@@ -88,13 +92,17 @@ class Keep(StrEnum):
 
 
 class Decided(Struct, frozen=True):
-    """A decision, and the new state of its entry or proposal."""
+    """A decision, and the new state of its entry or proposal.
+
+    `beside` has the ids of entries that may contradict an accepted one: each pair waits for `settle`.
+    """
 
     id: str
     outcome: str
     entry: Entry | None = None
     amendment: Amendment | None = None
     replaces: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
     trouble: str = ""  # why the curated file has no commit of the decision yet; a worker tries again
 
 
@@ -133,35 +141,59 @@ def _open_rivals(ctx: CallContext, store: Store, limit: int) -> Iterable[OpenRiv
 
 
 def settle(ctx: CallContext, id: str, other: str, keep: Keep, *, reason: str) -> Decided:
-    """Decide about two rivals: retire one of them, or remember that both hold."""
+    """Decide about two rivals, or a held entry and one that it contradicts: retire one of them, or let both hold."""
     ctx.require_author("decide between two entries")
 
     def attempt() -> Decided:
         store, entry = ctx.entry(parse_id(id))
-        asked = parse_id(other, "other")
-        pair = next((pair for pair in store.rivals([entry.id]) if pair.beside(entry.id) == asked), None)
-        if pair is None:
-            raise NotFound(f"entries {entry.id} and {asked} are no rivals", fix="`lukasa review` shows what waits")
-        both = store.entries([entry.id, asked], damaged=True)
-        if not all(ctx.sees(one) for one in both.values()):
-            raise NotFound(f"entries {entry.id} and {asked} are no rivals", fix="`lukasa review` shows what waits")
-        gone = next((one for one in both.values() if one.state is not State.ACTIVE), None)
-        if gone is not None:
-            raise InvalidTransition(
-                f"entry {gone.id} is {gone.state} already", fix="`lukasa restore` brings it back first"
-            )
+        pair, both = _pair(ctx, store, entry, parse_id(other, "other"))
         earlier, later = in_time(pair, both)
-        by = str(ctx.actor)
         if keep is Keep.BOTH:
-            judged = replace(pair, relation=Relation.BOTH, reason=reason, decided_by=by)
-            ctx.apply(store, SaveRivalry(judged))
-            return Decided(later.id, "both", entry=later)
+            judged = replace(pair, relation=Relation.BOTH, reason=reason, decided_by=str(ctx.actor))
+            admitted = _admitted(ctx, later, reason) or _admitted(ctx, earlier, reason)
+            ctx.apply(store, *admitted, SaveRivalry(judged))
+            return Decided(later.id, "both", entry=store.entries([later.id])[later.id])
         stays, goes = (later, earlier) if keep is Keep.NEW else (earlier, later)
-        save = retire(goes, stays, Setting(ctx.spec, ctx.taxonomy, ctx.now), reason, by)
-        ctx.apply(store, save)
-        return Decided(stays.id, "kept", entry=stays, replaces=(goes.id,))
+        ctx.apply(store, _retired(ctx, goes, stays, reason), *_admitted(ctx, stays, reason))
+        return Decided(stays.id, "kept", entry=store.entries([stays.id])[stays.id], replaces=(goes.id,))
 
     return retry_on_conflict(attempt)
+
+
+def _pair(ctx: CallContext, store: Store, entry: Entry, other: str) -> tuple[Rivalry, dict[str, Entry]]:
+    """Return the pair to decide about, and its entries: both in force, or one that is held against the other."""
+    both = {id: one for id, one in store.entries([entry.id, other], damaged=True).items() if ctx.sees(one)}
+    held = next((one for one in both.values() if one.state is State.HELD), None)
+    pair = next((pair for pair in store.rivals([entry.id]) if pair.beside(entry.id) == other), None)
+    if held is not None and len(both) > 1:
+        beside = other if held.id == entry.id else entry.id
+        if beside in [one.id for one in revise.against(ctx, held)]:
+            pair = Rivalry(held.id, beside, Relation.UPDATE, _why(held), ctx.now)
+    if pair is None or len(both) < 2:
+        raise NotFound("these two entries wait for no decision", fix="`lukasa review` shows what waits, with its ids")
+    gone = next((one for one in both.values() if one.state not in (State.ACTIVE, State.HELD)), None)
+    if gone is not None:
+        raise InvalidTransition(
+            f"“{gone.content[: revise.QUOTED]}” is {gone.state} already",
+            fix=f"`lukasa restore {gone.id}` brings it back first",
+        )
+    return pair, both
+
+
+def _admitted(ctx: CallContext, entry: Entry, reason: str) -> tuple[SaveEntry, ...]:
+    """Return the change that lets a held entry in, as `accept` does; none if it is in force."""
+    if entry.state is not State.HELD:
+        return ()
+    moved = entry.moved(State.ACTIVE, at=ctx.now, cause=reason, actor=str(ctx.actor), version=entry.version + 1)
+    moved = replace(moved, trust=max(entry.trust, Trust.IMPORTED))
+    return (SaveEntry(moved, entry.version, "entry.accepted", reason),)
+
+
+def _retired(ctx: CallContext, goes: Entry, stays: Entry, reason: str) -> SaveEntry:
+    if goes.state is State.HELD:
+        moved = goes.moved(State.FORGOTTEN, at=ctx.now, cause=reason, actor=str(ctx.actor), version=goes.version + 1)
+        return SaveEntry(moved, goes.version, "entry.forgotten", reason)
+    return retire(goes, stays, Setting(ctx.spec, ctx.taxonomy, ctx.now), reason, str(ctx.actor))
 
 
 def _held(ctx: CallContext, store: Store, limit: int) -> Iterable[HeldEntry]:
@@ -170,7 +202,7 @@ def _held(ctx: CallContext, store: Store, limit: int) -> Iterable[HeldEntry]:
     if not scopes:
         return
     for entry in store.find(Selection(scopes, frozenset({Visibility.HELD}), None), limit=limit, damaged=True):
-        yield HeldEntry(entry, _why(entry), tuple(evidence(ctx, entry.id)))
+        yield HeldEntry(entry, _why(entry), tuple(evidence(ctx, entry.id)), revise.against(ctx, entry))
 
 
 def _why(entry: Entry) -> str:
@@ -200,7 +232,7 @@ def approve(ctx: CallContext, id: str, *, text: str | None, reason: str) -> Deci
     if waiting.state is not State.HELD:
         return Decided(key, "confirmed", entry=corroborate(ctx, key, Outcome.CONFIRMED, reason).entry)
     written = revise.accept(ctx, key, reason)
-    return Decided(key, "accepted", entry=written.entry, replaces=written.replaces)
+    return Decided(key, "accepted", entry=written.entry, replaces=written.replaces, beside=written.beside)
 
 
 def _amendment(ctx: CallContext, id: str) -> Amendment | None:

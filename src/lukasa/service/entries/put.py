@@ -30,7 +30,7 @@ from lukasa.model.selection import Selection
 from lukasa.model.statements import NEAR
 from lukasa.model.text import speaker, speaks, terms
 from lukasa.model.transcript import Quote
-from lukasa.model.values import SHARED, Curator, Gate, Kind, Lifetime, Visibility
+from lukasa.model.values import SHARED, Curator, Gate, Kind, Lifetime, Trust, Visibility
 from lukasa.ports import EmbeddingModel
 from lukasa.service import inputs
 from lukasa.service.call import ACCOUNT, CallContext, retry_on_conflict
@@ -187,7 +187,7 @@ def _propose(ctx: CallContext, destination: _Destination, memo: Memo) -> Proposa
         scope=destination.scope,
         content=content,
         curator=_curator(ctx, memo),
-        source=inputs.one_line(memo.source or _speaker(memo, content, kind) or ctx.agent or "user", "source"),
+        source=inputs.one_line(memo.source or _speaker(memo, content, kind) or _writer(ctx), "source"),
         origin=ctx.origin.capped(*(entry.trust for entry in sources)) if sources else ctx.origin,
         owner=owner,
         importance=inputs.importance(memo.importance),
@@ -210,6 +210,11 @@ def _propose(ctx: CallContext, destination: _Destination, memo: Memo) -> Proposa
         path=inputs.path(memo.path) if memo.path is not None else None,
         observed=memo.observed,
     )
+
+
+def _writer(ctx: CallContext) -> str:
+    """Return the source of a text whose writer names none. Text of unknown authorship is not the user's."""
+    return ctx.agent or ("user" if ctx.origin.trust > Trust.UNTRUSTED else ctx.origin.principal)
 
 
 def _metadata(memo: Memo) -> dict[str, Any]:

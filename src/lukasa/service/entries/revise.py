@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from lukasa.index.matches import Neighbour
 from lukasa.model.entry import SENSITIVE, Entry, GateVerdict, Transition, Version
-from lukasa.model.errors import Conflict, EmbedderError, InvalidInput, InvalidTransition, Refused
+from lukasa.model.errors import Conflict, Contradicts, EmbedderError, InvalidInput, InvalidTransition, Refused
 from lukasa.model.secrets import redact_all
 from lukasa.model.statements import says_the_same
 from lukasa.model.text import content_key
@@ -24,6 +24,7 @@ from lukasa.write.check import admit, policy
 from lukasa.write.plan import Action, Draft, Proposal, Setting, resolve, retire, rivalries, run
 
 T = TypeVar("T")
+QUOTED = 120  # characters of another entry that an error quotes
 _READERS: dict[str, Callable[[Any], Any]] = {
     "content": lambda value: value,  # checked below, like the text of a put
     "importance": inputs.importance,
@@ -155,21 +156,40 @@ class Others(Struct, frozen=True):
 
 
 def compared(ctx: CallContext, store: Store, entry: Entry, embedding: Embedding | None) -> Others:
-    """Compare an entry with its neighbours, as a put does, for the same transaction."""
+    """Compare an entry with its neighbours, as a put does, for the same transaction.
+
+    If the author lets in what contradicts a more trusted entry, both stay, and wait as a pair for the decision. From
+    anybody else it is refused.
+    """
     draft = redraft(ctx, entry)
     near = tuple(n for n in neighbours(store, draft, embedding) if n.entry.id != entry.id)
-    setting = Setting(ctx.spec, ctx.taxonomy, ctx.now, neighbours=near)
+    setting = Setting(ctx.spec, ctx.taxonomy, ctx.now, neighbours=near, by_person=ctx.is_author)
     draft = resolve(draft, setting)
     if draft.gate.verdict is Gate.HOLD:
-        raise Refused(
-            f"the entry contradicts a more trusted one: {draft.gate.reason}",
-            fix=f"forget the other first: {', '.join(draft.ledger[-1].data['targets'])}",
+        targets = tuple(draft.ledger[-1].data["targets"])
+        said = "; ".join(f"“{ctx.shown(n.entry).content[:QUOTED]}”" for n in near if n.entry.id in targets)
+        raise Contradicts(
+            f"the entry would contradict what is trusted more: {said}",
+            against=targets,
+            fix="put the new statement as an entry of its own: it waits in the review inbox, where the author decides",
         )
     if draft.decision.action is not Action.UPDATE:
         return Others(beside=_unnoted(store, draft, setting))
     actor = str(ctx.actor)
     targets = draft.decision.targets
     return Others(tuple(retire(target, entry, setting, draft.decision.reason, actor) for target in targets))
+
+
+def against(ctx: CallContext, entry: Entry) -> tuple[Entry, ...]:
+    """Return the entries in force that a held one contradicts: those it was held for, and those of today."""
+    store = ctx.store(entry.scope.tier)
+    draft = redraft(ctx, entry)
+    near = tuple(n for n in neighbours(store, draft, None) if n.entry.id != entry.id)
+    verdicts = [v.plain() for v in resolve(draft, Setting(ctx.spec, ctx.taxonomy, ctx.now, neighbours=near)).ledger]
+    verdicts += [v for event in store.events(subject=entry.id) for v in event.detail.get("ledger", ())]
+    held = [v for v in verdicts if (v.get("step"), v.get("outcome")) == ("resolve", "hold")]
+    ids = dict.fromkeys(id for verdict in held for id in verdict.get("targets", ()))
+    return tuple(other for other in store.entries(ids).values() if other.state is State.ACTIVE)
 
 
 def pairs(ctx: CallContext, store: Store, entry: Entry, embedding: Embedding) -> tuple[SaveRivalry, ...]:

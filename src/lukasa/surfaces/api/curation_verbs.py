@@ -109,9 +109,12 @@ _REVIEW = "/workspaces/{workspace}/review"
 
 
 class HeldOut(VerbOutput):
+    """A held entry. `against` lists the entries that it contradicts: `settle` with one of them decides in one step."""
+
     entry: EntryOut
     why: str
     quotes: list[WordsOut]
+    against: list[EntryOut]
 
 
 class AmendmentOut(VerbOutput):
@@ -171,6 +174,7 @@ class DecidedOut(VerbOutput):
     entry: EntryOut | None = None
     amendment: AmendmentOut | None = None
     replaces: list[str]
+    beside: list[str] = Field(description="Ids of entries that may contradict it: they wait for `settle` as a pair.")
     trouble: str = ""
 
 
@@ -186,7 +190,14 @@ def inbox(call: Call, given: InboxIn) -> InboxOut:
 def _within_reach(call: Call, found: InboxOut) -> InboxOut:
     """Return the part of the inbox that a grant may see: entries within its reach, and no quotes."""
     entries = [
-        HeldOut(entry=held.entry, why=held.why, quotes=[]) for held in found.entries if _sees(call, held.entry.id)
+        HeldOut(
+            entry=held.entry,
+            why=held.why,
+            quotes=[],
+            against=[one for one in held.against if _sees(call, one.id)],
+        )
+        for held in found.entries
+        if _sees(call, held.entry.id)
     ]
     proposals = [
         ProposalOut(amendment=p.amendment, why=p.why, sources=[s for s in p.sources if _sees(call, s.id)], quotes=[])
@@ -289,7 +300,8 @@ REVIEW_VERBS = (
     ),
     Verb(
         "review_settle",
-        "Decide about two entries that give one thing two values: keep the old one, the new one, or both.",
+        "Decide about two entries that give one thing two values, of which one may be held: keep the old one, the new "
+        "one, or both. A held entry that holds is accepted.",
         Capability.REVIEW,
         "POST",
         f"{_REVIEW}/{{id}}/settle",

@@ -10,7 +10,7 @@ from typing import Any
 
 from lukasa.model.errors import InvalidInput
 from lukasa.model.values import SHARED
-from lukasa.read.rank import Hit
+from lukasa.read.rank import Earlier, Hit
 from lukasa.service.sessions import session
 from lukasa.service.workspace import Workspace
 from lukasa.surfaces.api.verb import SessionAnswer, SessionTurn
@@ -72,17 +72,22 @@ def _hit(hit: Hit, floor: float) -> dict[str, Any]:
         "by": str(e.curator),
         "source": e.source,
         "authority": str(e.authority),
+        "unverified": e.unverified,
         "importance": round(e.importance, 2),
         "relevance": round(hit.score.relevance, 4),
         "matched": [c.signal for c in hit.score.match.contributions if c.rank is not None],
         "near": cosine is not None and (cosine - floor) / (1 - floor) >= (NEAR if floor else NEAR_UNMEASURED),
         "tags": list(e.tags),
         "earlier": [
-            {"said": f"{one.entry.confirmed_at:%Y-%m-%d}", "content": one.content, "note": one.note}
+            {"said": f"{one.entry.confirmed_at:%Y-%m-%d}", "content": one.content, "note": _note(one)}
             for one in hit.earlier
         ],
         **_grounds(hit),
     }
+
+
+def _note(earlier: Earlier) -> str:
+    return f"{earlier.note}; unverified text of unknown authorship" if earlier.entry.unverified else earlier.note
 
 
 def _grounds(hit: Hit) -> dict[str, Any]:

@@ -223,7 +223,7 @@ def review_ask(cli: Invocation) -> None:
     decided: list[Decided] = []
     for place, item in enumerate(waiting, 1):
         write([line(), line(dim(f"{place} of {len(waiting)}")), *_item(item)], no_color=cli.choices.no_color)
-        question, answers = (WHICH, "onbsq") if isinstance(item, OpenRivals) else (QUESTION, "aersq")
+        question, answers = (WHICH, "onbsq") if _contested(item) else (QUESTION, "aersq")
         answer = click.prompt(question, type=click.Choice(list(answers)), show_choices=False, default="s")
         if answer == "q":
             break
@@ -239,10 +239,17 @@ def review_ask(cli: Invocation) -> None:
     cli.emit({"decided": plain(decided), "left": left}, [line(f"{len(decided)} decided, {left} left.")])
 
 
+def _contested(item: ReviewItem) -> bool:
+    return isinstance(item, OpenRivals) or (isinstance(item, HeldEntry) and bool(item.against))
+
+
 def _decide_item(world: Workspace, item: ReviewItem, answer: str) -> Decided | None:
+    keep = {"o": "old", "n": "new", "b": "both"}.get(answer)
     if isinstance(item, OpenRivals):
-        keep = {"o": "old", "n": "new", "b": "both"}.get(answer)
         return world.settle(item.later.id, item.earlier.id, keep) if keep is not None else None
+    if keep is not None:
+        against = item.against if isinstance(item, HeldEntry) else ()
+        return world.settle(item.entry.id, against[0].id, keep) if isinstance(item, HeldEntry) and against else None
     id, text = _id_and_text(item)
     if answer == "a":
         return world.approve(id)
@@ -303,7 +310,7 @@ def review_reject(cli: Invocation, id: str, reason: str) -> None:
 @click.option("--reason", default="decided by the author", show_default=True, help="Why; kept with it.")
 @pass_invocation
 def review_settle(cli: Invocation, id: str, other: str, keep: str, reason: str) -> None:
-    """Decide about two entries that give one thing two values.
+    """Decide about two entries that give one thing two values; one of them may be held.
 
     The one that no longer holds is retired, and `lukasa restore` brings it back. If both hold, nobody asks again.
     """
@@ -326,7 +333,7 @@ def _inbox(found: Inbox) -> Iterator[Line]:
         yield line(dim("  `lukasa review approve|edit|reject ID` decides"))
     if found.doubtful:
         yield line(dim("  `lukasa review approve ID` confirms an entry in doubt, `lukasa review reject ID` forgets it"))
-    if found.rivals:
+    if found.rivals or any(held.against for held in found.entries):
         yield line(dim("  `lukasa review settle ID OTHER --keep old|new|both` decides between two entries"))
 
 
@@ -339,17 +346,25 @@ def _item(item: ReviewItem) -> Iterator[Line]:
             joined(entry.id, entry.scope.tier, str(entry.kind), f"by {entry.origin.principal}"),
         )
         yield line(dim("  since       "), when(entry.created_at))
+        if entry.unverified:
+            yield line(dim("  trust       "), warn(lines.UNVERIFIED))
+        for other in item.against if isinstance(item, HeldEntry) else ():
+            yield line(dim("  contradicts "), lines.listed(other), dim(f"  {other.id}"))
     elif isinstance(item, OpenRivals):
         yield from block(item.later.content, style="title")
         yield line(dim("  later       "), joined(item.later.id, when(item.later.confirmed_at)))
+        if item.later.unverified:
+            yield line(dim("  trust       "), warn(lines.UNVERIFIED))
         yield line(dim("  earlier     "), joined(item.earlier.id, when(item.earlier.confirmed_at)))
+        if item.earlier.unverified:
+            yield line(dim("  trust       "), warn(lines.UNVERIFIED))
         yield from block(item.earlier.content, "              ")
     else:
         a = item.amendment
         yield line(title(a.change))
         yield line(dim("  proposal    "), joined(a.id, a.section, f"confidence {a.confidence:.2f}"))
         for source in item.sources:
-            yield line(dim("  rests on    "), joined(source.id, brief(source.content, 80)))
+            yield line(dim("  rests on    "), joined(source.id, lines.listed(source)))
     yield line(dim("  why         "), item.why)
     for quote in [quote for quote in item.quotes if quote.text][:3]:
         yield line(dim("  said        "), f"“{brief(quote.text, 200)}”", dim(f"  {joined(quote.role, quote.title)}"))
@@ -363,6 +378,8 @@ def _decided(made: Decided) -> Iterator[Line]:
         yield line(dim(f"  {made.amendment.line}"))
     if made.replaces:
         yield line(f"  it replaces {', '.join(made.replaces)}")
+    if made.beside:
+        yield line(f"  it may contradict {', '.join(made.beside)}: both stay, and `lukasa review` decides")
     if made.outcome == "forgotten":
         yield line(dim(f"  `lukasa restore {made.id}` holds it again"))
 
@@ -390,7 +407,7 @@ def _waiting(found: Sequence[Waiting]) -> Iterator[Line]:
         yield line("No entry needs a decision.")
         yield line(dim("  entries are listed here if their spec's lifecycle is `dispose`; `lukasa spec show` shows it"))
         return
-    rows = ((w.id, f"{w.relevance:.3f}", f"{w.entry.created_at:%Y-%m-%d}", brief(w.entry.content, 70)) for w in found)
+    rows = ((w.id, f"{w.relevance:.3f}", f"{w.entry.created_at:%Y-%m-%d}", lines.listed(w.entry, 70)) for w in found)
     yield from table(("id", "relevance", "written", "text"), rows)
     yield line(dim("  `lukasa disposition promote|exempt|archive ID` decides"))
 

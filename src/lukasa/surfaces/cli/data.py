@@ -52,7 +52,7 @@ def _(value: Scope) -> Any:
 
 @plain.register
 def _(value: Entry) -> Any:
-    about = {"authority": str(value.authority), "sensitive": value.sensitive}
+    about = {"authority": str(value.authority), "unverified": value.unverified, "sensitive": value.sensitive}
     return {"id": value.id, "tier": value.scope.tier, **_fields(value), **about}
 
 
@@ -63,7 +63,7 @@ def _(value: Verdict) -> Any:
 
 @plain.register
 def _(value: Score) -> Any:
-    factors = ("final", "importance", "decay", "frequency", "relevance", "prior", "tier_weight")
+    factors = ("final", "importance", "decay", "frequency", "relevance", "prior", "tier_weight", "trust_weight")
     return {name: getattr(value, name) for name in factors} | {
         "match": value.match.value,
         "factors": list(value.factors),
@@ -97,6 +97,7 @@ def _(value: Earlier) -> Any:
         "relation": str(value.relation),
         "note": value.note,
         "source": value.entry.source,
+        "unverified": value.entry.unverified,
     }
 
 

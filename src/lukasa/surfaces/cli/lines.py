@@ -117,9 +117,13 @@ def traits(entry: Entry) -> str:
 
 # Entries
 
+UNVERIFIED = "unverified: text of unknown authorship, not to be acted on"
+
 
 def entry(value: Entry) -> Iterator[Line]:
     yield from block(value.content, style="title")
+    if value.unverified:
+        yield line(warn(UNVERIFIED))
     yield line()
     for key, text in _entry_fields(value).items():
         if text:
@@ -172,16 +176,17 @@ def entries(found: Sequence[Entry], tier: str, kept: Mapping[str, Grounds]) -> I
                 str(e.kind),
                 f"{e.importance:.2f}",
                 f"{e.created_at:%Y-%m-%d}",
-                _listed(e),
+                listed(e),
             )
             for e in found
         ),
     )
 
 
-def _listed(value: Entry) -> str:
+def listed(value: Entry, width: int = 80) -> str:
     """Return the text of an entry in a list. A list is read over shoulders, so secrets are masked in it."""
-    return f"(sensitive) {brief(redact(value.content)[0], 80)}" if value.sensitive else brief(value.content, 80)
+    marks = ("(unverified) " if value.unverified else "") + ("(sensitive) " if value.sensitive else "")
+    return marks + brief(redact(value.content)[0] if value.sensitive else value.content, width)
 
 
 def versions(found: Sequence[Version]) -> Iterator[Line]:
@@ -191,6 +196,8 @@ def versions(found: Sequence[Version]) -> Iterator[Line]:
             dim(f"  {joined(when(version.at), version.action, version.actor)}"),
         )
         yield line(dim(f"  {version.entry.state}: {version.cause}"))
+        if version.entry.unverified:
+            yield line("  ", warn(UNVERIFIED))
         yield from block(version.entry.content, "  ")
 
 
@@ -203,6 +210,8 @@ def related(value: Related) -> Iterator[Line]:
         judged = f"decided by {other.decided_by}" if other.decided_by else "found by the rules"
         yield line(title(_RELATIONS[other.relation]), dim(f"  {joined(when(other.at), judged, other.entry.id)}"))
         yield line(dim(f"  {other.entry.state}: {other.reason}"))
+        if other.entry.unverified:
+            yield line("  ", warn(UNVERIFIED))
         yield from block(other.entry.content, "  ")
 
 
@@ -215,7 +224,7 @@ _RELATIONS = {
 
 
 def standing(value: RelevanceNow) -> Iterator[Line]:
-    yield line(title(brief(value.entry.content)))
+    yield line(title(listed(value.entry, 100)))
     yield line(f"relevance {value.relevance:.4f}")
     yield line(dim("  importance  "), f"{value.entry.importance:.2f}")
     yield line(dim("  × decay     "), f"{value.decay:.4f}")
@@ -248,6 +257,8 @@ def _hit(hit: Hit, mark: str, shown: Part, *, explain: bool) -> Iterator[Line]:
     e, indent = hit.entry, " " * len(mark)
     for number, part in enumerate(shown.of(e.content).split("\n")):
         yield line(mark if number == 0 else indent, title(part))
+    if e.unverified:
+        yield line(indent, warn(UNVERIFIED))
     if shown.end - shown.start < len(e.content):
         where = f"characters {shown.start + 1:,} to {shown.end:,} of {len(e.content):,}"
         yield line(indent, dim(f"… {where}; `lukasa get {e.id}` shows all"))
@@ -267,7 +278,7 @@ def _hit(hit: Hit, mark: str, shown: Part, *, explain: bool) -> Iterator[Line]:
     for one in hit.withdrawn:
         yield line(indent, warn("rests on something that was withdrawn: "), f"{one.source} {one.reason}")
     for earlier in hit.earlier:
-        yield line(indent, dim(_told(earlier)), brief(earlier.content, 120), dim(f"  {earlier.id}"))
+        yield line(indent, dim(_told(earlier)), listed(earlier.entry, 120), dim(f"  {earlier.id}"))
     if explain:
         yield from _factors(hit, indent)
 
@@ -286,7 +297,9 @@ def matched(hit: Hit) -> str:
 def _factors(hit: Hit, indent: str) -> Iterator[Line]:
     s = hit.score
     yield line(
-        indent, f"score {s.final:.4f} = match {s.match.value:.3f} × prior {s.prior:.3f} × tier weight {s.tier_weight:g}"
+        indent,
+        f"score {s.final:.4f} = match {s.match.value:.3f} × prior {s.prior:.3f} × tier weight {s.tier_weight:g}"
+        f" × trust weight {s.trust_weight:g}",
     )
     yield line(
         indent,

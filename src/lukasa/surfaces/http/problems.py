@@ -17,6 +17,7 @@ from starlette.responses import Response
 from lukasa.model.errors import (
     ChatError,
     Conflict,
+    Contradicts,
     EmbedderError,
     InvalidInput,
     InvalidTransition,
@@ -36,6 +37,7 @@ _STATUS: tuple[tuple[type[LukasaError], int], ...] = (
     (Unauthenticated, 401),
     (NotFound, 404),
     (InvalidTransition, 409),
+    (Contradicts, 409),
     (Conflict, 409),
     (Refused, 403),
     (InvalidInput, 422),

@@ -2,11 +2,21 @@
 import { h } from "./dom.js";
 import { badge, number, time } from "./parts.js";
 
+const UNVERIFIED = "Text of unknown authorship: nobody vouches for it, and no agent may act on it.";
+
+/** Return the mark of text that nobody vouches for; null for any other. */
+export const doubt = (entry) =>
+  entry.unverified ? h("span", { class: "badge bad", title: UNVERIFIED }, "unverified") : null;
+
+/** Return the class of a card or row about an entry: unverified text looks unverified wherever it is shown. */
+export const look = (entry, name = "card") => (entry.unverified ? `${name} unverified` : name);
+
 export function meta(entry, extra) {
   return h(
     "div",
     { class: "meta" },
     badge(entry.state),
+    doubt(entry),
     entry.sensitive ? badge("sensitive", "warn") : null,
     entry.grounds && entry.grounds.retention !== "active" ? badge(entry.grounds.retention) : null,
     h("span", null, entry.tier),
@@ -50,6 +60,7 @@ function earlier(page, entries) {
         null,
         h("span", { class: "quiet" }, one.relation === "same" ? "also said: " : "earlier: "),
         h("a", { href: page.link("entry", one.id) }, one.content),
+        one.unverified ? [" ", doubt(one)] : null,
         h("span", { class: "quiet" }, " · ", time(one.said), one.relation === "same" ? "" : " · may no longer hold"),
       ),
     ),
@@ -59,7 +70,7 @@ function earlier(page, entries) {
 function showing(page, entry, text, more) {
   return h(
     "li",
-    { class: "card" },
+    { class: look(entry) },
     h("a", { class: "title", href: page.link("entry", entry.id) }, text),
     meta(entry),
     more,
@@ -91,6 +102,8 @@ export function reasons(hit) {
         ["prior", score.prior],
         "×",
         ["tier", score.tier_weight],
+        "×",
+        ["trust", score.trust_weight],
         "=",
         ["score", score.final],
       ]),

@@ -1,5 +1,6 @@
 // The context document that an agent would get for a prompt: its blocks, its size, and the reason for each block.
 import { h, meter, put } from "../dom.js";
+import { doubt, look } from "../entries.js";
 import { badge, doing, empty, field, head, notice, number, select, table } from "../parts.js";
 import { places } from "../places.js";
 
@@ -124,11 +125,12 @@ function item(page, made, one) {
     .map((signal) => `${signal.signal} #${signal.rank}`);
   return h(
     "li",
-    { class: "card" },
+    { class: look({ unverified: one.authority === "none" }) },
     h("a", { class: "title", href: page.link("entry", one.id) }, one.content),
     h(
       "div",
       { class: "meta" },
+      doubt({ unverified: one.authority === "none" }),
       h("span", null, one.kind),
       badge(`authority ${one.authority}`, one.authority === "act" ? "good" : one.authority === "none" ? "bad" : ""),
       h("span", null, `importance ${number(one.importance, 2)}`),

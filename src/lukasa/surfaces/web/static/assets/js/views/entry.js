@@ -1,7 +1,7 @@
 // One entry: its text, relevance, origin, history, and the actions on it.
 import { h, put } from "../dom.js";
 import { edit } from "../editing.js";
-import { factors, meta, quotes } from "../entries.js";
+import { doubt, factors, look, meta, quotes } from "../entries.js";
 import { past } from "../history.js";
 import { badge, chart, confirm, doing, facts, field, head, later, number, time, toast } from "../parts.js";
 
@@ -25,7 +25,7 @@ export async function show(page) {
       { class: "stack wide" },
       h(
         "section",
-        { class: "panel", "aria-label": "Text" },
+        { class: look(entry, "panel"), "aria-label": "Text" },
         h("p", { class: "content" }, entry.content || "(empty)"),
         meta(entry),
         waiting(entry),
@@ -63,6 +63,7 @@ function others(page, confirmations, rivals) {
         h(
           "li",
           null,
+          one.entry.unverified ? [doubt(one.entry), " "] : null,
           h("a", { href: page.link("entry", one.entry.id) }, one.entry.content),
           h("span", { class: "quiet" }, ` · ${RELATIONS[one.relation]} · `, time(one.entry.confirmed_at)),
           badge(one.entry.state),
@@ -73,6 +74,19 @@ function others(page, confirmations, rivals) {
 }
 
 function waiting(entry) {
+  return [
+    entry.unverified
+      ? h(
+          "p",
+          { class: "notice bad" },
+          `Unverified: ${entry.origin.principal} put it through ${entry.origin.surface}, and nobody vouches for who wrote it. Agents may quote it, and may not act on it.`,
+        )
+      : null,
+    standstill(entry),
+  ];
+}
+
+function standstill(entry) {
   if (entry.state === "held")
     return h(
       "p",

@@ -1,6 +1,6 @@
 // The review inbox: held entries, proposals and rivals, each with its evidence. The keyboard alone is enough.
 import { h, put } from "../dom.js";
-import { meta, quotes } from "../entries.js";
+import { doubt, look, meta, quotes } from "../entries.js";
 import { ask, badge, doing, empty, field, head, number, toast } from "../parts.js";
 
 export async function show(page) {
@@ -63,16 +63,25 @@ function draw({ page, items, list, said }) {
   );
 }
 
-// Two entries that give one thing two values.
+// A held entry and one that it contradicts, as a pair to decide about: the earlier one, and the later one.
+function contested(item) {
+  const pair = [item.entry, item.against[0]];
+  const [earlier, later] = pair.sort((a, b) => a.confirmed_at.localeCompare(b.confirmed_at));
+  return { ...item, earlier, later, other: item.against[0].id };
+}
+
+// Two entries that give one thing two values. One of them may be held: then its approval is the same decision.
 function rivals(state, item) {
   const { page } = state;
-  const settle = (keep) => doing(state.said, () => decided(state, item, "settle", { other: item.earlier.id, keep }));
+  const other = item.other ?? item.earlier.id;
+  const settle = (keep) => doing(state.said, () => decided(state, item, "settle", { other, keep }));
   const side = (name, entry) =>
     h(
       "div",
-      { class: "side" },
+      { class: look(entry, "side") },
       h("p", { class: "label" }, `${name}, ${new Date(entry.confirmed_at).toLocaleDateString()}`),
       h("p", { class: "content" }, entry.content),
+      h("p", { class: "row" }, doubt(entry), entry.state === "held" ? badge("held") : null, `by ${entry.origin.principal}`),
       h("a", { class: "small", href: page.link("entry", entry.id) }, "Open the entry"),
     );
   return h(
@@ -88,17 +97,19 @@ function rivals(state, item) {
       h("button", { "data-do": "o", onclick: settle("old") }, "Keep the old"),
       h("button", { class: "first", "data-do": "n", onclick: settle("new") }, "Use the new"),
       h("button", { "data-do": "b", onclick: settle("both") }, "Both are true"),
+      item.entry ? h("button", { "data-do": "e", onclick: () => edit(state, item) }, "Edit and approve") : null,
     ),
   );
 }
 
 function card(state, item) {
   if (item.later) return rivals(state, item);
+  if (item.against?.length) return rivals(state, contested(item));
   const { page } = state;
   const decide = (verb, body) => doing(state.said, () => decided(state, item, verb, body));
   const node = h(
     "li",
-    { class: "card", tabindex: "-1", "data-id": item.id },
+    { class: item.entry ? look(item.entry) : "card", tabindex: "-1", "data-id": item.id },
     h(
       "div",
       { class: "row between" },
@@ -117,7 +128,9 @@ function card(state, item) {
           { class: "meta" },
           h("span", null, `for the section “${item.amendment.section}”`),
           h("span", null, `confidence ${number(item.amendment.confidence, 2)}`),
-          item.sources.map((entry) => h("a", { href: page.link("entry", entry.id) }, entry.content.slice(0, 60))),
+          item.sources.map((entry) =>
+            h("span", null, doubt(entry), " ", h("a", { href: page.link("entry", entry.id) }, entry.content.slice(0, 60))),
+          ),
         ),
     h(
       "div",
@@ -135,12 +148,16 @@ function card(state, item) {
 }
 
 async function decided(state, item, verb, body) {
-  await state.page.api.post(`review/${item.id}/${verb}`, body);
-  const place = state.items.indexOf(item);
+  const made = await state.page.api.post(`review/${item.id}/${verb}`, body);
+  const place = state.items.findIndex((one) => one.id === item.id);
   state.items.splice(place, 1);
   draw(state);
   (state.list.children[Math.min(place, state.items.length - 1)] ?? state.list).focus?.();
   const kept = { old: "The old one holds.", new: "The new one holds.", both: "Both are true." }[body.keep];
+  if (made.beside?.length) {
+    const show = { label: "Decide", run: () => state.page.go("inbox") };
+    return toast("Approved. It may contradict another entry: both stay until you decide.", show);
+  }
   toast(kept ?? { approve: "Approved.", edit: "Approved in your words.", reject: "Rejected." }[verb]);
 }
 

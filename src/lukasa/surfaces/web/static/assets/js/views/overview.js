@@ -1,5 +1,6 @@
 // The overview: entries by tier, growth, entries that fade next, and items that wait for a decision.
 import { h } from "../dom.js";
+import { doubt } from "../entries.js";
 import { badge, chart, empty, head, number, table, time } from "../parts.js";
 
 export async function show(page) {
@@ -98,7 +99,10 @@ function fading(page, list) {
       ? table(
           ["Entry", "Tier", "Now", "In a month", "Last stated"],
           list.map(({ entry, now, ahead }) => [
-            h("a", { href: page.link("entry", entry.id) }, short(entry.content)),
+            [
+              entry.unverified ? [doubt(entry), " "] : null,
+              h("a", { href: page.link("entry", entry.id) }, short(entry.content)),
+            ],
             entry.tier,
             number(now),
             number(ahead),
