@@ -284,6 +284,19 @@ def test_an_entry_of_an_ended_conversation_is_orphaned(world: Workspace) -> None
         world.acting(agent="ada").get(lost)
 
 
+def test_what_an_ended_session_leaves_is_orphaned(ops: Workspace) -> None:
+    """S4: a row that stays when its session ends says that its scope is gone, unless something rests on it."""
+    here = ops.at(session="s1")
+    left = here.put("session", "The lift was stuck on three", kind="semantic").id
+    acted = here.put("session", "The pager was silent all night", kind="semantic").id
+    here.link_action("report-2", [acted])
+    assert here.grounds(left).retention is Retention.ACTIVE
+    here.end_scope("session")
+    assert here.grounds(acted).retention is Retention.REFERENCED
+    found = here.grounds(left)
+    assert (found.retention, found.because) == (Retention.ORPHANED, "its session has ended")
+
+
 # Surfaces
 
 

@@ -170,8 +170,9 @@ def _failed(ctx: CallContext, found: Sequence[Entry]) -> dict[str, int]:
 
 def _closed_scopes(ctx: CallContext, scopes: Iterable[Scope]) -> dict[Scope, str]:
     """Return the scopes that have ended, each with what ended."""
-    out = {}
-    for scope in scopes:
+    known = list(scopes)
+    out = {one.scope: f"its {one.scope.tier} has ended" for one in (ctx.local.closed(known) if known else ())}
+    for scope in known:
         talk = scope.value("conversation")
         found = ctx.local.conversation(talk) if talk else None
         if found is not None and found.ended_at is not None:
