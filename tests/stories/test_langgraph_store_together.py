@@ -16,6 +16,7 @@ from langgraph.store.base import ListNamespacesOp, MatchCondition, PutOp, Search
 
 from lukasa import Lukasa
 from lukasa.langgraph import LukasaStore
+from lukasa.model.errors import InvalidInput
 from lukasa.service.inputs import is_one_line
 from tests.helpers.langgraph import index
 from tests.helpers.processes import TORTURE, finish, fork
@@ -157,8 +158,8 @@ def use_everything(
 ) -> None:
     """Put, find, list and delete. An item is found under its own namespace and under no other."""
     if not all(map(is_one_line, (*namespace, key))):
-        with pytest.raises(ValueError, match="control character"):
-            store.put(namespace or ("a",), key, {"text": operator})
+        with pytest.raises(InvalidInput):
+            store.batch([PutOp(namespace, key, {"text": operator})])
         return
     stranger = (*namespace, "!")
     store.batch([PutOp(namespace, key, {field: value, "text": operator})])

@@ -84,18 +84,38 @@ def test_rules_of_agents_leave_room_for_the_authors(world: Workspace) -> None:
     assert mine in [item.id for item in world.context("greet").document.standing]
 
 
-def test_the_spec_decides_the_shares(memory: Lukasa) -> None:
-    """P1: with a share of nothing, untrusted text has no place beside the author's; with all, ranking alone decides."""
-    base = preset_text("default")
+BELOW = pytest.mark.parametrize("trust", [trust for trust in Trust if trust is not Trust.AUTHOR], ids=str)
+
+
+def world_with(memory: Lukasa, name: str, lines: str) -> Workspace:
+    """A workspace of `default` with other lines in [retrieval]."""
+    text = preset_text("default").replace('name = "default"', f'name = "{name}"', 1)
+    return memory.workspace(name, spec=text.replace("rerank =", f"{lines}\nrerank =", 1))
+
+
+@BELOW
+def test_the_spec_decides_the_shares(memory: Lukasa, trust: Trust) -> None:
+    """P1: with a share of nothing, text has no place beside the author's; with all, ranking decides."""
+    key = trust.name.lower()
     for part, seen in ((0.0, 0), (1.0, 2)):
-        text = base.replace('name = "default"', f'name = "share-{int(part)}"', 1)
-        given = f"{{ untrusted = {part}, imported = {part}, agent = {part} }}"
-        lines = f"shares = {given}\ntrust_weights = {{ untrusted = 1.0 }}\nrerank ="
-        world = memory.workspace(f"w{int(part)}", spec=text.replace("rerank =", lines, 1))
-        page = world.acting(principal="web", trust=Trust.UNTRUSTED)
-        _, theirs = flooded(world, page)
+        shares = dict.fromkeys(("untrusted", "imported", "agent"), 1.0) | {key: part}
+        given = ", ".join(f"{name} = {value}" for name, value in shares.items())
+        weights = "trust_weights = { untrusted = 1.0, imported = 1.0, agent = 1.0 }"
+        world = world_with(memory, f"{key}-{int(part)}", f"shares = {{ {given} }}\n{weights}")
+        _, theirs = flooded(world, world.acting(principal="other", trust=trust))
         hits = [hit.id for hit in world.read(ASKED, limit=2)]
         assert sum(id in theirs for id in hits) == seen, part
+
+
+@BELOW
+def test_the_spec_decides_how_much_trust_weighs(memory: Lukasa, trust: Trust) -> None:
+    """P1: a small weight puts the better match of a trust below the author's; a weight of one leaves it above."""
+    key = trust.name.lower()
+    for weight, first in ((0.001, "mine"), (1.0, "theirs")):
+        world = world_with(memory, f"{key}-{int(weight)}", f"trust_weights = {{ {key} = {weight} }}")
+        ids = {"mine": world.put("workspace", "The harbour has an office and a long grey quay").id}
+        ids["theirs"] = world.acting(principal="o", trust=trust).put("workspace", "Harbour office: ring twice").id
+        assert world.read("harbour office", limit=3)[0].id == ids[first], weight
 
 
 def test_trust_weighs_in_the_rank(world: Workspace, page: Workspace) -> None:

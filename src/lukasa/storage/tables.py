@@ -107,6 +107,7 @@ NAMED_VERSIONS = Table("named_versions", NamedEntry, _NAMED, ("name", "version")
 ALL_NAMED = Query(NAMED, order="name")
 NAMED_OF_TIER = Query(NAMED, "tier =", order="name")
 NAMED_AMONG = Query(NAMED, "name in")
+ALL_NAMED_VERSIONS = Query(NAMED_VERSIONS, order="name version")
 VERSIONS_OF_NAMED = Query(NAMED_VERSIONS, "name =", order="version")
 VERSIONS_OF_NAMED_AMONG = Query(NAMED_VERSIONS, "name in")
 
@@ -125,6 +126,7 @@ _DOCUMENT = (
 )
 DOCUMENTS = Table("documents", Document, _DOCUMENT, ("id",))
 DOCUMENT_VERSIONS = Table("document_versions", Document, _DOCUMENT, ("id", "version"))
+ALL_DOCUMENT_VERSIONS = Query(DOCUMENT_VERSIONS, order="id version")
 ALL_DOCUMENTS = Query(DOCUMENTS, order="place")
 DOCUMENTS_AMONG = Query(DOCUMENTS, "id in", order="place")
 

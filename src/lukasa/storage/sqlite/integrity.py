@@ -296,8 +296,8 @@ class _PageKind:
 
 
 _PAGES = (
-    _PageKind("named", tables.ALL_NAMED, Query(tables.NAMED_VERSIONS, order="name version")),
-    _PageKind("document", tables.ALL_DOCUMENTS, Query(tables.DOCUMENT_VERSIONS, order="id version")),
+    _PageKind("named", tables.ALL_NAMED, tables.ALL_NAMED_VERSIONS),
+    _PageKind("document", tables.ALL_DOCUMENTS, tables.ALL_DOCUMENT_VERSIONS),
 )
 _DERIVED = frozenset(
     {"index", "partitions", "vectors", "vector_blobs", "item_prefixes", "item_vectors", "utterance_index"}
