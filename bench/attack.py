@@ -144,7 +144,7 @@ def table(results: Sequence[Result]) -> str:
     return grid(["", "attacks", "elevated", "displaced"], rows)
 
 
-def report(results: dict[str, list[Result]]) -> str:
+def report(results: dict[str, list[Result]], embedder: str) -> str:
     about = (
         "`make bench-attack`. Each attack has a memory of its own with the author's entries, and goes through the "
         "library or a surface. *Elevated*: something of the attacker's is in force with more authority than its origin "
@@ -153,7 +153,8 @@ def report(results: dict[str, list[Result]]) -> str:
         "set was there while the defence was built; the second was written afterwards, in other words."
     )
     parts = [f"{name}:\n\n{table(found)}" for name, found in results.items()]
-    return "\n\n".join(["## Attacks: what untrusted text becomes, and what it displaces", about, *parts])
+    setting = f"Embedder: {embedder}. An agent may change and forget what it sees, by design; that is not counted."
+    return "\n\n".join(["## Attacks: what untrusted text becomes, and what it displaces", about, setting, *parts])
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
@@ -176,7 +177,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     if given.json:
         json.dump({name: [_plain(result) for result in found] for name, found in results.items()}, sys.stdout, indent=2)
         return
-    text = report(results)
+    text = report(results, given.embedder)
     print(text)
     if given.results is not None:
         write_section(given.results, "attack", text)
