@@ -18,12 +18,13 @@ SAID = (("user", "The lighthouse keeper is called Ines Duarte."), ("assistant", 
 
 @pytest.mark.parametrize("changed", [False, True])
 def test_a_workspace_follows_its_preset(memory: Lukasa, tmp_path: Path, changed: bool) -> None:
-    """P5: what the preset of an earlier version refused to observe is observed; a text of somebody's own is kept."""
+    """P5: what a preset of an earlier version refused to observe is observed; a text of somebody's own is kept."""
     text = EARLIER.replace("candidates = 40", "candidates = 41") if changed else EARLIER
     memory.workspace("harbour", spec=text)
     world = memory.existing("harbour")
     assert (world.ctx.spec == load_preset("default")) is not changed
     world.observe(str(claude(tmp_path / "session.jsonl", SAID)))
+    memory.worker(chat="none").drain()
     found = [hit.content for hit in world.read("Who keeps the lighthouse?", held=True).hits]
     assert ("The lighthouse keeper is called Ines Duarte." in found) is not changed
 
