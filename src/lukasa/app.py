@@ -32,7 +32,7 @@ from lukasa.service import admin, inputs, jobs
 from lukasa.service.call import CallContext
 from lukasa.service.jobs.budget import Budget
 from lukasa.service.workspace import Workspace
-from lukasa.spec.load import parse_spec, preset_text
+from lukasa.spec.load import parse_spec, preset_text, up_to_date
 from lukasa.spec.types import MemorySpec
 from lukasa.storage.operations import Operation, SaveChannel, SaveNamed, SaveWorkspace, Transaction
 from lukasa.storage.port import Store
@@ -269,6 +269,7 @@ class Lukasa:
         return self.chat
 
     def _open_context(self, info: WorkspaceInfo) -> CallContext:
+        info = replace(info, spec_toml=up_to_date(info.spec_toml))
         spec = _parsed(info.spec_toml, info.name)
         return self._context(self._ready(info, spec), spec)
 
@@ -340,7 +341,7 @@ class Lukasa:
 
     def _same_spec(self, info: WorkspaceInfo, preset: str | None, spec: str | None) -> None:
         asked = spec if spec is not None else preset_text(preset or "")
-        if parse_spec(asked) != parse_spec(info.spec_toml):
+        if parse_spec(up_to_date(asked)) != parse_spec(up_to_date(info.spec_toml)):
             raise InvalidInput(
                 f"workspace {info.name!r} already exists with spec {info.preset!r}",
                 fix="leave the preset out, or choose another workspace name",

@@ -1,6 +1,6 @@
 -- Scopes that have ended: they take no more entries.
 
-PRAGMA user_version = 10;
+PRAGMA user_version = 9;
 
 CREATE TABLE closed_scopes (
     place INTEGER PRIMARY KEY AUTOINCREMENT,
