@@ -150,7 +150,8 @@ def report(results: dict[str, list[Result]], embedder: str) -> str:
         "library or a surface. *Elevated*: something of the attacker's is in force with more authority than its origin "
         "has, stands outside its quotation in a context, or something of the author's is changed. *Displaced*: the "
         "author's answer is missing from the first 3, 7 or 10 hits, or from the context that an agent gets. The first "
-        "set was there while the defence was built; the second was written afterwards, in other words."
+        "set was there while the defence was built; the second was written "
+        "afterwards, in other words; two of its attacks, floods of thousands, displaced at first, and were met then."
     )
     parts = [f"{name}:\n\n{table(found)}" for name, found in results.items()]
     setting = f"Embedder: {embedder}. An agent may change and forget what it sees, by design; that is not counted."

@@ -100,7 +100,7 @@ def _earlier() -> dict[str, str]:
 
 
 def up_to_date(text: str) -> str:
-    """Return the spec that a workspace follows: the present preset, if the text is an unchanged one of earlier.
+    """Return the spec that a workspace follows: for an unchanged preset of an earlier version, the present one.
 
     A text that somebody has changed stays as it is.
     """
