@@ -200,7 +200,7 @@ class StoreMissing(StoreError):
     """A database that is known to have existed is gone; Lukasa never replaces it by an empty one."""
 
 
-# What decoding raises when it meets a row that nobody wrote.
+# Decoding raises these when it meets a row that nobody wrote.
 UNREADABLE = (ValueError, LookupError, TypeError, ArithmeticError, AttributeError, RecursionError)
 
 

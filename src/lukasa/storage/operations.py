@@ -452,6 +452,30 @@ def describe(operation: Operation, salt: bytes) -> EventDraft | None:
             action = "document.removed" if document.removed else "document.saved"
             detail = {"version": expect + 1, "commitment": commitment(salt, document.body)}
             return EventDraft(action, document.id, detail)
+        case LinkAction(action, description, entries):
+            return EventDraft("action.linked", action, {"description": description, "entries": list(entries)})
+        case SaveWorkspace(info, expect_ready):
+            action = "workspace.created" if expect_ready is None else "workspace.updated"
+            return EventDraft(action, info.id, {"name": info.name, "preset": info.preset, "ready": info.ready})
+        case SaveAmendment(amendment, expect):
+            detail = {"section": amendment.section, "decided_by": amendment.decided_by, "reason": amendment.reason}
+            detail |= {"version": expect + 1, "commitment": commitment(salt, amendment.line or amendment.change)}
+            return EventDraft(f"amendment.{amendment.state}", amendment.id, detail)
+        case SaveGrant(grant, expect):
+            action = "grant.created" if not expect else "grant.revoked" if grant.revoked_at else "grant.changed"
+            detail = {**grant_detail(grant), "version": expect + 1, "commitment": commitment(salt, grant_text(grant))}
+            return EventDraft(action, grant.id, detail)
+        case Record(draft):
+            return draft
+        case Scrub():
+            return operation.draft()
+        case _:
+            return _of_a_session(operation, salt)
+
+
+def _of_a_session(operation: Operation, salt: bytes) -> EventDraft | None:
+    """The event of an operation on channels, conversations, notes, items and transcripts."""
+    match operation:
         case SaveChannel(channel):
             return EventDraft("channel.created", channel.id, {"name": channel.name})
         case SaveConversation(conversation, expect_status):
@@ -461,11 +485,6 @@ def describe(operation: Operation, salt: bytes) -> EventDraft | None:
             return EventDraft("note.written", note.conversation, {"key": note.key})
         case DropNotes(conversation_id, key):
             return EventDraft("note.cleared", conversation_id, {"key": key})
-        case LinkAction(action, description, entries):
-            return EventDraft("action.linked", action, {"description": description, "entries": list(entries)})
-        case SaveWorkspace(info, expect_ready):
-            action = "workspace.created" if expect_ready is None else "workspace.updated"
-            return EventDraft(action, info.id, {"name": info.name, "preset": info.preset, "ready": info.ready})
         case SaveItem(item):
             detail = {"commitment": commitment(salt, value_text(item.value))}
             return EventDraft("item.saved", item_id(salt, item.place), detail)
@@ -480,18 +499,6 @@ def describe(operation: Operation, salt: bytes) -> EventDraft | None:
             return EventDraft(
                 "transcript.said", id, {"messages": len(utterances), "commitment": commitment(salt, said)}
             )
-        case SaveAmendment(amendment, expect):
-            detail = {"section": amendment.section, "decided_by": amendment.decided_by, "reason": amendment.reason}
-            detail |= {"version": expect + 1, "commitment": commitment(salt, amendment.line or amendment.change)}
-            return EventDraft(f"amendment.{amendment.state}", amendment.id, detail)
-        case SaveGrant(grant, expect):
-            action = "grant.created" if not expect else "grant.revoked" if grant.revoked_at else "grant.changed"
-            detail = {**grant_detail(grant), "version": expect + 1, "commitment": commitment(salt, grant_text(grant))}
-            return EventDraft(action, grant.id, detail)
-        case Record(draft):
-            return draft
-        case Scrub():
-            return operation.draft()
         case _:  # vectors, jobs, telemetry, answers
             return None
 

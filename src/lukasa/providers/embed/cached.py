@@ -151,7 +151,10 @@ def _stamp(path: Path) -> Path:
 
 
 def _state(state: os.stat_result) -> dict[str, int]:
-    """What changes with a file. Programs can set back its time of modification, but not that of its last change."""
+    """Return the numbers that change with a file.
+
+    Programs can set back its time of modification, but not that of its last change.
+    """
     names = ("st_size", "st_mtime_ns", "st_ctime_ns", "st_ino")
     return {name.removeprefix("st_"): int(getattr(state, name)) for name in names}
 

@@ -28,7 +28,7 @@ _BY_UPKEEP = "@worker"  # the end of an actor's name: age ends an entry, and say
 
 
 class Grounds(Struct, frozen=True):
-    """What an entry rests on, what rests on it, and why its row is kept.
+    """The sources of an entry, the entries and actions that rest on it, and the reason why its row is kept.
 
     `awaits_check` says that a document has moved on since anybody checked the entry; `failures` counts checks that have
     failed since the last confirmation. `entries` are the entries in force that were concluded from it.
