@@ -121,12 +121,12 @@ def test_a_hold_says_so_and_how_to_see_it(shell: Shell) -> None:
     assert len(shell.json("read", "german", "--held")["hits"]) == 1
     assert f"lukasa accept {entry['id']}" in held.stdout
     assert english in shell.run("why", entry["id"])
-    refusal = shell.fails("accept", entry["id"], code=1)
-    assert refusal["code"] == "refused"
-    assert english in refusal["fix"]
-    shell.run("forget", english)
-    assert shell.json("accept", entry["id"])["state"] == "active"
-    assert len(shell.json("read", "german")["hits"]) == 1
+    assert english in shell.run("accept", entry["id"])
+    assert shell.json("get", entry["id"])["state"] == "active"
+    (pair,) = shell.json("review", "list")["rivals"]
+    assert {pair["earlier"]["id"], pair["later"]["id"]} == {english, entry["id"]}
+    shell.run("review", "settle", entry["id"], english, "--keep", "new")
+    assert [hit["entry"]["id"] for hit in shell.json("read", "project language")["hits"]] == [entry["id"]]
 
 
 @pytest.fixture
@@ -217,7 +217,7 @@ def test_a_person_decides_between_two(shell: Shell) -> None:
     newer = shell.json("put", "The heroine is called Mira")["id"]
     assert shell.json("review", "settle", other, newer, "--keep", "old")["replaces"] == [newer]
     assert shell.json("get", newer)["state"] == "invalidated"
-    assert "no rivals" in shell.fails("review", "settle", other, old, "--keep", "new", code=1)["message"]
+    assert "wait for no decision" in shell.fails("review", "settle", other, old, "--keep", "new", code=1)["message"]
     assert "already" in shell.fails("review", "settle", other, newer, "--keep", "new", code=1)["message"]
 
 

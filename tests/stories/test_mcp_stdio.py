@@ -199,7 +199,7 @@ def test_as_the_owner_only_if_told(shell: Shell) -> None:
         (["--token-env", "HOME"], "no valid token"),
         (["--token-env", "HOME", "--as", "owner"], "takes everything from its grant"),
         (["--as", "owner", "--agent", "x"], "remove --agent"),
-        (["--scope", "org_id=acme"], "--scope cannot be used here"),
+        (["--scope", "org_id=acme"], "unknown scope key"),
     ],
 )
 def test_a_wrong_start_is_told(shell: Shell, options: list[str], told: str) -> None:

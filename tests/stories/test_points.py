@@ -130,6 +130,12 @@ CASES: dict[str, Case] = {
     ),
     "backfill": Case(lambda w, _: w.backfill(), lambda w, _: w.backfill(-1)),
     "rebuild": Case(lambda w, _: w.rebuild(), lambda w, _: None),
+    "corroborate": Case(lambda w, _: w.corroborate(w.put("workspace", FACT).id), lambda w, _: w.corroborate(NOBODY)),
+    "bookmark": Case(lambda w, _: w.bookmark("agreed"), lambda w, _: w.bookmark("two words\n")),
+    "end_scope": Case(
+        lambda w, _: w.at(channel=w.create_channel("plot").id).end_scope("channel"),
+        lambda w, _: w.end_scope("nowhere"),
+    ),
 }
 ELSEWHERE: dict[str, Case] = {
     "conversation join": Case(
@@ -204,7 +210,7 @@ READING = {
     ),
     *("get_document", "channels", "conversations", "conversation", "read_note", "notes", "jobs", "job", "job_steps"),
     *("scrub_plan", "purge_plan", "transcripts", "transcript", "said", "search_transcripts", "events", "verify"),
-    "check",
+    *("check", "outbound", "grounds", "grounds_of", "bookmarks"),
 }
 
 
@@ -265,7 +271,7 @@ def test_grants_report_to_the_account(memory: Lukasa) -> None:
 def test_every_changing_verb_of_the_api_is_among_them() -> None:
     """T1: whatever a client can change goes through a verb that reports."""
     families = {verb.name.split("_")[0] for verb in VERBS if verb.mutates}
-    assert families <= {"memory", "review", "named", "channel", "conversation", "note", "job", "grant"}
+    assert families <= {"memory", "review", "named", "channel", "conversation", "note", "job", "grant", "scope"}
 
 
 @pytest.mark.parametrize("memory", ["keyword"], indirect=True)

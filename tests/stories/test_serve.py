@@ -80,7 +80,7 @@ def test_a_server_from_start_to_stop(shell: Shell) -> None:
 def test_a_stop_finishes_what_is_under_way(shell: Shell) -> None:
     """U4: a second server can start at once on the same files and port, and everything answered is there."""
     with served(shell) as (process, port, _):
-        token = shell.json("grant", "create", "claude")["token"]
+        token = shell.json("grant", "create", "claude", "--can", "read,write")["token"]
         client = Client(port, {"authorization": f"Bearer {token}"})
         made = [client.post("/v1/workspaces/main/entries", {"content": f"Crate {n} is sealed"}) for n in range(5)]
         process.send_signal(signal.SIGINT)
@@ -95,7 +95,7 @@ def test_a_stop_finishes_what_is_under_way(shell: Shell) -> None:
 def test_a_kill_loses_nothing_that_was_answered(shell: Shell) -> None:
     """U4, T01: a server that is killed has kept every write that it answered."""
     with served(shell) as (process, port, _):
-        token = shell.json("grant", "create", "claude")["token"]
+        token = shell.json("grant", "create", "claude", "--can", "read,write")["token"]
         client = Client(port, {"authorization": f"Bearer {token}"})
         made = [client.post("/v1/workspaces/main/entries", {"content": f"Sack {n} is full"}).json for n in range(3)]
         os.kill(process.pid, signal.SIGKILL)

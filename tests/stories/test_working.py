@@ -53,7 +53,7 @@ def test_a_conversation_that_ends_asks_for_its_consolidation(memory: Lukasa) -> 
     world.end(talk.id)
     world.end(talk.id)
     (job,) = world.jobs()
-    asked = {"trigger": "session_close", "conversation": talk.id, "digests": []}
+    asked = {"trigger": "session_close", "conversation": talk.id}
     assert (job.kind, job.payload) == ("consolidate", asked)
     other = memory.workspace("other", preset="workspace")
     other.end(other.start().id)

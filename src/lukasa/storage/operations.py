@@ -491,9 +491,9 @@ def _of_a_session(operation: Operation, salt: bytes) -> EventDraft | None:
         case DropItem(place, cause):
             return EventDraft("item.dropped", item_id(salt, place), {"cause": cause})
         case SaveTranscript(transcript, expect):
-            detail = {"format": transcript.format, "kept": transcript.kept, "observed": transcript.observed}
-            detail |= {"progress": str(transcript.progress), "how": transcript.how, "version": expect + 1}
-            return EventDraft("transcript.updated" if expect else "transcript.kept", transcript.id, detail)
+            told = {"format": transcript.format, "kept": transcript.kept, "observed": transcript.observed}
+            told |= {"progress": str(transcript.progress), "how": transcript.how, "version": expect + 1}
+            return EventDraft("transcript.updated" if expect else "transcript.kept", transcript.id, told)
         case KeepUtterances(id, utterances):
             said = canonical_json([[u.id, u.role, u.text] for u in utterances])
             return EventDraft(

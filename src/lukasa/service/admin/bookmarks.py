@@ -55,7 +55,8 @@ def named(ctx: CallContext, name: str) -> Bookmark:
     """Return the bookmark of a name."""
     found = _events(ctx, name) if is_name(name) else []
     if not found:
-        raise NotFound(f"no bookmark {str(name)[:60]!r}", fix="`lukasa events bookmarks` lists them")
+        fix = "`lukasa events bookmarks` lists the bookmarks; a time is written as 2026-11-15T09:30"
+        raise NotFound(f"{str(name)[:60]!r} is no bookmark and no time", fix=fix)
     return _of(found[0])
 
 

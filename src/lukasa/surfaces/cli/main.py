@@ -42,11 +42,16 @@ GROUPS: dict[str, dict[str, CommandEntry]] = {
         "read": CommandEntry("recall_commands", "Find entries, best match first."),
         "context": CommandEntry("recall_commands", "Compose the context that an agent needs for a task."),
         "chat": CommandEntry("chat", "Talk with an agent that uses this memory."),
-        "get": CommandEntry("memory_commands", "Show one entry in full."),
+        "get": CommandEntry(
+            "memory_commands",
+            "Show one entry in full, with what it rests on now, what rests on it, and why its row is kept.",
+        ),
         "list": CommandEntry("recall_commands", "List the entries of a tier, newest first.", "list_entries"),
         "update": CommandEntry("memory_commands", "Change an entry; earlier versions are kept."),
         "forget": CommandEntry("memory_commands", "Take an entry out of recall; its row and history stay."),
-        "corroborate": CommandEntry("memory_commands", "Record that an entry was checked."),
+        "corroborate": CommandEntry(
+            "memory_commands", "Record that you checked an entry: it still holds, or the check failed."
+        ),
         "restore": CommandEntry("memory_commands", "Bring a retired entry back."),
         "accept": CommandEntry("memory_commands", "Accept a held entry, so that reads find it."),
         "undo": CommandEntry(
