@@ -238,6 +238,7 @@ def test_an_interrupt_ends_with_130(shell: Shell) -> None:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         env=shell.environment(PYTHONUNBUFFERED="1"),
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # a suite in the background ignores it
     )
     assert process.stderr is not None
     asked = b""

@@ -462,7 +462,8 @@ def _recall(said: str, steps: Sequence[_Step], *, last_time: bool = False) -> st
     quoted = matching(said, found)[:QUOTED]
     if quoted:
         return "\n".join(_quote(hit) for hit in quoted)
-    left_out = [note for note in steps[-1].result.get("notes") or () if "sensitive" in str(note)]
+    notes = steps[-1].result.get("notes")
+    left_out = [note for note in notes if "sensitive" in str(note)] if isinstance(notes, list) else []
     return f"{NOTHING}\n{_LEFT_OUT.format(left_out[0])}" if left_out else NOTHING
 
 
@@ -530,6 +531,7 @@ def _quote(hit: Mapping[str, Any]) -> str:
 
 def _earlier(hit: Mapping[str, Any]) -> str:
     """Return the other statements about the same thing that a read folds under a hit, with their dates and notes."""
-    folded = [one for one in hit.get("earlier") or () if isinstance(one, Mapping)]
+    earlier = hit.get("earlier")
+    folded = [one for one in earlier if isinstance(one, Mapping)] if isinstance(earlier, list) else []
     told = [f"{one.get('said', '')} “{one.get('content', '')}” ({one.get('note', '')})" for one in folded]
     return f"; earlier: {'; '.join(told)}" if told else ""
