@@ -91,17 +91,17 @@ def checked(result: Written) -> Iterator[Line]:
 
 def grounds(value: Grounds) -> Iterator[Line]:
     """Yield why a row is kept, what the entry rests on now, and what rests on it."""
-    yield line(dim(f"{'retention':<12}"), f"{value.retention}: {value.because}")
+    yield line(dim(f"{'retention':<13}"), f"{value.retention}: {value.because}")
     for source in value.provenance:
-        yield line(dim(f"{'source':<12}"), _source(source))
+        yield line(dim(f"{'source':<13}"), _source(source))
     if value.awaits_check:
         yield line(
-            warn(f"{'check it':<12}"), "a document has moved on; `lukasa corroborate` says whether it still holds"
+            warn(f"{'check it':<13}"), "a document has moved on; `lukasa corroborate` says whether it still holds"
         )
     for one in value.withdrawn:
-        yield line(warn(f"{'withdrawn':<12}"), f"{one.source} {one.reason}")
+        yield line(warn(f"{'withdrawn':<13}"), f"{one.source} {one.reason}")
     if value.failures:
-        yield line(warn(f"{'failed':<12}"), f"{value.failures} checks since it was last confirmed")
+        yield line(warn(f"{'failed':<13}"), f"{value.failures} checks since it was last confirmed")
 
 
 def traits(entry: Entry) -> str:
@@ -127,7 +127,7 @@ def entry(value: Entry) -> Iterator[Line]:
     yield line()
     for key, text in _entry_fields(value).items():
         if text:
-            yield line(dim(f"{key:<12}"), text)
+            yield line(dim(f"{key:<13}"), text)
 
 
 def _entry_fields(value: Entry) -> dict[str, str]:
