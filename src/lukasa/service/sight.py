@@ -1,4 +1,4 @@
-"""Who sees what: the one rule that every verb asks, for scopes, entries, conversations and tiers.
+"""Decide what a caller sees: the one rule that every verb asks, for scopes, entries, conversations and tiers.
 
 docs/explanation/trust.md states it. A key of the spec's own separates tenants; a channel or a conversation is a place
 of work. `Sight` has what the rule depends on: who acts, what is bound, what is granted, and what the spec declares.
@@ -23,7 +23,7 @@ UNBIND = "leave these scope keys out: use a handle without them, and no --scope 
 
 
 class Sight(Struct, frozen=True, kw_only=True):
-    """Who acts, under which scope keys and limits; and what is there for them."""
+    """The actor of a call with its scope keys and limits, and the rule for what it sees."""
 
     spec: MemorySpec
     local: Store

@@ -1,4 +1,4 @@
-"""What each answer about a spec changes, on a spec as TOML data.
+"""Apply answers about a spec to a spec as TOML data.
 
 The data is a whole spec before and after every change, so each answer can be checked by building the spec. A question
 about a value shows it in the same form in which it takes the answer.

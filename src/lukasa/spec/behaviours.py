@@ -54,7 +54,7 @@ def _lifecycle(t: TomlTable, base: Lifecycle) -> Lifecycle:
     scratchpad = base.scratchpad
     policy = t.choice("policy", tuple(LifecyclePolicy), base.policy)
     if policy is not base.policy:
-        # What checks and sources do belongs to the policy: no other one inherits it.
+        # The effects of checks and sources belong to the policy: no other one inherits them.
         base = _CORROBORATED if policy is LifecyclePolicy.CORROBORATE else Lifecycle(policy)
     return Lifecycle(
         policy=policy,

@@ -1,4 +1,4 @@
-"""What entries rest on now, what rests on them, and why their rows are kept.
+"""Find the grounds of entries as they are now, the entries that rest on them, and the reason why rows are kept.
 
 Nothing of this is stored with an entry. Documents are looked up through its links, and sources through its derivation,
 each time anybody asks: so a source that changes, vanishes or is withdrawn shows at once, and one that comes back too.
@@ -46,7 +46,7 @@ class Grounds(Struct, frozen=True):
 
 
 class Resting(Struct, frozen=True):
-    """What an entry rests on: documents as they are now, and sources that were withdrawn."""
+    """The grounds of an entry: documents as they are now, and sources that were withdrawn."""
 
     provenance: tuple[Provenance, ...] = ()
     withdrawn: tuple[Withdrawn, ...] = ()

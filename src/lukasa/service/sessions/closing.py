@@ -180,7 +180,7 @@ def _scratchpad(ctx: CallContext) -> str:
     return ctx.spec.behaviour(narrowest.name, narrowest.typology[0]).lifecycle.scratchpad
 
 
-# What becomes of them
+# Carry over, archive or drop
 
 
 class _Leaving:
