@@ -50,13 +50,13 @@ test: install model browser check ## Lint, type-check and run every test
 	@$(BIN)/python -m pytest -n 2 --dist worksteal $(TESTS)
 
 check: install ## Lint and strict types
-	@$(BIN)/ruff check src tests bench
-	@$(BIN)/ruff format --check --quiet src tests bench
+	@$(BIN)/ruff check src tests bench tools
+	@$(BIN)/ruff format --check --quiet src tests bench tools
 	@$(BIN)/mypy
 
 format: install ## Format the code
-	@$(BIN)/ruff format src tests bench
-	@$(BIN)/ruff check --fix src tests bench
+	@$(BIN)/ruff format src tests bench tools
+	@$(BIN)/ruff check --fix src tests bench tools
 
 torture: install model browser ## The long reliability suite
 	@LUKASA_TORTURE=1 $(BIN)/python -m pytest -n 2 --dist worksteal tests
