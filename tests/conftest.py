@@ -11,6 +11,7 @@ from hypothesis import HealthCheck, settings
 from lukasa import Lukasa, Workspace
 from tests.fakes import FakeEmbedder
 from tests.helpers.making import FixedClock
+from tests.helpers.postgres import Postgres, alone, shared, worker_folder
 
 # Machines differ by far more than any deadline could allow for; speed lives in bench/.
 settings.register_profile("lukasa", deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -35,3 +36,23 @@ def memory(request: pytest.FixtureRequest, tmp_path: Path, clock: FixedClock) ->
 @pytest.fixture
 def world(memory: Lukasa) -> Workspace:
     return memory.workspace("novel")
+
+
+@pytest.fixture(scope="session")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Postgres:
+    """The PostgreSQL server of this run of the tests. All workers share it: a test must not stop it."""
+    return shared(*worker_folder(tmp_path_factory))
+
+
+@pytest.fixture
+def database_url(postgres: Postgres) -> Iterator[str]:
+    """The URL of an empty database that only this test uses."""
+    with postgres.database() as url:
+        yield url
+
+
+@pytest.fixture
+def own_postgres() -> Iterator[Postgres]:
+    """A PostgreSQL server that only this test uses, so that it may stop, crash or kill it."""
+    with alone() as server:
+        yield server

@@ -1,0 +1,1 @@
+"""Programs for the people who work on Lukasa. The package `lukasa` does not need them."""
