@@ -27,7 +27,7 @@ from lukasa.storage import row_rules, seals, tables
 from lukasa.storage.access_counts import AccessCounts
 from lukasa.storage.commit import commit
 from lukasa.storage.entry_codec import anchor_text, checked_entry, scope_of
-from lukasa.storage.operations import DropEntry, Enqueue, ReviveJob, Transaction
+from lukasa.storage.operations import DropEntry, Enqueue, ReviveJob, Scrub, Transaction
 from lukasa.storage.port import (
     Arrivals,
     Census,
@@ -131,7 +131,15 @@ class PostgresStore(IndexedReads):
 
         with row_rules.only_encodable(), self._telemetry.taken() as events:
             self._change(change)
-        self._counts.leave_out(one.id for one in transaction.operations if isinstance(one, DropEntry))
+        if any(isinstance(one, DropEntry | Scrub) for one in transaction.operations):
+            self._forget_counts()
+
+    def _forget_counts(self) -> None:
+        """Leave counts of entries that are gone out of the buffer."""
+        waiting = self._counts.waiting()
+        with self._asking() as db:
+            present = {id for (id,) in db.all(sql.PRESENT, waiting)}
+        self._counts.leave_out(id for id in waiting if id not in present)
 
     def report(self, point: TelemetryEvent) -> None:
         if self._telemetry.add(point):
