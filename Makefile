@@ -9,15 +9,19 @@ TALKS ?= ../shared/bench/data/locomo
 FACTS ?= ../shared/bench/data/factcons
 MEANING ?= ../shared/bench/data/meaning
 PEERS := .venv-peers
+POSTGRES ?= .postgres
 
 .DEFAULT_GOAL := help
-.PHONY: help run tour install model browser test check format torture bench bench-latency bench-server bench-offline bench-quality bench-nearest bench-write bench-meaning bench-speed bench-attack conformance clean
+.PHONY: help run run-postgres tour install model browser test check format torture bench bench-latency bench-server bench-offline bench-quality bench-nearest bench-write bench-meaning bench-speed bench-attack conformance clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
 run: install model ## Install what is needed and serve the page, the HTTP API and MCP on this machine
 	@$(BIN)/lukasa serve
+
+run-postgres: install model ## Serve on a real PostgreSQL with its data in .postgres (POSTGRES=folder)
+	@$(BIN)/python -m tools.run_postgres "$(POSTGRES)" $(BIN)/lukasa serve
 
 # The tour leaves nothing outside this folder: a model that the user does not have yet goes into $(VENV).
 tour: install ## Show how memory works, in the terminal, in a throw-away memory
@@ -33,7 +37,7 @@ $(READY): pyproject.toml constraints.txt
 		{ echo "Lukasa needs Python 3.11 or newer; set PYTHON=/path/to/python3.11"; exit 1; }
 	@echo "Setting up $(VENV) (once) ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[embed,langgraph,openai,anthropic,server,dev]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[embed,langgraph,openai,anthropic,server,postgres,langgraph-postgres,dev]'
 	@touch $(READY)
 
 model: install ## Fetch the default embedding model once; without it everything works by keyword

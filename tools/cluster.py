@@ -110,8 +110,10 @@ class Cluster:
     def postmaster(self) -> psutil.Process | None:
         """Return the first process of the server, if it runs."""
         started, _ = self._status()
+        if not started:
+            return None
         try:
-            process = psutil.Process(int(started or 0))
+            process = psutil.Process(int(started))
             return process if str(self.data) in process.cmdline() and alive(process) else None
         except psutil.NoSuchProcess:
             return None
@@ -147,6 +149,8 @@ def open_cluster(folder: Path, *, served: int | None = None, removed: bool = Fal
         cluster.port = free_port()
     kept.touch(mode=0o600)
     kept.write_text(json.dumps({"port": cluster.port, "password": password}), "utf-8")
+    if os_user():
+        let_in(binary("postgres").parents[1], folder)
     if not cluster.data.exists():
         _create(cluster)
     return cluster
@@ -161,7 +165,6 @@ def _create(cluster: Cluster) -> None:
     secret.write_text(cluster.password, "utf-8")
     identity = os_user()
     if identity:
-        let_in(binary("postgres").parents[1], cluster.folder)
         for path in (making, secret):
             os.chown(path, *identity)
     # The builtin collation is the same on every machine; those of the C library are not.

@@ -2,33 +2,31 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 import tomllib
 from importlib.metadata import distribution, requires
 from pathlib import Path
 
+from packaging.requirements import Requirement
+
 ROOT = Path(__file__).parents[2]
 UNINSTALLED = {"local"}  # `make` leaves it out, because it is compiled for longer than all tests run
-_NAME = re.compile(r"[A-Za-z0-9._-]+")
 
 
 def closure(requirements: list[str]) -> set[str]:
-    """Every distribution that these requirements bring, extras and other platforms left out."""
-    found: set[str] = set()
-    waiting = list(requirements)
+    """Return every distribution that these requirements bring on this platform, with the extras that they ask for."""
+    seen: set[tuple[str, str]] = set()
+    waiting = [(Requirement(given), "") for given in requirements]
     while waiting:
-        requirement = waiting.pop()
-        if "extra ==" in requirement or "platform_system ==" in requirement or "sys_platform ==" in requirement:
+        requirement, extra = waiting.pop()
+        if requirement.marker is not None and not requirement.marker.evaluate({"extra": extra}):
             continue
-        match = _NAME.match(requirement)
-        assert match is not None
-        name = match.group().lower()
-        if name not in found and "python_version <" not in requirement:
-            found.add(name)
-            waiting.extend(requires(name) or [])
-    return found
+        for wanted in {"", *requirement.extras}:
+            if (requirement.name.lower(), wanted) not in seen:
+                seen.add((requirement.name.lower(), wanted))
+                waiting.extend((Requirement(brought), wanted) for brought in requires(requirement.name) or [])
+    return {name for name, _ in seen}
 
 
 def test_the_core_is_at_most_fifteen_packages() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shutil
 import tempfile
 import uuid
 from collections.abc import Callable, Iterator
@@ -16,6 +17,9 @@ import psycopg
 import pytest
 
 from tools.cluster import Cluster, ClusterError, binary, open_cluster
+
+MEMORY = Path("/dev/shm")
+ROOM = 4 << 30
 
 
 @dataclass
@@ -69,11 +73,16 @@ def shared(folder: Path, run: int) -> Postgres:
 def started(served: int, **settings: str) -> Cluster:
     """Start a new server that ends, and is removed, at the latest with the process `served`."""
     require()
-    folder = Path(tempfile.mkdtemp(prefix="lukasa-postgres-"))
+    folder = Path(tempfile.mkdtemp(prefix="lukasa-postgres-", dir=place()))
     folder.chmod(0o755)
     cluster = open_cluster(folder, served=served, removed=True, **settings)
     cluster.start()
     return cluster
+
+
+def place() -> Path | None:
+    """Return a folder in memory if it has room: there, PostgreSQL creates a database in a tenth of the time."""
+    return MEMORY if MEMORY.is_dir() and shutil.disk_usage(MEMORY).free > ROOM else None
 
 
 @contextmanager

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from pathlib import Path
 from typing import LiteralString
 
+import psutil
 import psycopg
 import pytest
 
-from tests.helpers.postgres import Postgres
+from tests.helpers.postgres import Postgres, require
+from tests.helpers.processes import until
+from tools.cluster import open_cluster
+from tools.keeper import alive
+
+ROOT = Path(__file__).parents[2]
 
 NUMBERS: LiteralString = "SELECT n FROM numbers ORDER BY n"
 
@@ -75,3 +84,19 @@ def test_a_password_is_needed(postgres: Postgres) -> None:
     """PostgreSQL: the server is on loopback, and yet lets nobody in without the password."""
     with pytest.raises(psycopg.OperationalError, match="password"):
         psycopg.connect(postgres.cluster.url(secret=False))
+
+
+def test_a_killed_run_leaves_no_server() -> None:
+    """PostgreSQL: after kill -9 of the process that runs the tests, neither its server nor the folder of it is left."""
+    require()
+    code = "import os, sys; from tests.helpers.postgres import started; cluster = started(os.getpid()); "
+    code += "print(cluster.folder, flush=True); sys.stdin.read()"
+    with subprocess.Popen(
+        [sys.executable, "-c", code], cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as run:
+        assert run.stdout is not None
+        folder = Path(run.stdout.readline().strip())
+        server = open_cluster(folder).postmaster()
+        assert isinstance(server, psutil.Process)
+        run.kill()
+    until(lambda: not alive(server) and not folder.exists())

@@ -16,8 +16,9 @@ import pytest
 
 from lukasa.model.entry import Access
 from lukasa.model.timestamps import micros
+from lukasa.storage import access_counts
 from lukasa.storage.operations import DropEntry
-from lukasa.storage.sqlite import SqliteStore, access_counts
+from lukasa.storage.sqlite import SqliteStore
 from lukasa.storage.sqlite.store_files import ACCESS
 from tests.helpers.processes import finish, fork
 from tests.helpers.stores import NOW, commit, entry, later, put

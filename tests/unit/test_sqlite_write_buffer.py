@@ -11,7 +11,8 @@ import pytest
 
 from lukasa.model.errors import Conflict
 from lukasa.model.telemetry import TelemetryEvent, TelemetryQuery
-from lukasa.storage.sqlite import SqliteStore, sqlite_rows, write_buffer
+from lukasa.storage import write_buffer
+from lukasa.storage.sqlite import SqliteStore, sqlite_rows
 from tests.helpers.stores import commit, entry, put
 
 READ = TelemetryEvent(datetime(2026, 11, 15, tzinfo=UTC), "debug", "cli", "memory", "read", True, 1.0, {"hits": 1})

@@ -23,6 +23,7 @@ are translated at the border that meets them.
     ├── SpecError                  a spec file is incomplete or inconsistent
     ├── StoreError                 the database cannot do it
     │   ├── StoreBusy              another process held the file too long
+    │   ├── StoreUnreachable       the database server does not answer
     │   ├── StoreFull              no space left on the disk; acknowledged writes are kept
     │   ├── StoreDamaged           not readable as the database it should be
     │   ├── Damaged                one text in it is not the one that was written
@@ -170,6 +171,10 @@ class StoreError(LukasaError):
 
 class StoreBusy(StoreError):
     """Another process held the file longer than the timeout."""
+
+
+class StoreUnreachable(StoreError):
+    """The database server does not answer, or went away in the middle. What was acknowledged is kept."""
 
 
 class StoreFull(StoreError):

@@ -87,9 +87,18 @@ class Rows(Protocol):
 
     # Plain tables, declared in `tables`
     def select(
-        self, query: Query[Value], *values: Any, limit: int | None = None, after: str | None = None
+        self,
+        query: Query[Value],
+        *values: Any,
+        limit: int | None = None,
+        after: str | None = None,
+        hold: bool = False,
     ) -> list[Value]:
-        """The values of a query in its order; a paged one begins behind the key `after`."""
+        """The values of a query in its order; a paged one begins behind the key `after`.
+
+        With `hold`, rows that another transaction holds are left out, and the others are held until this one ends. An
+        engine with one writer at a time has nothing to do for it.
+        """
         ...
 
     def count(self, query: Query[Any], *values: Any) -> int: ...

@@ -20,6 +20,8 @@ from lukasa.storage import row_rules
 
 Value = TypeVar("Value")
 Row = tuple[Any, ...]
+Skipped = frozenset[int]
+NOTHING: Skipped = frozenset()
 
 
 class Codec(Struct, frozen=True):
@@ -191,47 +193,58 @@ class Dialect(Struct, frozen=True):
     """The differences between engines, by default those of SQLite.
 
     `mark` is the placeholder of a numbered value, `among` a test for one of a bound list, `greatest` the function
-    that gives the larger of two numbers, and `no_limit` the value that stands for all rows.
+    that gives the larger of two numbers, and `no_limit` the value that stands for all rows. Where one database holds
+    many stores, `tenant` is the column that says whose a row is: its value is bound first, in every statement. With
+    `clocked`, the statement numbers the rows of a table with a clock; otherwise the table does so itself.
     """
 
     mark: str = "?{number}"
     among: str = "{column} IN (SELECT value FROM json_each({mark}))"
     greatest: str = "max"
     no_limit: int | None = -1
+    tenant: str = ""
+    clocked: bool = True
 
-    def select(self, query: Query[Any]) -> str:
-        """The last two bound values are the key that a page begins behind (only if `paged`) and the limit."""
+    def select(self, query: Query[Any], skipped: Skipped = NOTHING, *, behind: bool = True) -> str:
+        """The last two bound values are the key that a page begins behind (only if `paged`) and the limit.
+
+        Optional conditions whose places are `skipped` are left out with their values, and without `behind` so is the
+        key that a page begins behind.
+        """
         table, number = query.table, len(query.where)
-        clauses = self._clauses(query)
-        if query.paged:
+        clauses = self._clauses(query, skipped)
+        if query.paged and behind:
             number += 1
             mark = self.mark.format(number=number)
             (key,) = table.key
             test = "<" if ("place", True) in query.order else ">"
-            last = f"(SELECT place FROM {table.name} WHERE {key} = {mark})"
-            clauses.append(f"({mark} IS NULL OR place {test} {last})")
+            whose = f"{self.tenant} = {table.name}.{self.tenant} AND " if self.tenant else ""
+            last = f"(SELECT place FROM {table.name} AS last WHERE {whose}{key} = {mark})"
+            clauses.append(f"place {test} {last}" if self.tenant else f"({mark} IS NULL OR place {test} {last})")
         order = ", ".join(name + " DESC" * down for name, down in query.order)
         parts = [f"SELECT {', '.join(table.columns)} FROM {table.name}", _where(clauses)]
         parts += [f"ORDER BY {order}" if order else "", f"LIMIT {self.mark.format(number=number + 1)}"]
         return " ".join(part for part in parts if part)
 
-    def count(self, query: Query[Any]) -> str:
-        return f"SELECT count(*) FROM {query.table.name} {_where(self._clauses(query))}".rstrip()
+    def count(self, query: Query[Any], skipped: Skipped = NOTHING) -> str:
+        return f"SELECT count(*) FROM {query.table.name} {_where(self._clauses(query, skipped))}".rstrip()
 
-    def count_by(self, query: Query[Any], column: str) -> str:
-        parts = [f"SELECT {column}, count(*) FROM {query.table.name}", _where(self._clauses(query))]
+    def count_by(self, query: Query[Any], column: str, skipped: Skipped = NOTHING) -> str:
+        parts = [f"SELECT {column}, count(*) FROM {query.table.name}", _where(self._clauses(query, skipped))]
         return " ".join(part for part in parts if part) + f" GROUP BY {column} ORDER BY {column}"
 
-    def delete(self, query: Query[Any]) -> str:
-        return f"DELETE FROM {query.table.name} {_where(self._clauses(query))}".rstrip()
+    def delete(self, query: Query[Any], skipped: Skipped = NOTHING) -> str:
+        return f"DELETE FROM {query.table.name} {_where(self._clauses(query, skipped))}".rstrip()
 
     def insert(self, table: Table[Any]) -> str:
         names = list(table.columns)
         values = [self.mark.format(number=number) for number in range(1, len(names) + 1)]
-        if table.clock:
+        if table.clock and self.clocked:
             next_free = f"1 + coalesce((SELECT max(place) FROM {table.name}), 0)"
             values = [f"{self.greatest}({values[table.positions[table.clock]]}, {next_free})", *values]
             names = ["place", *names]
+        if self.tenant:
+            values, names = [self.mark.format(number=0), *values], [self.tenant, *names]
         return f"INSERT INTO {table.name} ({', '.join(names)}) VALUES ({', '.join(values)})"
 
     def save(self, table: Table[Any]) -> str:
@@ -239,15 +252,18 @@ class Dialect(Struct, frozen=True):
         changed = [c.name for c in table.columns.values() if not c.fixed and c.name not in table.key]
         sets = ", ".join(f"{name} = excluded.{name}" for name in changed)
         action = f"DO UPDATE SET {sets}" if sets else "DO NOTHING"
-        return f"{self.insert(table)} ON CONFLICT ({', '.join(table.key)}) {action}"
+        key = (self.tenant, *table.key) if self.tenant else table.key
+        return f"{self.insert(table)} ON CONFLICT ({', '.join(key)}) {action}"
 
-    def _clauses(self, query: Query[Any]) -> list[str]:
-        clauses = []
+    def _clauses(self, query: Query[Any], skipped: Skipped) -> list[str]:
+        clauses = [f"{self.tenant} = {self.mark.format(number=0)}"] if self.tenant else []
         for number, condition in enumerate(query.where, 1):
+            if number - 1 in skipped:
+                continue
             column, mark = condition.column, self.mark.format(number=number)
             among = condition.test == "in"
             text = self.among.format(column=column, mark=mark) if among else f"{column} {condition.test} {mark}"
-            clauses.append(f"({mark} IS NULL OR {text})" if condition.optional else text)
+            clauses.append(f"({mark} IS NULL OR {text})" if condition.optional and not self.tenant else text)
         return clauses
 
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from operator import itemgetter
 from typing import Any
 
 from msgspec.structs import replace
 
-from lukasa.model.candidate import chars, is_said
+from lukasa.model.candidate import Candidate, chars, is_said
 from lukasa.model.entry import DAMAGED, Category, Entry, GateVerdict, Scope, SourceLink, Transition
-from lukasa.model.errors import UNREADABLE
+from lukasa.model.errors import UNREADABLE, Damaged
 from lukasa.model.events import canonical_json
 from lukasa.model.statements import role, subject, word_key
 from lukasa.model.text import content_hash
@@ -215,6 +216,24 @@ def _gate_of(gate: list[Any] | None) -> GateVerdict | None:
 
 def _transition_of(transition: list[Any] | None) -> Transition | None:
     return None if transition is None else Transition(moment(transition[0]), transition[1], transition[2])
+
+
+def candidates_of(rows: Sequence[tuple[Any, ...]], scopes: Mapping[int, Scope]) -> list[Candidate]:
+    """Candidates of rows that begin with the columns of one; `scopes` are by the number of a partition."""
+    make, made = tuple.__new__, []  # as Candidate() would, in less time
+    for row in rows:
+        (id, partition, kind, state, source, tags, category, conversation, importance) = row[:9]
+        (created, confirmed, valid, invalid, chars, marks, version, trust) = row[9:17]
+        try:
+            labels = () if tags == "[]" else tuple(json.loads(tags))
+            kinds = KINDS[kind], STATES[state], source, labels, category, conversation, importance
+            trusted = TRUSTS[trust]
+        except UNREADABLE:
+            raise Damaged(f"entry {id}") from None
+        marked = marks & FILED > 0, marks & EXEMPT > 0, marks & SAID > 0
+        times = created, confirmed, valid, invalid, chars
+        made.append(make(Candidate, (id, scopes[partition], *kinds, *times, *marked, version, trusted)))
+    return made
 
 
 _snapshot_columns = itemgetter(*COLUMNS[3:])

@@ -109,17 +109,15 @@ def _set(rows: Rows, job: Job, at: datetime, **changes: Any) -> Job:
 def claim(rows: Rows, worker: str, now: datetime, lease_until: datetime, kinds: Collection[str] | None) -> Job | None:
     """See `PipelineStore.claim_job`. Deaths come first: nobody takes up a lease that ran out on the last attempt."""
     for job in rows.select(tables.EXPIRED_JOBS, JobState.RUNNING, now):
-        if job.attempts >= job.max_attempts:
+        if job.attempts >= job.max_attempts and get(rows, tables.JOBS, job.id) == job:
             error = f"its worker stopped without a word on attempt {job.attempts} of {job.max_attempts}"
             _set(rows, job, now, state=JobState.DEAD, error=error)
             rows.insert(tables.TELEMETRY, [row_rules.buried(now, job.id, job.kind, job.attempts, error)])
-    # Jobs that somebody holds are due as well, and passed over: among one more than these, one is free.
-    held = rows.count(tables.JOBS_IN_STATE, JobState.RUNNING)
-    states = (JobState.QUEUED, JobState.RUNNING)
-    due = rows.select(tables.DUE_JOBS, states, now, kinds, limit=held + 1)
-    free = next((job for job in due if job.lease_until is None or job.lease_until <= now), None)
-    if free is None:
+    due = rows.select(tables.DUE_JOBS, JobState.QUEUED, now, kinds, limit=1, hold=True)
+    due += rows.select(tables.LAPSED_JOBS, JobState.RUNNING, now, kinds, limit=1, hold=True)
+    if not due:
         return None
+    free = min(due, key=lambda job: (job.run_after, job.created_at))
     taken = {"claim": free.claim + 1, "attempts": free.attempts + 1, "worker": worker, "lease_until": lease_until}
     return _set(rows, free, now, state=JobState.RUNNING, **taken)
 

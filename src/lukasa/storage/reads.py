@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import Any, TypeVar
 
+from lukasa import index
+from lukasa.index import keyword, lookup
+from lukasa.index.matches import KeywordMatches
+from lukasa.index.rows import SearchRows
 from lukasa.model.amendment import Amendment, AmendmentState
 from lukasa.model.answer import Answer
+from lukasa.model.candidate import Candidate
 from lukasa.model.conversation import Channel, Conversation, Note, Status, WorkspaceInfo
 from lukasa.model.entry import (
     CanonicalLink,
@@ -27,9 +32,11 @@ from lukasa.model.grant import Grant
 from lukasa.model.item import Item, ItemAddress
 from lukasa.model.job import Job, JobState
 from lukasa.model.scrub import Extent, Holdings
+from lukasa.model.selection import NO_FILTERS, Filters, Selection
 from lukasa.model.telemetry import Spending
 from lukasa.model.transcript import Progress, Transcript, Utterance
 from lukasa.model.values import Relation
+from lukasa.ports import EmbeddingModel, Vector
 from lukasa.storage import job_queue, removal, row_rules, tables
 from lukasa.storage.backend import Rows, get
 from lukasa.storage.codec import Query
@@ -46,8 +53,11 @@ class PlainReads(ABC):
         """Rows of one moment, for reading; inside another of the same thread, it is that moment."""
 
     @abstractmethod
-    def _writing(self) -> AbstractContextManager[Rows]:
-        """Rows of one transaction, committed on leaving or undone; nobody else writes meanwhile."""
+    def _change(self, change: Callable[[Rows], Value], *, alone: bool = True) -> Value:
+        """Run a change in one transaction, which is committed or undone; return what the change returns.
+
+        Nobody else writes meanwhile, unless `alone` is false: then an engine may let others write other rows.
+        """
 
     # Pages, documents, conversations, workspaces
 
@@ -103,12 +113,10 @@ class PlainReads(ABC):
     def claim_job(
         self, worker: str, *, now: datetime, lease_until: datetime, kinds: Collection[str] | None = None
     ) -> Job | None:
-        with self._writing() as rows:
-            return job_queue.claim(rows, worker, now, lease_until, kinds)
+        return self._change(lambda rows: job_queue.claim(rows, worker, now, lease_until, kinds), alone=False)
 
     def renew_lease(self, job: str, claim: int, lease_until: datetime) -> bool:
-        with self._writing() as rows:
-            return job_queue.renew(rows, job, claim, lease_until)
+        return self._change(lambda rows: job_queue.renew(rows, job, claim, lease_until), alone=False)
 
     def jobs(
         self, *, states: Collection[JobState] | None = None, kind: str | None = None, limit: int = 100
@@ -229,8 +237,7 @@ class PlainReads(ABC):
             return [one.conversation for one in rows.select(tables.PURGED_CONVERSATIONS, "")]
 
     def forget_purged(self, conversation: str) -> None:
-        with self._writing() as rows:
-            rows.delete(tables.PURGED.one, conversation)
+        self._change(lambda rows: rows.delete(tables.PURGED.one, conversation))
 
     # The event log
 
@@ -255,6 +262,43 @@ class PlainReads(ABC):
     def head(self) -> tuple[int, str]:
         with self._reading() as rows:
             return rows.head()
+
+
+class IndexedReads(PlainReads):
+    """The part of a store that asks entries by `index.rows.SearchRows`: a backend with a database."""
+
+    @abstractmethod
+    def _searching(self) -> AbstractContextManager[SearchRows]:
+        """The rows of a search, of one moment; inside a snapshot of the same thread, it is that moment."""
+
+    def candidates(self, ids: Iterable[str], filters: Filters = NO_FILTERS) -> dict[str, Candidate]:
+        with self._searching() as rows:
+            return lookup.candidates(rows, list(ids), filters)
+
+    def texts(self, ids: Iterable[str]) -> dict[str, str]:
+        with self._searching() as rows:
+            return lookup.texts(rows, list(ids))
+
+    def size(self, selection: Selection) -> int:
+        with self._searching() as rows:
+            return sum([one.size for one in rows.partitions(selection)])
+
+    def keyword(self, selection: Selection, terms: Sequence[str], limit: int) -> KeywordMatches:
+        with row_rules.only_encodable(), self._searching() as rows:
+            return keyword.search(rows, selection, terms, limit)
+
+    def adjacent(self, ids: Iterable[str], reach: int) -> dict[str, dict[str, int]]:
+        with self._searching() as rows:
+            return lookup.adjacent(rows, ids, reach)
+
+    def vectors(self, ids: Iterable[str], model: EmbeddingModel) -> dict[str, Vector]:
+        with self._searching() as rows:
+            return index.vectors.vectors(rows, ids, model)
+
+
+def by_request(ids: Iterable[str], found: Mapping[str, Value]) -> dict[str, Value]:
+    """What was found, in the order asked, each once."""
+    return {id: found[id] for id in ids if id in found}
 
 
 def _either(rows: Rows, query: Query[Value], value: str) -> Value | None:

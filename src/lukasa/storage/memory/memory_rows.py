@@ -65,7 +65,12 @@ class MemoryRows:
     # Plain tables
 
     def select(
-        self, query: Query[Value], *values: Any, limit: int | None = None, after: str | None = None
+        self,
+        query: Query[Value],
+        *values: Any,
+        limit: int | None = None,
+        after: str | None = None,
+        hold: bool = False,
     ) -> list[Value]:
         table, positions = query.table, query.table.positions
         found = [(place, row) for place, (_, row) in enumerate(self._admitted(query, values))]

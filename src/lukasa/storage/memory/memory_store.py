@@ -5,9 +5,10 @@ from __future__ import annotations
 import secrets
 import threading
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from typing import TypeVar
 
 from msgspec.structs import replace
 
@@ -27,6 +28,7 @@ from lukasa.model.timestamps import micros
 from lukasa.model.values import VISIBILITY, Kind, State, Visibility
 from lukasa.ports import EmbeddingModel, Vector
 from lukasa.storage import removal, row_rules, tables
+from lukasa.storage.backend import Rows
 from lukasa.storage.commit import commit
 from lukasa.storage.memory import memory_items
 from lukasa.storage.memory.memory_rows import Contents, MemoryRows
@@ -44,6 +46,8 @@ from lukasa.storage.port import (
     UnembeddedItem,
 )
 from lukasa.storage.reads import PlainReads
+
+Value = TypeVar("Value")
 
 
 class MemoryStore(PlainReads):
@@ -72,6 +76,10 @@ class MemoryStore(PlainReads):
             state = self._state.snapshot()
             yield MemoryRows(state)
             self._state = state
+
+    def _change(self, change: Callable[[Rows], Value], *, alone: bool = True) -> Value:
+        with self._writing() as rows:
+            return change(rows)
 
     def report(self, point: TelemetryEvent) -> None:
         with self._writing() as rows:

@@ -15,12 +15,12 @@ from pathlib import Path
 import apsw
 
 from lukasa.model.errors import StoreError
+from lukasa.storage.access_counts import AccessCounts
 from lukasa.storage.sqlite import sql
-from lukasa.storage.sqlite.access_counts import AccessCounts
 from lukasa.storage.sqlite.execute import all_rows, busy, full, translated
-from lukasa.storage.sqlite.search import Handle
+from lukasa.storage.sqlite.search import AccessFile, Handle
 from lukasa.storage.sqlite.store_files import RESERVE, Opening, Reserve, missing, with_room
-from lukasa.storage.sqlite.write_buffer import TelemetryBuffer
+from lukasa.storage.write_buffer import TelemetryBuffer
 
 PATIENCE = 5.0  # seconds for those who still read what is being removed
 LONG_LOG = 4_000  # pages of a log, from which on it is written back
@@ -253,10 +253,10 @@ class Connections:
             writer.execute(sql.TIDY_INDEX)
             writer.execute(sql.OPTIMISE_UTTERANCES)
         with self.counting():
-            counted = self.access_counts.ids(counts)
+            counted = self.access_counts.ids(AccessFile(counts))
             with self.reading():
                 present = {id for (id,) in all_rows(db, sql.PRESENT, (json.dumps(counted),))}
-            self.access_counts.forget(counts, [id for id in counted if id not in present])
+            self.access_counts.forget(AccessFile(counts), [id for id in counted if id not in present])
         with translated(self._opening.memory):
             all_rows(db, sql.TEMPORARY_FILES)  # as large as the database, and not for the memory
             try:

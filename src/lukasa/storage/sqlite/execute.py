@@ -25,6 +25,8 @@ from lukasa.model.errors import (
 )
 from lukasa.model.selection import Filters
 from lukasa.model.timestamps import micros_or_none
+from lukasa.storage import seals
+from lukasa.storage.sqlite import sql
 
 Row = tuple[Any, ...]
 
@@ -56,6 +58,11 @@ def stream(db: apsw.Connection, statement: str, bindings: Any = ()) -> Iterator[
 
 def json_list(values: Iterable[Any]) -> str:
     return json.dumps(list(values))
+
+
+def commitments(db: apsw.Connection, family: str, subjects: Iterable[str]) -> dict[tuple[str, int], str]:
+    """What the log committed to about these subjects; see `seals.commitments`."""
+    return seals.commitments(all_rows(db, sql.EVENTS_ABOUT, (json_list(set(subjects)),)), family)
 
 
 _LISTS = ("kinds", "categories", "tags", "sources", "curators", "states", "lifetimes", "conversations")

@@ -24,11 +24,11 @@ from lukasa.storage.codec import Query
 from lukasa.storage.entry_codec import checked_entry, entry_columns, vector_checksum
 from lukasa.storage.operations import grant_text
 from lukasa.storage.port import Finding
+from lukasa.storage.seals import intact, page_name, pages, sound_copy, version_of
 from lukasa.storage.sqlite import sql, sqlite_rows, vector_blobs
 from lukasa.storage.sqlite.entries import partition_id, scope_id
-from lukasa.storage.sqlite.execute import Row, all_rows, json_list, one_value, stream
+from lukasa.storage.sqlite.execute import Row, all_rows, commitments, json_list, one_value, stream
 from lukasa.storage.sqlite.item_rows import namespace_of, prefixes
-from lukasa.storage.sqlite.seals import intact, page_name, pages, sound_copy, version_of
 from lukasa.storage.sqlite.sqlite_rows import SqliteRows
 
 
@@ -120,7 +120,7 @@ class _Check:
             if kept.rowid <= fed:
                 self.lengths[kept.rowid] = kept.term_count
             if entry.damaged:
-                copied = sound_copy(self.db, entry.id) is not None
+                copied = _sound_copy(self.db, entry.id) is not None
                 how = "; its history holds it" if copied else ""
                 self.wrong("content", entry.id, f"the text is not the one that was written{how}", derived=copied)
                 self._past(kept, entry)
@@ -292,7 +292,8 @@ class _PageKind:
     past: Query[Any]
 
     def marked(self, db: apsw.Connection, found: Sequence[Any], secret: bytes) -> list[_Page]:
-        return [_Page(page_name(page), page) for page in pages(db, self.family, found, secret)]
+        known = commitments(db, self.family, map(page_name, found)) if found else {}
+        return [_Page(page_name(page), page) for page in pages(found, known, secret)]
 
 
 _PAGES = (
@@ -364,7 +365,7 @@ def _mend(db: apsw.Connection) -> None:
     """Put the last version of an entry in place of a row that is not what was written."""
     for row in all_rows(db, sql.ALL_ENTRIES):
         entry = checked_entry(row)
-        copy = sound_copy(db, entry.id) if entry.damaged else None
+        copy = _sound_copy(db, entry.id) if entry.damaged else None
         if copy is not None:
             columns = entry_columns(copy)
             db.execute(sql.MEND_ENTRY, (*(columns[name] for name in sql.MENDED_COLUMNS), _Kept.of(row).rowid))
@@ -374,6 +375,10 @@ def _mend(db: apsw.Connection) -> None:
         for one in kind.marked(db, rows.select(kind.present), secret):
             if one.page.damaged and one.key in past:
                 rows.save(kind.present.table, past[one.key])
+
+
+def _sound_copy(db: apsw.Connection, id: str) -> Entry | None:
+    return sound_copy(id, all_rows(db, sql.VERSIONS, (id,)), commitments(db, "entry", [id]))
 
 
 def _drop(db: apsw.Connection, statement: str, seqs: Iterable[int]) -> None:

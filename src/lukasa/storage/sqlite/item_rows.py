@@ -22,10 +22,10 @@ from lukasa.storage.backend import FieldVector, StoredItem
 from lukasa.storage.entry_codec import vector_checksum
 from lukasa.storage.operations import ItemIndex
 from lukasa.storage.port import FoundItem, ItemQuery, UnembeddedItem
+from lukasa.storage.seals import intact
 from lukasa.storage.sqlite import sql
 from lukasa.storage.sqlite.entries import model_id
 from lukasa.storage.sqlite.execute import Row, all_rows, json_list, one_row, one_value
-from lukasa.storage.sqlite.seals import intact
 from lukasa.storage.sqlite.search import ITEM_VECTORS, SqliteVectorRows
 
 _PAGE = 200

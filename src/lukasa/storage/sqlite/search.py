@@ -15,22 +15,11 @@ from lukasa.index.postings import Postings
 from lukasa.index.rows import AdjacentRow, CandidateRow, MatchedRow, Partition, VectorKey, VectorRow
 from lukasa.model.arrays import at_hand, np
 from lukasa.model.candidate import Candidate
-from lukasa.model.entry import Entry, Scope
-from lukasa.model.errors import UNREADABLE, Damaged
+from lukasa.model.entry import Access, Entry, Scope
 from lukasa.model.selection import Filters, Selection
 from lukasa.ports import EmbeddingModel
 from lukasa.storage import row_rules
-from lukasa.storage.entry_codec import (
-    EXEMPT,
-    FILED,
-    KINDS,
-    SAID,
-    STATES,
-    TRUSTS,
-    anchor_text,
-    checked_entry,
-    scope_of,
-)
+from lukasa.storage.entry_codec import KINDS, anchor_text, candidates_of, checked_entry, scope_of
 from lukasa.storage.sqlite import sql
 from lukasa.storage.sqlite.execute import Row, all_rows, filter_bindings, json_list, one_row, one_value, rows_of_each
 
@@ -43,6 +32,32 @@ class Handle(apsw.Connection):
 
     cache: ReadCache
     reads: bool  # inside a read transaction: a write transaction may be undone, so nothing is cached there
+
+
+class AccessFile(NamedTuple):
+    """Implements `storage.access_counts.CountRows` over the connection to the file of access counts."""
+
+    db: Handle
+
+    def cached(self) -> dict[str, Access | None]:
+        self.db.cache.begin()
+        return self.db.cache.snapshot("access counts", self)
+
+    def snapshot_number(self) -> int:
+        """SQLite's data version, which does not count the commits of this connection."""
+        return int(one_value(self.db, sql.DATA_VERSION))
+
+    def counts(self, ids: Sequence[str]) -> Iterable[tuple[str, int, int]]:
+        return all_rows(self.db, sql.ACCESS, (json_list(ids),))
+
+    def add(self, counts: Sequence[tuple[str, int, int]]) -> None:
+        all_rows(self.db, sql.COUNT, (json_list(counts),))
+
+    def drop(self, ids: Sequence[str]) -> None:
+        all_rows(self.db, sql.DROP_ACCESS, (json_list(ids),))
+
+    def ids(self) -> list[str]:
+        return [id for (id,) in all_rows(self.db, sql.COUNTED)]
 
 
 class VectorTable(NamedTuple):
@@ -215,20 +230,7 @@ class SqliteSearchRows(_Rows):
         if not {row[1] for row in rows} <= scopes.keys():
             found = all_rows(self.db, sql.SCOPES)
             scopes.update((partition, scope_of(tier, anchor)) for partition, tier, anchor in found)
-        make, made = tuple.__new__, []  # as Candidate() would, in less time
-        for row in rows:
-            (id, partition, kind, state, source, tags, category, conversation, importance) = row[:9]
-            (created, confirmed, valid, invalid, chars, marks, version, trust) = row[9:17]
-            try:
-                labels = () if tags == "[]" else tuple(json.loads(tags))
-                kinds = KINDS[kind], STATES[state], source, labels, category, conversation, importance
-                trusted = TRUSTS[trust]
-            except UNREADABLE:
-                raise Damaged(f"entry {id}") from None
-            marked = marks & FILED > 0, marks & EXEMPT > 0, marks & SAID > 0
-            times = created, confirmed, valid, invalid, chars
-            made.append(make(Candidate, (id, scopes[partition], *kinds, *times, *marked, version, trusted)))
-        return made
+        return candidates_of(rows, scopes)
 
     # Vectors
 

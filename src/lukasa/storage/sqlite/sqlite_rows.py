@@ -41,7 +41,12 @@ class SqliteRows(EntryTable):
     # Plain tables
 
     def select(
-        self, query: Query[Value], *values: Any, limit: int | None = None, after: str | None = None
+        self,
+        query: Query[Value],
+        *values: Any,
+        limit: int | None = None,
+        after: str | None = None,
+        hold: bool = False,
     ) -> list[Value]:
         bound = _bound(query, values)
         if query.paged:

@@ -15,20 +15,21 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import apsw
 
 from lukasa import index
-from lukasa.index import keyword, lookup
+from lukasa.index import lookup
 from lukasa.index.cache import Answers
-from lukasa.index.matches import KeywordMatches, Neighbour, NeighbourQuery, NewText, VectorMatch
-from lukasa.model.candidate import Candidate
+from lukasa.index.matches import Neighbour, NeighbourQuery, NewText, VectorMatch
 from lukasa.model.entry import Access, Derivation, Document, Entry, NamedEntry, Scope, Version
 from lukasa.model.errors import LostWrites, StoreError
 from lukasa.model.item import ItemAddress
-from lukasa.model.selection import NO_FILTERS, Filters, Selection
+from lukasa.model.selection import Selection
 from lukasa.model.telemetry import DayTally, Tally, TelemetryEvent, TelemetryQuery
 from lukasa.model.text import TOKENIZER_VERSION
 from lukasa.model.timestamps import micros, micros_or_none
 from lukasa.model.values import Kind, State
 from lukasa.ports import EmbeddingModel, Vector
-from lukasa.storage import row_rules, sqlite, tables
+from lukasa.storage import row_rules, seals, sqlite, tables
+from lukasa.storage.access_counts import View
+from lukasa.storage.backend import Rows
 from lukasa.storage.commit import commit
 from lukasa.storage.entry_codec import anchor_text, checked_entry, scope_of
 from lukasa.storage.operations import DropEntry, SaveEntry, Scrub, Transaction
@@ -44,13 +45,12 @@ from lukasa.storage.port import (
     Unembedded,
     UnembeddedItem,
 )
-from lukasa.storage.reads import PlainReads
-from lukasa.storage.sqlite import entries, seals, sql, sqlite_rows
-from lukasa.storage.sqlite.access_counts import View
+from lukasa.storage.reads import IndexedReads, by_request
+from lukasa.storage.sqlite import entries, sql, sqlite_rows
 from lukasa.storage.sqlite.connection import Connections
-from lukasa.storage.sqlite.execute import all_rows, json_list, one_row, one_value
+from lukasa.storage.sqlite.execute import all_rows, commitments, json_list, one_row, one_value
 from lukasa.storage.sqlite.head_file import DigestOf, Head, HeadFile
-from lukasa.storage.sqlite.search import Handle, SqliteSearchRows, find
+from lukasa.storage.sqlite.search import AccessFile, Handle, SqliteSearchRows, find
 from lukasa.storage.sqlite.sqlite_rows import SqliteRows
 from lukasa.storage.sqlite.store_files import Migration, Opening, Role, migrations, open_files
 
@@ -64,7 +64,7 @@ Value = TypeVar("Value")
 Page = TypeVar("Page", NamedEntry, Document)
 
 
-class SqliteStore(PlainReads):
+class SqliteStore(IndexedReads):
     """Implements `lukasa.storage.port.Store`. Safe to share between threads, and across a fork.
 
     With `create`, an absent database is made; without it, absence is an error. `close` is for when no call runs.
@@ -131,6 +131,11 @@ class SqliteStore(PlainReads):
             yield SqliteRows(db)
 
     @contextmanager
+    def _searching(self) -> Iterator[SqliteSearchRows]:
+        with self._connections.reading() as db:
+            yield SqliteSearchRows(db)
+
+    @contextmanager
     def _writing(self, patience: float | None = None) -> Iterator[SqliteRows]:
         with self._connections.writing(patience) as db:
             rows = SqliteRows(db)
@@ -139,6 +144,10 @@ class SqliteStore(PlainReads):
         rows.numbers.committed()
         if rows.headed is not None:
             self._head_file.note(Head(*rows.headed))
+
+    def _change(self, change: Callable[[Rows], Value], *, alone: bool = True) -> Value:
+        with self._writing() as rows:
+            return change(rows)
 
     def apply(self, transaction: Transaction) -> None:
         buffer = self._connections.telemetry
@@ -151,7 +160,7 @@ class SqliteStore(PlainReads):
         if dropped:
             # The transaction stands: statistics left behind belong to an id that is never used again.
             with suppress(StoreError), self._connections.counting() as counts:
-                self._connections.access_counts.forget(counts, dropped)
+                self._connections.access_counts.forget(AccessFile(counts), dropped)
         if any(isinstance(op, Scrub) for op in transaction.operations):
             self._drop_vectors()
             self._fixed.clear()
@@ -181,16 +190,16 @@ class SqliteStore(PlainReads):
             rows = SqliteSearchRows(db)
             present, view = lookup.versions(rows, ids), (id(db), rows.cache.number(rows))
             with self._connections.counting() as counts:
-                found, due = self._connections.access_counts.add(counts, present, micros(at), view)
+                found, due = self._connections.access_counts.add(AccessFile(counts), present, micros(at), view)
             if due:
                 self._write_access(view=view)
-        return _by_request(ids, {id: Access(access.count, micros(at)) for id, access in found.items()})
+        return by_request(ids, {id: Access(access.count, micros(at)) for id, access in found.items()})
 
     def _write_access(self, patience: float = 0.0, view: View | None = None) -> None:
         """Write the buffer of access counts, if that can be done at once; otherwise it stays."""
         if self._connections.access_counts:
             with suppress(StoreError), self._connections.hurried(patience) as counts:
-                self._connections.access_counts.write(counts, self._present, view)
+                self._connections.access_counts.write(AccessFile(counts), self._present, view)
 
     def _present(self, ids: Sequence[str]) -> Collection[str]:
         with self._connections.reading() as db:
@@ -202,14 +211,6 @@ class SqliteStore(PlainReads):
     def snapshot(self) -> Iterator[Store]:
         with self._connections.reading():
             yield self
-
-    def candidates(self, ids: Iterable[str], filters: Filters = NO_FILTERS) -> dict[str, Candidate]:
-        with self._connections.reading() as db:
-            return lookup.candidates(SqliteSearchRows(db), list(ids), filters)
-
-    def texts(self, ids: Iterable[str]) -> dict[str, str]:
-        with self._connections.reading() as db:
-            return lookup.texts(SqliteSearchRows(db), list(ids))
 
     def entries(self, ids: Iterable[str], *, damaged: bool = False) -> dict[str, Entry]:
         asked, found = list(ids), {}
@@ -231,11 +232,7 @@ class SqliteStore(PlainReads):
                 found[entry.id] = entry
                 if not entry.metadata:  # a dict that a caller could change
                     cached[entry.id] = entry
-        return _by_request(asked, found)
-
-    def size(self, selection: Selection) -> int:
-        with self._connections.asking() as db:
-            return sum([one.size for one in SqliteSearchRows(db).partitions(selection)])
+        return by_request(asked, found)
 
     def find(
         self, selection: Selection, *, limit: int = 100, after: str | None = None, damaged: bool = False
@@ -259,11 +256,12 @@ class SqliteStore(PlainReads):
 
     def versions(self, id: str) -> list[Version]:
         with self._connections.reading() as db:
-            return seals.history(db, id)
+            rows = all_rows(db, sql.VERSIONS, (id,))
+            return seals.history(id, rows, commitments(db, "entry", [id]) if rows else {})
 
     def access(self, ids: Iterable[str]) -> dict[str, Access]:
         with self._connections.counting() as counts:
-            return self._connections.access_counts.of(counts, ids)
+            return self._connections.access_counts.of(AccessFile(counts), ids)
 
     def census(self) -> list[Census]:
         counts: dict[Scope, dict[State, int]] = {}
@@ -283,10 +281,6 @@ class SqliteStore(PlainReads):
 
     # Finding
 
-    def keyword(self, selection: Selection, terms: Sequence[str], limit: int) -> KeywordMatches:
-        with row_rules.only_encodable(), self._connections.reading() as db:
-            return keyword.search(SqliteSearchRows(db), selection, terms, limit)
-
     def nearest(
         self, selection: Selection, model: EmbeddingModel, vector: Vector, limit: int, *, exact: bool = False
     ) -> list[VectorMatch]:
@@ -298,17 +292,9 @@ class SqliteStore(PlainReads):
         with row_rules.only_encodable(), self._connections.reading() as db:
             return index.neighbours.neighbours(SqliteSearchRows(db), self._vectors, query, texts)
 
-    def adjacent(self, ids: Iterable[str], reach: int) -> dict[str, dict[str, int]]:
-        with self._connections.reading() as db:
-            return lookup.adjacent(SqliteSearchRows(db), ids, reach)
-
     def unit_vectors(self, ids: Iterable[str], model: EmbeddingModel) -> dict[str, Vector]:
         with self._connections.reading() as db:
             return index.vectors.unit_vectors(SqliteSearchRows(db), self._vectors, list(ids), model)
-
-    def vectors(self, ids: Iterable[str], model: EmbeddingModel) -> dict[str, Vector]:
-        with self._connections.reading() as db:
-            return index.vectors.vectors(SqliteSearchRows(db), ids, model)
 
     def unembedded(self, model: EmbeddingModel, limit: int) -> list[Unembedded]:
         with self._connections.reading() as db:
@@ -338,7 +324,9 @@ class SqliteStore(PlainReads):
 
     def _vouched(self, family: str, found: list[Page]) -> list[Page]:
         with self._connections.reading() as db:
-            return seals.pages(db, family, found, self._secret)
+            return seals.pages(
+                found, commitments(db, family, map(seals.page_name, found)) if found else {}, self._secret
+            )
 
     def _kept(self, what: str, ask: Callable[[], list[Page]]) -> list[Page]:
         with self._connections.asking() as db:
@@ -472,11 +460,6 @@ def _lost(noted: Head, now: Head, file: HeadFile) -> str:
         f"memory.db was put in its place; restore the newest copy of the whole folder, or delete {file.evidence} to "
         "accept the loss"
     )
-
-
-def _by_request(ids: Iterable[str], found: Mapping[str, Value]) -> dict[str, Value]:
-    """In the order asked, each once."""
-    return {id: found[id] for id in ids if id in found}
 
 
 _LIVE: weakref.WeakSet[SqliteStore] = weakref.WeakSet()

@@ -1,17 +1,16 @@
 """Compare what is read with what was written: with the hash in its row, or with the commitment in the event log.
 
-What differs is marked as damaged, and its text is not shown. Only what is read is compared; `integrity` compares all.
+What differs is marked as damaged, and its text is not shown. Only what is read is compared; a check compares all.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import TypeVar
+from typing import Any, TypeAlias, TypeVar
 
-import apsw
 from msgspec.structs import replace
 
 from lukasa.model.entry import DAMAGED, Document, Entry, NamedEntry, Version
@@ -19,10 +18,9 @@ from lukasa.model.errors import UNREADABLE, Damaged
 from lukasa.model.text import commitment
 from lukasa.model.timestamps import moment
 from lukasa.storage.entry_codec import entry_of_snapshot
-from lukasa.storage.sqlite import sql
-from lukasa.storage.sqlite.execute import all_rows, json_list
 
 Page = TypeVar("Page", NamedEntry, Document)
+Commitments: TypeAlias = "Mapping[tuple[str, int], str]"  # by subject and version
 
 
 def intact(value: bytes, digest: str) -> bool:
@@ -30,10 +28,13 @@ def intact(value: bytes, digest: str) -> bool:
     return hashlib.sha256(value).hexdigest() == digest
 
 
-def commitments(db: apsw.Connection, family: str, subjects: Iterable[str]) -> dict[tuple[str, int], str]:
-    """By subject and version, what the log committed to; `family` is how the actions of such events begin."""
+def commitments(events: Iterable[tuple[str, str, str]], family: str) -> dict[tuple[str, int], str]:
+    """By subject and version, what the log committed to, from the action, subject and detail of events.
+
+    `family` is how the actions of such events begin.
+    """
     found: dict[tuple[str, int], str] = {}
-    for action, subject, text in all_rows(db, sql.EVENTS_ABOUT, (json_list(subjects),)):
+    for action, subject, text in events:
         if action.partition(".")[0] == family:
             with suppress(*UNREADABLE):  # an event that cannot be read vouches for nothing
                 detail = json.loads(text)
@@ -41,13 +42,13 @@ def commitments(db: apsw.Connection, family: str, subjects: Iterable[str]) -> di
     return found
 
 
-def pages(db: apsw.Connection, family: str, found: Sequence[Page], secret: bytes) -> list[Page]:
+def pages(found: Sequence[Page], known: Commitments, secret: bytes) -> list[Page]:
     """Pages or documents, or versions of them; one whose text the log does not vouch for is marked as damaged."""
-    keys = [(page_name(page), page.version) for page in found]
-    known = commitments(db, family, {name for name, _ in keys}) if keys else {}
     return [
-        page if known.get(key) == commitment(secret, page.body) else replace(page, body=DAMAGED)
-        for key, page in zip(keys, found, strict=True)
+        page
+        if known.get((page_name(page), page.version)) == commitment(secret, page.body)
+        else replace(page, body=DAMAGED)
+        for page in found
     ]
 
 
@@ -56,10 +57,11 @@ def page_name(page: NamedEntry | Document) -> str:
     return page.name if isinstance(page, NamedEntry) else page.id
 
 
-def history(db: apsw.Connection, id: str) -> list[Version]:
-    """All versions of an entry, oldest first; one whose text the log does not vouch for is marked as damaged."""
-    rows = all_rows(db, sql.VERSIONS, (id,))
-    known = commitments(db, "entry", [id]) if rows else {}
+def history(id: str, rows: Sequence[tuple[Any, ...]], known: Commitments) -> list[Version]:
+    """All versions of an entry, oldest first; one whose text the log does not vouch for is marked as damaged.
+
+    A row is the entry at that version as bytes, action, cause, actor, time, number and salt.
+    """
     found: list[Version] = []
     for snapshot, action, cause, actor, at, number, salt in rows:
         entry = version_of(snapshot, number, known.get((id, number)), salt)
@@ -79,11 +81,10 @@ def version_of(snapshot: bytes, number: int, committed: str | None, salt: bytes)
     return entry if sound else replace(entry, content=DAMAGED)
 
 
-def sound_copy(db: apsw.Connection, id: str) -> Entry | None:
-    """The last version of an entry, if the log vouches for it."""
-    rows = all_rows(db, sql.VERSIONS, (id,))
+def sound_copy(id: str, rows: Sequence[tuple[Any, ...]], known: Commitments) -> Entry | None:
+    """The last version of an entry, of rows as `history` takes them, if the log vouches for it."""
     if not rows:
         return None
     snapshot, *_, number, salt = rows[-1]
-    entry = version_of(snapshot, number, commitments(db, "entry", [id]).get((id, number)), salt)
+    entry = version_of(snapshot, number, known.get((id, number)), salt)
     return None if entry is None or entry.damaged else entry

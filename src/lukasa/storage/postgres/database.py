@@ -1,0 +1,454 @@
+"""One PostgreSQL database as this process uses it: its schema, its connections, and the transactions on them."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import secrets
+import threading
+import time
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from functools import cache
+from importlib.resources import files
+from typing import Any, Literal, NamedTuple, TypeVar
+
+import psycopg
+from psycopg import conninfo, errors
+from psycopg_pool import ConnectionPool, PoolTimeout
+
+from lukasa.index.cache import ReadCache
+from lukasa.model.errors import InvalidInput, StoreBusy, StoreError, StoreMissing, StoreNewer, StoreUnreachable
+from lukasa.model.text import TOKENIZER_VERSION
+from lukasa.storage.postgres import postgres_store, sql
+from lukasa.storage.postgres.execute import (
+    TRY_AGAIN,
+    Handle,
+    Head,
+    Session,
+    adapt,
+    lost,
+    translate,
+    translated,
+    unreachable,
+)
+
+Role = Literal["account", "workspace"]
+T = TypeVar("T")
+OLDEST = 16  # the oldest PostgreSQL that is supported
+CONNECTIONS = 16  # of one process, at most
+PATIENCE = 30.0  # seconds to wait for a connection, or for another writer of the same store
+OUTAGE = 15.0  # seconds for which a call waits for a database that restarts or fails over
+ATTEMPTS = 5  # of a transaction that lost against another, or whose connection broke before anything was acknowledged
+_PAUSE = 0.1  # seconds between two tries to reach the database
+_CACHES = 8  # read caches of one store that are kept for the next transactions
+_MIGRATING = 0x6C756B617361  # the advisory lock of those who migrate
+
+
+class Migration(NamedTuple):
+    """A step of the schema. Programs that know the schema up to `readable_by` can work with the result."""
+
+    number: int
+    name: str
+    readable_by: int
+    text: str
+
+    @property
+    def checksum(self) -> str:
+        return hashlib.sha256(self.text.encode()).hexdigest()
+
+
+@cache
+def migrations() -> tuple[Migration, ...]:
+    """Return the migrations of this version, in order."""
+    found = []
+    folder = files("lukasa.storage.postgres") / "migrations"
+    for file in sorted(folder.iterdir(), key=lambda file: file.name):
+        if match := re.fullmatch(r"(\d{4})_(\w+)\.sql", file.name):
+            text = file.read_text(encoding="utf-8")
+            readable_by = re.search(r"^-- readable by: (\d+)$", text, re.MULTILINE)
+            number = int(match[1])
+            found.append(Migration(number, match[2], int(readable_by[1]) if readable_by else number, text))
+    return tuple(found)
+
+
+class Database:
+    """A PostgreSQL database. Safe to share between threads, and across a fork."""
+
+    def __init__(self, url: str, known: tuple[Migration, ...]) -> None:
+        self._url, self.where = url, shown(url)
+        self._known = known
+        self._schema_of_vectors = "public"
+        self._local = _Local()
+        self._lock = threading.Lock()
+        self._pool: ConnectionPool[Any] | None = None
+        self._pid = os.getpid()
+        self._closed = False
+        self._caches: dict[tuple[str, str], list[ReadCache]] = {}
+        _LIVE.add(self)
+
+    @classmethod
+    def open(cls, url: str, *, known: tuple[Migration, ...] | None = None) -> Database:
+        """Connect, and bring the schema up to date: one process does it, and others wait for it."""
+        database = cls(url, known or migrations())
+        with translated(database.where), database._administering() as db:
+            database._require_fit(db)
+            database._migrate(db)
+            found = db.execute(sql.EXTENSION_SCHEMA).fetchone()
+            database._schema_of_vectors = found[0] if found else "public"
+        return database
+
+    # The schema
+
+    @contextmanager
+    def administering(self) -> Iterator[psycopg.Connection[Any]]:
+        """Give a connection with all rights of the URL's user, bound to no tenant: for the schema and its indexes."""
+        with translated(self.where), self._administering() as db:
+            yield db
+
+    @contextmanager
+    def _administering(self) -> Iterator[psycopg.Connection[Any]]:
+        try:
+            db = psycopg.connect(self._url, autocommit=True, connect_timeout=10, application_name="lukasa")
+        except psycopg.OperationalError as error:
+            raise refused(error, self.where) from None
+        try:
+            yield db
+        finally:
+            db.close()
+
+    def _require_fit(self, db: psycopg.Connection[Any]) -> None:
+        """Refuse a server that is too old, and one that only reads."""
+        if db.info.server_version < OLDEST * 10_000:
+            raise StoreError(
+                f"{self.where}: PostgreSQL {db.info.server_version // 10_000} is too old",
+                fix=f"use PostgreSQL {OLDEST} or newer",
+            )
+        if db.execute("SELECT pg_is_in_recovery()").fetchone() == (True,):
+            raise StoreError(
+                f"{self.where}: this server is a read-only replica", fix="name the primary server in the URL"
+            )
+
+    def _migrate(self, db: psycopg.Connection[Any]) -> None:
+        if not self._missing(db):
+            return
+        db.execute("SELECT pg_advisory_lock(%s)", (_MIGRATING,))
+        try:
+            for migration in self._missing(db):
+                self._run(db, migration)
+        finally:
+            db.execute("SELECT pg_advisory_unlock(%s)", (_MIGRATING,))
+
+    def _missing(self, db: psycopg.Connection[Any]) -> list[Migration]:
+        """The migrations that this database lacks; refuse a schema that this version cannot work with."""
+        if db.execute("SELECT to_regclass('lukasa.migrations')").fetchone() == (None,):
+            return list(self._known)
+        applied = {number: (sum_, by) for number, sum_, by in db.execute(sql.APPLIED).fetchall()}
+        newest = self._known[-1].number
+        for number, (_, readable_by) in applied.items():
+            if number > newest < readable_by:
+                raise StoreNewer(
+                    f"{self.where}: its schema has number {number}, and this Lukasa knows it up to {newest}",
+                    fix="upgrade Lukasa on this machine",
+                )
+        for migration in self._known:
+            if migration.number in applied and applied[migration.number][0] != migration.checksum:
+                raise StoreError(
+                    f"{self.where}: migration {migration.number} is not the one of this version",
+                    fix="use the version of Lukasa that made this database",
+                )
+        return [migration for migration in self._known if migration.number not in applied]
+
+    def _run(self, db: psycopg.Connection[Any], migration: Migration) -> None:
+        try:
+            with db.transaction():
+                for statement in sql.PREPARE_SCHEMA if migration.number == 1 else ():
+                    db.execute(statement)
+                found = db.execute(sql.EXTENSION_SCHEMA).fetchone()
+                db.execute(
+                    "SELECT set_config('search_path', %s, true)", (f"lukasa, {found[0] if found else 'public'}",)
+                )
+                db.execute(migration.text.encode())
+                now = datetime.now(UTC).isoformat()
+                db.execute(
+                    sql.MIGRATED, (migration.number, migration.name, migration.checksum, migration.readable_by, now)
+                )
+        except (errors.UndefinedFile, errors.FeatureNotSupported) as error:
+            raise StoreError(
+                f"{self.where}: this PostgreSQL has no extension `vector`: {error.diag.message_primary}",
+                fix="install pgvector on the database server, then try again",
+            ) from error
+        except errors.InsufficientPrivilege as error:
+            raise StoreError(
+                f"{self.where}: the user may not set up the schema: {error.diag.message_primary}",
+                fix="run `lukasa migrate` once with a user who may: docs/how-to/run-on-postgresql.md",
+            ) from error
+
+    # Accounts and stores
+
+    def account(self, name: str) -> str:
+        """Return the id of the account of that name; it is registered on first use."""
+
+        def ask() -> str:
+            with self._connection(PATIENCE) as connection:
+                found = connection.execute(sql.ACCOUNT_NAMED, (name,)).fetchone()
+            return str(found[0]) if found else ""
+
+        return self.persistent(ask)
+
+    def store(self, id: str, *, account: str, role: Role, create: bool = False) -> postgres_store.PostgresStore:
+        """Return a store of an account; with `create`, an absent one is made, without it absence is an error."""
+        if create:
+            self._create(id, account, role)
+        return postgres_store.PostgresStore(self, id, role)
+
+    def _create(self, id: str, account: str, role: Role) -> None:
+        about = (account, role, secrets.token_bytes(32), TOKENIZER_VERSION, datetime.now(UTC).isoformat())
+
+        def make() -> None:
+            with self._session(writes=True) as session:
+                session.enter(id, "")
+                session.cursor.execute(sql.NEW_STORE, (id, *about))
+
+        self.persistent(make)
+
+    # Transactions
+
+    def persistent(self, attempt: Callable[[], T]) -> T:
+        """Try again what has no effect if it fails: for a while if the database is away, a few times if others won."""
+        deadline, tries = time.monotonic() + OUTAGE, 0
+        while True:
+            try:
+                return attempt()
+            except psycopg.Error as error:
+                tries += 1
+                away = lost(error) and time.monotonic() < deadline
+                if not away and not (isinstance(error, TRY_AGAIN) and tries < ATTEMPTS):
+                    raise translate(error, self.where) from error
+                time.sleep(_PAUSE)
+
+    @contextmanager
+    def reading(self, store: str, keys: str = "") -> Iterator[Handle]:
+        """Open a read transaction on a store: one snapshot. Inside another of this thread, it is in that snapshot."""
+        session = self._local.session
+        with translated(self.where):
+            if session is not None:
+                yield self._entered(session, store, keys)
+                return
+            caches = self._caches.setdefault((store, keys), [])
+            cache = caches.pop() if caches else ReadCache()  # before the snapshot: it may not be of a later one
+            with self._open_view(store, keys, cache) as handle:
+                yield handle
+            if len(caches) < _CACHES:
+                caches.append(cache)
+
+    def _entered(self, session: Session, store: str, keys: str) -> Handle:
+        found = session.handles.get((store, keys))
+        if found is None:
+            head = session.enter(store, keys)
+            if head is None:
+                raise self.missing(store)
+            found = session.handles[store, keys] = Handle(session, store, keys, head, ReadCache())
+        return found
+
+    @contextmanager
+    def _open_view(self, store: str, keys: str, cache: ReadCache) -> Iterator[Handle]:
+        connection, session, head = self.persistent(lambda: self._begin_view(store, keys))
+        try:
+            if head is None:
+                raise self.missing(store)
+            cache.begin()
+            handle = session.handles[store, keys] = Handle(session, store, keys, head, cache)
+            self._local.session = session
+            yield handle
+        finally:
+            self._local.session = None
+            self._give_back(connection)
+
+    def _begin_view(self, store: str, keys: str) -> tuple[psycopg.Connection[Any], Session, Head | None]:
+        connection = self._take(PATIENCE)
+        try:
+            session = Session(connection, writes=False)
+            session.cursor.execute(sql.BEGIN_READ)
+            return connection, session, session.enter(store, keys)
+        except BaseException:
+            self._give_back(connection)
+            raise
+
+    @contextmanager
+    def writing(self, store: str, keys: str = "", *, lock: bool = True, patience: float = PATIENCE) -> Iterator[Handle]:
+        """Open a transaction that writes to a store, committed on leaving or undone. With `lock` nobody else writes.
+
+        It raises the engine's own errors, for `persistent` around it. An answer to the commit that got lost is looked
+        for: the transaction stands, or it is as if it had never begun.
+        """
+        with self._session(writes=True, patience=patience, store=store) as session:
+            head = session.enter(store, keys, lock=lock)
+            if head is None:
+                raise self.missing(store)
+            yield Handle(session, store, keys, head, ReadCache())
+
+    @contextmanager
+    def _session(self, *, writes: bool, patience: float = PATIENCE, store: str = "") -> Iterator[Session]:
+        connection = self._take(patience)
+        try:
+            session = Session(connection, writes=writes)
+            session.cursor.execute(sql.BEGIN_WRITE)
+            if patience < PATIENCE:
+                session.cursor.execute(
+                    "SELECT set_config('lock_timeout', %s, true)", (f"{max(1, round(patience * 1000))}ms",)
+                )
+            yield session
+            self._commit(session)
+        finally:
+            self._give_back(connection)
+
+    def _commit(self, session: Session) -> None:
+        xid = session.cursor.execute("SELECT pg_current_xact_id_if_assigned()::text").fetchone()
+        try:
+            session.cursor.execute(sql.COMMIT)
+        except psycopg.OperationalError as error:
+            if not lost(error) or xid is None or xid[0] is None or not self._stands(xid[0], error):
+                raise
+
+    def _stands(self, xid: str, error: psycopg.OperationalError) -> bool:
+        """Whether a transaction was committed whose answer got lost. Wait for a database that is coming back."""
+        deadline = time.monotonic() + OUTAGE
+        while time.monotonic() < deadline:
+            with suppress(psycopg.Error, StoreBusy, StoreUnreachable), self._connection(_PAUSE * 10) as connection:
+                found = connection.execute("SELECT pg_xact_status(%s::xid8)", (xid,)).fetchone()
+                if found is not None and found[0] != "in progress":
+                    return bool(found[0] == "committed")
+            time.sleep(_PAUSE)
+        raise StoreUnreachable(
+            f"{self.where}: the database went away while it committed, and nobody can say whether it did",
+            fix="read it again once the database is back, then decide",
+        ) from error
+
+    def missing(self, store: str) -> StoreMissing:
+        return StoreMissing(
+            f"{self.where}: store {store} is gone, but its account still lists it",
+            fix="restore it from a backup; Lukasa never replaces it by an empty one",
+        )
+
+    # Connections
+
+    @contextmanager
+    def _connection(self, patience: float) -> Iterator[psycopg.Connection[Any]]:
+        """Give a connection outside of a transaction."""
+        connection = self._take(patience)
+        try:
+            yield connection
+        finally:
+            self._give_back(connection)
+
+    def _take(self, patience: float) -> psycopg.Connection[Any]:
+        if self._closed:
+            raise StoreError(f"{self.where} is closed", fix="open the memory again")
+        pool = self._pool
+        if pool is None or self._pid != os.getpid():
+            pool = self._open_pool()
+        try:
+            taken: psycopg.Connection[Any] = pool.getconn(timeout=max(patience, 0.001))
+            return taken
+        except PoolTimeout as error:
+            if patience < PATIENCE:
+                raise StoreBusy(f"{self.where}: no connection is free", fix="try again") from error
+            raise unreachable(self.where, "no connection could be had in time") from error
+
+    def _open_pool(self) -> ConnectionPool[Any]:
+        """Open the pool of this process. After a fork, the child leaves that of its parent alone."""
+        with self._lock:
+            if self._pool is None or self._pid != os.getpid():
+                self._pid = os.getpid()
+                self._pool = ConnectionPool(
+                    self._url,
+                    kwargs={"autocommit": True, "connect_timeout": 10, "application_name": "lukasa"},
+                    min_size=1,
+                    max_size=CONNECTIONS,
+                    num_workers=2,
+                    configure=self._configure,
+                    name="lukasa",
+                    open=True,
+                )
+            return self._pool
+
+    def _configure(self, connection: psycopg.Connection[Any]) -> None:
+        connection.prepare_threshold, connection.prepared_max = 2, 500
+        adapt(connection)
+        connection.execute("SELECT set_config('search_path', %s, false)", (f"lukasa, {self._schema_of_vectors}",))
+        for setting in sql.SETTINGS:
+            connection.execute(setting)
+
+    def _give_back(self, connection: psycopg.Connection[Any]) -> None:
+        """Undo what is open, and return the connection; the pool replaces a broken one."""
+        with suppress(psycopg.Error):
+            if not connection.closed and connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
+                connection.execute(sql.ROLLBACK)
+        if self._pool is not None and self._pid == os.getpid():
+            with suppress(ValueError):  # of a pool that was closed meanwhile
+                self._pool.putconn(connection)
+
+    def after_fork(self) -> None:
+        """In the child: open connections of its own, and leave those of the parent alone."""
+        self._local, self._lock = _Local(), threading.Lock()
+        self._abandoned, self._pool = self._pool, None
+        self._caches = {}
+
+    def close(self) -> None:
+        """Let go of all connections."""
+        self._closed = True
+        if self._pool is not None and self._pid == os.getpid():
+            self._pool.close()
+        self._pool = None
+        self._caches.clear()
+
+
+class _Local(threading.local):
+    session: Session | None = None
+
+
+def shown(url: str) -> str:
+    """Return a database's address as messages show it: without user and password. Refuse what is no such address."""
+    if not url.startswith(("postgresql://", "postgres://")):
+        scheme = url.split(":", 1)[0][:30] if ":" in url else "no scheme"
+        raise InvalidInput(
+            f"not a PostgreSQL URL: it begins with {scheme!r}",
+            fix="write postgresql://user:password@host:5432/database",
+        )
+    try:
+        parts = conninfo.conninfo_to_dict(url)
+    except psycopg.ProgrammingError:
+        raise InvalidInput(
+            "this PostgreSQL URL cannot be read", fix="write postgresql://user:password@host:5432/database"
+        ) from None
+    host, port = parts.get("host") or parts.get("hostaddr") or "localhost", parts.get("port")
+    return f"postgresql://{host}{f':{port}' if port else ''}/{parts.get('dbname') or parts.get('user') or ''}"
+
+
+def refused(error: psycopg.OperationalError, where: str) -> StoreError:
+    """Say why no connection can be made, without repeating the password."""
+    said = str(error)
+    if "password authentication failed" in said or "no password supplied" in said or "authentication failed" in said:
+        return StoreError(f"{where}: the user or the password is wrong", fix="check the URL, or the password file")
+    if match := re.search(r'database "[^"]*" does not exist', said):
+        return StoreError(f"{where}: {match[0]}", fix="create it: CREATE DATABASE …")
+    if match := re.search(r'role "[^"]*" does not exist', said):
+        return StoreError(f"{where}: {match[0]}", fix="create it: CREATE ROLE … LOGIN")
+    if "no pg_hba.conf entry" in said:
+        return StoreError(f"{where}: the server lets nobody in from this machine", fix="add a line to its pg_hba.conf")
+    return unreachable(where, said.strip().splitlines()[-1][:300] if said.strip() else "no answer")
+
+
+_LIVE: weakref.WeakSet[Database] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    for database in list(_LIVE):
+        database.after_fork()
+
+
+os.register_at_fork(after_in_child=_after_fork)

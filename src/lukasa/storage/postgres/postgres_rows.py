@@ -1,0 +1,153 @@
+"""`Rows` for PostgreSQL: plain tables by the statements that their declarations make, and the log of events."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, TypeVar
+
+from lukasa.index import bm25
+from lukasa.model.scrub import holds_words
+from lukasa.model.telemetry import MOST_DEBUG
+from lukasa.model.text import terms
+from lukasa.model.transcript import Utterance
+from lukasa.storage import row_rules, tables
+from lukasa.storage.codec import NOTHING, Dialect, Query, Skipped, Table
+from lukasa.storage.port import FoundUtterance
+from lukasa.storage.postgres import sql
+from lukasa.storage.postgres.execute import Handle
+from lukasa.storage.postgres.item_rows import ItemTable
+from lukasa.storage.tables import SealedEvent
+
+Value = TypeVar("Value")
+DIALECT = Dialect(mark="%s", among="{column} = ANY({mark})", no_limit=None, tenant="store", clocked=False)
+SELECT, COUNT, COUNT_BY = cache(DIALECT.select), cache(DIALECT.count), cache(DIALECT.count_by)
+INSERT, SAVE, DELETE = cache(DIALECT.insert), cache(DIALECT.save), cache(DIALECT.delete)
+# A job may be claimed without the lock of the store: who changes one holds its row from the moment of reading it.
+_HELD_ROWS = tables.JOBS.one
+
+
+class PostgresRows(ItemTable):
+    """Implements `lukasa.storage.backend.Rows` over an open transaction."""
+
+    headed: tuple[int, str] | None = None  # the head of the log, if this transaction moved it
+
+    # Plain tables
+
+    def select(
+        self,
+        query: Query[Value],
+        *values: Any,
+        limit: int | None = None,
+        after: str | None = None,
+        hold: bool = False,
+    ) -> list[Value]:
+        skipped, bound = _bound(query, values)
+        if query.paged and after is not None:
+            bound.append(after)
+        statement = SELECT(query, skipped, behind=after is not None)
+        if hold:
+            statement += " FOR UPDATE SKIP LOCKED"
+        elif query is _HELD_ROWS and self.db.writes:
+            statement += " FOR UPDATE"
+        return [query.table.decode(row) for row in self.db.all(statement, *bound, limit)]
+
+    def count(self, query: Query[Any], *values: Any) -> int:
+        skipped, bound = _bound(query, values)
+        return int(self.db.value(COUNT(query, skipped), *bound))
+
+    def count_by(self, query: Query[Any], column: str, *values: Any) -> dict[Any, int]:
+        skipped, bound = _bound(query, values)
+        return dict(self.db.all(COUNT_BY(query, column, skipped), *bound))
+
+    def insert(self, table: Table[Value], values: Sequence[Value]) -> None:
+        self.db.run_many(INSERT(table), [table.encode(value) for value in values])
+
+    def save(self, table: Table[Value], value: Value) -> None:
+        self.db.run(SAVE(table), *table.encode(value))
+
+    def delete(self, query: Query[Any], *values: Any) -> int:
+        skipped, bound = _bound(query, values)
+        return self.db.run(DELETE(query, skipped), *bound)
+
+    # The event log
+
+    def head(self) -> tuple[int, str]:
+        return self.headed or (self.db.head.seq, self.db.head.digest)
+
+    def append_events(self, events: Sequence[SealedEvent]) -> None:
+        self.db.run_many(INSERT(tables.EVENTS), events)
+        self.headed = events[-1].seq, events[-1].digest
+
+    def redact_events(self, ranges: Sequence[tuple[int, int]], scrub: int) -> None:
+        for first, last in ranges:
+            self.db.run(sql.NEW_REDACTION, first, last, scrub)
+            self.db.run(sql.REDACT, first, last)
+
+    def write_head(self) -> None:
+        """Note in the head how far this transaction has brought the log and the numbers."""
+        self.db.run(sql.SET_HEAD, *self.head(), self.last, self.fed)
+
+    # Messages
+
+    def add_utterances(self, transcript: str, utterances: Sequence[Utterance]) -> None:
+        self.insert(tables.UTTERANCES, [FoundUtterance(transcript, utterance) for utterance in utterances])
+        counted = [(one.place, *pair) for one in utterances for pair in sorted(Counter(terms(one.text)).items())]
+        if counted:
+            columns = [list(column) for column in zip(*counted, strict=True)]
+            self.db.run(sql.NEW_UTTERANCE_WORDS, transcript, *columns)
+
+    def drop_utterances(self) -> None:
+        self.db.run(sql.EMPTY_UTTERANCE_INDEX)
+        self.delete(tables.ALL_UTTERANCES)
+
+    def rebuild_utterances(self) -> None:
+        """Make the keyword index of messages again."""
+        self.db.run(sql.EMPTY_UTTERANCE_INDEX)
+        for _, transcript, _, _, text, place in self.db.all(sql.ALL_UTTERANCES):
+            counted = sorted(Counter(terms(text.decode())).items())
+            if counted:
+                words, times = [word for word, _ in counted], [count for _, count in counted]
+                self.db.run(sql.NEW_UTTERANCE_WORDS, transcript, [place] * len(words), words, times)
+
+    # Telemetry
+
+    def count_wordy_telemetry(self) -> int:
+        return len(self._wordy())
+
+    def empty_wordy_telemetry(self) -> None:
+        self.db.run(sql.EMPTY_POINTS, self._wordy())
+
+    def _wordy(self) -> list[int]:
+        found = self.db.all(sql.MAYBE_WORDY)
+        return [place for place, metadata in found if holds_words(json.loads(metadata))]
+
+    def prune_debug(self) -> None:
+        """Keep the newest telemetry events of level debug: reads report many."""
+        self.db.run(sql.PRUNE_POINTS, MOST_DEBUG)
+
+
+def _bound(query: Query[Any], values: Sequence[Any]) -> tuple[Skipped, list[Any]]:
+    """The values of a query, without those of optional conditions that are not asked, and the places of these."""
+    bound, skipped = query.bind(values), NOTHING
+    if None in bound:
+        skipped = frozenset(n for n, c in enumerate(query.where) if c.optional and bound[n] is None)
+        bound = [value for n, value in enumerate(bound) if n not in skipped]
+    return skipped, bound
+
+
+def find_utterances(db: Handle, asked: Sequence[str], limit: int) -> list[FoundUtterance]:
+    """Messages with any of these terms, the best match first; among equals the newer one."""
+    used = row_rules.unique(asked)[: bm25.MAX_TERMS]
+    frequencies: dict[str, int] = dict(db.all(sql.UTTERANCE_FREQUENCIES, used)) if used else {}
+    if not frequencies:
+        return []
+    ((size, _),) = db.all(sql.COUNT_UTTERANCES)
+    weighed: dict[int, float] = {}
+    for row, word, times in db.all(sql.FIND_UTTERANCES, list(frequencies)):
+        weighed[row] = weighed.get(row, 0.0) + bm25.idf(size, frequencies[word]) * bm25.saturated(times)
+    found = sorted(weighed, key=lambda row: (weighed[row], row), reverse=True)[:limit]
+    rows = {row[0]: row[1:] for row in db.all(sql.UTTERANCES_BY_ROW, found)}
+    return [tables.UTTERANCES.decode(rows[row]) for row in found if row in rows]
