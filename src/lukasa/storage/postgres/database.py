@@ -9,7 +9,7 @@ import secrets
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cache
@@ -214,6 +214,56 @@ class Database:
                 session.cursor.execute(sql.NEW_STORE, (id, *about))
 
         self.persistent(make)
+
+    # Moving
+
+    def mark_of(self, store: str) -> str | None:
+        """Return what a store says of a move that is not finished, empty if it is whole; None if there is no store."""
+
+        def ask() -> str | None:
+            with self._session(writes=False) as session:
+                if session.enter(store, "") is None:
+                    return None
+                found = session.cursor.execute(sql.MOVING, (store,)).fetchone()
+                return None if found is None else str(found[0])
+
+        return self.persistent(ask)
+
+    def begin_move(self, stores: Sequence[tuple[Any, ...]]) -> None:
+        """Make marked stores, in one transaction."""
+        self._for_each(
+            [store for store, *_ in stores], lambda cursor, n: cursor.execute(sql.NEW_MARKED_STORE, stores[n])
+        )
+
+    def finish_move(self, stores: Sequence[str]) -> None:
+        """Take the marks away, in one transaction."""
+        self._for_each(stores, lambda cursor, n: cursor.execute(sql.SET_MOVING, ("", stores[n])))
+
+    def clear(self, stores: Sequence[str]) -> None:
+        """Remove marked stores, in one transaction."""
+        self._for_each(stores, lambda cursor, n: cursor.execute(sql.CLEAR_STORE, (stores[n],)))
+
+    def _for_each(self, stores: Sequence[str], change: Callable[[psycopg.Cursor[Any], int], object]) -> None:
+        def attempt() -> None:
+            with self._session(writes=True) as session:
+                for number, store in enumerate(stores):
+                    session.enter(store, "")
+                    change(session.cursor, number)
+
+        self.persistent(attempt)
+
+    @contextmanager
+    def holding(self) -> Iterator[Session]:
+        """Open a transaction that sees one snapshot and may lock the heads of stores; it changes nothing."""
+        connection = self._take(PATIENCE)
+        try:
+            session = Session(connection, writes=True)
+            with translated(self.where):
+                session.cursor.execute(sql.BEGIN_HOLD)
+                session.cursor.execute(sql.HOLD_LONG)
+            yield session
+        finally:
+            self._give_back(connection)
 
     # Transactions
 
