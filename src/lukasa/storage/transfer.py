@@ -371,8 +371,8 @@ def _new_findings(given: Given, taken: Taking) -> list[Finding]:
     found = taken.check()
     if not found:
         return []
-    known = {(one.what, one.subject) for one in given.check()}
-    if new := [one for one in found if (one.what, one.subject) not in known]:
+    known = {(one.what, "" if one.derived else one.subject) for one in given.check()}
+    if new := [one for one in found if (one.what, "" if one.derived else one.subject) not in known]:
         raise StoreDamaged(
             f"the copy is not sound: {new[0].what} {new[0].subject}: {new[0].detail}",
             fix="the origin is as it was; remove the copy with `lukasa move --to … --clear`, then try again",
