@@ -307,11 +307,14 @@ class Database:
             self._give_back(connection)
 
     def _commit(self, session: Session) -> None:
-        xid = session.cursor.execute("SELECT pg_current_xact_id_if_assigned()::text").fetchone()
+        xid = session.xid
+        if not xid:
+            found = session.cursor.execute("SELECT pg_current_xact_id_if_assigned()::text").fetchone()
+            xid = (found and found[0]) or ""
         try:
             session.cursor.execute(sql.COMMIT)
         except psycopg.OperationalError as error:
-            if not lost(error) or xid is None or xid[0] is None or not self._stands(xid[0], error):
+            if not lost(error) or not xid or not self._stands(xid, error):
                 raise
 
     def _stands(self, xid: str, error: psycopg.OperationalError) -> bool:
@@ -356,7 +359,7 @@ class Database:
         if pool is None or self._pid != os.getpid():
             pool = self._open_pool()
         try:
-            taken: psycopg.Connection[Any] = pool.getconn(timeout=max(patience, 0.001))
+            taken: psycopg.Connection[Any] = pool.getconn(timeout=max(min(patience, OUTAGE), 0.001))
             return taken
         except PoolTimeout as error:
             if patience < PATIENCE:
