@@ -94,6 +94,11 @@ class AccessCounts:
         with self._lock:
             return [*self._buffer, *rows.ids()]
 
+    def waiting(self) -> list[str]:
+        """The entries with counts in the buffer."""
+        with self._lock:
+            return list(self._buffer)
+
     def leave_out(self, ids: Iterable[str]) -> None:
         """Drop counts of removed entries from the buffer."""
         with self._lock:

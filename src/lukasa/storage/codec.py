@@ -160,7 +160,8 @@ class Condition(Struct, frozen=True):
 class Query(Generic[Value]):
     """Some rows of a table, in order. Conditions are written `"column test"` or `"column test optional"`.
 
-    Tests are = <> < <= > >= and `in`, which takes a list. `order` names columns; a minus turns one around, and `place`
+    Tests are = <> < <= > >=, `in`, which takes a list, and `ended`, which a time passes that is empty or not after the
+    value. `order` names columns; a minus turns one around, and `place`
     is the order of insertion. With `paged`, a page begins behind a key in the order of `place`.
     """
 
@@ -261,8 +262,13 @@ class Dialect(Struct, frozen=True):
             if number - 1 in skipped:
                 continue
             column, mark = condition.column, self.mark.format(number=number)
-            among = condition.test == "in"
-            text = self.among.format(column=column, mark=mark) if among else f"{column} {condition.test} {mark}"
+            match condition.test:
+                case "in":
+                    text = self.among.format(column=column, mark=mark)
+                case "ended":
+                    text = f"({column} IS NULL OR {column} <= {mark})"
+                case test:
+                    text = f"{column} {test} {mark}"
             clauses.append(f"({mark} IS NULL OR {text})" if condition.optional and not self.tenant else text)
         return clauses
 

@@ -113,11 +113,11 @@ def claim(rows: Rows, worker: str, now: datetime, lease_until: datetime, kinds: 
             error = f"its worker stopped without a word on attempt {job.attempts} of {job.max_attempts}"
             _set(rows, job, now, state=JobState.DEAD, error=error)
             rows.insert(tables.TELEMETRY, [row_rules.buried(now, job.id, job.kind, job.attempts, error)])
-    due = rows.select(tables.DUE_JOBS, JobState.QUEUED, now, kinds, limit=1, hold=True)
-    due += rows.select(tables.LAPSED_JOBS, JobState.RUNNING, now, kinds, limit=1, hold=True)
+    states = (JobState.QUEUED, JobState.RUNNING)
+    due = rows.select(tables.DUE_JOBS, states, now, now, kinds, limit=1, hold=True)
     if not due:
         return None
-    free = min(due, key=lambda job: (job.run_after, job.created_at))
+    (free,) = due
     taken = {"claim": free.claim + 1, "attempts": free.attempts + 1, "worker": worker, "lease_until": lease_until}
     return _set(rows, free, now, state=JobState.RUNNING, **taken)
 

@@ -133,7 +133,7 @@ class MemoryRows:
         return [
             (key, row)
             for key, row in self._table(query.table).items()
-            if all(row[at] is not None and test(row[at], value) for at, test, value in tests)
+            if all(test(row[at], value) for at, test, value in tests)
         ]
 
     # The event log
@@ -290,14 +290,22 @@ def vector_of(data: bytes) -> Vector:
 
 
 _SERIAL = count()  # keys of rows that have none of their own
+
+
+def _of_value(test: Callable[[Any, Any], bool]) -> Callable[[Any, Any], bool]:
+    """Return a test that an empty column does not pass, as in SQL."""
+    return lambda value, asked: value is not None and test(value, asked)
+
+
 _TESTS: dict[str, Callable[[Any, Any], bool]] = {
-    "=": operator.eq,
-    "<>": operator.ne,
-    "<": operator.lt,
-    "<=": operator.le,
-    ">": operator.gt,
-    ">=": operator.ge,
-    "in": lambda value, among: value in among,
+    "=": _of_value(operator.eq),
+    "<>": _of_value(operator.ne),
+    "<": _of_value(operator.lt),
+    "<=": _of_value(operator.le),
+    ">": _of_value(operator.gt),
+    ">=": _of_value(operator.ge),
+    "in": _of_value(lambda value, among: value in among),
+    "ended": lambda value, asked: value is None or value <= asked,
 }
 
 

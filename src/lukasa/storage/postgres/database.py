@@ -10,7 +10,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
@@ -327,6 +327,10 @@ class Database:
             f"{self.where}: the database went away while it committed, and nobody can say whether it did",
             fix="read it again once the database is back, then decide",
         ) from error
+
+    def translating(self) -> AbstractContextManager[None]:
+        """Turn errors of PostgreSQL into Lukasa's."""
+        return translated(self.where)
 
     def missing(self, store: str) -> StoreMissing:
         return StoreMissing(

@@ -27,7 +27,7 @@ from lukasa.storage import row_rules, seals, tables
 from lukasa.storage.access_counts import AccessCounts
 from lukasa.storage.commit import commit
 from lukasa.storage.entry_codec import anchor_text, checked_entry, scope_of
-from lukasa.storage.operations import DropEntry, Enqueue, ReviveJob, Transaction
+from lukasa.storage.operations import DropEntry, Enqueue, ReviveJob, Scrub, Transaction
 from lukasa.storage.port import (
     Arrivals,
     Census,
@@ -40,7 +40,7 @@ from lukasa.storage.port import (
     Unembedded,
     UnembeddedItem,
 )
-from lukasa.storage.postgres import integrity, item_rows, postgres_rows, search, sql
+from lukasa.storage.postgres import integrity, item_rows, postgres_rows, search, sql, vector_indexes
 from lukasa.storage.postgres.execute import Handle
 from lukasa.storage.postgres.postgres_rows import PostgresRows
 from lukasa.storage.postgres.search import AccessTable, PostgresSearchRows, VectorSearch
@@ -131,7 +131,15 @@ class PostgresStore(IndexedReads):
 
         with row_rules.only_encodable(), self._telemetry.taken() as events:
             self._change(change)
-        self._counts.leave_out(one.id for one in transaction.operations if isinstance(one, DropEntry))
+        if any(isinstance(one, DropEntry | Scrub) for one in transaction.operations):
+            self._forget_counts()
+
+    def _forget_counts(self) -> None:
+        """Leave counts of entries that are gone out of the buffer."""
+        waiting = self._counts.waiting()
+        with self._asking() as db:
+            present = {id for (id,) in db.all(sql.PRESENT, waiting)}
+        self._counts.leave_out(id for id in waiting if id not in present)
 
     def report(self, point: TelemetryEvent) -> None:
         if self._telemetry.add(point):
@@ -272,6 +280,14 @@ class PostgresStore(IndexedReads):
         with self._searching() as rows:
             found = rows.db.all(sql.UNEMBEDDED, rows.model_number(model), limit)
         return [Unembedded(id, version, text.decode()) for id, version, text, hash in found if seals.intact(text, hash)]
+
+    def vector_index_due(self) -> bool:
+        with self._asking() as db:
+            return vector_indexes.due(db)
+
+    def index_vectors(self) -> int:
+        with self._database.translating():
+            return vector_indexes.update(self._database, self.id)
 
     # Pages and documents, which every put is compared with: those that are not much are kept
 

@@ -429,6 +429,39 @@ def nearest_by_index(store: str, partition: int, model: int, dimensions: int, *,
 INDEXED_PARTITIONS = """
 SELECT partition_id FROM vector_indexes WHERE store = %s AND partition_id = ANY(%s) AND model_id = %s AND ready <> 0
 """
+UNINDEXED_PARTITIONS = """
+SELECT p.id, m.id, m.dimensions FROM (SELECT %s::uuid AS store, %s AS large, %s AS most) AS v
+JOIN partitions AS p ON p.store = v.store AND p.vectors >= v.large
+JOIN models AS m ON m.store = v.store AND m.dimensions <= v.most
+WHERE NOT EXISTS (
+    SELECT 1 FROM vector_indexes AS i WHERE i.store = v.store AND i.partition_id = p.id AND i.model_id = m.id
+) AND v.large <= (
+    SELECT count(*) FROM vectors AS x WHERE x.store = v.store AND x.partition_id = p.id AND x.model_id = m.id
+) ORDER BY p.id, m.id
+"""
+SMALL_INDEXED_PARTITIONS = """
+SELECT i.partition_id, i.model_id FROM (SELECT %s::uuid AS store, %s AS small) AS v
+JOIN vector_indexes AS i ON i.store = v.store
+JOIN partitions AS p ON p.store = v.store AND p.id = i.partition_id WHERE p.vectors < v.small
+"""
+TRY_TO_BUILD = "SELECT pg_try_advisory_lock(hashtextextended(%s, 0))"
+DONE_BUILDING = "SELECT pg_advisory_unlock(hashtextextended(%s, 0))"
+NEW_VECTOR_INDEX = """
+INSERT INTO vector_indexes (store, partition_id, model_id, dimensions, name, ready) VALUES (%s, %s, %s, %s, %s, 1)
+ON CONFLICT (store, partition_id, model_id) DO NOTHING
+"""
+DROP_VECTOR_INDEX = "DELETE FROM vector_indexes WHERE store = %s AND partition_id = %s AND model_id = %s"
+
+
+def vector_index(name: str, store: str, partition: int, model: int, dimensions: int) -> str:
+    """Return the statement that makes the index of one partition; see `nearest_by_index`."""
+    return f"""
+    CREATE INDEX CONCURRENTLY "{name}" ON lukasa.vectors
+    USING hnsw ((embedding::vector({int(dimensions)})) vector_cosine_ops)
+    WHERE store = '{UUID(store)}' AND partition_id = {int(partition)} AND model_id = {int(model)}
+    """
+
+
 UNEMBEDDED = """
 SELECT e.id, e.version, convert_to(e.content, 'UTF8'), e.content_hash FROM entries AS e
 WHERE e.store = %s AND e.state IN ('active', 'stale', 'held')
