@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from lukasa.model import database_url
 from lukasa.model.conversation import Channel, WorkspaceInfo
 from lukasa.model.entry import NamedEntry
-from lukasa.model.errors import Conflict, InvalidInput, NotFound, StoreError, StoreMissing
+from lukasa.model.errors import Conflict, InvalidInput, LukasaError, NotFound, StoreError, StoreMissing
 from lukasa.model.events import Actor, Event
 from lukasa.model.ids import new_id
 from lukasa.model.values import Origin, Trust
@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from lukasa.service.admin.access import AccessControl
     from lukasa.service.curation.decision_records import Decisions
     from lukasa.service.jobs.worker import Crew, Tell, Worker
+    from lukasa.storage.postgres.bell import JobBell
     from lukasa.storage.postgres.database import Database
 
 DEFAULT_WORKSPACE = "main"
@@ -149,6 +150,8 @@ class Lukasa:
         self._opening = threading.Lock()
         self._database: Database | None = None
         self._account_id = ""  # in a database, which may have several accounts
+        self._bell: JobBell | None = None
+        self._foreign: set[str] = set()  # stores of other accounts that have rung
         try:
             self._account = self._open_account()
         except BaseException:
@@ -251,6 +254,7 @@ class Lukasa:
         model = given if given is not None and not isinstance(given, str) else self._model(given or self.settings.chat)
         options = {"chat": model, "clock": self._clock, "budget": self.settings.budget, "tell": tell, **only}
         options["span"] = import_module("lukasa.providers.spans").opentelemetry_spans()
+        options["bell"] = self._job_bell()
         return jobs.handlers.crew(threads, self.workspaces, self._open_context, **options)
 
     def _model(self, setting: str) -> Chat | None:
@@ -382,7 +386,32 @@ class Lukasa:
                 fix=f"set LUKASA_DATABASE or give --database, as in {database_url.EXAMPLE}",
             )
 
+    def _job_bell(self) -> JobBell | None:
+        """Return the bell of a database for all workers of this memory; files have none."""
+        if self._database is None:
+            return None
+        if self._bell is None:
+            made = import_module("lukasa.storage.postgres.bell").JobBell(self.settings.database, self._is_own)
+            self._bell = made
+        return self._bell
+
+    def _is_own(self, store: str) -> bool:
+        """Say whether a store of the database is one of this account's workspaces."""
+        if store in self._stores:
+            return True
+        if store in self._foreign:
+            return False
+        try:
+            own = any(info.id == store for info in self._account.workspaces())
+        except LukasaError:
+            return True  # a worker will look, and tell what is wrong
+        if not own:
+            self._foreign.add(store)
+        return own
+
     def _close_database(self) -> None:
+        if self._bell is not None:
+            self._bell.close()
         if self._database is not None:
             self._database.close()
 
