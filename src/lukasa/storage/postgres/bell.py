@@ -43,7 +43,7 @@ class JobBell:
         return LONGEST if self._listening else DEAF
 
     def wait(self, stop: _Stop, timeout: float) -> None:
-        """Return when a job was queued since this thread's last wait, when `stop` is set, or after `timeout` seconds."""
+        """Return when a job was queued since this thread last did, when `stop` is set, or after `timeout` seconds."""
         self._start()
         deadline = time.monotonic() + timeout
         with self._changed:
