@@ -185,7 +185,7 @@ class Database:
         except errors.InsufficientPrivilege as error:
             raise StoreError(
                 f"{self.where}: the user may not set up the schema: {error.diag.message_primary}",
-                fix="run `lukasa migrate` once with a user who may: docs/how-to/run-on-postgresql.md",
+                fix="run any command once with a user who may: `lukasa doctor --database …`",
             ) from error
 
     # Accounts and stores
@@ -461,7 +461,7 @@ def refused(error: psycopg.OperationalError, where: str) -> StoreError:
         return StoreError(f"{where}: {match[0]}", fix="create it: CREATE ROLE … LOGIN")
     if "no pg_hba.conf entry" in said:
         return StoreError(f"{where}: the server lets nobody in from this machine", fix="add a line to its pg_hba.conf")
-    return unreachable(where, said.strip().splitlines()[-1][:300] if said.strip() else "no answer")
+    return unreachable(where, said.strip().splitlines()[0][:300] if said.strip() else "no answer")
 
 
 _LIVE: weakref.WeakSet[Database] = weakref.WeakSet()
