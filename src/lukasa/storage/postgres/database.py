@@ -185,7 +185,8 @@ class Database:
         except errors.InsufficientPrivilege as error:
             raise StoreError(
                 f"{self.where}: the user may not set up the schema: {error.diag.message_primary}",
-                fix="run any command once with a user who may: `lukasa doctor --database …`",
+                fix="have an administrator run: CREATE EXTENSION vector; CREATE ROLE lukasa_app; GRANT lukasa_app TO "
+                "the user; or use the URL of a user who may once",
             ) from error
 
     # Accounts and stores

@@ -39,7 +39,13 @@ PREPARE_SCHEMA = (
     EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; -- another database of this server made it just now
     END $$
     """,
-    "GRANT lukasa_app TO CURRENT_USER",
+    """
+    DO $$ BEGIN
+        IF NOT pg_has_role(current_user, 'lukasa_app', 'SET') THEN
+            GRANT lukasa_app TO CURRENT_USER WITH SET TRUE;
+        END IF;
+    END $$
+    """,
     "CREATE SCHEMA lukasa",
     """
     CREATE TABLE lukasa.migrations (
