@@ -406,7 +406,7 @@ def test_a_user_without_rights_is_refused(data: Path, database_url: str, postgre
     try:
         parts = conninfo_to_dict(database_url)
         url = f"postgresql://{name}:x@{parts['host']}:{parts['port']}/{parts['dbname']}"
-        with pytest.raises(StoreError, match="may not|permission"):
+        with pytest.raises(StoreError, match=r"may not|permission"):
             run(settings(data), url)
     finally:
         postgres.run(f"DROP ROLE {name}")
@@ -428,7 +428,7 @@ def test_the_application_cannot_unmake_memory(data: Path, database_url: str) -> 
             "SELECT clear_store(%s)",
             "DELETE FROM events WHERE store = %s",
         ):
-            with pytest.raises(psycopg.Error, match="whole|permission denied"):
+            with pytest.raises(psycopg.Error, match=r"whole|permission denied"):
                 db.execute(statement.encode(), found)
 
 

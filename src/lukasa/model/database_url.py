@@ -7,16 +7,20 @@ import re
 from lukasa.model.errors import InvalidInput
 
 EXAMPLE = "postgresql://lukasa@localhost/lukasa"
-_POSTGRESQL = re.compile(r"postgres(ql)?://", re.IGNORECASE)
-# Up to the last @: a password with a character that should have been escaped must not be shown by half.
-_USER = re.compile(r"(?s)^(\s*[\w+.-]*://)?+([^:@/?#]*):.*@")
+_HOST = r"(\[[^\]@]*\]|[^\[\]:,@/?#]*)(:\d*)?"
+# A password with an @ or a / in it is read as a part of the host, and an error about the host would then show it.
+_FORM = re.compile(rf"postgres(ql)?://([^@/?#]*@)?{_HOST}(,{_HOST})*(/[^@/?#]*)?(\?([\w.]+=[^&#]*(&|$))*)?")
+_USER = re.compile(r"^(\w+://)([^:@/?#]*):[^@/?#]*@")
+# Up to the last @: in what is no URL, no part of a password may be shown.
+_ANY_USER = re.compile(r"(?s)^(\s*[\w+.-]*://)?+([^:@/?#]*):.*@")
 _SECRET = re.compile(r"(?is)\b(password|sslpassword|passwd|pwd)(\s*=\s*)('(?:\\.|[^'])*'?|[^&\s]*)")
 _HIDDEN = "***"
 
 
 def masked(url: str) -> str:
     """Return the URL with stars in the place of every password; a text that is no URL loses its passwords too."""
-    without = _USER.sub(rf"\g<1>\g<2>:{_HIDDEN}@", url)
+    user = _USER if _FORM.fullmatch(url) else _ANY_USER
+    without = user.sub(rf"\g<1>\g<2>:{_HIDDEN}@", url)
     return _SECRET.sub(rf"\g<1>\g<2>{_HIDDEN}", without)
 
 
@@ -27,7 +31,12 @@ def has_password(url: str) -> bool:
 
 def check(url: str) -> None:
     """Raise InvalidInput if a text is not the URL of a PostgreSQL database."""
-    if not _POSTGRESQL.match(url) or not url.isprintable():
+    if not re.match(r"postgres(ql)?://", url):
         raise InvalidInput(
             f"{masked(url)[:200]!r} is not the URL of a PostgreSQL database", fix=f"write it as {EXAMPLE}"
+        )
+    if not _FORM.fullmatch(url) or not url.isprintable():
+        raise InvalidInput(
+            f"the URL of the database cannot be read: {masked(url)[:200]!r}",
+            fix=f"write it as {EXAMPLE}, and the characters @ : / ? # % of a password as %40 %3A %2F %3F %23 %25",
         )

@@ -71,7 +71,7 @@ class CheckpointTables:
         except ModuleNotFoundError as missing:
             raise StoreError(
                 f"the checkpoints of chats in PostgreSQL need the package {missing.name!r}, which is not installed",
-                fix="pip install langgraph-checkpoint-postgres",
+                fix="pip install 'lukasa[langgraph-postgres]'",
             ) from None
         with self._connected() as db:
             _prepare(db, saver(db))

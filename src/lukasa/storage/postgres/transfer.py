@@ -18,7 +18,7 @@ from lukasa.storage.port import Finding
 from lukasa.storage.postgres import integrity, sql
 from lukasa.storage.postgres.database import Database
 from lukasa.storage.postgres.entries import tenant_keys
-from lukasa.storage.postgres.execute import Handle, PgVector, Session, vector_bytes
+from lukasa.storage.postgres.execute import Handle, Head, PgVector, Session, translated, vector_bytes
 from lukasa.storage.postgres.item_rows import namespace_of, prefixes
 from lukasa.storage.postgres.postgres_rows import PostgresRows
 from lukasa.storage.transfer import THE_ACCOUNT, About, Chosen, Given, Mark, Part, Row, Spelling
@@ -131,7 +131,7 @@ def _completed(db: Handle, part: Part, rows: Sequence[Row]) -> Sequence[Row]:
     if part in (transfer.PARTITIONS, transfer.ENTRIES):
         place = part.columns.index("scope_id")
         keys = dict(db.all(sql.KEYS_OF_SCOPES, [row[place] for row in rows]))
-    elif part in (transfer.VERSIONS, transfer.VECTORS):
+    elif part is transfer.VERSIONS:
         keys = dict(db.all(sql.KEYS_OF_ROWS, [row[0] for row in rows]))
     if part is transfer.SCOPES:
         return [(*row, tenant_keys(scope_of(row[1], row[2]))) for row in rows]
@@ -142,7 +142,7 @@ def _completed(db: Handle, part: Part, rows: Sequence[Row]) -> Sequence[Row]:
     if part is transfer.VERSIONS:
         return [(*row, keys[row[0]]) for row in rows]
     if part is transfer.VECTORS:
-        return [(*row[:-1], keys[row[0]], PgVector(row[-1])) for row in rows]
+        return [(*row[:-1], PgVector(row[-1])) for row in rows]
     if part is transfer.ITEM_VECTORS:
         return [(*row[2:-1], PgVector(row[-1]), *row[:2]) for row in rows]
     return rows
@@ -177,18 +177,19 @@ class DatabaseMemory:
             raise StoreUnfinished(self.where)
         if mark is None:
             raise StoreMissing(f"{self.where}: there is no such account", fix="check the URL and the account's name")
-        with self._database.holding() as session:
-            account = self._held(session, THE_ACCOUNT)
+        with self._database.holding(self._account) as (session, head):
+            account = self._held(session, THE_ACCOUNT, head)
             infos = [
                 info
                 for info in chosen(account.workspaces())
                 if info.ready or self._database.mark_of(info.id) is not None
             ]
-            yield [account, *(self._held(session, info.id) for info in infos)]
+            with translated(self._database.where):
+                heads = {info.id: session.enter(info.id, "", lock=True) for info in infos}
+            yield [account, *(self._held(session, id, head) for id, head in heads.items())]
 
-    def _held(self, session: Session, id: str) -> PostgresPages:
+    def _held(self, session: Session, id: str, head: Head | None) -> PostgresPages:
         store = self._store(id)
-        head = session.enter(store, "", lock=True)
         if head is None:
             raise self._database.missing(store)
         handle = Handle(session, store, "", head, ReadCache())
@@ -205,7 +206,7 @@ class DatabaseMemory:
                 with db.transaction():
                     db.execute("SET LOCAL search_path = lukasa")
                     for store in stores:
-                        db.execute(sql.BIND, (store,))
+                        db.execute(sql.BIND, (store, ""))
                         self._require_head(db, store, expected.get(store))
                         db.execute(sql.SET_MOVING, (_REMOVED.text(), store))
                         db.execute(sql.CLEAR_STORE, (store,))

@@ -67,13 +67,9 @@ def chat(cli: Invocation, words: Sequence[str], resume: str | None, keep: bool, 
     and clears the entries of the conversation. With --keep the conversation stays open; one that was continued with
     --resume or --conversation stays open until /end.
     """
-    if util.find_spec("langgraph") is None or util.find_spec("langgraph.checkpoint.sqlite") is None:
-        raise Refused("`lukasa chat` needs LangGraph, which is not installed", fix="pip install 'lukasa[langgraph]'")
-    if cli.settings.database and util.find_spec("langgraph.checkpoint.postgres") is None:
-        raise Refused(
-            "`lukasa chat` on a database needs LangGraph's Postgres checkpointer, which is not installed",
-            fix="pip install langgraph-checkpoint-postgres",
-        )
+    saver, extra = ("postgres", "langgraph-postgres") if cli.settings.database else ("sqlite", "langgraph")
+    if util.find_spec("langgraph") is None or util.find_spec(f"langgraph.checkpoint.{saver}") is None:
+        raise Refused("`lukasa chat` needs LangGraph, which is not installed", fix=f"pip install 'lukasa[{extra}]'")
     if resume is not None and cli.choices.conversation is not None:
         raise click.UsageError("give --resume or --conversation, not both")
     with Dialogue(cli, resume or cli.choices.conversation, keep=keep, refine=refine) as dialogue:
