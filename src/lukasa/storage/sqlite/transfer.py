@@ -204,11 +204,13 @@ class FolderMemory:
             if path.exists():
                 return Mark.read(path.read_text("utf-8"))
         if self._holds_memory():
-            raise Conflict(
-                f"{self.data} holds memory already",
-                fix="move to a folder without memory; the files of one may be there",
-            )
+            raise self._taken()
         return None
+
+    def _taken(self) -> Conflict:
+        return Conflict(
+            f"{self.data} holds memory already", fix="move to a folder without memory; the files of one may be there"
+        )
 
     def _holds_memory(self) -> bool:
         """Whether there is memory, apart from an account of which nothing was ever kept."""
@@ -235,8 +237,11 @@ class FolderMemory:
         for folder in (self.data, self.data / WORKSPACES):
             with os_errors(folder):
                 folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._write_mark(mark)  # from now on nobody opens it
+        if self._holds_memory():
+            (self.data / MOVING).unlink()
+            raise self._taken()
         self._remove_stores()
-        self._write_mark(mark)
 
     def _write_mark(self, mark: Mark) -> None:
         temporary = self.data / f"{MOVING}.new"

@@ -69,7 +69,7 @@ def move(cli: Invocation, to: str, to_account: str, dry_run: bool, clear: bool, 
 
 @contextmanager
 def _bar(cli: Invocation) -> Iterator[Callable[[int], Tell]]:
-    """Show a progress bar on a terminal; yield what takes the number of steps and returns the function that advances."""
+    """Show a progress bar on a terminal; yield what takes the number of steps, and returns what advances the bar."""
     if cli.choices.json or not (sys.stderr.isatty() and colourful(cli.choices.no_color)):
         yield lambda steps: lambda taken: None
         return
