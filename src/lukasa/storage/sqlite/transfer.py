@@ -49,6 +49,8 @@ _INSERTS = {part.name: _SPELLING.insert(part) for part in transfer.PARTS} | {
 _TRANSCRIPT, _PLACE, _TEXT = (tables.UTTERANCES.positions[name] for name in ("transcript", "place", "text"))
 _SEQ, _DIGEST = (tables.EVENTS.positions[name] for name in ("seq", "digest"))
 
+_REMOVED = Mark("removed", "", {})
+
 
 class SqlitePages:
     """One store of a folder, as a move reads and fills it."""
@@ -173,6 +175,7 @@ class FolderMemory:
     @contextmanager
     def held(self, chosen: Chosen) -> Iterator[Sequence[Given]]:
         if (self.data / MOVING).exists():
+            self._finish_removal()
             raise StoreUnfinished(str(self.data))
         if not (self.data / ACCOUNT / MEMORY).exists():
             raise missing(self.data / ACCOUNT / MEMORY)
@@ -193,16 +196,28 @@ class FolderMemory:
         return pages
 
     def remove(self, heads: Mapping[str, tuple[int, str]]) -> None:
-        self._write_mark(Mark("removed", "", {}))
+        self._write_mark(_REMOVED)  # if it is interrupted, nobody opens a part
         self.clear()
+
+    def _finish_removal(self) -> None:
+        """Remove what an interrupted removal has left, and say so."""
+        if self._read_mark() == _REMOVED:
+            self.clear()
+            raise StoreMissing(
+                f"{self.data}: its memory was moved away, and the rest of it is removed now",
+                fix="use it where it was moved to",
+            )
+
+    def _read_mark(self) -> Mark:
+        path = self.data / MOVING
+        with os_errors(path):
+            return Mark.read(path.read_text("utf-8"))
 
     # Target
 
     def mark(self) -> Mark | None:
-        path = self.data / MOVING
-        with os_errors(path):
-            if path.exists():
-                return Mark.read(path.read_text("utf-8"))
+        if (self.data / MOVING).exists():
+            return self._read_mark()
         if self._holds_memory():
             raise self._taken()
         return None
