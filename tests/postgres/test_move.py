@@ -38,7 +38,7 @@ from lukasa.storage.sqlite import SqliteStore
 from lukasa.storage.transfer import PARTS, Moved
 from lukasa.surfaces.langgraph.graph import Agent
 from tests.helpers import talk
-from tests.helpers.cli import Shell
+from tests.helpers.cli import ROOT, Shell
 from tests.helpers.making import FixedClock
 from tests.helpers.moving import EMBEDDER, answers, everything, live
 from tests.helpers.postgres import Postgres
@@ -211,19 +211,28 @@ DERIVED_THERE = {
 PROGRAM = """
 import sys
 from lukasa.app import Settings, moving
-data, url, to = sys.argv[1:]
+data, url, to, wait = sys.argv[1:]
+told = 0
+def tell(taken):
+    global told
+    told += 1
+    print(taken, flush=True)
+    if told == int(wait):
+        sys.stdin.read()
 with moving(Settings.resolve(data=data, database=url, env={}), to) as work:
-    def tell(taken):
-        print(taken, flush=True)
-    work.run(lambda steps: print(steps, flush=True) or tell)
+    work.run(lambda steps: tell)
 """
 
 
-def killed(data: Path, url: str, to: str, after: int) -> bool:
-    """Move in a process that is killed once it has said so many times how far it is; False if it got through."""
-    environment = {**os.environ, "PYTHONPATH": "src"}
-    command = [sys.executable, "-c", PROGRAM, str(data), url, to]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, text=True) as process:
+def killed(data: Path, url: str, to: str, after: int, *, waits: bool = False) -> bool:
+    """Move in a process that is killed once it has said so many times how far it is; False if it got through.
+
+    With `waits` it goes no further than that; otherwise the kill meets it wherever it is by then.
+    """
+    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    command = [sys.executable, "-c", PROGRAM, str(data), url, to, str(after if waits else 0)]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, env=environment, text=True) as process:
         assert process.stdout is not None
         for _ in range(after):
             if not process.stdout.readline():
@@ -246,7 +255,7 @@ def test_killed_at_any_moment_it_goes_on(data: Path, database_url: str, tmp_path
         before = contents(memory)
     chance, times = random.Random(7), 0
     for _ in range(6):
-        if not killed(data, url, to, chance.randrange(1, 200)):
+        if not killed(data, url, to, chance.randrange(1, 60)):
             break
         times += 1
         try:
@@ -266,9 +275,9 @@ def opened_or_moved(origin: Settings, to: str, target: tuple[Path, str]) -> Luka
     return opened(*target)
 
 
-def half(data: Path, to: str, url: str = "", after: int = 30) -> None:
+def half(data: Path, to: str, url: str = "", after: int = 8) -> None:
     """Leave a move unfinished."""
-    assert killed(data, url, to, after)
+    assert killed(data, url, to, after, waits=True)
 
 
 def test_a_half_is_not_opened(data: Path, database_url: str) -> None:
@@ -308,7 +317,7 @@ def test_a_half_can_be_cleared(data: Path, database_url: str, tmp_path: Path) ->
 @pytest.mark.parametrize("change", ["entry", "lease"])
 def test_an_origin_that_changed_is_copied_again(data: Path, database_url: str, change: str) -> None:
     """What was written to the origin between two attempts is in the copy, whether its log tells of it or not."""
-    half(data, database_url, after=400)
+    half(data, database_url, after=60)
     with opened(data) as memory:
         world = memory.existing("novel")
         if change == "entry":

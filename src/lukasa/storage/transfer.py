@@ -28,6 +28,7 @@ from lukasa.storage.port import Finding
 
 Row: TypeAlias = "tuple[Any, ...]"
 Tell: TypeAlias = "Callable[[int], None]"  # is told how many rows were copied or compared just now
+Watch: TypeAlias = "Callable[[int], Tell]"  # is told how many steps there are, two for each row
 Role: TypeAlias = Literal["account", "workspace"]
 THE_ACCOUNT = "account"  # the id of the account's own store in a move; those of workspaces have the ids of these
 _MANY, _FEW = 500, 20  # rows of a page; few where one may be long
@@ -121,8 +122,10 @@ class Spelling(Struct, frozen=True):
     tenant: str = ""
     sources: Mapping[str, str] = {}
 
-    def count(self, part: Part) -> str:
-        return f"SELECT count(*) FROM {part.name}{self._where()}"
+    def counts(self, parts: Sequence[Part]) -> str:
+        """Return the numbers of rows of several parts, behind the place of each; bind the tenant for each."""
+        counted = (f"SELECT {n}, count(*) FROM {part.name}{self._where()}" for n, part in enumerate(parts))
+        return f"{' UNION ALL '.join(counted)} ORDER BY 1"
 
     def page(self, part: Part, *, behind: bool) -> str:
         """Return rows of a part, each with its order in front; bind the tenant, the order behind which they begin, how
@@ -146,6 +149,9 @@ class Spelling(Struct, frozen=True):
         return f" WHERE {' AND '.join(tests)}" if tests else ""
 
 
+Page: TypeAlias = "tuple[Part, Sequence[Row]]"
+
+
 class About(Struct, frozen=True):
     """A store: what it is, the head of its log, and the highest row number that it ever gave to an entry."""
 
@@ -163,7 +169,14 @@ class Given(Protocol):
 
     @property
     def about(self) -> About: ...
-    def count(self, part: Part) -> int: ...
+    def snapshot(self) -> AbstractContextManager[object]:
+        """Let the questions inside see one state of the store."""
+        ...
+
+    def counts(self) -> list[int]:
+        """Return how many rows each of `PARTS` has."""
+        ...
+
     def rows(self, part: Part, *, after: Row = (), skip: int = 0) -> Sequence[Row]:
         """Return a page of rows, each with its order in front of its columns, behind the order `after`."""
         ...
@@ -184,7 +197,7 @@ class Taking(Given, Protocol):
         """Drop the counts of reads: they change at an origin that only reads."""
         ...
 
-    def take_in(self, part: Part, rows: Sequence[Row]) -> None:
+    def take_in(self, pages: Sequence[Page]) -> None:
         """Add rows in one transaction, with the index that belongs to them."""
         ...
 
@@ -276,22 +289,20 @@ class Moved(Struct, frozen=True):
 
 def outline(stores: Sequence[Given]) -> Moved:
     """Return how much there is to move."""
-    counts: dict[str, int] = {}
-    for store in stores:
-        for part in PARTS:
-            counts[part.name] = counts.get(part.name, 0) + store.count(part)
-    heads = {store.about.id: store.about.head for store in stores}
-    return Moved(len(stores), {name: count for name, count in counts.items() if count}, heads)
+    sums = [sum(counts) for counts in zip(*(store.counts() for store in stores), strict=True)]
+    rows = {part.name: count for part, count in zip(PARTS, sums, strict=True) if count}
+    return Moved(len(stores), rows, {store.about.id: store.about.head for store in stores})
 
 
-def move(stores: Sequence[Given], where: str, target: Target, tell: Tell, also: Callable[[], None]) -> Moved:
+def move(stores: Sequence[Given], where: str, target: Target, watch: Watch, also: Callable[[], None]) -> Moved:
     """Copy all stores of an account into a target, compare both sides, and only then let others open the target.
 
-    `also` brings over what is not in stores, before the target can be opened.
-
     A target that this move left unfinished earlier is continued, or begun again if the origin has changed since.
+    `also` brings over what is not in stores, before the target can be opened.
     """
-    plan, mark = outline(stores), Mark.of(where, [store.about for store in stores])
+    abouts = [store.about for store in stores]
+    plan, mark = outline(stores), Mark.of(where, abouts)
+    tell = watch(2 * plan.total)
     before = target.mark()
     if before is not None and before.origin != mark.origin:
         raise Conflict(
@@ -302,15 +313,15 @@ def move(stores: Sequence[Given], where: str, target: Target, tell: Tell, also: 
     if restarted:
         target.clear()
     if before is None or restarted:
-        target.begin(mark, [store.about for store in stores])
-    pairs = [(store, target.store(store.about)) for store in stores]
+        target.begin(mark, abouts)
+    pairs = [(store, target.store(about)) for store, about in zip(stores, abouts, strict=True)]
     resumed = sum(_copy(*pair, tell) for pair in pairs)
     wrong = _first_difference(pairs, tell)
     if wrong and resumed:  # something changed at the origin that its log does not tell of, such as a job's lease
         restarted, resumed = True, 0
         target.clear()
-        target.begin(mark, [store.about for store in stores])
-        pairs = [(store, target.store(store.about)) for store in stores]
+        target.begin(mark, abouts)
+        pairs = [(store, target.store(about)) for store, about in zip(stores, abouts, strict=True)]
         for pair in pairs:
             _copy(*pair, tell)
         wrong = _first_difference(pairs, tell)
@@ -319,8 +330,8 @@ def move(stores: Sequence[Given], where: str, target: Target, tell: Tell, also: 
             f"{target.where}: {wrong} differ from those of the origin, so the move is not finished",
             fix="the origin is as it was; remove the copy with `lukasa move --to … --clear`, then try again",
         )
-    for given, taken in pairs:
-        taken.complete(given.about.last_entry)
+    for (_, taken), about in zip(pairs, abouts, strict=True):
+        taken.complete(about.last_entry)
     findings = tuple(found for pair in pairs for found in _new_findings(*pair))
     also()
     target.finish()
@@ -328,42 +339,54 @@ def move(stores: Sequence[Given], where: str, target: Target, tell: Tell, also: 
 
 
 def _copy(given: Given, taken: Taking, tell: Tell) -> int:
-    """Copy the rows of a store that the target does not have yet; return how many it had."""
+    """Copy the rows of a store that the target does not have yet; return how many it had.
+
+    Pages of small tables are taken in together, so that a small workspace needs few transactions.
+    """
     taken.empty_access()
-    had = 0
-    for part in PARTS:
-        done = taken.count(part)
-        had += done
-        tell(done)
-        page = given.rows(part, skip=done)
-        while page:
-            width = len(part.order)
-            taken.take_in(part, [row[width:] for row in page])
-            tell(len(page))
-            page = given.rows(part, after=page[-1][:width])
-    return had
+    had, waiting = taken.counts(), list[Page]()
+    tell(sum(had))
+    for part, count, done in zip(PARTS, given.counts(), had, strict=True):
+        if count > done:
+            for page in _pages(given, part, done):
+                waiting.append((part, [row[len(part.order) :] for row in page]))
+                if sum(len(rows) for _, rows in waiting) >= _MANY or part.page < _MANY:
+                    _take_in(taken, waiting, tell)
+    _take_in(taken, waiting, tell)
+    return sum(had)
+
+
+def _take_in(taken: Taking, waiting: list[Page], tell: Tell) -> None:
+    if waiting:
+        taken.take_in(waiting)
+        tell(sum(len(rows) for _, rows in waiting))
+        waiting.clear()
 
 
 def _first_difference(pairs: Sequence[tuple[Given, Taking]], tell: Tell) -> str:
     """Compare every row of both sides, in order; return which rows differ, or nothing."""
     for given, taken in pairs:
-        for part in PARTS:
-            count = 0
-            for one, other in zip_longest(_rows(given, part), _rows(taken, part)):
-                if one != other:
-                    return f"the rows of {part.name}"
-                count += 1
-            tell(count)
+        with taken.snapshot():
+            for part, *counts in zip(PARTS, given.counts(), taken.counts(), strict=True):
+                if any(counts):
+                    for one, other in zip_longest(_rows(given, part), _rows(taken, part)):
+                        if one != other:
+                            return f"the rows of {part.name}"
+                    tell(counts[0])
     return ""
 
 
-def _rows(side: Given, part: Part) -> Iterator[Row]:
-    width = len(part.order)
-    page = side.rows(part)
+def _pages(side: Given, part: Part, skip: int = 0) -> Iterator[Sequence[Row]]:
+    page = side.rows(part, skip=skip)
     while page:
+        yield page
+        page = side.rows(part, after=page[-1][: len(part.order)]) if len(page) == part.page else ()
+
+
+def _rows(side: Given, part: Part) -> Iterator[Row]:
+    for page in _pages(side, part):
         for row in page:
-            yield row[width:]
-        page = side.rows(part, after=page[-1][:width])
+            yield row[len(part.order) :]
 
 
 def _new_findings(given: Given, taken: Taking) -> list[Finding]:

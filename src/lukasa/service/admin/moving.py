@@ -10,7 +10,7 @@ from lukasa.model.errors import Conflict, InvalidInput, Refused
 from lukasa.ports import Threads
 from lukasa.spec.load import parse_spec, up_to_date
 from lukasa.storage import transfer
-from lukasa.storage.transfer import Given, Moved, Origin, Target, Tell
+from lukasa.storage.transfer import Given, Moved, Origin, Target, Watch
 
 ThreadsOf = Callable[[str], Threads]  # of a workspace, by its id
 
@@ -57,7 +57,7 @@ class Moving:
             self.target.mark()
             return transfer.outline(stores)
 
-    def run(self, watch: Callable[[int], Tell], *, again: bool = False) -> Moved:
+    def run(self, watch: Watch, *, again: bool = False) -> Moved:
         """Move, or go on with a move that was interrupted. With `again`, a move that is done is no error.
 
         `watch` is told how many steps there are, two for each row: it is copied and compared. What it returns is called
@@ -77,8 +77,7 @@ class Moving:
                     f"{self.target.where} holds this memory already: it was moved before",
                     fix="use it there; --remove-origin removes it here",
                 ) from None
-            tell = watch(2 * transfer.outline(stores).total)
-            return transfer.move(stores, self.origin.where, self.target, tell, lambda: self._also(stores))
+            return transfer.move(stores, self.origin.where, self.target, watch, lambda: self._also(stores))
 
     def remove_origin(self, done: Moved) -> None:
         """Remove the memory at the origin, with the states of its chats; files that people read stay."""

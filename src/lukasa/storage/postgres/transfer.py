@@ -21,7 +21,7 @@ from lukasa.storage.postgres.entries import tenant_keys
 from lukasa.storage.postgres.execute import Handle, Head, PgVector, Session, translated, vector_bytes
 from lukasa.storage.postgres.item_rows import namespace_of, prefixes
 from lukasa.storage.postgres.postgres_rows import PostgresRows
-from lukasa.storage.transfer import THE_ACCOUNT, About, Chosen, Given, Mark, Part, Row, Spelling
+from lukasa.storage.transfer import PARTS, THE_ACCOUNT, About, Chosen, Given, Mark, Page, Part, Row, Spelling
 
 _SPELLING = Spelling(
     "%s",
@@ -68,9 +68,12 @@ class PostgresPages:
         with self._ask() as db:
             return PostgresRows(db, {}).select(tables.ALL_WORKSPACES)
 
-    def count(self, part: Part) -> int:
+    def snapshot(self) -> AbstractContextManager[object]:
+        return self._ask()
+
+    def counts(self) -> list[int]:
         with self._ask() as db:
-            return int(db.value(_SPELLING.count(part)))
+            return [count for _, count in db.all(_SPELLING.counts(PARTS), *[self._store] * (len(PARTS) - 1))]
 
     def rows(self, part: Part, *, after: Row = (), skip: int = 0) -> Sequence[Row]:
         with self._ask() as db:
@@ -100,20 +103,10 @@ class PostgresPages:
     def empty_access(self) -> None:
         self._change(lambda rows: rows.db.run(sql.EMPTY_ACCESS))
 
-    def take_in(self, part: Part, rows: Sequence[Row]) -> None:
+    def take_in(self, pages: Sequence[Page]) -> None:
         def change(writer: PostgresRows) -> None:
-            writer.db.run_many(_INSERTS[part.name], _completed(writer.db, part, rows))
-            if part is transfer.ENTRIES:
-                writer.last = rows[-1][0]
-                writer.index_pending()
-            elif part is transfer.ITEM_SPACES:
-                for id, path in rows:
-                    writer.db.run(sql.NEW_PREFIXES, prefixes(namespace_of(path)), id)
-            elif part is transfer.UTTERANCES:
-                for row in rows:
-                    writer.index_utterance(row[_TRANSCRIPT], row[_PLACE], row[_TEXT])
-            elif part is transfer.EVENTS:
-                writer.headed = rows[-1][_SEQ], rows[-1][_DIGEST]
+            for part, rows in pages:
+                _add(writer, part, rows)
 
         self._change(change)
 
@@ -123,6 +116,22 @@ class PostgresPages:
             rows.db.run(sql.RECOUNT)
 
         self._change(change)
+
+
+def _add(writer: PostgresRows, part: Part, rows: Sequence[Row]) -> None:
+    """Insert rows of a part, and index what is found by its words."""
+    writer.db.run_many(_INSERTS[part.name], _completed(writer.db, part, rows))
+    if part is transfer.ENTRIES:
+        writer.last = rows[-1][0]
+        writer.index_pending()
+    elif part is transfer.ITEM_SPACES:
+        for id, path in rows:
+            writer.db.run(sql.NEW_PREFIXES, prefixes(namespace_of(path)), id)
+    elif part is transfer.UTTERANCES:
+        for row in rows:
+            writer.index_utterance(row[_TRANSCRIPT], row[_PLACE], row[_TEXT])
+    elif part is transfer.EVENTS:
+        writer.headed = rows[-1][_SEQ], rows[-1][_DIGEST]
 
 
 def _completed(db: Handle, part: Part, rows: Sequence[Row]) -> Sequence[Row]:

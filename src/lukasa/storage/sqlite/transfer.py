@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext, suppress
 from importlib import import_module
 from pathlib import Path
 
@@ -31,7 +31,7 @@ from lukasa.storage.sqlite.store_files import (
     os_errors,
     put_in_place,
 )
-from lukasa.storage.transfer import THE_ACCOUNT, About, Chosen, Given, Mark, Part, Row, Spelling
+from lukasa.storage.transfer import PARTS, THE_ACCOUNT, About, Chosen, Given, Mark, Page, Part, Row, Spelling
 
 ACCOUNT, WORKSPACES = "account", "workspaces"
 _SPELLING = Spelling(
@@ -46,7 +46,7 @@ _INSERTS = {part.name: _SPELLING.insert(part) for part in transfer.PARTS} | {
     transfer.VECTORS.name: sql.NEW_VECTOR,
     transfer.ITEM_VECTORS.name: sql.NEW_NAMED_ITEM_VECTOR,
 }
-_TRANSCRIPT, _PLACE, _TEXT = (tables.UTTERANCES.positions[name] for name in ("transcript", "place", "text"))
+_TEXT = tables.UTTERANCES.positions["text"]
 _SEQ, _DIGEST = (tables.EVENTS.positions[name] for name in ("seq", "digest"))
 
 _REMOVED = Mark("removed", "", {})
@@ -71,9 +71,15 @@ class SqlitePages:
         with connections.counting() if part is transfer.ACCESS else connections.asking() as db:
             yield db
 
-    def count(self, part: Part) -> int:
-        with self._tables(part) as db:
-            return int(one_value(db, _SPELLING.count(part)))
+    def snapshot(self) -> AbstractContextManager[object]:
+        """Nothing to do: a store that is held is not written to, and one that is taken in by nobody else."""
+        return nullcontext()
+
+    def counts(self) -> list[int]:
+        *others, access = PARTS
+        with self._tables(others[0]) as db, self._tables(access) as counts:
+            found = [*all_rows(db, _SPELLING.counts(others)), *all_rows(counts, _SPELLING.counts([access]))]
+        return [count for _, count in found]
 
     def rows(self, part: Part, *, after: Row = (), skip: int = 0) -> Sequence[Row]:
         with self._tables(part) as db:
@@ -114,27 +120,15 @@ class SqlitePages:
         with self._tables(transfer.ACCESS) as counts:
             counts.execute(sql.EMPTY_ACCESS)
 
-    def take_in(self, part: Part, rows: Sequence[Row]) -> None:
-        if part is transfer.ACCESS:
-            with self._tables(part) as counts, counts:
-                counts.executemany(_INSERTS[part.name], rows)
-            return
+    def take_in(self, pages: Sequence[Page]) -> None:
         with self._store._writing() as writer:
-            if part is transfer.UTTERANCES:
-                _take_utterances(writer.db, rows)
-                return
-            writer.db.executemany(_INSERTS[part.name], rows)
-            if part is transfer.ENTRIES:
-                index_pending(writer.db, rows[-1][0])
-            elif part is transfer.VECTORS:
-                writer.grown.update([(partition, model) for _, model, partition, *_ in rows])
-            elif part is transfer.ITEM_SPACES:
-                for id, path in rows:
-                    prefixes = sqlite.item_rows.prefixes(sqlite.item_rows.namespace_of(path))
-                    writer.db.executemany(sql.NEW_PREFIX, [(prefix, id) for prefix in prefixes])
-            elif part is transfer.EVENTS:
-                writer.headed = rows[-1][_SEQ], rows[-1][_DIGEST]
-                writer.db.execute(sql.SET_HEAD, writer.headed)
+            for part, rows in pages:
+                if part is not transfer.ACCESS:
+                    _add(writer, part, rows)
+        for part, rows in pages:
+            if part is transfer.ACCESS:
+                with self._tables(part) as counts, counts:
+                    counts.executemany(_INSERTS[part.name], rows)
 
     def complete(self, last_entry: int) -> None:
         with self._store._writing() as rows:
@@ -147,10 +141,26 @@ class SqlitePages:
         self._store.close()
 
 
-def _take_utterances(db: apsw.Connection, rows: Sequence[Row]) -> None:
-    for row in rows:
-        db.execute(_INSERTS[transfer.UTTERANCES.name], row)
-        db.execute(sql.FEED_UTTERANCE, (db.last_insert_rowid(), tokens(0, terms(row[_TEXT]))))
+def _add(writer: SqliteRows, part: Part, rows: Sequence[Row]) -> None:
+    """Insert rows of a part, and index what is found by its words."""
+    db = writer.db
+    if part is transfer.UTTERANCES:
+        for row in rows:
+            db.execute(_INSERTS[part.name], row)
+            db.execute(sql.FEED_UTTERANCE, (db.last_insert_rowid(), tokens(0, terms(row[_TEXT]))))
+        return
+    db.executemany(_INSERTS[part.name], rows)
+    if part is transfer.ENTRIES:
+        index_pending(db, rows[-1][0])
+    elif part is transfer.VECTORS:
+        writer.grown.update([(partition, model) for _, model, partition, *_ in rows])
+    elif part is transfer.ITEM_SPACES:
+        for id, path in rows:
+            prefixes = sqlite.item_rows.prefixes(sqlite.item_rows.namespace_of(path))
+            db.executemany(sql.NEW_PREFIX, [(prefix, id) for prefix in prefixes])
+    elif part is transfer.EVENTS:
+        writer.headed = rows[-1][_SEQ], rows[-1][_DIGEST]
+        db.execute(sql.SET_HEAD, writer.headed)
 
 
 class FolderMemory:
