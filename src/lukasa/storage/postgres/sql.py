@@ -633,8 +633,20 @@ SELECT {_OF_ENTRY},
 FROM entries AS e LEFT JOIN scopes AS s ON s.store = e.store AND s.id = e.scope_id
 LEFT JOIN partitions AS p ON p.store = e.store AND p.id = e.partition_id WHERE e.store = %s ORDER BY e.rowid
 """
-VERSIONS_OF_ROW = """
-SELECT version, convert_to(snapshot, 'UTF8') FROM versions WHERE store = %s AND entry = %s ORDER BY version
+VERSIONS_OF_ROWS = """
+SELECT entry, version, convert_to(snapshot, 'UTF8') FROM versions WHERE store = %s AND entry = ANY(%s)
+ORDER BY entry, version
+"""
+# Entries that the log vouches for, and that are neither there nor removed by an operation.
+LOST_ENTRIES = """
+SELECT DISTINCT v.subject FROM events AS v
+WHERE v.store = %s AND left(v.action, 6) = 'entry.' AND strpos(v.detail, '"commitment":') > 0
+    AND NOT EXISTS (SELECT 1 FROM entries AS e WHERE e.store = v.store AND e.id = v.subject)
+    AND NOT EXISTS (SELECT 1 FROM retired AS r WHERE r.store = v.store AND r.id = v.subject)
+"""
+ITEM_EVENTS = """
+SELECT action, subject, detail FROM events
+WHERE store = %s AND action IN ('item.saved', 'item.dropped') ORDER BY seq
 """
 PARTITION_COUNTS = """
 SELECT p.id, p.size, p.total_terms, p.vectors,
