@@ -5,7 +5,9 @@ from __future__ import annotations
 import getpass
 import os
 import threading
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
@@ -17,11 +19,11 @@ from msgspec.structs import replace
 
 from lukasa.model.conversation import Channel, WorkspaceInfo
 from lukasa.model.entry import NamedEntry
-from lukasa.model.errors import Conflict, InvalidInput, NotFound, StoreError, StoreMissing
+from lukasa.model.errors import Conflict, InvalidInput, LukasaError, NotFound, StoreError, StoreMissing
 from lukasa.model.events import Actor, Event
 from lukasa.model.ids import new_id
 from lukasa.model.values import Origin, Trust
-from lukasa.ports import Clock, Embedder, SystemClock, Threads
+from lukasa.ports import Clock, Embedder, Span, SystemClock, Threads, nested, within
 from lukasa.providers import folders
 from lukasa.providers.checkpoints import CheckpointFile
 from lukasa.providers.embed import EmbedderStatus, embedder_status, open_embedder
@@ -39,6 +41,7 @@ from lukasa.storage.port import Store
 from lukasa.storage.sqlite import SqliteStore
 
 if TYPE_CHECKING:
+    from lukasa.model.job import JobState
     from lukasa.ports import Chat, CuratedFile, DecisionFolder, LogFile, NoticeChannel, TranscriptReader
     from lukasa.providers.chat import ChatStatus
     from lukasa.service.admin.access import AccessControl
@@ -119,6 +122,7 @@ class Lukasa:
         self._clock = clock
         self._origin = origin
         self._in_memory = in_memory
+        self._span: Span = spans_of_verbs
         self._stores: dict[str, Store] = {}
         self._opening = threading.Lock()
         self._account = self._open_account()
@@ -222,6 +226,18 @@ class Lukasa:
         provider: Chat | None = import_module("lukasa.providers.chat").open_chat(setting, os.environ)
         return provider
 
+    def measure(self, span: Span) -> None:
+        """Open this span around every verb from now on, in addition to those of OpenTelemetry."""
+        self._span = nested(span, spans_of_verbs)
+
+    def queue_depth(self) -> dict[JobState, int]:
+        """Count the jobs of all workspaces by state. A workspace that cannot be read is left out."""
+        found: Counter[JobState] = Counter()
+        for info in self._account.workspaces():
+            with suppress(LukasaError):
+                found.update(self._open_context(info).local.queue_depth() if info.ready else {})
+        return dict(found)
+
     def folder(self, workspace: Workspace) -> Path | None:
         """Return the folder of a workspace's files; None if it is kept in this process alone."""
         return self._folder(workspace.ctx.info, workspace.spec)
@@ -234,7 +250,7 @@ class Lukasa:
     @property
     def access(self) -> AccessControl:
         """The access control of this memory: grants and credentials of other clients."""
-        return admin.access.AccessControl(self, self._account, self._clock, self._origin, spans_of_verbs)
+        return admin.access.AccessControl(self, self._account, self._clock, self._origin, self._span)
 
     @property
     def account(self) -> Store:
@@ -291,7 +307,7 @@ class Lukasa:
             log_file=_log_file(folder, spec),
             decisions=_decisions(folder, spec),
             threads=self._threads(info, spec),
-            span=spans_of_verbs,
+            span=within(self._span, {"lukasa.workspace": info.id}),
         )
 
     def _threads(self, info: WorkspaceInfo, spec: MemorySpec) -> Threads | None:
@@ -330,7 +346,9 @@ class Lukasa:
         spec = parse_spec(text)
         info = WorkspaceInfo(new_id(), name, spec.name, text, self._clock.now(), ready=False)
         try:
-            self._commit(self._account, SaveWorkspace(info, None))
+            about = {"lukasa.workspace": info.id, "lukasa.source": self._origin.surface}
+            with self._span("store.create", about):
+                self._commit(self._account, SaveWorkspace(info, None))
         except Conflict:
             # Another process registered the name first; names are unique, so this is the same workspace.
             found = self._registered(name)

@@ -226,6 +226,14 @@ class PlainReads(ABC):
         with self._reading() as rows:
             return get(rows, tables.ANSWERS, key)
 
+    # Vector indexes: an engine that keeps vectors in memory needs none
+
+    def vector_index_due(self) -> bool:
+        return False
+
+    def index_vectors(self) -> int:
+        return 0
+
     # Scrubbing
 
     def holdings(self, extent: Extent) -> Holdings:

@@ -46,6 +46,14 @@ def fill_vectors(ctx: CallContext, task: Task) -> dict[str, Any]:
     return dict(task.output("embedded"))
 
 
+def index_vectors(ctx: CallContext, task: Task) -> dict[str, Any]:
+    """Give large partitions an index of their vectors, where the database has such indexes."""
+    if not task.journaled("indexed"):
+        counts = {"indexes": sum(store.index_vectors() for store in (ctx.local, ctx.account))}
+        task.commit("indexed", counts, task.telemetry("index-vectors.completed", metadata=counts))
+    return dict(task.output("indexed"))
+
+
 def tidy(ctx: CallContext, task: Task) -> dict[str, Any]:
     """Delete finished jobs, answers and telemetry after a while. Dead jobs stay until somebody decides."""
     now = ctx.now
@@ -63,6 +71,7 @@ HANDLERS: dict[str, Work] = {
     "consolidate": consolidate.consolidate,
     "curate": curated_document.curate,
     "hide-secrets": hide_secrets.hide_secrets,
+    "index-vectors": index_vectors,
     "maintain": maintain.maintain,
     "notify": notices.notify,
     "record": kept_records.record,

@@ -21,7 +21,9 @@ from lukasa.spec.types import MemorySpec
 
 ADDED = ("entry.put", "entry.held")
 REVISED = ("entry.superseded", "entry.invalidated", f"entry.{State.STALE}")
-UPKEEP = frozenset({"consolidate", "maintain", "backfill", "tidy", "triage", "reflect", "curate", "hide-secrets"})
+UPKEEP = frozenset(
+    {"consolidate", "maintain", "backfill", "tidy", "triage", "reflect", "curate", "hide-secrets", "index-vectors"}
+)
 LOOK_BACK = 2000  # events
 LAST_JOBS = 1000
 BOUNDARY = "boundary"
@@ -29,7 +31,7 @@ HIDE_SECRETS = JobDraft("hide-secrets", f"hide-secrets:{DETECTOR}")
 
 
 class TriggerCheck:
-    """The triggers of one workspace. The search for missing vectors is expensive, so it runs once in half an hour."""
+    """The triggers of one workspace. Missing vectors and indexes are looked for once in half an hour: that costs most."""
 
     def __init__(self, ctx: CallContext) -> None:
         self._ctx = ctx
@@ -41,7 +43,7 @@ class TriggerCheck:
         half_hour = window("half-hourly", now)
         if self._searched != half_hour and warm(now, started):
             self._searched = half_hour
-            found = replace(found, unembedded=_unembedded(self._ctx))
+            found = replace(found, unembedded=_unembedded(self._ctx), unindexed=_unindexed(self._ctx))
         return due(self._ctx.spec, now, found)
 
 
@@ -99,6 +101,10 @@ def _unembedded(ctx: CallContext) -> bool:
     return any(store.unembedded(model, 1) for store in stores) or bool(ctx.local.unembedded_items(model, "", 1))
 
 
+def _unindexed(ctx: CallContext) -> bool:
+    return any(store.vector_index_due() for store in (ctx.local, ctx.account))
+
+
 FIRST_DELAY = timedelta(seconds=60)  # O8: a worker that has just started leaves the processor to others
 
 
@@ -119,13 +125,15 @@ class Activity(Struct, frozen=True):
     idle_change: bool = False
     unreflected: int = 0
     unembedded: bool = False
+    unindexed: bool = False
     untriaged: bool = False
 
 
 def due(spec: MemorySpec, now: datetime, facts: Activity) -> list[JobDraft]:
     """Return the jobs that a spec's triggers ask for, given the activity."""
     regular = _by_clock if spec.triggers.clock else _when_idle
-    return [*_consolidations(spec, now, facts), *regular(spec, now, facts), *_reflections(spec, now, facts)]
+    indexing = [_windowed("index-vectors", "", window("half-hourly", now))] if facts.unindexed else []
+    return [*indexing, *_consolidations(spec, now, facts), *regular(spec, now, facts), *_reflections(spec, now, facts)]
 
 
 def triggers(spec: MemorySpec) -> frozenset[str]:

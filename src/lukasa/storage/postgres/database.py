@@ -10,7 +10,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
@@ -45,6 +45,7 @@ OUTAGE = 15.0  # seconds for which a call waits for a database that restarts or 
 ATTEMPTS = 5  # of a transaction that lost against another, or whose connection broke before anything was acknowledged
 _PAUSE = 0.1  # seconds between two tries to reach the database
 _CACHES = 8  # read caches of one store that are kept for the next transactions
+_STORES = 256  # stores whose read caches are kept
 _MIGRATING = 0x6C756B617361  # the advisory lock of those who migrate
 
 
@@ -237,36 +238,47 @@ class Database:
         with translated(self.where):
             if session is not None:
                 yield self._entered(session, store, keys)
-                return
-            caches = self._caches.setdefault((store, keys), [])
-            cache = caches.pop() if caches else ReadCache()  # before the snapshot: it may not be of a later one
-            with self._open_view(store, keys, cache) as handle:
-                yield handle
-            if len(caches) < _CACHES:
-                caches.append(cache)
+            else:
+                with self._view(store, keys) as handle:
+                    yield handle
 
     def _entered(self, session: Session, store: str, keys: str) -> Handle:
         found = session.handles.get((store, keys))
-        if found is None:
-            head = session.enter(store, keys)
-            if head is None:
-                raise self.missing(store)
-            found = session.handles[store, keys] = Handle(session, store, keys, head, ReadCache())
-        return found
+        return found or self._handle(session, store, keys, session.enter(store, keys))
 
     @contextmanager
-    def _open_view(self, store: str, keys: str, cache: ReadCache) -> Iterator[Handle]:
+    def _view(self, store: str, keys: str) -> Iterator[Handle]:
         connection, session, head = self.persistent(lambda: self._begin_view(store, keys))
         try:
-            if head is None:
-                raise self.missing(store)
-            cache.begin()
-            handle = session.handles[store, keys] = Handle(session, store, keys, head, cache)
             self._local.session = session
-            yield handle
+            yield self._handle(session, store, keys, head)
+            self._keep_caches(session)
         finally:
             self._local.session = None
             self._give_back(connection)
+
+    def _handle(self, session: Session, store: str, keys: str, head: Head | None) -> Handle:
+        """Return the handle on a store that was entered, with a read cache of no later snapshot."""
+        if head is None:
+            raise self.missing(store)
+        kept, cache = self._caches.get((store, keys), []), ReadCache()
+        with suppress(IndexError):  # others take from it as well
+            found = kept.pop()
+            cache = found if found.latest <= head.commits else cache
+        cache.begin()
+        made = session.handles[store, keys] = Handle(session, store, keys, head, cache)
+        return made
+
+    def _keep_caches(self, session: Session) -> None:
+        """Keep the caches of a transaction for the next ones, those of the stores that were read last."""
+        for key, handle in session.handles.items():
+            kept = self._caches.pop(key, [])
+            if len(kept) < _CACHES:
+                kept.append(handle.cache)
+            self._caches[key] = kept
+        while len(self._caches) > _STORES:
+            with suppress(StopIteration, KeyError, RuntimeError):  # others keep theirs at the same time
+                del self._caches[next(iter(self._caches))]
 
     def _begin_view(self, store: str, keys: str) -> tuple[psycopg.Connection[Any], Session, Head | None]:
         connection = self._take(PATIENCE)
@@ -298,23 +310,24 @@ class Database:
             session = Session(connection, writes=writes)
             session.cursor.execute(sql.BEGIN_WRITE)
             if patience < PATIENCE:
-                session.cursor.execute(
-                    "SELECT set_config('lock_timeout', %s, true)", (f"{max(1, round(patience * 1000))}ms",)
-                )
+                session.cursor.execute(sql.SET_PATIENCE, (f"{max(1, round(patience * 1000))}ms",))
             yield session
             self._commit(session)
         finally:
             self._give_back(connection)
 
     def _commit(self, session: Session) -> None:
-        xid = session.cursor.execute("SELECT pg_current_xact_id_if_assigned()::text").fetchone()
+        xid = session.xid
+        if not xid:
+            found = session.cursor.execute("SELECT pg_current_xact_id_if_assigned()::text").fetchone()
+            xid = (found and found[0]) or ""
         try:
             session.cursor.execute(sql.COMMIT)
-        except psycopg.OperationalError as error:
-            if not lost(error) or xid is None or xid[0] is None or not self._stands(xid[0], error):
+        except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+            if not lost(error) or not xid or not self._stands(xid, error):
                 raise
 
-    def _stands(self, xid: str, error: psycopg.OperationalError) -> bool:
+    def _stands(self, xid: str, error: psycopg.Error) -> bool:
         """Whether a transaction was committed whose answer got lost. Wait for a database that is coming back."""
         deadline = time.monotonic() + OUTAGE
         while time.monotonic() < deadline:
@@ -327,6 +340,10 @@ class Database:
             f"{self.where}: the database went away while it committed, and nobody can say whether it did",
             fix="read it again once the database is back, then decide",
         ) from error
+
+    def translating(self) -> AbstractContextManager[None]:
+        """Turn errors of PostgreSQL into Lukasa's."""
+        return translated(self.where)
 
     def missing(self, store: str) -> StoreMissing:
         return StoreMissing(
@@ -352,7 +369,7 @@ class Database:
         if pool is None or self._pid != os.getpid():
             pool = self._open_pool()
         try:
-            taken: psycopg.Connection[Any] = pool.getconn(timeout=max(patience, 0.001))
+            taken: psycopg.Connection[Any] = pool.getconn(timeout=max(min(patience, OUTAGE), 0.001))
             return taken
         except PoolTimeout as error:
             if patience < PATIENCE:

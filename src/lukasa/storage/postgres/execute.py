@@ -87,6 +87,7 @@ class Session:
         self.cursor = connection.cursor(binary=True)
         self.writes = writes
         self.handles: dict[tuple[str, str], Handle] = {}
+        self.xid = ""  # the number of this transaction, if it holds a store's head
         self._bound: tuple[str, str] | None = None
 
     def enter(self, store: str, keys: str, *, lock: bool = False) -> Head | None:
@@ -94,11 +95,17 @@ class Session:
         self.cursor.execute(sql.ENTER_TO_WRITE if lock else sql.ENTER, (store, keys))
         found = self.cursor.fetchone()
         self._bound = store, keys
-        return None if found is None else Head(*found)
+        if found is None:
+            return None
+        head = Head(*found)
+        self.xid = head.xid or self.xid
+        return head
 
     def bind(self, store: str, keys: str) -> None:
+        """Bind the transaction to a store that it has entered before."""
         if self._bound != (store, keys):
-            self.enter(store, keys)
+            self.cursor.execute(sql.BIND, (store, keys))
+            self._bound = store, keys
 
 
 class Handle:

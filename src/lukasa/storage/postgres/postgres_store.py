@@ -40,7 +40,7 @@ from lukasa.storage.port import (
     Unembedded,
     UnembeddedItem,
 )
-from lukasa.storage.postgres import integrity, item_rows, postgres_rows, search, sql
+from lukasa.storage.postgres import integrity, item_rows, postgres_rows, search, sql, vector_indexes
 from lukasa.storage.postgres.execute import Handle
 from lukasa.storage.postgres.postgres_rows import PostgresRows
 from lukasa.storage.postgres.search import AccessTable, PostgresSearchRows, VectorSearch
@@ -280,6 +280,14 @@ class PostgresStore(IndexedReads):
         with self._searching() as rows:
             found = rows.db.all(sql.UNEMBEDDED, rows.model_number(model), limit)
         return [Unembedded(id, version, text.decode()) for id, version, text, hash in found if seals.intact(text, hash)]
+
+    def vector_index_due(self) -> bool:
+        with self._asking() as db:
+            return vector_indexes.due(db)
+
+    def index_vectors(self) -> int:
+        with self._database.translating():
+            return vector_indexes.update(self._database, self.id)
 
     # Pages and documents, which every put is compared with: those that are not much are kept
 

@@ -30,7 +30,7 @@ from lukasa.storage.postgres import sql
 from lukasa.storage.postgres.execute import Handle, PgVector, Row, vector_bytes
 
 _OLDER_THAN_ALL, _NEWER_THAN_ALL = -(2**63), (2**63 - 1, 2**63 - 1)
-_ROWID = 17  # position among the columns of a candidate
+_PARTITION, _CONVERSATION, _ROWID = 1, 7, 17  # positions among the columns of a candidate
 _FEW = 4_000  # admitted rows of an indexed partition up to which each of them is compared
 _PAGE = 1_000  # rows whose filters are asked together
 
@@ -60,7 +60,7 @@ class PostgresSearchRows:
         return {subject for (subject,) in self.db.all(sql.SUBJECTS_SINCE, seq)}
 
     def records_changed_since(self, seq: int) -> bool:
-        return bool(self.db.value(sql.RECORDS_CHANGED_SINCE, seq))
+        return bool(self.db.value(sql.RECORDS_CHANGED_SINCE, seq, self.db.head.seq - seq))
 
     # Partitions and words
 
@@ -73,7 +73,7 @@ class PostgresSearchRows:
         else:
             owners = list(dict.fromkeys(selection.owners))
             found = self.db.all(sql.PARTITIONS_OF_OWNERS, owners, *asked, visibilities)
-        return [Partition(*row) for row in found]
+        return [Partition(*row) for row in found]  # with the number of its indexes: nothing here counts removals
 
     def frequencies(self, words: Sequence[str]) -> Iterable[tuple[str, int]]:
         return self.db.all(sql.FREQUENCIES, list(words))
@@ -133,9 +133,18 @@ class PostgresSearchRows:
         return self.db.all(sql.TEXTS, list(ids))
 
     def adjacent_rows(self, rows: Sequence[int], reach: int) -> list[AdjacentRow]:
-        found = self.db.all(sql.BESIDE, reach, list(rows))
-        candidates = self._candidates(found)
-        return [AdjacentRow(one, row[_ROWID], row[-1]) for row, one in zip(found, candidates, strict=True)]
+        """Ask for all numbers at once, and pair them here: the planner makes a poor plan of a join by distance."""
+        numbers = {number for row in rows for number in range(row - reach, row + reach + 1)}
+        found = self.db.all(sql.BESIDE, sorted(numbers))
+        made = dict(zip([row[_ROWID] for row in found], self._candidates(found), strict=True))
+        rooms = {row[_ROWID]: (row[_PARTITION], row[_CONVERSATION]) for row in found}
+        return [
+            AdjacentRow(made[near], near, made[row].id)
+            for row in rows
+            if row in made
+            for near in range(row - reach, row + reach + 1)
+            if rooms.get(near) == rooms[row]
+        ]
 
     def _candidates(self, rows: Sequence[Row]) -> list[Candidate]:
         scopes: dict[int, Scope] = self.cache.entries("scopes", self)
@@ -261,7 +270,8 @@ class VectorSearch:
         exact: bool = False,
     ) -> list[tuple[float, int]]:
         """The best of a partition as (cosine, entry row); among equals the newer entry."""
-        return best_of(rows.db, [where.partition], where.model, where.dimensions, query, limit, exact=exact)
+        one = Partition(where.partition, where.size, 0, where.removals)
+        return best_of(rows.db, [one], where.model, where.dimensions, query, limit, exact=exact)
 
     def recent(self, rows: PostgresSearchRows, model: int) -> dict[int, Floats]:
         return {}
@@ -275,7 +285,7 @@ def nearest(
 ) -> list[VectorMatch]:
     """The best cosines first, among vectors of exactly this model."""
     number = rows.model_number(model)
-    partitions = [one.id for one in keyword.partitions_of(rows, selection) if one.size]
+    partitions = [one for one in keyword.partitions_of(rows, selection) if one.size]
     if number is None or limit < 1 or not partitions:
         return []
     query = np.asarray(vector, dtype=np.float32)
@@ -286,7 +296,7 @@ def nearest(
 
 def best_of(
     db: Handle,
-    partitions: Sequence[int],
+    partitions: Sequence[Partition],
     model: int,
     dimensions: int,
     query: Vector,
@@ -297,9 +307,10 @@ def best_of(
 ) -> list[tuple[float, int]]:
     """The best vectors of partitions: large ones by their own index, all others by comparing every vector."""
     asked = bound_vector(query)
-    indexed = set() if exact else {id for (id,) in db.all(sql.INDEXED_PARTITIONS, list(partitions), model)}
+    maybe = [] if exact else [one.id for one in partitions if one.removals]
+    indexed = {id for (id,) in db.all(sql.INDEXED_PARTITIONS, maybe, model)} if maybe else set()
     clause, values = conditions(filters) if filters else ("", [])
-    plain = [one for one in partitions if one not in indexed]
+    plain = [one.id for one in partitions if one.id not in indexed]
     found: list[Row] = []
     if plain:
         statement = (sql.NEAREST_ADMITTED if clause else sql.NEAREST) + clause + sql.NEAREST_FIRST
@@ -349,7 +360,7 @@ def find(db: Handle, selection: Selection, limit: int, after: str | None, *, dam
             for kind in selection.filters.kinds or KINDS:
                 newest += db.all(statement, partition.id, str(kind), oldest, *before, *values, wanted)
         page = sorted(newest, reverse=True)[:wanted]
-        rows = db.all(sql.ENTRIES_IN_ORDER, [row for _, row in page])
+        rows = db.all(sql.ENTRIES_IN_ORDER, [row for _, row in page]) if page else []
         found += [entry for entry in map(checked_entry, rows) if damaged or not entry.damaged]
         if len(found) == limit or len(page) < wanted:
             return found

@@ -53,6 +53,7 @@ APPLIED = "SELECT number, checksum, readable_by FROM lukasa.migrations ORDER BY 
 MIGRATED = "INSERT INTO migrations (number, name, checksum, readable_by, applied_at) VALUES (%s, %s, %s, %s, %s)"
 ACCOUNT_NAMED = "SELECT account_named(%s)::text"
 ENTER = "SELECT * FROM enter(%s, %s)"
+BIND = "SELECT set_config('lukasa.store', %s, true), set_config('lukasa.keys', %s, true)"
 ENTER_TO_WRITE = "SELECT * FROM enter_to_write(%s, %s)"
 NEW_STORE = """
 INSERT INTO heads (store, account, role, secret, tokenizer, created_at) VALUES (%s, %s, %s, %s, %s, %s)
@@ -83,11 +84,10 @@ SELECT v.subject FROM events AS v WHERE v.store = %s AND v.seq > %s AND (
     ) OR EXISTS (SELECT 1 FROM entries AS e WHERE e.store = v.store AND e.id = v.subject)
 )
 """
+# Along the key, whatever the planner makes of the condition: it is asked for the last few events.
 RECORDS_CHANGED_SINCE = """
-SELECT EXISTS (
-    SELECT 1 FROM events
-    WHERE store = %s AND seq > %s AND split_part(action, '.', 1) IN ('named', 'document', 'scrub')
-)
+SELECT coalesce(bool_or(split_part(v.action, '.', 1) IN ('named', 'document', 'scrub')), false)
+FROM (SELECT action FROM events WHERE store = %s AND seq > %s ORDER BY seq LIMIT %s) AS v
 """
 
 # Read statistics
@@ -128,7 +128,9 @@ SELECT v.store, {_NEXT.format("models")}, v.name, v.dimensions, v.digest
 FROM (SELECT %s::uuid AS store, %s::text AS name, %s AS dimensions, %s::text AS digest) AS v RETURNING id
 """
 PARTITIONS = """
-SELECT p.id, p.size, p.total_terms, 0 FROM (SELECT %s::uuid AS store) AS v
+SELECT p.id, p.size, p.total_terms,
+    (SELECT count(*) FROM vector_indexes AS i WHERE i.store = p.store AND i.partition_id = p.id)
+FROM (SELECT %s::uuid AS store) AS v
 CROSS JOIN unnest(%s::text[], %s::text[]) WITH ORDINALITY AS asked (tier, anchor, place)
 JOIN scopes AS s ON s.store = v.store AND s.tier = asked.tier AND s.anchor = asked.anchor
 JOIN partitions AS p ON p.store = v.store AND p.scope_id = s.id AND p.visibility = ANY(%s)
@@ -372,15 +374,7 @@ CROSS JOIN LATERAL (
 """
 OF_SUBJECT = _OF_WORDS.format("subject")
 IN_ROLE = _OF_WORDS.format("role")
-BESIDE = (
-    _CARD.replace("e.", "n.")
-    + """
-    , e.id FROM (SELECT %s::uuid AS store, %s AS rows, %s::bigint[] AS numbers) AS v
-JOIN entries AS e ON e.store = v.store AND e.rowid = ANY(v.numbers)
-JOIN entries AS n ON n.store = e.store AND n.rowid BETWEEN e.rowid - v.rows AND e.rowid + v.rows
-    AND n.partition_id = e.partition_id AND n.conversation IS NOT DISTINCT FROM e.conversation
-"""
-)
+BESIDE = _CARD + "FROM entries AS e WHERE e.store = %s AND e.rowid = ANY(%s)"
 
 # Vectors
 
@@ -426,9 +420,43 @@ def nearest_by_index(store: str, partition: int, model: int, dimensions: int, *,
     """
 
 
+COMMITTED = "UPDATE heads SET commits = commits + 1 WHERE store = %s"
 INDEXED_PARTITIONS = """
 SELECT partition_id FROM vector_indexes WHERE store = %s AND partition_id = ANY(%s) AND model_id = %s AND ready <> 0
 """
+UNINDEXED_PARTITIONS = """
+SELECT p.id, m.id, m.dimensions FROM (SELECT %s::uuid AS store, %s AS large, %s AS most) AS v
+JOIN partitions AS p ON p.store = v.store AND p.vectors >= v.large
+JOIN models AS m ON m.store = v.store AND m.dimensions <= v.most
+WHERE NOT EXISTS (
+    SELECT 1 FROM vector_indexes AS i WHERE i.store = v.store AND i.partition_id = p.id AND i.model_id = m.id
+) AND v.large <= (
+    SELECT count(*) FROM vectors AS x WHERE x.store = v.store AND x.partition_id = p.id AND x.model_id = m.id
+) ORDER BY p.id, m.id
+"""
+SMALL_INDEXED_PARTITIONS = """
+SELECT i.partition_id, i.model_id FROM (SELECT %s::uuid AS store, %s AS small) AS v
+JOIN vector_indexes AS i ON i.store = v.store
+JOIN partitions AS p ON p.store = v.store AND p.id = i.partition_id WHERE p.vectors < v.small
+"""
+TRY_TO_BUILD = "SELECT pg_try_advisory_lock(hashtextextended(%s, 0))"
+DONE_BUILDING = "SELECT pg_advisory_unlock(hashtextextended(%s, 0))"
+NEW_VECTOR_INDEX = """
+INSERT INTO vector_indexes (store, partition_id, model_id, dimensions, name, ready) VALUES (%s, %s, %s, %s, %s, 1)
+ON CONFLICT (store, partition_id, model_id) DO NOTHING
+"""
+DROP_VECTOR_INDEX = "DELETE FROM vector_indexes WHERE store = %s AND partition_id = %s AND model_id = %s"
+
+
+def vector_index(name: str, store: str, partition: int, model: int, dimensions: int) -> str:
+    """Return the statement that makes the index of one partition; see `nearest_by_index`."""
+    return f"""
+    CREATE INDEX CONCURRENTLY "{name}" ON lukasa.vectors
+    USING hnsw ((embedding::vector({int(dimensions)})) vector_cosine_ops)
+    WHERE store = '{UUID(store)}' AND partition_id = {int(partition)} AND model_id = {int(model)}
+    """
+
+
 UNEMBEDDED = """
 SELECT e.id, e.version, convert_to(e.content, 'UTF8'), e.content_hash FROM entries AS e
 WHERE e.store = %s AND e.state IN ('active', 'stale', 'held')
