@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from lukasa.model.arrays import np
 from lukasa.model.entry import Document, Entry, NamedEntry
-from lukasa.model.errors import UNREADABLE, LukasaError
+from lukasa.model.errors import UNREADABLE, Damaged
 from lukasa.model.events import chain_faults
 from lukasa.model.item import ItemAddress, beginnings, item_id, namespace_of
 from lukasa.model.text import TOKENIZER_VERSION, commitment
@@ -103,7 +103,7 @@ class Engine(Protocol):
     def vectors(self) -> Iterator[StoredVector]: ...
     def item_vectors(self) -> Iterator[StoredVector]: ...
     def columns(self, entry: Entry) -> dict[str, Any]:
-        """Return the columns that follow from an entry alone."""
+        """Return the columns that follow from an entry, by name: those that `MENDED_COLUMNS` names."""
         ...
 
     # Rebuilding
@@ -143,7 +143,7 @@ def _step(engine: Engine, faults: Callable[[Engine], Iterator[Finding]], *, deri
 def check(engine: Engine, steps: Iterable[Step]) -> list[Finding]:
     """Run steps one after the other. What cannot be read cannot be trusted, and the other steps still run."""
     found: list[Finding] = []
-    unreadable: tuple[type[Exception], ...] = (*engine.errors, LukasaError, *UNREADABLE)
+    unreadable: tuple[type[Exception], ...] = (*engine.errors, Damaged, *UNREADABLE)
     for step in steps:
         try:
             with engine.apart():
@@ -396,13 +396,13 @@ def rebuild(engine: Engine) -> None:
     """Inside a write transaction: all that can be computed from the rows is, and texts that have a sound copy."""
     sql = engine.sql
     _mend(engine)
-    for statement, vectors in ((sql.DROP_VECTOR, engine.vectors), (sql.DROP_ITEM_VECTOR, engine.item_vectors)):
-        for key in [one.key for one in vectors() if _vector_fault(one)]:
-            engine.run(statement, *key)
     engine.empty_index()
     for row, partition, terms in _reindexed(engine):
         engine.index(row, partition, terms)
     engine.finish_index()
+    for statement, vectors in ((sql.DROP_VECTOR, engine.vectors), (sql.DROP_ITEM_VECTOR, engine.item_vectors)):
+        for key in [one.key for one in vectors() if _vector_fault(one)]:
+            engine.run(statement, *key)
     engine.run(sql.RECOUNT)
     engine.rebuild_own()
     engine.run(sql.EMPTY_PREFIXES)

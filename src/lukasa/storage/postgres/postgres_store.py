@@ -393,6 +393,7 @@ class PostgresStore(IndexedReads):
             return integrity.check(db, self._secret)
 
     def rebuild(self) -> None:
+        self._numbers.clear()  # whoever altered rows may have altered those of scopes and partitions
         self._change(lambda rows: integrity.rebuild(rows, self._secret))
 
     def part(self) -> None:
