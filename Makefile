@@ -21,7 +21,7 @@ run: install model ## Install what is needed and serve the page, the HTTP API an
 	@$(BIN)/lukasa serve
 
 run-postgres: install model ## Serve on a real PostgreSQL with its data in .postgres (POSTGRES=folder)
-	@$(BIN)/python -m tools.run_postgres "$(POSTGRES)" $(BIN)/lukasa serve
+	@$(BIN)/python -m tools.run_postgres "$(POSTGRES)" $(BIN)/lukasa --data "$(POSTGRES)/files" serve
 
 # The tour leaves nothing outside this folder: a model that the user does not have yet goes into $(VENV).
 tour: install ## Show how memory works, in the terminal, in a throw-away memory

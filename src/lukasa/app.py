@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from lukasa.model import database_url
 from lukasa.model.conversation import Channel, WorkspaceInfo
 from lukasa.model.entry import NamedEntry
 from lukasa.model.errors import Conflict, InvalidInput, LukasaError, NotFound, StoreError, StoreMissing
@@ -47,8 +48,11 @@ if TYPE_CHECKING:
     from lukasa.service.admin.access import AccessControl
     from lukasa.service.curation.decision_records import Decisions
     from lukasa.service.jobs.worker import Crew, Tell, Worker
+    from lukasa.storage.postgres.bell import JobBell
+    from lukasa.storage.postgres.database import Database
 
 DEFAULT_WORKSPACE = "main"
+DEFAULT_ACCOUNT = "default"
 LOG = "log.jsonl"
 MOST_THREADS = 32
 CURATED = "curated"
@@ -69,18 +73,32 @@ class Settings(Struct, frozen=True):
     preset: str = "default"
     chat: str = "auto"
     budget: Budget = field(default_factory=Budget)
+    database: str = ""  # the URL of a PostgreSQL database; without one, SQLite keeps memory in the data folder
+    account_name: str = DEFAULT_ACCOUNT  # the account in that database; a data folder has one
 
     @classmethod
     def resolve(
-        cls, *, data: str | Path | None = None, embedder: str | None = None, env: Mapping[str, str] = os.environ
+        cls,
+        *,
+        data: str | Path | None = None,
+        database: str | None = None,
+        account: str | None = None,
+        embedder: str | None = None,
+        env: Mapping[str, str] = os.environ,
     ) -> Settings:
         """Read settings: arguments first, then environment variables, then the platform's own folders.
 
-        The variables are LUKASA_DATA, _EMBEDDER, _PRESET, _CHAT, _BUDGET_TOKENS, _BUDGET_COST and _PRICES.
+        The variables are LUKASA_DATA, _DATABASE, _ACCOUNT, _EMBEDDER, _PRESET, _CHAT, _BUDGET_TOKENS, _BUDGET_COST and
+        _PRICES. An empty `database` means none, whatever the environment says.
         """
         chosen = data or env.get("LUKASA_DATA") or folders.user_data()
+        url = env.get("LUKASA_DATABASE", "") if database is None else database
+        if url:
+            database_url.check(url)
         return cls(
             data=Path(chosen).expanduser(),
+            database=url,
+            account_name=account or env.get("LUKASA_ACCOUNT") or DEFAULT_ACCOUNT,
             models=default_cache(),
             embedder=embedder or env.get("LUKASA_EMBEDDER") or "auto",
             preset=env.get("LUKASA_PRESET") or "default",
@@ -88,10 +106,19 @@ class Settings(Struct, frozen=True):
             budget=Budget.read(env),
         )
 
+    def __repr__(self) -> str:
+        """Leave out the password of the database: a log may hold this."""
+        return Struct.__repr__(replace(self, database=self.shown_database))
+
     @property
     def account(self) -> Path:
-        """The folder of the memory that all workspaces share; only its owner can read it."""
+        """The folder of the account: its database, if that is SQLite, and the sockets of servers."""
         return self.data / "account"
+
+    @property
+    def shown_database(self) -> str:
+        """The URL of the database without its password; empty if memory is in the data folder."""
+        return database_url.masked(self.database)
 
     def embedder_status(self) -> EmbedderStatus:
         """Say whether the configured embedder is available, without loading it."""
@@ -125,13 +152,23 @@ class Lukasa:
         self._span: Span = spans_of_verbs
         self._stores: dict[str, Store] = {}
         self._opening = threading.Lock()
-        self._account = self._open_account()
+        self._database: Database | None = None
+        self._account_id = ""  # in a database, which may have several accounts
+        self._bell: JobBell | None = None
+        self._foreign: set[str] = set()  # stores of other accounts that have rung
+        try:
+            self._account = self._open_account()
+        except BaseException:
+            self._close_database()
+            raise
 
     @classmethod
     def open(
         cls,
         data: str | Path | None = None,
         *,
+        database: str | None = None,
+        account: str | None = None,
         embedder: Embedder | str | None = None,
         clock: Clock | None = None,
         surface: str = "library",
@@ -142,11 +179,13 @@ class Lukasa:
     ) -> Lukasa:
         """Open memory in a folder (the platform's data folder by default), creating it on first use.
 
-        `embedder` is a setting ("auto", "none", "folder:…") or an embedder of your own. `in_memory` keeps everything
-        in this process and writes no file. `chat` is a language model of your own, instead of the setting's.
+        With `database`, the URL of a PostgreSQL database, memory is there, in an `account` of that name; the folder
+        keeps what are files. `embedder` is a setting ("auto", "none", "folder:…") or an embedder of your own.
+        `in_memory` keeps everything in this process and writes no file. `chat` is a language model of your own, instead
+        of the setting's.
         """
         setting = embedder if isinstance(embedder, str) else None
-        settings = Settings.resolve(data=data, embedder=setting)
+        settings = Settings.resolve(data=data, database=database, account=account, embedder=setting)
         settings.embedder_status()  # refuse an unknown setting here, not at the first use
         given = None if isinstance(embedder, str) else embedder
         origin = Origin(principal or _user(), surface, transport, Trust.AUTHOR)
@@ -219,6 +258,7 @@ class Lukasa:
         model = given if given is not None and not isinstance(given, str) else self._model(given or self.settings.chat)
         options = {"chat": model, "clock": self._clock, "budget": self.settings.budget, "tell": tell, **only}
         options["span"] = import_module("lukasa.providers.spans").opentelemetry_spans()
+        options["bell"] = self._job_bell()
         return jobs.handlers.crew(threads, self.workspaces, self._open_context, **options)
 
     def _model(self, setting: str) -> Chat | None:
@@ -247,6 +287,10 @@ class Lukasa:
             return None
         return self.settings.data / "workspaces" / info.id
 
+    def threads(self, workspace: Workspace) -> Threads | None:
+        """Return the chats of a workspace: which run, and their state; None if it is kept in this process alone."""
+        return self._threads(workspace.ctx.info, workspace.spec)
+
     @property
     def access(self) -> AccessControl:
         """The access control of this memory: grants and credentials of other clients."""
@@ -262,6 +306,7 @@ class Lukasa:
         for store in (*self._stores.values(), self._account):
             store.close()
         self._stores.clear()
+        self._close_database()
 
     def __enter__(self) -> Lukasa:
         return self
@@ -306,13 +351,18 @@ class Lukasa:
             curated_file=self._curated_file(folder, spec),
             log_file=_log_file(folder, spec),
             decisions=_decisions(folder, spec),
-            threads=self._threads(info, spec),
+            threads=None if spec.backend.checkpointer == "none" else self._threads(info, spec),
             span=within(self._span, {"lukasa.workspace": info.id}),
         )
 
     def _threads(self, info: WorkspaceInfo, spec: MemorySpec) -> Threads | None:
         folder = self._folder(info, spec)
-        return None if folder is None or spec.backend.checkpointer == "none" else CheckpointFile(folder)
+        if folder is None:
+            return None
+        if not self.settings.database:
+            return CheckpointFile(folder)
+        tables: Threads = import_module("lukasa.providers.checkpoint_tables").CheckpointTables(self.settings.database)
+        return tables
 
     def _curated_file(self, folder: Path | None, spec: MemorySpec) -> CuratedFile | None:
         return None if folder is None or spec.curated != "git" else open_curated_file(folder / CURATED)
@@ -331,19 +381,62 @@ class Lukasa:
             return _in_process()
         for folder in (self.settings.data, self.settings.data / "workspaces"):
             _private(folder)
-        folder = self.settings.account
-        if not (folder / "memory.db").exists() and any((self.settings.data / "workspaces").iterdir()):
-            raise StoreMissing(
-                f"{folder / 'memory.db'} is gone, but its workspaces are still there",
-                fix="restore that file from a backup; Lukasa never replaces it by an empty one",
+        if self.settings.database:
+            _private(self.settings.account)
+            self._database = _open_database(self.settings.database)
+            self._account_id = self._database.account(inputs.one_line(self.settings.account_name, "account name"))
+            return self._database.store(self._account_id, account=self._account_id, role="account", create=True)
+        if self.settings.account_name != DEFAULT_ACCOUNT:
+            raise InvalidInput(
+                f"account {self.settings.account_name[:60]!r} is named, but a data folder has one account",
+                fix="name the database of that account with LUKASA_DATABASE, or unset LUKASA_ACCOUNT",
             )
-        return SqliteStore(folder, role="account", create=True)
+        _require_account(self.settings.data)
+        return SqliteStore(self.settings.account, role="account", create=True)
+
+    def _require_database(self, name: str, spec: MemorySpec) -> None:
+        """Raise if a spec asks for PostgreSQL and no database is set: its memory must not begin anew in a file."""
+        if spec.backend.store == "postgres" and not self.settings.database and not self._in_memory:
+            raise StoreError(
+                f"the spec of workspace {name[:60]!r} keeps it in PostgreSQL, and no database is set",
+                fix=f"set LUKASA_DATABASE or give --database, as in {database_url.EXAMPLE}",
+            )
+
+    def _job_bell(self) -> JobBell | None:
+        """Return the bell of a database for all workers of this memory; files have none."""
+        if self._database is None:
+            return None
+        if self._bell is None:
+            made = import_module("lukasa.storage.postgres.bell").JobBell(self.settings.database, self._is_own)
+            self._bell = made
+        return self._bell
+
+    def _is_own(self, store: str) -> bool:
+        """Say whether a store of the database is one of this account's workspaces."""
+        if store in self._stores:
+            return True
+        if store in self._foreign:
+            return False
+        try:
+            own = any(info.id == store for info in self._account.workspaces())
+        except LukasaError:
+            return True  # a worker will look, and tell what is wrong
+        if not own:
+            self._foreign.add(store)
+        return own
+
+    def _close_database(self) -> None:
+        if self._bell is not None:
+            self._bell.close()
+        if self._database is not None:
+            self._database.close()
 
     def _registered(self, name: str) -> WorkspaceInfo | None:
         return next((info for info in self._account.workspaces() if info.name == name), None)
 
     def _register(self, name: str, text: str) -> WorkspaceInfo:
         spec = parse_spec(text)
+        self._require_database(name, spec)
         info = WorkspaceInfo(new_id(), name, spec.name, text, self._clock.now(), ready=False)
         try:
             about = {"lukasa.workspace": info.id, "lukasa.source": self._origin.surface}
@@ -385,7 +478,13 @@ class Lukasa:
         folder = self._folder(info, spec)
         if folder is None:
             return _in_process()
-        store = SqliteStore(folder, role="workspace", create=not info.ready)
+        self._require_database(info.name, spec)
+        store: Store
+        if self._database is not None:
+            _private(folder)
+            store = self._database.store(info.id, account=self._account_id, role="workspace", create=not info.ready)
+        else:
+            store = SqliteStore(folder, role="workspace", create=not info.ready)
         if store.purged_conversations():
             admin.scrubbing.finish(store, self._threads(info, spec))
         return store
@@ -503,7 +602,7 @@ def _make_way(folder: Path, earlier: Path) -> None:
 def _unused(folder: Path) -> bool:
     if {path.name for path in folder.iterdir()} - {"account", "workspaces"}:
         return False
-    with Lukasa.open(folder, embedder="none") as memory:
+    with Lukasa.open(folder, database="", account=DEFAULT_ACCOUNT, embedder="none") as memory:
         stores = [memory.account, *(memory.existing(info.name).ctx.local for info in memory.workspaces())]
         return all(_is_set_up(event) for store in stores for event in store.event_stream())
 
@@ -537,6 +636,37 @@ def _in_process() -> Store:
     """Return a store in this process, which writes no file; imported on first use."""
     store: Store = import_module("lukasa.storage.memory.memory_store").MemoryStore()
     return store
+
+
+def _open_database(url: str) -> Database:
+    """Connect to a database; its driver is imported here, because most memory is in SQLite."""
+    try:
+        found: type[Database] = import_module("lukasa.storage.postgres.database").Database
+    except ModuleNotFoundError as missing:
+        if (missing.name or "").partition(".")[0] == "lukasa":
+            raise
+        raise StoreError(
+            f"PostgreSQL needs the package {missing.name!r}, which is not installed",
+            fix="pip install 'lukasa[postgres]'",
+        ) from None
+    return found.open(url)
+
+
+def _require_account(data: Path) -> None:
+    """Raise if a data folder holds workspaces, but not the database of their account."""
+    file = data / "account" / "memory.db"
+    if file.exists() or not any((data / "workspaces").iterdir()):
+        return
+    if any((data / "workspaces").glob("*/memory.db")):
+        raise StoreMissing(
+            f"{file} is gone, but its workspaces are still there",
+            fix="restore that file from a backup; Lukasa never replaces it by an empty one",
+        )
+    raise StoreMissing(
+        f"{data} holds files of workspaces, and no database",
+        fix="set LUKASA_DATABASE, if their memory is in PostgreSQL; otherwise restore the databases from a backup, "
+        "or choose another data folder",
+    )
 
 
 def _private(folder: Path) -> None:

@@ -272,14 +272,22 @@ def lock_name(conversation: Conversation) -> str:
 
 
 class Threads(Protocol):
-    """A thread is a conversation's id."""
+    """The chats of a workspace: who leads each, and LangGraph's state of it. A thread is a conversation's id."""
 
-    def kept(self, thread: str) -> int:
-        """How many rows there are of a thread."""
+    def lead(self, conversation: Conversation) -> AbstractContextManager[None]:
+        """Lead a conversation, which only one process can; when that process dies, nobody leads it."""
         ...
 
     def led(self, conversation: Conversation) -> bool:
         """Whether a living process leads this conversation now."""
+        ...
+
+    def saver(self) -> AbstractContextManager[Any]:
+        """Open LangGraph's saver of the states."""
+        ...
+
+    def kept(self, thread: str) -> int:
+        """How many rows there are of a thread."""
         ...
 
     def purge(self, thread: str) -> None:

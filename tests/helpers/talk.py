@@ -25,7 +25,7 @@ def agent(
 ) -> Iterator[Agent]:
     """An agent in a conversation of its own, left open."""
     made = Making(chat or OfflineChat(), **making)
-    with Agent(world.acting(agent=name), made, folder=memory.folder(world), resume=resume) as opened:
+    with Agent(world.acting(agent=name), made, threads=memory.threads(world), resume=resume) as opened:
         yield opened
 
 

@@ -24,7 +24,7 @@ from lukasa.ports import Chat, Reply, ToolCall
 from lukasa.providers.chat import open_chat
 from lukasa.service.sessions import session
 from lukasa.spec import preset_text
-from lukasa.surfaces.langgraph.graph import ROUNDS, Agent, is_led
+from lukasa.surfaces.langgraph.graph import ROUNDS, Agent
 from tests.helpers.chat_server import Asked, ChatServer, broken_arguments, cut, follow, hold, reset, status, when
 from tests.helpers.cli import COMMAND, ROOT, Shell
 from tests.helpers.talk import agent, facts, reads
@@ -322,14 +322,14 @@ def test_a_spec_without_a_checkpointer_keeps_no_file(memory: Lukasa, server: Cha
 
 def test_a_conversation_has_one_leader(memory: Lukasa, world: Workspace) -> None:
     """L3: it cannot be taken up twice at once; when its leader is gone it can."""
-    folder = memory.folder(world)
-    assert folder is not None
+    threads = memory.threads(world)
+    assert threads is not None
     with agent(memory, world) as talk:
-        assert is_led(folder, talk.conversation)
+        assert threads.led(talk.conversation)
         with pytest.raises(StoreError, match="another process"), agent(memory, world, resume=talk.conversation.id):
             pass
         talk.leave()
-    assert not is_led(folder, talk.conversation)
+    assert not threads.led(talk.conversation)
 
 
 def test_memory_without_files(server: ChatServer) -> None:

@@ -126,7 +126,7 @@ def test_new_asks_again_and_says_why(shell: Shell) -> None:
     result = shell.call("spec", "new", input="\n".join(line for lines in given.values() for line in lines) + "\n")
     assert result.exit_code == 0, result.output
     assert "'Help Desk' is not a name" in result.stderr
-    assert "one of: sqlite, memory" in result.stderr
+    assert "one of: sqlite, postgres, memory" in result.stderr
     made = tomllib.loads(result.stdout)
     assert (made["name"], made["backend"]["store"]) == ("desk", "memory")
 

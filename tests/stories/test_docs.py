@@ -27,6 +27,7 @@ ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted(DOCS.rglob("*.md"))]
 PROGRAMS = [ROOT / "README.md", DOCS / "tutorial.md", *sorted((DOCS / "how-to").glob("*.md"))]
+ON_POSTGRESQL = DOCS / "how-to" / "run-on-postgresql.md"
 DECISIONS = sorted((DOCS / "decisions").glob("*.md"))
 API = (DOCS / "reference" / "api.md").read_text("utf-8")
 
@@ -63,10 +64,15 @@ def program(page: Path) -> str:
     return "\n".join(parts)
 
 
-@pytest.mark.parametrize("page", PROGRAMS, ids=name)
+@pytest.mark.parametrize("page", [page for page in PROGRAMS if page != ON_POSTGRESQL], ids=name)
 def test_what_a_page_shows_runs(page: Path, tmp_path: Path) -> None:
     """U1, U2: the Python and the commands of a page run in order, on an empty memory, with the model if it is there."""
     perform(page, tmp_path, "auto")
+
+
+def test_the_page_about_postgresql_runs(tmp_path: Path, database_url: str) -> None:
+    """U1, U2: its Python and its commands run on a real database, which the page has the reader set first."""
+    perform(ON_POSTGRESQL, tmp_path, "auto", LUKASA_DATABASE=database_url)
 
 
 @pytest.mark.parametrize("page", PROGRAMS[:2], ids=name)
@@ -75,10 +81,10 @@ def test_the_first_pages_run_without_a_model(page: Path, tmp_path: Path) -> None
     perform(page, tmp_path, "none")
 
 
-def perform(page: Path, tmp_path: Path, embedder: str) -> None:
+def perform(page: Path, tmp_path: Path, embedder: str, **more: str) -> None:
     script = tmp_path / "page.py"
     script.write_text(program(page), "utf-8")
-    here = {"LUKASA_DATA": str(tmp_path / "data"), "LUKASA_EMBEDDER": embedder, "PYTHON": sys.executable}
+    here = {"LUKASA_DATA": str(tmp_path / "data"), "LUKASA_EMBEDDER": embedder, "PYTHON": sys.executable, **more}
     path = os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
     run = subprocess.run(
         [sys.executable, "-W", "error", str(script)],

@@ -229,7 +229,7 @@ def test_a_thread_is_purged_with_its_checkpoints(memory: Lukasa, world: Workspac
     assert folder is not None
     refs = []
     for words in (CANARY, "marrowgrind"):
-        with Agent(world.acting(agent="assistant"), Making(OfflineChat()), folder=folder) as agent:
+        with Agent(world.acting(agent="assistant"), Making(OfflineChat()), threads=memory.threads(world)) as agent:
             agent.turn(f"Keep track of this: the {words} has 3 tails")
             agent.leave()
             refs.append(agent.conversation.ref_code)
@@ -255,8 +255,7 @@ def test_a_thread_is_purged_with_its_checkpoints(memory: Lukasa, world: Workspac
 
 def test_a_thread_that_is_led_is_not_purged(memory: Lukasa, world: Workspace) -> None:
     """H1: a living chat would write on; it is refused until that has ended."""
-    folder = memory.folder(world)
-    with Agent(world.acting(agent="assistant"), Making(OfflineChat()), folder=folder) as agent:
+    with Agent(world.acting(agent="assistant"), Making(OfflineChat()), threads=memory.threads(world)) as agent:
         agent.turn("hello")
         ref = agent.conversation.ref_code
         with pytest.raises(Refused):

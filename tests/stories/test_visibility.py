@@ -195,7 +195,7 @@ def test_an_agent_of_one_conversation_ends_without_a_trace(memory: Lukasa, world
     """S0, L1: a subagent without a lasting tier ends its session; what it may not store is named."""
 
     made = Making(OfflineChat(), tiers=["conversation"])
-    with Agent(world.acting(agent="sub"), made, folder=memory.folder(world)) as talk:
+    with Agent(world.acting(agent="sub"), made, threads=memory.threads(world)) as talk:
         talk.turn("We decided to ship in March.")
         done = talk.end()
     assert (done.facts, done.summary) == ((), None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
@@ -14,7 +15,7 @@ from lukasa.model.job import Job, JobDraft, JobState
 from lukasa.model.telemetry import TelemetryQuery
 from lukasa.service.jobs.allowance import NotNow
 from lukasa.service.jobs.task import Handler, Task
-from lukasa.service.jobs.worker import JobSource, Run, Trouble, Worker
+from lukasa.service.jobs.worker import JobSource, Run, Stop, Trouble, Worker
 from lukasa.storage.memory.memory_store import MemoryStore
 from lukasa.storage.operations import CancelJob, Enqueue, Transaction
 from tests.helpers.making import FixedClock
@@ -175,3 +176,42 @@ def test_an_interrupt_puts_the_job_back() -> None:
     with pytest.raises(KeyboardInterrupt):
         shop.worker.drain()
     assert (shop.job().state, shop.job().attempts, shop.job().run_after) == (JobState.QUEUED, 0, shop.clock.now())
+
+
+class HandBell:
+    """A bell that a test rings; nothing else wakes the worker."""
+
+    longest = 3600.0
+
+    def __init__(self) -> None:
+        self.asleep, self.rung = threading.Event(), threading.Event()
+
+    def wait(self, stop: Stop, timeout: float) -> None:
+        self.asleep.set()
+        self.rung.wait()
+        self.rung.clear()
+
+
+def test_a_bell_wakes_a_worker() -> None:
+    """O2: a worker that sleeps runs a job that was queued meanwhile as soon as the bell rings."""
+    bell, stop = HandBell(), threading.Event()
+    done = threading.Event()
+
+    def work(task: Task) -> dict[str, Any]:
+        done.set()
+        return {}
+
+    shop = Shop(work, bell=bell)
+    thread = threading.Thread(target=shop.worker.run, args=(stop,))
+    thread.start()
+    try:
+        assert bell.asleep.wait(30)
+        shop.ask("k")
+        bell.rung.set()
+        assert done.wait(30)
+    finally:
+        stop.set()
+        bell.rung.set()
+        thread.join(30)
+    assert not thread.is_alive()
+    assert shop.job().state is JobState.DONE

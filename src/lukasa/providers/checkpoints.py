@@ -1,11 +1,15 @@
-"""Count and remove the rows of LangGraph's SQLite saver in a workspace's folder, without LangGraph."""
+"""The chats of a workspace in its folder: a lock for each that runs, and the file of LangGraph's SQLite saver.
+
+Rows are counted and removed without LangGraph.
+"""
 
 from __future__ import annotations
 
 import fcntl
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -44,9 +48,25 @@ class CheckpointFile:
             counts: list[Any] = [db.execute(_COUNT[table], (thread,)).get for table in _tables(db)]
             return sum(counts)
 
+    @contextmanager
+    def lead(self, conversation: Conversation) -> Iterator[None]:
+        """Hold the conversation's lock. If the process dies, the kernel frees it, and the session counts as dead."""
+        path = self._lock(conversation)
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            yield
+            path.unlink(missing_ok=True)
+        except BlockingIOError:
+            raise StoreError(
+                f"conversation {conversation.ref_code} is open in another process", fix="end it there first"
+            ) from None
+        finally:
+            os.close(descriptor)
+
     def led(self, conversation: Conversation) -> bool:
         try:
-            descriptor = os.open(self._folder / lock_name(conversation), os.O_RDWR | os.O_CLOEXEC)
+            descriptor = os.open(self._lock(conversation), os.O_RDWR | os.O_CLOEXEC)
         except FileNotFoundError:
             return False
         try:
@@ -56,6 +76,22 @@ class CheckpointFile:
         finally:
             os.close(descriptor)
         return False
+
+    @contextmanager
+    def saver(self) -> Iterator[Any]:
+        """Open LangGraph's own saver on a private file of its own. It never opens the databases of memory."""
+        sqlite3 = import_module("sqlite3")
+        path = self._folder / CHECKPOINTS
+        try:
+            os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+            with closing(sqlite3.connect(path, check_same_thread=False, timeout=30.0)) as connection:
+                yield import_module("langgraph.checkpoint.sqlite").SqliteSaver(connection)
+        except sqlite3.Error as error:
+            raise StoreError(
+                f"{path}: {error}", fix="free space there, or move the file away: it holds no memory"
+            ) from error
+        except OSError as error:
+            raise StoreError(f"{path}: {error.strerror}", fix="check that the folder is there and is yours") from error
 
     def purge(self, thread: str) -> None:
         with self._open() as db:
@@ -71,6 +107,9 @@ class CheckpointFile:
                 f"{self._folder / CHECKPOINTS} is being read by another process",
                 fix="end the chat that uses it, then try again",
             )
+
+    def _lock(self, conversation: Conversation) -> Path:
+        return self._folder / lock_name(conversation)
 
     @contextmanager
     def _open(self) -> Iterator[apsw.Connection | None]:

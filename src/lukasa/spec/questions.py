@@ -232,7 +232,8 @@ def _set(data: Data, answer: str, section: str, key: str) -> None:
 
 def _backend(data: Data) -> Walk:
     backend = data["backend"]
-    question = Question("backend.store", "backend", "Where is memory stored?", backend["store"], ("sqlite", "memory"))
+    ask = "Where is memory stored? (sqlite: in a file, or in the database of LUKASA_DATABASE if that is set)"
+    question = Question("backend.store", "backend", ask, backend["store"], ("sqlite", "postgres", "memory"))
     data = yield from _ask(data, question, partial(_set, section="backend", key="store"))
     ask = "Where are the checkpoints of chats kept?"
     kept = backend.get("checkpointer", "separate-file")

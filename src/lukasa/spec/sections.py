@@ -126,7 +126,7 @@ def _boundary(table: TomlTable) -> Boundary:
 def read_backend(root: TomlTable) -> Backend:
     table = root.table("backend")
     backend = Backend(
-        store=table.choice("store", ("sqlite", "memory")),
+        store=table.choice("store", ("sqlite", "postgres", "memory")),
         checkpointer=table.choice("checkpointer", ("separate-file", "none"), "separate-file"),
         embedder=table.text("embedder", "auto", example="auto"),
     )

@@ -82,7 +82,7 @@ class Tier(Struct, frozen=True):
 class Backend(Struct, frozen=True):
     """Where memory and agent checkpoints are stored, and which model makes the vectors."""
 
-    store: Literal["sqlite", "memory"]
+    store: Literal["sqlite", "postgres", "memory"]
     checkpointer: Literal["separate-file", "none"]
     embedder: str
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from contextvars import Context
 from functools import partial
 from pathlib import Path
@@ -15,7 +16,16 @@ from lukasa.curated import document
 from lukasa.curated.document import NAME, Dated
 from lukasa.model.amendment import Amendment, AmendmentState
 from lukasa.model.entry import NamedEntry
-from lukasa.model.errors import Conflict, Damaged, GitMissing, InvalidInput, MirrorsCanonical, NotFound, Refused
+from lukasa.model.errors import (
+    Conflict,
+    Damaged,
+    GitError,
+    GitMissing,
+    InvalidInput,
+    MirrorsCanonical,
+    NotFound,
+    Refused,
+)
 from lukasa.model.events import EventDraft
 from lukasa.model.job import JobDraft
 from lukasa.model.values import Trust
@@ -288,8 +298,10 @@ def _take_in(ctx: CallContext, file: CuratedFile) -> bool:
     def attempt() -> bool:
         text = file.read()
         known = versions(ctx)
-        written = _written(ctx)
-        if text is None or any(v.body == text for v in known if v.version >= written):
+        if text is None or (known and known[-1].body == text):
+            return False
+        written = _written_here(ctx, file, known)
+        if any(v.body == text for v in known if v.version >= written):
             return False
         present = known[-1].body if known else ""
         base = known[written - 1].body if 0 < written <= len(known) else ""
@@ -301,9 +313,22 @@ def _take_in(ctx: CallContext, file: CuratedFile) -> bool:
 
 
 def _written(ctx: CallContext) -> int:
-    """Return the version that was last written to the file; 0 if none was."""
+    """Return the version that was last written to a file; 0 if none was."""
     told = ctx.local.events(subject=NAME, action="curated.written", limit=EVERY)
     return int(told[-1].detail["version"]) if told else 0
+
+
+def _written_here(ctx: CallContext, file: CuratedFile, known: Sequence[NamedEntry]) -> int:
+    """Return the version that this file got last. On a database, the file of another machine may have got a later one.
+
+    The newest commit tells, if Lukasa made it; the event log tells of the last writing on any machine.
+    """
+    with suppress(GitError):
+        newest = next(iter(file.commits()), None)
+        said = newest.version or 0 if newest is not None else 0
+        if newest is not None and 0 < said <= len(known) and known[said - 1].body == newest.body:
+            return said
+    return _written(ctx)
 
 
 def sync(ctx: CallContext) -> Synced:

@@ -23,7 +23,7 @@ from lukasa.service.jobs.allowance import ModelGuard
 from lukasa.service.jobs.budget import Budget
 from lukasa.service.jobs.task import Task, job_actor, job_context
 from lukasa.service.jobs.triggers import TriggerCheck
-from lukasa.service.jobs.worker import Crew, JobSource, Run, Tell, Trouble, Worker, said
+from lukasa.service.jobs.worker import Bell, Crew, JobSource, Run, Tell, Trouble, Worker, said
 from lukasa.service.sessions import observe
 from lukasa.service.upkeep import backfill, consolidate, hide_secrets, maintain
 from lukasa.storage.operations import ForgetAnswers, ForgetJobs, ForgetTelemetry
@@ -149,8 +149,12 @@ def crew(
     span: Span | None = None,
     workspace: str | None = None,
     kinds: Collection[str] | None = None,
+    bell: Bell | None = None,
 ) -> Crew:
-    """Make workers for all workspaces and kinds of work, or for the named ones. The budget is always the account's."""
+    """Make workers for all workspaces and kinds of work, or for the named ones. The budget is always the account's.
+
+    With a `bell` they wake when a job is queued, and look for jobs less often.
+    """
     if chat is not None and budget.cost is not None and budget.price(chat.name) is None:
         raise InvalidInput(
             f"LUKASA_BUDGET_COST is set, but {chat.name} has no price",
@@ -164,4 +168,5 @@ def crew(
 
     each = [JobSources(wanted, ctx, told, kinds) for _ in range(threads)]
     seen = span or no_span
-    return Crew([Worker(here, clock=clock, chat=chat, allowance=guard, tell=told, span=seen) for here in each])
+    options: dict[str, Any] = {"clock": clock, "chat": chat, "allowance": guard, "tell": told, "span": seen}
+    return Crew([Worker(here, bell=bell, **options) for here in each])

@@ -31,7 +31,7 @@ HIDE_SECRETS = JobDraft("hide-secrets", f"hide-secrets:{DETECTOR}")
 
 
 class TriggerCheck:
-    """The triggers of one workspace. Missing vectors and indexes are looked for once in half an hour: that costs most."""
+    """The triggers of one workspace. It looks for missing vectors and indexes once in half an hour: that costs most."""
 
     def __init__(self, ctx: CallContext) -> None:
         self._ctx = ctx

@@ -39,7 +39,7 @@ from lukasa.storage.port import Store
 
 LEASE = timedelta(seconds=60)
 LOOK = timedelta(seconds=30)  # how often a worker checks triggers
-WAKE = 1.0  # seconds; the longest sleep, because another process may queue a job at any time
+WAKE = 1.0  # seconds; the longest sleep without a bell, because another process may queue a job at any time
 PATIENCE = timedelta(days=7)  # an outage up to this long costs a job no attempts
 LONGEST_ERROR = 500
 
@@ -86,6 +86,28 @@ class Stop(Protocol):
 Tell = Callable[[Run | Trouble], None]
 
 
+class Bell(Protocol):
+    """Wake workers when a job was queued, also by another process; a database can do that."""
+
+    @property
+    def longest(self) -> float:
+        """Seconds that a worker may sleep, since the bell wakes it; it looks at triggers more often in any case."""
+        ...
+
+    def wait(self, stop: Stop, timeout: float) -> None:
+        """Return when a job was queued, when `stop` is set, or after `timeout` seconds."""
+        ...
+
+
+class NoBell:
+    """Sleep until the time is over: a worker then looks for jobs once in a second."""
+
+    longest = WAKE
+
+    def wait(self, stop: Stop, timeout: float) -> None:
+        stop.wait(timeout)
+
+
 class Worker:
     """Run the due jobs of all workspaces, one at a time."""
 
@@ -101,6 +123,7 @@ class Worker:
         dice: Callable[[], float] = random.random,
         tell: Tell = lambda what: None,
         span: Span = no_span,
+        bell: Bell | None = None,
     ) -> None:
         self.name = name or f"{os.getpid()}-{secrets.token_hex(3)}"
         self._sources = sources
@@ -111,6 +134,7 @@ class Worker:
         self._dice = dice
         self._tell = tell
         self._span = span
+        self._bell = bell or NoBell()
         self._turn = 0
         self._looked: dict[str, datetime] = {}
         self._resting: dict[str, datetime] = {}
@@ -134,7 +158,7 @@ class Worker:
         return done
 
     def run(self, stop: Stop) -> None:
-        """Work until `stop` is set. With nothing due, sleep until the next job is, and at most a second."""
+        """Work until `stop` is set. With nothing due, sleep until the next job is, or until the bell rings."""
         started = self._clock.now()
         while not stop.is_set():
             try:
@@ -143,7 +167,7 @@ class Worker:
                 self._tell(Trouble("", said(error)))
                 pause = WAKE
             if pause:
-                stop.wait(pause)
+                self._bell.wait(stop, pause)
 
     def _pass(self, started: datetime) -> float:
         """Run one job if one is due; return how long to sleep if none is."""
@@ -284,7 +308,7 @@ class Worker:
             self._trouble(source, error)
 
     def _idle(self, sources: Sequence[JobSource]) -> float:
-        now, soonest = self._clock.now(), WAKE
+        now, soonest = self._clock.now(), min(self._bell.longest, LOOK.total_seconds())
         for source in sources:
             try:
                 due = source.store.next_run(tuple(source.handlers))

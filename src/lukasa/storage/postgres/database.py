@@ -185,7 +185,8 @@ class Database:
         except errors.InsufficientPrivilege as error:
             raise StoreError(
                 f"{self.where}: the user may not set up the schema: {error.diag.message_primary}",
-                fix="run `lukasa migrate` once with a user who may: docs/how-to/run-on-postgresql.md",
+                fix="have an administrator run: CREATE EXTENSION vector; CREATE ROLE lukasa_app; GRANT lukasa_app TO "
+                "the user; or use the URL of a user who may once",
             ) from error
 
     # Accounts and stores
@@ -210,8 +211,8 @@ class Database:
         about = (account, role, secrets.token_bytes(32), TOKENIZER_VERSION, datetime.now(UTC).isoformat())
 
         def make() -> None:
-            with self._session(writes=True) as session:
-                session.enter(id, "")
+            with self._session() as session:
+                session.begin(sql.BEGIN_WRITE, id, "")
                 session.cursor.execute(sql.NEW_STORE, (id, *about))
 
         self.persistent(make)
@@ -284,8 +285,7 @@ class Database:
         connection = self._take(PATIENCE)
         try:
             session = Session(connection, writes=False)
-            session.cursor.execute(sql.BEGIN_READ)
-            return connection, session, session.enter(store, keys)
+            return connection, session, session.begin(sql.BEGIN_READ, store, keys)
         except BaseException:
             self._give_back(connection)
             raise
@@ -297,20 +297,20 @@ class Database:
         It raises the engine's own errors, for `persistent` around it. An answer to the commit that got lost is looked
         for: the transaction stands, or it is as if it had never begun.
         """
-        with self._session(writes=True, patience=patience, store=store) as session:
-            head = session.enter(store, keys, lock=lock)
+        with self._session(patience) as session:
+            head = session.begin(
+                sql.BEGIN_WRITE if patience >= PATIENCE else _hurried(patience), store, keys, lock=lock
+            )
             if head is None:
                 raise self.missing(store)
             yield Handle(session, store, keys, head, ReadCache())
 
     @contextmanager
-    def _session(self, *, writes: bool, patience: float = PATIENCE, store: str = "") -> Iterator[Session]:
+    def _session(self, patience: float = PATIENCE) -> Iterator[Session]:
+        """Give a session whose transaction the caller begins; it is committed on leaving."""
         connection = self._take(patience)
         try:
-            session = Session(connection, writes=writes)
-            session.cursor.execute(sql.BEGIN_WRITE)
-            if patience < PATIENCE:
-                session.cursor.execute(sql.SET_PATIENCE, (f"{max(1, round(patience * 1000))}ms",))
+            session = Session(connection, writes=True)
             yield session
             self._commit(session)
         finally:
@@ -404,7 +404,7 @@ class Database:
         """Undo what is open, and return the connection; the pool replaces a broken one."""
         with suppress(psycopg.Error):
             if not connection.closed and connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
-                connection.execute(sql.ROLLBACK)
+                connection.pgconn.exec_(sql.ROLLBACK.encode())
         if self._pool is not None and self._pid == os.getpid():
             with suppress(ValueError):  # of a pool that was closed meanwhile
                 self._pool.putconn(connection)
@@ -426,6 +426,11 @@ class Database:
 
 class _Local(threading.local):
     session: Session | None = None
+
+
+def _hurried(patience: float) -> str:
+    """Return the statement that begins a transaction whose locks are waited for so many seconds."""
+    return f"{sql.BEGIN_WRITE}; SET LOCAL lock_timeout = {max(1, round(patience * 1000))}"
 
 
 def shown(url: str) -> str:
@@ -457,7 +462,7 @@ def refused(error: psycopg.OperationalError, where: str) -> StoreError:
         return StoreError(f"{where}: {match[0]}", fix="create it: CREATE ROLE … LOGIN")
     if "no pg_hba.conf entry" in said:
         return StoreError(f"{where}: the server lets nobody in from this machine", fix="add a line to its pg_hba.conf")
-    return unreachable(where, said.strip().splitlines()[-1][:300] if said.strip() else "no answer")
+    return unreachable(where, said.strip().splitlines()[0][:300] if said.strip() else "no answer")
 
 
 _LIVE: weakref.WeakSet[Database] = weakref.WeakSet()

@@ -25,7 +25,6 @@ SETTINGS = (
 )
 BEGIN_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 BEGIN_WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED"
-SET_PATIENCE = "SELECT set_config('lock_timeout', %s, true)"
 COMMIT = "COMMIT"
 ROLLBACK = "ROLLBACK"
 EXTENSION_SCHEMA = """
@@ -41,7 +40,13 @@ PREPARE_SCHEMA = (
     EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; -- another database of this server made it just now
     END $$
     """,
-    "GRANT lukasa_app TO CURRENT_USER",
+    """
+    DO $$ BEGIN
+        IF NOT pg_has_role(current_user, 'lukasa_app', 'SET') THEN
+            GRANT lukasa_app TO CURRENT_USER WITH SET TRUE;
+        END IF;
+    END $$
+    """,
     "CREATE SCHEMA lukasa",
     """
     CREATE TABLE lukasa.migrations (
@@ -385,8 +390,7 @@ BESIDE = _CARD + "FROM entries AS e WHERE e.store = %s AND e.rowid = ANY(%s)"
 # Vectors
 
 PUT_VECTOR = """
-INSERT INTO vectors (store, entry, model_id, partition_id, checksum, keys, embedding)
-VALUES (%s, %s, %s, %s, %s, %s, %b)
+INSERT INTO vectors (store, entry, model_id, partition_id, checksum, embedding) VALUES (%s, %s, %s, %s, %s, %b)
 ON CONFLICT (store, entry, model_id) DO UPDATE SET partition_id = excluded.partition_id, checksum = excluded.checksum,
     embedding = excluded.embedding
 """
@@ -427,6 +431,7 @@ def nearest_by_index(store: str, partition: int, model: int, dimensions: int, *,
 
 
 COMMITTED = "UPDATE heads SET commits = commits + 1 WHERE store = %s"
+VECTORS_IN = "SELECT entry, embedding FROM vectors WHERE store = %s AND partition_id = %s AND model_id = %s"
 INDEXED_PARTITIONS = """
 SELECT partition_id FROM vector_indexes WHERE store = %s AND partition_id = ANY(%s) AND model_id = %s AND ready <> 0
 """

@@ -19,7 +19,7 @@ from lukasa.storage.postgres.execute import Handle
 if TYPE_CHECKING:
     from lukasa.storage.postgres.database import Database
 
-LARGE = 10_000  # vectors of a partition, from which on it gets an index
+LARGE = 5_000  # vectors of a partition, from which on it gets an index
 SMALL = LARGE // 2  # vectors of a partition below which it loses it
 MOST_DIMENSIONS = 2_000  # that pgvector can index
 

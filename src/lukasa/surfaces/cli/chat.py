@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack
-from functools import partial
 from importlib import import_module, util
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -68,8 +67,9 @@ def chat(cli: Invocation, words: Sequence[str], resume: str | None, keep: bool, 
     and clears the entries of the conversation. With --keep the conversation stays open; one that was continued with
     --resume or --conversation stays open until /end.
     """
-    if util.find_spec("langgraph") is None or util.find_spec("langgraph.checkpoint.sqlite") is None:
-        raise Refused("`lukasa chat` needs LangGraph, which is not installed", fix="pip install 'lukasa[langgraph]'")
+    saver, extra = ("postgres", "langgraph-postgres") if cli.settings.database else ("sqlite", "langgraph")
+    if util.find_spec("langgraph") is None or util.find_spec(f"langgraph.checkpoint.{saver}") is None:
+        raise Refused("`lukasa chat` needs LangGraph, which is not installed", fix=f"pip install 'lukasa[{extra}]'")
     if resume is not None and cli.choices.conversation is not None:
         raise click.UsageError("give --resume or --conversation, not both")
     with Dialogue(cli, resume or cli.choices.conversation, keep=keep, refine=refine) as dialogue:
@@ -220,18 +220,17 @@ class Dialogue:
         """Return the agent. The first message creates it, and then finishes sessions that were killed before."""
         if self._agent is None:
             graph = self._loading.result()
-            folder = self._session.memory.folder(self._world)
+            threads = self._session.memory.threads(self._world)
             distil = distill.by_model(self._chat) if self._is_model else None
             refine = sessions.refine.by_model(self._chat) if self._refine else None
             making = graph.Making(self._chat, refine=refine, distil=distil, author=self._author)
             agent: Agent = self._stack.enter_context(
-                graph.Agent(self._world, making, folder=folder, resume=self._resume)
+                graph.Agent(self._world, making, threads=threads, resume=self._resume)
             )
             self._agent = agent
-            if folder is not None:
+            if threads is not None:
                 distil = distill.by_model_or_rules(self._chat) if self._is_model else None
-                led = partial(graph.is_led, folder)
-                sessions.session.resume_pending(self._world, alive=led, distil=distil)
+                sessions.session.resume_pending(self._world, alive=threads.led, distil=distil)
         return self._agent
 
     def _finish(self, *, ending: bool, failed: bool) -> Persisted | None:

@@ -169,8 +169,17 @@ def doctor(cli: Invocation, ctx: click.Context, repair: bool, take_over: bool) -
     found = {name: _examine(cli, name, repair) for name in ("account", "workspace")}
     left = [finding for findings, _ in found.values() for finding in findings]
     data = {name: {"findings": plain(findings), "repaired": fixed} for name, (findings, fixed) in found.items()}
-    told = (*_told_earlier(earlier, take_over), *_diagnosis(found))
-    cli.emit({"healthy": not left, **data, "earlier_folders": {**plain(earlier), "taken_over": take_over}}, told)
+    told = (*_told_earlier(earlier, take_over), *lines.database_lines(cli.settings), *_diagnosis(found))
+    where = cli.settings.shown_database or None
+    cli.emit(
+        {
+            "healthy": not left,
+            "database": where,
+            **data,
+            "earlier_folders": {**plain(earlier), "taken_over": take_over},
+        },
+        told,
+    )
     if left:
         ctx.exit(DAMAGED)
 

@@ -147,12 +147,19 @@ def _run(moment: str, form: str) -> None:
 
 def _answer(moment: str, form: str, choices: Choices) -> str:
     event = read_event(sys.stdin.buffer.read(MOST_BYTES + 1))
-    with Lukasa.open(choices.data, embedder=choices.embedder, surface="hook", transport=form) as memory:
+    with Lukasa.open(
+        choices.data,
+        database=choices.database,
+        account=choices.account_name,
+        embedder=choices.embedder,
+        surface="hook",
+        transport=form,
+    ) as memory:
         session = _session(_workspace(memory, event, form, choices), event, choices)
         result: HookResult = _load(moment, moment)(session, event)
         data = _data(session, event, result) if choices.json else None
     if result.queued and os.environ.get("LUKASA_WORKER") != "off":
-        _load(moment, "start_worker")(_options(choices))
+        _load(moment, "start_worker")(_environment(choices))
     if data is not None:
         return encode(data) + "\n"
     return claude_code.answer(moment, event.name, result.text) if form == claude_code.NAME else result.text
@@ -164,10 +171,15 @@ def _load(moment: str, name: str) -> Callable[..., Any]:
     return found
 
 
-def _options(choices: Choices) -> list[str]:
-    """Return the options with which the worker finds the same memory; it reads the rest from the environment."""
-    told = {"--data": choices.data, "--embedder": choices.embedder}
-    return [word for option, value in told.items() if value is not None for word in (option, str(value))]
+def _environment(choices: Choices) -> dict[str, str]:
+    """Return the settings with which the worker finds the same memory. Its options would be in the process list."""
+    told = {
+        "LUKASA_DATA": choices.data,
+        "LUKASA_DATABASE": choices.database,
+        "LUKASA_ACCOUNT": choices.account_name,
+        "LUKASA_EMBEDDER": choices.embedder,
+    }
+    return {name: value for name, value in told.items() if value is not None}
 
 
 def _workspace(memory: Lukasa, event: HarnessEvent, form: str, choices: Choices) -> Workspace:

@@ -17,6 +17,7 @@ from click.core import ParameterSource
 from msgspec import Struct
 from platformdirs import user_config_path
 
+from lukasa.model import database_url
 from lukasa.model.errors import InvalidInput
 from lukasa.surfaces.cli.options import Choices, CliGroup
 from lukasa.surfaces.cli.output import Line, dim, encode, good, line, warn, write
@@ -187,7 +188,7 @@ def _claude_folder() -> Path | None:
 
 Settings = dict[str, Any]
 # Options that are written into the harness's settings, if they were given.
-_CARRIED = ("data", "workspace", "channel", "agent", "embedder")
+_CARRIED = ("data", "database", "account_name", "workspace", "channel", "agent", "embedder")
 
 
 class SettingsChange(Struct, frozen=True):
@@ -238,8 +239,21 @@ def carried(ctx: click.Context, choices: Choices, *, environment: bool = False) 
     for name in _CARRIED:
         if any(c.get_parameter_source(name) in sources for c in (ctx, *_parents(ctx))):
             value = str(getattr(choices, name))
-            out += [f"--{name}", os.path.abspath(Path(value).expanduser()) if name == "data" else value]
+            if name == "database":
+                _require_no_password(value)
+            option = f"--{name.replace('_', '-')}"
+            out += [option, os.path.abspath(Path(value).expanduser()) if name == "data" else value]
     return out
+
+
+def _require_no_password(url: str) -> None:
+    """Raise if settings would hold a password: other users and programs may read them."""
+    database_url.check(url)
+    if database_url.has_password(url):
+        raise InvalidInput(
+            f"the settings of a harness are no place for the password of {database_url.masked(url)}",
+            fix="leave the password out of the URL and write it into ~/.pgpass; nothing was written",
+        )
 
 
 def _parents(ctx: click.Context) -> Iterator[click.Context]:

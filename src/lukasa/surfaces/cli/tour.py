@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from lukasa.app import DEFAULT_ACCOUNT
 from lukasa.model.conversation import Conversation
 from lukasa.service.entries.put import Written
 from lukasa.service.workspace import Workspace
@@ -67,7 +68,7 @@ def tour(cli: Invocation) -> None:
     own memory is neither read nor changed.
     """
     with TemporaryDirectory(prefix="lukasa-tour-") as folder:
-        with Invocation(replace(cli.choices, data=folder)) as throw_away:
+        with Invocation(replace(cli.choices, data=folder, database="", account_name=DEFAULT_ACCOUNT)) as throw_away:
             if not cli.choices.json:
                 cli.emit(None, _opening(folder))
             _walk(throw_away)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
 from lukasa.model.echo import unharnessed, unmarked
@@ -63,11 +63,11 @@ def _queue_observation(session: HookSession, event: HarnessEvent) -> bool:
     return bool(event.session)
 
 
-def start_worker(options: Sequence[str]) -> None:
+def start_worker(settings: Mapping[str, str]) -> None:
     """Start a worker that runs due jobs and stops. The hook does not wait for it, and does not end it."""
-    command = [sys.executable, "-m", "lukasa.surfaces.cli.main", *options, "worker", "--once"]
+    command = [sys.executable, "-m", "lukasa.surfaces.cli.main", "worker", "--once"]
     quiet = [(os.POSIX_SPAWN_OPEN, stream, os.devnull, os.O_RDWR, 0) for stream in (0, 1, 2)]
-    os.posix_spawn(command[0], command, os.environ, file_actions=quiet, setsid=True)
+    os.posix_spawn(command[0], command, {**os.environ, **settings}, file_actions=quiet, setsid=True)
 
 
 TAIL = 1_000_000

@@ -23,6 +23,7 @@ from lukasa.model.errors import (
     Refused,
     StoreBusy,
     StoreFull,
+    StoreUnreachable,
     Unauthenticated,
     brief,
 )
@@ -40,6 +41,7 @@ _STATUS: tuple[tuple[type[LukasaError], int], ...] = (
     (Refused, 403),
     (InvalidInput, 422),
     (StoreBusy, 503),
+    (StoreUnreachable, 503),
     (StoreFull, 507),
     (EmbedderError, 503),
     (ChatError, 502),

@@ -73,12 +73,17 @@ class LukasaStore(BaseStore):
         data: str | Path | None = None,
         workspace: str = DEFAULT_WORKSPACE,
         *,
+        database: str | None = None,
+        account: str | None = None,
         index: IndexConfig | None = None,
         ttl: TTLConfig | None = None,
         embedder: Embedder | str | None = None,
     ) -> LukasaStore:
-        """Open memory in a folder and a workspace of it; `close` closes both. The arguments are `Lukasa.open`'s."""
-        memory = Lukasa.open(data, embedder=embedder, surface="langgraph")
+        """Open memory in a folder or a database, and a workspace of it; `close` closes both.
+
+        The arguments are `Lukasa.open`'s.
+        """
+        memory = Lukasa.open(data, database=database, account=account, embedder=embedder, surface="langgraph")
         try:
             store = cls(memory.workspace(workspace), index=index, ttl=ttl)
         except BaseException:

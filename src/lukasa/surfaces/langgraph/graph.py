@@ -5,18 +5,14 @@
            └─ persist ─ END
 
 `listen` stores the user's words before any model runs, so no failure can lose them. The planner is any Chat.
-LangGraph's own saver checkpoints the graph's state, in a file of its own beside the memory.
+LangGraph's own saver checkpoints the graph's state, beside the memory: in a file or a schema of its own.
 """
 
 from __future__ import annotations
 
-import fcntl
-import os
-import sqlite3
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
-from pathlib import Path
+from contextlib import ExitStack
 from types import TracebackType
 from typing import Annotated, Any, TypedDict, cast
 
@@ -25,18 +21,16 @@ from langchain_core.messages import ToolCall as LangChainCall
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.config import get_stream_writer
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.message import add_messages
 from langgraph.graph.state import CompiledStateGraph
 from msgspec import Struct
 
-from lukasa.model.conversation import Conversation
-from lukasa.model.errors import ChatError, InvalidInput, StoreError
+from lukasa.model.errors import ChatError, InvalidInput
 from lukasa.model.ids import new_id
 from lukasa.model.secrets import Masked, mask
-from lukasa.ports import CHECKPOINTS, Chat, EmbeddingChat, Message, Tool, ToolCall, lock_name
+from lukasa.ports import Chat, EmbeddingChat, Message, Threads, Tool, ToolCall
 from lukasa.read.context import Context, halves
 from lukasa.service import inputs
 from lukasa.service.sessions import session
@@ -102,19 +96,18 @@ class Agent:
     """One conversation with the graph. Close it with `end` or `leave`; a `with` block frees its files either way."""
 
     def __init__(
-        self, world: Workspace, making: Making, *, folder: Path | None = None, resume: str | None = None
+        self, world: Workspace, making: Making, *, threads: Threads | None = None, resume: str | None = None
     ) -> None:
         self._files = ExitStack()
         world = world.limited(*making.tiers) if making.tiers is not None else world
         try:
             self.conversation = session.open_conversation(world, resume)
-            if folder is not None:  # lock before marking: a marked session without a lock counts as dead
-                self._files.enter_context(_leading(folder, self.conversation))
+            if threads is not None:  # lead before marking: a marked session that nobody leads counts as dead
+                self._files.enter_context(threads.lead(self.conversation))
             self.world = session.begin(world, self.conversation.id)
-            keeps = folder is not None and world.spec.backend.checkpointer != "none"
-            saver: BaseCheckpointSaver[str] = (
-                self._files.enter_context(checkpoints(folder)) if keeps and folder is not None else InMemorySaver()
-            )
+            saver: BaseCheckpointSaver[str] = InMemorySaver()
+            if threads is not None and world.spec.backend.checkpointer != "none":
+                saver = self._files.enter_context(threads.saver())
             self.context: Context | None = None
             self._nodes = _Nodes(self.world, making)
             self.graph = build(self._nodes, saver, on_context=self._oriented)
@@ -328,58 +321,3 @@ def _port_messages(messages: Sequence[AnyMessage]) -> Iterator[Message]:
             yield Message("assistant", text_of(message), tuple(_calls(message)))
         elif isinstance(message, ToolMessage):
             yield Message("tool", text_of(message), tool_call_id=message.tool_call_id)
-
-
-# Files
-
-
-@contextmanager
-def checkpoints(folder: Path) -> Iterator[SqliteSaver]:
-    """Open LangGraph's own saver on a private file of its own. It never opens the databases of memory."""
-    path = folder / CHECKPOINTS
-    try:
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-        with closing(sqlite3.connect(path, check_same_thread=False, timeout=30.0)) as connection:
-            yield SqliteSaver(connection)
-    except sqlite3.Error as error:
-        raise StoreError(
-            f"{path}: {error}", fix="free space there, or move the file away: it holds no memory"
-        ) from error
-    except OSError as error:
-        raise StoreError(f"{path}: {error.strerror}", fix="check that the folder is there and is yours") from error
-
-
-@contextmanager
-def _leading(folder: Path, conversation: Conversation) -> Iterator[None]:
-    """Hold the conversation's lock. If the process dies, the kernel frees it, and the session counts as dead."""
-    path = _lock(folder, conversation)
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        yield
-        path.unlink(missing_ok=True)
-    except BlockingIOError:
-        raise StoreError(
-            f"conversation {conversation.ref_code} is open in another process", fix="end it there first"
-        ) from None
-    finally:
-        os.close(descriptor)
-
-
-def is_led(folder: Path, conversation: Conversation) -> bool:
-    """Return whether a running process holds the lock of this conversation."""
-    try:
-        descriptor = os.open(_lock(folder, conversation), os.O_RDWR | os.O_CLOEXEC)
-    except FileNotFoundError:
-        return False
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(descriptor)
-    return False
-
-
-def _lock(folder: Path, conversation: Conversation) -> Path:
-    return folder / lock_name(conversation)
