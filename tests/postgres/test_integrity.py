@@ -7,25 +7,20 @@ from collections.abc import Callable, Iterator
 
 import psycopg
 import pytest
+from psycopg import errors
 
 from lukasa.model.entry import Entry
-from lukasa.model.errors import Damaged, LukasaError
+from lukasa.model.errors import Damaged
 from lukasa.model.ids import new_id
-from lukasa.model.item import ItemAddress
-from lukasa.model.scrub import Extent
-from lukasa.model.selection import Filters, Selection
+from lukasa.model.item import Item, ItemAddress
 from lukasa.model.values import State
 from lukasa.storage.memory.memory_store import MemoryStore
 from lukasa.storage.operations import (
-    DropEntry,
     Embedding,
-    Enqueue,
-    KeepUtterances,
     SaveDocument,
     SaveEmbedding,
     SaveItem,
     SaveNamed,
-    SaveTranscript,
     Transaction,
 )
 from lukasa.storage.port import Store
@@ -38,7 +33,6 @@ from tests.helpers.stores import (
     MODEL,
     NOW,
     OPEN,
-    WORK,
     change,
     commit,
     document,
@@ -158,6 +152,10 @@ def test_a_changed_row_gets_back_what_was_written(
     assert stored(store, made[19]) == made[19]
 
 
+def item(place: ItemAddress) -> Item:
+    return Item(place, {"text": "four floors"}, NOW, NOW)
+
+
 def again(store: PostgresStore) -> PostgresStore:
     """Open the store as another process would, with nothing in memory."""
     return Database.open(store._database._url).store(store.id, account=new_id(), role="workspace")
@@ -226,7 +224,6 @@ DERIVED = {
     "scope of another tenant": 'UPDATE scopes SET keys = \'{"tenant":"other"}\' WHERE store = %(s)s',
     "partition of another tenant": 'UPDATE partitions SET keys = \'{"tenant":"other"}\' WHERE store = %(s)s',
     "row of another tenant": 'UPDATE entries SET keys = \'{"tenant":"other"}\' WHERE store = %(s)s AND rowid = 20',
-    "vector of another tenant": 'UPDATE vectors SET keys = \'{"tenant":"other"}\' WHERE store = %(s)s AND entry = 20',
     "vector index that is not there": "INSERT INTO vector_indexes VALUES (%(s)s, 1, 1, 4, 'nowhere', 1)",
 }
 
@@ -253,3 +250,136 @@ def test_derived_state_is_checked_and_made_anew(
         near = [[n.id for n in s.nearest(OPEN, MODEL, vector_of(word), 999)] for s in (store, oracle)]
         assert near[0] == near[1]
     assert store.check() == []
+
+
+def test_random_damage_to_the_index_is_found(store: PostgresStore, tamper: Tamper) -> None:
+    """PostgreSQL, T22: any one word of a row or any vector altered at random is seen, every time."""
+    dice = random.Random(3)
+    for _ in range(12):
+        row = dice.randrange(16, 61)  # rows that are not history, which is not embedded anew
+        if dice.random() < 0.5:
+            nth = f"(SELECT ctid FROM postings WHERE store = %(s)s ORDER BY word, first OFFSET {row} LIMIT 1)"
+            tamper(
+                f"WITH n AS (SELECT {nth} AS at) UPDATE postings SET rows = substr(rows, 5), "
+                "holders = length(rows) / 4 - 1 FROM n WHERE postings.ctid = n.at"
+            )
+        else:
+            tamper(f"UPDATE vectors SET embedding = '[0,0,0,0]' WHERE store = %(s)s AND entry = {row}")
+        assert store.check()
+        store.rebuild()
+        assert store.check() == []
+        for waiting in store.unembedded(MODEL, 999):
+            commit(store, SaveEmbedding(waiting.id, waiting.version, Embedding(MODEL, vector_of(waiting.content))))
+
+
+def test_words_are_compared_in_passes_over_ranges_of_rows(
+    store: PostgresStore, tamper: Tamper, made: list[Entry], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PostgreSQL: memory is bounded by a range of rows, and every range is compared, the last one to its end."""
+    monkeypatch.setattr(integrity, "WINDOW", 7)
+    assert store.check() == []
+    tamper("UPDATE postings SET rows = substr(rows, 1, 4), last = first, holders = 1 WHERE store = %(s)s AND last > 40")
+    found = {f.subject for f in store.check() if f.detail == "the keyword index does not match the row"}
+    tamper("DELETE FROM postings WHERE store = %(s)s")
+    emptied = {f.subject for f in store.check() if f.detail == "the keyword index does not match the row"}
+    assert found < emptied == {e.id for e in made[: len(emptied)]}
+
+
+def test_pages_documents_and_items_are_never_shown_altered(store: PostgresStore, tamper: Tamper) -> None:
+    """PostgreSQL, T17: an altered page or document is marked, and mended from its versions; such an item is refused."""
+    place = ItemAddress(("notes",), "a")
+    commit(
+        store,
+        SaveNamed(named(body="Speak plainly."), 0),
+        SaveDocument(document("guide", "Two people review."), 0),
+        SaveItem(item(place)),
+    )
+    tamper(
+        "UPDATE named SET body = 'Shout.' WHERE store = %(s)s;"
+        "UPDATE documents SET body = 'Nobody reviews.' WHERE store = %(s)s;"
+        "UPDATE items SET value = replace(value, 'four', 'five') WHERE store = %(s)s"
+    )
+    found = store.check()
+    assert {(f.what, f.derived) for f in found if f.subject in ("VOICE", "guide")} == {("content", True)}
+    assert [f for f in found if not f.derived and f.what == "content"]
+    reopened = again(store)
+    assert all(page.damaged for page in reopened.named())
+    assert all(page.damaged for page in reopened.documents().values())
+    with pytest.raises(Damaged):
+        reopened.items([place])
+    store.rebuild()
+    assert [page.body for page in again(store).named()] == ["Speak plainly."]
+    assert again(store).documents()["guide"].body == "Two people review."
+    assert {f.derived for f in store.check()} == {False}
+
+
+def test_a_lost_item_is_missed(store: PostgresStore, tamper: Tamper) -> None:
+    """PostgreSQL: an item that was removed behind our back is missed, because the log knows it."""
+    commit(store, SaveItem(item(ItemAddress(("notes",), "a"))))
+    tamper("DELETE FROM items WHERE store = %(s)s")
+    assert [f.detail for f in store.check() if f.what == "content"] == ["the log knows an item that is gone"]
+
+
+def test_a_step_that_cannot_be_read_does_not_stop_the_others(store: PostgresStore, tamper: Tamper, url: str) -> None:
+    """PostgreSQL: an error of the engine in one step is a finding, and the steps after it still run."""
+    tamper("UPDATE partitions SET size = size + 1 WHERE store = %(s)s")
+    with psycopg.connect(url, autocommit=True) as db:
+        db.execute("ALTER TABLE lukasa.grants RENAME TO gone")
+        try:
+            found = {(f.what, f.detail[:14]) for f in store.check()}
+        finally:
+            db.execute("ALTER TABLE lukasa.gone RENAME TO grants")
+    assert ("grants", "cannot be read") in found
+    assert "partition" in {what for what, _ in found}
+    assert "chain" not in {what for what, _ in found}
+
+
+FIXED = {
+    "events edited": "UPDATE lukasa.events SET subject = 'x'",
+    "events emptied": "UPDATE lukasa.events SET subject = '', detail = '{}'",
+    "events deleted": "DELETE FROM lukasa.events",
+    "events truncated": "TRUNCATE lukasa.events CASCADE",
+    "versions edited": "UPDATE lukasa.versions SET snapshot = '[]'",
+    "versions truncated": "TRUNCATE lukasa.versions",
+    "redactions edited": "UPDATE lukasa.redactions SET last = first",
+    "redactions deleted": "DELETE FROM lukasa.redactions",
+    "redactions truncated": "TRUNCATE lukasa.redactions",
+    "redactions forged": "INSERT INTO lukasa.redactions SELECT store, 1, 2, seq FROM lukasa.events LIMIT 1",
+}
+
+
+@pytest.mark.parametrize("role", ["owner", "lukasa_app"])
+@pytest.mark.parametrize("statement", FIXED)
+def test_the_database_itself_keeps_what_is_written(store: PostgresStore, url: str, statement: str, role: str) -> None:
+    """PostgreSQL: neither the application's role nor the owner can alter the log, the history or the redactions."""
+    with psycopg.connect(url) as db:
+        with_a_scrub(db, store.id)
+        if role != "owner":
+            db.execute("SET ROLE lukasa_app")
+        with pytest.raises((errors.RestrictViolation, errors.InsufficientPrivilege)):
+            db.execute(FIXED[statement].encode())
+        db.rollback()
+
+
+def with_a_scrub(db: psycopg.Connection[object], store: str) -> None:
+    """In a transaction that is bound to a store: a scrub that redacted the first event."""
+    db.execute(
+        "INSERT INTO lukasa.events SELECT store, 900, at, principal, surface, transport, 'scrub.executed', subject, "
+        "detail, previous, digest FROM lukasa.events WHERE store = %s AND seq = 5",
+        (store,),
+    )
+    db.execute("INSERT INTO lukasa.redactions VALUES (%s, 1, 1, 900)", (store,))
+    db.execute("SELECT set_config('lukasa.store', %s, true)", (store,))
+
+
+def test_a_table_of_that_name_does_not_stand_in_for_the_log(store: PostgresStore, url: str) -> None:
+    """PostgreSQL: a temporary table `events` with a scrub in it does not let anybody redact what no scrub took."""
+    with psycopg.connect(url) as db:
+        db.execute("CREATE TEMP TABLE events AS SELECT * FROM lukasa.events WHERE false")
+        db.execute("GRANT ALL ON events TO lukasa_app")
+        db.execute("SELECT set_config('lukasa.store', %s, true)", (store.id,))
+        db.execute("SET ROLE lukasa_app")
+        db.execute("INSERT INTO events (store, seq, action) VALUES (%s, 3, 'scrub.executed')", (store.id,))
+        with pytest.raises(errors.RestrictViolation):
+            db.execute("INSERT INTO lukasa.redactions VALUES (%s, 1, 2, 3)", (store.id,))
+        db.rollback()

@@ -219,8 +219,8 @@ CHANGED_COLUMNS = [
 _TYPED = {
     **dict.fromkeys(("importance",), "float8"),
     **dict.fromkeys(
-        """scope_id partition_id updated_at confirmed_at valid_at invalid_at version content_version term_count chars marks trust
-        merged_count subject role""".split(),
+        """scope_id partition_id updated_at confirmed_at valid_at invalid_at version content_version term_count chars
+        marks trust merged_count subject role""".split(),
         "bigint",
     ),
 }
@@ -635,7 +635,8 @@ SELECT (SELECT count(*) FROM versions AS o JOIN asked AS a ON o.store = a.store 
 """
 NEW_REDACTION = "INSERT INTO redactions (store, first, last, scrub) VALUES (%s, %s, %s, %s)"
 REDACT = "UPDATE events SET subject = '', detail = '{}' WHERE store = %s AND seq BETWEEN %s AND %s"
-FILES_PURGED = "DELETE FROM unswept WHERE store = %s AND conversation = ''"
+FILES_UNSWEPT = "SELECT place FROM unswept WHERE store = %s AND conversation = ''"
+FILES_PURGED = "DELETE FROM unswept WHERE store = %s AND conversation = '' AND place <= %s"
 # Tables that held words of what was scrubbed.
 REWRITTEN = (
     "entries",
@@ -657,6 +658,15 @@ REWRITTEN = (
     "confirmations",
     "rivals",
 )
+
+_REWRITTEN_TABLES = ", ".join(f"'lukasa.{table}'::regclass" for table in REWRITTEN)
+MAY_REWRITE = f"""
+SELECT bool_and(pg_has_role(c.relowner, 'USAGE')), sum(pg_total_relation_size(c.oid))
+FROM pg_class AS c WHERE c.oid IN ({_REWRITTEN_TABLES})
+"""
+TRY_TO_REWRITE = "SELECT pg_try_advisory_lock(hashtextextended('lukasa rewrites its tables', 0))"
+ALL_UNSWEPT = "SELECT store, place FROM lukasa.unswept WHERE conversation = ''"
+SWEPT = "DELETE FROM lukasa.unswept WHERE store = %s AND conversation = '' AND place <= %s"
 
 # Log
 
@@ -763,8 +773,6 @@ SELECT 'partition', p.id::text, true FROM s JOIN partitions AS p ON p.store = s.
 WHERE p.keys <> s.keys
 UNION ALL SELECT 'partition', e.id, true FROM s JOIN entries AS e ON e.store = s.store AND e.scope_id = s.id
 WHERE e.keys <> s.keys
-UNION ALL SELECT 'vector', e.id, true FROM s JOIN entries AS e ON e.store = s.store AND e.scope_id = s.id
-JOIN vectors AS x ON x.store = e.store AND x.entry = e.rowid WHERE x.keys <> s.keys
 UNION ALL SELECT 'versions', e.id, false FROM s JOIN entries AS e ON e.store = s.store AND e.scope_id = s.id
 JOIN versions AS o ON o.store = e.store AND o.entry = e.rowid WHERE o.keys <> s.keys AND o.keys <> e.keys
 """
@@ -776,10 +784,6 @@ BIND_AGAIN = (
     """
     UPDATE entries AS e SET keys = s.keys FROM scopes AS s
     WHERE s.store = %s AND e.store = s.store AND e.scope_id = s.id AND e.keys <> s.keys
-    """,
-    """
-    UPDATE vectors AS x SET keys = e.keys FROM entries AS e
-    WHERE e.store = %s AND x.store = e.store AND x.entry = e.rowid AND x.keys <> e.keys
     """,
 )
 # Columns that filters compare, against the fields of the entry that they repeat.
