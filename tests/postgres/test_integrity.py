@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import psycopg
 import pytest
@@ -27,6 +28,7 @@ from lukasa.storage.port import Store
 from lukasa.storage.postgres import integrity
 from lukasa.storage.postgres.database import Database
 from lukasa.storage.postgres.postgres_store import PostgresStore
+from tests.helpers.cli import Shell
 from tests.helpers.postgres import Postgres
 from tests.helpers.stores import (
     ACTOR,
@@ -383,3 +385,41 @@ def test_a_table_of_that_name_does_not_stand_in_for_the_log(store: PostgresStore
         with pytest.raises(errors.RestrictViolation):
             db.execute("INSERT INTO lukasa.redactions VALUES (%s, 1, 2, 3)", (store.id,))
         db.rollback()
+
+
+@pytest.fixture
+def shell(tmp_path: Path, database_url: str) -> Shell:
+    env = {"LUKASA_DATABASE": database_url, "LUKASA_EMBEDDER": "none", "LUKASA_CHAT": "none"}
+    return Shell(tmp_path / "data", env)
+
+
+def alter(url: str, statement: str) -> None:
+    with psycopg.connect(url) as db:
+        db.execute("SET session_replication_role = replica")
+        assert db.execute(statement.encode()).rowcount > 0
+
+
+def test_doctor_finds_and_repairs_it(shell: Shell, database_url: str) -> None:
+    """PostgreSQL, T17: the command line says damaged, reads leave it out and say so, and the repair puts it back."""
+    id, other = (shell.json("put", text)["entry"]["id"] for text in ("The archive has four floors", "It opens at nine"))
+    assert shell.call("doctor").exit_code == 0
+    alter(database_url, f"UPDATE lukasa.entries SET content = replace(content, 'four', 'five') WHERE id = '{id}'")
+    assert shell.fails("get", id, code=1)["code"] == "damaged"
+    found = shell.json("read", "archive floors")
+    assert "lukasa doctor" in " ".join(found["notes"])
+    assert "five" not in shell.run("context", "archive floors") + shell.run("list") + shell.run("read", "archive")
+    assert "nine" in shell.run("get", other)
+    assert shell.call("doctor").exit_code == 3
+    assert shell.call("doctor", "--repair").exit_code == 0
+    assert "four floors" in shell.run("get", id)
+    assert shell.call("doctor").exit_code == 0
+
+
+def test_doctor_says_what_cannot_be_repaired(shell: Shell, database_url: str) -> None:
+    """PostgreSQL, T17: if row and history are altered, no repair makes the store sound, and neither text is shown."""
+    id = shell.json("put", "The archive has four floors")["entry"]["id"]
+    alter(database_url, f"UPDATE lukasa.entries SET content = replace(content, 'four', 'five') WHERE id = '{id}'")
+    alter(database_url, "UPDATE lukasa.versions SET snapshot = replace(snapshot, 'four', 'five')")
+    assert shell.call("doctor", "--repair").exit_code == 3
+    assert shell.fails("get", id, code=1)["code"] == "damaged"
+    assert "five" not in shell.call("history", id).output + shell.run("list")
