@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import count
 from typing import Any, NamedTuple
 
 import psycopg
@@ -33,6 +34,8 @@ from lukasa.model.errors import (
 from lukasa.storage.postgres import sql
 
 Row = tuple[Any, ...]
+VECTOR_HEADER = 4  # bytes before the numbers of a vector in pgvector's binary form
+_STREAMS, _FETCHED = count(1), 200
 
 
 class PgVector(NamedTuple):
@@ -54,7 +57,7 @@ class _VectorDumper(Dumper):
 
 def vector_bytes(data: bytes) -> bytes:
     """Return the little-endian float32 numbers of a vector in pgvector's binary form."""
-    made: bytes = np.frombuffer(data, ">f4", offset=4).astype("<f4").tobytes()
+    made: bytes = np.frombuffer(data, ">f4", offset=VECTOR_HEADER).astype("<f4").tobytes()
     return made
 
 
@@ -121,11 +124,10 @@ class Session:
 class Handle:
     """A transaction bound to a store: what statements run on. Its cache is thrown away if the transaction writes."""
 
-    __slots__ = ("_bound", "cache", "head", "in_hand", "session", "store")
+    __slots__ = ("_bound", "cache", "head", "session", "store")
 
     def __init__(self, session: Session, store: str, keys: str, head: Head, cache: ReadCache) -> None:
         self.session, self.store, self.head, self.cache = session, store, head, cache
-        self.in_hand: dict[Any, Any] = {}  # vectors of partitions that this transaction searches many times
         self._bound = store, keys
 
     @property
@@ -138,6 +140,17 @@ class Handle:
         cursor = self.session.cursor
         cursor.execute(statement, (self.store, *values))
         return cursor.fetchall()
+
+    def stream(self, statement: str, *values: Any) -> Iterator[Row]:
+        """Give row by row what may not fit in memory, from a cursor on the server: as it was when it was opened."""
+        self.session.bind(*self._bound)
+        cursor, name = self.session.cursor, f"stream_{next(_STREAMS)}"
+        cursor.execute(f"DECLARE {name} NO SCROLL CURSOR FOR {statement}".encode(), (self.store, *values))
+        while rows := cursor.execute(f"FETCH {_FETCHED} FROM {name}".encode(), prepare=False).fetchall():
+            yield from rows
+        cursor.execute(
+            f"CLOSE {name}".encode(), prepare=False
+        )  # one that is left in the middle ends with the transaction
 
     def named(self, statement: str, values: Mapping[str, Any]) -> list[Row]:
         """Return the rows of a statement whose values have names, the store among them."""

@@ -12,6 +12,7 @@ import psycopg
 from lukasa.index.cache import ReadCache
 from lukasa.model.conversation import WorkspaceInfo
 from lukasa.model.errors import Conflict, StoreError, StoreMissing, StoreUnfinished
+from lukasa.model.item import beginnings, namespace_of
 from lukasa.storage import tables, transfer
 from lukasa.storage.entry_codec import scope_of
 from lukasa.storage.port import Finding
@@ -19,7 +20,6 @@ from lukasa.storage.postgres import integrity, sql
 from lukasa.storage.postgres.database import Database
 from lukasa.storage.postgres.entries import tenant_keys
 from lukasa.storage.postgres.execute import Handle, Head, PgVector, Session, translated, vector_bytes
-from lukasa.storage.postgres.item_rows import namespace_of, prefixes
 from lukasa.storage.postgres.postgres_rows import PostgresRows
 from lukasa.storage.transfer import PARTS, THE_ACCOUNT, About, Chosen, Given, Mark, Page, Part, Row, Spelling
 
@@ -126,7 +126,7 @@ def _add(writer: PostgresRows, part: Part, rows: Sequence[Row]) -> None:
         writer.index_pending()
     elif part is transfer.ITEM_SPACES:
         for id, path in rows:
-            writer.db.run(sql.NEW_PREFIXES, prefixes(namespace_of(path)), id)
+            writer.db.run(sql.NEW_PREFIXES, beginnings(namespace_of(path)), id)
     elif part is transfer.UTTERANCES:
         for row in rows:
             writer.index_utterance(row[_TRANSCRIPT], row[_PLACE], row[_TEXT])

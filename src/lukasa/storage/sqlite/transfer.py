@@ -13,12 +13,13 @@ import apsw
 from lukasa.index.postings import tokens
 from lukasa.model.conversation import WorkspaceInfo
 from lukasa.model.errors import Conflict, StoreError, StoreMissing, StoreUnfinished
+from lukasa.model.item import beginnings, namespace_of
 from lukasa.model.text import terms
 from lukasa.storage import sqlite, tables, transfer
 from lukasa.storage.port import Finding
 from lukasa.storage.sqlite import sql
 from lukasa.storage.sqlite.entries import index_pending
-from lukasa.storage.sqlite.execute import all_rows, one_value
+from lukasa.storage.sqlite.execute import all_rows, json_list, one_value
 from lukasa.storage.sqlite.sqlite_rows import DIALECT, SqliteRows
 from lukasa.storage.sqlite.sqlite_store import SqliteStore
 from lukasa.storage.sqlite.store_files import (
@@ -156,8 +157,7 @@ def _add(writer: SqliteRows, part: Part, rows: Sequence[Row]) -> None:
         writer.grown.update([(partition, model) for _, model, partition, *_ in rows])
     elif part is transfer.ITEM_SPACES:
         for id, path in rows:
-            prefixes = sqlite.item_rows.prefixes(sqlite.item_rows.namespace_of(path))
-            db.executemany(sql.NEW_PREFIX, [(prefix, id) for prefix in prefixes])
+            db.execute(sql.NEW_PREFIXES, (json_list(beginnings(namespace_of(path))), id))
     elif part is transfer.EVENTS:
         writer.headed = rows[-1][_SEQ], rows[-1][_DIGEST]
         db.execute(sql.SET_HEAD, writer.headed)
