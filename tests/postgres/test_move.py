@@ -578,3 +578,23 @@ def states(chat: Agent) -> list[tuple[Any, Any]]:
         (one.config["configurable"]["checkpoint_id"], [said.content for said in one.values.get("messages", ())])
         for one in found
     ]
+
+
+def test_an_application_cannot_remove_an_account(
+    data: Path, database_url: str, tmp_path: Path, postgres: Postgres
+) -> None:
+    """A user with the role of the application alone moves memory out; removing it is for the owner."""
+    run(settings(data), database_url)
+    name = f"clerk_{os.getpid()}"
+    postgres.run(f"CREATE ROLE {name} LOGIN PASSWORD 'x' IN ROLE lukasa_app")
+    try:
+        parts = conninfo_to_dict(database_url)
+        url = f"postgresql://{name}:x@{parts['host']}:{parts['port']}/{parts['dbname']}"
+        with moving(settings(data, url), str(tmp_path / "back")) as work:
+            done = work.run(lambda steps: lambda taken: None)
+            with pytest.raises(StoreError, match="may not remove an account"):
+                work.remove_origin(done)
+        with opened(data, url) as memory:
+            assert_sound(memory)
+    finally:
+        postgres.run(f"DROP ROLE {name}")

@@ -89,12 +89,12 @@ class Moving:
                 )
             threads = [(store.about.id, transfer.conversations(store)) for store in stores[1:]]
         self._require_unused()
+        self.origin.remove(done.heads)
         for id, conversations in threads:
             chats = self._here(id)
             for conversation in conversations:
                 if chats.kept(conversation):
                     chats.purge(conversation)
-        self.origin.remove(done.heads)
 
     def clear(self) -> None:
         """Remove what an unfinished move has left at the target."""

@@ -207,20 +207,19 @@ class DatabaseMemory:
     def remove(self, heads: Mapping[str, tuple[int, str]]) -> None:
         """Remove all stores in one transaction. It needs the rights of the schema's owner: a log is never shortened
         by an application."""
-        stores = [self._account, *(info.id for info in self._pages(THE_ACCOUNT).workspaces())]
         expected = {self._store(id): head for id, head in heads.items()}
         with self._database.administering() as db:
-            indexes = [name for store in stores for name in self._vector_indexes(store)]
+            indexes = [name for store in expected for name in self._vector_indexes(store)]
             try:
                 with db.transaction():
                     db.execute("SET LOCAL search_path = lukasa")
-                    for store in stores:
+                    for store, head in expected.items():
                         db.execute(sql.BIND, (store, ""))
-                        self._require_head(db, store, expected.get(store))
+                        self._require_head(db, store, head)
                         db.execute(sql.SET_MOVING, (_REMOVED.text(), store))
                         db.execute(sql.CLEAR_STORE, (store,))
                     db.execute(sql.DROP_ACCOUNT, (self._account,))
-            except psycopg.errors.InsufficientPrivilege as error:
+            except (psycopg.errors.InsufficientPrivilege, psycopg.errors.RestrictViolation) as error:
                 raise StoreError(
                     f"{self.where}: the user may not remove an account: {error.diag.message_primary}",
                     fix="give the URL of the user who owns the schema; nothing was removed",
@@ -228,9 +227,9 @@ class DatabaseMemory:
             for name in indexes:
                 db.execute(f'DROP INDEX IF EXISTS lukasa."{name}"'.encode())
 
-    def _require_head(self, db: psycopg.Connection[Any], store: str, expected: tuple[int, str] | None) -> None:
+    def _require_head(self, db: psycopg.Connection[Any], store: str, expected: tuple[int, str]) -> None:
         found = db.execute(sql.LOCK_HEAD, (store,)).fetchone()
-        if found is not None and tuple(found) != expected:
+        if found is None or tuple(found) != expected:
             raise Conflict(f"{self.where}: somebody wrote there meanwhile", fix="nothing was removed; move again")
 
     def _vector_indexes(self, store: str) -> list[str]:

@@ -167,7 +167,7 @@ class FolderMemory:
     """Implements `lukasa.storage.transfer.Origin` and `Target` for the databases of a data folder."""
 
     def __init__(self, data: Path) -> None:
-        self.data, self.where = data, str(data)
+        self.data, self.where = data, str(data.resolve())
         self._open: dict[str, SqlitePages] = {}
 
     def folder(self, id: str) -> Path:

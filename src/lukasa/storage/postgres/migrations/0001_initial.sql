@@ -752,10 +752,12 @@ BEGIN
     RETURN OLD;
 END $$;
 
--- The application's role may end a move, and never say of whole memory that it is none.
+-- The application may end a move, and never say of whole memory that it is none: only an owner of the schema may.
 CREATE FUNCTION only_finished() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    IF OLD.moving = '' AND NEW.moving <> '' AND current_user = 'lukasa_app' THEN
+    IF OLD.moving = '' AND NEW.moving <> '' AND NOT pg_has_role(
+        current_user, (SELECT c.relowner FROM pg_class AS c WHERE c.oid = TG_RELID), 'MEMBER'
+    ) THEN
         RAISE EXCEPTION 'this store is whole' USING ERRCODE = 'restrict_violation';
     END IF;
     RETURN NEW;
