@@ -233,7 +233,7 @@ def translate(error: psycopg.Error, where: str) -> LukasaError:
                 "give the user the role: GRANT lukasa_app TO that user; docs/how-to/run-on-postgresql.md has the roles"
             )
             return StoreError(f"{where}: the user may not do that: {what}", fix=fix)
-        case errors.DataCorrupted() | errors.IndexCorrupted():
+        case errors.DataCorrupted() | errors.IndexCorrupted() | errors.InvalidTextRepresentation():  # of JSON in a row
             return StoreDamaged(
                 f"{where}: {what}", fix="run `lukasa doctor`; what it cannot mend, restore from a backup"
             )
