@@ -34,8 +34,8 @@ from lukasa.model.errors import (
 from lukasa.storage.postgres import sql
 
 Row = tuple[Any, ...]
-VECTOR_HEADER = 4  # bytes before the numbers of a vector in pgvector's binary form
 _STREAMS, _FETCHED = count(1), 200
+VECTOR_HEADER = 4  # bytes before the numbers of a vector in pgvector's binary form
 
 
 class PgVector(NamedTuple):
@@ -233,7 +233,7 @@ def translate(error: psycopg.Error, where: str) -> LukasaError:
                 "give the user the role: GRANT lukasa_app TO that user; docs/how-to/run-on-postgresql.md has the roles"
             )
             return StoreError(f"{where}: the user may not do that: {what}", fix=fix)
-        case errors.DataCorrupted() | errors.IndexCorrupted():
+        case errors.DataCorrupted() | errors.IndexCorrupted() | errors.InvalidTextRepresentation():  # of JSON in a row
             return StoreDamaged(
                 f"{where}: {what}", fix="run `lukasa doctor`; what it cannot mend, restore from a backup"
             )

@@ -697,7 +697,8 @@ MAY_REWRITE = f"""
 SELECT bool_and(pg_has_role(c.relowner, 'USAGE')), sum(pg_total_relation_size(c.oid))
 FROM pg_class AS c WHERE c.oid IN ({_REWRITTEN_TABLES})
 """
-TRY_TO_REWRITE = "SELECT pg_try_advisory_lock(hashtextextended('lukasa rewrites its tables', 0))"
+LOCK_REWRITING = "SELECT pg_advisory_lock(hashtextextended('lukasa rewrites its tables', 0))"
+UNLOCK_REWRITING = "SELECT pg_advisory_unlock(hashtextextended('lukasa rewrites its tables', 0))"
 ALL_UNSWEPT = "SELECT store, place FROM lukasa.unswept WHERE conversation = ''"
 SWEPT = "DELETE FROM lukasa.unswept WHERE store = %s AND conversation = '' AND place <= %s"
 
