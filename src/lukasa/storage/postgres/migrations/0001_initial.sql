@@ -746,7 +746,7 @@ $$ BEGIN RAISE EXCEPTION '% is append-only', TG_TABLE_NAME USING ERRCODE = 'rest
 -- A log is kept, but for one that a move has not brought over whole.
 CREATE FUNCTION only_unfinished() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    IF NOT EXISTS (SELECT 1 FROM heads AS h WHERE h.store = OLD.store AND h.moving <> '') THEN
+    IF NOT EXISTS (SELECT 1 FROM lukasa.heads AS h WHERE h.store = OLD.store AND h.moving <> '') THEN
         RAISE EXCEPTION '% is append-only', TG_TABLE_NAME USING ERRCODE = 'restrict_violation';
     END IF;
     RETURN OLD;
