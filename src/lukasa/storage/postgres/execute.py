@@ -114,6 +114,10 @@ class Handle:
     def writes(self) -> bool:
         return self.session.writes
 
+    def whole(self) -> Handle:
+        """Return a handle of the same transaction that no scope key binds, for what is kept for all scopes at once."""
+        return self if not self._bound[1] else Handle(self.session, self.store, "", self.head, self.cache)
+
     def all(self, statement: str, *values: Any) -> list[Row]:
         """Return the rows of a statement, whose first value is the store."""
         self.session.bind(*self._bound)
