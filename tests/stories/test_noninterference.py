@@ -338,8 +338,9 @@ def test_nor_in_a_database_that_both_share(tmp_path: Path, database_url: str, ki
     for name, together in (("alone", False), ("beside", True)):
         (tmp_path / name).mkdir()
         steps = 5000 if TORTURE else 150
-        how = {"together": together, "database": database_url, "steps": steps}
-        told.append(drive_tenants(tmp_path / name, ANCHORS[kind], kind, **how))
+        told.append(
+            drive_tenants(tmp_path / name, ANCHORS[kind], kind, together=together, database=database_url, steps=steps)
+        )
     for number, (one, two) in enumerate(zip(*told, strict=True)):
         assert one == two, f"answer {number}"
 
