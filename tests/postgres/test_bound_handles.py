@@ -90,7 +90,7 @@ def test_the_double_would_show_other_tenants_in_a_file(tmp_path: Path, monkeypat
 def test_every_way_to_a_handle_binds_it(memory: Lukasa, desk: Workspace, monkeypatch: pytest.MonkeyPatch) -> None:
     """S4: by `at`, by another agent before or after, by a subagent's limit, by a grant, by another value.
 
-    The owner's own handle is bound to nothing, nor is one of a channel, nor is work in the background.
+    A handle without such keys is bound to nothing, nor is work in the background.
     """
     id = of(desk, "acme").put("persistent", FACT).id
     lent = memory.access.lend(
@@ -106,7 +106,7 @@ def test_every_way_to_a_handle_binds_it(memory: Lukasa, desk: Workspace, monkeyp
         "grant": memory.access.enter(lent, "desk"),
     }
     assert [name for name, handle in bound.items() if handle.ctx.local.entries([id])] == []
-    whole = (desk, desk.at(channel="general"), Workspace(job_context(evil.ctx, "maintain")))
+    whole = (desk, desk.acting(agent="bo"), Workspace(job_context(evil.ctx, "maintain")))
     assert [list(handle.ctx.local.entries([id])) for handle in whole] == [[id]] * 3
 
 
