@@ -5,7 +5,9 @@ from __future__ import annotations
 import getpass
 import os
 import threading
+from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
@@ -18,11 +20,11 @@ from msgspec.structs import replace
 from lukasa.model import database_url
 from lukasa.model.conversation import Channel, WorkspaceInfo
 from lukasa.model.entry import NamedEntry
-from lukasa.model.errors import Conflict, InvalidInput, NotFound, StoreError, StoreMissing
+from lukasa.model.errors import Conflict, InvalidInput, LukasaError, NotFound, StoreError, StoreMissing
 from lukasa.model.events import Actor, Event
 from lukasa.model.ids import new_id
 from lukasa.model.values import Origin, Trust
-from lukasa.ports import Clock, Embedder, SystemClock, Threads
+from lukasa.ports import Clock, Embedder, Span, SystemClock, Threads, nested, within
 from lukasa.providers import folders
 from lukasa.providers.checkpoints import CheckpointFile
 from lukasa.providers.embed import EmbedderStatus, embedder_status, open_embedder
@@ -40,11 +42,13 @@ from lukasa.storage.port import Store
 from lukasa.storage.sqlite import SqliteStore
 
 if TYPE_CHECKING:
+    from lukasa.model.job import JobState
     from lukasa.ports import Chat, CuratedFile, DecisionFolder, LogFile, NoticeChannel, TranscriptReader
     from lukasa.providers.chat import ChatStatus
     from lukasa.service.admin.access import AccessControl
     from lukasa.service.curation.decision_records import Decisions
     from lukasa.service.jobs.worker import Crew, Tell, Worker
+    from lukasa.storage.postgres.bell import JobBell
     from lukasa.storage.postgres.database import Database
 
 DEFAULT_WORKSPACE = "main"
@@ -145,10 +149,13 @@ class Lukasa:
         self._clock = clock
         self._origin = origin
         self._in_memory = in_memory
+        self._span: Span = spans_of_verbs
         self._stores: dict[str, Store] = {}
         self._opening = threading.Lock()
         self._database: Database | None = None
         self._account_id = ""  # in a database, which may have several accounts
+        self._bell: JobBell | None = None
+        self._foreign: set[str] = set()  # stores of other accounts that have rung
         try:
             self._account = self._open_account()
         except BaseException:
@@ -251,12 +258,25 @@ class Lukasa:
         model = given if given is not None and not isinstance(given, str) else self._model(given or self.settings.chat)
         options = {"chat": model, "clock": self._clock, "budget": self.settings.budget, "tell": tell, **only}
         options["span"] = import_module("lukasa.providers.spans").opentelemetry_spans()
+        options["bell"] = self._job_bell()
         return jobs.handlers.crew(threads, self.workspaces, self._open_context, **options)
 
     def _model(self, setting: str) -> Chat | None:
         # Imported on first use: sockets and certificates would add a fifth to the time of a hook.
         provider: Chat | None = import_module("lukasa.providers.chat").open_chat(setting, os.environ)
         return provider
+
+    def measure(self, span: Span) -> None:
+        """Open this span around every verb from now on, in addition to those of OpenTelemetry."""
+        self._span = nested(span, spans_of_verbs)
+
+    def queue_depth(self) -> dict[JobState, int]:
+        """Count the jobs of all workspaces by state. A workspace that cannot be read is left out."""
+        found: Counter[JobState] = Counter()
+        for info in self._account.workspaces():
+            with suppress(LukasaError):
+                found.update(self._open_context(info).local.queue_depth() if info.ready else {})
+        return dict(found)
 
     def folder(self, workspace: Workspace) -> Path | None:
         """Return the folder of a workspace's files; None if it is kept in this process alone."""
@@ -274,7 +294,7 @@ class Lukasa:
     @property
     def access(self) -> AccessControl:
         """The access control of this memory: grants and credentials of other clients."""
-        return admin.access.AccessControl(self, self._account, self._clock, self._origin, spans_of_verbs)
+        return admin.access.AccessControl(self, self._account, self._clock, self._origin, self._span)
 
     @property
     def account(self) -> Store:
@@ -332,7 +352,7 @@ class Lukasa:
             log_file=_log_file(folder, spec),
             decisions=_decisions(folder, spec),
             threads=None if spec.backend.checkpointer == "none" else self._threads(info, spec),
-            span=spans_of_verbs,
+            span=within(self._span, {"lukasa.workspace": info.id}),
         )
 
     def _threads(self, info: WorkspaceInfo, spec: MemorySpec) -> Threads | None:
@@ -382,7 +402,32 @@ class Lukasa:
                 fix=f"set LUKASA_DATABASE or give --database, as in {database_url.EXAMPLE}",
             )
 
+    def _job_bell(self) -> JobBell | None:
+        """Return the bell of a database for all workers of this memory; files have none."""
+        if self._database is None:
+            return None
+        if self._bell is None:
+            made = import_module("lukasa.storage.postgres.bell").JobBell(self.settings.database, self._is_own)
+            self._bell = made
+        return self._bell
+
+    def _is_own(self, store: str) -> bool:
+        """Say whether a store of the database is one of this account's workspaces."""
+        if store in self._stores:
+            return True
+        if store in self._foreign:
+            return False
+        try:
+            own = any(info.id == store for info in self._account.workspaces())
+        except LukasaError:
+            return True  # a worker will look, and tell what is wrong
+        if not own:
+            self._foreign.add(store)
+        return own
+
     def _close_database(self) -> None:
+        if self._bell is not None:
+            self._bell.close()
         if self._database is not None:
             self._database.close()
 
@@ -394,7 +439,9 @@ class Lukasa:
         self._require_database(name, spec)
         info = WorkspaceInfo(new_id(), name, spec.name, text, self._clock.now(), ready=False)
         try:
-            self._commit(self._account, SaveWorkspace(info, None))
+            about = {"lukasa.workspace": info.id, "lukasa.source": self._origin.surface}
+            with self._span("store.create", about):
+                self._commit(self._account, SaveWorkspace(info, None))
         except Conflict:
             # Another process registered the name first; names are unique, so this is the same workspace.
             found = self._registered(name)

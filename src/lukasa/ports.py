@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
@@ -295,11 +295,33 @@ class Threads(Protocol):
         ...
 
 
-Span = Callable[[str, Mapping[str, Any]], AbstractContextManager[None]]
+# A span covers a piece of work: its name, and what is known of it before. Within, a note adds what is known after.
+Note = Callable[[Mapping[str, Any]], None]
+Span = Callable[[str, Mapping[str, Any]], AbstractContextManager[Note]]
 
 
-def no_span(name: str, about: Mapping[str, Any]) -> AbstractContextManager[None]:
-    return nullcontext()
+def ignore_note(about: Mapping[str, Any]) -> None:
+    """Note nothing."""
+
+
+def no_span(name: str, about: Mapping[str, Any]) -> AbstractContextManager[Note]:
+    return nullcontext(ignore_note)
+
+
+def within(span: Span, place: Mapping[str, Any]) -> Span:
+    """Return a span that also says where the work is done."""
+    return lambda name, about: span(name, {**place, **about})
+
+
+def nested(outer: Span, inner: Span) -> Span:
+    """Return a span that opens both. A note goes to the inner one."""
+
+    @contextmanager
+    def span(name: str, about: Mapping[str, Any]) -> Iterator[Note]:
+        with outer(name, about), inner(name, about) as note:
+            yield note
+
+    return span
 
 
 Aside = Literal["", "harness", "sidechain", "summary", "system", "thinking", "tool-call", "tool-result", "other"]

@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from typing import get_args
 
+import pytest
+
 from lukasa.storage import commit
 from lukasa.storage.backend import Rows
 from lukasa.storage.memory.memory_rows import MemoryRows
 from lukasa.storage.operations import Operation, Scrub
 from lukasa.storage.port import Store
+from lukasa.storage.postgres.postgres_rows import PostgresRows
 from lukasa.storage.reads import PlainReads
 from lukasa.storage.sqlite.sqlite_rows import SqliteRows
 from tests.architecture.test_layers import ROOT
@@ -41,9 +44,9 @@ def test_plain_reads_answer_the_port_and_nothing_else() -> None:
     assert f"the {len(methods(PlainReads))} questions of the port" in PAGE
 
 
-def test_both_backends_have_all_rows() -> None:
-    assert methods(Rows) <= methods(MemoryRows)
-    assert methods(Rows) <= methods(SqliteRows)
+@pytest.mark.parametrize("rows", [MemoryRows, SqliteRows, PostgresRows])
+def test_every_backend_has_all_rows(rows: type) -> None:
+    assert methods(Rows) <= methods(rows)
 
 
 def test_every_operation_is_committed() -> None:

@@ -399,7 +399,7 @@ def test_it_answers_before_the_model_is_loaded(tmp_path_factory: pytest.TempPath
     with Lukasa.open(tmp_path_factory.mktemp("warm"), embedder=embedder) as memory:
         memory.workspace("novel")
         said: list[str] = []
-        with working(memory, said.append), running(memory) as house:
+        with running(memory) as house, working(memory, house.server, said.append):
             assert embedder.asked.wait(PATIENCE)
             assert house.stranger().get("/health").json["status"] == "ok"
             assert house.stranger().get("/").status == 200

@@ -147,12 +147,22 @@ def test_nothing_changes_by_get(house: Running, good: dict[str, str], verb: obje
 
 
 def test_only_health_and_the_empty_page_are_open(house: Running) -> None:
-    """T02: without a pass there is health, and the page, which holds nothing."""
+    """T02: without a pass there is whether the server lives and is ready, and the page, which holds nothing."""
     host = {"Host": f"127.0.0.1:{house.port}"}
     assets = [f"/assets/{path.name}" for path in (STATIC / "assets").iterdir() if path.is_file()]
-    for path in ("/health", "/", *assets):
+    for path in ("/health", "/live", "/ready", "/", *assets):
         assert house.raw(raw_request("GET", path, host))[0] == 200
-    for path in ("/openapi.json", "/session", "/v1", "/v1/", "/nowhere", "/mcp", "/assets/../../__init__.py", "/docs"):
+    for path in (
+        "/openapi.json",
+        "/metrics",
+        "/session",
+        "/v1",
+        "/v1/",
+        "/nowhere",
+        "/mcp",
+        "/assets/../../__init__.py",
+        "/docs",
+    ):
         assert house.raw(raw_request("GET", path, host))[0] in (401, 404), path
     assert b"novel" not in house.raw(raw_request("GET", "/", host))[1]
 

@@ -78,6 +78,11 @@ class ReadCache:
         self._records: Answers = {}
         self._records_at: int | None = None
 
+    @property
+    def latest(self) -> int:
+        """The number of the last snapshot that was asked for."""
+        return self._number
+
     def begin(self) -> None:
         """Say that a read transaction begins. Which snapshot it sees is only asked when that matters."""
         self._looked = False
@@ -135,7 +140,7 @@ def _bounded(sections: dict[str, Answers], name: str, limit: int = LIMIT) -> Ans
 
 def _only_added(rows: ChangeRows, before: LogPosition, now: LogPosition) -> list[AddedRow] | None:
     """The entries that were added in between; None if anything else may have happened to entries."""
-    if now.rebuilds != before.rebuilds or now.seq - before.seq > _MOST_EVENTS:
+    if now.rebuilds != before.rebuilds or not 0 <= now.seq - before.seq <= _MOST_EVENTS:
         return None
     if now.seq == before.seq:
         return []

@@ -37,6 +37,7 @@ class Capability(StrEnum):
     SCRUB_KEEP_NAMED = "scrub_keep_named"
     SCRUB_PURGE_THREAD = "scrub_purge_thread"
     GRANTS = "grants"
+    METRICS = "metrics"  # counts and durations of the whole server, and no memory
 
 
 # Only the author writes pages, and a client that can make grants could grant itself anything.

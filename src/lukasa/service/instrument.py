@@ -131,8 +131,9 @@ def verb(component: str, action: str, *, reads: bool = False) -> Callable[[Calle
             instrument = Instrument(reporter, component, action, reads=reads)
             outer = _RUNNING.set(instrument)
             try:
-                with reporter.span(f"{component}.{action}", {"lukasa.source": reporter.origin.surface}):
+                with reporter.span(f"{component}.{action}", {"lukasa.source": reporter.origin.surface}) as note:
                     answer = function(subject, *args, **kwargs)
+                    note(instrument.about)
             except Exception as error:
                 instrument.failed(error)
                 raise

@@ -25,15 +25,18 @@ table as the routes; `GET /openapi.json` has the schemas.
 ## Rules for every request
 
 - **Credential**: `Authorization: Bearer lks_…`, the token of a [grant](../how-to/grant-access.md); or the session
-  cookie of the owner's page, whose changes also carry `X-CSRF-Token`. Only `GET /health` and the files of the page
-  need no credential; the page itself shows nothing without a session.
+  cookie of the owner's page, whose changes also carry `X-CSRF-Token`. Only `GET /live`, `GET /ready`
+  and the files of the page need no credential; the page itself shows nothing without a session.
 - **Host and Origin** must be the server's own. The server lets no other origin in, and GET changes nothing.
 - **Bodies** are one JSON object each, of at most 8,000,000 bytes. The server refuses fields that are not listed.
 - **Workspaces** are in the path, by name or id. A workspace outside the credential is `404`, like one that does not
   exist.
 - **Scope keys**: the header `Lukasa-Scope: org_id=acme&domain_id=billing`, written like a query, binds keys that the
   spec of the workspace adds. It narrows what a grant binds; another value than the grant's is `404`.
-- **Errors** are `application/problem+json` with `type` (a stable code), `title`, `status`, `detail` and `fix`.
+- **Errors** are `application/problem+json` with `type` (a stable code), `title`, `status`, `detail`, `fix` and
+  `request_id`.
+- **Request ids**: every answer has an `X-Request-Id`. The server takes the one of the request if it has 1 to 64
+  letters, digits, `.`, `_` and `-` and begins with a letter or digit; otherwise it makes one.
 - **Versions**: an answer about one entry or page has an `ETag`. PATCH of an entry and PUT of a page need `If-Match`
   with it: without it the answer is `428`, and after a change in between it is `412` with the current `version`.
   `If-Match: *` changes any version; `If-None-Match: *` creates a page that must be new.
@@ -55,7 +58,7 @@ table as the routes; `GET /openapi.json` has the schemas.
 | `421` | the Host header is not a name of this server |
 | `422` | a field is missing, unknown or wrong |
 | `428` | the change does not say which version it changes |
-| `502`, `503`, `507` | the language model gave no answer; the server is busy; no space is left |
+| `502`, `503`, `507` | the language model gave no answer; the server is busy, stopping or not ready; no space is left |
 
 ## The page
 
@@ -63,6 +66,14 @@ table as the routes; `GET /openapi.json` has the schemas.
   code works once.
 - `GET /session` returns `csrf` again, `DELETE /session` ends the session.
 - `GET /v1/workspaces/{workspace}/events/stream` sends events to the owner's page as they happen (server-sent events).
+
+## For the operator
+
+- `GET /live` answers `200` as long as the process answers; it does not touch the database. `GET /health` is the same.
+- `GET /ready` answers `200` if the account's database answers within two seconds and the server is not stopping. Else
+  it answers `503` with the type `not-ready`; `part` is `database` or `server`, and `detail` says what is wrong.
+- `GET /metrics`, capability `metrics`, answers in the text format of Prometheus. [Run the
+  server](../how-to/run-the-server.md#watch-it) lists the metrics.
 
 ## Verbs
 """

@@ -31,7 +31,7 @@ HIDE_SECRETS = JobDraft("hide-secrets", f"hide-secrets:{DETECTOR}")
 
 
 class TriggerCheck:
-    """The triggers of one workspace. The search for missing vectors and indexes is expensive, so it runs once in half an hour."""
+    """The triggers of one workspace. It looks for missing vectors and indexes once in half an hour: that costs most."""
 
     def __init__(self, ctx: CallContext) -> None:
         self._ctx = ctx

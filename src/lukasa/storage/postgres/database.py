@@ -45,6 +45,7 @@ OUTAGE = 15.0  # seconds for which a call waits for a database that restarts or 
 ATTEMPTS = 5  # of a transaction that lost against another, or whose connection broke before anything was acknowledged
 _PAUSE = 0.1  # seconds between two tries to reach the database
 _CACHES = 8  # read caches of one store that are kept for the next transactions
+_STORES = 256  # stores whose read caches are kept
 _MIGRATING = 0x6C756B617361  # the advisory lock of those who migrate
 
 
@@ -184,7 +185,8 @@ class Database:
         except errors.InsufficientPrivilege as error:
             raise StoreError(
                 f"{self.where}: the user may not set up the schema: {error.diag.message_primary}",
-                fix="run `lukasa migrate` once with a user who may: docs/how-to/run-on-postgresql.md",
+                fix="have an administrator run: CREATE EXTENSION vector; CREATE ROLE lukasa_app; GRANT lukasa_app TO "
+                "the user; or use the URL of a user who may once",
             ) from error
 
     # Accounts and stores
@@ -209,8 +211,8 @@ class Database:
         about = (account, role, secrets.token_bytes(32), TOKENIZER_VERSION, datetime.now(UTC).isoformat())
 
         def make() -> None:
-            with self._session(writes=True) as session:
-                session.enter(id, "")
+            with self._session() as session:
+                session.begin(sql.BEGIN_WRITE, id, "")
                 session.cursor.execute(sql.NEW_STORE, (id, *about))
 
         self.persistent(make)
@@ -237,43 +239,53 @@ class Database:
         with translated(self.where):
             if session is not None:
                 yield self._entered(session, store, keys)
-                return
-            caches = self._caches.setdefault((store, keys), [])
-            cache = caches.pop() if caches else ReadCache()  # before the snapshot: it may not be of a later one
-            with self._open_view(store, keys, cache) as handle:
-                yield handle
-            if len(caches) < _CACHES:
-                caches.append(cache)
+            else:
+                with self._view(store, keys) as handle:
+                    yield handle
 
     def _entered(self, session: Session, store: str, keys: str) -> Handle:
         found = session.handles.get((store, keys))
-        if found is None:
-            head = session.enter(store, keys)
-            if head is None:
-                raise self.missing(store)
-            found = session.handles[store, keys] = Handle(session, store, keys, head, ReadCache())
-        return found
+        return found or self._handle(session, store, keys, session.enter(store, keys))
 
     @contextmanager
-    def _open_view(self, store: str, keys: str, cache: ReadCache) -> Iterator[Handle]:
+    def _view(self, store: str, keys: str) -> Iterator[Handle]:
         connection, session, head = self.persistent(lambda: self._begin_view(store, keys))
         try:
-            if head is None:
-                raise self.missing(store)
-            cache.begin()
-            handle = session.handles[store, keys] = Handle(session, store, keys, head, cache)
             self._local.session = session
-            yield handle
+            yield self._handle(session, store, keys, head)
+            self._keep_caches(session)
         finally:
             self._local.session = None
             self._give_back(connection)
+
+    def _handle(self, session: Session, store: str, keys: str, head: Head | None) -> Handle:
+        """Return the handle on a store that was entered, with a read cache of no later snapshot."""
+        if head is None:
+            raise self.missing(store)
+        kept, cache = self._caches.get((store, keys), []), ReadCache()
+        with suppress(IndexError):  # others take from it as well
+            found = kept.pop()
+            cache = found if found.latest <= head.commits else cache
+        cache.begin()
+        made = session.handles[store, keys] = Handle(session, store, keys, head, cache)
+        return made
+
+    def _keep_caches(self, session: Session) -> None:
+        """Keep the caches of a transaction for the next ones, those of the stores that were read last."""
+        for key, handle in session.handles.items():
+            kept = self._caches.pop(key, [])
+            if len(kept) < _CACHES:
+                kept.append(handle.cache)
+            self._caches[key] = kept
+        while len(self._caches) > _STORES:
+            with suppress(StopIteration, KeyError, RuntimeError):  # others keep theirs at the same time
+                del self._caches[next(iter(self._caches))]
 
     def _begin_view(self, store: str, keys: str) -> tuple[psycopg.Connection[Any], Session, Head | None]:
         connection = self._take(PATIENCE)
         try:
             session = Session(connection, writes=False)
-            session.cursor.execute(sql.BEGIN_READ)
-            return connection, session, session.enter(store, keys)
+            return connection, session, session.begin(sql.BEGIN_READ, store, keys)
         except BaseException:
             self._give_back(connection)
             raise
@@ -285,36 +297,37 @@ class Database:
         It raises the engine's own errors, for `persistent` around it. An answer to the commit that got lost is looked
         for: the transaction stands, or it is as if it had never begun.
         """
-        with self._session(writes=True, patience=patience, store=store) as session:
-            head = session.enter(store, keys, lock=lock)
+        with self._session(patience) as session:
+            head = session.begin(
+                sql.BEGIN_WRITE if patience >= PATIENCE else _hurried(patience), store, keys, lock=lock
+            )
             if head is None:
                 raise self.missing(store)
             yield Handle(session, store, keys, head, ReadCache())
 
     @contextmanager
-    def _session(self, *, writes: bool, patience: float = PATIENCE, store: str = "") -> Iterator[Session]:
+    def _session(self, patience: float = PATIENCE) -> Iterator[Session]:
+        """Give a session whose transaction the caller begins; it is committed on leaving."""
         connection = self._take(patience)
         try:
-            session = Session(connection, writes=writes)
-            session.cursor.execute(sql.BEGIN_WRITE)
-            if patience < PATIENCE:
-                session.cursor.execute(
-                    "SELECT set_config('lock_timeout', %s, true)", (f"{max(1, round(patience * 1000))}ms",)
-                )
+            session = Session(connection, writes=True)
             yield session
             self._commit(session)
         finally:
             self._give_back(connection)
 
     def _commit(self, session: Session) -> None:
-        xid = session.cursor.execute("SELECT pg_current_xact_id_if_assigned()::text").fetchone()
+        xid = session.xid
+        if not xid:
+            found = session.cursor.execute("SELECT pg_current_xact_id_if_assigned()::text").fetchone()
+            xid = (found and found[0]) or ""
         try:
             session.cursor.execute(sql.COMMIT)
-        except psycopg.OperationalError as error:
-            if not lost(error) or xid is None or xid[0] is None or not self._stands(xid[0], error):
+        except (psycopg.OperationalError, psycopg.InterfaceError) as error:
+            if not lost(error) or not xid or not self._stands(xid, error):
                 raise
 
-    def _stands(self, xid: str, error: psycopg.OperationalError) -> bool:
+    def _stands(self, xid: str, error: psycopg.Error) -> bool:
         """Whether a transaction was committed whose answer got lost. Wait for a database that is coming back."""
         deadline = time.monotonic() + OUTAGE
         while time.monotonic() < deadline:
@@ -356,7 +369,7 @@ class Database:
         if pool is None or self._pid != os.getpid():
             pool = self._open_pool()
         try:
-            taken: psycopg.Connection[Any] = pool.getconn(timeout=max(patience, 0.001))
+            taken: psycopg.Connection[Any] = pool.getconn(timeout=max(min(patience, OUTAGE), 0.001))
             return taken
         except PoolTimeout as error:
             if patience < PATIENCE:
@@ -391,7 +404,7 @@ class Database:
         """Undo what is open, and return the connection; the pool replaces a broken one."""
         with suppress(psycopg.Error):
             if not connection.closed and connection.info.transaction_status != psycopg.pq.TransactionStatus.IDLE:
-                connection.execute(sql.ROLLBACK)
+                connection.pgconn.exec_(sql.ROLLBACK.encode())
         if self._pool is not None and self._pid == os.getpid():
             with suppress(ValueError):  # of a pool that was closed meanwhile
                 self._pool.putconn(connection)
@@ -413,6 +426,11 @@ class Database:
 
 class _Local(threading.local):
     session: Session | None = None
+
+
+def _hurried(patience: float) -> str:
+    """Return the statement that begins a transaction whose locks are waited for so many seconds."""
+    return f"{sql.BEGIN_WRITE}; SET LOCAL lock_timeout = {max(1, round(patience * 1000))}"
 
 
 def shown(url: str) -> str:
@@ -444,7 +462,7 @@ def refused(error: psycopg.OperationalError, where: str) -> StoreError:
         return StoreError(f"{where}: {match[0]}", fix="create it: CREATE ROLE … LOGIN")
     if "no pg_hba.conf entry" in said:
         return StoreError(f"{where}: the server lets nobody in from this machine", fix="add a line to its pg_hba.conf")
-    return unreachable(where, said.strip().splitlines()[-1][:300] if said.strip() else "no answer")
+    return unreachable(where, said.strip().splitlines()[0][:300] if said.strip() else "no answer")
 
 
 _LIVE: weakref.WeakSet[Database] = weakref.WeakSet()

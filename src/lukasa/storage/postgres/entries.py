@@ -212,7 +212,7 @@ class EntryTable:
     def set_vector(self, stored: StoredEntry, vector: ModelVector) -> None:
         place: _Place = stored.row
         about = {"rowid": place.rowid, "partition_id": place.partition, "content_hash": place.content_hash}
-        self._put_vector(about | {"keys": tenant_keys(stored.entry.scope)}, vector)
+        self._put_vector(about, vector)
 
     def _put_vector(self, columns: dict[str, Any], vector: ModelVector) -> None:
         had = self.db.value(sql.HAS_VECTOR, columns["rowid"], self.model(vector.model)) is not None
@@ -222,7 +222,7 @@ class EntryTable:
     def _vector(self, columns: dict[str, Any], given: ModelVector) -> tuple[Any, ...]:
         checksum = vector_checksum(columns["content_hash"], given.vector)
         where = (columns["rowid"], self.model(given.model), columns["partition_id"])
-        return *where, checksum, columns["keys"], PgVector(given.vector)
+        return *where, checksum, PgVector(given.vector)
 
     # Removing
 

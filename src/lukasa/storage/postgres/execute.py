@@ -87,27 +87,45 @@ class Session:
         self.cursor = connection.cursor(binary=True)
         self.writes = writes
         self.handles: dict[tuple[str, str], Handle] = {}
+        self.xid = ""  # the number of this transaction, if it holds a store's head
         self._bound: tuple[str, str] | None = None
 
-    def enter(self, store: str, keys: str, *, lock: bool = False) -> Head | None:
-        """Bind the transaction to a store and return its head, locked if asked; None if there is no such store."""
-        self.cursor.execute(sql.ENTER_TO_WRITE if lock else sql.ENTER, (store, keys))
-        found = self.cursor.fetchone()
+    def begin(self, statement: str, store: str, keys: str, *, lock: bool = False) -> Head | None:
+        """Begin the transaction and enter a store, in one round trip; see `enter`."""
+        cursor = psycopg.ClientCursor(self.cursor.connection)
+        cursor.execute(f"{statement}; {sql.ENTER_TO_WRITE if lock else sql.ENTER}".encode(), (store, keys))
+        while cursor.nextset():
+            pass
+        return self._entered(store, keys, cursor.fetchone())
+
+    def enter(self, store: str, keys: str) -> Head | None:
+        """Bind the transaction to a store and return its head; None if there is no such store."""
+        self.cursor.execute(sql.ENTER, (store, keys))
+        return self._entered(store, keys, self.cursor.fetchone())
+
+    def _entered(self, store: str, keys: str, found: Row | None) -> Head | None:
         self._bound = store, keys
-        return None if found is None else Head(*found)
+        if found is None:
+            return None
+        head = Head(*found)
+        self.xid = head.xid
+        return head
 
     def bind(self, store: str, keys: str) -> None:
+        """Bind the transaction to a store that it has entered before."""
         if self._bound != (store, keys):
-            self.enter(store, keys)
+            self.cursor.execute(sql.BIND, (store, keys))
+            self._bound = store, keys
 
 
 class Handle:
     """A transaction bound to a store: what statements run on. Its cache is thrown away if the transaction writes."""
 
-    __slots__ = ("_bound", "cache", "head", "session", "store")
+    __slots__ = ("_bound", "cache", "head", "in_hand", "session", "store")
 
     def __init__(self, session: Session, store: str, keys: str, head: Head, cache: ReadCache) -> None:
         self.session, self.store, self.head, self.cache = session, store, head, cache
+        self.in_hand: dict[Any, Any] = {}  # vectors of partitions that this transaction searches many times
         self._bound = store, keys
 
     @property

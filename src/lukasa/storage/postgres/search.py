@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 from lukasa.index import bm25, keyword
-from lukasa.index.ann import Floats, Ints
+from lukasa.index.ann import Floats, Ints, unit_vectors
 from lukasa.index.cache import AddedRow, LogPosition, ReadCache
 from lukasa.index.matches import VectorMatch
 from lukasa.index.postings import Postings, best_rows
@@ -30,8 +30,9 @@ from lukasa.storage.postgres import sql
 from lukasa.storage.postgres.execute import Handle, PgVector, Row, vector_bytes
 
 _OLDER_THAN_ALL, _NEWER_THAN_ALL = -(2**63), (2**63 - 1, 2**63 - 1)
-_ROWID = 17  # position among the columns of a candidate
+_PARTITION, _CONVERSATION, _ROWID = 1, 7, 17  # positions among the columns of a candidate
 _FEW = 4_000  # admitted rows of an indexed partition up to which each of them is compared
+_OFTEN, _MOST_IN_HAND = 3, 20_000  # searches of one transaction, and vectors, that are brought into the process
 _PAGE = 1_000  # rows whose filters are asked together
 
 
@@ -60,7 +61,7 @@ class PostgresSearchRows:
         return {subject for (subject,) in self.db.all(sql.SUBJECTS_SINCE, seq)}
 
     def records_changed_since(self, seq: int) -> bool:
-        return bool(self.db.value(sql.RECORDS_CHANGED_SINCE, seq))
+        return bool(self.db.value(sql.RECORDS_CHANGED_SINCE, seq, self.db.head.seq - seq))
 
     # Partitions and words
 
@@ -73,7 +74,7 @@ class PostgresSearchRows:
         else:
             owners = list(dict.fromkeys(selection.owners))
             found = self.db.all(sql.PARTITIONS_OF_OWNERS, owners, *asked, visibilities)
-        return [Partition(*row) for row in found]
+        return [Partition(*row) for row in found]  # with the number of its indexes: nothing here counts removals
 
     def frequencies(self, words: Sequence[str]) -> Iterable[tuple[str, int]]:
         return self.db.all(sql.FREQUENCIES, list(words))
@@ -133,9 +134,18 @@ class PostgresSearchRows:
         return self.db.all(sql.TEXTS, list(ids))
 
     def adjacent_rows(self, rows: Sequence[int], reach: int) -> list[AdjacentRow]:
-        found = self.db.all(sql.BESIDE, reach, list(rows))
-        candidates = self._candidates(found)
-        return [AdjacentRow(one, row[_ROWID], row[-1]) for row, one in zip(found, candidates, strict=True)]
+        """Ask for all numbers at once, and pair them here: the planner makes a poor plan of a join by distance."""
+        numbers = {number for row in rows for number in range(row - reach, row + reach + 1)}
+        found = self.db.all(sql.BESIDE, sorted(numbers))
+        made = dict(zip([row[_ROWID] for row in found], self._candidates(found), strict=True))
+        rooms = {row[_ROWID]: (row[_PARTITION], row[_CONVERSATION]) for row in found}
+        return [
+            AdjacentRow(made[near], near, made[row].id)
+            for row in rows
+            if row in made
+            for near in range(row - reach, row + reach + 1)
+            if rooms.get(near) == rooms[row]
+        ]
 
     def _candidates(self, rows: Sequence[Row]) -> list[Candidate]:
         scopes: dict[int, Scope] = self.cache.entries("scopes", self)
@@ -260,8 +270,19 @@ class VectorSearch:
         *,
         exact: bool = False,
     ) -> list[tuple[float, int]]:
-        """The best of a partition as (cosine, entry row); among equals the newer entry."""
-        return best_of(rows.db, [where.partition], where.model, where.dimensions, query, limit, exact=exact)
+        """The best of a partition as (cosine, entry row); among equals the newer entry.
+
+        A batch of new texts asks for many: then the vectors are brought here once, instead of compared there each time.
+        """
+        held, asked = rows.db.in_hand, (where.partition, where.model)
+        held["asked", asked] = held.get(("asked", asked), 0) + 1
+        if held["asked", asked] > _OFTEN and where.size <= _MOST_IN_HAND:
+            if asked not in held:
+                held[asked] = _matrix(rows.db, where)
+            numbers, matrix = held[asked]
+            return _best_of_matrix(numbers, matrix, np.asarray(query, dtype=np.float32), limit)
+        one = Partition(where.partition, where.size, 0, where.removals)
+        return best_of(rows.db, [one], where.model, where.dimensions, query, limit, exact=exact)
 
     def recent(self, rows: PostgresSearchRows, model: int) -> dict[int, Floats]:
         return {}
@@ -270,12 +291,25 @@ class VectorSearch:
         return ()
 
 
+def _matrix(db: Handle, where: Searched) -> tuple[Ints, Floats]:
+    """All vectors of a partition at length one, each with its entry row."""
+    found = db.all(sql.VECTORS_IN, where.partition, where.model)
+    rows = np.array([row for row, _ in found], dtype=np.int64)
+    return rows, unit_vectors([vector_bytes(vector) for _, vector in found], where.dimensions)
+
+
+def _best_of_matrix(rows: Ints, matrix: Floats, query: Floats, limit: int) -> list[tuple[float, int]]:
+    cosines = np.clip(matrix @ (query / (np.linalg.norm(query) or 1.0)), -1.0, 1.0)
+    order = np.lexsort((-rows, -cosines))[:limit]
+    return list(zip(cosines[order].tolist(), rows[order].tolist(), strict=True))
+
+
 def nearest(
     rows: PostgresSearchRows, selection: Selection, model: EmbeddingModel, vector: Vector, limit: int, *, exact: bool
 ) -> list[VectorMatch]:
     """The best cosines first, among vectors of exactly this model."""
     number = rows.model_number(model)
-    partitions = [one.id for one in keyword.partitions_of(rows, selection) if one.size]
+    partitions = [one for one in keyword.partitions_of(rows, selection) if one.size]
     if number is None or limit < 1 or not partitions:
         return []
     query = np.asarray(vector, dtype=np.float32)
@@ -286,7 +320,7 @@ def nearest(
 
 def best_of(
     db: Handle,
-    partitions: Sequence[int],
+    partitions: Sequence[Partition],
     model: int,
     dimensions: int,
     query: Vector,
@@ -297,9 +331,10 @@ def best_of(
 ) -> list[tuple[float, int]]:
     """The best vectors of partitions: large ones by their own index, all others by comparing every vector."""
     asked = bound_vector(query)
-    indexed = set() if exact else {id for (id,) in db.all(sql.INDEXED_PARTITIONS, list(partitions), model)}
+    maybe = [] if exact else [one.id for one in partitions if one.removals]
+    indexed = {id for (id,) in db.all(sql.INDEXED_PARTITIONS, maybe, model)} if maybe else set()
     clause, values = conditions(filters) if filters else ("", [])
-    plain = [one for one in partitions if one not in indexed]
+    plain = [one.id for one in partitions if one.id not in indexed]
     found: list[Row] = []
     if plain:
         statement = (sql.NEAREST_ADMITTED if clause else sql.NEAREST) + clause + sql.NEAREST_FIRST
@@ -349,7 +384,7 @@ def find(db: Handle, selection: Selection, limit: int, after: str | None, *, dam
             for kind in selection.filters.kinds or KINDS:
                 newest += db.all(statement, partition.id, str(kind), oldest, *before, *values, wanted)
         page = sorted(newest, reverse=True)[:wanted]
-        rows = db.all(sql.ENTRIES_IN_ORDER, [row for _, row in page])
+        rows = db.all(sql.ENTRIES_IN_ORDER, [row for _, row in page]) if page else []
         found += [entry for entry in map(checked_entry, rows) if damaged or not entry.damaged]
         if len(found) == limit or len(page) < wanted:
             return found

@@ -24,7 +24,6 @@ SETTINGS = (
 )
 BEGIN_READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 BEGIN_WRITE = "BEGIN ISOLATION LEVEL READ COMMITTED"
-SET_PATIENCE = "SELECT set_config('lock_timeout', %s, true)"
 COMMIT = "COMMIT"
 ROLLBACK = "ROLLBACK"
 EXTENSION_SCHEMA = """
@@ -40,7 +39,13 @@ PREPARE_SCHEMA = (
     EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; -- another database of this server made it just now
     END $$
     """,
-    "GRANT lukasa_app TO CURRENT_USER",
+    """
+    DO $$ BEGIN
+        IF NOT pg_has_role(current_user, 'lukasa_app', 'SET') THEN
+            GRANT lukasa_app TO CURRENT_USER WITH SET TRUE;
+        END IF;
+    END $$
+    """,
     "CREATE SCHEMA lukasa",
     """
     CREATE TABLE lukasa.migrations (
@@ -53,6 +58,7 @@ APPLIED = "SELECT number, checksum, readable_by FROM lukasa.migrations ORDER BY 
 MIGRATED = "INSERT INTO migrations (number, name, checksum, readable_by, applied_at) VALUES (%s, %s, %s, %s, %s)"
 ACCOUNT_NAMED = "SELECT account_named(%s)::text"
 ENTER = "SELECT * FROM enter(%s, %s)"
+BIND = "SELECT set_config('lukasa.store', %s, true), set_config('lukasa.keys', %s, true)"
 ENTER_TO_WRITE = "SELECT * FROM enter_to_write(%s, %s)"
 NEW_STORE = """
 INSERT INTO heads (store, account, role, secret, tokenizer, created_at) VALUES (%s, %s, %s, %s, %s, %s)
@@ -83,11 +89,10 @@ SELECT v.subject FROM events AS v WHERE v.store = %s AND v.seq > %s AND (
     ) OR EXISTS (SELECT 1 FROM entries AS e WHERE e.store = v.store AND e.id = v.subject)
 )
 """
+# Along the key, whatever the planner makes of the condition: it is asked for the last few events.
 RECORDS_CHANGED_SINCE = """
-SELECT EXISTS (
-    SELECT 1 FROM events
-    WHERE store = %s AND seq > %s AND split_part(action, '.', 1) IN ('named', 'document', 'scrub')
-)
+SELECT coalesce(bool_or(split_part(v.action, '.', 1) IN ('named', 'document', 'scrub')), false)
+FROM (SELECT action FROM events WHERE store = %s AND seq > %s ORDER BY seq LIMIT %s) AS v
 """
 
 # Read statistics
@@ -132,7 +137,9 @@ SELECT v.store, {_NEXT.format("models")}, v.name, v.dimensions, v.digest
 FROM (SELECT %s::uuid AS store, %s::text AS name, %s AS dimensions, %s::text AS digest) AS v RETURNING id
 """
 PARTITIONS = """
-SELECT p.id, p.size, p.total_terms, 0 FROM (SELECT %s::uuid AS store) AS v
+SELECT p.id, p.size, p.total_terms,
+    (SELECT count(*) FROM vector_indexes AS i WHERE i.store = p.store AND i.partition_id = p.id)
+FROM (SELECT %s::uuid AS store) AS v
 CROSS JOIN unnest(%s::text[], %s::text[]) WITH ORDINALITY AS asked (tier, anchor, place)
 JOIN scopes AS s ON s.store = v.store AND s.tier = asked.tier AND s.anchor = asked.anchor
 JOIN partitions AS p ON p.store = v.store AND p.scope_id = s.id AND p.visibility = ANY(%s)
@@ -376,21 +383,12 @@ CROSS JOIN LATERAL (
 """
 OF_SUBJECT = _OF_WORDS.format("subject")
 IN_ROLE = _OF_WORDS.format("role")
-BESIDE = (
-    _CARD.replace("e.", "n.")
-    + """
-    , e.id FROM (SELECT %s::uuid AS store, %s AS rows, %s::bigint[] AS numbers) AS v
-JOIN entries AS e ON e.store = v.store AND e.rowid = ANY(v.numbers)
-JOIN entries AS n ON n.store = e.store AND n.rowid BETWEEN e.rowid - v.rows AND e.rowid + v.rows
-    AND n.partition_id = e.partition_id AND n.conversation IS NOT DISTINCT FROM e.conversation
-"""
-)
+BESIDE = _CARD + "FROM entries AS e WHERE e.store = %s AND e.rowid = ANY(%s)"
 
 # Vectors
 
 PUT_VECTOR = """
-INSERT INTO vectors (store, entry, model_id, partition_id, checksum, keys, embedding)
-VALUES (%s, %s, %s, %s, %s, %s, %b)
+INSERT INTO vectors (store, entry, model_id, partition_id, checksum, embedding) VALUES (%s, %s, %s, %s, %s, %b)
 ON CONFLICT (store, entry, model_id) DO UPDATE SET partition_id = excluded.partition_id, checksum = excluded.checksum,
     embedding = excluded.embedding
 """
@@ -430,6 +428,8 @@ def nearest_by_index(store: str, partition: int, model: int, dimensions: int, *,
     """
 
 
+COMMITTED = "UPDATE heads SET commits = commits + 1 WHERE store = %s"
+VECTORS_IN = "SELECT entry, embedding FROM vectors WHERE store = %s AND partition_id = %s AND model_id = %s"
 INDEXED_PARTITIONS = """
 SELECT partition_id FROM vector_indexes WHERE store = %s AND partition_id = ANY(%s) AND model_id = %s AND ready <> 0
 """

@@ -19,7 +19,7 @@ from lukasa.storage.postgres.execute import Handle
 if TYPE_CHECKING:
     from lukasa.storage.postgres.database import Database
 
-LARGE = 20_000  # vectors of a partition, from which on it gets an index
+LARGE = 5_000  # vectors of a partition, from which on it gets an index
 SMALL = LARGE // 2  # vectors of a partition below which it loses it
 MOST_DIMENSIONS = 2_000  # that pgvector can index
 
@@ -80,8 +80,9 @@ def _drop(database: Database, admin: psycopg.Connection[Any], store: str, partit
 
 def _note(database: Database, statement: str, store: str, *values: Any) -> None:
     def change() -> None:
-        with database.writing(store, lock=False) as db:
+        with database.writing(store) as db:
             db.run(statement, *values)
+            db.run(sql.COMMITTED)
 
     database.persistent(change)
 

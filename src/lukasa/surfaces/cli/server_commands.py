@@ -64,6 +64,22 @@ DEFAULT_PORT = 7437
     help="Time to send the head of a request; its body has six times as long.",
 )
 @click.option("--worker/--no-worker", "work", default=True, show_default=True, help="Run background jobs too.")
+@click.option(
+    "--drain",
+    type=click.FloatRange(0, 3600),
+    default=0.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Time to go on serving after SIGTERM, while /ready says that the server stops.",
+)
+@click.option(
+    "--log",
+    type=click.Choice(["json", "text", "none"]),
+    default="none",
+    show_default=True,
+    envvar="LUKASA_LOG",
+    help="Write a line for each request to stderr.",
+)
 @pass_invocation
 def serve(
     cli: Invocation,
@@ -74,11 +90,14 @@ def serve(
     connections: int,
     patience: float,
     work: bool,
+    drain: float,
+    log: str,
 ) -> None:
     """Serve the page, the HTTP API, MCP and the worker on this machine.
 
     It prints a link that opens the page once; `lukasa link` prints another. Clients need a token from `lukasa grant
-    create`. The server runs until Ctrl-C or SIGTERM, and then finishes the requests in progress.
+    create`. The server runs until Ctrl-C or SIGTERM, and then finishes the requests and the job in progress; a second
+    signal does not wait for them.
     """
     serving = _server_module()
     memory = cli.memory
@@ -86,7 +105,9 @@ def serve(
     cli.workspace()
     bound = serving.listen(serving.Address(host, port, public), memory)
     limits = serving.Limits(connections, patience, 6 * patience)
-    server = serving.Server(memory, bound, public=public, links=memory.settings.account, limits=limits)
+    server = serving.Server(
+        memory, bound, public=public, links=memory.settings.account, limits=limits, drain=drain, log=log
+    )
     link = server.link()
     told = [
         line(good("serving "), link),
@@ -100,8 +121,12 @@ def serve(
         if browse if browse is not None else sys.stdout.isatty():
             stack.enter_context(_opened_in_browser(link, memory.settings.data / "enter.html"))
         if work:
-            stack.enter_context(serving.working(memory, lambda said: click.echo(said, err=True)))
-        server.run(signals=(signal.SIGINT, signal.SIGTERM))
+            stack.enter_context(serving.working(memory, server, lambda said: click.echo(said, err=True)))
+        finished = server.run(signals=(signal.SIGINT, signal.SIGTERM))
+    if not finished:
+        # A thread still works on a request that was given up. Nothing is left to wait for, so end the process with it.
+        sys.stdout.flush()
+        os._exit(0)
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""The application: the verbs' routes, the owner's page, its stream of events, health and the OpenAPI document."""
+"""The application: the verbs' routes, the owner's page, its stream of events, and the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from lukasa import __version__
 from lukasa.model.errors import Unauthenticated
 from lukasa.model.grant import Capability
 from lukasa.service.admin.access import AccessControl
+from lukasa.service.metrics import Metrics
 from lukasa.service.workspace import Workspace
 from lukasa.surfaces.api.shapes import EventOut
 from lukasa.surfaces.api.table import VERBS
@@ -33,7 +34,9 @@ from lukasa.surfaces.http.authentication import (
     RequestFilter,
     ServerNames,
 )
+from lukasa.surfaces.http.observing import Observed, RequestLog
 from lukasa.surfaces.http.openapi import document
+from lukasa.surfaces.http.operating import QueueDepth, Readiness, operating_routes
 from lukasa.surfaces.http.problems import Problem, problem, safely
 from lukasa.surfaces.offload import offload
 from lukasa.surfaces.web import STATIC
@@ -53,10 +56,15 @@ class ApplicationParts:
     more: Callable[[Authenticator], Sequence[BaseRoute]] = lambda authenticator: ()
     lifespans: Sequence[Lifespan] = ()
     closing: asyncio.Event = field(default_factory=asyncio.Event)
+    metrics: Metrics = field(default_factory=lambda: Metrics(__version__))
+    depth: QueueDepth = dict
+    log: RequestLog = field(default_factory=RequestLog)
+    readiness: Readiness = field(init=False)
     sessions: PageSessions = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "sessions", PageSessions(self.access.clock))
+        object.__setattr__(self, "readiness", Readiness(self.access.account))
 
 
 def build(parts: ApplicationParts) -> ASGIApp:
@@ -68,9 +76,6 @@ def build(parts: ApplicationParts) -> ASGIApp:
             for enter in parts.lifespans:
                 await stack.enter_async_context(enter())
             yield
-
-    async def health(request: Request) -> Response:
-        return JSONResponse({"status": "ok", "version": __version__})
 
     async def openapi(request: Request) -> Response:
         await offload(authenticator.credential, request)
@@ -88,17 +93,25 @@ def build(parts: ApplicationParts) -> ASGIApp:
             return Problem(405, "no-such-method", detail, fix="see /openapi.json").response()
         return Problem(404, "not-found", "there is nothing at this path", fix="see /openapi.json").response()
 
+    async def crashed(request: Request, error: Exception) -> Response:
+        return problem(error).response()
+
     routes = [
-        Route("/health", health, methods=["GET"], name="health"),
+        *operating_routes(authenticator, parts.readiness, parts.metrics, parts.depth),
         Route("/openapi.json", safely(openapi), methods=["GET"], name="openapi"),
         event_stream(authenticator, parts.closing),
         *(verb_routes.route(verb, authenticator) for verb in parts.verbs),
         *parts.more(authenticator),
         *page_routes(authenticator),
     ]
-    app = Starlette(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: no_route})
+    app = Starlette(routes=routes, lifespan=lifespan, exception_handlers={HTTPException: no_route, Exception: crashed})
     app.router.redirect_slashes = False
-    return RequestFilter(app, parts.names)
+    return Observed(RequestFilter(app, parts.names), parts.metrics, parts.log, _given_up)
+
+
+def _given_up() -> Response:
+    detail = "the server stopped before this request ended; it may have been done"
+    return Problem(503, "stopped", detail, fix="look whether it was done, and send it again if not").response()
 
 
 # The owner's page, and the session that the code in its link opens

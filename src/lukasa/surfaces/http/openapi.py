@@ -144,6 +144,7 @@ _PROBLEM = {
         "status": {"type": "integer"},
         "detail": {"type": "string"},
         "fix": {"type": "string", "description": "The change that makes the request work."},
+        "request_id": {"type": "string", "description": "The id of the request, as in the log of the server."},
         "version": {"type": "integer", "description": "With 412: the current version."},
         "errors": {
             "type": "array",

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import sys
-import traceback
 from collections.abc import Awaitable, Callable, Mapping
 from functools import wraps
 from typing import Any
@@ -26,9 +23,11 @@ from lukasa.model.errors import (
     Refused,
     StoreBusy,
     StoreFull,
+    StoreUnreachable,
     Unauthenticated,
     brief,
 )
+from lukasa.surfaces.http.observing import current_request, exchange_of
 
 MOST_FAULTS = 20  # of one request
 
@@ -42,6 +41,7 @@ _STATUS: tuple[tuple[type[LukasaError], int], ...] = (
     (Refused, 403),
     (InvalidInput, 422),
     (StoreBusy, 503),
+    (StoreUnreachable, 503),
     (StoreFull, 507),
     (EmbedderError, 503),
     (ChatError, 502),
@@ -80,6 +80,8 @@ class Problem(Exception):
         title = _TITLES.get(self.status, "Something went wrong")
         said = {"detail": brief(self.detail), "fix": brief(self.fix)}
         body = {"type": self.type, "title": title, "status": self.status, **said}
+        if request_id := current_request.get():
+            body["request_id"] = request_id
         extra = dict(headers or {})
         if self.status == 401:
             extra["WWW-Authenticate"] = 'Bearer realm="lukasa"'
@@ -95,7 +97,7 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 def safely(endpoint: Endpoint) -> Endpoint:
-    """Turn every error of an endpoint into a problem, and print the place of an unexpected one to stderr."""
+    """Turn every error of an endpoint into a problem, and log the place of an unexpected one."""
 
     @wraps(endpoint)
     async def safe(request: Request) -> Response:
@@ -103,10 +105,7 @@ def safely(endpoint: Endpoint) -> Endpoint:
             return await endpoint(request)
         except Exception as error:  # noqa: BLE001 - the surface's last handler: the client gets an answer for any error
             answer = problem(error)
-            if answer.type == "unexpected":
-                last = traceback.extract_tb(error.__traceback__)[-1]
-                where = f"{os.path.basename(last.filename)}:{last.lineno} in {last.name}"
-                print(f"lukasa serve: {answer.detail} at {where}, for {request.scope['route'].name}", file=sys.stderr)
+            exchange_of(request.scope).failed(error, crash=answer.type == "unexpected")
             return answer.response()
 
     return safe
@@ -122,7 +121,8 @@ def problem(error: Exception) -> Problem:
         status = next((status for kind, status in _STATUS if isinstance(error, kind)), 500)
         return Problem(status, error.code, error.message, fix=error.fix)
     detail = f"unexpected {type(error).__name__}"
-    return Problem(500, "unexpected", detail, fix="look at what `lukasa serve` printed, and report it")
+    fix = "look for the request_id in what `lukasa serve` printed, and report it"
+    return Problem(500, "unexpected", detail, fix=fix)
 
 
 def _invalid(error: ValidationError) -> Problem:

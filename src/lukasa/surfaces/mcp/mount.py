@@ -18,6 +18,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from lukasa.model.errors import LukasaError, Unauthenticated
 from lukasa.service.admin.access import AccessControl
 from lukasa.surfaces.http.authentication import Authenticator
+from lukasa.surfaces.http.observing import exchange_of
 from lukasa.surfaces.http.problems import Problem, problem
 from lukasa.surfaces.offload import offload
 
@@ -84,6 +85,7 @@ class _Endpoint:
             app = await self._mount.app()
         except (Problem, LukasaError, ImportError) as error:
             refusal = problem(error)
+            exchange_of(scope).failed(error, crash=refusal.type == "unexpected")
             headers = {"Allow": "POST"} if refusal.status == 405 else {}
             await refusal.response(headers)(scope, receive, send)
             return

@@ -26,6 +26,7 @@ from lukasa.surfaces.api.shapes import ContextOut, HitOut, RecallOut
 from lukasa.surfaces.api.table import VERBS
 from lukasa.surfaces.api.verb import Verb, VerbInput, VerbOutput, perform, prepare, tool_schema, validated
 from lukasa.surfaces.cli.output import encode
+from lukasa.surfaces.http.observing import current_request
 from lukasa.surfaces.offload import offload
 
 WORKSPACE = "workspace"  # every tool takes this argument; no verb's input has it, since over HTTP it is in the path
@@ -206,6 +207,7 @@ def _message(error: Exception) -> str:
     else:
         last = traceback.extract_tb(error.__traceback__)[-1]
         where = f"{os.path.basename(last.filename)}:{last.lineno} in {last.name}"
-        print(f"lukasa mcp: unexpected {type(error).__name__} at {where}", file=sys.stderr)
+        request = f" request_id={current_request.get()}" if current_request.get() else ""
+        print(f"lukasa mcp: unexpected {type(error).__name__} at {where}{request}", file=sys.stderr)
         message, fix = f"unexpected {type(error).__name__}", "try once more; the server's stderr says where it happened"
     return escape_controls(message + (f"\nfix: {fix}" if fix else ""))

@@ -149,7 +149,6 @@ CREATE TABLE vectors (
     model_id bigint NOT NULL,
     partition_id bigint NOT NULL,
     checksum text COLLATE "C" NOT NULL,
-    keys jsonb NOT NULL,
     embedding vector NOT NULL,
     PRIMARY KEY (store, entry, model_id),
     FOREIGN KEY (store, entry) REFERENCES entries (store, rowid) ON DELETE CASCADE

@@ -14,6 +14,7 @@ const CAN = {
   stats: "see numbers",
   events: "read the event log",
   scrub_plan: "plan a scrub",
+  metrics: "read the server's metrics",
 };
 
 export async function show(page) {
