@@ -154,7 +154,7 @@ def _asked(driver: Driver, dice: random.Random) -> tuple[str, Any]:
 
 
 def _selection(driver: Driver, dice: random.Random) -> Selection:
-    scopes = sorted({count.scope for count in driver.world.ctx.local.census()}, key=str)
+    scopes = sorted({count.scope for count in driver.world.ctx.local.within({}).census()}, key=str)
     filters = dice.choice(
         [
             Filters(),
@@ -212,7 +212,7 @@ READ: dict[str, Callable[[Driver, Store, random.Random], Any]] = {
     ],
     "context": lambda d, s, dice: str(d.world.context(_sentence(dice), count=False)),
     "entries": lambda d, s, dice: plain(d.world.entries(d.tier, everything=True)),
-    "survey": lambda d, s, dice: plain(d.world.ctx.local.event_counts(d.world.ctx.now - timedelta(days=1))),
+    "survey": lambda d, s, dice: plain(s.event_counts(d.world.ctx.now - timedelta(days=1))),
 }
 
 

@@ -91,7 +91,11 @@ class Session:
         self._bound: tuple[str, str] | None = None
 
     def begin(self, statement: str, store: str, keys: str, *, lock: bool = False) -> Head | None:
-        """Begin the transaction and enter a store, in one round trip; see `enter`."""
+        """Begin the transaction and enter a store, in one round trip if no scope key is bound; see `enter`."""
+        if keys:  # values of a caller, which never become part of a statement
+            self.cursor.execute(statement.encode())
+            self.cursor.execute(sql.ENTER_TO_WRITE if lock else sql.ENTER, (store, keys))
+            return self._entered(store, keys, self.cursor.fetchone())
         cursor = psycopg.ClientCursor(self.cursor.connection)
         cursor.execute(f"{statement}; {sql.ENTER_TO_WRITE if lock else sql.ENTER}".encode(), (store, keys))
         while cursor.nextset():
