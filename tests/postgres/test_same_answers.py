@@ -186,8 +186,15 @@ def _nearest(driver: Driver, store: Store, dice: random.Random) -> list[tuple[fl
     return [(float(match.cosine), match.candidate.id) for match in found]
 
 
+def _hits(driver: Driver, dice: random.Random, **how: Any) -> list[tuple[float, str]]:
+    return [(hit.score.final, hit.id) for hit in driver.world.read(_sentence(dice), count=False, **how)]
+
+
 def _keyword(driver: Driver, store: Store, dice: random.Random) -> Any:
-    return plain(store.keyword(_selection(driver, dice), _sentence(dice).lower().split(), 20))
+    """All that is found, by id: the score is made of it later, and a store may bring it in any order."""
+    found = store.keyword(_selection(driver, dice), _sentence(dice).lower().split(), 1000)
+    rows = zip(found.ids, plain(found.candidates), found.lengths, *found.counts, strict=True)
+    return [found.size, found.total_terms, found.frequencies, sorted(rows)]
 
 
 READ: dict[str, Callable[[Driver, Store, random.Random], Any]] = {
@@ -206,10 +213,10 @@ READ: dict[str, Callable[[Driver, Store, random.Random], Any]] = {
     "withdrawn": lambda d, s, dice: plain(s.withdrawn(limit=20)),
     "access": lambda d, s, dice: plain(s.access(d.known)),
     "rivals": lambda d, s, dice: plain(s.rivals(d.known)),
-    "read": lambda d, s, dice: [(hit.score, hit.id) for hit in d.world.read(_sentence(dice), limit=20, count=False)],
-    "read of history": lambda d, s, dice: [
-        (hit.score, hit.id) for hit in d.world.read(_sentence(dice), history=True, held=True, count=False)
+    "read": lambda d, s, dice: [
+        (hit.score.final, hit.id) for hit in d.world.read(_sentence(dice), limit=20, count=False)
     ],
+    "read of history": lambda d, s, dice: _hits(d, dice, history=True, held=True),
     "context": lambda d, s, dice: str(d.world.context(_sentence(dice), count=False)),
     "entries": lambda d, s, dice: plain(d.world.entries(d.tier, everything=True)),
     "survey": lambda d, s, dice: plain(s.event_counts(d.world.ctx.now - timedelta(days=1))),
