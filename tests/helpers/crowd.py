@@ -9,9 +9,10 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.client import HTTPException
+from pathlib import Path
 from typing import Any
 
 from tests.helpers.cli import COMMAND, Shell
@@ -38,9 +39,9 @@ class Server:
         """Wait for what the server says when it is ready; false if it was killed before."""
         assert self.process.stdout is not None
         told = ""
-        while not told.endswith("}\n") and (line := self.process.stdout.readline()):
+        while not told.endswith("\n}\n") and (line := self.process.stdout.readline()):
             told += line
-        if told.endswith("}\n"):
+        with suppress(ValueError, KeyError):
             self.port = int(json.loads(told)["url"].rpartition(":")[2])
         return self.port > 0
 
@@ -55,18 +56,23 @@ class Crowd:
     kills: int = 0
 
     def start(self, name: str) -> None:
+        with self.log(name).open("a") as log:
+            how: dict[str, Any] = {"env": self._environment(name), "stderr": log}
+            self._start(name, how)
+
+    def log(self, name: str) -> Path:
+        """What all processes of that name have said of trouble."""
+        return self.shell.data.with_name(f"{name}.log")
+
+    def _start(self, name: str, how: dict[str, Any]) -> None:
         if name.startswith("server"):
             command = [*COMMAND, "serve", "--port", "0", "--no-open", "--json", "--no-worker"]
-            process = subprocess.Popen(
-                command, env=self._environment(name), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-            )
+            process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, **how)
             self.places[name] = process
             threading.Thread(target=self._listen, args=(name, process), daemon=True).start()
         else:
             command = [sys.executable, "-c", WORKER]
-            self.places[name] = subprocess.Popen(
-                command, env=self._environment(name), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-            )
+            self.places[name] = subprocess.Popen(command, stdout=subprocess.DEVNULL, **how)
 
     def _environment(self, name: str) -> dict[str, str]:
         """Each of them is on a machine of its own, so to say: they share the database and no folder."""

@@ -272,6 +272,6 @@ def test_both_engines_are_one_memory(tmp_path: Path, database_url: str) -> None:
     for number, (mine, theirs) in enumerate(zip(here.reads, there.reads, strict=True)):
         assert alike(mine, theirs), f"read {number}:\n{mine}\n{theirs}"
     assert here.logs == there.logs
-    assert {line.split(":")[0] for line in here.answers} >= set(EVERY) - {"scrub"}
+    assert {line.split(":")[0] for line in here.answers} >= set(EVERY) - {"scrub", "purge"}  # rare
     assert {name for name, _ in here.reads} == set(READ)
     assert len([line for line in here.answers if "Error" not in line[:80]]) > OPERATIONS // 2
