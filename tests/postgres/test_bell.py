@@ -9,6 +9,7 @@ from pathlib import Path
 
 from lukasa import Lukasa, Workspace
 from lukasa.service.jobs import queue
+from lukasa.service.jobs.worker import Run
 from lukasa.storage.postgres.bell import DEAF, LONGEST, JobBell
 from tests.helpers.postgres import Postgres
 from tests.helpers.processes import until
@@ -86,6 +87,44 @@ def test_a_worker_of_an_account_knows_its_stores(tmp_path: Path, database_url: s
     ):
         made, other = again.workspace("late"), globex.workspace("desk")
         assert [acme._is_own(world.id) for world in (made, other, other)] == [True, False, False]
+
+
+def test_a_worker_asks_only_the_workspaces_that_rang(tmp_path: Path, database_url: str) -> None:
+    """O2: of many workspaces, one that queued a job costs the others no question; all are asked when hearing begins."""
+    with Lukasa.open(tmp_path / "data", database=database_url, embedder="none") as memory:
+        busy, quiet = memory.workspace("busy"), memory.workspace("quiet")
+        bell = JobBell(database_url)
+        assert [bell.rang(busy.id), bell.rang(quiet.id)] == [True, True]  # deaf: nobody knows
+        with sleeping(bell) as woke:
+            assert [bell.rang(busy.id), bell.rang(quiet.id)] == [True, True]
+            assert [bell.rang(busy.id), bell.rang(quiet.id)] == [False, False]
+            ask(busy)
+            assert woke()
+            assert [bell.rang(busy.id), bell.rang(quiet.id)] == [True, False]
+            assert not bell.rang(busy.id)
+
+
+def test_a_worker_that_knows_what_is_due_runs_what_rings(tmp_path: Path, database_url: str) -> None:
+    """O2: jobs of any workspace are run at once, though the worker has just been told that there are none."""
+    ran: list[str] = []
+    with Lukasa.open(tmp_path / "data", database=database_url, embedder="none") as memory:
+        worlds = [memory.workspace(name) for name in ("one", "two", "three")]
+        stop = threading.Event()
+
+        def tell(what: object) -> None:
+            if isinstance(what, Run) and what.job.kind == "maintain":
+                ran.append(what.workspace)
+
+        worker = memory.worker(chat=None, tell=tell, kinds=["maintain"])
+        thread = threading.Thread(target=worker.run, args=(stop,))
+        thread.start()
+        for world in (*worlds, worlds[0]):
+            before = len(ran)
+            queue.ask(world.ctx, "maintain", None)
+            until(lambda count=before: len(ran) > count)  # type: ignore[misc]
+        stop.set()
+        thread.join(PATIENCE)
+    assert ran == ["one", "two", "three", "one"]
 
 
 def test_a_bell_hears_again_after_a_restart(tmp_path: Path, own_postgres: Postgres) -> None:

@@ -100,14 +100,16 @@ def test_a_dump_that_is_restored_holds_everything(postgres: Postgres, database_u
     head = store.head()
     dump = subprocess.run([binary("pg_dump"), "-Fc", "-d", database_url], capture_output=True, check=True).stdout
     with postgres.database() as empty:
-        command = [binary("pg_restore"), "--exit-on-error", "-d", empty]
+        command = [str(binary("pg_restore")), "--exit-on-error", "-d", empty]
         subprocess.run(command, input=dump, capture_output=True, check=True)
         again = Database.open(empty)
         restored = one_store(again)
         assert restored.head() == head
         assert restored.check() == []
         assert restored.keyword(OPEN, ["lantern"], 5).ids == [lantern.id]
-        assert [match.id for match in restored.nearest(OPEN, MODEL, [1, 0, 0, 0], 1)] == [lantern.id]
+        assert [match.id for match in restored.nearest(OPEN, MODEL, np.array([1, 0, 0, 0], dtype=np.float32), 1)] == [
+            lantern.id
+        ]
         commit(restored, put(entry("and it goes on")))
         again.close()
     database.close()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from lukasa.index.ann import Floats, normalised, unit_vectors
 from lukasa.index.matches import Neighbour, NeighbourQuery, NewText
@@ -59,17 +59,16 @@ def _by_vector(
         return
     where = Searched(partition.id, number, model.dimensions, partition.removals, partition.size)
     pending = [(row, frozenset(terms.split())) for row, terms in rows.pending_in(partition.id)]
-    for text, cosines in zip(texts, found, strict=True):
-        if text.vector is None:
-            continue
+    embedded = [(text, cosines) for text, cosines in zip(texts, found, strict=True) if text.vector is not None]
+    vectors: Any = normalised(np.array([text.vector for text, _ in embedded], dtype=np.float32)) if embedded else ()
+    if query.floor is None:
+        best: Sequence[Sequence[tuple[float, int]]] = [()] * len(embedded)
+    else:
+        best = index.nearest_of_each(rows.entry_vectors(), where, vectors, query.limit)
+    for (text, cosines), vector, nearest in zip(embedded, vectors, best, strict=True):
         holding = _holding(rows, partition, pending, content_words(text.content), query.limit)
-        if not holding and query.floor is None:
-            continue
-        (vector,) = normalised(np.array([text.vector], dtype=np.float32))
         near: dict[int, float] = _cosines_of(rows, holding, number, vector) if holding else {}
-        if query.floor is not None:
-            best = index.nearest(rows.entry_vectors(), where, vector, query.limit)
-            near |= {row: cosine for cosine, row in best if cosine >= query.floor and row not in near}
+        near |= {row: cosine for cosine, row in nearest if cosine >= (query.floor or 0.0) and row not in near}
         for cosine, row in sorted(zip(near.values(), near, strict=True), reverse=True):
             cosines[row] = cosine
 

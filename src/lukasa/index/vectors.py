@@ -214,6 +214,12 @@ class VectorIndex:
                 found = self._rescored(rows, where, found, query).best(limit)
         return list(zip(found.cosines.tolist(), found.entries.tolist(), strict=True))
 
+    def nearest_of_each(
+        self, rows: VectorRows, where: Searched, queries: Sequence[Floats], limit: int
+    ) -> list[list[tuple[float, int]]]:
+        """The best of each query; see `nearest`."""
+        return [self.nearest(rows, where, query, limit) for query in queries]
+
     def _is_first_search(self, rows: VectorRows, where: Searched) -> bool:
         """Whether a large partition is searched for the first time: a process that asks once need not keep it."""
         few = blobs.SIZE if rows.blobs else self._sizes.large

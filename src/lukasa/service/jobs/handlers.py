@@ -92,6 +92,7 @@ def job_source(ctx: CallContext, handlers: Mapping[str, Work] | None = None) -> 
         handlers={kind: partial(handle, job_context(ctx, kind)) for kind, handle in work.items()},
         actor=job_actor,
         wanted=TriggerCheck(ctx).wanted,
+        id=ctx.info.id,
     )
 
 

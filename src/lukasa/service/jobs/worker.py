@@ -55,6 +55,7 @@ class JobSource(Struct, frozen=True):
     handlers: Mapping[str, Handler]
     actor: Callable[[str], Actor]
     wanted: Wanted = lambda now, started: ()
+    id: str = ""  # as the bell calls it
 
 
 class Run(Struct, frozen=True):
@@ -98,11 +99,18 @@ class Bell(Protocol):
         """Return when a job was queued, when `stop` is set, or after `timeout` seconds."""
         ...
 
+    def rang(self, id: str) -> bool:
+        """Say whether a workspace may have queued a job since this thread last asked about it."""
+        ...
+
 
 class NoBell:
-    """Sleep until the time is over: a worker then looks for jobs once in a second."""
+    """Sleep until the time is over: a worker then looks for jobs once in a second, in every workspace."""
 
     longest = WAKE
+
+    def rang(self, id: str) -> bool:
+        return True
 
     def wait(self, stop: Stop, timeout: float) -> None:
         stop.wait(timeout)
@@ -137,6 +145,7 @@ class Worker:
         self._bell = bell or NoBell()
         self._turn = 0
         self._looked: dict[str, datetime] = {}
+        self._due: dict[str, tuple[datetime, datetime | None]] = {}  # when a workspace was asked, and what it said
         self._resting: dict[str, datetime] = {}
         self._hand: tuple[JobSource, Job] | None = None
         self._letting_go = threading.Lock()
@@ -210,14 +219,25 @@ class Worker:
         if self._resting.get(source.workspace, now) > now:
             return None
         try:
-            kinds = tuple(source.handlers)
-            due = source.store.next_run(kinds)
+            due = self._next_run(source, now)
             if due is None or due > now:
                 return None  # a look takes no lock; a claim takes the write lock
+            kinds = tuple(source.handlers)
+            self._due.pop(source.workspace, None)
             return source.store.claim_job(self.name, now=now, lease_until=now + self._lease, kinds=kinds)
         except LukasaError as error:
             self._trouble(source, error)
             return None
+
+    def _next_run(self, source: JobSource, now: datetime) -> datetime | None:
+        """Return when the next job of a workspace is due. While its bell is silent, what it said a moment ago stands:
+        a worker of a thousand workspaces must not ask all of them each time that one has work."""
+        rang, known = self._bell.rang(source.id), self._due.get(source.workspace)
+        if known is not None and not rang and now - known[0] < LOOK and (known[1] is None or known[1] > now):
+            return known[1]
+        due = source.store.next_run(tuple(source.handlers))
+        self._due[source.workspace] = now, due
+        return due
 
     def _attempt(self, source: JobSource, job: Job) -> Run:
         actor = source.actor(job.kind)
@@ -311,7 +331,7 @@ class Worker:
         now, soonest = self._clock.now(), min(self._bell.longest, LOOK.total_seconds())
         for source in sources:
             try:
-                due = source.store.next_run(tuple(source.handlers))
+                due = self._next_run(source, now)
             except LukasaError as error:
                 self._trouble(source, error)
                 continue
@@ -324,6 +344,7 @@ class Worker:
         self._tell(Trouble(source.workspace, said(error)))
 
     def _apply(self, source: JobSource, kind: str, *operations: Operation) -> None:
+        self._due.pop(source.workspace, None)
         source.store.apply(Transaction(source.actor(kind), self._clock.now(), operations))
 
 

@@ -33,6 +33,8 @@ class JobBell:
         self._wanted = wanted
         self._changed = threading.Condition()
         self._rings = 0
+        self._rung: dict[str, int] = {}  # by store, the number of its last ring
+        self._since = 0  # the ring with which the bell began to listen: what was before it is not known
         self._heard = threading.local()
         self._listening = False
         self._closed = threading.Event()
@@ -53,6 +55,15 @@ class JobBell:
                     break
                 self._changed.wait(min(left, _GLANCE))
             self._heard.rings = self._rings
+
+    def rang(self, id: str) -> bool:
+        """Say whether a store may have queued a job since this thread last asked about it."""
+        asked: dict[str, int] = self._heard.__dict__.setdefault("asked", {})
+        with self._changed:
+            last = max(self._rung.get(id, 0), self._since)
+            rang = not self._listening or asked.get(id, -1) < last
+            asked[id] = last
+        return rang
 
     def close(self) -> None:
         """Stop listening."""
@@ -77,14 +88,17 @@ class JobBell:
 
     def _hear(self, db: psycopg.Connection[Any]) -> None:
         db.execute("LISTEN lukasa_jobs")
-        self._listening = True
+        with self._changed:
+            self._listening = True
+            self._since = self._rings + 1
         self._ring()  # a job may have been queued before
         while not self._closed.is_set():
             for note in db.notifies(timeout=_GLANCE):
                 if self._wanted(note.payload):
-                    self._ring()
+                    self._ring(note.payload)
 
-    def _ring(self) -> None:
+    def _ring(self, store: str = "") -> None:
         with self._changed:
             self._rings += 1
+            self._rung[store] = self._rings
             self._changed.notify_all()

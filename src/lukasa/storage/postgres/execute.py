@@ -33,6 +33,7 @@ from lukasa.model.errors import (
 from lukasa.storage.postgres import sql
 
 Row = tuple[Any, ...]
+VECTOR_HEADER = 4  # bytes before the numbers of a vector in pgvector's binary form
 
 
 class PgVector(NamedTuple):
@@ -54,7 +55,7 @@ class _VectorDumper(Dumper):
 
 def vector_bytes(data: bytes) -> bytes:
     """Return the little-endian float32 numbers of a vector in pgvector's binary form."""
-    made: bytes = np.frombuffer(data, ">f4", offset=4).astype("<f4").tobytes()
+    made: bytes = np.frombuffer(data, ">f4", offset=VECTOR_HEADER).astype("<f4").tobytes()
     return made
 
 
@@ -125,11 +126,10 @@ class Session:
 class Handle:
     """A transaction bound to a store: what statements run on. Its cache is thrown away if the transaction writes."""
 
-    __slots__ = ("_bound", "cache", "head", "in_hand", "session", "store")
+    __slots__ = ("_bound", "cache", "head", "session", "store")
 
     def __init__(self, session: Session, store: str, keys: str, head: Head, cache: ReadCache) -> None:
         self.session, self.store, self.head, self.cache = session, store, head, cache
-        self.in_hand: dict[Any, Any] = {}  # vectors of partitions that this transaction searches many times
         self._bound = store, keys
 
     @property

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 from lukasa.index import bm25, keyword
-from lukasa.index.ann import Floats, Ints, unit_vectors
+from lukasa.index.ann import Floats, Ints, normalised
 from lukasa.index.cache import AddedRow, LogPosition, ReadCache
 from lukasa.index.matches import VectorMatch
 from lukasa.index.postings import Postings, best_rows
@@ -27,12 +27,13 @@ from lukasa.ports import EmbeddingModel, Vector
 from lukasa.storage import row_rules
 from lukasa.storage.entry_codec import KINDS, anchor_text, candidates_of, checked_entry, scope_of
 from lukasa.storage.postgres import sql
-from lukasa.storage.postgres.execute import Handle, PgVector, Row, vector_bytes
+from lukasa.storage.postgres.execute import VECTOR_HEADER, Handle, PgVector, Row, vector_bytes
 
 _OLDER_THAN_ALL, _NEWER_THAN_ALL = -(2**63), (2**63 - 1, 2**63 - 1)
 _PARTITION, _CONVERSATION, _ROWID = 1, 7, 17  # positions among the columns of a candidate
 _FEW = 4_000  # admitted rows of an indexed partition up to which each of them is compared
-_OFTEN, _MOST_IN_HAND = 3, 20_000  # searches of one transaction, and vectors, that are brought into the process
+_FEW_QUERIES, _MOST_BROUGHT = 3, 20_000  # queries beyond which the vectors are brought here, if they are not more
+_TOGETHER = 64  # queries that are multiplied together
 _PAGE = 1_000  # rows whose filters are asked together
 
 
@@ -260,29 +261,17 @@ def cosine(distance: float) -> float:
 class VectorSearch:
     """Vector search by pgvector, in the form in which the neighbour search and reads ask for it."""
 
-    def nearest(
-        self,
-        rows: PostgresSearchRows,
-        where: Searched,
-        query: Floats,
-        limit: int,
-        admitted: Ints | None = None,
-        *,
-        exact: bool = False,
-    ) -> list[tuple[float, int]]:
-        """The best of a partition as (cosine, entry row); among equals the newer entry.
+    def nearest_of_each(
+        self, rows: PostgresSearchRows, where: Searched, queries: Sequence[Floats], limit: int
+    ) -> list[list[tuple[float, int]]]:
+        """The best of each query as (cosine, entry row); among equals the newer entry.
 
         A batch of new texts asks for many: then the vectors are brought here once, instead of compared there each time.
         """
-        held, asked = rows.db.in_hand, (where.partition, where.model)
-        held["asked", asked] = held.get(("asked", asked), 0) + 1
-        if held["asked", asked] > _OFTEN and where.size <= _MOST_IN_HAND:
-            if asked not in held:
-                held[asked] = _matrix(rows.db, where)
-            numbers, matrix = held[asked]
-            return _best_of_matrix(numbers, matrix, np.asarray(query, dtype=np.float32), limit)
+        if len(queries) > _FEW_QUERIES and where.size <= _MOST_BROUGHT:
+            return _of_matrix(*_matrix(rows.db, where), np.array(queries, dtype=np.float32), limit)
         one = Partition(where.partition, where.size, 0, where.removals)
-        return best_of(rows.db, [one], where.model, where.dimensions, query, limit, exact=exact)
+        return [best_of(rows.db, [one], where.model, where.dimensions, query, limit) for query in queries]
 
     def recent(self, rows: PostgresSearchRows, model: int) -> dict[int, Floats]:
         return {}
@@ -295,13 +284,21 @@ def _matrix(db: Handle, where: Searched) -> tuple[Ints, Floats]:
     """All vectors of a partition at length one, each with its entry row."""
     found = db.all(sql.VECTORS_IN, where.partition, where.model)
     rows = np.array([row for row, _ in found], dtype=np.int64)
-    return rows, unit_vectors([vector_bytes(vector) for _, vector in found], where.dimensions)
+    numbers = np.frombuffer(b"".join([vector[VECTOR_HEADER:] for _, vector in found]), ">f4").astype(np.float32)
+    return rows, normalised(numbers.reshape(len(found), where.dimensions))
 
 
-def _best_of_matrix(rows: Ints, matrix: Floats, query: Floats, limit: int) -> list[tuple[float, int]]:
-    cosines = np.clip(matrix @ (query / (np.linalg.norm(query) or 1.0)), -1.0, 1.0)
-    order = np.lexsort((-rows, -cosines))[:limit]
-    return list(zip(cosines[order].tolist(), rows[order].tolist(), strict=True))
+def _of_matrix(rows: Ints, matrix: Floats, queries: Floats, limit: int) -> list[list[tuple[float, int]]]:
+    """The best of each query among the rows of a matrix."""
+    found: list[list[tuple[float, int]]] = []
+    for start in range(0, len(queries), _TOGETHER):
+        for cosines in np.clip(queries[start : start + _TOGETHER] @ matrix.T, -1.0, 1.0):
+            some = np.arange(len(rows))
+            if limit < len(rows):  # all that are as good as the last one wanted: newer ones win among equals
+                some = (cosines >= np.partition(cosines, len(rows) - limit)[len(rows) - limit]).nonzero()[0]
+            order = some[np.lexsort((-rows[some], -cosines[some]))][:limit]
+            found.append(list(zip(cosines[order].tolist(), rows[order].tolist(), strict=True)))
+    return found
 
 
 def nearest(
