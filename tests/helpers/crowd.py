@@ -147,7 +147,7 @@ class Writer:
             try:
                 answer = client.post("/v1/workspaces/main/entries", {"content": text})
             except (OSError, HTTPException):
-                if self.stop.is_set():
+                if self.stop.wait(0.01):
                     return
                 continue
             if answer.status in (200, 201):

@@ -89,6 +89,7 @@ class Session:
         self.writes = writes
         self.handles: dict[tuple[str, str], Handle] = {}
         self.xid = ""  # the number of this transaction, if it holds a store's head
+        self.witness: tuple[str, int, str] | None = None  # of its commit: a store, and the last event it adds there
         self._bound: tuple[str, str] | None = None
 
     def begin(self, statement: str, store: str, keys: str, *, lock: bool = False) -> Head | None:

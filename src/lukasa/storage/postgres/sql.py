@@ -659,6 +659,7 @@ REWRITTEN = (
 
 # Log
 
+IN_THE_LOG = "SELECT EXISTS (SELECT 1 FROM events WHERE store = %s AND seq = %s AND digest = %s)"
 EVENTS_ABOUT = "SELECT action, subject, detail FROM events WHERE store = %s AND subject = ANY(%s)"
 
 # Checking and rebuilding
