@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import threading
 from collections.abc import Iterator
@@ -11,6 +12,10 @@ from typing import Literal
 from psycopg import conninfo
 
 Cut = Literal["before", "after", "unnoticed"]
+
+
+_EXECUTE = b"E\0\0\0\t\0"  # the message that runs a statement
+_PREPARED = re.compile(rb"(_pg3_[0-9]+)\0COMMIT\0")
 
 
 class Proxy:
@@ -48,8 +53,10 @@ class Proxy:
             return
         threading.Thread(target=self._back, args=(server, client), daemon=True).start()
         with suppress(OSError):
+            commits = [b"COMMIT\0"]  # its text, and then the names under which this connection prepared it
             while data := client.recv(65536):
-                if self.armed and b"COMMIT" in data:
+                commits += [name + b"\0" for name in _PREPARED.findall(data)]
+                if self.armed and _EXECUTE in data and any(one in data for one in commits):
                     self._cut(client, server, data)
                     return
                 server.sendall(data)

@@ -2,19 +2,26 @@
 
 from __future__ import annotations
 
+import os
+import stat
+import subprocess
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import partial
+from pathlib import Path
+from shutil import disk_usage
 from typing import Any
 
 import psycopg
 import pytest
 
-from lukasa.model.errors import LukasaError, StoreBusy, StoreError, StoreUnreachable
+from lukasa.model.errors import LukasaError, StoreBusy, StoreError, StoreFull, StoreUnreachable
 from lukasa.model.ids import new_id
 from lukasa.model.job import JobDraft
+from lukasa.model.selection import Selection
 from lukasa.storage.operations import Enqueue
 from lukasa.storage.postgres import database as databases
 from lukasa.storage.postgres import sql as statements
@@ -23,7 +30,8 @@ from lukasa.storage.postgres.postgres_store import PostgresStore
 from tests.helpers.postgres import Postgres, alone
 from tests.helpers.processes import until
 from tests.helpers.proxy import proxy
-from tests.helpers.stores import NOW, OPEN, change, commit, entry, later, put, vector_of
+from tests.helpers.stores import NOW, OPEN, WORK, change, commit, entry, later, put, vector_of
+from tools.cluster import binary, free_port, os_user
 
 Connection = psycopg.Connection[Any]
 
@@ -298,3 +306,73 @@ def _works(store: PostgresStore) -> bool:
     except StoreError:
         return False
     return True
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of its own with little room; only root can mount one."""
+    if os.geteuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", tmp_path]).returncode:
+        pytest.skip("needs to mount a small disk")
+    yield tmp_path
+    subprocess.run(["umount", tmp_path], check=True)
+
+
+def test_a_full_disk_says_so_and_keeps_what_was_there(small_disk: Path, own_postgres: Postgres) -> None:
+    """X3: with the tables on a disk that is full, a write is a typed error that says what to do; what was stored can be
+    read, and with room again writing goes on."""
+    os.chown(small_disk, *(os_user() or (os.geteuid(), os.getegid())))
+    for folder in small_disk.parents:
+        folder.chmod(folder.stat().st_mode | stat.S_IXOTH)
+    own_postgres.run(f"CREATE TABLESPACE small LOCATION '{small_disk}'")
+    own_postgres.run("CREATE DATABASE crammed TABLESPACE small")
+    url = own_postgres.cluster.url("crammed")
+    filler = small_disk / "filler"
+    with opened(url) as store:
+        commit(store, put(entry("before")))
+        filler.write_bytes(bytes(disk_usage(small_disk).free - (1 << 18)))
+        answered, refused = ["before"], None
+        while refused is None:
+            text = f"crate {len(answered)} {'lantern ' * 400}".strip()
+            try:
+                commit(store, put(entry(text, owner=new_id())))
+                answered.append(text)
+            except LukasaError as error:
+                refused = error
+        assert isinstance(refused, StoreFull)
+        assert "free some space" in refused.fix
+        everyone = Selection((WORK,), owners=None)
+        assert len(store.find(everyone, limit=1000)) == len(answered)
+        filler.unlink()
+        commit(store, put(entry("after")))
+        assert store.check() == []
+        assert {one.content for one in store.find(everyone, limit=1000)} == {*answered, "after"}
+    own_postgres.run("DROP DATABASE crammed WITH (FORCE)")
+    own_postgres.run("DROP TABLESPACE small")
+
+
+def test_a_standby_is_no_place_to_open_a_memory(own_postgres: Postgres, tmp_path: Path) -> None:
+    """X3: the URL of a real standby, which replicates, is refused with the sentence to name the primary."""
+    first = own_postgres.cluster
+    with opened(first.url()) as store:
+        commit(store, put(entry("before")))
+    second = replace(first, folder=first.folder / "standby", port=free_port())
+    second.folder.mkdir()
+    os.chown(second.folder, *(os_user() or (os.geteuid(), os.getegid())))
+    user, *group = os_user() or (None,)
+    subprocess.run(
+        [binary("pg_basebackup"), "-D", second.data, "-R", "-X", "stream", "-c", "fast", "-d", first.url()],
+        user=user,
+        group=group[0] if group else None,
+        extra_groups=[] if group else None,
+        check=True,
+        cwd="/",
+    )
+    second.removed = False
+    second.start()
+    try:
+        with pytest.raises(StoreError) as refused:
+            Database.open(second.url())
+        assert "read-only replica" in refused.value.message
+        assert "primary" in refused.value.fix
+    finally:
+        second.crash()

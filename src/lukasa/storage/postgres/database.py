@@ -188,6 +188,13 @@ class Database:
                 fix="have an administrator run: CREATE EXTENSION vector; CREATE ROLE lukasa_app; GRANT lukasa_app TO "
                 "the user; or use the URL of a user who may once",
             ) from error
+        except psycopg.Error as error:
+            if lost(error):
+                raise
+            raise StoreError(
+                f"{self.where}: step {migration.number} of its schema failed: {error.diag.message_primary or error}",
+                fix="nothing of that step is left: mend what it says, and try again",
+            ) from error
 
     # Accounts and stores
 
