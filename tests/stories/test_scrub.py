@@ -421,3 +421,24 @@ def test_the_command_plans_and_executes(tmp_path: Path) -> None:
     assert shell.json("list", "--tier", "workspace")["entries"] == []
     assert shell.json("events", "verify")["whole"] is True
     assert "scrubbed" in shell.run("events", "list")
+
+
+def test_the_command_clears_files_that_were_in_use(tmp_path: Path) -> None:
+    """M3: what a scrub could not clear because somebody read it, `scrub files` clears afterwards, and says when not."""
+    shell = Shell(tmp_path / "data")
+    shell.run("put", f"The {CANARY} sleeps")
+    (file,) = [path for path in (tmp_path / "data").rglob(MEMORY) if CANARY.encode() in everything_of(path)]
+    digest = shell.json("scrub", "plan", "--tier", "workspace")["digest"]
+    reader = apsw.Connection(str(file))
+    reader.execute("BEGIN; SELECT count(*) FROM entries").fetchall()
+    told = shell.run("scrub", "execute", "--tier", "workspace", "--confirm", digest)
+    assert "lukasa scrub files" in told
+    assert shell.json("scrub", "files", code=1) == {"swept": False}
+    reader.close()
+    assert shell.json("scrub", "files") == {"swept": True}
+    assert CANARY.encode() not in everything_of(file)
+
+
+def everything_of(file: Path) -> bytes:
+    """The contents of a database with those of its log."""
+    return b"".join(path.read_bytes() for path in file.parent.glob(f"{file.name}*"))

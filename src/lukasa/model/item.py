@@ -64,6 +64,16 @@ def path_text(namespace: tuple[str, ...]) -> str:
     return canonical_json(list(namespace))
 
 
+def namespace_of(path: str) -> tuple[str, ...]:
+    """The namespace that has this text."""
+    return tuple(json.loads(path))
+
+
+def beginnings(namespace: tuple[str, ...]) -> list[str]:
+    """The text of every beginning of a namespace, from the empty one to itself."""
+    return [path_text(namespace[:depth]) for depth in range(len(namespace) + 1)]
+
+
 def value_text(value: Mapping[str, Any]) -> str:
     """A value as it is stored, keys in their order. Refuses a value that JSON would not return unchanged."""
     if not isinstance(value, Mapping):

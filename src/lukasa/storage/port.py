@@ -211,12 +211,12 @@ class ScrubStore(Protocol):
         """Note that nothing outside is left of a purged conversation."""
         ...
 
-    def purge_files(self) -> bool:
+    def purge_files(self, *, large: bool = False) -> bool:
         """Make what was scrubbed unreadable in the engine's own files. True when that is done.
 
-        Called after a scrub's commit. False if others were in the way; then the store does it when it is opened next.
-        SQLite rewrites its files (VACUUM) and empties its log. PostgreSQL rewrites the tables (VACUUM FULL), because a
-        plain VACUUM only marks the space of dead rows as free.
+        Called after a scrub's commit. False if that could not be done now; then the store notes it, and tries again
+        when it is opened next. SQLite rewrites its files (VACUUM) and empties its log. PostgreSQL rewrites the tables
+        (VACUUM FULL) for all stores of a database, which wait meanwhile: those of a large one only if `large` says so.
         """
         ...
 

@@ -94,6 +94,13 @@ class AdminMethods(Bound, frozen=True):
         """Remove all contents of a conversation for good, and archive it. Only the author may; there is no undo."""
         return admin.scrubbing.purge(self.ctx, conversation, confirm)
 
+    def scrub_files(self) -> bool:
+        """Rewrite the files that may still hold what was scrubbed, and return whether none does. Only the author may.
+
+        In a database on PostgreSQL, all workspaces of all accounts wait meanwhile.
+        """
+        return admin.scrubbing.clear_files(self.ctx)
+
     def events(
         self, *, after: int = 0, since: str | None = None, limit: int = 100, action: str | None = None
     ) -> list[Event]:

@@ -98,6 +98,13 @@ def _visible(ctx: CallContext, store: Store, ids: Sequence[str]) -> list[str]:
     return [id for id, entry in store.entries(ids, damaged=True).items() if ctx.sees(entry)]
 
 
+def clear_files(ctx: CallContext) -> bool:
+    """Rewrite the files that may still hold what was scrubbed from the account or this workspace, however large."""
+    ctx.require_author("rewrite the files of memory")
+    cleared = [store.purge_files(large=True) for store in (ctx.account, ctx.local)]
+    return all(cleared)
+
+
 def _execute(ctx: CallContext, target: _Target, confirm: object) -> Scrubbed:
     ctx.require_author("scrub memory")
     shown = _plan(ctx, target)

@@ -339,7 +339,7 @@ class MemoryStore(PlainReads):
 
     # Health
 
-    def purge_files(self) -> bool:
+    def purge_files(self, *, large: bool = False) -> bool:
         """There is no file that could hold what is gone."""
         self.forget_purged(removal.FILES.conversation)
         return True

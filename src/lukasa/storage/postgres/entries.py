@@ -39,6 +39,11 @@ def tenant_keys(scope: Scope) -> str:
     return canonical_json({key: value for key, value in scope.anchor if value is not None and key not in _PLACES})
 
 
+def columns_of(entry: Entry) -> dict[str, Any]:
+    """Return the columns that follow from the entry alone."""
+    return entry_columns(entry) | {"trust": int(entry.trust), "merged_count": entry.merged_count}
+
+
 class _Place(NamedTuple):
     """Where a row is now, and what its index holds: the columns of `sql.STORED` behind the entry's own."""
 
@@ -120,11 +125,10 @@ class EntryTable:
         self.db.run_many(sql.GROW, [(partition, *counts) for partition, counts in grown.items() if any(counts)])
 
     def _columns(self, version: EntryVersion, rowid: int) -> dict[str, Any]:
-        entry, columns = version.entry, entry_columns(version.entry)
+        entry, columns = version.entry, columns_of(version.entry)
         columns["rowid"] = rowid
         columns["scope_id"], columns["partition_id"] = self.partition(entry)
         columns["content_version"], columns["salt"] = version.content_version, version.salt
-        columns["trust"], columns["merged_count"] = int(entry.trust), entry.merged_count
         columns["keys"] = tenant_keys(entry.scope)
         return columns
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import count
 from typing import Any, NamedTuple
 
 import psycopg
@@ -34,6 +35,7 @@ from lukasa.storage.postgres import sql
 
 Row = tuple[Any, ...]
 VECTOR_HEADER = 4  # bytes before the numbers of a vector in pgvector's binary form
+_STREAMS, _FETCHED = count(1), 200
 
 
 class PgVector(NamedTuple):
@@ -147,6 +149,17 @@ class Handle:
         cursor = self.session.cursor
         cursor.execute(statement, (self.store, *values))
         return cursor.fetchall()
+
+    def stream(self, statement: str, *values: Any) -> Iterator[Row]:
+        """Give row by row what may not fit in memory, from a cursor on the server: as it was when it was opened."""
+        self.session.bind(*self._bound)
+        cursor, name = self.session.cursor, f"stream_{next(_STREAMS)}"
+        cursor.execute(f"DECLARE {name} NO SCROLL CURSOR FOR {statement}".encode(), (self.store, *values))
+        while rows := cursor.execute(f"FETCH {_FETCHED} FROM {name}".encode(), prepare=False).fetchall():
+            yield from rows
+        cursor.execute(
+            f"CLOSE {name}".encode(), prepare=False
+        )  # one that is left in the middle ends with the transaction
 
     def named(self, statement: str, values: Mapping[str, Any]) -> list[Row]:
         """Return the rows of a statement whose values have names, the store among them."""

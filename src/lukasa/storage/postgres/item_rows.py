@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any
 
 from lukasa.model.errors import Damaged
-from lukasa.model.item import Item, ItemAddress, ItemFilter, item_id, path_text
+from lukasa.model.item import Item, ItemAddress, ItemFilter, beginnings, item_id, namespace_of, path_text
 from lukasa.model.text import content_hash
 from lukasa.model.timestamps import micros, micros_or_none, moment, moment_or_none
 from lukasa.ports import EmbeddingModel, Vector
@@ -24,15 +24,6 @@ from lukasa.storage.postgres.execute import Handle, PgVector, Row
 from lukasa.storage.postgres.search import bound_vector, cosine
 
 _PAGE = 200
-
-
-def namespace_of(path: str) -> tuple[str, ...]:
-    return tuple(json.loads(path))
-
-
-def prefixes(namespace: tuple[str, ...]) -> list[str]:
-    """Every beginning of a namespace, from the empty one to itself."""
-    return [path_text(namespace[:depth]) for depth in range(len(namespace) + 1)]
 
 
 class ItemTable(EntryTable):
@@ -63,7 +54,7 @@ class ItemTable(EntryTable):
         found = self.db.value(sql.SPACE_ID, path)
         if found is None:
             found = self.db.value(sql.NEW_SPACE, path)
-            self.db.run(sql.NEW_PREFIXES, prefixes(namespace), found)
+            self.db.run(sql.NEW_PREFIXES, beginnings(namespace), found)
         return int(found)
 
     def _row_of(self, place: ItemAddress) -> tuple[int, int]:

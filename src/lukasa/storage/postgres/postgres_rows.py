@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any, TypeVar
 
@@ -53,6 +53,11 @@ class PostgresRows(ItemTable):
         elif query is _HELD_ROWS and self.db.writes:
             statement += " FOR UPDATE"
         return [query.table.decode(row) for row in self.db.all(statement, *bound, limit)]
+
+    def walk(self, query: Query[Value], *values: Any) -> Iterator[Value]:
+        """The values of a query, row by row."""
+        skipped, bound = _bound(query, values)
+        return map(query.table.decode, self.db.stream(SELECT(query, skipped, behind=False), *bound, None))
 
     def count(self, query: Query[Any], *values: Any) -> int:
         skipped, bound = _bound(query, values)
@@ -108,7 +113,7 @@ class PostgresRows(ItemTable):
     def rebuild_utterances(self) -> None:
         """Make the keyword index of messages again."""
         self.db.run(sql.EMPTY_UTTERANCE_INDEX)
-        for _, transcript, _, _, text, place in self.db.all(sql.ALL_UTTERANCES):
+        for _, transcript, _, _, text, place in self.db.stream(sql.ALL_UTTERANCES):
             counted = sorted(Counter(terms(text.decode())).items())
             if counted:
                 words, times = [word for word, _ in counted], [count for _, count in counted]

@@ -42,7 +42,7 @@ from lukasa.storage.port import (
     Unembedded,
     UnembeddedItem,
 )
-from lukasa.storage.postgres import integrity, item_rows, postgres_rows, search, sql, vector_indexes
+from lukasa.storage.postgres import integrity, item_rows, postgres_rows, rewriting, search, sql, vector_indexes
 from lukasa.storage.postgres.execute import Handle
 from lukasa.storage.postgres.postgres_rows import PostgresRows
 from lukasa.storage.postgres.search import AccessTable, PostgresSearchRows, VectorSearch
@@ -171,14 +171,16 @@ class PostgresStore(IndexedReads):
                 with self._open(lock=False, patience=patience) as rows:
                     change(rows)
 
-    def purge_files(self) -> bool:
-        """Rewrite the tables that held what was scrubbed. The scrub stands, whatever happens here."""
+    def purge_files(self, *, large: bool = False) -> bool:
+        # The scrub is committed, whatever happens here. The store notes what is left.
         with suppress(LukasaError, psycopg.Error):
-            with self._database.administering() as db:
-                for table in sql.REWRITTEN:
-                    db.execute(f"VACUUM (FULL) lukasa.{table}".encode())
-            self._change(lambda rows: rows.db.run(sql.FILES_PURGED))
-            return True
+            with self._asking() as db:
+                noted = db.value(sql.FILES_UNSWEPT)
+            if noted is None and large:
+                return True  # of a rewriting for all stores, this one has nothing left
+            if rewriting.rewrite(self._database, large=large):
+                self._change(lambda rows: rows.db.run(sql.FILES_PURGED, noted or 0))
+                return True
         return False
 
     def touch(self, ids: Sequence[str], at: datetime) -> Mapping[str, Access]:
@@ -406,6 +408,7 @@ class PostgresStore(IndexedReads):
             return integrity.check(db, self._secret)
 
     def rebuild(self) -> None:
+        self._numbers.clear()  # whoever altered rows may have altered those of scopes and partitions
         self._whole._change(lambda rows: integrity.rebuild(rows, self._secret))
 
     def part(self) -> None:

@@ -6,6 +6,7 @@ program in the statements on vector indexes, whose predicates PostgreSQL only re
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from uuid import UUID
 
 from lukasa.storage.entry_codec import COLUMNS, RESTS
@@ -219,21 +220,26 @@ NEW_ENTRY = f"INSERT INTO entries (store, {', '.join(ENTRY_COLUMNS)}) VALUES (%s
 CHANGED_COLUMNS = [
     name for name in ENTRY_COLUMNS if name not in ("rowid", "id", "scope_id", "created_at", "salt", "keys")
 ]
-REPLACE_ENTRY = f"""
-UPDATE entries AS e SET {", ".join(f"{name} = v.{name}" for name in CHANGED_COLUMNS)}
-FROM (SELECT %s::uuid AS store, %s AS rowid, {{values}}) AS v WHERE e.store = v.store AND e.rowid = v.rowid
-"""
 _TYPED = {
     **dict.fromkeys(("importance",), "float8"),
     **dict.fromkeys(
-        """partition_id updated_at confirmed_at valid_at invalid_at version content_version term_count chars marks trust
-        merged_count subject role""".split(),
+        """scope_id partition_id updated_at confirmed_at valid_at invalid_at version content_version term_count chars
+        marks trust merged_count subject role""".split(),
         "bigint",
     ),
 }
-REPLACE_ENTRY = REPLACE_ENTRY.format(
-    values=", ".join(f"%s::{_TYPED.get(name, 'text')} AS {name}" for name in CHANGED_COLUMNS)
-)
+
+
+def _update_entry(columns: Sequence[str]) -> str:
+    """Return the statement that sets these columns of a row; its values are the row's number and theirs."""
+    values = ", ".join(f"%s::{_TYPED.get(name, 'text')} AS {name}" for name in columns)
+    return f"""
+    UPDATE entries AS e SET {", ".join(f"{name} = v.{name}" for name in columns)}
+    FROM (SELECT %s::uuid AS store, %s AS rowid, {values}) AS v WHERE e.store = v.store AND e.rowid = v.rowid
+    """
+
+
+REPLACE_ENTRY = _update_entry(CHANGED_COLUMNS)
 DROP_ENTRIES = "DELETE FROM entries WHERE store = %s AND rowid = ANY(%s)"
 NEW_VERSION = """
 INSERT INTO versions (store, entry, version, action, cause, actor, at, snapshot, keys)
@@ -480,7 +486,7 @@ NEW_SPACE = f"""
 INSERT INTO item_spaces (store, id, path) SELECT v.store, {_NEXT.format("item_spaces")}, v.path
 FROM (SELECT %s::uuid AS store, %s::text AS path) AS v RETURNING id
 """
-NEW_PREFIXES = "INSERT INTO item_prefixes (store, prefix, space) SELECT %s, unnest(%s::text[]), %s"
+NEW_PREFIXES = "INSERT INTO item_prefixes (store, prefix, space) SELECT %s, unnest(%s::text[]), %s::bigint"
 DROP_SPACE = """
 DELETE FROM item_spaces AS s WHERE s.store = %s AND s.id = %s
 AND NOT EXISTS (SELECT 1 FROM items AS i WHERE i.store = s.store AND i.space = s.id)
@@ -571,7 +577,6 @@ UTTERANCES_BY_ROW = (
 ALL_UTTERANCES = """
 SELECT rowid, transcript, id, text_hash, convert_to(text, 'UTF8'), place FROM utterances WHERE store = %s ORDER BY rowid
 """
-INDEXED_UTTERANCES = "SELECT DISTINCT utterance FROM utterance_postings WHERE store = %s"
 EMPTY_UTTERANCE_INDEX = "DELETE FROM utterance_postings WHERE store = %s"
 
 # Telemetry
@@ -634,7 +639,8 @@ SELECT (SELECT count(*) FROM versions AS o JOIN asked AS a ON o.store = a.store 
 """
 NEW_REDACTION = "INSERT INTO redactions (store, first, last, scrub) VALUES (%s, %s, %s, %s)"
 REDACT = "UPDATE events SET subject = '', detail = '{}' WHERE store = %s AND seq BETWEEN %s AND %s"
-FILES_PURGED = "DELETE FROM unswept WHERE store = %s AND conversation = ''"
+FILES_UNSWEPT = "SELECT place FROM unswept WHERE store = %s AND conversation = ''"
+FILES_PURGED = "DELETE FROM unswept WHERE store = %s AND conversation = '' AND place <= %s"
 # Tables that held words of what was scrubbed.
 REWRITTEN = (
     "entries",
@@ -657,6 +663,15 @@ REWRITTEN = (
     "rivals",
 )
 
+_REWRITTEN_TABLES = ", ".join(f"'lukasa.{table}'::regclass" for table in REWRITTEN)
+MAY_REWRITE = f"""
+SELECT bool_and(pg_has_role(c.relowner, 'USAGE')), sum(pg_total_relation_size(c.oid))
+FROM pg_class AS c WHERE c.oid IN ({_REWRITTEN_TABLES})
+"""
+TRY_TO_REWRITE = "SELECT pg_try_advisory_lock(hashtextextended('lukasa rewrites its tables', 0))"
+ALL_UNSWEPT = "SELECT store, place FROM lukasa.unswept WHERE conversation = ''"
+SWEPT = "DELETE FROM lukasa.unswept WHERE store = %s AND conversation = '' AND place <= %s"
+
 # Log
 
 IN_THE_LOG = "SELECT EXISTS (SELECT 1 FROM events WHERE store = %s AND seq = %s AND digest = %s)"
@@ -671,8 +686,20 @@ SELECT {_OF_ENTRY},
 FROM entries AS e LEFT JOIN scopes AS s ON s.store = e.store AND s.id = e.scope_id
 LEFT JOIN partitions AS p ON p.store = e.store AND p.id = e.partition_id WHERE e.store = %s ORDER BY e.rowid
 """
-VERSIONS_OF_ROW = """
-SELECT version, convert_to(snapshot, 'UTF8') FROM versions WHERE store = %s AND entry = %s ORDER BY version
+VERSIONS_OF_ROWS = """
+SELECT entry, version, convert_to(snapshot, 'UTF8') FROM versions WHERE store = %s AND entry = ANY(%s)
+ORDER BY entry, version
+"""
+# Entries that the log vouches for, and that are neither there nor removed by an operation.
+LOST_ENTRIES = """
+SELECT DISTINCT v.subject FROM events AS v
+WHERE v.store = %s AND left(v.action, 6) = 'entry.' AND strpos(v.detail, '"commitment":') > 0
+    AND NOT EXISTS (SELECT 1 FROM entries AS e WHERE e.store = v.store AND e.id = v.subject)
+    AND NOT EXISTS (SELECT 1 FROM retired AS r WHERE r.store = v.store AND r.id = v.subject)
+"""
+ITEM_EVENTS = """
+SELECT action, subject, detail FROM events
+WHERE store = %s AND action IN ('item.saved', 'item.dropped') ORDER BY seq
 """
 PARTITION_COUNTS = """
 SELECT p.id, p.size, p.total_terms, p.vectors,
@@ -701,8 +728,9 @@ SELECT s.path, i.key, convert_to(i.value, 'UTF8'), i.value_hash, i.salt
 FROM items AS i LEFT JOIN item_spaces AS s ON s.store = i.store AND s.id = i.space WHERE i.store = %s ORDER BY i.rowid
 """
 ALL_SPACES = """
-SELECT s.id, s.path, ARRAY(SELECT p.prefix FROM item_prefixes AS p WHERE p.store = s.store AND p.space = s.id)
-FROM item_spaces AS s WHERE s.store = %s ORDER BY s.id
+SELECT s.id, s.path, coalesce((
+    SELECT json_agg(p.prefix)::text FROM item_prefixes AS p WHERE p.store = s.store AND p.space = s.id
+), '[]') FROM item_spaces AS s WHERE s.store = %s ORDER BY s.id
 """
 ALL_ITEM_VECTORS = """
 SELECT x.place, i.key, x.embedding, x.checksum, m.dimensions, i.value_hash, x.space = i.space
@@ -711,11 +739,74 @@ LEFT JOIN items AS i ON i.store = x.store AND i.rowid = x.item WHERE x.store = %
 """
 DROP_ITEM_VECTOR = "DELETE FROM item_vectors WHERE store = %s AND place = %s"
 EMPTY_PREFIXES = "DELETE FROM item_prefixes WHERE store = %s"
-REINDEX_ENTRY = """
-UPDATE entries AS e SET partition_id = v.partition_id, terms = v.terms, term_count = v.term_count,
-    content_key = v.content_key, subject = v.subject, role = v.role, chars = v.chars, marks = v.marks
-FROM (
-    SELECT %s::uuid AS store, %s AS rowid, %s AS partition_id, %s::text AS terms, %s AS term_count,
-        %s::text AS content_key, %s::bigint AS subject, %s::bigint AS role, %s AS chars, %s AS marks
-) AS v WHERE e.store = v.store AND e.rowid = v.rowid
+REINDEX_ENTRY = _update_entry("partition_id terms term_count content_key subject role chars marks".split())
+# What follows from the entry; its partition is put right with the index.
+MENDED_COLUMNS = ["scope_id", *(name for name in CHANGED_COLUMNS if name not in ("partition_id", "content_version"))]
+MEND_ENTRY = _update_entry(MENDED_COLUMNS)
+LAST_ROW = "SELECT max(rowid) FROM entries WHERE store = %s"
+WORDS_OF_ROWS = """
+SELECT rowid, partition_id, terms FROM entries WHERE store = %s AND rowid BETWEEN %s AND %s ORDER BY rowid
+"""
+IDS_OF_ROWS = "SELECT rowid, id FROM entries WHERE store = %s AND rowid = ANY(%s)"
+UTTERANCE_WORDS = """
+SELECT utterance, word, times FROM utterance_postings WHERE store = %s ORDER BY utterance, word
+"""
+# For each foreign key of the schema, the statement that counts what points at nothing.
+REFERENCES = """
+SELECT child.relname, parent.relname, format(
+    'SELECT count(*) FROM lukasa.%%I AS c WHERE c.store = %%%%s'
+        ' AND NOT EXISTS (SELECT 1 FROM lukasa.%%I AS p WHERE %%s)',
+    child.relname, parent.relname, (
+        SELECT string_agg(format('p.%%I = c.%%I', there.attname, here.attname), ' AND ')
+        FROM unnest(k.conkey, k.confkey) AS n (here, there)
+        JOIN pg_attribute AS here ON here.attrelid = k.conrelid AND here.attnum = n.here
+        JOIN pg_attribute AS there ON there.attrelid = k.confrelid AND there.attnum = n.there
+    )
+) FROM pg_constraint AS k JOIN pg_class AS child ON child.oid = k.conrelid
+JOIN pg_class AS parent ON parent.oid = k.confrelid
+WHERE %s::uuid IS NOT NULL AND k.contype = 'f' AND k.connamespace = 'lukasa'::regnamespace ORDER BY 1, 2
+"""
+SCOPE_KEYS = "SELECT id, tier, anchor, keys FROM scopes WHERE store = %s ORDER BY id"
+BIND_SCOPE = """
+UPDATE scopes AS s SET keys = v.keys FROM (SELECT %s::uuid AS store, %s AS id, %s::jsonb AS keys) AS v
+WHERE s.store = v.store AND s.id = v.id
+"""
+# Rows that are bound to other keys than their scope. A version is never changed, not even in its keys.
+KEYS_ASTRAY = """
+WITH s AS (SELECT * FROM scopes WHERE store = %s)
+SELECT 'partition', p.id::text, true FROM s JOIN partitions AS p ON p.store = s.store AND p.scope_id = s.id
+WHERE p.keys <> s.keys
+UNION ALL SELECT 'partition', e.id, true FROM s JOIN entries AS e ON e.store = s.store AND e.scope_id = s.id
+WHERE e.keys <> s.keys
+UNION ALL SELECT 'versions', e.id, false FROM s JOIN entries AS e ON e.store = s.store AND e.scope_id = s.id
+JOIN versions AS o ON o.store = e.store AND o.entry = e.rowid WHERE o.keys <> s.keys AND o.keys <> e.keys
+"""
+BIND_AGAIN = (
+    """
+    UPDATE partitions AS p SET keys = s.keys FROM scopes AS s
+    WHERE s.store = %s AND p.store = s.store AND p.scope_id = s.id AND p.keys <> s.keys
+    """,
+    """
+    UPDATE entries AS e SET keys = s.keys FROM scopes AS s
+    WHERE s.store = %s AND e.store = s.store AND e.scope_id = s.id AND e.keys <> s.keys
+    """,
+)
+# Columns that filters compare, against the fields of the entry that they repeat.
+_ASTRAY = """
+CASE WHEN e.rest IS JSON OBJECT THEN (e.trust::text, e.merged_count::text)
+    IS DISTINCT FROM (e.rest::jsonb ->> 'trust', e.rest::jsonb ->> 'merged_count') ELSE false END
+"""
+COLUMNS_ASTRAY = f"SELECT e.id FROM entries AS e WHERE e.store = %s AND {_ASTRAY} ORDER BY e.rowid"
+SET_COLUMNS = f"""
+UPDATE entries AS e
+SET trust = (e.rest::jsonb ->> 'trust')::bigint, merged_count = (e.rest::jsonb ->> 'merged_count')::bigint
+WHERE e.store = %s AND {_ASTRAY}
+"""
+# Indexes that searches ask for, and that the database does not have, or has not finished.
+LOST_VECTOR_INDEXES = """
+SELECT v.partition_id, v.model_id, v.name FROM vector_indexes AS v
+WHERE v.store = %s AND v.ready <> 0 AND NOT EXISTS (
+    SELECT 1 FROM pg_index AS i JOIN pg_class AS c ON c.oid = i.indexrelid
+    WHERE c.relname = v.name AND i.indrelid = 'lukasa.vectors'::regclass AND i.indisvalid AND i.indisready
+) ORDER BY v.partition_id, v.model_id
 """

@@ -14,7 +14,7 @@ from lukasa.index.ann import column_products
 from lukasa.index.vectors import Searched, VectorIndex
 from lukasa.model.arrays import np
 from lukasa.model.errors import Damaged
-from lukasa.model.item import Item, ItemAddress, ItemFilter, item_id, path_text
+from lukasa.model.item import Item, ItemAddress, ItemFilter, beginnings, item_id, namespace_of, path_text
 from lukasa.model.text import content_hash
 from lukasa.model.timestamps import micros, micros_or_none, moment, moment_or_none
 from lukasa.ports import EmbeddingModel, Vector
@@ -29,15 +29,6 @@ from lukasa.storage.sqlite.execute import Row, all_rows, json_list, one_row, one
 from lukasa.storage.sqlite.search import ITEM_VECTORS, SqliteVectorRows
 
 _PAGE = 200
-
-
-def namespace_of(path: str) -> tuple[str, ...]:
-    return tuple(json.loads(path))
-
-
-def prefixes(namespace: tuple[str, ...]) -> list[str]:
-    """Every beginning of a namespace, from the empty one to itself."""
-    return [path_text(namespace[:depth]) for depth in range(len(namespace) + 1)]
 
 
 # Writes
@@ -79,8 +70,7 @@ def _space_id(db: apsw.Connection, namespace: tuple[str, ...]) -> int:
     if found is not None:
         return int(found)
     ((space,),) = all_rows(db, sql.NEW_SPACE, (path,))
-    for prefix in prefixes(namespace):
-        db.execute(sql.NEW_PREFIX, (prefix, space))
+    db.execute(sql.NEW_PREFIXES, (json_list(beginnings(namespace)), space))
     return int(space)
 
 

@@ -370,7 +370,7 @@ ORDER BY e.rowid LIMIT ?
 SPACE_ID = "SELECT id FROM item_spaces WHERE path = ?"
 NEW_SPACE = "INSERT INTO item_spaces (path) VALUES (?) RETURNING id"
 DROP_SPACE = "DELETE FROM item_spaces WHERE id = :space AND NOT EXISTS (SELECT 1 FROM items WHERE space = :space)"
-NEW_PREFIX = "INSERT INTO item_prefixes (prefix, space) VALUES (?, ?)"
+NEW_PREFIXES = "INSERT INTO item_prefixes (prefix, space) SELECT value, ?2 FROM json_each(?1)"
 SAVE_ITEM = """
 INSERT INTO items (space, key, created_at, updated_at, expires_at, ttl, value_hash, salt, value, texts, indexer)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
@@ -534,7 +534,20 @@ SELECT {_OF_ENTRY},
 FROM entries AS e LEFT JOIN scopes AS s ON s.id = e.scope_id LEFT JOIN partitions AS p ON p.id = e.partition_id
 ORDER BY e.rowid
 """
-VERSIONS_OF_ROW = "SELECT version, CAST(snapshot AS BLOB) FROM versions WHERE entry = ? ORDER BY version"
+VERSIONS_OF_ROWS = """
+SELECT entry, version, CAST(snapshot AS BLOB) FROM versions WHERE entry IN (SELECT value FROM json_each(?))
+ORDER BY entry, version
+"""
+# Entries that the log vouches for, and that are neither there nor removed by an operation.
+LOST_ENTRIES = """
+SELECT DISTINCT v.subject FROM events AS v
+WHERE substr(v.action, 1, 6) = 'entry.' AND instr(v.detail, '"commitment":') > 0
+    AND NOT EXISTS (SELECT 1 FROM entries AS e WHERE e.id = v.subject)
+    AND NOT EXISTS (SELECT 1 FROM retired AS r WHERE r.id = v.subject)
+"""
+ITEM_EVENTS = """
+SELECT action, subject, detail FROM events WHERE action IN ('item.saved', 'item.dropped') ORDER BY seq
+"""
 INDEXED = "SELECT doc, term, count(*) FROM fts_instances GROUP BY doc, term ORDER BY doc"
 INDEX_LENGTHS = "SELECT id, sz FROM fts_docsize"
 INDEX_TOTALS = "SELECT block FROM fts_data WHERE id = 1"
@@ -574,13 +587,15 @@ DROP_ITEM_VECTOR = "DELETE FROM item_vectors WHERE seq = ?"
 ITEM_VECTORS_REMOVED_SOMEWHERE = "UPDATE item_spaces SET removals = removals + 1"
 EMPTY_PREFIXES = "DELETE FROM item_prefixes"
 REINDEX_ENTRY = """
-UPDATE entries SET partition_id = ?, terms = ?, term_count = ?, content_key = ?, subject = ?, role = ?, chars = ?,
-    marks = ?
-WHERE rowid = ?
+UPDATE entries SET partition_id = ?2, terms = ?3, term_count = ?4, content_key = ?5, subject = ?6, role = ?7,
+    chars = ?8, marks = ?9
+WHERE rowid = ?1
 """
 # What follows from the entry alone; its place is put right with the index.
 MENDED_COLUMNS = [name for name in CHANGED_COLUMNS if name not in ("partition_id", "content_version")]
-MEND_ENTRY = f"UPDATE entries SET {' = ?, '.join(MENDED_COLUMNS)} = ? WHERE rowid = ?"
+MEND_ENTRY = f"""
+UPDATE entries SET {", ".join(f"{name} = ?{number}" for number, name in enumerate(MENDED_COLUMNS, 2))} WHERE rowid = ?1
+"""
 EMPTY_INDEX = "INSERT INTO fts (fts) VALUES ('delete-all')"
 
 # DROP TABLE of a virtual table needs its shadow tables to be there; a vandalised index may lack any of them.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any, TypeVar
 
@@ -23,7 +23,7 @@ from lukasa.storage.codec import Dialect, Query, Table
 from lukasa.storage.port import FoundUtterance
 from lukasa.storage.sqlite import sql
 from lukasa.storage.sqlite.entries import EntryTable
-from lukasa.storage.sqlite.execute import all_rows, one_row, one_value
+from lukasa.storage.sqlite.execute import all_rows, one_row, one_value, stream
 from lukasa.storage.tables import SealedEvent
 
 Value = TypeVar("Value")
@@ -54,6 +54,10 @@ class SqliteRows(EntryTable):
         bound.append(DIALECT.no_limit if limit is None else limit)
         decode = query.table.decode
         return [decode(row) for row in all_rows(self.db, SELECT(query), bound)]
+
+    def walk(self, query: Query[Value], *values: Any) -> Iterator[Value]:
+        """The values of a query that is not paged, row by row."""
+        return map(query.table.decode, stream(self.db, SELECT(query), [*_bound(query, values), DIALECT.no_limit]))
 
     def count(self, query: Query[Any], *values: Any) -> int:
         return int(one_value(self.db, COUNT(query), _bound(query, values)))

@@ -179,7 +179,7 @@ class SqliteStore(IndexedReads):
                     if buffer.prunes():
                         rows.prune_debug()
 
-    def purge_files(self) -> bool:
+    def purge_files(self, *, large: bool = False) -> bool:
         # The scrub is committed, whatever happens here. The store notes what is left, and does it when it is opened.
         with suppress(StoreError):
             return self._connections.rewrite()

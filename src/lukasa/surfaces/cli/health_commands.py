@@ -402,10 +402,32 @@ def scrub_execute(cli: Invocation, tier: str | None, mode: str | None, thread: s
     if not done.swept:
         told.append(
             line(
-                warn("! "), "another process reads these files: the removed text leaves them when they are next opened"
+                warn("! "),
+                "the files still hold the removed text: somebody reads them, or they are in a large database; "
+                "`lukasa scrub files` rewrites them",
             )
         )
     cli.emit({**_manifest_data(done.manifest), "event": done.event, "swept": done.swept}, told)
+
+
+@scrub.command("files", examples=("lukasa scrub files",))
+@click.pass_context
+@pass_invocation
+def scrub_files(cli: Invocation, ctx: click.Context) -> None:
+    """Rewrite the files that may still hold what was scrubbed.
+
+    A scrub does this itself, unless somebody reads the files, or the database is a large one on PostgreSQL. There, all
+    workspaces of all accounts wait until its tables are written. Exits with code 1 if others are in the way.
+    """
+    cleared = cli.workspace().scrub_files()
+    told = (
+        line(good("✓ "), "no file holds what was scrubbed")
+        if cleared
+        else line(warn("! "), "not done: others use the files, or this user does not own the tables")
+    )
+    cli.emit({"swept": cleared}, [told])
+    if not cleared:
+        ctx.exit(1)
 
 
 def _require_one(tier: str | None, mode: str | None, thread: str | None) -> None:

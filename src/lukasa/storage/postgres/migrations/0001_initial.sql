@@ -602,10 +602,12 @@ CREATE TABLE closed_scopes (
     PRIMARY KEY (store, scope)
 );
 
--- What a scrub has still to clear away outside its transaction: a conversation of a chat, or the tables ('').
+-- What a scrub has still to clear away outside its transaction: a conversation of a chat, or the tables (''). Each scrub
+-- notes the tables anew, so that a rewriting which began before it does not count for it.
 
 CREATE TABLE unswept (
     store uuid NOT NULL,
+    place bigint NOT NULL DEFAULT nextval('places'),
     conversation text COLLATE "C" NOT NULL,
     PRIMARY KEY (store, conversation)
 );
@@ -683,6 +685,27 @@ END $$;
 
 ALTER TABLE accounts ENABLE ROW LEVEL SECURITY;
 
+-- Tables are rewritten for all stores at once, by their owner.
+CREATE POLICY owner ON unswept TO CURRENT_USER USING (true);
+
+-- The statistics of a column are a copy of some of its values, in a table of the engine that no scrub reaches. So there
+-- are none of columns that hold words.
+DO $$
+DECLARE held record;
+BEGIN
+    FOR held IN SELECT c.relname AS table_name, a.attname AS column_name
+        FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attnum > 0
+        WHERE c.relnamespace = 'lukasa'::regnamespace AND c.relkind = 'r' AND a.atttypid = 'text'::regtype
+        AND a.attname IN (
+            'body', 'cause', 'change', 'content', 'detail', 'error', 'how', 'line', 'metadata', 'output', 'payload',
+            'quotes', 'reason', 'rest', 'result', 'said', 'snapshot', 'tags', 'terms', 'text', 'texts', 'title',
+            'value', 'word'
+        )
+    LOOP
+        EXECUTE format('ALTER TABLE %I ALTER COLUMN %I SET STATISTICS 0', held.table_name, held.column_name);
+    END LOOP;
+END $$;
+
 -- Begin to work for a store: bind the transaction to it, and return its head. To write, hold the head until the end.
 CREATE FUNCTION enter(wanted uuid, keys text) RETURNS TABLE (
     seq bigint, digest text, commits bigint, rebuilt bigint, entries bigint, fed bigint, written bigint, xid text
@@ -715,11 +738,14 @@ BEGIN
     RETURN found;
 END $$;
 
--- What is never rewritten.
+-- What is never rewritten. Triggers name the schema: a temporary table of somebody's must not stand in for the log.
 
 CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
 $$ BEGIN RAISE EXCEPTION '% is append-only', TG_TABLE_NAME USING ERRCODE = 'restrict_violation'; END $$;
 
+CREATE TRIGGER events_never_emptied BEFORE TRUNCATE ON events FOR EACH STATEMENT EXECUTE FUNCTION refuse();
+CREATE TRIGGER versions_never_emptied BEFORE TRUNCATE ON versions FOR EACH STATEMENT EXECUTE FUNCTION refuse();
+CREATE TRIGGER redactions_never_emptied BEFORE TRUNCATE ON redactions FOR EACH STATEMENT EXECUTE FUNCTION refuse();
 CREATE TRIGGER versions_fixed BEFORE UPDATE ON versions FOR EACH ROW EXECUTE FUNCTION refuse();
 CREATE TRIGGER events_kept BEFORE DELETE ON events FOR EACH ROW EXECUTE FUNCTION refuse();
 CREATE TRIGGER redactions_kept BEFORE UPDATE OR DELETE ON redactions FOR EACH ROW EXECUTE FUNCTION refuse();
@@ -732,7 +758,7 @@ BEGIN
         AND NEW.seq = OLD.seq AND NEW.at = OLD.at AND NEW.principal = OLD.principal AND NEW.surface = OLD.surface
         AND NEW.transport = OLD.transport AND NEW.action = OLD.action AND NEW.previous = OLD.previous
         AND NEW.digest = OLD.digest AND OLD.seq <= (
-            SELECT r.last FROM redactions AS r WHERE r.store = OLD.store AND r.first <= OLD.seq
+            SELECT r.last FROM lukasa.redactions AS r WHERE r.store = OLD.store AND r.first <= OLD.seq
             ORDER BY r.first DESC LIMIT 1
         )
     ) IS NOT TRUE THEN
@@ -743,10 +769,18 @@ END $$;
 
 CREATE TRIGGER events_fixed BEFORE UPDATE ON events FOR EACH ROW EXECUTE FUNCTION only_emptied();
 
+CREATE FUNCTION note_anew() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    DELETE FROM lukasa.unswept AS u WHERE u.store = NEW.store AND u.conversation = NEW.conversation;
+    RETURN NEW;
+END $$;
+
+CREATE TRIGGER unswept_anew BEFORE INSERT ON unswept FOR EACH ROW EXECUTE FUNCTION note_anew();
+
 CREATE FUNCTION only_by_scrubs() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF NOT EXISTS (
-        SELECT 1 FROM events AS e WHERE e.store = NEW.store AND e.seq = NEW.scrub AND e.action = 'scrub.executed'
+        SELECT 1 FROM lukasa.events AS e WHERE e.store = NEW.store AND e.seq = NEW.scrub AND e.action = 'scrub.executed'
     ) THEN
         RAISE EXCEPTION 'only a scrub redacts' USING ERRCODE = 'restrict_violation';
     END IF;
