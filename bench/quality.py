@@ -1,14 +1,15 @@
 """Retrieval quality through the public API: put every turn, read with every question, score the ranking.
 
     python -m bench.quality [--talks FOLDER] [--unseen FOLDER] [--facts FOLDER]
-                            [--peers PYTHON] [--vectors FOLDER] [--results FILE]
+                            [--peers PYTHON] [--vectors FOLDER] [--results FILE] [--store postgres]
 
 A folder has corpus.jsonl and queries.jsonl in the neutral form of `bench/dataset.py`. `--talks` is conversations whose
 turns are remembered as episodes, told by category on the half that no weight was chosen on; `--unseen` is conversations
 of which none was looked at for that, told as a whole. `--facts` is facts of which later ones override earlier ones,
 remembered as such with rivals off and on. `--peers` is the interpreter of an environment with
-`requirements-peers.txt`; `--vectors` keeps vectors between runs. The figures of each folder go to a section of their
-own in `--results`.
+`requirements-peers.txt`; `--vectors` keeps vectors between runs. `--store postgres` compares the engines instead: the
+same conversations, the half that was held out of `--talks`, on SQLite and on a PostgreSQL that it starts. The figures
+of each folder go to a section of their own in `--results`.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 
@@ -30,6 +32,7 @@ from bench.section import write_section
 from bench.vectors import Remembering
 from lukasa.providers.embed import open_embedder
 from lukasa.providers.embed.cached import default_cache
+from tools.cluster import open_cluster
 
 COLUMNS = ("recall@5", "recall@10", "recall@20", "hit@10", "nDCG@10", "MRR")
 FACT_COLUMNS = ("recall@10", "plain recall@10", "MRR", "fresh_first")
@@ -42,6 +45,9 @@ ABOUT_UNSEEN = "None of these conversations was looked at when signals and weigh
 ABOUT_ROWS = """The rows of keyword, vector and rank fusion are Lukasa's signals on their own; where words are among
 them, speakers' names are left out of the question. Peers are given it as it is. Where each turn is given as
 "Name: text" alone, no conversation, kind, source or time is told, and all are put one after the other."""
+ABOUT_ENGINES = """Of conversations on whose halves weights were fitted, the half that was held out. Both engines got
+the same memories and the same vectors."""
+TITLES = {"engines": "quality by engine"}
 ABOUT_FACTS = """Facts of which later ones override earlier ones, in the order they were told. `fresh_first`: the
 current fact stands above every stale one. Entries that are folded under a hit count right after it. Plain recall is
 that of the questions whose fact was never overridden."""
@@ -107,6 +113,18 @@ def talks(data: Dataset, embedder: Remembering, python: str | None, place: Path)
     return rankings
 
 
+def engines(data: Dataset, embedder: Remembering, database: str) -> list[str]:
+    """The same conversations in SQLite and in PostgreSQL: the ranking should not tell which."""
+    scored: dict[str, Row] = {}
+    for recipe in (OURS, WITHOUT):
+        for name, url in (("SQLite", ""), ("PostgreSQL", database)):
+            label = f"{recipe.name}, {name}"
+            print(f"{data.name}: {label}", file=sys.stderr, flush=True)
+            scored[label] = score(data.queries, ranking(data, recipe, embedder, url))["ALL"]
+    many = f"{len(data.queries):,} questions of {len(data.scopes)} conversations:"
+    return ["", many, "", *table(scored, COLUMNS)]
+
+
 def halves_told(data: Dataset, rankings: Mapping[str, Ranking]) -> list[str]:
     lines = []
     for half, scopes in halves(data).items():
@@ -146,6 +164,17 @@ def facts(data: Dataset, embedder: Remembering) -> list[str]:
     return ["", told, "", *table(found, FACT_COLUMNS), asked_for]
 
 
+@contextmanager
+def a_postgres(folder: Path) -> Iterator[str]:
+    """Give the URL of a PostgreSQL server that runs meanwhile."""
+    cluster = open_cluster(folder, removed=True)
+    cluster.start()
+    try:
+        yield cluster.url()
+    finally:
+        cluster.remove()
+
+
 def table(scored: Mapping[str, Row], columns: Sequence[str]) -> list[str]:
     lines = ["| | " + " | ".join(columns) + " |", "| --- |" + " --- |" * len(columns)]
     return lines + [
@@ -173,6 +202,7 @@ def main() -> None:
     parser.add_argument("--peers", default=None)
     parser.add_argument("--vectors", type=Path, default=None)
     parser.add_argument("--results", type=Path, default=None)
+    parser.add_argument("--store", choices=["sqlite", "postgres"], default="sqlite")
     options = parser.parse_args()
     inner = open_embedder("default", default_cache())
     sorts = {sort: getattr(options, sort) for sort in ("talks", "unseen", "facts")}
@@ -186,17 +216,23 @@ def main() -> None:
             if kept is not None:
                 embedder.load(kept)
             data = load(folder)
-            if sort == "facts":
+            if options.store == "postgres":
+                sort = "engines"
+                held_out = data.of(halves(data)["held out"]) if folder in options.talks else data
+                with a_postgres(Path(place) / "postgres") as database:
+                    about, lines = ABOUT_ENGINES, engines(held_out, embedder, database)
+            elif sort == "facts":
                 about, lines = ABOUT_FACTS, facts(data, embedder)
             else:
                 rankings = talks(data, embedder, options.peers, Path(place))
                 halved = sort == "talks"
                 about = f"{ABOUT_TALKS if halved else ABOUT_UNSEEN}\n{ABOUT_ROWS}"
                 lines = (halves_told if halved else whole_told)(data, rankings)
-            text = "\n".join([f"## Quality: {folder.name}", "", SAME, about, "", machine, *lines])
+            title = TITLES.get(sort, "quality")
+            text = "\n".join([f"## {title.capitalize()}: {folder.name}", "", SAME, about, "", machine, *lines])
             print(text)
             if options.results is not None:
-                write_section(options.results, f"quality {folder.name}", text)
+                write_section(options.results, f"{title} {folder.name}", text)
             if kept is not None:
                 kept.parent.mkdir(parents=True, exist_ok=True)
                 embedder.save(kept)

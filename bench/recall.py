@@ -69,14 +69,20 @@ def _at_once(session: Sequence[Turn]) -> Iterator[list[Turn]]:
         yield from (turns[at : at + BATCH] for at in range(0, len(turns), BATCH))
 
 
-def ranking(data: Dataset, recipe: Recipe, embedder: Embedder | None) -> Ranking:
+def ranking(data: Dataset, recipe: Recipe, embedder: Embedder | None, database: str = "") -> Ranking:
     """Each scope is a workspace, each session a conversation, each turn an entry by its speaker at its time; or as the
-    recipe has it."""
+    recipe has it. Memory is in a folder, or in a new account of a PostgreSQL database."""
     clock = TurnClock()
     found: Ranking = {}
     with (
         tempfile.TemporaryDirectory() as place,
-        Lukasa.open(place, embedder=(embedder if recipe.model else None) or "none", clock=clock) as memory,
+        Lukasa.open(
+            place,
+            database=database,
+            account=place if database else None,
+            embedder=(embedder if recipe.model else None) or "none",
+            clock=clock,
+        ) as memory,
     ):
         for scope in data.scopes:
             world = memory.workspace(scope, spec=recipe.spec())

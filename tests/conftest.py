@@ -51,6 +51,14 @@ def database_url(postgres: Postgres) -> Iterator[str]:
         yield url
 
 
+@pytest.fixture(params=["sqlite", "postgres"])
+def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The engine that keeps what a test opens: a file in each folder, or a PostgreSQL database of its own."""
+    if request.param == "postgres":
+        monkeypatch.setenv("LUKASA_DATABASE", request.getfixturevalue("database_url"))
+    return str(request.param)
+
+
 @pytest.fixture
 def own_postgres() -> Iterator[Postgres]:
     """A PostgreSQL server that only this test uses, so that it may stop, crash or kill it."""

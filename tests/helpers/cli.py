@@ -68,7 +68,9 @@ class Shell:
         )
 
     def environment(self, **more: str) -> dict[str, str]:
-        base = {key: value for key, value in os.environ.items() if not key.startswith("LUKASA_")}
+        """Return the environment of a process: without settings of Lukasa but these, and the engine of the test."""
+        kept = {key: value for key, value in os.environ.items() if key == "LUKASA_DATABASE"}
+        base = {key: value for key, value in os.environ.items() if not key.startswith("LUKASA_")} | kept
         return {**base, **BASE, "PYTHONPATH": str(ROOT / "src"), "LUKASA_DATA": str(self.data), **self.env, **more}
 
     @contextmanager

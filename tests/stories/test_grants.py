@@ -25,6 +25,8 @@ from lukasa.surfaces.api.verb import perform
 from tests.helpers.cli import Shell
 from tests.helpers.making import FixedClock
 
+pytestmark = pytest.mark.usefixtures("engine")
+
 
 def admit(memory: Lukasa, issued: Issued) -> Credential:
     return memory.access.admit(issued.token, surface="http", transport="loopback")

@@ -282,12 +282,21 @@ def drive(folder: Path, names: tuple[str, str], seed: str, *, together: bool) ->
     return normal(first)
 
 
-def drive_tenants(folder: Path, pair: tuple[dict[str, str], dict[str, str]], seed: str, *, together: bool) -> list[str]:
+def drive_tenants(
+    folder: Path,
+    pair: tuple[dict[str, str], dict[str, str]],
+    seed: str,
+    *,
+    together: bool,
+    database: str = "",
+    steps: int = TENANT_OPERATIONS,
+) -> list[str]:
     """What the first tenant says, alone or with the second one busy between its steps."""
     clock = FixedClock()
     session = sessions.claude(folder / "s.jsonl", [("user", f"The {word} is red") for word in WORDS], noise=False)
     dice = random.Random(f"between {seed}")
-    with Lukasa.open(in_memory=True, embedder="none", clock=clock, principal="ada") as memory:
+    where = {"data": folder, "database": database, "account": folder.name} if database else {"in_memory": True}
+    with Lukasa.open(**where, embedder="none", clock=clock, principal="ada") as memory:
         desk = memory.workspace("desk", spec=support_spec())
         desk.edit_named("PLACES", "Ferry, harbour, tower.", tier="tenant")
         busy = Driver(desk.at(**pair[1]), random.Random(f"second {seed}"), new_id, tier="customer", session=session)
@@ -301,7 +310,7 @@ def drive_tenants(folder: Path, pair: tuple[dict[str, str], dict[str, str]], see
             foreign_talk=lambda: dice.choice(talks) if talks else new_ref_code(),
             session=session,
         )
-        for _ in range(TENANT_OPERATIONS):
+        for _ in range(steps):
             clock.time += timedelta(minutes=7)
             first.step(AS_TENANT)
             if other is not None:
@@ -320,6 +329,20 @@ def test_what_one_tenant_does_another_cannot_tell(tmp_path: Path, kind: str) -> 
     for number, (one, two) in enumerate(zip(alone, beside, strict=True)):
         assert one == two, f"answer {number}"
     assert {line.split(":")[0] for line in alone} == set(AS_TENANT)
+
+
+@pytest.mark.parametrize("kind", ANCHORS if TORTURE else ["customer"])
+def test_nor_in_a_database_that_both_share(tmp_path: Path, database_url: str, kind: str) -> None:
+    """S4, X3: the same in PostgreSQL, where row-level security is bound to the keys of each tenant."""
+    told = []
+    for name, together in (("alone", False), ("beside", True)):
+        (tmp_path / name).mkdir()
+        steps = 5000 if TORTURE else 150
+        told.append(
+            drive_tenants(tmp_path / name, ANCHORS[kind], kind, together=together, database=database_url, steps=steps)
+        )
+    for number, (one, two) in enumerate(zip(*told, strict=True)):
+        assert one == two, f"answer {number}"
 
 
 @pytest.mark.parametrize("kind", PAIRS)

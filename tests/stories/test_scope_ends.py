@@ -16,6 +16,8 @@ from tests.helpers.mcp import beside, called, refused
 from tests.helpers.mcp import session as connected
 from tests.helpers.server import Running, running
 
+pytestmark = pytest.mark.usefixtures("engine")
+
 PLACE = {"org_id": "acme", "domain_id": "ops"}
 INSIDE = {**PLACE, "session": "s1"}
 NOTE = "The mooring of the harbour is booked"

@@ -22,6 +22,8 @@ from tests.helpers.mcp import beside, called, piped, refused
 from tests.helpers.mcp import session as connected
 from tests.helpers.server import Answer, Running, running
 
+pytestmark = pytest.mark.usefixtures("engine")
+
 ACME = {"tenant_id": "acme", "customer_id": "7"}
 EVIL = {"tenant_id": "evil", "customer_id": "7"}  # the same customer number, of another tenant
 REFUND = "The customer wants refunds in francs"

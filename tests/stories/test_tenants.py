@@ -11,6 +11,8 @@ from lukasa import Lukasa, Trust, Workspace
 from lukasa.model.errors import LukasaError
 from lukasa.model.ids import new_id
 
+pytestmark = pytest.mark.usefixtures("engine")
+
 FACT = "The invoice limit of the north plant is 40,000 euro"
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from msgspec import Struct
-from msgspec.structs import replace
+from msgspec.structs import force_setattr, replace
 
 from lukasa.model.conversation import WorkspaceInfo
 from lukasa.model.entry import Entry, Scope
@@ -68,6 +68,16 @@ class CallContext(Sight, frozen=True, kw_only=True):
     span: Span = no_span
     notices: Callable[[], Sequence[NoticeChannel]] | None = None  # opens the channels for reviews, if any are set
     outward: tuple[str, ...] = ()  # the surfaces that what this context returns goes to
+
+    def __post_init__(self) -> None:
+        """Ask stores that are bound as this context is: each copy of a context comes by here, so none is left out.
+
+        Background work is about all entries.
+        """
+        keys = self.tenancy if self.keys and not self.overseeing else {}
+        if keys or self.overseeing:
+            force_setattr(self, "local", self.local.within(keys))
+            force_setattr(self, "account", self.account.within(keys))
 
     def at(self, **keys: str) -> CallContext:
         """Return this context with more scope keys bound: a channel, a conversation, an organisation."""

@@ -293,6 +293,14 @@ class Store(ItemStore, PipelineStore, AccessStore, ScrubStore, Protocol):
         """Count one retrieval of each entry, atomically, and return the counts after it."""
         ...
 
+    def within(self, keys: Mapping[str, str]) -> Store:
+        """Return this store for a handle that is bound to these scope keys; with none of them, for no such handle.
+
+        PostgreSQL then shows no row of a scope with another value of one of these keys, whatever is asked. Other
+        engines give the store itself: the service's own rule (`service.sight`) keeps tenants apart everywhere.
+        """
+        ...
+
     # Entries
     def snapshot(self) -> AbstractContextManager[Store]:
         """Give the store as it is at this moment, to read from; nothing is written inside.

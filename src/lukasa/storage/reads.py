@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from lukasa import index
 from lukasa.index import keyword, lookup
@@ -58,6 +58,9 @@ class PlainReads(ABC):
 
         Nobody else writes meanwhile, unless `alone` is false: then an engine may let others write other rows.
         """
+
+    def within(self, keys: Mapping[str, str]) -> Self:
+        return self
 
     # Pages, documents, conversations, workspaces
 

@@ -36,7 +36,7 @@ from lukasa.service.curation import kept_records, notices
 from lukasa.service.entries.pages import BODY_LIMIT, lasting
 from lukasa.service.entries.put import Memo, put_many
 from lukasa.service.instrument import verb
-from lukasa.service.jobs.task import Task, job_actor, job_context
+from lukasa.service.jobs.task import Task, job_actor, job_context, whole
 from lukasa.service.jobs.worker import JobSource, Worker
 from lukasa.storage.operations import Enqueue, Operation, Record, SaveAmendment, SaveNamed
 
@@ -416,7 +416,7 @@ def commit_now(ctx: CallContext) -> str:
 
 def _commit_now(ctx: CallContext) -> str:
     handler = partial(curate, job_context(ctx, "curate"))
-    source = JobSource(ctx.info.name, ctx.local, {"curate": handler}, job_actor)
+    source = JobSource(ctx.info.name, whole(ctx), {"curate": handler}, job_actor)
     worker, trouble = Worker(lambda: [source], clock=ctx.clock), ""
     while (run := worker.step()) is not None:
         trouble = run.error or str(run.result.get("git", ""))

@@ -19,7 +19,7 @@ from lukasa.model.ids import new_id
 from lukasa.model.job import JobDraft
 from lukasa.ports import CuratedFile
 from lukasa.service.call import CallContext
-from lukasa.service.jobs.task import Task, job_actor, job_context
+from lukasa.service.jobs.task import Task, job_actor, job_context, whole
 from lukasa.service.jobs.worker import JobSource, Worker
 from lukasa.storage.operations import Enqueue
 
@@ -51,7 +51,7 @@ def commit_now(ctx: CallContext) -> None:
         return
     draft = JobDraft(KIND, f"{KIND}:{new_id()}")
     ctx.apply(ctx.local, Enqueue(draft))
-    source = JobSource(ctx.info.name, ctx.local, {KIND: partial(record, job_context(ctx, KIND))}, job_actor)
+    source = JobSource(ctx.info.name, whole(ctx), {KIND: partial(record, job_context(ctx, KIND))}, job_actor)
     Context().run(Worker(lambda: [source], clock=ctx.clock).step)
 
 

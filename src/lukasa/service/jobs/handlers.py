@@ -21,7 +21,7 @@ from lukasa.service.curation import curated_document, kept_records, notices, ref
 from lukasa.service.entries import categorise, resolve
 from lukasa.service.jobs.allowance import ModelGuard
 from lukasa.service.jobs.budget import Budget
-from lukasa.service.jobs.task import Task, job_actor, job_context
+from lukasa.service.jobs.task import Task, job_actor, job_context, whole
 from lukasa.service.jobs.triggers import TriggerCheck
 from lukasa.service.jobs.worker import Bell, Crew, JobSource, Run, Tell, Trouble, Worker, said
 from lukasa.service.sessions import observe
@@ -88,7 +88,7 @@ def job_source(ctx: CallContext, handlers: Mapping[str, Work] | None = None) -> 
     work = HANDLERS if handlers is None else handlers
     return JobSource(
         workspace=ctx.info.name,
-        store=ctx.local,
+        store=whole(ctx),
         handlers={kind: partial(handle, job_context(ctx, kind)) for kind, handle in work.items()},
         actor=job_actor,
         wanted=TriggerCheck(ctx).wanted,

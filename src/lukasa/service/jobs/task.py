@@ -42,6 +42,11 @@ def job_context(ctx: CallContext, kind: str) -> CallContext:
     return replace(ctx, origin=origin, agent=None, keys={}, reach=None, within=None, overseeing=True)
 
 
+def whole(ctx: CallContext) -> Store:
+    """Return the workspace's store for a worker, bound to no scope key, whoever asked for the work."""
+    return ctx.local.within({})
+
+
 def job_actor(kind: str) -> Actor:
     """Return the actor that events name for a job of that kind."""
     return Actor(PRINCIPAL, SOURCE, kind)

@@ -10,7 +10,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cache
 from importlib.resources import files
@@ -187,6 +187,13 @@ class Database:
                 f"{self.where}: the user may not set up the schema: {error.diag.message_primary}",
                 fix="have an administrator run: CREATE EXTENSION vector; CREATE ROLE lukasa_app; GRANT lukasa_app TO "
                 "the user; or use the URL of a user who may once",
+            ) from error
+        except psycopg.Error as error:
+            if lost(error):
+                raise
+            raise StoreError(
+                f"{self.where}: step {migration.number} of its schema failed: {error.diag.message_primary or error}",
+                fix="nothing of that step is left: mend what it says, and try again",
             ) from error
 
     # Accounts and stores
@@ -373,17 +380,26 @@ class Database:
         try:
             session.cursor.execute(sql.COMMIT)
         except (psycopg.OperationalError, psycopg.InterfaceError) as error:
-            if not lost(error) or not xid or not self._stands(xid, error):
+            if not lost(error) or not xid or not self._stands(session, xid, error):
                 raise
 
-    def _stands(self, xid: str, error: psycopg.Error) -> bool:
-        """Whether a transaction was committed whose answer got lost. Wait for a database that is coming back."""
+    def _stands(self, session: Session, xid: str, error: psycopg.Error) -> bool:
+        """Whether a transaction was committed whose answer got lost. Wait for a database that is coming back.
+
+        It asks over a connection of its own: all those of the pool may be lost, and held by others who ask the same.
+        """
         deadline = time.monotonic() + OUTAGE
         while time.monotonic() < deadline:
-            with suppress(psycopg.Error, StoreBusy, StoreUnreachable), self._connection(_PAUSE * 10) as connection:
-                found = connection.execute("SELECT pg_xact_status(%s::xid8)", (xid,)).fetchone()
-                if found is not None and found[0] != "in progress":
-                    return bool(found[0] == "committed")
+            try:
+                with closing(psycopg.connect(self._url, autocommit=True, connect_timeout=2)) as connection:
+                    self._configure(connection)
+                    found = connection.execute("SELECT pg_xact_status(%s::xid8)", (xid,)).fetchone()
+                    if found is not None and found[0] != "in progress":
+                        return found[0] == "committed" and _logged(connection, session)
+            except errors.InvalidParameterValue:
+                return False  # a crash took it, number and all: the server has not come to that number yet
+            except psycopg.OperationalError:
+                pass
             time.sleep(_PAUSE)
         raise StoreUnreachable(
             f"{self.where}: the database went away while it committed, and nobody can say whether it did",
@@ -477,6 +493,16 @@ class _Local(threading.local):
     session: Session | None = None
 
 
+def _logged(connection: psycopg.Connection[Any], session: Session) -> bool:
+    """Whether the log has what a transaction added: after a crash, another one may have been given its number."""
+    if session.witness is None:
+        return True
+    store, *event = session.witness
+    with connection.transaction():
+        connection.execute(sql.BIND, (store, ""))
+        return connection.execute(sql.IN_THE_LOG, (store, *event)).fetchone() == (True,)
+
+
 def _hurried(patience: float) -> str:
     """Return the statement that begins a transaction whose locks are waited for so many seconds."""
     return f"{sql.BEGIN_WRITE}; SET LOCAL lock_timeout = {max(1, round(patience * 1000))}"
@@ -509,6 +535,9 @@ def refused(error: psycopg.OperationalError, where: str) -> StoreError:
         return StoreError(f"{where}: {match[0]}", fix="create it: CREATE DATABASE …")
     if match := re.search(r'role "[^"]*" does not exist', said):
         return StoreError(f"{where}: {match[0]}", fix="create it: CREATE ROLE … LOGIN")
+    if "too many clients" in said or "remaining connection slots" in said or "too many connections" in said:
+        fix = "raise max_connections there, or run fewer servers"
+        return StoreBusy(f"{where}: the database takes no more connections", fix=fix)
     if "no pg_hba.conf entry" in said:
         return StoreError(f"{where}: the server lets nobody in from this machine", fix="add a line to its pg_hba.conf")
     return unreachable(where, said.strip().splitlines()[0][:300] if said.strip() else "no answer")

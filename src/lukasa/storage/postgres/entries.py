@@ -147,7 +147,7 @@ class EntryTable:
     def index_pending(self) -> None:
         """Add the words of all pending rows to the postings."""
         words: dict[str, list[int]] = {}
-        for row, partition, terms in self.db.all(sql.PENDING, self.fed):
+        for row, partition, terms in self.db.whole().all(sql.PENDING, self.fed):
             for word in tokens(partition, terms.split()).split():
                 words.setdefault(word, []).append(row)
         self.add_postings(words)

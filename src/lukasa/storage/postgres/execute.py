@@ -91,10 +91,15 @@ class Session:
         self.writes = writes
         self.handles: dict[tuple[str, str], Handle] = {}
         self.xid = ""  # the number of this transaction, if it holds a store's head
+        self.witness: tuple[str, int, str] | None = None  # of its commit: a store, and the last event it adds there
         self._bound: tuple[str, str] | None = None
 
     def begin(self, statement: str, store: str, keys: str, *, lock: bool = False) -> Head | None:
-        """Begin the transaction and enter a store, in one round trip; see `enter`."""
+        """Begin the transaction and enter a store, in one round trip if no scope key is bound; see `enter`."""
+        if keys:  # values of a caller, which never become part of a statement
+            self.cursor.execute(statement.encode())
+            self.cursor.execute(sql.ENTER_TO_WRITE if lock else sql.ENTER, (store, keys))
+            return self._entered(store, keys, self.cursor.fetchone())
         cursor = psycopg.ClientCursor(self.cursor.connection)
         cursor.execute(f"{statement}; {sql.ENTER_TO_WRITE if lock else sql.ENTER}".encode(), (store, keys))
         while cursor.nextset():
@@ -133,6 +138,10 @@ class Handle:
     @property
     def writes(self) -> bool:
         return self.session.writes
+
+    def whole(self) -> Handle:
+        """Return a handle of the same transaction that no scope key binds, for what is kept for all scopes at once."""
+        return self if not self._bound[1] else Handle(self.session, self.store, "", self.head, self.cache)
 
     def all(self, statement: str, *values: Any) -> list[Row]:
         """Return the rows of a statement, whose first value is the store."""

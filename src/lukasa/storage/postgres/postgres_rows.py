@@ -94,6 +94,8 @@ class PostgresRows(ItemTable):
     def write_head(self) -> None:
         """Note in the head how far this transaction has brought the log and the numbers."""
         self.db.run(sql.SET_HEAD, *self.head(), self.last, self.fed)
+        if self.headed is not None:
+            self.db.session.witness = (self.db.store, *self.headed)
 
     # Messages
 

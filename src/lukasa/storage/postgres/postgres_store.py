@@ -6,6 +6,7 @@ import atexit
 import weakref
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from copy import copy
 from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -16,6 +17,7 @@ from lukasa.index import lookup
 from lukasa.index.matches import Neighbour, NeighbourQuery, NewText, VectorMatch
 from lukasa.model.entry import Access, Derivation, Document, Entry, NamedEntry, Scope, Version
 from lukasa.model.errors import LukasaError, StoreError, StoreForeign, StoreUnfinished
+from lukasa.model.events import canonical_json
 from lukasa.model.item import ItemAddress
 from lukasa.model.selection import Selection
 from lukasa.model.telemetry import DayTally, Tally, TelemetryEvent, TelemetryQuery
@@ -63,6 +65,7 @@ class PostgresStore(IndexedReads):
     def __init__(self, database: Database, id: str, role: str) -> None:
         self._database, self.id = database, id
         self._keys = ""  # the scope keys that bind every transaction, as JSON; empty for none
+        self._whole = self  # the same store, bound to no scope key: for what it keeps of all scopes at once
         self._numbers: dict[Any, Any] = {}  # of committed scopes, partitions and models, which never change
         self._telemetry, self._counts = TelemetryBuffer(), AccessCounts()
         self._closed = False
@@ -83,9 +86,19 @@ class PostgresStore(IndexedReads):
 
     # Transactions
 
+    def within(self, keys: Mapping[str, str]) -> PostgresStore:
+        bound = canonical_json(dict(keys)) if keys else ""
+        if bound == self._keys:
+            return self
+        if not bound:
+            return self._whole
+        narrowed = copy(self._whole)
+        narrowed._keys = bound
+        return narrowed
+
     @contextmanager
     def _asking(self) -> Iterator[Handle]:
-        if self._closed:
+        if self._whole._closed:
             raise StoreError(f"store {self.id} is closed", fix="open it again")
         with self._database.reading(self.id, self._keys) as db:
             yield db
@@ -103,7 +116,7 @@ class PostgresStore(IndexedReads):
     @contextmanager
     def _open(self, **how: Any) -> Iterator[PostgresRows]:
         """Open one transaction that writes. It raises the engine's errors."""
-        if self._closed:
+        if self._whole._closed:
             raise StoreError(f"store {self.id} is closed", fix="open it again")
         with self._database.writing(self.id, self._keys, **how) as db:
             rows = PostgresRows(db, self._numbers)
@@ -139,7 +152,7 @@ class PostgresStore(IndexedReads):
     def _forget_counts(self) -> None:
         """Leave counts of entries that are gone out of the buffer."""
         waiting = self._counts.waiting()
-        with self._asking() as db:
+        with self._whole._asking() as db:
             present = {id for (id,) in db.all(sql.PRESENT, waiting)}
         self._counts.leave_out(id for id in waiting if id not in present)
 
@@ -185,7 +198,7 @@ class PostgresStore(IndexedReads):
         if self._counts:
             with (
                 suppress(LukasaError, psycopg.Error),
-                self._open(lock=False, patience=patience) as rows,
+                self._whole._open(lock=False, patience=patience) as rows,
             ):
                 db = rows.db
                 present = lambda ids: {id for (id,) in db.all(sql.PRESENT, list(ids))}  # noqa: E731
@@ -393,22 +406,22 @@ class PostgresStore(IndexedReads):
         return self._secret
 
     def check(self) -> list[Finding]:
-        with self._asking() as db:
+        with self._whole._asking() as db:
             return integrity.check(db, self._secret)
 
     def rebuild(self) -> None:
         self._numbers.clear()  # whoever altered rows may have altered those of scopes and partitions
-        self._change(lambda rows: integrity.rebuild(rows, self._secret))
+        self._whole._change(lambda rows: integrity.rebuild(rows, self._secret))
 
     def part(self) -> None:
         """Write what still waits."""
-        if not self._closed:
+        if not self._whole._closed:
             self._write_access(PARTING)
             self._write_telemetry(PARTING)
 
     def close(self) -> None:
         self.part()
-        self._closed = True
+        self._whole._closed = True
 
 
 def _commitments(db: Handle, family: str, subjects: Iterable[str]) -> dict[tuple[str, int], str]:

@@ -148,17 +148,21 @@ PRESENT = "SELECT id FROM entries WHERE store = %s AND id = ANY(%s)"
 
 SCOPE_ID = "SELECT id FROM scopes WHERE store = %s AND tier = %s AND anchor = %s"
 _NEXT = "(SELECT 1 + coalesce(max(id), 0) FROM {0} AS o WHERE o.store = v.store)"
-NEW_SCOPE = f"""
-INSERT INTO scopes (store, id, tier, anchor, keys)
-SELECT v.store, {_NEXT.format("scopes")}, v.tier, v.anchor, v.keys
-FROM (SELECT %s::uuid AS store, %s::text AS tier, %s::text AS anchor, %s::jsonb AS keys) AS v RETURNING id
+# Scopes and partitions are numbered by the head: a transaction that scope keys bind does not see all of them.
+NEW_SCOPE = """
+WITH v AS (
+    UPDATE heads AS h SET places = h.places + 1
+    FROM (SELECT %s::uuid AS store, %s::text AS tier, %s::text AS anchor, %s::jsonb AS keys) AS v
+    WHERE h.store = v.store RETURNING h.store, h.places, v.tier, v.anchor, v.keys
+) INSERT INTO scopes (store, id, tier, anchor, keys) SELECT * FROM v RETURNING id
 """
 PARTITION_ID = "SELECT id FROM partitions WHERE store = %s AND scope_id = %s AND visibility = %s AND owner = %s"
-NEW_PARTITION = f"""
-INSERT INTO partitions (store, id, scope_id, visibility, owner, keys)
-SELECT v.store, {_NEXT.format("partitions")}, v.scope_id, v.visibility, v.owner, v.keys
-FROM (SELECT %s::uuid AS store, %s AS scope_id, %s::text AS visibility, %s::text AS owner, %s::jsonb AS keys) AS v
-RETURNING id
+NEW_PARTITION = """
+WITH v AS (
+    UPDATE heads AS h SET places = h.places + 1
+    FROM (SELECT %s::uuid AS store, %s AS scope_id, %s::text AS visibility, %s::text AS owner, %s::jsonb AS keys) AS v
+    WHERE h.store = v.store RETURNING h.store, h.places, v.scope_id, v.visibility, v.owner, v.keys
+) INSERT INTO partitions (store, id, scope_id, visibility, owner, keys) SELECT * FROM v RETURNING id
 """
 MODEL_ID = "SELECT id FROM models WHERE store = %s AND name = %s AND dimensions = %s AND digest = %s"
 NEW_MODEL = f"""
@@ -704,6 +708,7 @@ SWEPT = "DELETE FROM lukasa.unswept WHERE store = %s AND conversation = '' AND p
 
 # Log
 
+IN_THE_LOG = "SELECT EXISTS (SELECT 1 FROM events WHERE store = %s AND seq = %s AND digest = %s)"
 EVENTS_ABOUT = "SELECT action, subject, detail FROM events WHERE store = %s AND subject = ANY(%s)"
 
 # Checking and rebuilding
