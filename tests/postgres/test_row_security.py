@@ -223,7 +223,7 @@ def test_the_application_is_nobody_else(two: Two) -> None:
         definers = admin.execute(
             "SELECT proname FROM pg_proc WHERE pronamespace = 'lukasa'::regnamespace AND prosecdef"
         )
-        assert [name for (name,) in definers] == ["account_named"]
+        assert sorted(name for (name,) in definers) == ["account_named", "clear_store"]  # the latter: unfinished moves
     assert (told, owned, member) == ([(False,) * 6], (0,), (0,))
 
 
