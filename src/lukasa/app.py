@@ -20,7 +20,15 @@ from msgspec.structs import replace
 from lukasa.model import database_url
 from lukasa.model.conversation import Channel, WorkspaceInfo
 from lukasa.model.entry import NamedEntry
-from lukasa.model.errors import Conflict, InvalidInput, LukasaError, NotFound, StoreError, StoreMissing
+from lukasa.model.errors import (
+    Conflict,
+    InvalidInput,
+    LukasaError,
+    NotFound,
+    StoreError,
+    StoreMissing,
+    StoreUnfinished,
+)
 from lukasa.model.events import Actor, Event
 from lukasa.model.ids import new_id
 from lukasa.model.values import Origin, Trust
@@ -40,12 +48,14 @@ from lukasa.spec.types import MemorySpec
 from lukasa.storage.operations import Operation, SaveChannel, SaveNamed, SaveWorkspace, Transaction
 from lukasa.storage.port import Store
 from lukasa.storage.sqlite import SqliteStore
+from lukasa.storage.sqlite.store_files import MEMORY_FILES, MOVING
 
 if TYPE_CHECKING:
     from lukasa.model.job import JobState
     from lukasa.ports import Chat, CuratedFile, DecisionFolder, LogFile, NoticeChannel, TranscriptReader
     from lukasa.providers.chat import ChatStatus
     from lukasa.service.admin.access import AccessControl
+    from lukasa.service.admin.moving import Moving
     from lukasa.service.curation.decision_records import Decisions
     from lukasa.service.jobs.worker import Crew, Tell, Worker
     from lukasa.storage.postgres.bell import JobBell
@@ -359,10 +369,7 @@ class Lukasa:
         folder = self._folder(info, spec)
         if folder is None:
             return None
-        if not self.settings.database:
-            return CheckpointFile(folder)
-        tables: Threads = import_module("lukasa.providers.checkpoint_tables").CheckpointTables(self.settings.database)
-        return tables
+        return _threads_at(self.settings.database, folder)
 
     def _curated_file(self, folder: Path | None, spec: MemorySpec) -> CuratedFile | None:
         return None if folder is None or spec.curated != "git" else open_curated_file(folder / CURATED)
@@ -391,6 +398,7 @@ class Lukasa:
                 f"account {self.settings.account_name[:60]!r} is named, but a data folder has one account",
                 fix="name the database of that account with LUKASA_DATABASE, or unset LUKASA_ACCOUNT",
             )
+        _require_whole(self.settings.data)
         _require_account(self.settings.data)
         return SqliteStore(self.settings.account, role="account", create=True)
 
@@ -510,6 +518,60 @@ class Lukasa:
     def _commit(self, store: Store, *operations: Operation) -> None:
         actor = Actor(self._origin.principal, self._origin.surface, self._origin.transport)
         store.apply(Transaction(actor, self._clock.now(), operations))
+
+
+def moving(settings: Settings, to: str, account: str = DEFAULT_ACCOUNT) -> Moving:
+    """Return a move of the account of the settings to a data folder or to an account of a database."""
+    url = to if "://" in to else ""
+    if url:
+        database_url.check(url)
+    elif account != DEFAULT_ACCOUNT:
+        raise InvalidInput(
+            f"account {account[:60]!r} is named, but a data folder has one account", fix="leave --to-account out"
+        )
+    data = settings.data if url else Path(to).expanduser()
+    origin = _memory_at(settings.database, settings.data, settings.account_name)
+    try:
+        target = _memory_at(url, data, account)
+    except BaseException:
+        origin.close()
+        raise
+
+    def copy_files() -> None:
+        folders.copy_files(settings.data, data, but=MEMORY_FILES)
+
+    made: Moving = admin.moving.Moving(
+        origin,
+        target,
+        to_folder=not url,
+        require_unused=lambda: None if settings.database else folders.require_closed(settings.data),
+        copy_files=copy_files if data.absolute() != settings.data.absolute() else None,
+        copy_threads=import_module("lukasa.providers.checkpoint_copy").copy_threads,
+        threads_here=lambda id: _threads_at(settings.database, settings.data / "workspaces" / id),
+        threads_there=lambda id: _threads_at(url, data / "workspaces" / id),
+    )
+    return made
+
+
+def _memory_at(url: str, data: Path, account: str) -> Any:
+    """Return an account's memory as a move sees it."""
+    if not url:
+        return import_module("lukasa.storage.sqlite.transfer").FolderMemory(data)
+    database = _open_database(url)
+    try:
+        id = database.account(inputs.one_line(account, "account name"))
+        return import_module("lukasa.storage.postgres.transfer").DatabaseMemory(database, id, account)
+    except BaseException:
+        database.close()
+        raise
+
+
+def _threads_at(url: str, folder: Path) -> Threads:
+    """Return the chats of a workspace: in tables of the database, or in a file of its folder."""
+    if not url:
+        return CheckpointFile(folder)
+    tables: Threads = import_module("lukasa.providers.checkpoint_tables").CheckpointTables(url)
+    return tables
 
 
 @lru_cache(maxsize=32)
@@ -667,6 +729,12 @@ def _require_account(data: Path) -> None:
         fix="set LUKASA_DATABASE, if their memory is in PostgreSQL; otherwise restore the databases from a backup, "
         "or choose another data folder",
     )
+
+
+def _require_whole(data: Path) -> None:
+    """Raise if memory is being moved into a data folder, and the move is not finished."""
+    if (data / MOVING).exists():
+        raise StoreUnfinished(str(data))
 
 
 def _private(folder: Path) -> None:

@@ -11,9 +11,10 @@ import pytest
 from psycopg import errors
 
 from lukasa.model.entry import Entry
-from lukasa.model.errors import Damaged
+from lukasa.model.errors import Damaged, StoreDamaged
 from lukasa.model.ids import new_id
 from lukasa.model.item import Item, ItemAddress
+from lukasa.model.selection import Filters, Selection
 from lukasa.model.values import State
 from lukasa.storage.memory.memory_store import MemoryStore
 from lukasa.storage.operations import (
@@ -35,6 +36,7 @@ from tests.helpers.stores import (
     MODEL,
     NOW,
     OPEN,
+    WORK,
     change,
     commit,
     document,
@@ -313,6 +315,15 @@ def test_pages_documents_and_items_are_never_shown_altered(store: PostgresStore,
     assert [page.body for page in again(store).named()] == ["Speak plainly."]
     assert again(store).documents()["guide"].body == "Two people review."
     assert {f.derived for f in store.check()} == {False}
+
+
+def test_a_filter_over_a_damaged_row_says_damaged(store: PostgresStore, tamper: Tamper) -> None:
+    """PostgreSQL: a filter that meets tags which are no JSON names the damage and the doctor, not the caller's text."""
+    tamper("UPDATE entries SET tags = '{' WHERE store = %(s)s AND rowid = 20")
+    with pytest.raises(StoreDamaged, match="lukasa doctor"):
+        store.find(Selection((WORK,), filters=Filters(tags=frozenset({"a"}))), limit=999)
+    store.rebuild()
+    assert store.check() == []
 
 
 def test_a_lost_item_is_missed(store: PostgresStore, tamper: Tamper) -> None:

@@ -83,8 +83,11 @@ def test_the_words_leave_the_files() -> None:
         database.close()
 
 
-def test_a_row_that_somebody_still_sees_is_not_called_gone(database: Database, database_url: str) -> None:
+def test_a_row_that_somebody_still_sees_is_not_called_gone(
+    database: Database, database_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """PostgreSQL: with an older transaction open, the rewritten tables hold the rows; it is done on a later opening."""
+    monkeypatch.setattr(rewriting, "_WAIT", 0.5)
     store = made(database)
     fill(store)
     with psycopg.connect(database_url) as reader:
@@ -93,6 +96,7 @@ def test_a_row_that_somebody_still_sees_is_not_called_gone(database: Database, d
         scrub(store)
         assert not store.purge_files()
         assert noted(database_url) == [store.id]
+    monkeypatch.undo()
     database.store(store.id, account=new_id(), role="workspace")
     assert noted(database_url) == []
 
@@ -122,7 +126,7 @@ def test_a_table_that_others_use_is_not_waited_for_long(
     database: Database, database_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """PostgreSQL: a scrub gives up when others hold a table, and its note stays."""
-    monkeypatch.setattr(rewriting, "_WAIT", "50ms")
+    monkeypatch.setattr(rewriting, "_WAIT", 0.05)
     store = made(database)
     fill(store)
     scrub(store)
@@ -130,6 +134,7 @@ def test_a_table_that_others_use_is_not_waited_for_long(
         other.execute("LOCK TABLE lukasa.entries IN ACCESS SHARE MODE")
         assert not store.purge_files()
         assert noted(database_url) == [store.id]
+    monkeypatch.undo()
     assert store.purge_files()
 
 

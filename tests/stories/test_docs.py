@@ -28,6 +28,7 @@ DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted(DOCS.rglob("*.md"))]
 PROGRAMS = [ROOT / "README.md", DOCS / "tutorial.md", *sorted((DOCS / "how-to").glob("*.md"))]
 ON_POSTGRESQL = DOCS / "how-to" / "run-on-postgresql.md"
+MOVE = DOCS / "how-to" / "move-between-backends.md"
 DECISIONS = sorted((DOCS / "decisions").glob("*.md"))
 API = (DOCS / "reference" / "api.md").read_text("utf-8")
 
@@ -64,15 +65,16 @@ def program(page: Path) -> str:
     return "\n".join(parts)
 
 
-@pytest.mark.parametrize("page", [page for page in PROGRAMS if page != ON_POSTGRESQL], ids=name)
+@pytest.mark.parametrize("page", [page for page in PROGRAMS if page not in (ON_POSTGRESQL, MOVE)], ids=name)
 def test_what_a_page_shows_runs(page: Path, tmp_path: Path) -> None:
     """U1, U2: the Python and the commands of a page run in order, on an empty memory, with the model if it is there."""
     perform(page, tmp_path, "auto")
 
 
-def test_the_page_about_postgresql_runs(tmp_path: Path, database_url: str) -> None:
+@pytest.mark.parametrize(("page", "variable"), [(ON_POSTGRESQL, "LUKASA_DATABASE"), (MOVE, "DATABASE")])
+def test_a_page_about_postgresql_runs(page: Path, variable: str, tmp_path: Path, database_url: str) -> None:
     """U1, U2: its Python and its commands run on a real database, which the page has the reader set first."""
-    perform(ON_POSTGRESQL, tmp_path, "auto", LUKASA_DATABASE=database_url)
+    perform(page, tmp_path, "auto", **{variable: database_url})
 
 
 @pytest.mark.parametrize("page", PROGRAMS[:2], ids=name)

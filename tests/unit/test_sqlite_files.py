@@ -14,8 +14,7 @@ import pytest
 
 from lukasa.model.errors import Conflict, Refused, StoreError
 from lukasa.storage.sqlite import SqliteStore, store_files
-from lukasa.storage.sqlite.head_file import HEAD
-from lukasa.storage.sqlite.store_files import ACCESS, MEMORY, OLDEST_LIBRARY, migrations
+from lukasa.storage.sqlite.store_files import ACCESS, HEAD, MEMORY, OLDEST_LIBRARY, migrations
 from tests.helpers.stores import NOW, OPEN, commit, entry, put, unit
 
 PROMISED = {

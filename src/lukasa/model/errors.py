@@ -29,6 +29,7 @@ are translated at the border that meets them.
     │   ├── Damaged                one text in it is not the one that was written
     │   ├── StoreForeign           a database, but not ours
     │   ├── StoreNewer             written by a newer Lukasa
+    │   ├── StoreUnfinished        half of a move: to be finished or cleared
     │   └── StoreMissing           known to have existed, and gone
     ├── GitError                   git could not do it; the file itself is written
     │   └── GitMissing             git is not installed on this machine
@@ -199,6 +200,14 @@ class StoreForeign(StoreError):
 
 class StoreNewer(StoreError):
     """Written by a newer Lukasa; this one must not touch it."""
+
+
+class StoreUnfinished(StoreError):
+    """Memory that a move has not brought over whole; it is opened once the move is finished."""
+
+    def __init__(self, where: str) -> None:
+        fix = "give the same `lukasa move` again to finish it, or add `--clear` to remove what it left"
+        super().__init__(f"{where}: memory is being moved here, and the move is not finished", fix=fix)
 
 
 class StoreMissing(StoreError):

@@ -10,10 +10,12 @@ import errno
 import fcntl
 import os
 import sys
+from collections.abc import Collection
 from importlib import import_module
 from pathlib import Path
 
 from lukasa.model.errors import StoreBusy, StoreError
+from lukasa.ports import CHECKPOINTS
 
 NAME = "lukasa"
 EARLIER_NAME = "mnemon"  # the project's name before this one; its files are compatible
@@ -75,6 +77,32 @@ def _in_use(path: Path) -> bool:
     finally:
         os.close(descriptor)
     return False
+
+
+def copy_files(source: Path, target: Path, *, but: Collection[str]) -> None:
+    """Copy the files of workspaces and the prompts of a data folder into another. Databases, and what is only of use
+    while a process runs, are left out; `but` names the files of stores."""
+    shutil = import_module("shutil")
+
+    def left_out(folder: str, names: list[str]) -> list[str]:
+        if ".git" in Path(folder).parts:
+            return []
+        stems = (*but, CHECKPOINTS)
+        return [
+            name
+            for name in names
+            if any(name == stem or name.startswith((f"{stem}-", f"{stem}.")) for stem in stems)
+            or name.endswith(".lock")
+        ]
+
+    try:
+        for part in ("workspaces", "prompts"):
+            if (source / part).is_dir():
+                shutil.copytree(source / part, target / part, ignore=left_out, symlinks=True, dirs_exist_ok=True)
+    except OSError as error:
+        raise StoreError(
+            f"the files of {source} cannot be copied to {target}: {error}", fix="check the folder and its permissions"
+        ) from error
 
 
 def move(source: Path, target: Path) -> None:

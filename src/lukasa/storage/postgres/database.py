@@ -9,7 +9,7 @@ import secrets
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from datetime import UTC, datetime
 from functools import cache
@@ -223,6 +223,55 @@ class Database:
                 session.cursor.execute(sql.NEW_STORE, (id, *about))
 
         self.persistent(make)
+
+    # Moving
+
+    def mark_of(self, store: str) -> str | None:
+        """Return what a store says of a move that is not finished, empty if it is whole; None if there is no store."""
+
+        def ask() -> str | None:
+            with self._session() as session:
+                if session.begin(sql.BEGIN_WRITE, store, "") is None:
+                    return None
+                found = session.cursor.execute(sql.MOVING, (store,)).fetchone()
+                return None if found is None else str(found[0])
+
+        return self.persistent(ask)
+
+    def begin_move(self, stores: Sequence[tuple[Any, ...]]) -> None:
+        """Make marked stores, in one transaction."""
+        self._for_each(
+            [store for store, *_ in stores], lambda cursor, n: cursor.execute(sql.NEW_MARKED_STORE, stores[n])
+        )
+
+    def finish_move(self, stores: Sequence[str]) -> None:
+        """Take the marks away, in one transaction."""
+        self._for_each(stores, lambda cursor, n: cursor.execute(sql.SET_MOVING, ("", stores[n])))
+
+    def clear(self, stores: Sequence[str]) -> None:
+        """Remove marked stores, in one transaction."""
+        self._for_each(stores, lambda cursor, n: cursor.execute(sql.CLEAR_STORE, (stores[n],)))
+
+    def _for_each(self, stores: Sequence[str], change: Callable[[psycopg.Cursor[Any], int], object]) -> None:
+        def attempt() -> None:
+            with self._session() as session:
+                for number, store in enumerate(stores):
+                    session.enter(store, "") if number else session.begin(sql.BEGIN_WRITE, store, "")
+                    change(session.cursor, number)
+
+        self.persistent(attempt)
+
+    @contextmanager
+    def holding(self, store: str) -> Iterator[tuple[Session, Head | None]]:
+        """Open a transaction of one snapshot that holds the head of a store and may hold others; it changes nothing."""
+        connection = self._take(PATIENCE)
+        try:
+            session = Session(connection, writes=True)
+            with translated(self.where):
+                head = session.begin(sql.BEGIN_HOLD, store, "", lock=True)
+            yield session, head
+        finally:
+            self._give_back(connection)
 
     # Transactions
 

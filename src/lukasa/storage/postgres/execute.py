@@ -34,8 +34,8 @@ from lukasa.model.errors import (
 from lukasa.storage.postgres import sql
 
 Row = tuple[Any, ...]
-VECTOR_HEADER = 4  # bytes before the numbers of a vector in pgvector's binary form
 _STREAMS, _FETCHED = count(1), 200
+VECTOR_HEADER = 4  # bytes before the numbers of a vector in pgvector's binary form
 
 
 class PgVector(NamedTuple):
@@ -106,9 +106,9 @@ class Session:
             pass
         return self._entered(store, keys, cursor.fetchone())
 
-    def enter(self, store: str, keys: str) -> Head | None:
-        """Bind the transaction to a store and return its head; None if there is no such store."""
-        self.cursor.execute(sql.ENTER, (store, keys))
+    def enter(self, store: str, keys: str, *, lock: bool = False) -> Head | None:
+        """Bind the transaction to a store and return its head, locked if asked; None if there is no such store."""
+        self.cursor.execute(sql.ENTER_TO_WRITE if lock else sql.ENTER, (store, keys))
         return self._entered(store, keys, self.cursor.fetchone())
 
     def _entered(self, store: str, keys: str, found: Row | None) -> Head | None:
@@ -242,7 +242,7 @@ def translate(error: psycopg.Error, where: str) -> LukasaError:
                 "give the user the role: GRANT lukasa_app TO that user; docs/how-to/run-on-postgresql.md has the roles"
             )
             return StoreError(f"{where}: the user may not do that: {what}", fix=fix)
-        case errors.DataCorrupted() | errors.IndexCorrupted():
+        case errors.DataCorrupted() | errors.IndexCorrupted() | errors.InvalidTextRepresentation():  # of JSON in a row
             return StoreDamaged(
                 f"{where}: {what}", fix="run `lukasa doctor`; what it cannot mend, restore from a backup"
             )

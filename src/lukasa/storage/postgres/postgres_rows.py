@@ -114,10 +114,14 @@ class PostgresRows(ItemTable):
         """Make the keyword index of messages again."""
         self.db.run(sql.EMPTY_UTTERANCE_INDEX)
         for _, transcript, _, _, text, place in self.db.stream(sql.ALL_UTTERANCES):
-            counted = sorted(Counter(terms(text.decode())).items())
-            if counted:
-                words, times = [word for word, _ in counted], [count for _, count in counted]
-                self.db.run(sql.NEW_UTTERANCE_WORDS, transcript, [place] * len(words), words, times)
+            self.index_utterance(transcript, place, text.decode())
+
+    def index_utterance(self, transcript: str, place: int, text: str) -> None:
+        """Add the words of one message to the keyword index."""
+        counted = sorted(Counter(terms(text)).items())
+        if counted:
+            words, times = [word for word, _ in counted], [count for _, count in counted]
+            self.db.run(sql.NEW_UTTERANCE_WORDS, transcript, [place] * len(words), words, times)
 
     # Telemetry
 

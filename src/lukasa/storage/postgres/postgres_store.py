@@ -16,7 +16,7 @@ from lukasa import index
 from lukasa.index import lookup
 from lukasa.index.matches import Neighbour, NeighbourQuery, NewText, VectorMatch
 from lukasa.model.entry import Access, Derivation, Document, Entry, NamedEntry, Scope, Version
-from lukasa.model.errors import LukasaError, StoreError, StoreForeign
+from lukasa.model.errors import LukasaError, StoreError, StoreForeign, StoreUnfinished
 from lukasa.model.events import canonical_json
 from lukasa.model.item import ItemAddress
 from lukasa.model.selection import Selection
@@ -70,7 +70,9 @@ class PostgresStore(IndexedReads):
         self._telemetry, self._counts = TelemetryBuffer(), AccessCounts()
         self._closed = False
         with self._asking() as db:
-            ((kept_role, secret, tokenizer, purges),) = db.all(sql.META)
+            ((kept_role, secret, tokenizer, moving, purges),) = db.all(sql.META)
+        if moving:
+            raise StoreUnfinished(database.where)
         if kept_role != role:
             raise StoreForeign(
                 f"{database.where}: store {id} is of a {kept_role}, not of a {role}", fix="use its own id"

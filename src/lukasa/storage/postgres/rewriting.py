@@ -19,9 +19,8 @@ if TYPE_CHECKING:
     from lukasa.storage.postgres.database import Database
 
 LARGEST = 256 << 20  # bytes of all those tables and their indexes, up to which a scrub rewrites them by itself
-_WAIT, _LONG_WAIT = "5s", "10min"  # for others to leave a table; who comes meanwhile waits as well
-
-_TRIES, _PAUSE = 3, 0.3  # for a short transaction of others, such as the engine's own upkeep, to end
+_WAIT, _LONG_WAIT = 5.0, 600.0  # seconds for others to leave a table; who comes meanwhile waits as well
+_PAUSE = 0.2  # seconds between two tries
 
 
 def rewrite(database: Database, *, large: bool) -> bool:
@@ -34,26 +33,32 @@ def rewrite(database: Database, *, large: bool) -> bool:
         found = db.execute(sql.MAY_REWRITE).fetchone()
         if found is None or not found[0] or (found[1] > LARGEST and not large):
             return False
-        if db.execute(sql.TRY_TO_REWRITE).fetchone() != (True,):
-            return False  # another process is at it
-        noted = db.execute(sql.ALL_UNSWEPT).fetchall()
+        wait = _LONG_WAIT if large else _WAIT
         db.execute("SET statement_timeout = 0")
-        db.execute(f"SET lock_timeout = '{_LONG_WAIT if large else _WAIT}'".encode())
-        if not all(_rewritten(db, table, 1 if large else _TRIES) for table in sql.REWRITTEN):
-            return False
-        with db.cursor() as cursor:
-            cursor.executemany(sql.SWEPT, noted)
-        return True
+        db.execute(f"SET lock_timeout = {round(wait * 1000)}".encode())
+        db.execute(sql.LOCK_REWRITING)
+        noted = db.execute(sql.ALL_UNSWEPT).fetchall()
+        done = all(_rewritten(db, table, 0.0 if large else wait) for table in sql.REWRITTEN)
+        if done:
+            with db.cursor() as cursor:
+                cursor.executemany(sql.SWEPT, noted)
+        db.execute(sql.UNLOCK_REWRITING)
+        return done
 
 
-def _rewritten(db: psycopg.Connection[Any], table: str, tries: int) -> bool:
-    """Rewrite a table, and return whether no removed row is left in it. PostgreSQL says so in a detail."""
+def _rewritten(db: psycopg.Connection[Any], table: str, patience: float) -> bool:
+    """Rewrite a table, and return whether no removed row is left in it. PostgreSQL says so in a detail.
+
+    Try again for some seconds: short transactions of others, such as the engine's own upkeep, come to an end.
+    """
     told: list[str] = []
     db.add_notice_handler(lambda notice: told.append(notice.message_detail or ""))
-    for _ in range(tries):
+    deadline = time.monotonic() + patience
+    while True:
         db.execute(f"VACUUM (FULL, VERBOSE) lukasa.{table}".encode())
         left = [int(match[0]) for one in told if (match := re.search(r"\d+", one))]
         if left and not left[-1]:
             return True
+        if time.monotonic() >= deadline:
+            return False
         time.sleep(_PAUSE)
-    return False

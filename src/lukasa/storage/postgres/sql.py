@@ -66,7 +66,8 @@ INSERT INTO heads (store, account, role, secret, tokenizer, created_at) VALUES (
 ON CONFLICT (store) DO NOTHING
 """
 META = """
-SELECT role, secret, tokenizer, EXISTS (SELECT 1 FROM unswept AS u WHERE u.store = h.store AND conversation = '')
+SELECT role, secret, tokenizer, moving,
+    EXISTS (SELECT 1 FROM unswept AS u WHERE u.store = h.store AND conversation = '')
 FROM heads AS h WHERE h.store = %s
 """
 SET_HEAD = """
@@ -76,6 +77,38 @@ FROM (SELECT %s::uuid AS store, %s AS seq, %s AS digest, %s AS entries, %s AS fe
 SET_TOKENIZER = """
 UPDATE heads AS h SET rebuilt = h.rebuilt + 1, tokenizer = v.tokenizer
 FROM (SELECT %s::uuid AS store, %s AS tokenizer) AS v WHERE h.store = v.store
+"""
+# Moving
+
+MOVING = "SELECT moving FROM heads WHERE store = %s"
+SET_MOVING = "UPDATE heads SET moving = %s WHERE store = %s"
+NEW_MARKED_STORE = """
+INSERT INTO heads (store, account, role, secret, tokenizer, created_at, moving) VALUES (%s, %s, %s, %s, %s, %s, %s)
+"""
+BEGIN_HOLD = "BEGIN ISOLATION LEVEL REPEATABLE READ; SET LOCAL idle_in_transaction_session_timeout = 0"
+LOCK_HEAD = "SELECT seq, digest FROM heads WHERE store = %s FOR UPDATE"
+CLEAR_STORE = "SELECT clear_store(%s)"
+DROP_ACCOUNT = "DELETE FROM accounts WHERE id = %s"
+ORIGIN = "SELECT role, secret, tokenizer, created_at, seq, digest, entries FROM heads WHERE store = %s"
+DIGEST_OF = "SELECT digest FROM events WHERE store = %s AND seq = %s"
+EMPTY_ACCESS = "DELETE FROM access WHERE store = %s"
+KEYS_OF_SCOPES = "SELECT id, keys::text FROM scopes WHERE store = %s AND id = ANY(%s)"
+KEYS_OF_ROWS = "SELECT rowid, keys::text FROM entries WHERE store = %s AND rowid = ANY(%s)"
+VECTOR_INDEXES = "SELECT name FROM vector_indexes WHERE store = %s"
+TAKE_VECTOR = """
+INSERT INTO vectors (store, entry, model_id, partition_id, checksum, embedding) VALUES (%s, %s, %s, %s, %s, %b)
+"""
+TAKE_ITEM = """
+INSERT INTO items (
+    store, rowid, space, key, created_at, updated_at, expires_at, ttl, value_hash, salt, value, texts, indexer
+) VALUES (%s, nextval('places'), %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
+"""
+TAKE_ITEM_VECTOR = """
+INSERT INTO item_vectors (store, item, space, model_id, field, checksum, embedding)
+SELECT i.store, i.rowid, i.space, v.model_id, v.field, v.checksum, v.embedding FROM (
+    SELECT %s::uuid AS store, %s AS model_id, %s::text AS field, %s::text AS checksum, %b::vector AS embedding,
+        %s AS space, %s::text AS key
+) AS v JOIN items AS i ON i.store = v.store AND i.space = v.space AND i.key = v.key
 """
 NOTIFY = "SELECT pg_notify('lukasa_jobs', %s)"
 
@@ -668,7 +701,8 @@ MAY_REWRITE = f"""
 SELECT bool_and(pg_has_role(c.relowner, 'USAGE')), sum(pg_total_relation_size(c.oid))
 FROM pg_class AS c WHERE c.oid IN ({_REWRITTEN_TABLES})
 """
-TRY_TO_REWRITE = "SELECT pg_try_advisory_lock(hashtextextended('lukasa rewrites its tables', 0))"
+LOCK_REWRITING = "SELECT pg_advisory_lock(hashtextextended('lukasa rewrites its tables', 0))"
+UNLOCK_REWRITING = "SELECT pg_advisory_unlock(hashtextextended('lukasa rewrites its tables', 0))"
 ALL_UNSWEPT = "SELECT store, place FROM lukasa.unswept WHERE conversation = ''"
 SWEPT = "DELETE FROM lukasa.unswept WHERE store = %s AND conversation = '' AND place <= %s"
 

@@ -13,7 +13,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
-HEAD, LOST = "head", "head.lost"
+from lukasa.storage.sqlite.store_files import HEAD, LOST
+
 _RECORD = "{seq:020d} {digest:64}\n"
 _SIZE = 20 + 1 + 64 + 1
 

@@ -612,3 +612,14 @@ REMAKE_INDEX = (
     "DROP TABLE fts",
     "CREATE VIRTUAL TABLE fts USING fts5 (terms, content='', contentless_delete=1, tokenize='ascii')",
 )
+
+# Moving
+
+ORIGIN = "SELECT secret, tokenizer, created_at FROM meta"
+SET_ORIGIN = "UPDATE meta SET secret = ?, tokenizer = ?, created_at = ?"
+SET_LAST_ENTRY = "UPDATE head SET entries = max(entries, ?)"
+EMPTY_ACCESS = "DELETE FROM access"
+NEW_NAMED_ITEM_VECTOR = """
+INSERT INTO item_vectors (item, space, model_id, field, checksum, vector)
+SELECT i.rowid, i.space, ?3, ?4, ?5, ?6 FROM items AS i WHERE i.space = ?1 AND i.key = ?2
+"""

@@ -172,6 +172,10 @@ Role = Literal["account", "workspace"]
 Filler = Callable[[apsw.Connection], None]
 
 MEMORY, ACCESS, LOCK, RESERVE = "memory.db", "access.db", "memory.lock", "reserve"
+MOVING = "moving.json"  # in a data folder, as long as memory is being moved there
+HEAD, LOST = "head", "head.lost"  # the head of the log beside the database, and the evidence of lost writes
+# What a store keeps in its folder. The side files of a database begin with its name.
+MEMORY_FILES = (MEMORY, ACCESS, LOCK, RESERVE, HEAD, LOST)
 MEMORY_ID, ACCESS_ID = 1298035053, 1298035041
 OLDEST_LIBRARY = (3, 51, 3)
 SMALLEST_PAGE = 512

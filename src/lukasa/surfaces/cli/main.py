@@ -119,6 +119,9 @@ GROUPS: dict[str, dict[str, CommandEntry]] = {
         "spec": CommandEntry("setup_commands", "List, show, make, check and compare memory specs."),
         "model": CommandEntry("setup_commands", "Show the models, and download the embedding model."),
         "embed": CommandEntry("setup_commands", "Compute the vectors that are missing."),
+        "move": CommandEntry(
+            "move_command", "Move all memory of an account between a data folder and a PostgreSQL database."
+        ),
         "stats": CommandEntry("health_commands", "Count entries, events, jobs and the cost of models."),
         "reports": CommandEntry("health_commands", "List telemetry events, newest first."),
         "doctor": CommandEntry("health_commands", "Check the stores, and repair what can be repaired."),

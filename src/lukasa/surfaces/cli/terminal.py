@@ -33,5 +33,9 @@ class Bar:
     def __exit__(self, *problem: object) -> None:
         self._progress.stop()
 
+    def expect(self, total: int) -> None:
+        """Set how many there are, once that is known."""
+        self._progress.update(self._task, total=total)
+
     def advance(self, by: int) -> None:
         self._progress.advance(self._task, by)

@@ -25,7 +25,8 @@ CREATE TABLE heads (
     entries bigint NOT NULL DEFAULT 0, -- the highest row number ever given
     scopes bigint NOT NULL DEFAULT 0, -- the highest number that a scope ever got
     partitions bigint NOT NULL DEFAULT 0, -- the highest number that a partition ever got
-    fed bigint NOT NULL DEFAULT 0 -- rows up to this number have their words in postings
+    fed bigint NOT NULL DEFAULT 0, -- rows up to this number have their words in postings
+    moving text COLLATE "C" NOT NULL DEFAULT '' -- whose memory is being moved here; empty once it is whole
 ) WITH (fillfactor = 50);
 
 CREATE INDEX heads_of_account ON heads (account);
@@ -744,12 +745,35 @@ END $$;
 CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS
 $$ BEGIN RAISE EXCEPTION '% is append-only', TG_TABLE_NAME USING ERRCODE = 'restrict_violation'; END $$;
 
+-- A log is kept, but for one that a move has not brought over whole.
+CREATE FUNCTION only_unfinished() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF NOT EXISTS (SELECT 1 FROM heads AS h WHERE h.store = OLD.store AND h.moving <> '') THEN
+        RAISE EXCEPTION '% is append-only', TG_TABLE_NAME USING ERRCODE = 'restrict_violation';
+    END IF;
+    RETURN OLD;
+END $$;
+
+-- The application may end a move, and never say of whole memory that it is none: only an owner of the schema may.
+CREATE FUNCTION only_finished() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    IF OLD.moving = '' AND NEW.moving <> '' AND NOT pg_has_role(
+        current_user, (SELECT c.relowner FROM pg_class AS c WHERE c.oid = TG_RELID), 'MEMBER'
+    ) THEN
+        RAISE EXCEPTION 'this store is whole' USING ERRCODE = 'restrict_violation';
+    END IF;
+    RETURN NEW;
+END $$;
+
+CREATE TRIGGER heads_whole BEFORE UPDATE OF moving ON heads FOR EACH ROW EXECUTE FUNCTION only_finished();
+
 CREATE TRIGGER events_never_emptied BEFORE TRUNCATE ON events FOR EACH STATEMENT EXECUTE FUNCTION refuse();
 CREATE TRIGGER versions_never_emptied BEFORE TRUNCATE ON versions FOR EACH STATEMENT EXECUTE FUNCTION refuse();
 CREATE TRIGGER redactions_never_emptied BEFORE TRUNCATE ON redactions FOR EACH STATEMENT EXECUTE FUNCTION refuse();
 CREATE TRIGGER versions_fixed BEFORE UPDATE ON versions FOR EACH ROW EXECUTE FUNCTION refuse();
-CREATE TRIGGER events_kept BEFORE DELETE ON events FOR EACH ROW EXECUTE FUNCTION refuse();
-CREATE TRIGGER redactions_kept BEFORE UPDATE OR DELETE ON redactions FOR EACH ROW EXECUTE FUNCTION refuse();
+CREATE TRIGGER events_kept BEFORE DELETE ON events FOR EACH ROW EXECUTE FUNCTION only_unfinished();
+CREATE TRIGGER redactions_kept BEFORE DELETE ON redactions FOR EACH ROW EXECUTE FUNCTION only_unfinished();
+CREATE TRIGGER redactions_fixed BEFORE UPDATE ON redactions FOR EACH ROW EXECUTE FUNCTION refuse();
 
 -- The one change an event may see: emptied by a scrub that is in the log. A scrub's own event sees none.
 CREATE FUNCTION only_emptied() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -790,6 +814,28 @@ END $$;
 
 CREATE TRIGGER redactions_by_scrubs BEFORE INSERT ON redactions FOR EACH ROW EXECUTE FUNCTION only_by_scrubs();
 
+-- Remove a store that a move has not brought over whole, or of which nothing was ever kept. It runs as its owner, because
+-- the application's role may remove no event.
+CREATE FUNCTION clear_store(wanted uuid) RETURNS void LANGUAGE plpgsql VOLATILE SECURITY DEFINER
+SET search_path = lukasa, pg_temp AS $$
+DECLARE name text;
+BEGIN
+    PERFORM set_config('lukasa.store', wanted::text, true);
+    PERFORM 1 FROM heads AS h WHERE h.store = wanted AND (h.moving <> '' OR h.seq = 0) FOR UPDATE;
+    IF NOT FOUND THEN
+        RAISE EXCEPTION 'this store is whole' USING ERRCODE = 'restrict_violation';
+    END IF;
+    DELETE FROM redactions WHERE store = wanted;
+    DELETE FROM events WHERE store = wanted;
+    DELETE FROM action_links WHERE store = wanted;
+    FOR name IN SELECT c.relname FROM pg_class AS c JOIN pg_attribute AS a ON a.attrelid = c.oid AND a.attname = 'store'
+        WHERE c.relnamespace = 'lukasa'::regnamespace AND c.relkind = 'r' AND c.relname <> 'heads'
+    LOOP
+        EXECUTE format('DELETE FROM %I WHERE store = $1', name) USING wanted;
+    END LOOP;
+    DELETE FROM heads WHERE store = wanted;
+END $$;
+
 -- The application's role owns nothing and bypasses nothing.
 GRANT USAGE ON SCHEMA lukasa TO lukasa_app;
 GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA lukasa TO lukasa_app;
@@ -799,4 +845,5 @@ REVOKE DELETE ON events, redactions, heads FROM lukasa_app;
 REVOKE UPDATE ON versions, redactions FROM lukasa_app;
 GRANT USAGE ON SEQUENCE places TO lukasa_app;
 REVOKE EXECUTE ON ALL FUNCTIONS IN SCHEMA lukasa FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION bound_store(), bound_keys(), enter(uuid, text), enter_to_write(uuid, text), account_named(text) TO lukasa_app;
+GRANT EXECUTE ON FUNCTION bound_store(), bound_keys(), enter(uuid, text), enter_to_write(uuid, text), account_named(text),
+    clear_store(uuid) TO lukasa_app;
