@@ -151,17 +151,17 @@ _NEXT = "(SELECT 1 + coalesce(max(id), 0) FROM {0} AS o WHERE o.store = v.store)
 # Scopes and partitions are numbered by the head: a transaction that scope keys bind does not see all of them.
 NEW_SCOPE = """
 WITH v AS (
-    UPDATE heads AS h SET places = h.places + 1
+    UPDATE heads AS h SET scopes = h.scopes + 1
     FROM (SELECT %s::uuid AS store, %s::text AS tier, %s::text AS anchor, %s::jsonb AS keys) AS v
-    WHERE h.store = v.store RETURNING h.store, h.places, v.tier, v.anchor, v.keys
+    WHERE h.store = v.store RETURNING h.store, h.scopes, v.tier, v.anchor, v.keys
 ) INSERT INTO scopes (store, id, tier, anchor, keys) SELECT * FROM v RETURNING id
 """
 PARTITION_ID = "SELECT id FROM partitions WHERE store = %s AND scope_id = %s AND visibility = %s AND owner = %s"
 NEW_PARTITION = """
 WITH v AS (
-    UPDATE heads AS h SET places = h.places + 1
+    UPDATE heads AS h SET partitions = h.partitions + 1
     FROM (SELECT %s::uuid AS store, %s AS scope_id, %s::text AS visibility, %s::text AS owner, %s::jsonb AS keys) AS v
-    WHERE h.store = v.store RETURNING h.store, h.places, v.scope_id, v.visibility, v.owner, v.keys
+    WHERE h.store = v.store RETURNING h.store, h.partitions, v.scope_id, v.visibility, v.owner, v.keys
 ) INSERT INTO partitions (store, id, scope_id, visibility, owner, keys) SELECT * FROM v RETURNING id
 """
 MODEL_ID = "SELECT id FROM models WHERE store = %s AND name = %s AND dimensions = %s AND digest = %s"

@@ -23,7 +23,8 @@ CREATE TABLE heads (
     commits bigint NOT NULL DEFAULT 0,
     rebuilt bigint NOT NULL DEFAULT 0,
     entries bigint NOT NULL DEFAULT 0, -- the highest row number ever given
-    places bigint NOT NULL DEFAULT 0, -- the highest number that a scope or a partition ever got
+    scopes bigint NOT NULL DEFAULT 0, -- the highest number that a scope ever got
+    partitions bigint NOT NULL DEFAULT 0, -- the highest number that a partition ever got
     fed bigint NOT NULL DEFAULT 0, -- rows up to this number have their words in postings
     moving text COLLATE "C" NOT NULL DEFAULT '' -- whose memory is being moved here; empty once it is whole
 ) WITH (fillfactor = 50);
