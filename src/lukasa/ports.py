@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_che
 from msgspec import Struct, field
 
 from lukasa.model.conversation import Conversation
+from lukasa.model.corpus import ParsedDocument
 from lukasa.model.errors import ChatRefused, InvalidInput
 from lukasa.model.transcript import Role
 
@@ -292,6 +293,36 @@ class Threads(Protocol):
 
     def purge(self, thread: str) -> None:
         """Remove a thread's rows, and their words from the file."""
+        ...
+
+
+class DocumentParser(Protocol):
+    """Makes plain text by parts of a file that nobody trusts, within bounds of time, memory and size."""
+
+    def parse(self, data: bytes, *, name: str, media_type: str = "") -> ParsedDocument:
+        """The document in these bytes. The name of the file and its media type say which format it may have.
+
+        Raises UnreadableDocument for bytes that are no document, or one beyond the bounds; MissingExtra if the format
+        needs a package that is not installed.
+        """
+        ...
+
+
+class Fetched(Struct, frozen=True):
+    """A resource as a server gave it. Without `data` it has not changed since the version that was named."""
+
+    url: str  # after redirects
+    media_type: str
+    data: bytes | None
+    etag: str = ""
+    modified: str = ""
+
+
+class Fetcher(Protocol):
+    """Gets what a URL names. Only public addresses, unless the settings allow others; bounded in size and time."""
+
+    def fetch(self, url: str, *, etag: str = "", modified: str = "") -> Fetched:
+        """Raises AddressRefused for an address that may not be asked, FetchFailed if there is no usable answer."""
         ...
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+from typing import Literal
+
 from msgspec import Struct
 
 
@@ -40,3 +43,47 @@ class Passage(Struct, frozen=True):
     headings: tuple[str, ...] = ()
     page: int | None = None
     line: int | None = None
+
+
+class DocumentSource(Struct, frozen=True):
+    """Where a document of the corpus was read, and what it was then: a source with the same digest is unchanged."""
+
+    document: str
+    location: str
+    """An absolute path, or a URL."""
+    media_type: str
+    digest: str
+    """SHA-256 of the bytes that were read."""
+    read_at: datetime
+    etag: str = ""
+    modified: str = ""
+    """What the server said of the version: the headers ETag and Last-Modified."""
+    notes: tuple[str, ...] = ()
+
+
+class FoundPassage(Struct, frozen=True):
+    """A passage that a search found. The score is higher for a better one."""
+
+    passage: Passage
+    score: float
+
+
+class Watch(Struct, frozen=True):
+    """A folder or a feed that the worker looks at again and again, and what it knows of it."""
+
+    id: str
+    kind: Literal["folder", "feed"]
+    location: str
+    collection: str
+    created_at: datetime
+    due_at: datetime
+    """When the worker looks next."""
+    checked_at: datetime | None = None
+    etag: str = ""
+    modified: str = ""
+    failures: int = 0
+    """How often in a row it could not be read."""
+    error: str = ""
+    seen: tuple[str, ...] = ()
+    """The newest ids of a feed, bounded in number."""
+    version: int = 1

@@ -9,13 +9,15 @@ are translated at the border that meets them.
     │   ├── InvalidImportance      not a finite number in [0, 1]
     │   ├── InvalidScope           unknown tier, missing or unknown scope key
     │   ├── InvalidQuery           unusable limit, time, filter or profile
-    │   └── InvalidDecision        a decision record that cannot be read as one
+    │   ├── InvalidDecision        a decision record that cannot be read as one
+    │   └── UnreadableDocument     a file that is no document, or one beyond the bounds of size, pages or time
     ├── NotFound                   nothing of that id in this workspace (foreign ids answer the same)
     ├── Refused                    well-formed, but the spec or the posture forbids it
     │   ├── MirrorsCanonical       repeats a body that must only be referenced
     │   ├── WrongTier              the tier does not take such a text; another one does
     │   ├── ReadOnlyForAgents      an agent tried to edit a named entry
     │   ├── InvalidTransition      a conversation or entry cannot go from here to there
+    │   ├── AddressRefused         a URL that may not be asked: not public, not http(s)
     │   └── Forbidden              the credential does not allow it
     ├── Unauthenticated            no credential, or one that is not valid (any more)
     ├── Conflict                   the thing changed since it was read
@@ -33,6 +35,8 @@ are translated at the border that meets them.
     │   └── StoreMissing           known to have existed, and gone
     ├── GitError                   git could not do it; the file itself is written
     │   └── GitMissing             git is not installed on this machine
+    ├── FetchFailed                a server gave no usable answer; nothing was written
+    ├── MissingExtra               the package that this needs is not installed
     ├── EmbedderError              an embedding model cannot be loaded or used
     │   └── ModelUnavailable       its files are absent or do not match their hash
     └── ChatError                  a language model gave no usable reply; no data of the user was lost
@@ -100,6 +104,10 @@ class InvalidDecision(InvalidInput):
     """A decision record that cannot be read as one."""
 
 
+class UnreadableDocument(InvalidInput):
+    """A file is no document of a format that is understood, or is beyond the bounds of size, pages or time."""
+
+
 class NotFound(LukasaError, LookupError):
     """Nothing has that id here. An id of another workspace gets exactly this answer."""
 
@@ -130,6 +138,10 @@ class ReadOnlyForAgents(Refused):
 
 class InvalidTransition(Refused):
     """A state change that the life cycle does not have."""
+
+
+class AddressRefused(Refused):
+    """A URL may not be asked: its address is not public, or its scheme is not http or https."""
 
 
 class Contradicts(Refused):
@@ -232,6 +244,14 @@ class GitMissing(GitError):
 
 class NoticeFailed(LukasaError):
     """A command or URL that is told what waits for a person did not take it; a worker tries it again."""
+
+
+class FetchFailed(LukasaError):
+    """A server gave no usable answer; nothing was written."""
+
+
+class MissingExtra(LukasaError):
+    """The package that this needs is not installed; the fix names the extra."""
 
 
 class EmbedderError(LukasaError):
