@@ -1,0 +1,86 @@
+"""Text from bytes: byte order marks, UTF-8, UTF-16 without a mark, a declared encoding, and Windows' Latin as the last resort."""
+
+from __future__ import annotations
+
+import codecs
+import re
+
+from lukasa.model.errors import UnreadableDocument
+
+_MARKS = (
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF32_LE, "utf-32-le"),  # begins like UTF-16's, so it comes first
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+# Python also calls compression and escapes encodings. A file may only name what is one.
+_DECLARABLE = re.compile(
+    r"ascii|us-ascii|utf-?8|utf-?16(-?[lb]e)?|latin-?1|iso-?8859-\d{1,2}|(windows-|cp)(125\d|874|932|949|950|866)"
+    r"|koi8-[ru]|shift_jis|sjis|euc-(jp|kr)|iso-2022-jp|gb2312|gbk|gb18030|big5(-hkscs)?|macintosh|mac-?roman|tis-620"
+)
+_SAMPLE = 4096  # bytes that tell UTF-16 without a mark
+_CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
+_MOST_CONTROLS = 0.01  # of the characters; a terminal's log has some
+
+
+def declarable(encoding: str) -> str:
+    """Return the encoding that a file names, or nothing if it is none that a file may name."""
+    name = encoding.strip().strip("\"'").lower()
+    if not _DECLARABLE.fullmatch(name):
+        return ""
+    # Browsers read all three as Windows' Latin, and pages are written for browsers.
+    return "cp1252" if name in {"ascii", "us-ascii", "latin1", "latin-1", "iso-8859-1", "iso8859-1"} else name
+
+
+def decoded(data: bytes, declared: str = "") -> tuple[str, str]:
+    """Return the text, with newlines only as line ends, and a note if characters had to be guessed or replaced."""
+    text, note = _decoded(data, declarable(declared))
+    controls = len(_CONTROLS.findall(text))
+    if controls > len(text) * _MOST_CONTROLS:
+        raise UnreadableDocument(
+            "it holds binary data and not text", fix="give a document: markdown, text, HTML, PDF, EPUB or source code"
+        )
+    if controls:
+        text = _CONTROLS.sub(" ", text)
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return text, note
+
+
+def _decoded(data: bytes, declared: str) -> tuple[str, str]:
+    for mark, encoding in _MARKS:
+        if data.startswith(mark):
+            return _surely(data[len(mark) :], encoding)
+    if wide := _utf16(data[:_SAMPLE]):
+        return _surely(data, wide)
+    if declared:
+        try:
+            return data.decode(declared), ""
+        except (UnicodeError, LookupError):
+            pass  # the declaration is wrong: go on as if there were none
+    try:
+        return data.decode("utf-8"), ""
+    except UnicodeDecodeError:
+        pass
+    try:
+        return data.decode("cp1252"), "the text is not UTF-8; it was read as Windows-1252"
+    except UnicodeDecodeError:
+        return data.decode("latin-1"), "the text is not UTF-8; it was read as Latin-1"
+
+
+def _surely(data: bytes, encoding: str) -> tuple[str, str]:
+    text = data.decode(encoding, "replace")
+    return text, "characters that could not be decoded were replaced" if "\ufffd" in text else ""
+
+
+def _utf16(sample: bytes) -> str:
+    """Tell UTF-16 without a mark: in most scripts one byte of every two is zero now and then, and the other never."""
+    if len(sample) < 4 or b"\0" not in sample:
+        return ""
+    even, odd = sample[0::2].count(0), sample[1::2].count(0)
+    if odd > len(sample) // 8 and even == 0:
+        return "utf-16-le"
+    if even > len(sample) // 8 and odd == 0:
+        return "utf-16-be"
+    return ""
