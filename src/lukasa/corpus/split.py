@@ -1,8 +1,9 @@
 """Cut a document into passages of a size that a search can return.
 
-A passage is a stretch of the text of one part, so it has one page and one path of headings, and it is cited by them. Cuts fall where they
-cost least: between paragraphs, or before a list, a table or a fence that fits whole into the next passage, then between their lines, then
-between sentences, lines and words. Only a text without any of these is cut between two characters.
+A passage is a stretch of the text of one part, so it has one page and one path of headings, and it is cited by them.
+Cuts fall where they cost least: between paragraphs, or before a list, a table or a fence that fits whole into the
+next passage, then between their lines, then between sentences, lines and words. Only a text without any of these is
+cut between two characters.
 """
 
 from __future__ import annotations
@@ -40,6 +41,7 @@ _SENTENCE = re.compile(
     r"|[。！？｡؟۔।]+[」』”’）)]*\s*"
 )
 _SHORT = 0.3  # of the size: a definition that is joined with its neighbour
+_ENDED = re.compile(r"(?:[.!?…:。！？｡؟۔।][\"'”’»)\]」』）]*\s*|\n[ \t]*\n\s*)$")
 _PARAGRAPH = re.compile(r"\n[ \t]*\n\s*")
 _LINE = re.compile(r"\n")
 _SPACE = re.compile(r"\s+")
@@ -121,22 +123,29 @@ def _spans(text: str, sizes: Sizes, is_code: bool) -> Iterator[tuple[int, int]]:
     blocks = _Blocks(() if is_code else _blocks(text))
     start, cut, length = 0, 0, len(text.rstrip())
     while cut < length:
-        start = _filled(text, start, is_code)
+        fresh = _FILLED.search(text, cut)
+        new = fresh.start() if fresh else length
+        start = _filled(text, start, sizes, is_code)
+        if new - start > sizes.most * _FULL:
+            start = _filled(text, cut, sizes, is_code)  # so many empty lines that there is no room to repeat anything
         if length - start <= sizes.most:
             yield start, length
             return
-        cut = _cut(text, start, max(cut, start), sizes, blocks, is_code)
+        cut = _cut(text, start, max(new, start), sizes, blocks, is_code)
         yield start, start + len(text[start:cut].rstrip())
         start = _again(text, start, cut, sizes, blocks, is_code)
 
 
-def _filled(text: str, start: int, is_code: bool) -> int:
+def _filled(text: str, start: int, sizes: Sizes, is_code: bool) -> int:
     """Return the first position from here on that is no space. Code keeps the indentation of its first line."""
     found = _FILLED.search(text, start)
     if found is None:
         return len(text)
     margin = text.rfind("\n", start, found.start()) + 1
-    return max(start, margin) if is_code and (margin or not start) and found.start() - margin < 200 else found.start()
+    indented = (
+        is_code and (margin or start == 0 or text[start - 1] == "\n") and found.start() - margin < sizes.most // 4
+    )
+    return max(start, margin) if indented else found.start()
 
 
 def _cut(text: str, start: int, after: int, sizes: Sizes, blocks: _Blocks, is_code: bool) -> int:
@@ -188,11 +197,13 @@ def _again(text: str, start: int, cut: int, sizes: Sizes, blocks: _Blocks, is_co
     if block is None and (ahead := blocks.around(cut + 1)) is not None and ahead.end - ahead.start <= sizes.most:
         least = max(least, ahead.end - sizes.most)  # the block stays whole
     by_lines = is_code or block is not None
-    for pattern in (_LINE,) if by_lines else (_PARAGRAPH, _SENTENCE, _LINE, _SPACE):
+    whole = not by_lines and _ENDED.search(text[max(0, cut - 20) : cut]) is not None
+    within = (_LINE,) if by_lines else (_PARAGRAPH, _SENTENCE) if whole else (_PARAGRAPH, _SENTENCE, _LINE, _SPACE)
+    for pattern in within:
         for found in pattern.finditer(text, max(0, least - 1), cut):
             if least <= found.end() < cut and text[found.end() : cut].strip():
                 return found.end()
-    unspaced = not by_lines and not _SPACE.search(text, least, cut)
+    unspaced = not by_lines and not whole and not _SPACE.search(text, least, cut)
     return least if unspaced and least < cut else cut
 
 

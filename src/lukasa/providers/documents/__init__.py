@@ -1,7 +1,8 @@
 """Read documents: markdown, text, HTML, PDF, EPUB, source code. Nobody trusts these files.
 
-Small texts are parsed here, by rules that take a line at a time. Everything else goes through a process of its own, which is bounded in time
-and memory, opens nothing and is replaced after a failure. Nothing that a file links to is fetched.
+Small texts are parsed here, by rules that take a line at a time. Everything else goes through a process of its own,
+which is bounded in time and memory, opens nothing and is replaced after a failure. Nothing that a file links to is
+fetched.
 """
 
 from __future__ import annotations

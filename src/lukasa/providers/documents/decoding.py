@@ -1,4 +1,4 @@
-"""Text from bytes: byte order marks, UTF-8, UTF-16 without a mark, a declared encoding, and Windows' Latin as the last resort."""
+"""Text from bytes: byte order marks, UTF-16 without a mark, a declared encoding, UTF-8, and Windows' Latin at last."""
 
 from __future__ import annotations
 

@@ -80,9 +80,10 @@ def _under(chapter: tuple[str, ...], parts: tuple[Part, ...]) -> Iterator[Part]:
 
 def _spine(package: str, described: Element, items: dict[str, Element]) -> Iterator[str]:
     for found in described.iter():
-        if _name(found) == "itemref" and (item := items.get(found.get("idref", ""))) is not None:
-            if item.get("media-type") in _PAGES and "nav" not in item.get("properties", "").split():
-                yield _resolved(package, item.get("href", ""))
+        item = items.get(found.get("idref", "")) if _name(found) == "itemref" else None
+        if item is None or item.get("media-type") not in _PAGES or "nav" in item.get("properties", "").split():
+            continue
+        yield _resolved(package, item.get("href", ""))
 
 
 def _chapters(
@@ -223,7 +224,7 @@ class _Builder(TreeBuilder):
         super().__init__()
         self._depth = 0
 
-    def start(self, tag: str, attrs: dict[str, str]) -> Element:  # type: ignore[override]
+    def start(self, tag: str, attrs: dict[str, str]) -> Element:
         self._depth += 1
         if self._depth > _DEEPEST:
             raise UnreadableDocument(f"its XML nests deeper than {_DEEPEST}", fix=_FIX)

@@ -1,6 +1,7 @@
-"""The main content of a web page: its title, headings and text. Scripts, styles, navigation and menus are left out; nothing is fetched.
+"""The main content of a web page: title, headings and text, without scripts, navigation and menus. Nothing is fetched.
 
-The standard library's tokenizer is enough, because the text of a page does not need its exact tree. Nothing here recurses, so nesting costs no stack.
+The standard library's tokenizer is enough, because the text of a page does not need its exact tree. Nothing here
+recurses, so nesting costs no stack.
 """
 
 from __future__ import annotations
@@ -21,12 +22,14 @@ _SKIPPED = frozenset(
 )
 _ROLES = frozenset("navigation banner contentinfo search complementary menu menubar toolbar dialog alertdialog".split())
 _CLASSES = frozenset(
-    """nav navbar navigation menu sidebar breadcrumb breadcrumbs skip-link sr-only visually-hidden screen-reader-text headerlink
-    cookie-banner cookie-consent share social-links noprint mw-editsection mw-jump-link navbox related-posts""".split()
+    """nav navbar navigation menu sidebar breadcrumb breadcrumbs skip-link sr-only visually-hidden
+    screen-reader-text headerlink cookie-banner cookie-consent share social-links noprint
+    mw-editsection mw-jump-link navbox related-posts""".split()
 )
 _BLOCKS = frozenset(
-    """address article aside blockquote body center dd details div dl dt fieldset figcaption figure footer form h1 h2 h3 h4 h5 h6 header
-    hr html li main menu nav ol p pre section summary table tbody td tfoot th thead tr ul caption""".split()
+    """address article aside blockquote body center dd details div dl dt fieldset figcaption figure footer form
+    h1 h2 h3 h4 h5 h6 header hr html li main menu nav ol p pre section summary table tbody td
+    tfoot th thead tr ul caption""".split()
 )
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 # What an opening tag closes, if it is still open right above.

@@ -111,7 +111,7 @@ def _outline(document: Any, count: int, broke: type[Exception]) -> dict[int, lis
 
 
 def _parts(pages: Sequence[str], outline: dict[int, list[_Entry]], limits: Limits) -> tuple[Part, ...]:
-    """Cut each page where a title of the outline stands in its text. A title that is not found there begins with the page."""
+    """Cut each page where its text has a title of the outline. A title that is not there begins with the page."""
     sections = Sections(limits)
     for number, text in enumerate(pages, 1):
         sections.page(number)
@@ -137,7 +137,7 @@ def _place(text: str, title: str, start: int) -> tuple[int, int] | None:
 
 
 def _running(pages: Sequence[str]) -> set[str]:
-    """Return the lines that stand first or last on several pages, their numbers aside: running titles and page numbers."""
+    """Return the lines that are first or last on several pages, numbers aside: running titles and page numbers."""
     seen = Counter(edge for text in pages for edge in set(_edges(text)))
     return {edge for edge, times in seen.items() if times >= _RUNNING}
 

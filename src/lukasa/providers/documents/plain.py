@@ -1,8 +1,9 @@
 """Formats that are text: markdown, reStructuredText, plain text, source code and notebooks.
 
-They are read in this process. Every rule here takes one line at a time and bounded stretches of it, so the time grows with the size of the
-file and with nothing else. Markdown keeps what shows structure (bullets, rows of tables, fences, backticks) and loses the rest of its
-markup. A line of the text is a line of the source, so that a passage can be cited by its lines.
+They are read in this process. Every rule here takes one line at a time and bounded stretches of it, so the time grows
+with the size of the file and with nothing else. Markdown keeps what shows structure (bullets, rows of tables, fences,
+backticks) and loses the rest of its markup. A line of the text is a line of the source, so that a passage can be
+cited by its lines.
 """
 
 from __future__ import annotations
@@ -29,21 +30,22 @@ _ANCHOR = re.compile(r"[ \t]*\{#[\w:.-]{1,100}\}[ \t]*$")
 _NO_PARAGRAPH = re.compile(r"\s*(?:[-*+>|#]|\d{1,9}[.)])\s|\s*\||\s*$")
 _META_TITLE = re.compile(r"title\s*[:=]\s*(.+)", re.IGNORECASE)
 _TAGS = re.compile(
-    r"</?(?:a|abbr|b|blockquote|br|center|code|details|div|em|figure|figcaption|font|h[1-6]|hr|i|img|kbd|li|mark|ol|p|picture|s|samp|small"
-    r"|source|span|strong|sub|summary|sup|table|tbody|td|th|thead|tr|u|ul|var|video)\b[^<>]{0,500}>",
+    r"</?(?:a|abbr|b|blockquote|br|center|code|details|div|em|figure|figcaption|font|h[1-6]|hr|i|img|kbd|li"
+    r"|mark|ol|p|picture|s|samp|small|source|span|strong|sub|summary|sup|table|tbody|td|th|thead|tr|u|ul|var|video)\b[^<>]{0,500}>",
     re.IGNORECASE,
 )
 _INLINE = re.compile(
     r"(?P<code>`{1,3}[^`]{1,500}`{1,3})"
     r"|\\(?P<escaped>[!-/:-@\[-`{-~])"
-    r"|!?\[(?P<link>[^\[\]]{0,500})\](?:\([^()\s]{0,1000}(?:\([^()\s]{0,200}\)[^()\s]{0,200})?(?:\s+[\"'][^\"']{0,300}[\"'])?\)|\[[^\[\]]{0,100}\])"
+    r"|!?\[(?P<link>[^\[\]]{0,500})\]"
+    r"(?:\([^()\s]{0,1000}(?:\([^()\s]{0,200}\)[^()\s]{0,200})?(?:\s+[\"'][^\"']{0,300}[\"'])?\)|\[[^\[\]]{0,100}\])"
     r"|(?P<strong>\*{2,3}|(?<!\w)_{2,3})(?=\S)(?P<heavy>[^*_\n]{1,500}?)(?<=\S)(?P=strong)"
     r"|(?P<em>\*|(?<!\w)_)(?=[^\s*_])(?P<light>[^*_\n]{1,500}?)(?<=[^\s*_])(?P=em)(?!\w)"
 )
 
 
 def markdown(text: str, limits: Limits) -> Titled:
-    """Return the title and the sections. The title is that of the front matter, or else the first heading of the first level."""
+    """Return the title and the sections. The front matter gives the title, or else the first heading of level 1."""
     sections = Sections(limits)
     title = add_markdown(sections, text)
     return title, sections.parts()
@@ -153,7 +155,7 @@ _FIELD = re.compile(r"(?:\.\. _[^:]{1,100}:|\.\. (?:toctree|contents|index|meta|
 
 
 def restructuredtext(text: str, limits: Limits) -> Titled:
-    """Return the title and the sections. The level of an underline is its place among those that were used before it."""
+    """Return the title and the sections. The first underline that is used marks level 1, the next new one level 2."""
     sections, levels, title = Sections(limits), list[str](), ""
     lines = [line.rstrip() for line in text.split("\n")]
     at = 0
@@ -219,14 +221,19 @@ def notebook(content: str, limits: Limits) -> Titled:
 
 
 _WORDS = (
-    "abstract async const data default export extern external final inline internal local native open override partial private protected pub"
-    " public sealed static suspend unsafe virtual volatile transient synchronized constexpr friend explicit template"
+    "abstract async const data default export extern external final inline internal local native open override"
+    " partial private protected pub public sealed static suspend"
+    " unsafe virtual volatile transient synchronized constexpr friend explicit template"
 )
 _MODIFIERS = rf"(?:(?:{'|'.join(_WORDS.split())})(?:\([^)\n]{{0,40}}\))?\s+){{0,6}}"
-_CONTAINERS = "class|interface|trait|impl|struct|enum|record|object|module|namespace|protocol|extension|mixin|defmodule|package|mod"
+_CONTAINERS = (
+    "class|interface|trait|impl|struct|enum|record|object|module|namespace|protocol|extension|mixin|defmodule"
+    "|package|mod"
+)
 _DEFINITION = re.compile(
     rf"(?P<indent>[ \t]*)(?P<name>{_MODIFIERS}"
-    rf"(?:(?P<container>{_CONTAINERS})|def|defp|func|fun|fn|function\*?|sub|macro_rules!|type|typealias|union|procedure|create)\b"
+    rf"(?:(?P<container>{_CONTAINERS})|def|defp|func|fun|fn|function\*?|sub|macro_rules!|type|typealias|union"
+    r"|procedure|create)\b"
     r"[^\n{;]{0,200})",
     re.IGNORECASE,
 )
@@ -234,7 +241,8 @@ _SHELL = re.compile(r"(?P<indent>)(?P<name>[\w:-]{1,80}\s*\(\))\s*\{")
 # A line of C that ends a signature: it begins at the margin, has a name before a parenthesis, and is no call.
 _C = re.compile(r"(?P<indent>)(?P<name>[A-Za-z_][\w:<>,*& \t]{0,120}[ \t*&~]\w[\w:~]{0,80}\s*\([^;]{0,300})$")
 _ASSIGNED = re.compile(
-    r"(?P<indent>)(?P<name>(?:export\s+)?(?:default\s+)?(?:const|let|var)\s+\w{1,80})\s*(?::[^=\n]{1,100})?=\s*(?:async\b|function\b|\(|class\b|\w+\s*=>)"
+    r"(?P<indent>)(?P<name>(?:export\s+)?(?:default\s+)?(?:const|let|var)\s+\w{1,80})\s*"
+    r"(?::[^=\n]{1,100})?=\s*(?:async\b|function\b|\(|class\b|\w+\s*=>)"
 )
 _HEADER = re.compile(r"[ \t]*(?:@|#(?!include|define|if|endif|else|pragma)|//|/\*|\*|--|;;|\"\"\"@|\[[A-Z])")
 _PROSE = frozenset("json yaml toml ini xml csv diff css tex".split())
@@ -244,8 +252,8 @@ _C_LIKE = frozenset(("c", "cpp", "objective-c", "csharp", "java"))
 def code(content: str, language: str, limits: Limits) -> Titled:
     """Return a part for each definition at the margin, and for each member of a class. Data has one part.
 
-    The rule looks at lines and not at a syntax tree: it holds for every language, and no input can break it. (Python's own `ast` ends the
-    whole process on an expression that nests deep enough.)
+    The rule looks at lines and not at a syntax tree: it holds for every language, and no input can break it. (Python's
+    own `ast` ends the whole process on an expression that nests deep enough.)
     """
     sections = Sections(limits)
     if language in _PROSE:

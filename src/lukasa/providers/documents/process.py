@@ -18,8 +18,11 @@ from lukasa.providers.documents.limits import Limits
 from lukasa.providers.documents.reading import Reply, Request
 from lukasa.providers.documents.worker import SIZE
 
-# The folders of our own modules are given as they are here: `-I -S` keeps out the environment and everything that installs itself at a start.
-_START = "import runpy, sys; sys.path[:] = sys.argv[1:]; runpy.run_module('lukasa.providers.documents.worker', run_name='__main__')"
+# `-I -S` keeps out the environment and all that installs itself at a start, so the folders of modules are given.
+_START = (
+    "import runpy, sys; sys.path[:] = sys.argv[1:]; "
+    "runpy.run_module('lukasa.providers.documents.worker', run_name='__main__')"
+)
 _KEPT_IN_ENVIRONMENT = (
     "SYSTEMROOT",
     "LD_LIBRARY_PATH",

@@ -1,4 +1,4 @@
-"""Bytes of a known format to a document. It runs in this process for small texts, and in a process of its own for the rest."""
+"""Bytes of a known format to a document: in this process for small texts, and in a process of its own for the rest."""
 
 from __future__ import annotations
 

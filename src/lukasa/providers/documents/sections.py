@@ -9,7 +9,10 @@ _LONGEST_HEADING = 300  # characters; a longer one is a paragraph in disguise
 
 
 class Sections:
-    """Builds the parts of a document. The text of a part never holds its own heading, except where there is no other text."""
+    """Builds the parts of a document.
+
+    The text of a part does not hold its own heading, except where there is no other text.
+    """
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits

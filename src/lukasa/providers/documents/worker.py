@@ -2,8 +2,9 @@
 
     python -I -S -c "…" worker
 
-It has no environment, and its modules are loaded before the first file. Then it gives up what a parser never needs: it can open no file and
-no connection, start no process and write nothing but its answers. Memory and CPU are bounded by the operating system, where it can.
+It has no environment, and its modules are loaded before the first file. Then it gives up what a parser never needs:
+it can open no file and no connection, start no process and write nothing but its answers. Memory and CPU are bounded
+by the operating system, where it can.
 """
 
 from __future__ import annotations
