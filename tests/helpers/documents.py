@@ -93,8 +93,7 @@ def epub(
     if ncx:
         items.append('<item id="toc" href="toc.ncx" media-type="application/x-dtbncx+xml"/>')
         points = "".join(
-            after, before = b"/Next %d 0 R " % (at + 1), b"/Prev %d 0 R " % (at - 1)
-            around = (after if at < last else b"") + (before if at > marks + 1 else b"")
+            f'<navPoint id="p{at}"><navLabel><text>{said}</text></navLabel><content src="{path}"/></navPoint>'
             for at, (path, said) in enumerate(listed.items(), 1)
         )
         toc = (

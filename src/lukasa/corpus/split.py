@@ -141,11 +141,9 @@ def _filled(text: str, start: int, sizes: Sizes, is_code: bool) -> int:
     found = _FILLED.search(text, start)
     if found is None:
         return len(text)
-    margin = text.rfind("\n", start, found.start()) + 1
-    indented = (
-        is_code and (margin or start == 0 or text[start - 1] == "\n") and found.start() - margin < sizes.most // 4
-    )
-    return max(start, margin) if indented else found.start()
+    margin = max(start, text.rfind("\n", start, found.start()) + 1)
+    whole_line = margin == 0 or text[margin - 1] == "\n"
+    return margin if is_code and whole_line and found.start() - margin < sizes.most // 4 else found.start()
 
 
 def _cut(text: str, start: int, after: int, sizes: Sizes, blocks: _Blocks, is_code: bool) -> int:

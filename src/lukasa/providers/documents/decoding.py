@@ -14,11 +14,16 @@ _MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-# Python also calls compression and escapes encodings. A file may only name what is one.
-_DECLARABLE = re.compile(
-    r"ascii|us-ascii|utf-?8|utf-?16(-?[lb]e)?|latin-?1|iso-?8859-\d{1,2}|(windows-|cp)(125\d|874|932|949|950|866)"
-    r"|koi8-[ru]|shift_jis|sjis|euc-(jp|kr)|iso-2022-jp|gb2312|gbk|gb18030|big5(-hkscs)?|macintosh|mac-?roman|tis-620"
+# Python also calls compression and escapes encodings. A file may only name what is one; archives use cp437.
+ENCODINGS = frozenset(
+    """ascii utf-8 utf-16 utf-16-le utf-16-be utf-32-le utf-32-be latin-1
+    cp437 cp866 cp874 cp932 cp949 cp950 cp1250 cp1251
+    cp1252 cp1253 cp1254 cp1255 cp1256 cp1257 cp1258 iso8859-2 iso8859-3 iso8859-4 iso8859-5 iso8859-6 iso8859-7
+    iso8859-8 iso8859-9 iso8859-10 iso8859-11 iso8859-13 iso8859-14 iso8859-15 iso8859-16 koi8-r koi8-u shift_jis euc-jp
+    euc-kr iso2022-jp gb2312 gbk gb18030 big5 big5hkscs mac-roman tis-620""".split()
 )
+_NAMED_ELSE = {"x-sjis": "shift_jis", "sjis": "shift_jis", "macintosh": "mac-roman", "iso-2022-jp": "iso2022-jp"}
+_BROWSERS = frozenset(("ascii", "us-ascii", "latin1", "latin-1", "iso8859-1"))  # all of them read as Windows' Latin
 _SAMPLE = 4096  # bytes that tell UTF-16 without a mark
 _CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _MOST_CONTROLS = 0.01  # of the characters; a terminal's log has some
@@ -27,10 +32,11 @@ _MOST_CONTROLS = 0.01  # of the characters; a terminal's log has some
 def declarable(encoding: str) -> str:
     """Return the encoding that a file names, or nothing if it is none that a file may name."""
     name = encoding.strip().strip("\"'").lower()
-    if not _DECLARABLE.fullmatch(name):
-        return ""
-    # Browsers read all three as Windows' Latin, and pages are written for browsers.
-    return "cp1252" if name in {"ascii", "us-ascii", "latin1", "latin-1", "iso-8859-1", "iso8859-1"} else name
+    name = _NAMED_ELSE.get(
+        name, name.replace("iso-8859", "iso8859").replace("windows-", "cp").replace("-hkscs", "hkscs")
+    )
+    name = {"utf8": "utf-8", "utf16": "utf-16", "utf-16le": "utf-16-le", "utf-16be": "utf-16-be"}.get(name, name)
+    return "cp1252" if name in _BROWSERS else name if name in ENCODINGS else ""
 
 
 def decoded(data: bytes, declared: str = "") -> tuple[str, str]:

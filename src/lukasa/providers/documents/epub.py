@@ -11,7 +11,8 @@ import zlib
 from collections.abc import Iterator
 from io import BytesIO
 from urllib.parse import unquote
-from xml.etree.ElementTree import Element, ParseError, TreeBuilder, XMLParser
+from xml.etree.ElementTree import Element, TreeBuilder
+from xml.parsers import expat
 
 from msgspec import Struct
 
@@ -217,37 +218,30 @@ class _Archive:
         beyond(f"the archive unpacks to more than {self._limits.unpacked_bytes:,} bytes", "unpacked_bytes")
 
 
-class _Builder(TreeBuilder):
-    """Builds a tree of bounded depth."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._depth = 0
-
-    def start(self, tag: str, attrs: dict[str, str]) -> Element:
-        self._depth += 1
-        if self._depth > _DEEPEST:
-            raise UnreadableDocument(f"its XML nests deeper than {_DEEPEST}", fix=_FIX)
-        return super().start(tag, attrs)
-
-    def end(self, tag: str) -> Element:
-        self._depth -= 1
-        return super().end(tag)
-
-
 def parsed_xml(data: bytes, path: str) -> Element:
     """Parse XML that declares no entities: they can grow without bounds, or name files and addresses."""
-    parser = XMLParser(target=_Builder())
+    builder, depth = TreeBuilder(), 0
+    parser = expat.ParserCreate(namespace_separator="}")
+
+    def start(tag: str, attributes: dict[str, str]) -> None:
+        nonlocal depth
+        depth += 1
+        if depth > _DEEPEST:
+            raise UnreadableDocument(f"{path!r} nests deeper than {_DEEPEST}", fix=_FIX)
+        builder.start(tag, attributes)
+
+    def end(tag: str) -> None:
+        nonlocal depth
+        depth -= 1
+        builder.end(tag)
 
     def refuse(*about: object) -> None:
         raise UnreadableDocument(f"{path!r} declares entities, which are not read", fix=_FIX)
 
-    parser.parser.EntityDeclHandler = refuse
+    parser.StartElementHandler, parser.EndElementHandler = start, end
+    parser.CharacterDataHandler, parser.EntityDeclHandler = builder.data, refuse
     try:
-        parser.feed(data)
-        root: Element = parser.close()
-    except (ParseError, ValueError, LookupError) as error:
-        if isinstance(error, UnreadableDocument):
-            raise
+        parser.Parse(data, True)
+        return builder.close()
+    except (expat.ExpatError, LookupError, AssertionError) as error:
         raise UnreadableDocument(f"{path!r} is no well-formed XML: {error}", fix=_FIX) from error
-    return root

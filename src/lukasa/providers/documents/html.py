@@ -104,7 +104,7 @@ def _without_menus(blocks: list[_Block]) -> list[_Block]:
     kept: list[_Block] = []
     run: list[_Block] = []
     for block in [*blocks, _Block("")]:
-        if block.item and block.linked >= _LINKED * len(block.text):
+        if block.item and block.linked >= _LINKED * len(block.text.lstrip(" -.0123456789")):
             run.append(block)
             continue
         kept += run if len(run) < _MENU else []

@@ -22,6 +22,7 @@ import msgspec
 
 from lukasa.model.errors import UnreadableDocument
 from lukasa.providers.documents import pdf
+from lukasa.providers.documents.decoding import ENCODINGS
 from lukasa.providers.documents.limits import Limits
 from lukasa.providers.documents.reading import Reply, Request, read
 
@@ -68,19 +69,7 @@ def _load() -> None:
     """Load what is loaded on first use, while files can still be opened."""
     for name in _LATE:
         import_module(name)
-    for encoding in (
-        "cp1250",
-        "cp1251",
-        "cp932",
-        "gb18030",
-        "big5",
-        "euc_kr",
-        "euc_jp",
-        "shift_jis",
-        "koi8_r",
-        "iso8859_2",
-        "iso8859_15",
-    ):
+    for encoding in ENCODINGS:
         "".encode(encoding)
     if find_spec(pdf.PACKAGE):
         import_module(pdf.PACKAGE)
