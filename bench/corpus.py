@@ -3,9 +3,9 @@
     python -m bench.corpus [--data FOLDER] [--embedder NAME] [--results FILE]
 
 The corpus is the documentation of this repository. `bench/data/corpus_questions.jsonl` has questions about it in other
-words than its headings, each with the document that answers it and a few words of the answer. A passage answers a
-question if it is of that document and holds these words. With `--data`, the conversations of LoCoMo are in the same
-corpus as texts, a session a document: they answer nothing here, and show what a larger corpus costs.
+words than its headings, each with the document that answers it and a few words of the answer. A passage answers a question if it is of that document and holds these words. With `--data`, the
+conversations of LoCoMo are a second corpus, a session a document, with every fourth of its questions: a passage answers
+one if it holds the turn that does.
 
 Large passages hold an answer more easily, and cost a reader more. So two figures are told: the share of questions that
 one of the first 10 passages answers, and the share that the first 6,000 characters of passages answer. The size is
@@ -71,18 +71,25 @@ def questions() -> list[Question]:
     return [Question(**row) for row in rows(QUESTIONS)]
 
 
-def documents(data: Path | None) -> dict[str, ParsedDocument]:
-    """The pages of the documentation by their path, and the sessions of a data set."""
+def documentation() -> dict[str, ParsedDocument]:
+    """The pages of the documentation by their path."""
     parser, docs = FileParser(), ROOT / "docs"
     paths = sorted(docs.rglob("*.md"))
-    found = {str(path.relative_to(docs)): parser.parse(path.read_bytes(), name=path.name) for path in paths}
-    if data is not None:
-        conversations = load(data)
-        for scope in conversations.scopes:
-            for turns in conversations.sessions(scope):
-                said = "\n\n".join(f"{turn['speaker']}: {turn['text']}" for turn in turns)
-                found[turns[0]["session_id"]] = parser.parse(said.encode(), name=f"{turns[0]['session_id']}.txt")
-    return found
+    return {str(path.relative_to(docs)): parser.parse(path.read_bytes(), name=path.name) for path in paths}
+
+
+def conversations(folder: Path) -> tuple[dict[str, ParsedDocument], list[Question]]:
+    """The sessions of a data set as texts, and questions that one turn answers."""
+    parser, data = FileParser(), load(folder)
+    said: dict[str, list[str]] = {}
+    turns: dict[str, tuple[str, str]] = {}
+    for turn in data.corpus:
+        line = f"{turn['speaker']}: {turn['text']}"
+        said.setdefault(turn["session_id"], []).append(line)
+        turns[turn["id"]] = turn["session_id"], line
+    corpus = {name: parser.parse("\n\n".join(lines).encode(), name=f"{name}.txt") for name, lines in said.items()}
+    single = [query for query in data.queries if len(query["evidence"]) == 1 and query["evidence"][0] in turns]
+    return corpus, [Question(*turns[query["evidence"][0]], query["text"]) for query in single[::4]]
 
 
 def folded(text: str) -> str:
@@ -169,14 +176,16 @@ def report(corpus: dict[str, ParsedDocument], asked: Sequence[Question], embedde
     ways = ["words", "meaning", "both"] if embedder else ["words"]
     heads = [f"{way}, {figure}" for way in ways for figure in (f"first {FIRST}", f"{READ:,} characters")]
     table = grid(["size / overlap", "half", "passages", *heads], lines)
-    return (
-        f"## Passages of a corpus\n\n`make bench-corpus`. {len(asked)} questions over {len(corpus):,} documents. Size and "
-        "overlap are in characters. *Words* is bare FTS5, *meaning* the cosine of the default model, *both* their ranks "
-        f"fused. *First 10* is the share of questions that one of the first {FIRST} passages answers; the other figure "
-        f"counts passages until they have {READ:,} characters. The title and the headings are indexed with each passage, "
-        "except in the last rows. "
-        f"The default was chosen on every second question, and is told on the others.\n\n{table}\n"
-    )
+    return f"{len(asked)} questions over {len(corpus):,} documents.\n\n{table}\n"
+
+
+INTRODUCTION = f"""## Passages of a corpus
+
+`make bench-corpus`. Size and overlap are in characters. *Words* is bare FTS5, *meaning* the cosine of the default model,
+*both* their ranks fused. *First {FIRST}* is the share of questions that one of the first {FIRST} passages answers; the other
+figure counts passages until they have {READ:,} characters. The title and the headings are indexed with each passage, except
+in the last rows. The default was chosen on every second question, and is told on the others.
+"""
 
 
 def main() -> None:
@@ -185,13 +194,15 @@ def main() -> None:
     parser.add_argument("--embedder", default="default")
     parser.add_argument("--results", type=Path)
     given = parser.parse_args()
-    corpus = documents(given.data)
-    asked = questions()
+    corpus, asked = documentation(), questions()
     gone = [q for q in asked if not any(folded(q.answer) in folded(p.text) for p in corpus[q.document].parts)]
     if gone:
         print(f"{len(gone)} questions are left out: the documentation has changed, and their answers are gone: {gone}")
     embedder = open_embedder(given.embedder, default_cache())
-    body = report(corpus, [question for question in asked if question not in gone], embedder)
+    said = report(corpus, [question for question in asked if question not in gone], embedder)
+    body = f"{INTRODUCTION}\n**The documentation.** {said}"
+    if given.data is not None:
+        body += f"\n**Conversations (LoCoMo).** {report(*conversations(given.data), embedder)}"
     print(body)
     if given.results:
         write_section(given.results, "corpus", body)

@@ -129,8 +129,8 @@ def test_a_bomb_is_refused(parser: FileParser, name: str) -> None:
 
 
 def test_a_stream_that_unpacks_to_more_than_memory(parser: FileParser) -> None:
-    """K4: a page of a kilobyte that unpacks to more than the process may have is refused, and costs that memory at most."""
-    bomb = one_page(nested_flate(2, TIGHT.memory + 20 * MEGABYTE))
+    """K4: a page of a kilobyte that unpacks to more than the process may have is refused, and costs no more."""
+    bomb = one_page(nested_flate(2, TIGHT.memory + MEGABYTE))
     assert len(bomb) < 20_000
     with pytest.raises(UnreadableDocument):
         parser.parse(bomb, name="stream.pdf")
@@ -145,7 +145,7 @@ def test_nesting_alone_is_no_bomb(parser: FileParser) -> None:
 
 def test_a_page_that_never_ends_costs_its_seconds() -> None:
     """K4: the operating system ends a parser that computes for too long, and the clock ends one that waits."""
-    slow = b"<![CDATA[" * 400_000
+    slow = b"<p>x</p>" * 1_500_000
     with pytest.raises(UnreadableDocument, match="in 1 seconds of CPU time"):
         FileParser(Limits(cpu_seconds=1)).parse(slow, name="slow.html")
     with pytest.raises(UnreadableDocument, match=r"could not be read in 0\.3 seconds"):

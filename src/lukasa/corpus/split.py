@@ -37,16 +37,17 @@ DEFAULT = Sizes()
 
 _FULL = 0.5  # of the size: a passage is at least so full before a cut between paragraphs, sentences or words
 _SENTENCE = re.compile(
-    r"[.!?…]+[\"'”’»)\]]*(?=\s+[^\sa-zà-öø-ÿ])\s+"  # not before a small letter: "e.g. this"
-    r"|[。！？｡؟۔।]+[」』”’）)]*\s*"
+    r"[.!?…]{1,8}[\"'”’»)\]]{0,8}(?=\s{1,50}[^\sa-zà-öø-ÿ])\s{1,50}"  # not before a small letter: "e.g. this"
+    r"|[。！？｡؟۔।]{1,8}[」』”’）)]{0,8}\s{0,50}"
 )
 _SHORT = 0.3  # of the size: a definition that is joined with its neighbour
+_TAIL = 20  # characters that show whether a sentence or paragraph has ended
 _ENDED = re.compile(r"(?:[.!?…:。！？｡؟۔।][\"'”’»)\]」』）]*\s*|\n[ \t]*\n\s*)$")
 _PARAGRAPH = re.compile(r"\n[ \t]*\n\s*")
 _LINE = re.compile(r"\n")
 _SPACE = re.compile(r"\s+")
 _FILLED = re.compile(r"\S")
-_MARGIN = re.compile(r"\n\s*\n(?=\S)")  # code that begins anew at the margin
+_MARGIN = re.compile(r"\n[ \t]{0,50}\n(?=\S)")  # code that begins anew at the margin
 _FENCE = re.compile(r" {0,3}(?:[-*+] +|\d{1,9}[.)] +)?(`{3,}|~{3,})")
 _ITEM = re.compile(r"\s*(?:[-*+•‣▪]|\d{1,4}[.)])\s+\S")
 _ROW = re.compile(r"\s*\|.*\|\s*$")
@@ -195,7 +196,7 @@ def _again(text: str, start: int, cut: int, sizes: Sizes, blocks: _Blocks, is_co
     if block is None and (ahead := blocks.around(cut + 1)) is not None and ahead.end - ahead.start <= sizes.most:
         least = max(least, ahead.end - sizes.most)  # the block stays whole
     by_lines = is_code or block is not None
-    whole = not by_lines and _ENDED.search(text[max(0, cut - 20) : cut]) is not None
+    whole = not by_lines and _ENDED.search(text[max(0, cut - _TAIL) : cut]) is not None
     within = (_LINE,) if by_lines else (_PARAGRAPH, _SENTENCE) if whole else (_PARAGRAPH, _SENTENCE, _LINE, _SPACE)
     for pattern in within:
         for found in pattern.finditer(text, max(0, least - 1), cut):

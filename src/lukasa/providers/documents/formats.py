@@ -128,8 +128,9 @@ _MARKUP = ((b"{\\rtf", "an RTF document"), (b"%!PS", "a PostScript document"))
 _ZIP = b"PK\x03\x04"
 _PDF_WITHIN = 1024  # bytes in which readers look for the mark
 _PAGE = re.compile(
-    rb"\s*(?:<\?xml[^>]{0,200}\?>\s*)?(?:<!--.{0,2000}?-->\s*)?(?:<!doctype\s+html|<html[\s>])", re.I | re.S
+    r"\s*(?:<\?xml[^>]{0,200}\?>\s*)?(?:<!--.{0,2000}?-->\s*)?(?:<!doctype\s+html|<html[\s>])", re.I | re.S
 )
+_PAGE_WITHIN = 4096  # bytes
 _ABSTRACT = ("application/octet-stream", "binary/octet-stream", "text/plain", "application/force-download", "")
 
 
@@ -203,7 +204,7 @@ def _by_bytes(data: bytes) -> Literal["pdf", "epub", "html"] | None:
     for mark, called in _MARKUP:
         if data.startswith(mark):
             _refuse(called, office=True)
-    return "html" if _PAGE.match(data[:4096].removeprefix(b"\xef\xbb\xbf")) else None
+    return "html" if _PAGE.match(data[:_PAGE_WITHIN].removeprefix(b"\xef\xbb\xbf").decode("latin-1")) else None
 
 
 def _refuse(called: str, office: bool = False) -> NoReturn:

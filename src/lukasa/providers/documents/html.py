@@ -7,6 +7,7 @@ recurses, so nesting costs no stack.
 from __future__ import annotations
 
 import re
+from html import escape
 from html.parser import HTMLParser
 
 from msgspec import Struct
@@ -43,7 +44,7 @@ _CLOSES: dict[str, frozenset[str]] = {
     "option": frozenset(("option",)),
     "body": frozenset(("head", "p")),
 }
-_MARKED = re.compile(r"<!\[CDATA\[(.*?)\]\]>|<!\[[^>]{0,1000}>", re.DOTALL)
+_DECLARED = re.compile(r"<!\[[^>]{0,1000}>")  # conditional comments, which the tokenizer does not know
 _PLAIN_BREAK = re.compile(r"[ \t\f\v\n]+")
 _ENOUGH = 200  # characters that make a main element the content of its page
 _MENU = 3  # items in a row that are only links
@@ -86,7 +87,7 @@ def read_page(text: str, limits: Limits) -> tuple[str, tuple[Part, ...]]:
 
 def _read(text: str, limits: Limits) -> tuple[str, list[_Block]]:
     reader = _Reader(limits)
-    reader.feed(_MARKED.sub(lambda found: (found[1] or "").replace("&", "&amp;").replace("<", "&lt;"), text))
+    reader.feed(_DECLARED.sub("", _without_cdata(text)))
     reader.close()
     reader.flush()
     in_main = [block for block in reader.blocks if block.main]
@@ -97,6 +98,18 @@ def _read(text: str, limits: Limits) -> tuple[str, list[_Block]]:
             kept = [headline, *kept]  # it stands in a header above the main element
         return reader.title, kept
     return reader.title, _without_menus(reader.blocks)
+
+
+def _without_cdata(text: str) -> str:
+    """Return a page whose marked sections (XHTML's CDATA) are plain text."""
+    if "<![CDATA[" not in text:
+        return text
+    before, *pieces = text.split("<![CDATA[")
+    kept = [before]
+    for piece in pieces:
+        inside, end, after = piece.partition("]]>")
+        kept.append(escape(inside, quote=False) + after if end else escape(piece, quote=False))
+    return "".join(kept)
 
 
 def _without_menus(blocks: list[_Block]) -> list[_Block]:

@@ -23,6 +23,7 @@ _DEEPEST_OUTLINE = 15
 _HYPHENATED = re.compile(r"(?<=\w)[\ufffe\x02\xad]\s*\n?")
 _CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 _DIGITS = re.compile(r"\d+")
+_NUMBERED = re.compile(r"[\da-z][\d.]{0,12}")  # before the title of a section
 _RUNNING = 4  # pages on which the same line stands at the edge, for it to be a running title
 _NUMBER = re.compile(r"[\s\-–—|]*(?:\d{1,4}|[ivxlc]{1,7})[\s\-–—|]*")
 _LONGEST_RUNNING = 120
@@ -128,12 +129,18 @@ def _parts(pages: Sequence[str], outline: dict[int, list[_Entry]], limits: Limit
 
 def _place(text: str, title: str, start: int) -> tuple[int, int] | None:
     """Find the lines that are the title, whatever its spaces and its number are."""
-    words = title.split()[:40]
-    if not words:
-        return None
-    spaced = r"\s+".join(map(re.escape, words))
-    found = re.compile(rf"^[ \t]*(?:[\dA-Z][\d.]{{0,12}}[ \t]+)?{spaced}[ \t]*$", re.I | re.M).search(text, start)
-    return found.span() if found else None
+    wanted, at = title.casefold(), start
+    lines = text[start:].splitlines(keepends=True)
+    for number, line in enumerate(lines):
+        for count in (1, 2, 3):
+            said = "".join(lines[number : number + count])
+            if len(said) > len(title) * 3 + 40:
+                break
+            words = said.casefold().split()
+            if " ".join(words) == wanted or (words and _NUMBERED.fullmatch(words[0]) and " ".join(words[1:]) == wanted):
+                return at, at + len(said)
+        at += len(line)
+    return None
 
 
 def _running(pages: Sequence[str]) -> set[str]:

@@ -26,7 +26,7 @@ FENCE = re.compile(r" {0,3}(?:[-*+] +|\d{1,9}[.)] +)?(`{3,}|~{3,})")
 _ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*))?$")
 _CLOSING = re.compile(r"(?:^|[ \t])#+[ \t]*$")
 _SETEXT = re.compile(r" {0,3}(=+|-+)[ \t]*$")
-_ANCHOR = re.compile(r"[ \t]*\{#[\w:.-]{1,100}\}[ \t]*$")
+_ANCHOR = re.compile(r"\{#[\w:.-]{1,100}\}$")
 _NO_PARAGRAPH = re.compile(r"\s*(?:[-*+>|#]|\d{1,9}[.)])\s|\s*\||\s*$")
 _META_TITLE = re.compile(r"title\s*[:=]\s*(.+)", re.IGNORECASE)
 _TAGS = re.compile(
@@ -84,7 +84,7 @@ def add_markdown(sections: Sections, text: str, numbered: bool = True) -> str:
         if under and before and pending:
             level, heading, pending = (1 if under[1][0] == "=" else 2), before, None
         if level:
-            heading = inline(_ANCHOR.sub("", heading)).replace("`", "")
+            heading = inline(_ANCHOR.sub("", heading.rstrip())).replace("`", "")
             give()
             sections.heading(level, heading, number)
             headline = headline or (heading if level == 1 else "")

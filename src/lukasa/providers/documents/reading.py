@@ -18,8 +18,8 @@ from lukasa.providers.documents.limits import Limits, beyond
 from lukasa.providers.documents.pdf import read_pdf
 
 _LONGEST_TITLE = 300
-_META_CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([\w.:-]{1,40})", re.IGNORECASE)
-_XML_ENCODING = re.compile(rb"\s*<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([\w.:-]{1,40})")
+_META_CHARSET = re.compile(r"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([\w.:-]{1,40})", re.IGNORECASE)
+_XML_ENCODING = re.compile(r"\s*<\?xml[^>]{0,200}?encoding\s*=\s*[\"']([\w.:-]{1,40})")
 _WITHIN = 2048  # bytes in which a page declares its encoding
 
 
@@ -94,8 +94,9 @@ def _declared(data: bytes, form: Format) -> str:
     """Return the encoding that the server named, or else the page itself."""
     if form.charset or form.kind != "html":
         return form.charset
-    found = _XML_ENCODING.match(data[:_WITHIN]) or _META_CHARSET.search(data[:_WITHIN])
-    return found[1].decode("ascii", "replace") if found else ""
+    beginning = data[:_WITHIN].decode("latin-1")
+    found = _XML_ENCODING.match(beginning) or _META_CHARSET.search(beginning)
+    return found[1] if found else ""
 
 
 def own_name(name: str, form: Format) -> str:
