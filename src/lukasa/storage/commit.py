@@ -328,7 +328,7 @@ def _save_document(rows: Rows, operation: SaveDocument, _: Transaction) -> None:
     rows.insert(tables.DOCUMENT_VERSIONS, [document])
     if before is not None:
         rows.delete(tables.DOCUMENT_SOURCES.one, document.id)
-    if operation.source is not None:
+    if operation.source is not None and not document.removed:
         rows.insert(tables.DOCUMENT_SOURCES, [replace(operation.source, document=document.id)])
     gone = document.removed or not document.body
     _set_passages(rows, document, () if gone else operation.passages, new=before is None)
