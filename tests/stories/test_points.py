@@ -124,6 +124,7 @@ CASES: dict[str, Case] = {
         lambda w, _: w.purge_execute(talk := w.start().id, confirm=w.purge_plan(talk).digest),
         lambda w, _: w.purge_execute("nobody", confirm="yes"),
     ),
+    "scrub_files": Case(lambda w, _: w.scrub_files(), lambda w, _: w.acting(agent="helper").scrub_files()),
     "observe": Case(lambda w, f: w.observe(session(f)), lambda w, f: w.observe(f / "absent.jsonl")),
     "observe_by_rules": Case(
         lambda w, f: w.observe_by_rules(w.observe(session(f)).transcript.id), lambda w, _: w.observe_by_rules("nobody")
