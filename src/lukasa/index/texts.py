@@ -14,7 +14,6 @@ from lukasa.index.postings import Postings, best_rows, occurrences
 BUDGET = 12_000  # rows that the terms of one question may have together
 TYPICAL = 1_000  # characters of a text, whose length counts neither for it nor against it
 _WIDER, _LEAST = 5, 200  # rows that are compared by length as well: so many times the limit, and at least so many
-_PAGE = 1_000  # rows whose filters are asked together
 
 
 class TextRows(Protocol):
@@ -58,7 +57,8 @@ def search(rows: TextRows, asked: Sequence[str], limit: int, *, filtered: bool =
         {term: [held[term]] for term in terms}, weights, sum(map(len, held.values())) if filtered else many
     )
     if filtered:
-        best = _admitted(rows, best, many)
+        admitted = set(rows.admitted(best))
+        best = [row for row in best if row in admitted][:many]
     if not best:
         return []
     lengths = rows.lengths(best)
@@ -66,14 +66,3 @@ def search(rows: TextRows, asked: Sequence[str], limit: int, *, filtered: bool =
     scores = bm25.scores(counts, [lengths[row] for row in best], list(weights.values()), TYPICAL)
     ranked = sorted(zip(best, scores, strict=True), key=lambda one: (one[1], one[0]), reverse=True)
     return ranked[:limit]
-
-
-def _admitted(rows: TextRows, best: Sequence[int], limit: int) -> list[int]:
-    kept: list[int] = []
-    for start in range(0, len(best), _PAGE):
-        page = best[start : start + _PAGE]
-        admitted = set(rows.admitted(page))
-        kept += [row for row in page if row in admitted]
-        if len(kept) >= limit:
-            break
-    return kept[:limit]

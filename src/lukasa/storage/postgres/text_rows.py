@@ -74,13 +74,14 @@ def _bound(filters: PassageFilters) -> tuple[list[str] | None, list[str] | None,
 
 
 def by_rows(db: Handle, table: TextTable[Value], rows: Sequence[int]) -> dict[int, Value]:
-    """The values of these rows, without those that are not what was written."""
+    """The values of these rows. Passages that are not what was written are left out; of a message, that is an error."""
     found = {}
     for row, *columns in db.all(INDEX(table).by_row, list(rows)):
         try:
             found[row] = table.decode(tuple(columns))
         except Damaged:
-            continue
+            if table is not tables.PASSAGES:
+                raise
     return found
 
 
@@ -127,6 +128,14 @@ def _counted(rows: Sequence[int], spoken: Iterable[str]) -> tuple[list[int], lis
     return [row for row, _, _ in held], [word for _, word, _ in held], [times for _, _, times in held]
 
 
+def _words(table: TextTable[Any], columns: Sequence[Any]) -> set[str]:
+    """The words of a row; none if it is not what was written: a check finds what is left of them in the index."""
+    try:
+        return set(words(table.text(table.decode(tuple(columns)))))
+    except Damaged:
+        return set()
+
+
 class TextRowsTable(ItemTable):
     """The part of `lukasa.storage.backend.Rows` that is about texts, over one transaction."""
 
@@ -143,9 +152,9 @@ class TextRowsTable(ItemTable):
         """Remove rows with their postings; vectors go with their rows."""
         for start in range(0, len(rows), _PAGE):
             page = list(rows[start : start + _PAGE])
-            values = by_rows(self.db, table, page)
-            numbers, spoken, _ = _counted(list(values), map(table.text, values.values()))
-            self.db.run(INDEX(table).unfeed, numbers, spoken)
+            held = [(row, *_words(table, columns)) for row, *columns in self.db.all(INDEX(table).by_row, page)]
+            numbers = [row for row, *found in held for _ in found]
+            self.db.run(INDEX(table).unfeed, numbers, [word for _, *found in held for word in found])
             self.db.run(INDEX(table).drop, page)
 
     def rebuild_texts(self, table: TextTable[Any]) -> None:

@@ -72,13 +72,14 @@ def _bound(filters: PassageFilters) -> dict[str, str | None]:
 
 
 def by_rows(db: apsw.Connection, table: TextTable[Value], rows: Sequence[int]) -> dict[int, Value]:
-    """The values of these rows, without those that are not what was written."""
+    """The values of these rows. Passages that are not what was written are left out; of a message, that is an error."""
     found = {}
     for row, *columns in all_rows(db, INDEX(table).by_row, (json_list(rows),)):
         try:
             found[row] = table.decode(tuple(columns))
         except Damaged:
-            continue
+            if table is not tables.PASSAGES:
+                raise
     return found
 
 
