@@ -208,6 +208,8 @@ READING = {
         "get_named",
         "named_history",
         "documents",
+        "document_history",
+        "search_corpus",
     ),
     *("get_document", "channels", "conversations", "conversation", "read_note", "notes", "jobs", "job", "job_steps"),
     *("scrub_plan", "purge_plan", "transcripts", "transcript", "said", "search_transcripts", "events", "verify"),
@@ -220,7 +222,7 @@ def test_every_verb_is_known_to_these_tests() -> None:
     public = {name for name, _ in inspect.getmembers(Workspace, inspect.isfunction) if not name.startswith("_")}
     assert public - READING == set(CASES)
     reported = {name for name in public if hasattr(getattr(Workspace, name), "__wrapped__")}
-    assert reported == {*CASES, "read", "context"}
+    assert reported == {*CASES, "read", "context", "search_corpus"}
 
 
 @pytest.mark.parametrize("memory", ["keyword"], indirect=True)
