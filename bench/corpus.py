@@ -3,9 +3,9 @@
     python -m bench.corpus [--data FOLDER] [--embedder NAME] [--results FILE]
 
 The corpus is the documentation of this repository. `bench/data/corpus_questions.jsonl` has questions about it in other
-words than its headings, each with the document that answers it and a few words of the answer. A passage answers a question if it is of that document and holds these words. With `--data`, the
-conversations of LoCoMo are a second corpus, a session a document, with every fourth of its questions: a passage answers
-one if it holds the turn that does.
+words than its headings, each with the document that answers it and a few words of the answer. A passage answers a
+question if it is of that document and holds these words. With `--data`, the conversations of LoCoMo are a second
+corpus, a session a document, with every fourth of its questions: a passage answers one if it holds the turn that does.
 
 Large passages hold an answer more easily, and cost a reader more. So two figures are told: the share of questions that
 one of the first 10 passages answers, and the share that the first 6,000 characters of passages answer. The size is
@@ -182,9 +182,9 @@ def report(corpus: dict[str, ParsedDocument], asked: Sequence[Question], embedde
 INTRODUCTION = f"""## Passages of a corpus
 
 `make bench-corpus`. Size and overlap are in characters. *Words* is bare FTS5, *meaning* the cosine of the default model,
-*both* their ranks fused. *First {FIRST}* is the share of questions that one of the first {FIRST} passages answers; the other
-figure counts passages until they have {READ:,} characters. The title and the headings are indexed with each passage, except
-in the last rows. The default was chosen on every second question, and is told on the others.
+*both* their ranks fused. *First {FIRST}* is the share of questions that one of the first {FIRST} passages answers; the
+other figure counts passages until they have {READ:,} characters. The title and the headings are indexed with each
+passage, except in the last rows. The default was chosen on every second question, and is told on the others.
 """
 
 

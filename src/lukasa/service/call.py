@@ -27,10 +27,12 @@ from lukasa.ports import (
     Clock,
     CuratedFile,
     DecisionFolder,
+    DocumentParser,
     Embedder,
     LogFile,
     NoticeChannel,
     Span,
+    Splitter,
     Threads,
     TranscriptReader,
     no_span,
@@ -59,6 +61,8 @@ class CallContext(Sight, frozen=True, kw_only=True):
     embedder: Embedder | None
     clock: Clock
     transcripts: Callable[[], TranscriptReader] | None = None  # opened when a session file is read
+    parser: Callable[[], DocumentParser] | None = None  # opened when a document is read
+    splitter: Splitter | None = None  # cuts a document into passages
     prompts: Path | None = None  # the folder of the owner's own prompts
     chat: Callable[[], Chat] | None = None  # opens the language model, if the settings name one
     curated_file: CuratedFile | None = None  # the file of the curated document, if the spec asks for one

@@ -9,6 +9,7 @@ from __future__ import annotations
 from lukasa.model.values import Trust
 from lukasa.service import sessions
 from lukasa.service.admin.admin_methods import AdminMethods
+from lukasa.service.corpus.corpus_methods import CorpusMethods
 from lukasa.service.curation.curation_methods import CurationMethods
 from lukasa.service.entries.entry_methods import EntryMethods
 from lukasa.service.jobs.job_methods import JobMethods
@@ -17,7 +18,9 @@ from lukasa.service.sessions.session_methods import SessionMethods
 from lukasa.spec.types import TALK_KEYS, MemorySpec
 
 
-class Workspace(EntryMethods, ReadMethods, SessionMethods, CurationMethods, JobMethods, AdminMethods, frozen=True):
+class Workspace(
+    EntryMethods, ReadMethods, CorpusMethods, SessionMethods, CurationMethods, JobMethods, AdminMethods, frozen=True
+):
     """One workspace: put, read, context and every other verb, for one actor in one scope."""
 
     @property
