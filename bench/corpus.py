@@ -182,9 +182,9 @@ def report(corpus: dict[str, ParsedDocument], asked: Sequence[Question], embedde
 INTRODUCTION = f"""## Passages of a corpus
 
 `make bench-corpus`. Size and overlap are in characters. *Words* is bare FTS5, *meaning* the cosine of the default
-model, *both* their ranks fused. *First {FIRST}* is the share of questions that one of the first {FIRST} passages answers. The
-other figure counts passages until they have {READ:,} characters. The title and the headings are indexed with each
-passage, except in the last rows. The default was chosen on every second question, and is told on the others.
+model, *both* their ranks fused. *First {FIRST}* is the share of questions that one of the first {FIRST} passages
+answers; the other figure counts passages until they have {READ:,} characters. The title and the headings are indexed
+with each passage, except in the last rows. The default was chosen on every second question, and is told on the others.
 """
 
 
