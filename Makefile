@@ -12,7 +12,7 @@ PEERS := .venv-peers
 POSTGRES ?= .postgres
 
 .DEFAULT_GOAL := help
-.PHONY: help run run-postgres tour install model browser test check format torture bench bench-latency bench-server bench-offline bench-quality bench-nearest bench-write bench-meaning bench-speed bench-attack conformance clean
+.PHONY: help run run-postgres tour install model browser test check format torture bench bench-latency bench-server bench-offline bench-quality bench-nearest bench-write bench-meaning bench-speed bench-attack bench-corpus conformance clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -37,7 +37,7 @@ $(READY): pyproject.toml constraints.txt
 		{ echo "Lukasa needs Python 3.11 or newer; set PYTHON=/path/to/python3.11"; exit 1; }
 	@echo "Setting up $(VENV) (once) ..."
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[embed,langgraph,openai,anthropic,server,postgres,langgraph-postgres,dev]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[corpus,embed,langgraph,openai,anthropic,server,postgres,langgraph-postgres,dev]'
 	@touch $(READY)
 
 model: install ## Fetch the default embedding model once; without it everything works by keyword
@@ -103,6 +103,9 @@ bench-write: install model ## What observing by rules stores, holds and misses, 
 
 bench-attack: install model ## What untrusted text becomes and what it displaces, over 129 attacks, into bench/RESULTS.md
 	@$(BIN)/python -m bench.attack --misses --results bench/RESULTS.md
+
+bench-corpus: install model ## How documents should be cut into passages: recall over sizes, into bench/RESULTS.md (TALKS=folder)
+	@$(BIN)/python -m bench.corpus $(if $(wildcard $(TALKS)),--data $(TALKS)) --results bench/RESULTS.md
 
 bench-meaning: install model ## Sentences kept word for word, both of two true ones, the newer one first, into bench/RESULTS.md (MEANING=folder FACTS=folder)
 	@$(BIN)/python -m bench.meaning --data $(MEANING) --results bench/RESULTS.md

@@ -24,11 +24,13 @@ from typing import Any
 import pytest
 
 import lukasa
+from lukasa.corpus import split
 from lukasa.model import gitleaks, secret_forms
 from lukasa.model.requests import MOST_TAIL
 from lukasa.model.secrets import MOST_LINE
 from lukasa.observe import cues, rules
 from lukasa.providers.chat import wire
+from lukasa.providers.documents import formats, reading
 from lukasa.read import question
 
 SMALL, LARGE = 4_000, 64_000
@@ -45,6 +47,10 @@ _CUT = {
     "lukasa.observe.cues.Phrases": rules.MOST_REQUEST,
     "lukasa.model.gitleaks": MOST_LINE,
     "lukasa.model.secret_forms": MOST_LINE,
+    "lukasa.corpus.split._ENDED": split._TAIL,
+    "lukasa.providers.documents.formats._PAGE": formats._PAGE_WITHIN,
+    "lukasa.providers.documents.reading._META_CHARSET": reading._WITHIN,
+    "lukasa.providers.documents.reading._XML_ENCODING": reading._WITHIN,
 }
 # All uses of these begin at the start of the text, but through another name or module.
 _ONLY_MATCHED = {"lukasa.curated.adr.NAME", "lukasa.model.requests._OF", "lukasa.model.requests._DOWN"}
