@@ -66,6 +66,7 @@ def by_size(ours: Sequence[Row]) -> str:
         ["put p50, each of a batch of 100", *of("batch", each=100)],
         ["read p50 on the clock, ms", *of("read", "wall")],
         ["put p50 on the clock, ms", *of("single", "wall")],
+        ["vector recall at 10", *("" if row["recall"] is None else f"{row['recall']:.3f}" for row in ours)],
         ["bytes of write-ahead log a put", *(f"{row['log']:,.0f}" if row["log"] else "" for row in ours)],
         ["memory of the process, MB", *(f"{row['memory']:.0f}" for row in ours)],
         ["memory of a backend of its own, MB", *(f"{row['backend memory'] or 0:.0f}" for row in ours)],
