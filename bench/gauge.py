@@ -14,7 +14,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Times:
-    """Milliseconds of each call, of CPU and on the clock. `beside` is the part of the CPU that other processes spent."""
+    """Milliseconds of each call, of CPU and on the clock. `beside` is the part of other processes."""
 
     cpu: tuple[float, ...]
     wall: tuple[float, ...]
@@ -37,9 +37,7 @@ class Times:
         }
 
 
-def timed(
-    work: Callable[[Any], object], given: Iterable[Any], beside: Callable[[], float] | None = None
-) -> Times:
+def timed(work: Callable[[Any], object], given: Iterable[Any], beside: Callable[[], float] | None = None) -> Times:
     """Time the calls. `beside` gives the milliseconds of CPU that other processes have spent on them so far."""
     cpu, wall, others = [], [], []
     for one in given:

@@ -198,7 +198,8 @@ class Beside:
 
     def row(self) -> Row:
         filled = json.loads((self._folder / "filled.json").read_text())
-        return filled | {"name": self._name, "entries": self._entries, "workspaces": 1} | calmest(self._rounds)
+        row: Row = filled | {"name": self._name, "entries": self._entries, "workspaces": 1}
+        return row | calmest(self._rounds)
 
     def _do(self, step: str, seed: str = "") -> Row:
         asked = [self._name, self._stores.url(self._database), str(self._entries), str(self._stores.reads), step]
@@ -225,18 +226,19 @@ def _json(command: Sequence[str]) -> Any:
 
 
 def crowd(stores: Stores) -> list[Row]:
-    """All clients through one server and through two, in turn; of each, the round with the most answers."""
+    """All clients through one server and two, and through such that are held back; of each, the best round."""
     ours = Ours(stores, "postgres", *CROWDED)
     ours.fill()
     process = stores.cluster.postmaster()
     assert process is not None
     folder, rounds = stores.place / f"postgres-{CROWDED[0]}-{CROWDED[1]}", list[Row]()
+    ways = [(servers, slow) for slow in (False, True) for servers in (1, 2)]
     for _ in range(postgres_clients.ROUNDS):
-        for servers in (1, 2):
-            rounds.append(told(postgres_clients.through(servers, folder, ours.url(), process.pid)))
+        for servers, slow in ways:
+            rounds.append(told(postgres_clients.through(servers, folder, ours.url(), process.pid, slow=slow)))
     best = []
-    for servers in (1, 2):
-        those = [one for one in rounds if one["servers"] == servers]
+    for way in ways:
+        those = [one for one in rounds if (one["servers"], one["slow"]) == way]
         errors = [error for one in those for error in one["errors"]]
         best.append(max(those, key=lambda one: float(one["rate"])) | {"errors": len(errors), "first": errors[:3]})
     return best
@@ -263,7 +265,8 @@ def many_indexes(stores: Stores) -> list[Row]:
 
 
 def run(place: Path, options: argparse.Namespace) -> dict[str, Any]:
-    cluster = open_cluster(place / "server", **SETTINGS)
+    cluster = open_cluster(place / "server")
+    cluster.settings = SETTINGS
     cluster.start()
     try:
         stores = Stores(place, cluster, options.reads)

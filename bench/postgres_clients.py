@@ -4,19 +4,26 @@
 
 Each client has a connection of its own and sends the next request when the last one was answered: of ten, eight are
 reads, one is a context and one is a put. Clients are spread over workspaces and over servers.
+
+Clients, servers and PostgreSQL share the cores of one machine, so a second server mostly takes from the first one. To
+see what a second one on a machine of its own would add, servers are also held back: each may run for a quarter of the
+time, in turn, and stands still otherwise, also in the middle of a transaction.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
 import statistics
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +36,7 @@ from lukasa import Lukasa
 from lukasa.surfaces.http.serving import Address, Server, listen
 
 CLIENTS, SECONDS, ROUNDS = 64, 8.0, 3
+TURN, TURNS = 0.01, 4  # seconds that a server that is held back runs, and of how many turns one is its own
 MIX = ("read",) * 4 + ("put",) + ("read",) * 4 + ("context",)
 
 
@@ -37,8 +45,13 @@ def serve(url: str, folder: Path) -> None:
     with Lukasa.open(folder, database=url, embedder=embedder) as memory:
         server = Server(memory, listen(Address(port=0), memory))
         print(server.port, flush=True)
-        threading.Thread(target=lambda: (sys.stdin.read(), server.stop()), daemon=True).start()
+        threading.Thread(target=_stop_at_the_end_of_input, args=(server,), daemon=True).start()
         server.run()
+
+
+def _stop_at_the_end_of_input(server: Server) -> None:
+    sys.stdin.read()
+    server.stop()
 
 
 @contextmanager
@@ -47,7 +60,8 @@ def serving(url: str, folder: Path) -> Iterator[tuple[int, int]]:
     command = [sys.executable, "-m", "bench.postgres_clients", "serve", url, str(folder)]
     here = Path(__file__).parents[1]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=here)
-    assert process.stdin is not None and process.stdout is not None
+    assert process.stdin is not None
+    assert process.stdout is not None
     try:
         yield process.pid, int(process.stdout.readline())
     finally:
@@ -104,6 +118,35 @@ def burst(ports: Sequence[int], token: str, about: Held, seed: str, seconds: flo
     return clients, time.perf_counter() - began
 
 
+@contextmanager
+def held_back(processes: Sequence[int]) -> Iterator[None]:
+    """Let each process run in a turn of its own, and stand still in the others."""
+    ended = threading.Event()
+
+    def take_turns() -> None:
+        for process in processes:
+            os.kill(process, signal.SIGSTOP)
+        for turn in count():
+            if ended.is_set():
+                break
+            mine = processes[turn % TURNS :][:1]
+            for process in mine:
+                os.kill(process, signal.SIGCONT)
+            time.sleep(TURN)
+            for process in mine:
+                os.kill(process, signal.SIGSTOP)
+        for process in processes:
+            os.kill(process, signal.SIGCONT)
+
+    thread = threading.Thread(target=take_turns)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
+
+
 def spent(process: int) -> float:
     times = psutil.Process(process).cpu_times()
     return float(times.user + times.system)
@@ -115,7 +158,9 @@ def family(process: int) -> float:
     return sum(spent(one.pid) for one in (found, *found.children(recursive=True)))
 
 
-def through(servers: int, folder: Path, url: str, postmaster: int, seconds: float = SECONDS) -> dict[str, Any]:
+def through(
+    servers: int, folder: Path, url: str, postmaster: int, *, slow: bool = False, seconds: float = SECONDS
+) -> dict[str, Any]:
     """What so many servers answer to all clients: a burst to warm up, and then the one that counts."""
     about = held(folder)
     with Lukasa.open(folder / "store", database=url, embedder="none") as memory:
@@ -127,7 +172,8 @@ def through(servers: int, folder: Path, url: str, postmaster: int, seconds: floa
         moment = time.time_ns()
         burst(ports, token, about, f"warm {moment}", seconds / 4)
         before, backends, own = [spent(pid) for pid, _ in running], family(postmaster), time.process_time()
-        clients, took = burst(ports, token, about, f"round {moment}", seconds)
+        with held_back([pid for pid, _ in running]) if slow else nullcontext():
+            clients, took = burst(ports, token, about, f"round {moment}", seconds)
         cpu = {
             "servers": sum(spent(pid) for pid, _ in running) - sum(before),
             "PostgreSQL": family(postmaster) - backends,
@@ -136,6 +182,7 @@ def through(servers: int, folder: Path, url: str, postmaster: int, seconds: floa
     waits = sorted(wait for client in clients for wait in client.waits)
     return {
         "servers": servers,
+        "slow": slow,
         "requests": len(waits),
         "rate": len(waits) / took,
         "errors": [error for client in clients for error in client.errors],
