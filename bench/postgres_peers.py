@@ -43,6 +43,8 @@ class Peer(Protocol):
     def search(self, question: str) -> int:
         """The number of results."""
 
+    def close(self) -> None: ...
+
 
 class LangGraph:
     """LangGraph's PostgresStore: by vector alone, in a namespace."""
@@ -68,6 +70,9 @@ class LangGraph:
 
     def search(self, question: str) -> int:
         return len(self._store.search((SCOPE,), query=question, limit=LIMIT))
+
+    def close(self) -> None:
+        self._stack.close()
 
 
 TABLE = (
@@ -127,6 +132,9 @@ class Hybrid:
     def asked(self, question: str) -> str:
         return question
 
+    def close(self) -> None:
+        self._db.close()
+
 
 class HybridAny(Hybrid):
     """The same for any word of the question."""
@@ -151,21 +159,24 @@ PEERS: dict[str, tuple[str, Callable[[str, Table], Any]]] = {
 def fill(opened: Callable[[str, Table], Any], url: str, table: Table, entries: int) -> dict[str, Any]:
     peer = opened(url, table)
     given = [(str(number), text) for number, text in enumerate(texts(entries, 7))]
-    with watching(url) as backends, psycopg.connect(url, autocommit=True) as admin:
-        ((definition,),) = admin.execute("SELECT pg_get_indexdef(%s::regclass)", (peer.graph,)).fetchall()
-        admin.execute(f"DROP INDEX {peer.graph}".encode())
-        began = time.perf_counter()
-        for at in range(0, entries, 1000):
-            peer.put(given[at : at + 1000])
-        filled = time.perf_counter()
-        admin.execute(definition.encode())
-        indexed = time.perf_counter()
-        admin.execute("VACUUM ANALYZE")
-        return {
-            "seconds": filled - began,
-            "indexing": indexed - filled,
-            "bytes": sum(backends.sizes(peer.schema).values()),
-        }
+    try:
+        with watching(url) as backends, psycopg.connect(url, autocommit=True) as admin:
+            ((definition,),) = admin.execute("SELECT pg_get_indexdef(%s::regclass)", (peer.graph,)).fetchall()
+            admin.execute(f"DROP INDEX {peer.graph}".encode())
+            began = time.perf_counter()
+            for at in range(0, entries, 1000):
+                peer.put(given[at : at + 1000])
+            filled = time.perf_counter()
+            admin.execute(definition.encode())
+            indexed = time.perf_counter()
+            admin.execute("VACUUM ANALYZE")
+            return {
+                "seconds": filled - began,
+                "indexing": indexed - filled,
+                "bytes": sum(backends.sizes(peer.schema).values()),
+            }
+    finally:
+        peer.close()
 
 
 def bounded(given: Sequence[Any], seconds: float = PATIENCE) -> Iterator[Any]:
