@@ -12,7 +12,7 @@ PEERS := .venv-peers
 POSTGRES ?= .postgres
 
 .DEFAULT_GOAL := help
-.PHONY: help run run-postgres tour install model browser test check format torture bench bench-latency bench-server bench-offline bench-quality bench-nearest bench-write bench-meaning bench-speed bench-attack bench-corpus conformance clean
+.PHONY: help run run-postgres tour install model browser test check format torture bench bench-latency bench-server bench-offline bench-quality bench-nearest bench-write bench-meaning bench-speed bench-postgres bench-scale bench-attack bench-corpus conformance clean
 
 help: ## Show this list
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -97,6 +97,14 @@ bench-nearest: install model ## How many of the nearest real vectors are found, 
 bench-speed: install model $(PEERS)/.ready ## Reads, contexts and puts by the size of memory, beside peers (SPEED=--million for more)
 	@test -z "$(MORE_PEERS)" || $(PEERS)/bin/python -m pip install --quiet --disable-pip-version-check $(MORE_PEERS)
 	@$(BIN)/python -m bench.speed --peers $(PEERS)/bin/python --results bench/RESULTS.md $(SPEED)
+
+bench-postgres: install ## Puts, reads and contexts on PostgreSQL beside SQLite and other stores, into bench/RESULTS.md (SPEED=--million for more)
+	@$(BIN)/python -m bench.postgres --results bench/RESULTS.md --costs bench/data/postgres.json $(SPEED)
+	@$(BIN)/python -m bench.scale --page docs/explanation/scale.md
+	@if test -d "$(TALKS)"; then $(BIN)/python -m bench.quality --store postgres --talks $(TALKS) --results bench/RESULTS.md; fi
+
+bench-scale: install ## What a database carries, computed from the last bench-postgres, into docs/explanation/scale.md
+	@$(BIN)/python -m bench.scale --page docs/explanation/scale.md
 
 bench-write: install model ## What observing by rules stores, holds and misses, into bench/RESULTS.md
 	@$(BIN)/python -m bench.write --results bench/RESULTS.md

@@ -14,18 +14,20 @@ import numpy as np
 
 @dataclass(frozen=True)
 class Times:
-    """Milliseconds of each call, of the whole process's CPU and on the clock."""
+    """Milliseconds of each call, of CPU and on the clock. `beside` is the part of other processes."""
 
     cpu: tuple[float, ...]
     wall: tuple[float, ...]
+    beside: tuple[float, ...] = ()
 
     def spread(self) -> dict[str, float]:
         ordered = sorted(self.cpu)
-        return {
+        spread = {
             "p50": statistics.median(ordered),
             "p95": ordered[int(len(ordered) * 0.95)],
             "wall": statistics.median(self.wall),
         }
+        return spread | {"beside": statistics.median(self.beside)} if self.beside else spread
 
     def rate(self, each: int) -> dict[str, float]:
         """Things a second by the median call, each of which does so many."""
@@ -35,14 +37,19 @@ class Times:
         }
 
 
-def timed(work: Callable[[Any], object], given: Iterable[Any]) -> Times:
-    cpu, wall = [], []
+def timed(work: Callable[[Any], object], given: Iterable[Any], beside: Callable[[], float] | None = None) -> Times:
+    """Time the calls. `beside` gives the milliseconds of CPU that other processes have spent on them so far."""
+    cpu, wall, others = [], [], []
     for one in given:
+        before = beside() if beside else 0.0
         started, clock = time.process_time(), time.perf_counter()
         work(one)
-        cpu.append((time.process_time() - started) * 1000)
-        wall.append((time.perf_counter() - clock) * 1000)
-    return Times(tuple(cpu), tuple(wall))
+        own, passed = (time.process_time() - started) * 1000, (time.perf_counter() - clock) * 1000
+        spent = beside() - before if beside else 0.0
+        cpu.append(own + spent)
+        wall.append(passed)
+        others.append(spent)
+    return Times(tuple(cpu), tuple(wall), tuple(others) if beside else ())
 
 
 def resident() -> float:

@@ -71,7 +71,7 @@ def fill_with(folder: Path, given: Sequence[str], asked: list[str], embedder: Em
     filled = Filled(len(given), scopes, 0.0, asked)
     with Lukasa.open(folder / "store", embedder=embedder) as memory:
         started = time.process_time()
-        for transaction in _transactions(filled.handles(memory.workspace("bench")), given, embedder):
+        for transaction in transactions(filled.handles(memory.workspace("bench")), given, embedder):
             memory.workspace("bench").ctx.local.apply(transaction)
         spent = time.process_time() - started
     (folder / "filled.json").write_text(json.dumps(asdict(replace(filled, per_second=len(given) / spent))))
@@ -81,7 +81,7 @@ def filled(folder: Path) -> Filled:
     return Filled(**json.loads((folder / "filled.json").read_text()))
 
 
-def _transactions(handles: Sequence[Workspace], given: Sequence[str], embedder: Embedder) -> Iterator[Transaction]:
+def transactions(handles: Sequence[Workspace], given: Sequence[str], embedder: Embedder) -> Iterator[Transaction]:
     ctx = handles[0].ctx
     places = [handle.ctx.scope("workspace") for handle in handles]
     origin = Origin("bench", "library", "in-process", Trust.AUTHOR)

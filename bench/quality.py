@@ -23,13 +23,17 @@ import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
+from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
+from unittest.mock import patch
 
 from bench.dataset import Dataset, halves, load, rows
 from bench.recall import Ranking, Recipe, ranking
 from bench.scoring import Row, score
 from bench.section import write_section
 from bench.vectors import Remembering
+from lukasa.model import ids
 from lukasa.providers.embed import open_embedder
 from lukasa.providers.embed.cached import default_cache
 from tools.cluster import open_cluster
@@ -46,7 +50,7 @@ ABOUT_ROWS = """The rows of keyword, vector and rank fusion are Lukasa's signals
 them, speakers' names are left out of the question. Peers are given it as it is. Where each turn is given as
 "Name: text" alone, no conversation, kind, source or time is told, and all are put one after the other."""
 ABOUT_ENGINES = """Of conversations on whose halves weights were fitted, the half that was held out. Both engines got
-the same memories and the same vectors."""
+the same memories and the same vectors, and ids in the order of making: between equals, they decide alike here."""
 TITLES = {"engines": "quality by engine"}
 ABOUT_FACTS = """Facts of which later ones override earlier ones, in the order they were told. `fresh_first`: the
 current fact stands above every stale one. Entries that are folded under a hit count right after it. Plain recall is
@@ -120,9 +124,19 @@ def engines(data: Dataset, embedder: Remembering, database: str) -> list[str]:
         for name, url in (("SQLite", ""), ("PostgreSQL", database)):
             label = f"{recipe.name}, {name}"
             print(f"{data.name}: {label}", file=sys.stderr, flush=True)
-            scored[label] = score(data.queries, ranking(data, recipe, embedder, url))["ALL"]
+            with ids_in_order():
+                scored[label] = score(data.queries, ranking(data, recipe, embedder, url))["ALL"]
     many = f"{len(data.queries):,} questions of {len(data.scopes)} conversations:"
     return ["", many, "", *table(scored, COLUMNS)]
+
+
+@contextmanager
+def ids_in_order() -> Iterator[None]:
+    """Let ids follow one another as they are made, so that they decide alike between equals in another run."""
+    ticks = count(1)
+    clock = SimpleNamespace(time_ns=lambda: 1_800_000_000_000_000_000 + next(ticks) * 1_000_000)
+    with patch.object(ids, "time", clock):
+        yield
 
 
 def halves_told(data: Dataset, rankings: Mapping[str, Ranking]) -> list[str]:

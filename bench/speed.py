@@ -101,20 +101,23 @@ def shares(handles: Sequence[Workspace], asked: Sequence[str]) -> dict[str, floa
 
 
 def recall(folder: Path, reads: int) -> float:
+    """Of the ten nearest vectors, how many the store in the folder finds."""
+    held, embedder = filled(folder), FreeEmbedder()
+    with Lukasa.open(folder / "store", embedder=embedder) as memory:
+        return found_of_nearest(memory.workspace("bench"), embedder, held.entries, held.questions[: min(reads, 50)])
+
+
+def found_of_nearest(world: Workspace, embedder: FreeEmbedder, entries: int, asked: Sequence[str]) -> float:
     """Of the ten nearest by exact product over all vectors, how many the store finds; what is as near as the last of
     them, in the digits that a store tells, counts as one of them."""
-    held, embedder = filled(folder), FreeEmbedder()
-    asked = held.questions[: min(reads, 50)]
     queries = np.stack([embedder.embed_query(question) for question in asked])
     best = np.full((len(asked), NEAREST), -1.0, dtype=np.float32)
-    given = texts(held.entries, 7)
+    given, ctx = texts(entries, 7), world.ctx
     for at in range(0, len(given), 50_000):
         cosines = queries @ embedder.embed_memories(given[at : at + 50_000]).T
         best = np.sort(np.hstack([best, cosines]), axis=1)[:, -NEAREST:]
-    with Lukasa.open(folder / "store", embedder=embedder) as memory:
-        ctx = memory.workspace("bench").ctx
-        selection = Selection((ctx.scope("workspace"),), frozenset({Visibility.OPEN}), ctx.owners)
-        found = [ctx.local.nearest(selection, embedder.model, query, NEAREST) for query in queries]
+    selection = Selection((ctx.scope("workspace"),), frozenset({Visibility.OPEN}), ctx.owners)
+    found = [ctx.local.nearest(selection, embedder.model, query, NEAREST) for query in queries]
     hits = [
         float(sum(n.cosine >= exact[0] - 1e-5 for n in near)) / NEAREST for near, exact in zip(found, best, strict=True)
     ]

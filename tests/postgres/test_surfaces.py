@@ -442,3 +442,21 @@ def test_a_database_that_cannot_be_used(shell: Shell, name: str) -> None:
         assert len(told.stderr.splitlines()) == 2
         assert password(good) not in told.output
     assert not list(shell.data.rglob("*.db"))
+
+
+def test_a_database_that_may_not_be_written(shell: Shell) -> None:
+    """U2: of a newer Lukasa, or read-only: every command says so in one sentence with a fix, and changes nothing."""
+    url = shell.env["LUKASA_DATABASE"]
+    shell.put("The lantern is green")
+    name = conninfo_to_dict(url)["dbname"]
+    put = ("put", "The lantern is red")
+    with psycopg.connect(url, autocommit=True) as admin:
+        admin.execute("INSERT INTO lukasa.migrations VALUES (99, 'next', '', 99, '')")
+        assert "upgrade Lukasa" in shell.fails(*put, code=1)["fix"]
+        assert len(shell.call(*put).stderr.splitlines()) == 2
+        admin.execute("DELETE FROM lukasa.migrations WHERE number = 99")
+        admin.execute(f"ALTER DATABASE {name} SET default_transaction_read_only = on".encode())
+        assert "primary" in shell.fails(*put, code=1)["fix"]
+        assert len(shell.call(*put).stderr.splitlines()) == 2
+        admin.execute(f"ALTER DATABASE {name} RESET default_transaction_read_only".encode())
+    assert [one["content"] for one in shell.json("list")["entries"]] == ["The lantern is green"]

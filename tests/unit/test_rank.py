@@ -193,6 +193,20 @@ def test_repeats_are_dropped_for_the_better_hit() -> None:
     assert {id: verdict.data["kept"] for id, verdict in dropped.items()} == {"b": "a", "c": "a"}
 
 
+def test_a_repeat_goes_under_the_best_hit_that_it_repeats() -> None:
+    """R4: in whichever order a store gives the vectors."""
+    spec = load_preset("default")
+    texts = [f"{first} staging server runs Debian 12" for first in ("The", "Our", "A")]
+    entries = {id: with_id(id, make_entry(text)) for id, text in zip("abc", texts, strict=True)}
+    ranked = rank(entries, matched(a=1.0, b=0.9, c=0.8), given_by(spec))
+    near = {"a": [1.0, 0.0, 0.0], "b": [0.0, 1.0, 0.0], "c": [0.7, 0.7, 0.0]}
+    for order in ("abc", "cba", "bac"):
+        vectors = {id: np.array(near[id], dtype=np.float32) for id in order}
+        kept, dropped = drop_repeats(ranked, vectors, 0.6, 5)
+        assert [hit.id for hit in kept] == ["a", "b"]
+        assert dropped["c"].data["kept"] == "a"
+
+
 def test_near_hits_with_other_facts_are_both_kept() -> None:
     """R4: nearness alone does not hide a different fact."""
     spec = load_preset("default")

@@ -321,10 +321,8 @@ def drop_repeats(
             continue
         key = said_key(hit.content, hit.entry.speaker)
         twin = by_key.get(key)
-        for other in near.get(hit.id, ()) if twin is None else ():
-            if other in kept and _repeats(hit.entry, kept[other].entry):
-                twin = other
-                break
+        if twin is None and (close := near.get(hit.id)):  # the best of those it repeats, whatever their order is there
+            twin = next((id for id, one in kept.items() if id in close and _repeats(hit.entry, one.entry)), None)
         if twin is None:
             kept[hit.id], by_key[key] = hit, hit.id
         elif hit.entry.trust > kept[twin].entry.trust:

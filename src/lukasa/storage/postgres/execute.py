@@ -162,8 +162,12 @@ class Handle:
         )  # one that is left in the middle ends with the transaction
 
     def named(self, statement: str, values: Mapping[str, Any]) -> list[Row]:
-        """Return the rows of a statement whose values have names, the store among them."""
+        """Return the rows of a statement whose values have names, the store among them.
+
+        Many of its conditions may be absent, so it is planned for the values that it has.
+        """
         self.session.bind(*self._bound)
+        self.session.cursor.execute(sql.PLAN_BY_VALUES)
         self.session.cursor.execute(statement, values)
         return self.session.cursor.fetchall()
 

@@ -357,8 +357,8 @@ def _by_index(
         admitted = db.all(sql.ADMITTED + clause + " LIMIT %s", partition, *values, _FEW + 1)
         if len(admitted) <= _FEW:
             return db.all(sql.NEAREST_OF, asked, [row for (row,) in admitted], model, limit)
-    statement = sql.nearest_by_index(db.store, partition, model, dimensions, filtered=bool(clause))
-    return db.all(statement.replace("{filters}", clause), asked, *values, limit)
+    statement = sql.nearest_by_index(db.store, partition, model, dimensions, limit, filtered=bool(clause))
+    return db.all(statement.replace("{filters}", clause), asked, *values)
 
 
 # Pages of entries, and access counts
