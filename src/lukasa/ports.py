@@ -385,6 +385,7 @@ class Recording(Struct, frozen=True):
     started_at: datetime | None
     pieces: tuple[Piece, ...]
     broken: tuple[int, ...] = ()
+    folder: str = ""  # of the project that the session worked in, if its file says
 
 
 class TranscriptReader(Protocol):
@@ -442,6 +443,10 @@ class ProjectFiles(Protocol):
 
         TimeoutError after `until`, a moment of the monotonic clock.
         """
+        ...
+
+    def mentions(self, word: str, ending: str, until: float) -> list[str]:
+        """Files whose names end so and that hold a word; none without git. TimeoutError after `until`."""
         ...
 
 

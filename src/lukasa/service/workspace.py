@@ -9,6 +9,7 @@ from __future__ import annotations
 from lukasa.model.values import Trust
 from lukasa.service import sessions
 from lukasa.service.admin.admin_methods import AdminMethods
+from lukasa.service.citations.citation_methods import CitationMethods
 from lukasa.service.curation.curation_methods import CurationMethods
 from lukasa.service.entries.entry_methods import EntryMethods
 from lukasa.service.jobs.job_methods import JobMethods
@@ -17,7 +18,16 @@ from lukasa.service.sessions.session_methods import SessionMethods
 from lukasa.spec.types import TALK_KEYS, MemorySpec
 
 
-class Workspace(EntryMethods, ReadMethods, SessionMethods, CurationMethods, JobMethods, AdminMethods, frozen=True):
+class Workspace(
+    EntryMethods,
+    ReadMethods,
+    CitationMethods,
+    SessionMethods,
+    CurationMethods,
+    JobMethods,
+    AdminMethods,
+    frozen=True,
+):
     """One workspace: put, read, context and every other verb, for one actor in one scope."""
 
     @property
@@ -54,6 +64,10 @@ class Workspace(EntryMethods, ReadMethods, SessionMethods, CurationMethods, JobM
     def limited(self, *tiers: str) -> Workspace:
         """Return this workspace for these tiers alone, for a subagent: every verb is bounded, reads and writes."""
         return Workspace(self.ctx.limited(tiers))
+
+    def in_project(self, folder: str) -> Workspace:
+        """Return this workspace with the project of a folder at hand: what entries cite is pinned and checked there."""
+        return Workspace(self.ctx.in_project(folder))
 
     def outbound(self, surface: str) -> Workspace:
         """Return this workspace for a surface, `chat` or `external`: what it returns passes the spec's gates to it."""

@@ -226,6 +226,12 @@ class FolderProject:
         found = [one for one in self._unknown_to_git(until) if os.path.splitext(one)[1] == ending and one != path]
         yield from sorted(found, key=lambda one: (os.path.basename(one) != name, one))[:MOST_TRIED]
 
+    def mentions(self, word: str, ending: str, until: float) -> list[str]:
+        if self._git_folder is None or not re.fullmatch(r"[\w.+-]{1,20}", ending):
+            return []
+        asked = ("-z", "-l", "-w", "-F", "--untracked", "--no-textconv", "-e", word, "--", f"*{ending}")
+        return self._ask("grep", *asked, until=until).decode("utf-8", "surrogateescape").split("\0")[:-1][:MOST_TRIED]
+
     def _unknown_to_git(self, until: float) -> Iterator[str]:
         if self._git_folder is not None:
             listed = self._ask("ls-files", "-z", "--others", "--exclude-standard", until=until)
@@ -300,9 +306,9 @@ def _bytes_of(real: str, path: str, about: os.stat_result) -> bytes:
 
 def remote_name(url: str) -> str:
     """Return the name of a remote repository: host and path, the same for https, ssh and git, without credentials."""
-    if match := re.fullmatch(r"(?:[a-z+]+://)(?:[^@/]*@)?([^/:]*)(?::\d+)?(/.*)", url, re.IGNORECASE):
-        host, path = match[1], match[2]
-    elif match := re.fullmatch(r"(?:[^@/]*@)?([\w.-]+):(?!/)(.+)", url):
+    if (match := re.fullmatch(r"(?:[a-z+]+://)(?:[^@/]*@)?([^/:]*)(?::\d+)?(/.*)", url, re.IGNORECASE)) or (
+        match := re.fullmatch(r"(?:[^@/]*@)?([\w.-]+):(?!/)(.+)", url)
+    ):
         host, path = match[1], match[2]
     else:
         host, path = "", url

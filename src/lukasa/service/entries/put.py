@@ -10,6 +10,7 @@ from msgspec import Struct, field
 
 from lukasa.curated.document import NAME
 from lukasa.index.matches import Neighbour, NeighbourQuery, NewText
+from lukasa.model.citation import Citation
 from lukasa.model.conversation import Status
 from lukasa.model.entry import DAMAGED, PASSING, Entry, GateVerdict, Scope, SourceLink
 from lukasa.model.errors import (
@@ -34,6 +35,8 @@ from lukasa.model.values import SHARED, Curator, Gate, Kind, Lifetime, Trust, Vi
 from lukasa.ports import EmbeddingModel
 from lukasa.service import inputs
 from lukasa.service.call import ACCOUNT, CallContext, retry_on_conflict
+from lukasa.service.citations import citing
+from lukasa.service.citations.citing import Cite, Pins
 from lukasa.service.instrument import verb
 from lukasa.storage.operations import Embedding, Enqueue, Operation, Record, Verdict
 from lukasa.storage.port import Store
@@ -53,7 +56,8 @@ class Memo(Struct, frozen=True):
     With a `path` it is a file: kept verbatim, also if it is empty or repeats another entry. With a new `id` of the
     caller's, a repeated call never stores it twice. It retires the entry that `supersedes` names; the one that
     `corrects` names stays, and reads show it under this one. A `category` counts if the words leave doubt. An
-    `observed` text was taken from a session: the gate's rules of form apply to it.
+    `observed` text was taken from a session: the gate's rules of form apply to it. `cites` names files, symbols, URLs,
+    commands, entries and documents, as in `src/auth.py:10-20`, which reads then check.
     """
 
     content: str
@@ -76,6 +80,7 @@ class Memo(Struct, frozen=True):
     path: str | None = None
     id: str | None = None
     observed: bool = False
+    cites: Sequence[Cite | str] = ()
 
 
 class Written(Struct, frozen=True):
@@ -116,12 +121,14 @@ def put_many(ctx: CallContext, tier: str, memos: Sequence[Memo], *, also: Also |
         return []
     store = ctx.store(tier)
     destination = _destination(ctx, tier)
-    proposals = [_propose(ctx, destination, memo) for memo in memos]
+    pinned = [citing.pins(ctx, memo.cites) for memo in memos]
+    proposals = [_propose(ctx, destination, memo, pins) for memo, pins in zip(memos, pinned, strict=True)]
     _check_conversation(ctx, tier)
     _check_open(ctx, destination.scope)
     setting = Setting(ctx.spec, ctx.taxonomy, ctx.now, canonical(ctx))
     drafts = [checked(ctx, store, proposal, setting) for proposal in proposals]
     embeddings = _embed(ctx, drafts)
+    cited = [_cited(ctx, draft, pins) for draft, pins in zip(drafts, pinned, strict=True)]
 
     def attempt() -> list[Written]:
         plans, resolved, doubts = _resolve(ctx, store, drafts, embeddings, setting)
@@ -129,12 +136,41 @@ def put_many(ctx: CallContext, tier: str, memos: Sequence[Memo], *, also: Also |
         new = [d for p, d in zip(plans, resolved, strict=True) if p.entry is not None and p.outcome != "merged"]
         doubts += unsorted(ctx, store, new)
         with_it = [*(also(written) if also else ()), *(doubts if store is ctx.local else ())]
-        ctx.apply(store, *(operation for p in plans for operation in p.operations), *with_it)
+        citations = _citations(ctx, store, written, cited) if any(cited) else []
+        ctx.apply(store, *(operation for p in plans for operation in p.operations), *citations, *with_it)
         if doubts and store is not ctx.local:
             ctx.apply(ctx.local, *doubts)  # jobs are in the workspace's store: if this fails, the rules' decision holds
         return written
 
-    return retry_on_conflict(attempt)
+    done = retry_on_conflict(attempt)
+    if any(one.project for citations in cited for one in citations):
+        citing.remember(ctx)
+    return done
+
+
+def _cited(ctx: CallContext, draft: Draft, pins: Pins) -> tuple[Citation, ...]:
+    """Return what a text cites: what its writer names, and what the rules find in it."""
+    if draft.proposal.path is not None:
+        return pins.citations
+    named = {one.key for one in pins.citations}
+    return (*pins.citations, *(one for one in citing.by_rules(ctx, draft.content) if one.key not in named))
+
+
+def _citations(
+    ctx: CallContext, store: Store, written: Sequence[Written], cited: Sequence[Sequence[Citation]]
+) -> list[Operation]:
+    """Return the changes that give entries their citations. Repeating an entry renews its pins, if it is trusted."""
+    new: dict[str, dict[tuple[str, ...], Citation]] = {}
+    for one, citations in zip(written, cited, strict=True):
+        if one.entry is not None and citations and ctx.origin.trust >= one.entry.trust:
+            new.setdefault(one.id, {}).update({c.key: c for c in citations})
+    known = [one.id for one in written if one.outcome == "merged" and one.id in new]
+    before = store.citations(known) if known else []
+    return [
+        operation
+        for id, citations in new.items()
+        for operation in citing.added(id, list(citations.values()), [c for c in before if c.entry == id])
+    ]
 
 
 def _written(p: Plan, draft: Draft) -> Written:
@@ -164,9 +200,9 @@ def _destination(ctx: CallContext, tier: str) -> _Destination:
     return _Destination(scope, passing, passing, definition.home)
 
 
-def _propose(ctx: CallContext, destination: _Destination, memo: Memo) -> Proposal:
+def _propose(ctx: CallContext, destination: _Destination, memo: Memo, pins: Pins) -> Proposal:
     sources = [ctx.entry(id)[1] for id in inputs.several(memo.derived_from, "derived_from")]
-    links = inputs.several(memo.links, "links")
+    links = citing.documents(inputs.several(memo.links, "links"), pins)
     if links and destination.home == "account":
         raise InvalidInput(
             "an account entry cannot link to a workspace's documents", fix="put the entry in a tier of the workspace"

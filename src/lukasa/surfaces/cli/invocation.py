@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Sequence
 from functools import wraps
@@ -63,10 +64,16 @@ class Invocation:
                 embedder=self.choices.embedder,
                 surface="cli",
                 transport="terminal",
+                project=self.project,
             )
             if passed_over is not None and self.announces:
                 click.echo(f"note: {safe(TAKE_OVER.format(passed_over))}", err=True)
         return self._memory
+
+    @property
+    def project(self) -> str:
+        """The folder whose project is at hand: LUKASA_PROJECT, or the working directory."""
+        return os.environ.get("LUKASA_PROJECT") or "."
 
     def _passed_over(self) -> Path | None:
         """Return the data folder of the earlier name, if opening memory will now create a new one beside it.
