@@ -1,7 +1,7 @@
 """Citations: what an entry says about the world outside memory, pinned so that it can be checked before it is used.
 
-A citation pins a file or some of its lines, a symbol, a URL, a command's output, or another entry. A cited document is a
-`SourceLink`, because its versions are in memory. A check compares what was pinned with what is there now.
+A citation pins a file or some of its lines, a symbol, a URL, a command's output, or another entry. A cited document is
+a `SourceLink`, because its versions are in memory. A check compares what was pinned with what is there now.
 """
 
 from __future__ import annotations

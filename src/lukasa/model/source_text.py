@@ -1,7 +1,7 @@
 """The text of a file as citations see it: normalised lines, their hashes, and where cited lines are now.
 
-Line ends, a byte order mark, white space at the end of a line and empty lines at the end of a file do not count: editors
-change them without changing what a file says. Indentation counts, because in some languages it is the meaning.
+Line ends, a byte order mark, white space at the end of a line and empty lines at the end of a file do not count:
+editors change them without changing what a file says. Indentation counts, because in some languages it is the meaning.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The files of projects on this machine, read and never written, and never one outside of a project.
 
 A path is resolved with all its links, and must then be below the project's root. Only regular files are opened, without
-waiting (a FIFO has nobody at its other end), without following a link that came up meanwhile, and up to a size. What git
-knows is asked of git without the working tree, so no filter, hook or monitor of a repository runs. The names of a
+waiting (a FIFO has nobody at its other end), without following a link that came up meanwhile, and up to a size. What
+git knows is asked of git without the working tree, so no filter, hook or monitor of a repository runs. The names of a
 project are read from git's own files, since a hook waits for them.
 """
 
@@ -317,7 +317,7 @@ def remote_name(url: str) -> str:
 
 
 class LocalProjects:
-    """The projects of this machine. Which folder each was last in is kept in a file of the data folder, not in memory."""
+    """The projects of this machine. A file of the data folder says which folder each was last in; memory does not."""
 
     def __init__(self, data: Path | None) -> None:
         self._data = data

@@ -69,7 +69,7 @@ class Verification(Struct, frozen=True):
     @property
     def counts(self) -> dict[str, int]:
         found = Counter(str(one.verdict) for entry in self.entries for one in entry.citations)
-        found.update(_STATUS[one.status] for entry in self.entries for one in entry.documents)
+        found.update(DOCUMENT_STATUS[one.status] for entry in self.entries for one in entry.documents)
         return {str(verdict): found[verdict] for verdict in CitationVerdict}
 
     @property
@@ -77,7 +77,11 @@ class Verification(Struct, frozen=True):
         return tuple(one for one in self.entries if one.amiss)
 
 
-_STATUS = {"current": CitationVerdict.VERIFIED, "changed": CitationVerdict.CHANGED, "vanished": CitationVerdict.GONE}
+DOCUMENT_STATUS = {
+    "current": CitationVerdict.VERIFIED,
+    "changed": CitationVerdict.CHANGED,
+    "vanished": CitationVerdict.GONE,
+}
 
 
 # Citing

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from lukasa.curated.document import NAME
 from lukasa.index.matches import Neighbour, NeighbourQuery, NewText
@@ -38,7 +39,7 @@ from lukasa.service.call import ACCOUNT, CallContext, retry_on_conflict
 from lukasa.service.citations import citing
 from lukasa.service.citations.citing import Cite, Pins
 from lukasa.service.instrument import verb
-from lukasa.storage.operations import Embedding, Enqueue, Operation, Record, Verdict
+from lukasa.storage.operations import Embedding, Enqueue, Operation, Record, SaveCitations, Verdict
 from lukasa.storage.port import Store
 from lukasa.write.batch import Batch
 from lukasa.write.check import CHECK
@@ -88,7 +89,7 @@ class Written(Struct, frozen=True):
 
     `outcome`: stored, held, merged, replaced or discarded for a put; updated, forgotten, restored or accepted for a
     change. `replaces` holds the ids of entries that the write retired, `reopened` of those that it brought back, and
-    `beside` of active entries that concern the same thing.
+    `beside` of active entries that concern the same thing. `cites` has what a put pinned, also by rules.
     """
 
     outcome: str
@@ -98,6 +99,7 @@ class Written(Struct, frozen=True):
     replaces: tuple[str, ...] = ()
     reopened: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
+    cites: tuple[str, ...] = ()
 
     @property
     def reason(self) -> str:
@@ -140,7 +142,7 @@ def put_many(ctx: CallContext, tier: str, memos: Sequence[Memo], *, also: Also |
         ctx.apply(store, *(operation for p in plans for operation in p.operations), *citations, *with_it)
         if doubts and store is not ctx.local:
             ctx.apply(ctx.local, *doubts)  # jobs are in the workspace's store: if this fails, the rules' decision holds
-        return written
+        return _telling(written, cited, citations) if citations else written
 
     done = retry_on_conflict(attempt)
     if any(one.project for citations in cited for one in citations):
@@ -170,6 +172,17 @@ def _citations(
         operation
         for id, citations in new.items()
         for operation in citing.added(id, list(citations.values()), [c for c in before if c.entry == id])
+    ]
+
+
+def _telling(
+    written: Sequence[Written], cited: Sequence[Sequence[Citation]], saved: Sequence[Operation]
+) -> list[Written]:
+    """Return outcomes with what was pinned for each."""
+    pinned = {(o.entry, c.key) for o in saved if isinstance(o, SaveCitations) for c in o.citations}
+    return [
+        replace(one, cites=tuple(c.spelling for c in citations if (one.id, c.key) in pinned))
+        for one, citations in zip(written, cited, strict=True)
     ]
 
 

@@ -32,6 +32,7 @@ class Invocation:
     def __init__(self, choices: Choices) -> None:
         self.choices = choices
         self.announces = not choices.json  # whether to note on stderr a data folder of the earlier name
+        self.folder: str | None = None  # of the project at hand; an empty one for a surface that has none
         self._memory: Lukasa | None = None
 
     def __enter__(self) -> Invocation:
@@ -73,6 +74,8 @@ class Invocation:
     @property
     def project(self) -> str:
         """The folder whose project is at hand: LUKASA_PROJECT, or the working directory."""
+        if self.folder is not None:
+            return self.folder
         return os.environ.get("LUKASA_PROJECT") or "."
 
     def _passed_over(self) -> Path | None:
