@@ -261,7 +261,7 @@ class VerifyIn(VerbInput):
 
 
 class VerifyOut(VerbOutput):
-    """What a verification found: verdicts by number, and the entries that were asked for or of which something is amiss."""
+    """What a verification found: verdicts by number, and the entries that were named or of which something is amiss."""
 
     counts: dict[str, int]
     entries: list[CitationsOut]

@@ -16,7 +16,7 @@ from lukasa.surfaces.cli import lines
 from lukasa.surfaces.cli.data import plain
 from lukasa.surfaces.cli.invocation import Invocation, pass_invocation, read_text
 from lukasa.surfaces.cli.options import CliCommand
-from lukasa.surfaces.cli.output import FAILED, brief, dim, good, line, safe, warn
+from lukasa.surfaces.cli.output import FAILED, brief, dim, good, line, safe
 
 COMMAND_SECONDS = 60
 MOST_OUTPUT = 1_000_000
@@ -121,7 +121,7 @@ def _run(command: str, folder: str) -> str | None:
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        click.echo(str(warn(f"it did not end: {type(error).__name__}")[0]), err=True)
+        click.echo(f"it did not end: {type(error).__name__}", err=True)
         return ""
     if done.returncode == 127:
         return None  # there is no such command any more
