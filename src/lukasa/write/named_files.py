@@ -15,7 +15,7 @@ LONGEST = 8000  # characters of a text that are looked through
 _LINES = r"(?::(\d{1,7})(?:-(\d{1,7}))?|#L(\d{1,7})(?:-L?(\d{1,7}))?|::([A-Za-z_][\w.]*))?"
 # A path has a folder, or its name an ending. What follows "://" is an address.
 _PATH = re.compile(
-    rf"(?<![\w/@:~$%\\.-])((?:\.{{0,2}}/)?(?:[\w@+.-]+/)*[\w@+-][\w@+.-]*(?:\.[A-Za-z][\w+-]{{0,9}}|(?<=/)[\w+-]+))"
+    rf"(?<![\w/@:~$%\\.-])(/?(?:[\w@+.-]+/)+[\w@+.-]*[\w+-]|[\w@+-][\w@+.-]*\.[A-Za-z][\w+-]{{0,9}})"
     rf"{_LINES}(?![\w/\\])"
 )
 _MARKED = re.compile(r"`([^`\n]{1,300})`")
@@ -57,7 +57,10 @@ def named(text: str) -> list[NamedFile | NamedSymbol]:
             found[NamedSymbol(inside.removesuffix("()"))] = None
         if (whole := _SPACED.fullmatch(inside)) is not None and " " in whole[1]:
             found[_file(whole)] = None
+    symbols = {one.name for one in found if isinstance(one, NamedSymbol)}
     for match in _PATH.finditer(looked):
+        if match[1] in symbols:
+            continue
         if "://" not in looked[max(0, match.start() - 3) : match.start() + 3]:
             found[_file(match)] = None
     return list(found)[:MOST]

@@ -28,7 +28,7 @@ MOST_BYTES = 2_000_000
 MOST_LOOKED = 5_000  # files of a project without git that are looked through for a renamed one
 MOST_TRIED = 200  # of these, files that are opened
 KEPT = 512  # files whose text a process keeps
-GIT_SECONDS = 2.0
+GIT_SECONDS, MOST_SECONDS = 2.0, 30.0
 RENAMES = 8  # one after the other
 FILE = "projects.json"
 MOST_KNOWN = 500
@@ -262,7 +262,7 @@ class FolderProject:
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
                 env={**kept, **own},
-                timeout=left,
+                timeout=min(left, MOST_SECONDS),
                 check=False,
             )
         except subprocess.TimeoutExpired:
