@@ -61,7 +61,7 @@ def test_a_check_replaces_the_one_before_it_and_leaves_no_event(store: Store) ->
 
 
 def test_what_is_removed_takes_its_citations_along(store: Store) -> None:
-    """H1: dropped or scrubbed, neither citations nor checks of an entry stay, and the log still vouches for the rest."""
+    """H1: dropped or scrubbed, neither citations nor checks of an entry stay; the log vouches for the rest."""
     one, other = entry("The mill grinds rye"), entry("The mill is closed")
     commit(store, put(one), put(other))
     for each in (one, other):

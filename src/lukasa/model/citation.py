@@ -41,6 +41,7 @@ class CitationVerdict(StrEnum):
 
 
 AMISS = (CitationVerdict.CHANGED, CitationVerdict.GONE)
+NOT_THERE = "it is not at its place, and the time was over before anybody found it elsewhere"
 HOLDS = (CitationVerdict.VERIFIED, CitationVerdict.MOVED)
 
 
@@ -121,6 +122,8 @@ class CitedNow(Struct, frozen=True):
                 return f"gone: {self.citation.label}"
             case CitationVerdict.MOVED:
                 return f"{self.citation.label} moved to {self.where}"
+            case CitationVerdict.UNCHECKED if NOT_THERE in self.why:
+                return f"not there now: {self.citation.label}"
             case _:
                 return ""
 

@@ -13,7 +13,17 @@ from collections.abc import Iterator, Mapping, Sequence
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from lukasa.model.citation import HOLDS, Citation, CitationCheck, CitationVerdict, Cited, CitedNow, placed, text_pin
+from lukasa.model.citation import (
+    HOLDS,
+    NOT_THERE,
+    Citation,
+    CitationCheck,
+    CitationVerdict,
+    Cited,
+    CitedNow,
+    placed,
+    text_pin,
+)
 from lukasa.model.definitions import definition
 from lukasa.model.entry import Entry
 from lukasa.model.errors import LukasaError, NotFound, OutsideProject, UnreadableFile
@@ -120,7 +130,7 @@ def passed(ctx: CallContext, found: CitedNow) -> CitedNow:
     if not ctx.gates:
         return found
     target, where = (through(ctx.gates, text, Trust.AUTHOR)[0] for text in (found.citation.target, found.where))
-    return replace(found, citation=replace(found.citation, target=target), where=where, why="")
+    return replace(found, citation=replace(found.citation, target=target), where=where)
 
 
 def look(looks: Look, citation: Citation) -> Seen:
@@ -151,7 +161,7 @@ def _in_project(looks: Look, citation: Citation) -> Seen:
             return _symbol_elsewhere(looks, project, citation)
         return seen
     except TimeoutError:
-        return Seen(_V.UNCHECKED, why="the time was over before it was found")
+        return Seen(_V.UNCHECKED, why=NOT_THERE)
     except (OutsideProject, UnreadableFile) as error:
         return Seen(_V.UNCHECKED, why=error.message)
 

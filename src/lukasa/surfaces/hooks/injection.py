@@ -104,7 +104,8 @@ def _page_mark(page: Pinned) -> str:
 
 
 def _item_mark(entry: ContextItem) -> str:
-    return f"{entry.id}#{content_hash(entry.content)[:8]}"
+    # A passage is news again when something that it cites is not what it was.
+    return f"{entry.id}#{content_hash(''.join((entry.content, *entry.cited)))[:8]}"
 
 
 def items(document: ContextDocument) -> Iterator[ContextItem]:
