@@ -29,6 +29,7 @@ MOST_LOOKED = 5_000  # files of a project without git that are looked through fo
 MOST_TRIED = 200  # of these, files that are opened
 KEPT = 512  # files whose text a process keeps
 GIT_SECONDS, MOST_SECONDS = 2.0, 30.0
+BRIEF, REST = 1.0, 30.0  # seconds: less than that is a read's budget; so long a slow git is left alone by reads
 RENAMES = 8  # one after the other
 FILE = "projects.json"
 MOST_KNOWN = 500
@@ -50,6 +51,8 @@ class FolderProject:
         self._program = program
         self._texts: dict[str, tuple[_Stamp, SourceText]] = {}
         self._renames: dict[str, tuple[object, dict[str, str]]] = {}
+        self._went: dict[tuple[str, str], tuple[object, str | None]] = {}
+        self._slow_until = 0.0  # git was too slow for a read: until then, none waits for it again
 
     @property
     def root(self) -> Path:
@@ -190,6 +193,23 @@ class FolderProject:
     def renamed(self, path: str, since: str, until: float) -> str | None:
         if self._git_folder is None:
             return None
+        state = self._state()
+        known = self._went.get((path, since))
+        if known is None or known[0] != state:
+            if len(self._went) >= MOST_LOOKED:
+                self._went.clear()
+            known = self._went[path, since] = state, self._followed(path, since, until)
+        return known[1] if known[1] is not None and self.relative(known[1]) is not None else None
+
+    def _state(self) -> tuple[str, int]:
+        """What git knows changes with the commit that is checked out and with the index."""
+        try:
+            return self.revision(), os.stat(self._git_folder / "index").st_mtime_ns if self._git_folder else 0
+        except OSError:
+            return self.revision(), 0
+
+    def _followed(self, path: str, since: str, until: float) -> str | None:
+        """Return where a path went: between the two ends, or else from one commit that removed it to the next."""
         found, at = self._renames_since(since, until).get(path), path
         for _ in range(RENAMES if found is None else 0):
             gone_in = self._ask("log", "-1", "--diff-filter=D", "--format=%H", "--", at, until=until).decode().strip()
@@ -197,17 +217,13 @@ class FolderProject:
             if after is None or after == at:
                 break
             found = at = after
-        return found if found is not None and self.relative(found) is not None else None
+        return found
 
     def _renames_since(self, since: str, until: float) -> dict[str, str]:
         """Return the renames between a commit and the index: those that were committed since, and those staged."""
         if not re.fullmatch(r"[0-9a-f]{40,64}", since):
             return {}
-        try:
-            index = os.stat(self._git_folder / "index").st_mtime_ns if self._git_folder else 0
-        except OSError:
-            index = 0
-        state = (self.revision(), index)
+        state = self._state()
         known = self._renames.get(since)
         if known is None or known[0] != state:
             listed = self._ask("diff", "--cached", "-z", *_RENAMES, since, until=until)
@@ -251,7 +267,8 @@ class FolderProject:
     def _ask(self, *words: str, until: float) -> bytes:
         """Run git on the repository alone; nothing if it cannot answer."""
         left = until - time.monotonic()
-        if left <= 0:
+        brief = left < BRIEF
+        if left <= 0 or (brief and time.monotonic() < self._slow_until):
             raise TimeoutError
         kept = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
         own = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", "LC_ALL": "C"}
@@ -266,6 +283,7 @@ class FolderProject:
                 check=False,
             )
         except subprocess.TimeoutExpired:
+            self._slow_until = time.monotonic() + REST if brief else 0.0
             raise TimeoutError from None
         except OSError:
             return b""

@@ -60,6 +60,12 @@ class Look(Struct, frozen=True):
     known: bool = False
     outputs: Mapping[str, str | None] = {}
     projects: dict[str, ProjectFiles | None] = field(default_factory=dict)
+    places: dict[tuple[str, str, str], list[tuple[str, bool]]] = field(default_factory=dict)
+
+    @property
+    def hasty(self) -> bool:
+        """Whether somebody waits for a read: what the last check found is then as good as looking everywhere again."""
+        return self.until != FOREVER
 
     def project_of(self, citation: Citation) -> ProjectFiles | None:
         """Return the project of a citation, if it is at hand or may be looked for."""
@@ -193,7 +199,8 @@ def _held(path: str, line: int) -> Seen:
 def _elsewhere(looks: Look, project: ProjectFiles, citation: Citation) -> Seen:
     """Look for a file that is not at its path: where the last check found it, where git says, then by its content."""
     changed: Seen | None = None
-    for path, likely in _places(looks, project, citation):
+    last = looks.stored.get(citation.id)
+    for path, likely in _places(looks, project, citation, last):
         try:
             text = project.read(path)
         except (OutsideProject, UnreadableFile):
@@ -205,24 +212,32 @@ def _elsewhere(looks: Look, project: ProjectFiles, citation: Citation) -> Seen:
             return seen
         if likely and changed is None and seen.verdict is _V.CHANGED:
             changed = seen
+        if likely and seen.verdict is _V.CHANGED and looks.hasty and last is not None and last.path == path:
+            return seen
     return changed or Seen(_V.GONE)
 
 
-def _places(looks: Look, project: ProjectFiles, citation: Citation) -> Iterator[tuple[str, bool]]:
+def _places(
+    looks: Look, project: ProjectFiles, citation: Citation, last: CitationCheck | None
+) -> Iterator[tuple[str, bool]]:
     """Yield where a file may be now; the flag says whether it is the same file also with another content."""
-    last = looks.stored.get(citation.id)
     if last is not None and last.path:
-        yield last.path, False
-    renamed = project.renamed(citation.target, citation.revision, looks.end)
-    if renamed is not None:
-        yield renamed, True
-    for path in project.candidates(citation.target, looks.end):
-        yield path, False
+        yield last.path, looks.hasty and last.verdict is _V.CHANGED
+    if looks.hasty and last is not None and last.verdict is _V.GONE:
+        return
+    key = (str(project.root), citation.target, citation.revision)
+    if key not in looks.places:
+        renamed = project.renamed(citation.target, citation.revision, looks.end)
+        unknown = project.candidates(citation.target, looks.end)
+        looks.places[key] = [*([(renamed, True)] if renamed is not None else []), *((path, False) for path in unknown)]
+    yield from looks.places[key]
 
 
 def _symbol_elsewhere(looks: Look, project: ProjectFiles, citation: Citation) -> Seen:
     """Look for a symbol that its file does not define any more in other files of the same sort."""
-    ending = os.path.splitext(citation.target)[1]
+    last, ending = looks.stored.get(citation.id), os.path.splitext(citation.target)[1]
+    if looks.hasty and last is not None and last.verdict is _V.GONE:
+        return Seen(_V.GONE, why=last.why)
     for path in project.mentions(citation.name.rpartition(".")[2], ending, looks.end):
         text = project.read(path) if path != citation.target else None
         if text is not None and (seen := compared(citation, path, text)).verdict is _V.MOVED:
