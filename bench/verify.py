@@ -131,7 +131,7 @@ added, changed, removed and moved, files renamed and removed.
 | `lukasa verify`, with git, and outcomes kept | {whole / count:.2f} ms per entry |
 | a check: median, 95th percentile | {statistics.median(times):.3f} ms, {slow:.3f} ms |
 | a check, mean with a warm cache | {warm:.3f} ms |
-| a context with {number:.1f} citations, and the same without | {with_them:.1f} ms, {without:.1f} ms: {more:.1f} ms more |
+| a context with {number:.1f} citations, and without | {with_them:.1f} ms, {without:.1f} ms: {more:.1f} ms more |
 """
 
 

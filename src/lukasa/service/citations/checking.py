@@ -31,6 +31,7 @@ from lukasa.model.source_text import SourceText
 from lukasa.model.values import VISIBILITY, Trust, Visibility
 from lukasa.ports import ProjectFiles
 from lukasa.service.call import CallContext
+from lukasa.service.retrieval.grounds import removed
 from lukasa.write.transforms import through
 
 FOREVER = float("inf")
@@ -252,7 +253,7 @@ def _memory(ctx: CallContext, citation: Citation) -> Seen:
     try:
         _, entry = ctx.row(citation.target)
     except NotFound:
-        gone = any(store.gone([citation.target]) for store in (ctx.local, ctx.account))
+        gone = removed(ctx, citation.target)
         return Seen(_V.GONE, why="it was removed") if gone else Seen(_V.UNCHECKED, why="it is not yours to see")
     except LukasaError as error:
         return Seen(_V.UNCHECKED, why=error.message)
