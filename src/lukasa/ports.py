@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_che
 from msgspec import Struct, field
 
 from lukasa.model.conversation import Conversation
-from lukasa.model.corpus import ParsedDocument
+from lukasa.model.corpus import ParsedDocument, Passage
 from lukasa.model.errors import ChatRefused, InvalidInput
 from lukasa.model.source_text import SourceText
 from lukasa.model.transcript import Role
@@ -307,6 +307,10 @@ class DocumentParser(Protocol):
         needs a package that is not installed.
         """
         ...
+
+
+# Cuts a document into passages of a size that a search can return. Whoever stores them numbers them.
+Splitter: TypeAlias = "Callable[[ParsedDocument], Sequence[Passage]]"
 
 
 class Fetched(Struct, frozen=True):

@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from lukasa.model.amendment import Amendment
 from lukasa.model.answer import Answer
 from lukasa.model.conversation import Note, WorkspaceInfo
+from lukasa.model.corpus import DocumentSource, Passage, Watch
 from lukasa.model.entry import ClosedScope, Confirmation, Entry, Rivalry, Scope, SourceLink
 from lukasa.model.grant import Capability, Grant, Reach, token_digest
 from lukasa.model.ids import new_id
@@ -19,6 +20,7 @@ from lukasa.model.values import Relation, Trust
 from lukasa.storage.operations import (
     CloseScope,
     DropEntry,
+    Embedding,
     Emit,
     Enqueue,
     ItemIndex,
@@ -37,8 +39,10 @@ from lukasa.storage.operations import (
     SaveItem,
     SaveNamed,
     SaveNote,
+    SavePassageEmbedding,
     SaveRivalry,
     SaveTranscript,
+    SaveWatch,
     SaveWorkspace,
     Scrub,
     Spend,
@@ -82,6 +86,16 @@ def fill(store: Store, word: str) -> dict[str, Entry]:
     for group in _groups(
         [put(one, vector_of(one.content)) for one in (old, new, gone, acme, evil, *many)],
         [SaveDocument(page, 0), SaveDocument(replace(page, title=f"Newer {word}"), 1)],
+        [
+            SaveDocument(
+                document(f"read {word}", f"Read by {word}."),
+                0,
+                (Passage("", 0, 0, f"Read by {word}.", (word,), tags=(word,)),),
+                DocumentSource("", f"/{word}.md", "text/markdown", "d1", NOW, notes=(word,)),
+            ),
+            SavePassageEmbedding(f"read {word}", 1, 0, Embedding(MODEL, vector_of(word))),
+            SaveWatch(Watch(new_id(), "folder", f"/{word}", word, NOW, later(60)), 0),
+        ],
         [put(resting), change(old, content=f"{word} grinds wheat")],
         [SaveRivalry(Rivalry(new.id, resting.id, Relation.UPDATE, word, NOW))],
         [SaveConfirmation(Confirmation(new.id, NOW, "ada", "ada", "", "d1", ()))],

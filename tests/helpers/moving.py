@@ -12,7 +12,8 @@ from msgspec.structs import replace
 from lukasa import Lukasa, Memo, Workspace
 from lukasa.model.amendment import AmendmentState
 from lukasa.model.answer import Answer
-from lukasa.model.entry import ClosedScope, Scope
+from lukasa.model.corpus import DocumentSource, Passage, Watch
+from lukasa.model.entry import ClosedScope, Document, Scope
 from lukasa.model.item import ItemAddress
 from lukasa.model.job import JobDraft
 from lukasa.model.selection import Selection
@@ -23,7 +24,19 @@ from lukasa.service.entries import store_items
 from lukasa.service.entries.store_items import PutItem
 from lukasa.storage import tables
 from lukasa.storage.codec import Query
-from lukasa.storage.operations import CloseScope, Enqueue, FailJob, JournalStep, SaveAnswer, SaveEntry, Spend
+from lukasa.storage.operations import (
+    CloseScope,
+    Embedding,
+    Enqueue,
+    FailJob,
+    JournalStep,
+    SaveAnswer,
+    SaveDocument,
+    SaveEntry,
+    SavePassageEmbedding,
+    SaveWatch,
+    Spend,
+)
 from lukasa.storage.port import ItemQuery, Store
 from lukasa.storage.reads import IndexedReads
 from tests.fakes import FakeEmbedder
@@ -90,6 +103,7 @@ def _use(world: Workspace, clock: FixedClock, notes: int) -> None:
     world.write_note(talk.id, "later", "after the purge")
     _jobs(world, clock)
     _items(world)
+    _read(world, clock)
     ctx, now = world.ctx, clock.now()
     ctx.apply(ctx.local, SaveAnswer(Answer("k-1", commitment(b"k", "r"), now, 0)))
     ctx.apply(ctx.local, Spend(Spending("2026-11-15", "model", 3, 100, 20, 0.125)))
@@ -97,6 +111,22 @@ def _use(world: Workspace, clock: FixedClock, notes: int) -> None:
     world.bookmark("here", "half way")
     for question in QUESTIONS:
         world.read(question)
+
+
+def _read(world: Workspace, clock: FixedClock) -> None:
+    """Keep documents that were read from files, with passages and their vectors."""
+    ctx, now = world.ctx, clock.now()
+    for name in ("harbour", "keel"):
+        texts = tuple(f"Chapter {n}: the {name} and the {WORDS[n]}" for n in range(12))
+        book = Document(name, name, "\n".join(texts), "file", "current", 1.0, "canonical", 1, now, "books")
+        passages = tuple(
+            Passage("", 0, 0, one, ("Part", name), page=n, tags=(WORDS[n],)) for n, one in enumerate(texts)
+        )
+        source = DocumentSource(name, f"/books/{name}.md", "text/markdown", "d1", now, notes=("a page had no text",))
+        vectors = EMBEDDER.embed_memories(texts)
+        kept = [SavePassageEmbedding(name, 1, n, Embedding(EMBEDDER.model, v)) for n, v in enumerate(vectors)]
+        ctx.apply(ctx.local, SaveDocument(book, 0, passages, source), *kept)
+    ctx.apply(ctx.local, SaveWatch(Watch("w1", "folder", "/books", "books", now, now, seen=("ü",)), 0))
 
 
 def _retire(world: Workspace) -> None:
@@ -168,6 +198,9 @@ def everything(store: Store) -> dict[str, Any]:
     found["vectors"] = {id: v.tobytes() for id, v in sorted(store.vectors(ids, EMBEDDER.model).items())}
     found["items"] = store.find_items(ItemQuery(()))
     found["near"] = _near(store)
+    asked = (EMBEDDER.model, EMBEDDER.embed_query("the keel and the tide"))
+    found["passages found"] = store.find_passages(["keel", "tide", "chapter"], 20)
+    found["passages near"] = [(one.passage, round(one.score, 4)) for one in store.nearest_passages(*asked, 20)]
     found["adjacent"] = store.adjacent(ids, 2)
     return found
 
@@ -184,6 +217,9 @@ _UNPLACED = frozenset(
         "unswept",
         "events",
         "utterances",
+        "passages",
+        "unsplit",
+        "document_sources",
     }
 )
 

@@ -187,7 +187,7 @@ def left(columns: set[tuple[str, str]], moved: set[tuple[str, str]]) -> set[str]
 
 
 _COUNTED = {f"partitions.{name}" for name in ("size", "total_terms", "vectors")}
-_PREFIXES = {"item_prefixes.prefix", "item_prefixes.space", "item_vectors.item"}
+_PREFIXES = {"item_prefixes.prefix", "item_prefixes.space", "item_vectors.item", "passage_vectors.passage"}
 DERIVED_HERE = {
     *_COUNTED,
     *_PREFIXES,
@@ -198,10 +198,10 @@ DERIVED_HERE = {
 DERIVED_THERE = {
     *_COUNTED,
     *_PREFIXES,
-    *(f"{table}.embedding" for table in ("vectors", "item_vectors")),
+    *(f"{table}.embedding" for table in ("vectors", "item_vectors", "passage_vectors")),
     *(f"entries.{name}" for name in ("trust", "merged_count")),
     *(f"postings.{name}" for name in ("word", "first", "last", "holders", "rows")),
-    *(f"utterance_postings.{name}" for name in ("word", "utterance", "times")),
+    *(f"{row}_postings.{name}" for row in ("utterance", "passage") for name in ("word", row, "times")),
     *(f"vector_indexes.{name}" for name in ("partition_id", "model_id", "dimensions", "name", "ready")),
 }
 

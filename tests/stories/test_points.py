@@ -124,6 +124,7 @@ CASES: dict[str, Case] = {
         lambda w, _: w.purge_execute(talk := w.start().id, confirm=w.purge_plan(talk).digest),
         lambda w, _: w.purge_execute("nobody", confirm="yes"),
     ),
+    "scrub_files": Case(lambda w, _: w.scrub_files(), lambda w, _: w.acting(agent="helper").scrub_files()),
     "observe": Case(lambda w, f: w.observe(session(f)), lambda w, f: w.observe(f / "absent.jsonl")),
     "observe_by_rules": Case(
         lambda w, f: w.observe_by_rules(w.observe(session(f)).transcript.id), lambda w, _: w.observe_by_rules("nobody")
@@ -207,6 +208,8 @@ READING = {
         "get_named",
         "named_history",
         "documents",
+        "document_history",
+        "search_corpus",
     ),
     *("get_document", "channels", "conversations", "conversation", "read_note", "notes", "jobs", "job", "job_steps"),
     *("scrub_plan", "purge_plan", "transcripts", "transcript", "said", "search_transcripts", "events", "verify"),
@@ -219,7 +222,7 @@ def test_every_verb_is_known_to_these_tests() -> None:
     public = {name for name, _ in inspect.getmembers(Workspace, inspect.isfunction) if not name.startswith("_")}
     assert public - READING == set(CASES)
     reported = {name for name in public if hasattr(getattr(Workspace, name), "__wrapped__")}
-    assert reported == {*CASES, "read", "context"}
+    assert reported == {*CASES, "read", "context", "search_corpus"}
 
 
 @pytest.mark.parametrize("memory", ["keyword"], indirect=True)

@@ -9,15 +9,15 @@ from typing import Any
 import apsw
 import pytest
 
-from lukasa.model.entry import Document, Scope
+from lukasa.model.entry import Scope
 from lukasa.model.errors import NotFound
 from lukasa.model.selection import Selection
 from lukasa.model.values import State, Visibility
-from lukasa.storage.operations import DropEntry, SaveDocument, SaveNamed
+from lukasa.storage.operations import DropEntry, SaveNamed
 from lukasa.storage.sqlite import SqliteStore
 from lukasa.storage.sqlite.search import SqliteSearchRows
 from lukasa.storage.sqlite.sqlite_store import cached_records
-from tests.helpers.stores import MODEL, NOW, OPEN, WORK, change, commit, entry, move, named, put, stored, vector_of
+from tests.helpers.stores import MODEL, OPEN, WORK, change, commit, entry, move, named, put, stored, vector_of
 
 
 @pytest.fixture
@@ -88,30 +88,22 @@ def test_a_write_that_is_undone_leaves_nothing_behind(store: SqliteStore) -> Non
         assert answers(db) == {}
 
 
-def document(body: str) -> Document:
-    return Document("d", "a title", body, "here", "live", 1.0, "canonical", 0, NOW)
-
-
 def test_what_stands_is_known_until_somebody_changes_it(tmp_path: Path, store: SqliteStore) -> None:
-    """M8: pages and documents are asked for by every put; a change is seen by the next, whoever made it."""
+    """M8: pages are asked for by every put; a change is seen by the next, whoever made it."""
     other = SqliteStore(tmp_path / "store", role="workspace", create=False)
 
-    def bodies() -> tuple[list[str], list[str]]:
-        return [page.body for page in store.named()], [document.body for document in store.documents().values()]
+    def bodies() -> list[str]:
+        return [page.body for page in store.named()]
 
-    assert bodies() == ([], [])
+    assert bodies() == []
     commit(store, SaveNamed(named(body="one"), 0))
-    assert bodies() == bodies() == (["one"], [])
+    assert bodies() == bodies() == ["one"]
     commit(other, SaveNamed(named(body="two"), 1))
-    assert bodies() == (["two"], [])
-    commit(other, SaveDocument(document("three"), 0))
-    assert bodies() == (["two"], ["three"])
-    commit(store, SaveDocument(document("four"), 1))
+    assert bodies() == ["two"]
     commit(store, put(entry("a lantern")))
-    assert bodies() == (["two"], ["four"])
+    assert bodies() == ["two"]
     store.named().clear()  # what is told is the caller's own
-    store.documents().clear()
-    assert bodies() == (["two"], ["four"])
+    assert bodies() == ["two"]
     other.close()
 
 
@@ -125,10 +117,9 @@ def test_what_stands_is_not_known_from_a_write_that_is_undone(store: SqliteStore
 
 def test_what_is_much_is_not_kept(store: SqliteStore) -> None:
     """A million characters stay in memory, and no more; they are found all the same."""
-    commit(store, SaveDocument(document("words " * 200_000), 0), SaveNamed(named(body="one"), 0))
-    assert [len(document.body) for document in store.documents().values()] == [1_200_000]
-    assert [page.body for page in store.named()] == ["one"]
+    commit(store, SaveNamed(named(body="words " * 200_000), 0))
+    assert [len(page.body) for page in store.named()] == [1_200_000]
     with store._connections.reading() as db:
-        assert set(cached_records(db)) == {"named"}
+        assert not cached_records(db)
     with store._connections.writing() as db:
         assert cached_records(db) == {}  # what it sees may yet be undone

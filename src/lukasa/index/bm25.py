@@ -34,7 +34,7 @@ def scores(
     return found
 
 
-def rarest(terms: Sequence[str], frequencies: Sequence[int]) -> list[str]:
+def rarest(terms: Sequence[str], frequencies: Sequence[int], budget: int = POSTING_BUDGET) -> list[str]:
     """The terms worth matching: those that occur, the rarest first, within the posting budget.
 
     A word in half of all entries finds nothing that the rarer words of the same query do not find better.
@@ -44,7 +44,7 @@ def rarest(terms: Sequence[str], frequencies: Sequence[int]) -> list[str]:
     postings = 0
     for term in sorted(found, key=found.__getitem__)[:MAX_TERMS]:
         postings += found[term]
-        if used and postings > POSTING_BUDGET:
+        if used and postings > budget:
             break
         used.append(term)
     return used

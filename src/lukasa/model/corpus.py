@@ -43,6 +43,12 @@ class Passage(Struct, frozen=True):
     headings: tuple[str, ...] = ()
     page: int | None = None
     line: int | None = None
+    tags: tuple[str, ...] = ()
+
+    @property
+    def indexed(self) -> str:
+        """The text that searches compare: the headings above the passage, then the passage."""
+        return "\n".join((*self.headings, self.text))
 
 
 class DocumentSource(Struct, frozen=True):
@@ -61,11 +67,31 @@ class DocumentSource(Struct, frozen=True):
     notes: tuple[str, ...] = ()
 
 
+class PassageFilters(Struct, frozen=True):
+    """What a search of passages is limited to. An empty field does not filter; of tags, a passage must have all."""
+
+    collections: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+    documents: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.collections or self.tags or self.documents)
+
+
+NO_PASSAGE_FILTERS = PassageFilters()
+
+
 class FoundPassage(Struct, frozen=True):
     """A passage that a search found. The score is higher for a better one."""
 
     passage: Passage
     score: float
+
+
+class Unsplit(Struct, frozen=True):
+    """A document of which there are no passages yet: an earlier version stored it, or its passages were damaged."""
+
+    document: str
 
 
 class Watch(Struct, frozen=True):

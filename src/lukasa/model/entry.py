@@ -273,6 +273,21 @@ class NamedEntry(Struct, frozen=True):
         return self.body is DAMAGED
 
 
+class DocumentHead(Struct, frozen=True):
+    """A version of a document without its text, for lists."""
+
+    id: str
+    title: str
+    origin: str
+    lifecycle: str
+    weight: float
+    standing: str
+    version: int
+    updated_at: datetime
+    collection: str = "documents"
+    removed: bool = False
+
+
 class Document(Struct, frozen=True):
     """Canonical content that memory may reference but not copy, with its origin, lifecycle, weight and standing."""
 

@@ -27,12 +27,14 @@ from lukasa.ports import (
     Clock,
     CuratedFile,
     DecisionFolder,
+    DocumentParser,
     Embedder,
     LogFile,
     NoticeChannel,
     ProjectFiles,
     Projects,
     Span,
+    Splitter,
     Threads,
     TranscriptReader,
     no_span,
@@ -61,6 +63,8 @@ class CallContext(Sight, frozen=True, kw_only=True):
     embedder: Embedder | None
     clock: Clock
     transcripts: Callable[[], TranscriptReader] | None = None  # opened when a session file is read
+    parser: Callable[[], DocumentParser] | None = None  # opened when a document is read
+    splitter: Splitter | None = None  # cuts a document into passages
     prompts: Path | None = None  # the folder of the owner's own prompts
     chat: Callable[[], Chat] | None = None  # opens the language model, if the settings name one
     curated_file: CuratedFile | None = None  # the file of the curated document, if the spec asks for one

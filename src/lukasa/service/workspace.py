@@ -10,6 +10,7 @@ from lukasa.model.values import Trust
 from lukasa.service import sessions
 from lukasa.service.admin.admin_methods import AdminMethods
 from lukasa.service.citations.citation_methods import CitationMethods
+from lukasa.service.corpus.corpus_methods import CorpusMethods
 from lukasa.service.curation.curation_methods import CurationMethods
 from lukasa.service.entries.entry_methods import EntryMethods
 from lukasa.service.jobs.job_methods import JobMethods
@@ -22,6 +23,7 @@ class Workspace(
     EntryMethods,
     ReadMethods,
     CitationMethods,
+    CorpusMethods,
     SessionMethods,
     CurationMethods,
     JobMethods,

@@ -15,9 +15,8 @@ from msgspec import Struct
 from lukasa.model.entry import Entry
 from lukasa.model.item import Item, ItemAddress
 from lukasa.model.scrub import Extent, Versioned
-from lukasa.model.transcript import Utterance
 from lukasa.ports import EmbeddingModel
-from lukasa.storage.codec import Query, Table
+from lukasa.storage.codec import Query, Table, TextTable
 from lukasa.storage.operations import ItemIndex
 from lukasa.storage.tables import SealedEvent
 
@@ -70,6 +69,14 @@ class FieldVector(NamedTuple):
     """A checked vector of one field of an item."""
 
     field: str
+    model: EmbeddingModel
+    vector: bytes
+
+
+class PassageVector(NamedTuple):
+    """A checked vector of a passage, which its document and its number name."""
+
+    passage: tuple[str, int]
     model: EmbeddingModel
     vector: bytes
 
@@ -184,10 +191,17 @@ class Rows(Protocol):
     def add_item_vectors(self, stored: StoredItem, vectors: Sequence[FieldVector]) -> None: ...
     def drop_item(self, place: ItemAddress) -> None: ...
 
-    # Messages, with their keyword index
-    def add_utterances(self, transcript: str, utterances: Sequence[Utterance]) -> None: ...
-    def drop_utterances(self) -> None:
-        """Remove the messages of all transcripts."""
+    # Texts that are found by their words: messages and passages, each with a keyword index
+    def add_texts(self, table: TextTable[Value], values: Sequence[Value]) -> None:
+        """Insert values, and index their words."""
+        ...
+
+    def drop_texts(self, query: Query[Any], *values: Any) -> int:
+        """Remove the rows of a query with their index rows and vectors, and return how many there were."""
+        ...
+
+    def set_passage_vectors(self, vectors: Sequence[PassageVector]) -> None:
+        """Store vectors of passages that are there, each in place of the one of its model."""
         ...
 
     # Telemetry

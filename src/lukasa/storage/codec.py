@@ -122,6 +122,27 @@ class Table(Generic[Value]):
         return tuple([row[self.positions[name]] for name in self.key])
 
 
+class TextTable(Table[Value]):
+    """A table whose rows are found by the words of their texts. Rows are numbered by `rowid`, a newer one higher.
+
+    `text` is what the keyword index holds of a value; `row` is what the index calls a row of this table.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        kind: type[Value],
+        columns: Sequence[Column],
+        key: tuple[str, ...],
+        *,
+        parts: Mapping[str, type[Any]] | None = None,
+        text: Callable[[Value], str],
+        row: str,
+    ) -> None:
+        super().__init__(name, kind, columns, key, parts=parts)
+        self.text, self.row = text, row
+
+
 class _Plan(NamedTuple):
     """How to make a value: its type, and for each of its fields in order a position and a loader, or another plan."""
 
@@ -167,6 +188,7 @@ class Query(Generic[Value]):
 
     def __init__(self, table: Table[Value], *where: str, order: str = "", paged: bool = False) -> None:
         self.table, self.paged = table, paged
+        self.given = table
         self.where = tuple(_condition(text) for text in where)
         self.order = tuple((name.lstrip("-"), name.startswith("-")) for name in order.split())
 
@@ -183,6 +205,16 @@ class Query(Generic[Value]):
             else:
                 bound.append([store(one) for one in value] if condition.test == "in" else store(value))
         return bound
+
+
+class PartQuery(Query[Value]):
+    """Some rows of a table, read as values of another type that has only some of the columns."""
+
+    def __init__(
+        self, table: Table[Any], kind: type[Value], columns: Sequence[Column], *where: str, order: str = ""
+    ) -> None:
+        super().__init__(table, *where, order=order)
+        self.given = Table(table.name, kind, columns, table.key)
 
 
 def _condition(text: str) -> Condition:
@@ -223,7 +255,7 @@ class Dialect(Struct, frozen=True):
             last = f"(SELECT place FROM {table.name} AS last WHERE {whose}{key} = {mark})"
             clauses.append(f"place {test} {last}" if self.tenant else f"({mark} IS NULL OR place {test} {last})")
         order = ", ".join(name + " DESC" * down for name, down in query.order)
-        parts = [f"SELECT {', '.join(table.columns)} FROM {table.name}", _where(clauses)]
+        parts = [f"SELECT {', '.join(query.given.columns)} FROM {table.name}", _where(clauses)]
         parts += [f"ORDER BY {order}" if order else "", f"LIMIT {self.mark.format(number=number + 1)}"]
         return " ".join(part for part in parts if part)
 
@@ -236,6 +268,10 @@ class Dialect(Struct, frozen=True):
 
     def delete(self, query: Query[Any], skipped: Skipped = NOTHING) -> str:
         return f"DELETE FROM {query.table.name} {_where(self._clauses(query, skipped))}".rstrip()
+
+    def numbers(self, query: Query[Any], skipped: Skipped = NOTHING) -> str:
+        """The row numbers of a query of texts."""
+        return f"SELECT rowid FROM {query.table.name} {_where(self._clauses(query, skipped))}".rstrip()
 
     def insert(self, table: Table[Any]) -> str:
         names = list(table.columns)

@@ -12,13 +12,23 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from lukasa.model.entry import CanonicalLink, Derivation, Entry
+from lukasa.model.corpus import Passage, Unsplit
+from lukasa.model.entry import CanonicalLink, Derivation, Document, Entry
 from lukasa.model.errors import Conflict, Damaged
 from lukasa.model.events import EventDraft, Stamp
 from lukasa.model.item import value_text
 from lukasa.model.telemetry import Spending
 from lukasa.storage import job_queue, removal, row_rules, tables
-from lukasa.storage.backend import EntryVersion, FieldVector, ModelVector, Rows, StoredEntry, StoredItem, get
+from lukasa.storage.backend import (
+    EntryVersion,
+    FieldVector,
+    ModelVector,
+    PassageVector,
+    Rows,
+    StoredEntry,
+    StoredItem,
+    get,
+)
 from lukasa.storage.operations import (
     CancelJob,
     CloseScope,
@@ -27,6 +37,7 @@ from lukasa.storage.operations import (
     DropItem,
     DropNotes,
     DropRivals,
+    DropWatch,
     Embedding,
     Emit,
     Enqueue,
@@ -51,6 +62,7 @@ from lukasa.storage.operations import (
     SaveConfirmation,
     SaveConversation,
     SaveDocument,
+    SaveDocumentSource,
     SaveEmbedding,
     SaveEntry,
     SaveGrant,
@@ -58,14 +70,18 @@ from lukasa.storage.operations import (
     SaveItemVectors,
     SaveNamed,
     SaveNote,
+    SavePassageEmbedding,
+    SavePassages,
     SaveRivalry,
     SaveTranscript,
+    SaveWatch,
     SaveWorkspace,
     Scrub,
     Spend,
     Transaction,
     describe,
 )
+from lukasa.storage.port import FoundUtterance
 from lukasa.storage.redaction import redacted
 from lukasa.storage.tables import ActionRow, SealedEvent
 
@@ -331,6 +347,63 @@ def _save_document(rows: Rows, operation: SaveDocument, _: Transaction) -> None:
     row_rules.check_version("document", document.id, before.version if before else None, operation.expect)
     rows.save(tables.DOCUMENTS, document)
     rows.insert(tables.DOCUMENT_VERSIONS, [document])
+    if before is not None:
+        rows.delete(tables.DOCUMENT_SOURCES.one, document.id)
+    if operation.source is not None and not document.removed:
+        rows.insert(tables.DOCUMENT_SOURCES, [replace(operation.source, document=document.id)])
+    gone = document.removed or not document.body
+    _set_passages(rows, document, () if gone else operation.passages, new=before is None)
+
+
+def _set_passages(rows: Rows, document: Document, passages: Sequence[Passage] | None, *, new: bool = False) -> None:
+    """Replace the passages of a document; with None, note that it has still to be split."""
+    if not new:
+        rows.drop_texts(tables.PASSAGES_OF, [document.id])
+        rows.delete(tables.UNSPLIT.one, document.id)
+    if passages is None:
+        rows.insert(tables.UNSPLIT, [Unsplit(document.id)])
+        return
+    numbered = [
+        replace(passage, document=document.id, version=document.version, number=number)
+        for number, passage in enumerate(passages)
+    ]
+    rows.add_texts(tables.PASSAGES, numbered)
+
+
+def _save_passages(rows: Rows, operation: SavePassages, _: Transaction) -> None:
+    """Passages of a text that has since changed or gone are let go."""
+    document = get(rows, tables.DOCUMENTS, operation.document)
+    if document is not None and not document.removed and document.version == operation.version:
+        _set_passages(rows, document, operation.passages)
+
+
+def _save_passage_embedding(rows: Rows, operation: SavePassageEmbedding, _: Transaction) -> None:
+    vector = _checked(operation.embedding)
+    found = get(rows, tables.PASSAGES, operation.document, operation.number)
+    if found is not None and found.version == operation.version:
+        rows.set_passage_vectors([PassageVector((found.document, found.number), *vector)])
+
+
+def _save_document_source(rows: Rows, operation: SaveDocumentSource, _: Transaction) -> None:
+    document = get(rows, tables.DOCUMENTS, operation.source.document)
+    if document is None or document.removed:
+        raise row_rules.missing("document", operation.source.document)
+    rows.save(tables.DOCUMENT_SOURCES, operation.source)
+
+
+def _save_watch(rows: Rows, operation: SaveWatch, _: Transaction) -> None:
+    watch, before = (
+        replace(operation.watch, version=operation.expect + 1),
+        get(rows, tables.WATCHES, operation.watch.id),
+    )
+    row_rules.check_version("watch", watch.id, before.version if before else None, operation.expect)
+    rows.save(tables.WATCHES, watch)
+
+
+def _drop_watch(rows: Rows, operation: DropWatch, _: Transaction) -> None:
+    before = get(rows, tables.WATCHES, operation.id)
+    row_rules.check_version("watch", operation.id, before.version if before else None, operation.expect)
+    rows.delete(tables.WATCHES.one, operation.id)
 
 
 def _save_channel(rows: Rows, operation: SaveChannel, _: Transaction) -> None:
@@ -420,7 +493,7 @@ def _keep_utterances(rows: Rows, operation: KeepUtterances, _: Transaction) -> N
         if place in taken:
             raise Conflict(f"message {place} of the transcript is there already", fix="read it again")
         taken.add(place)
-    rows.add_utterances(operation.transcript, operation.utterances)
+    rows.add_texts(tables.UTTERANCES, [FoundUtterance(operation.transcript, one) for one in operation.utterances])
 
 
 def _save_amendment(rows: Rows, operation: SaveAmendment, _: Transaction) -> None:
@@ -491,6 +564,11 @@ _CHANGES: dict[type[Any], Callable[[Rows, Any, Transaction], bytes | None]] = {
     DropItem: _drop_item,
     SaveNamed: _save_named,
     SaveDocument: _save_document,
+    SavePassages: _save_passages,
+    SavePassageEmbedding: _save_passage_embedding,
+    SaveDocumentSource: _save_document_source,
+    SaveWatch: _save_watch,
+    DropWatch: _drop_watch,
     SaveChannel: _save_channel,
     SaveConversation: _save_conversation,
     SaveNote: _save_note,

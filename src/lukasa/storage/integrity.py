@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from lukasa.model.arrays import np
 from lukasa.model.citation import CITED, Citation, citations_text
+from lukasa.model.corpus import Unsplit
 from lukasa.model.entry import Document, Entry, NamedEntry
 from lukasa.model.errors import UNREADABLE, Damaged
 from lukasa.model.events import chain_faults
@@ -21,8 +22,8 @@ from lukasa.model.item import ItemAddress, beginnings, item_id, namespace_of
 from lukasa.model.text import TOKENIZER_VERSION, commitment
 from lukasa.model.values import VISIBILITY
 from lukasa.storage import seals, tables
-from lukasa.storage.backend import Rows
-from lukasa.storage.codec import Query
+from lukasa.storage.backend import Rows, get
+from lukasa.storage.codec import Query, TextTable
 from lukasa.storage.entry_codec import checked_entry, entry_columns, vector_checksum
 from lukasa.storage.operations import grant_text
 from lukasa.storage.port import Finding
@@ -44,9 +45,11 @@ class Statements(Protocol):
     ITEM_EVENTS: str
     ALL_SPACES: str
     ALL_UTTERANCES: str
+    ALL_PASSAGES: str
     PARTITION_COUNTS: str
     DROP_VECTOR: str
     DROP_ITEM_VECTOR: str
+    DROP_PASSAGE_VECTOR: str
     EMPTY_PREFIXES: str
     NEW_PREFIXES: str
     REINDEX_ENTRY: str
@@ -103,6 +106,7 @@ class Engine(Protocol):
 
     def vectors(self) -> Iterator[StoredVector]: ...
     def item_vectors(self) -> Iterator[StoredVector]: ...
+    def passage_vectors(self) -> Iterator[StoredVector]: ...
     def columns(self, entry: Entry) -> dict[str, Any]:
         """Return the columns that follow from an entry, by name: those that `MENDED_COLUMNS` names."""
         ...
@@ -119,7 +123,9 @@ class Engine(Protocol):
         """Make again what only this engine derives from vectors and partitions."""
         ...
 
-    def rebuild_utterances(self) -> None: ...
+    def rebuild_texts(self, table: TextTable[Any]) -> None:
+        """Make the keyword index of a table of texts again."""
+        ...
 
 
 class Step(NamedTuple):
@@ -133,7 +139,7 @@ class Step(NamedTuple):
 def steps(engine: Engine) -> list[Step]:
     """Return the steps that every engine has."""
     truth = (_chain, _entries, _pages, _grants, _citations, _items, _utterances)
-    derived = (_partitions, _vectors, _item_prefixes, _item_vectors)
+    derived = (_partitions, _vectors, _item_prefixes, _item_vectors, _passages, _passage_vectors)
     return [_step(engine, step) for step in truth] + [_step(engine, step, derived=True) for step in derived]
 
 
@@ -383,6 +389,28 @@ def _utterances(engine: Engine) -> Iterator[Finding]:
 # Derived state
 
 
+def _passages(engine: Engine) -> Iterator[Finding]:
+    """The passages of a document are of its present version, and each is what was written."""
+    for document, number, fault in _passage_faults(engine):
+        yield wrong("passage", f"{document}#{number}", fault, derived=True)
+
+
+def _passage_faults(engine: Engine) -> Iterator[tuple[str, int, str]]:
+    for document, number, version, text_hash, text, current, removed in engine.stream(engine.sql.ALL_PASSAGES):
+        if current is None or removed:
+            yield document, number, "belongs to no document"
+        elif version != current:
+            yield document, number, f"is of version {version}, and the document is at version {current}"
+        elif not seals.intact(text, text_hash):
+            yield document, number, "is not the text that was written"
+
+
+def _passage_vectors(engine: Engine) -> Iterator[Finding]:
+    for one in engine.passage_vectors():
+        if fault := _vector_fault(one):
+            yield wrong("vector", f"passage vector {one.key[0]}", fault, derived=True)
+
+
 def _partitions(engine: Engine) -> Iterator[Finding]:
     for id, *counts in engine.all(engine.sql.PARTITION_COUNTS):
         if counts[:3] != counts[3:]:
@@ -418,11 +446,17 @@ def rebuild(engine: Engine) -> None:
     """Inside a write transaction: all that can be computed from the rows is, and texts that have a sound copy."""
     sql = engine.sql
     _mend(engine)
+    _unsplit(engine)
     engine.empty_index()
     for row, partition, terms in _reindexed(engine):
         engine.index(row, partition, terms)
     engine.finish_index()
-    for statement, vectors in ((sql.DROP_VECTOR, engine.vectors), (sql.DROP_ITEM_VECTOR, engine.item_vectors)):
+    kinds = (
+        (sql.DROP_VECTOR, engine.vectors),
+        (sql.DROP_ITEM_VECTOR, engine.item_vectors),
+        (sql.DROP_PASSAGE_VECTOR, engine.passage_vectors),
+    )
+    for statement, vectors in kinds:
         for key in [one.key for one in vectors() if _vector_fault(one)]:
             engine.run(statement, *key)
     engine.run(sql.RECOUNT)
@@ -430,7 +464,8 @@ def rebuild(engine: Engine) -> None:
     engine.run(sql.EMPTY_PREFIXES)
     for id, path, _ in engine.settled(sql.ALL_SPACES):
         engine.run(sql.NEW_PREFIXES, beginnings(namespace_of(path)), id)
-    engine.rebuild_utterances()
+    for table in tables.text_tables():
+        engine.rebuild_texts(table)
     engine.run(sql.SET_TOKENIZER, TOKENIZER_VERSION)
 
 
@@ -449,6 +484,15 @@ def _mend(engine: Engine) -> None:
             sound = kind.sound_copy(engine, page)
             if sound is not None:
                 engine.rows.save(kind.present.table, sound)
+
+
+def _unsplit(engine: Engine) -> None:
+    """Drop the passages of documents of which one is not as it should be: they are split again."""
+    for id in {document for document, _, _ in _passage_faults(engine)}:
+        engine.rows.drop_texts(tables.PASSAGES_OF, [id])
+        document = get(engine.rows, tables.DOCUMENTS, id)
+        if document is not None and not document.removed:
+            engine.rows.save(tables.UNSPLIT, Unsplit(id))
 
 
 def _reindexed(engine: Engine) -> Iterator[tuple[int, int, list[str]]]:

@@ -13,6 +13,7 @@ from lukasa.model.amendment import Amendment
 from lukasa.model.answer import Answer
 from lukasa.model.citation import Citation, CitationCheck, citations_text
 from lukasa.model.conversation import Channel, Conversation, Note, Status, WorkspaceInfo
+from lukasa.model.corpus import DocumentSource, Passage, Watch
 from lukasa.model.entry import ClosedScope, Confirmation, Document, Entry, NamedEntry, Rivalry
 from lukasa.model.events import SCRUBBED, Actor, EventDraft, Redacted, Spelled, canonical_json
 from lukasa.model.grant import Grant
@@ -362,7 +363,49 @@ class SaveNamed(Struct, frozen=True):
 
 
 class SaveDocument(Struct, frozen=True):
+    """Insert a document (`expect` 0) or replace the version `expect`, with the passages of its text and its source.
+
+    Without `passages`, the document is noted as one that has still to be split. Without `source`, it has none.
+    """
+
     document: Document
+    expect: int
+    passages: tuple[Passage, ...] | None = None
+    source: DocumentSource | None = None
+
+
+class SavePassages(Struct, frozen=True):
+    """Store the passages of a document that is to be split; ignored if the document has moved on."""
+
+    document: str
+    version: int
+    passages: tuple[Passage, ...]
+
+
+class SavePassageEmbedding(Struct, frozen=True):
+    """Attach a vector to a passage; ignored if its document has moved on."""
+
+    document: str
+    version: int
+    number: int
+    embedding: Embedding
+
+
+class SaveDocumentSource(Struct, frozen=True):
+    """Note what is known of the source of a document that is here, whose text has not changed."""
+
+    source: DocumentSource
+
+
+class SaveWatch(Struct, frozen=True):
+    """Begin to follow a folder or a feed (`expect` 0), or note what is known of it now."""
+
+    watch: Watch
+    expect: int
+
+
+class DropWatch(Struct, frozen=True):
+    id: str
     expect: int
 
 
@@ -422,6 +465,11 @@ Operation = (
     | SaveChecks
     | SaveNamed
     | SaveDocument
+    | SavePassages
+    | SavePassageEmbedding
+    | SaveDocumentSource
+    | SaveWatch
+    | DropWatch
     | SaveChannel
     | SaveConversation
     | SaveNote
@@ -476,6 +524,11 @@ def describe(operation: Operation, salt: bytes) -> EventDraft | None:
             action = "document.removed" if document.removed else "document.saved"
             detail = {"version": expect + 1, "commitment": commitment(salt, document.body)}
             return EventDraft(action, document.id, detail)
+        case SaveWatch(watch, 0):
+            found = {"kind": watch.kind, "location": watch.location, "collection": watch.collection}
+            return EventDraft("watch.begun", watch.id, found)
+        case DropWatch(id, expect):
+            return EventDraft("watch.ended", id, {"version": expect})
         case LinkAction(action, description, entries):
             return EventDraft("action.linked", action, {"description": description, "entries": list(entries)})
         case SaveWorkspace(info, expect_ready):

@@ -21,6 +21,14 @@ from lukasa.model.answer import Answer
 from lukasa.model.candidate import Candidate
 from lukasa.model.citation import Citation, CitationCheck, CitationVerdict
 from lukasa.model.conversation import Channel, Conversation, Note, WorkspaceInfo
+from lukasa.model.corpus import (
+    NO_PASSAGE_FILTERS,
+    DocumentSource,
+    FoundPassage,
+    Passage,
+    PassageFilters,
+    Watch,
+)
 from lukasa.model.entry import (
     Access,
     CanonicalLink,
@@ -28,6 +36,7 @@ from lukasa.model.entry import (
     Confirmation,
     Derivation,
     Document,
+    DocumentHead,
     Entry,
     NamedEntry,
     Rivalry,
@@ -222,6 +231,88 @@ class ScrubStore(Protocol):
         ...
 
 
+class UnembeddedPassage(Struct, frozen=True):
+    """A passage without a vector of a model, with the text to embed."""
+
+    document: str
+    version: int
+    number: int
+    text: str
+
+
+class CorpusStore(Protocol):
+    """Documents with their passages, and what is followed to keep them up to date.
+
+    A document that is removed has no passage, and no source.
+    """
+
+    def documents(self, ids: Iterable[str]) -> dict[str, Document]:
+        """Documents by id, removed ones as well; one whose text is not the one that was written is marked."""
+        ...
+
+    def document_heads(self, ids: Iterable[str]) -> dict[str, DocumentHead]:
+        """The same without their texts."""
+        ...
+
+    def list_documents(self, *, collection: str | None = None, after: str = "", limit: int = 100) -> list[DocumentHead]:
+        """A page of the documents that are not removed, ordered by id, behind the id `after`."""
+        ...
+
+    def document_history(self, id: str) -> list[DocumentHead]:
+        """Every version of a document, oldest first, without its text."""
+        ...
+
+    def document_version(self, id: str, version: int) -> Document | None:
+        """One version of a document, marked if its text is not the one that was written."""
+        ...
+
+    def collections(self) -> dict[str, int]:
+        """How many documents that are not removed each collection has."""
+        ...
+
+    def linked_documents(self) -> list[str]:
+        """The documents that entries link to."""
+        ...
+
+    def unsplit_documents(self, limit: int) -> list[str]:
+        """Documents of which there are no passages yet."""
+        ...
+
+    def document_sources(self, documents: Iterable[str]) -> dict[str, DocumentSource]: ...
+    def sources_at(self, location: str) -> list[DocumentSource]:
+        """What was read at this path or URL."""
+        ...
+
+    def sources_below(self, folder: str) -> list[DocumentSource]:
+        """What was read below a folder, ordered by path."""
+        ...
+
+    def watches(self) -> list[Watch]:
+        """All watches, the oldest first."""
+        ...
+
+    def passages(self, document: str, *, start: int = 0, limit: int | None = None) -> list[Passage]:
+        """The passages of a document in their order, from a number on."""
+        ...
+
+    def passage_count(self, document: str) -> int: ...
+    def find_passages(
+        self, terms: Sequence[str], limit: int, filters: PassageFilters = NO_PASSAGE_FILTERS
+    ) -> list[FoundPassage]:
+        """Passages with any of these terms, best first by BM25. Filters come before the limit."""
+        ...
+
+    def nearest_passages(
+        self, model: EmbeddingModel, vector: Vector, limit: int, filters: PassageFilters = NO_PASSAGE_FILTERS
+    ) -> list[FoundPassage]:
+        """Passages with a vector of this model, best cosine first. Filters come before the limit."""
+        ...
+
+    def unembedded_passages(self, model: EmbeddingModel, limit: int) -> list[UnembeddedPassage]:
+        """Passages without a vector of this model, oldest first."""
+        ...
+
+
 def index_terms(entry: Entry) -> list[str]:
     """The terms that the keyword index holds for an entry: of its text, then of its tags and its path."""
     return terms(entry.content) + [t for tag in entry.tags for t in terms(tag)] + terms(entry.path or "")
@@ -278,7 +369,7 @@ class Share(Struct, frozen=True):
     merged: int = 0
 
 
-class Store(ItemStore, PipelineStore, AccessStore, ScrubStore, Protocol):
+class Store(ItemStore, CorpusStore, PipelineStore, AccessStore, ScrubStore, Protocol):
     """One database. All methods may be called from any thread; values returned are frozen."""
 
     # Writing
@@ -456,10 +547,9 @@ class Store(ItemStore, PipelineStore, AccessStore, ScrubStore, Protocol):
         """Make and drop such indexes, and return how many. It may take minutes, and nobody waits for it."""
         ...
 
-    # Pages, documents, conversations, workspaces
+    # Pages, conversations, workspaces
     def named(self, name: str | None = None) -> list[NamedEntry]: ...
     def named_versions(self, name: str) -> list[NamedEntry]: ...
-    def documents(self, ids: Iterable[str] | None = None) -> dict[str, Document]: ...
     def channels(self) -> list[Channel]: ...
     def conversations(self, *, archived: bool = False, channel: str | None = None) -> list[Conversation]: ...
     def conversation(self, id_or_ref: str) -> Conversation | None: ...

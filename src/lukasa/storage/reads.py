@@ -17,12 +17,14 @@ from lukasa.model.answer import Answer
 from lukasa.model.candidate import Candidate
 from lukasa.model.citation import Citation, CitationCheck, CitationVerdict
 from lukasa.model.conversation import Channel, Conversation, Note, Status, WorkspaceInfo
+from lukasa.model.corpus import DocumentSource, Passage, Watch
 from lukasa.model.entry import (
     CanonicalLink,
     ClosedScope,
     Confirmation,
     Derivation,
     Document,
+    DocumentHead,
     NamedEntry,
     Rivalry,
     Scope,
@@ -44,6 +46,7 @@ from lukasa.storage.codec import Query
 
 Value = TypeVar("Value")
 _PAGE = 1000  # events that are read at a time
+_BEHIND_SLASH = chr(ord("/") + 1)  # what sorts behind all that is below a folder
 
 
 class PlainReads(ABC):
@@ -73,11 +76,6 @@ class PlainReads(ABC):
         with self._reading() as rows:
             return rows.select(tables.VERSIONS_OF_NAMED, name)
 
-    def documents(self, ids: Iterable[str] | None = None) -> dict[str, Document]:
-        with self._reading() as rows:
-            found = rows.select(tables.ALL_DOCUMENTS) if ids is None else rows.select(tables.DOCUMENTS_AMONG, ids)
-        return {document.id: document for document in found}
-
     def channels(self) -> list[Channel]:
         with self._reading() as rows:
             return rows.select(tables.ALL_CHANNELS)
@@ -97,6 +95,66 @@ class PlainReads(ABC):
     def workspaces(self) -> list[WorkspaceInfo]:
         with self._reading() as rows:
             return rows.select(tables.ALL_WORKSPACES)
+
+    # Documents
+
+    def documents(self, ids: Iterable[str]) -> dict[str, Document]:
+        with self._reading() as rows:
+            found = rows.select(tables.DOCUMENTS_AMONG, ids)
+        return {document.id: document for document in found}
+
+    def document_heads(self, ids: Iterable[str]) -> dict[str, DocumentHead]:
+        with self._reading() as rows:
+            return {head.id: head for head in rows.select(tables.HEADS_AMONG, ids)}
+
+    def list_documents(self, *, collection: str | None = None, after: str = "", limit: int = 100) -> list[DocumentHead]:
+        with self._reading() as rows:
+            return rows.select(tables.HEADS_AFTER, after, collection, False, limit=limit)
+
+    def document_history(self, id: str) -> list[DocumentHead]:
+        with self._reading() as rows:
+            return rows.select(tables.HEADS_OF_VERSIONS, id)
+
+    def document_version(self, id: str, version: int) -> Document | None:
+        with self._reading() as rows:
+            return get(rows, tables.DOCUMENT_VERSIONS, id, version)
+
+    def collections(self) -> dict[str, int]:
+        with self._reading() as rows:
+            return rows.count_by(tables.HEADS_AFTER, "collection", "", None, False)
+
+    def linked_documents(self) -> list[str]:
+        with self._reading() as rows:
+            return list(rows.count_by(tables.ALL_LINKS, "document"))
+
+    def unsplit_documents(self, limit: int) -> list[str]:
+        with self._reading() as rows:
+            return [one.document for one in rows.select(tables.ALL_UNSPLIT, limit=limit)]
+
+    def document_sources(self, documents: Iterable[str]) -> dict[str, DocumentSource]:
+        with self._reading() as rows:
+            return {source.document: source for source in rows.select(tables.SOURCES_AMONG, documents)}
+
+    def sources_at(self, location: str) -> list[DocumentSource]:
+        with self._reading() as rows:
+            return rows.select(tables.SOURCES_AT, location)
+
+    def sources_below(self, folder: str) -> list[DocumentSource]:
+        inside = folder.rstrip("/")
+        with self._reading() as rows:
+            return rows.select(tables.SOURCES_BETWEEN, f"{inside}/", f"{inside}{_BEHIND_SLASH}")
+
+    def watches(self) -> list[Watch]:
+        with self._reading() as rows:
+            return rows.select(tables.ALL_WATCHES)
+
+    def passages(self, document: str, *, start: int = 0, limit: int | None = None) -> list[Passage]:
+        with self._reading() as rows:
+            return rows.select(tables.PASSAGES_FROM, document, start, limit=limit)
+
+    def passage_count(self, document: str) -> int:
+        with self._reading() as rows:
+            return rows.count(tables.PASSAGES_OF, [document])
 
     # Links and items
 

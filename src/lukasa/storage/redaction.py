@@ -11,6 +11,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from lukasa.model.corpus import Passage
 from lukasa.model.entry import SENSITIVE, Entry
 from lukasa.model.events import EventDraft
 from lukasa.model.secrets import holds_secret, redact, redact_all
@@ -33,18 +34,23 @@ from lukasa.storage.operations import (
     SaveChannel,
     SaveCitations,
     SaveConfirmation,
+    SaveDocument,
+    SaveDocumentSource,
     SaveEntry,
     SaveNote,
+    SavePassages,
     SaveRivalry,
     SaveTranscript,
+    SaveWatch,
 )
 
 
 def redacted(operation: Operation) -> Operation:
     """Return an operation without secrets; itself if it holds none.
 
-    Pages, documents and items are left alone: a page or a document is the owner's own text, and the value of an item
-    belongs to the program that wrote it, which must read back the same.
+    Pages, items and the documents that the owner wrote are left alone: they are the owner's own text, and the value of
+    an item belongs to the program that wrote it, which must read back the same. A document that was read from a file
+    or an address is redacted, and so are the passages of every document, which is what searches return.
     """
     clean = _CLEAN.get(type(operation))
     return operation if clean is None else clean(operation)
@@ -80,6 +86,23 @@ def _record(record: Record) -> Record:
     draft = record.draft
     detail = redact_all(draft.detail) if type(draft.detail) is dict else draft.detail
     return record if detail == draft.detail else Record(EventDraft(draft.action, draft.subject, detail))
+
+
+def _document(save: SaveDocument) -> SaveDocument:
+    document = save.document
+    if not document.body or (not holds_secret(document.body) and not holds_secret(document.title)):
+        return save
+    if save.source is not None:
+        save = replace(save, document=replace(document, **_clean_parts(document, "title", "body")))
+    return replace(save, passages=None if save.passages is None else _clean_passages(save.passages))
+
+
+def _clean_passages(passages: tuple[Passage, ...]) -> tuple[Passage, ...]:
+    return tuple(replace(one, **_clean_parts(one, "text", "headings", "tags")) for one in passages)
+
+
+def _clean_parts(owner: Any, *names: str) -> dict[str, Any]:
+    return {name: redact_all(getattr(owner, name)) for name in names}
 
 
 def _fields(*names: str, of: str = "") -> Callable[[Any], Any]:
@@ -134,6 +157,10 @@ _CLEAN: dict[type, Callable[[Any], Any]] = {
     LinkAction: _fields("action", "description"),
     PostponeJob: _fields("reason"),
     SaveAmendment: _fields("change", "reason", "line", of="amendment"),
+    SaveDocument: _document,
+    SavePassages: lambda save: replace(save, passages=_clean_passages(save.passages)),
+    SaveDocumentSource: _fields("notes", of="source"),
+    SaveWatch: _fields("error", of="watch"),
     SaveChannel: _fields("name", "description", of="channel"),
     SaveCitations: _citations,
     SaveConfirmation: _fields("said", of="confirmation"),

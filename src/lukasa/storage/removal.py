@@ -132,7 +132,7 @@ def drop_rivals(rows: Rows, ids: Sequence[str]) -> None:
 
 def _drop_copies(rows: Rows) -> None:
     """Remove what may repeat a workspace's memory."""
-    rows.drop_utterances()
+    rows.drop_texts(tables.ALL_UTTERANCES)
     rows.delete(tables.NEWEST_TRANSCRIPTS, None)
     rows.delete(tables.OLDEST_AMENDMENTS, None, None)
     job_queue.drop(rows, job_queue.over(rows))

@@ -17,12 +17,14 @@ from lukasa.model.amendment import Amendment, AmendmentState
 from lukasa.model.answer import Answer
 from lukasa.model.citation import Citation, CitationCheck, CitationVerdict, Cited
 from lukasa.model.conversation import Channel, Conversation, Note, Status, WorkspaceInfo
+from lukasa.model.corpus import DocumentSource, Passage, Unsplit, Watch
 from lukasa.model.entry import (
     CanonicalLink,
     ClosedScope,
     Confirmation,
     Derivation,
     Document,
+    DocumentHead,
     NamedEntry,
     Rivalry,
     Scope,
@@ -45,8 +47,10 @@ from lukasa.storage.codec import (
     TIME_OR_NONE,
     Codec,
     Column,
+    PartQuery,
     Query,
     Table,
+    TextTable,
     enum,
 )
 from lukasa.storage.port import FoundUtterance
@@ -130,6 +134,78 @@ DOCUMENT_VERSIONS = Table("document_versions", Document, _DOCUMENT, ("id", "vers
 ALL_DOCUMENT_VERSIONS = Query(DOCUMENT_VERSIONS, order="id version")
 ALL_DOCUMENTS = Query(DOCUMENTS, order="place")
 DOCUMENTS_AMONG = Query(DOCUMENTS, "id in", order="place")
+VERSIONS_OF_DOCUMENT = Query(DOCUMENT_VERSIONS, "id =", order="version")
+# Without their texts, which may be long.
+_HEAD = tuple(column for column in _DOCUMENT if column.name != "body")
+HEADS_AMONG = PartQuery(DOCUMENTS, DocumentHead, _HEAD, "id in", order="id")
+HEADS_AFTER = PartQuery(DOCUMENTS, DocumentHead, _HEAD, "id >", "collection = optional", "removed =", order="id")
+HEADS_OF_VERSIONS = PartQuery(DOCUMENT_VERSIONS, DocumentHead, _HEAD, "id =", order="version")
+
+PASSAGES = TextTable(
+    "passages",
+    Passage,
+    (
+        Column("document"),
+        Column("number"),
+        Column("version"),
+        Column("headings", TEXTS),
+        Column("page"),
+        Column("line"),
+        Column("tags", TEXTS),
+        Column("text_hash", derive=lambda passage: content_hash(passage.text)),
+        Column("text"),
+    ),
+    ("document", "number"),
+    text=lambda passage: passage.indexed,
+    row="passage",
+)
+ALL_PASSAGES = Query(PASSAGES)
+PASSAGES_FROM = Query(PASSAGES, "document =", "number >=", order="number")
+PASSAGES_OF = Query(PASSAGES, "document in")
+
+UNSPLIT = Table("unsplit", Unsplit, (Column("document"),), ("document",))
+ALL_UNSPLIT = Query(UNSPLIT, order="document")
+
+DOCUMENT_SOURCES = Table(
+    "document_sources",
+    DocumentSource,
+    (
+        Column("document"),
+        Column("location"),
+        Column("media_type"),
+        Column("digest"),
+        Column("read_at", TIME),
+        Column("etag"),
+        Column("modified"),
+        Column("notes", TEXTS),
+    ),
+    ("document",),
+)
+SOURCES_AMONG = Query(DOCUMENT_SOURCES, "document in", order="document")
+SOURCES_AT = Query(DOCUMENT_SOURCES, "location =", order="document")
+SOURCES_BETWEEN = Query(DOCUMENT_SOURCES, "location >", "location <", order="location document")
+
+WATCHES = Table(
+    "watches",
+    Watch,
+    (
+        Column("id"),
+        Column("kind"),
+        Column("location"),
+        Column("collection"),
+        Column("created_at", TIME, fixed=True),
+        Column("due_at", TIME),
+        Column("checked_at", TIME_OR_NONE),
+        Column("etag"),
+        Column("modified"),
+        Column("failures"),
+        Column("error"),
+        Column("seen", TEXTS),
+        Column("version"),
+    ),
+    ("id",),
+)
+ALL_WATCHES = Query(WATCHES, order="place")
 
 CHANNELS = Table(
     "channels",
@@ -255,7 +331,7 @@ TRANSCRIPTS = Table(
 NEWEST_TRANSCRIPTS = Query(TRANSCRIPTS, "progress = optional", order="-place", paged=True)
 TRANSCRIPTS_BY_KEY = Query(TRANSCRIPTS, "key =")
 
-UTTERANCES = Table(
+UTTERANCES = TextTable(
     "utterances",
     FoundUtterance,
     (
@@ -269,6 +345,8 @@ UTTERANCES = Table(
     ),
     ("transcript", "place"),
     parts={"utterance": Utterance},
+    text=lambda found: found.utterance.text,
+    row="utterance",
 )
 ALL_UTTERANCES = Query(UTTERANCES)
 UTTERANCES_FROM = Query(UTTERANCES, "transcript =", "place >=", order="place")
@@ -413,6 +491,7 @@ CANONICAL_LINKS = Table(
     (Column("entry"), Column("document"), Column("version"), Column("locator"), Column("checked")),
     (),
 )
+ALL_LINKS = Query(CANONICAL_LINKS)
 LINKS_OF = Query(CANONICAL_LINKS, "entry in", order="place")
 LINKS_TO = Query(CANONICAL_LINKS, "document in", order="place")
 
@@ -513,6 +592,10 @@ EVENTS_OF_ACTIONS = Query(EVENTS, "action in", order="seq")
 
 def tables() -> Iterator[Table[Any]]:
     return (value for value in globals().values() if isinstance(value, Table))
+
+
+def text_tables() -> Iterator[TextTable[Any]]:
+    return (value for value in globals().values() if isinstance(value, TextTable))
 
 
 def queries() -> Iterator[Query[Any]]:

@@ -23,7 +23,7 @@ from msgspec import Struct
 from lukasa.model.conversation import WorkspaceInfo
 from lukasa.model.errors import Conflict, StoreDamaged
 from lukasa.storage import tables
-from lukasa.storage.codec import Table
+from lukasa.storage.codec import Table, TextTable
 from lukasa.storage.port import Finding
 
 Row: TypeAlias = "tuple[Any, ...]"
@@ -68,6 +68,9 @@ ITEMS = _part(
 )._replace(page=_FEW)
 ITEM_VECTORS = _part("item_vectors", "space key model_id field checksum vector", "place")
 UTTERANCES = _plain(tables.UTTERANCES, "rowid")
+PASSAGES = _plain(tables.PASSAGES, "rowid")
+PASSAGE_VECTORS = _part("passage_vectors", "document number model_id checksum vector", "place")
+TEXTS: Mapping[Part, TextTable[Any]] = {UTTERANCES: tables.UTTERANCES, PASSAGES: tables.PASSAGES}  # found by words
 CONVERSATIONS = _plain(tables.CONVERSATIONS, "place")
 EVENTS = _plain(tables.EVENTS)
 ACCESS = _part("access", "id count at", "id")
@@ -84,6 +87,11 @@ PARTS = (
     _plain(tables.NAMED_VERSIONS),
     _plain(tables.DOCUMENTS, "place", page=_FEW),
     _plain(tables.DOCUMENT_VERSIONS, page=_FEW),
+    PASSAGES,
+    PASSAGE_VECTORS,
+    _plain(tables.UNSPLIT),
+    _plain(tables.DOCUMENT_SOURCES),
+    _plain(tables.WATCHES, "place"),
     _plain(tables.CHANNELS, "place"),
     CONVERSATIONS,
     _plain(tables.NOTES),

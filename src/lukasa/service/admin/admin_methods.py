@@ -94,6 +94,7 @@ class AdminMethods(Bound, frozen=True):
         """Remove all contents of a conversation for good, and archive it. Only the author may; there is no undo."""
         return admin.scrubbing.purge(self.ctx, conversation, confirm)
 
+    @verb("scrub", "files")
     def scrub_files(self) -> bool:
         """Rewrite the files that may still hold what was scrubbed, and return whether none does. Only the author may.
 

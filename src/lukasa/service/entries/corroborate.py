@@ -19,7 +19,8 @@ from lukasa.model.values import VISIBILITY, Outcome, State, Visibility
 from lukasa.service import inputs
 from lukasa.service.call import CallContext, retry_on_conflict
 from lukasa.service.citations import citing
-from lukasa.service.entries.put import Written, canonical, neighbours
+from lukasa.service.corpus.canonical import canonical
+from lukasa.service.entries.put import Written, neighbours
 from lukasa.service.entries.revise import Reopened, commit, corrected, final
 from lukasa.service.retrieval import grounds
 from lukasa.spec.types import SourceRule
@@ -74,7 +75,7 @@ def _confirm(ctx: CallContext, store: Store, entry: Entry, said: Sequence[Confir
             confirmed = confirmed.moved(State.ACTIVE, at=ctx.now, cause=cause, actor=str(ctx.actor))
     verdict = Verdict("corroborate", str(Outcome.CONFIRMED), cause)
     save = SaveEntry(confirmed, entry.version, CONFIRMED, cause, (verdict,))
-    setting = Setting(ctx.spec, ctx.taxonomy, ctx.now, canonical(ctx), _around(store, confirmed))
+    setting = Setting(ctx.spec, ctx.taxonomy, ctx.now, canonical(ctx, [confirmed.content]), _around(store, confirmed))
     rise = risen(confirmed, said, setting, str(ctx.actor))
     if rise is None:
         commit(ctx, store, confirmed, save, SaveConfirmation(said[-1]), *cited)

@@ -1,15 +1,15 @@
-"""The methods of a workspace that write: entries, pages and documents."""
+"""The methods of a workspace that write: entries and pages."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
 from lukasa.curated.document import NAME
-from lukasa.model.entry import Document, NamedEntry, SourceLink
+from lukasa.model.entry import NamedEntry, SourceLink
 from lukasa.model.errors import InvalidInput
 from lukasa.model.secrets import redact
 from lukasa.model.values import SHARED, Curator, Kind, Lifetime, Outcome
@@ -25,11 +25,10 @@ if TYPE_CHECKING:
 
 
 _CHECKED = {"confirmed": "checked, and it holds", "failed": "checked, and it could not be confirmed"}
-Page = TypeVar("Page", NamedEntry, Document)
 
 
 class EntryMethods(Bound, frozen=True):
-    """Write, revise and undo entries; write pages and documents."""
+    """Write, revise and undo entries; write pages."""
 
     @verb("memory", "put")
     def put(
@@ -141,8 +140,8 @@ class EntryMethods(Bound, frozen=True):
             if ids:
                 self.ctx.apply(store, LinkAction(label, description[:2000], ids))
 
-    def _open(self, page: Page) -> Page:
-        """Return a page or document of the owner; for everybody else, marks replace its secrets."""
+    def _open(self, page: NamedEntry) -> NamedEntry:
+        """Return a page of the owner; for everybody else, marks replace its secrets."""
         return page if self.ctx.is_author else replace(page, body=redact(page.body)[0])
 
     def named(self) -> list[NamedEntry]:
@@ -164,42 +163,3 @@ class EntryMethods(Bound, frozen=True):
     def named_history(self, name: str) -> list[NamedEntry]:
         """Return every version of a page, oldest first."""
         return [self._open(page) for page in entries.pages.named_versions(self.ctx, name)]
-
-    def documents(self) -> list[Document]:
-        """Return the canonical documents."""
-        return [self._open(document) for document in entries.pages.documents(self.ctx)]
-
-    def get_document(self, id: str) -> Document:
-        """Return one canonical document."""
-        return self._open(entries.pages.get_document(self.ctx, id))
-
-    @verb("document", "save")
-    def save_document(
-        self,
-        id: str,
-        body: str,
-        *,
-        title: str = "",
-        collection: str = "documents",
-        origin: str = "author",
-        lifecycle: str = "current",
-        weight: float = 1.0,
-        standing: str = "canonical",
-    ) -> Document:
-        """Add or revise a canonical document, with its standing in the world."""
-        return entries.pages.save_document(
-            self.ctx,
-            id,
-            body,
-            title=title,
-            collection=collection,
-            origin=origin,
-            lifecycle=lifecycle,
-            weight=weight,
-            standing=standing,
-        )
-
-    @verb("document", "remove")
-    def remove_document(self, id: str) -> Document:
-        """Remove a canonical document, and return it."""
-        return entries.pages.remove_document(self.ctx, id)

@@ -1,22 +1,18 @@
-"""Pages (named entries) and documents: the author writes them; agents may only read them or link to them."""
+"""Pages (named entries): the author writes them; agents may only read them."""
 
 from __future__ import annotations
 
-from msgspec.structs import replace
-
 from lukasa.curated.document import NAME
-from lukasa.model.entry import Document, NamedEntry
+from lukasa.model.entry import NamedEntry
 from lukasa.model.errors import Conflict, Damaged, InvalidScope, NotFound, ReadOnlyForAgents
 from lukasa.model.job import JobDraft
 from lukasa.service import inputs
-from lukasa.service.call import CallContext, retry_on_conflict
-from lukasa.service.entries import corroborate
+from lukasa.service.call import CallContext
 from lukasa.spec.types import Tier
-from lukasa.storage.operations import Enqueue, Operation, SaveDocument, SaveNamed
+from lukasa.storage.operations import Enqueue, Operation, SaveNamed
 from lukasa.storage.port import Store
 
 BODY_LIMIT = 100_000
-DOCUMENT_LIMIT = 5_000_000
 _MOVING = {"channel", "conversation", "session"}  # scopes that end; a page belongs to a lasting one
 
 
@@ -97,81 +93,3 @@ def _named_tier(ctx: CallContext, tier: str | None, before: NamedEntry | None) -
     if chosen not in homes:
         raise InvalidScope(f"tier {chosen!r} cannot hold named entries", fix=f"use one of: {', '.join(homes)}")
     return chosen
-
-
-def save_document(
-    ctx: CallContext,
-    id: str,
-    body: str,
-    *,
-    title: str = "",
-    collection: str = "documents",
-    origin: str = "author",
-    lifecycle: str = "current",
-    weight: float = 1.0,
-    standing: str = "canonical",
-) -> Document:
-    """Add a canonical document that entries may link to, or a new version of it."""
-    ctx.require_author("write documents")
-    ctx.require_whole("write documents")
-    key = inputs.label(id, "document id")
-    new = Document(
-        id=key,
-        title=inputs.one_line(title, "title") if title else key,
-        body=inputs.text(body, "body", DOCUMENT_LIMIT),
-        origin=inputs.one_line(origin, "origin"),
-        lifecycle=inputs.one_line(lifecycle, "lifecycle"),
-        weight=inputs.importance(weight, "weight"),
-        standing=inputs.one_line(standing, "standing"),
-        version=0,
-        updated_at=ctx.now,
-        collection=inputs.one_line(collection, "collection"),
-    )
-
-    def attempt() -> Document:
-        before = ctx.local.documents([key]).get(key)
-        if before is None:
-            inputs.one_line(key, "document id")
-        return _saved(ctx, new, before.version if before else 0)
-
-    return retry_on_conflict(attempt)
-
-
-def _saved(ctx: CallContext, document: Document, expect: int) -> Document:
-    """Store the next version of a document, and what follows from it for the entries that rest on it."""
-    saved = replace(document, version=expect + 1, updated_at=ctx.now)
-    ctx.apply(ctx.local, SaveDocument(saved, expect), *(corroborate.shaken(ctx, saved) if expect else ()))
-    return saved
-
-
-def remove_document(ctx: CallContext, id: str) -> Document:
-    """Remove a document; links to it then show that it is gone."""
-    ctx.require_author("remove documents")
-    ctx.require_whole("remove documents")
-
-    def attempt() -> Document:
-        before = _document(ctx, id)
-        return _saved(ctx, replace(before, removed=True, body=""), before.version)
-
-    return retry_on_conflict(attempt)
-
-
-def get_document(ctx: CallContext, id: str) -> Document:
-    """Return one document; Damaged if its text is not the one that was written."""
-    found = _document(ctx, id)
-    if found.damaged:
-        raise Damaged(f"document {found.id[:60]!r}")
-    return found
-
-
-def _document(ctx: CallContext, id: str) -> Document:
-    key = inputs.label(id, "document id")
-    found = ctx.local.documents([key]).get(key)
-    if found is None or found.removed:
-        raise NotFound(f"no document {key[:60]!r} in this workspace", fix="`lukasa document list` shows the ids")
-    return found
-
-
-def documents(ctx: CallContext) -> list[Document]:
-    """Return all documents."""
-    return sorted((d for d in ctx.local.documents().values() if not d.removed), key=lambda d: d.id)

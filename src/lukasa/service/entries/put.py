@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from lukasa.curated.document import NAME
 from lukasa.index.matches import Neighbour, NeighbourQuery, NewText
 from lukasa.model.citation import Citation
 from lukasa.model.conversation import Status
@@ -38,17 +37,17 @@ from lukasa.service import inputs
 from lukasa.service.call import ACCOUNT, CallContext, retry_on_conflict
 from lukasa.service.citations import citing
 from lukasa.service.citations.citing import Cite, Pins
+from lukasa.service.corpus.canonical import canonical
 from lukasa.service.instrument import verb
 from lukasa.storage.operations import Embedding, Enqueue, Operation, Record, SaveCitations, Verdict
 from lukasa.storage.port import Store
 from lukasa.write.batch import Batch
 from lukasa.write.check import CHECK
 from lukasa.write.corroborate import corroborated, stated
-from lukasa.write.plan import DOUBT_COSINE, RESOLVE, Canonical, Draft, Plan, Proposal, Setting, ambiguous, plan, run
+from lukasa.write.plan import DOUBT_COSINE, RESOLVE, Draft, Plan, Proposal, Setting, ambiguous, plan, run
 
 NEIGHBOURS = 24
 BEGINNING = 4  # the first terms of a statement mostly name its subject
-NAMED_ENTRIES = "named entries"  # the name in a spec's non-mirror list; other names there are collections of documents
 
 
 class Memo(Struct, frozen=True):
@@ -127,7 +126,7 @@ def put_many(ctx: CallContext, tier: str, memos: Sequence[Memo], *, also: Also |
     proposals = [_propose(ctx, destination, memo, pins) for memo, pins in zip(memos, pinned, strict=True)]
     _check_conversation(ctx, tier)
     _check_open(ctx, destination.scope)
-    setting = Setting(ctx.spec, ctx.taxonomy, ctx.now, canonical(ctx))
+    setting = Setting(ctx.spec, ctx.taxonomy, ctx.now, canonical(ctx, [p.content for p in proposals]))
     drafts = [checked(ctx, store, proposal, setting) for proposal in proposals]
     embeddings = _embed(ctx, drafts)
     cited = [_cited(ctx, draft, pins) for draft, pins in zip(drafts, pinned, strict=True)]
@@ -338,21 +337,6 @@ def _check_open(ctx: CallContext, scope: Scope) -> None:
             f"a scope of tier {closed.scope.tier!r} has ended and takes no more entries",
             fix="use another value for its keys",
         )
-
-
-def canonical(ctx: CallContext) -> tuple[Canonical, ...]:
-    """Return the canonical texts that the spec forbids entries to repeat."""
-    wanted = set(ctx.spec.reference_only.non_mirror)
-    found: list[Canonical] = []
-    if NAMED_ENTRIES in wanted:
-        for store in (ctx.local, ctx.account):
-            # The curated page is made from entries: they cannot be copies of it.
-            pages = (n for n in store.named() if n.name != NAME and not n.damaged)
-            found.extend(Canonical(n.name, NAMED_ENTRIES, n.body) for n in pages)
-    documents = ctx.local.documents().values() if wanted - {NAMED_ENTRIES} else ()
-    kept = (d for d in documents if d.collection in wanted and not d.removed and not d.damaged)
-    found.extend(Canonical(d.id, d.collection, d.body) for d in kept)
-    return tuple(found)
 
 
 def checked(ctx: CallContext, store: Store, proposal: Proposal, setting: Setting) -> Draft:

@@ -18,7 +18,8 @@ from lukasa.model.values import VISIBILITY, Curator, Gate, Kind, Lifetime, State
 from lukasa.service import inputs
 from lukasa.service.call import CallContext, retry_on_conflict
 from lukasa.service.citations import citing
-from lukasa.service.entries.put import Written, canonical, checked, checked_content, neighbours, unsorted
+from lukasa.service.corpus.canonical import canonical
+from lukasa.service.entries.put import Written, checked, checked_content, neighbours, unsorted
 from lukasa.storage.operations import DropRivals, Embedding, Operation, SaveEntry, SaveRivalry, Verdict
 from lukasa.storage.port import Store, twin_key
 from lukasa.write.check import admit, policy
@@ -90,7 +91,7 @@ def _redrafted(ctx: CallContext, store: Store, entry: Entry, patch: Mapping[str,
     content = checked_content(ctx, patch["content"], entry.path) if "content" in patch else entry.content
     kind = inputs.choice(patch["kind"], Kind, "kind") if "kind" in patch else entry.kind
     proposal = redraft(ctx, replace(entry, content=content, kind=kind)).proposal
-    setting = Setting(ctx.spec, ctx.taxonomy, ctx.now, canonical(ctx))
+    setting = Setting(ctx.spec, ctx.taxonomy, ctx.now, canonical(ctx, [content]))
     if "content" in patch:
         draft = checked(ctx, store, proposal, setting)
         if "kind" not in patch:

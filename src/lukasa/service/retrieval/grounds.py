@@ -299,7 +299,8 @@ def reasons(found: Grounds) -> tuple[str, ...]:
 
 def _shaken(ctx: CallContext, limit: int) -> Mapping[str, Entry]:
     """Return entries in force of which a document or a source may not be what it was; a look at each decides."""
-    changed = [id for id, document in ctx.local.documents().items() if document.version > 1]
+    linked = ctx.local.document_heads(ctx.local.linked_documents())
+    changed = [id for id, document in linked.items() if document.version > 1]
     wanted = dict.fromkeys(link.entry for link in (ctx.local.links_to(changed) if changed else ()))
     found: dict[str, Entry] = {}
     for store in (ctx.local, ctx.account):

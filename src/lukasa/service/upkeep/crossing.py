@@ -12,7 +12,8 @@ from lukasa.model.statements import says_the_same
 from lukasa.model.text import content_key
 from lukasa.model.values import Kind, Lifetime, Origin, State, Trust
 from lukasa.service.call import CallContext
-from lukasa.service.entries.put import canonical, neighbours
+from lukasa.service.corpus.canonical import canonical
+from lukasa.service.entries.put import neighbours
 from lukasa.service.jobs.triggers import BOUNDARY
 from lukasa.service.upkeep.promote import crossed, embedded, proposed, scope_above
 from lukasa.service.upkeep.run import Upkeep
@@ -56,7 +57,9 @@ class Crossing:
         """Join the episodes of each owner and trust; carry every other statement by itself."""
         if not entries:
             return
-        self._setting = Setting(self.ctx.spec, self.ctx.taxonomy, self.ctx.now, canonical(self.ctx))
+        self._setting = Setting(
+            self.ctx.spec, self.ctx.taxonomy, self.ctx.now, canonical(self.ctx, [e.content for e in entries])
+        )
         new = [Weighed(e, e.importance) for e in entries if not self._confirms(e)]
         notes = [w for w in new if self._compounds(w.entry)]
         for group in leaving(notes):

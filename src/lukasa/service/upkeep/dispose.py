@@ -17,7 +17,8 @@ from lukasa.model.errors import InvalidTransition, Refused
 from lukasa.model.values import VISIBILITY, Gate, Kind, State, Visibility
 from lukasa.read.decay import awaits_disposition
 from lukasa.service.call import CallContext, retry_on_conflict
-from lukasa.service.entries.put import Written, canonical
+from lukasa.service.corpus.canonical import canonical
+from lukasa.service.entries.put import Written
 from lukasa.service.entries.revise import Others, commit, compared, final, redraft
 from lukasa.service.upkeep.run import targets, weighed
 from lukasa.spec.types import LifecyclePolicy
@@ -79,7 +80,7 @@ def _dispose(ctx: CallContext, id: str, outcome: str, cause: str, change: Change
 
 def _promoted(ctx: CallContext, store: Store, entry: Entry) -> tuple[Entry, Others, tuple[Verdict, ...]]:
     kind = ctx.spec.behaviour(entry.scope.tier, entry.kind).promotion.kind or Kind.SEMANTIC
-    setting = Setting(ctx.spec, ctx.taxonomy, ctx.now, canonical(ctx))
+    setting = Setting(ctx.spec, ctx.taxonomy, ctx.now, canonical(ctx, [entry.content]))
     draft: Draft = run((sanitise, guard), redraft(ctx, entry)._replace(kind=kind), setting)
     if draft.gate.verdict is not Gate.ALLOW:
         raise Refused(

@@ -16,7 +16,8 @@ from lukasa.model.ids import derived_id
 from lukasa.model.selection import Selection
 from lukasa.model.values import Curator, Gate, Kind, Lifetime, State, Visibility
 from lukasa.service.call import ACCOUNT, CallContext
-from lukasa.service.entries.put import canonical, neighbours
+from lukasa.service.corpus.canonical import canonical
+from lukasa.service.entries.put import neighbours
 from lukasa.service.upkeep.run import Target, Upkeep, active, vectors, without
 from lukasa.spec.types import Promotion
 from lukasa.storage.operations import Embedding, SaveEntry, SaveRivalry, Verdict
@@ -79,7 +80,7 @@ def release(up: Upkeep, target: Target, kinds: Collection[Kind]) -> None:
 def _release(up: Upkeep, target: Target, group: Sequence[Weighed], seen: int) -> None:
     ctx, entry = up.ctx, group[0].entry
     near = tuple(neighbours(target.store, redrafted(entry, entry.kind), None))
-    setting = Setting(ctx.spec, ctx.taxonomy, ctx.now, canonical(ctx), near)
+    setting = Setting(ctx.spec, ctx.taxonomy, ctx.now, canonical(ctx, [entry.content]), near)
     to = rising(entry, ctx.spec)
     found = risen_by(entry, to, seen, setting, str(ctx.actor)) if to is not None else None
     if found is None:
@@ -199,7 +200,7 @@ def proposed(ctx: CallContext, entry: Entry, sources: Sequence[Entry], scope: Sc
 def crossed(up: Upkeep, ids: Sequence[str], proposal: Proposal, kind: Kind) -> Draft | None:
     """Return a draft that has passed the gates of its new tier; None, with an event, if they refuse it."""
     ctx = up.ctx
-    setting = Setting(ctx.spec, ctx.taxonomy, ctx.now, canonical(ctx))
+    setting = Setting(ctx.spec, ctx.taxonomy, ctx.now, canonical(ctx, [proposal.content]))
     start = Draft(proposal, proposal.content, kind, proposal.origin.trust, GateVerdict(Gate.ALLOW, 1.0, ""))
     try:
         draft = run(CROSSING, start, setting)

@@ -16,14 +16,21 @@ from lukasa.model.entry import Entry, Scope, Version
 from lukasa.model.events import GENESIS
 from lukasa.model.item import ItemAddress, path_text
 from lukasa.model.scrub import Extent, Versioned, holds_words
-from lukasa.model.transcript import Utterance
 from lukasa.model.values import Lifetime
 from lukasa.ports import EmbeddingModel, Vector
 from lukasa.storage import row_rules, tables
-from lukasa.storage.backend import EntryVersion, FieldVector, ModelVector, StoredEntry, StoredItem, Traces
-from lukasa.storage.codec import Query, Row, Table
+from lukasa.storage.backend import (
+    EntryVersion,
+    FieldVector,
+    ModelVector,
+    PassageVector,
+    StoredEntry,
+    StoredItem,
+    Traces,
+)
+from lukasa.storage.codec import Query, Row, Table, TextTable
 from lukasa.storage.memory.memory_items import KeptItem
-from lukasa.storage.port import FoundUtterance, index_terms, twin_key
+from lukasa.storage.port import index_terms, twin_key
 from lukasa.storage.tables import SealedEvent
 
 Value = TypeVar("Value")
@@ -47,6 +54,7 @@ class Contents:
     vectors: dict[tuple[str, EmbeddingModel], Vector] = field(default_factory=dict)
     links: dict[str, tuple[str, ...]] = field(default_factory=dict)
     items: dict[ItemAddress, KeptItem] = field(default_factory=dict)
+    passage_vectors: dict[tuple[str, int, EmbeddingModel], Vector] = field(default_factory=dict)
 
     def snapshot(self) -> Contents:
         new = copy(self)
@@ -80,7 +88,9 @@ class MemoryRows:
         rows = [row for _, row in found]
         if after is not None:
             rows = self._behind(query, after, rows)
-        return [table.decode(row) for row in rows[:limit]]
+        if query.given is not table:
+            rows = [tuple([row[positions[name]] for name in query.given.columns]) for row in rows[:limit]]
+        return [query.given.decode(row) for row in rows[:limit]]
 
     def _behind(self, query: Query[Any], after: str, rows: Sequence[Row]) -> list[Row]:
         """The rows behind a key, which the query itself need not admit, in the order of insertion or against it."""
@@ -258,13 +268,21 @@ class MemoryRows:
     def drop_item(self, place: ItemAddress) -> None:
         del self.state.items[place]
 
-    # Messages and telemetry
+    # Texts and telemetry
 
-    def add_utterances(self, transcript: str, utterances: Sequence[Utterance]) -> None:
-        self.insert(tables.UTTERANCES, [FoundUtterance(transcript, utterance) for utterance in utterances])
+    def add_texts(self, table: TextTable[Value], values: Sequence[Value]) -> None:
+        self.insert(table, values)
 
-    def drop_utterances(self) -> None:
-        self._table(tables.UTTERANCES).clear()
+    def drop_texts(self, query: Query[Any], *values: Any) -> int:
+        if query.table is tables.PASSAGES:
+            for (document, number), _ in self._admitted(query, values):
+                for key in [key for key in self.state.passage_vectors if key[:2] == (document, number)]:
+                    del self.state.passage_vectors[key]
+        return self.delete(query, *values)
+
+    def set_passage_vectors(self, vectors: Sequence[PassageVector]) -> None:
+        for (document, number), model, vector in vectors:
+            self.state.passage_vectors[document, number, model] = vector_of(vector)
 
     def count_wordy_telemetry(self) -> int:
         return sum(holds_words(event.metadata) for event in self.select(tables.ALL_TELEMETRY))

@@ -12,10 +12,11 @@ from typing import TypeVar
 
 from msgspec.structs import replace
 
-from lukasa.index import bm25, lookup
+from lukasa.index import bm25, lookup, texts
 from lukasa.index.matches import KeywordMatches, Neighbour, NeighbourQuery, NewText, VectorMatch
 from lukasa.model.arrays import np
 from lukasa.model.candidate import Candidate, candidate_of
+from lukasa.model.corpus import NO_PASSAGE_FILTERS, FoundPassage, Passage, PassageFilters
 from lukasa.model.entry import Access, Derivation, Entry, Scope, Version
 from lukasa.model.events import chain_faults
 from lukasa.model.item import ItemAddress
@@ -23,14 +24,13 @@ from lukasa.model.selection import NO_FILTERS, Filters, Selection
 from lukasa.model.statements import content_words, role, subject
 from lukasa.model.telemetry import MOST_DEBUG, DayTally, Tally, TelemetryEvent, TelemetryQuery
 from lukasa.model.text import said_key
-from lukasa.model.text import terms as words
 from lukasa.model.timestamps import micros
 from lukasa.model.values import VISIBILITY, Kind, State, Visibility
 from lukasa.ports import EmbeddingModel, Vector
 from lukasa.storage import removal, row_rules, tables
 from lukasa.storage.backend import Rows
 from lukasa.storage.commit import commit
-from lukasa.storage.memory import memory_items
+from lukasa.storage.memory import memory_items, memory_texts
 from lukasa.storage.memory.memory_rows import Contents, MemoryRows
 from lukasa.storage.operations import Transaction
 from lukasa.storage.port import (
@@ -44,6 +44,7 @@ from lukasa.storage.port import (
     Store,
     Unembedded,
     UnembeddedItem,
+    UnembeddedPassage,
 )
 from lukasa.storage.reads import PlainReads
 
@@ -304,9 +305,39 @@ class MemoryStore(PlainReads):
     # Messages and telemetry
 
     def find_utterances(self, terms: Sequence[str], limit: int) -> list[FoundUtterance]:
-        asked, kept = set(terms), MemoryRows(self._state).select(tables.ALL_UTTERANCES)
-        scored = [(len(asked & set(words(found.utterance.text))), found) for found in reversed(kept)]
-        return [found for score, found in sorted(scored, key=lambda pair: -pair[0]) if score][:limit]
+        rows = memory_texts.TextRows(tables.UTTERANCES, MemoryRows(self._state).select(tables.ALL_UTTERANCES))
+        return [rows.values[row] for row, _ in texts.search(rows, terms, limit)]
+
+    # Passages
+
+    def find_passages(
+        self, terms: Sequence[str], limit: int, filters: PassageFilters = NO_PASSAGE_FILTERS
+    ) -> list[FoundPassage]:
+        rows = self._passages(filters)
+        found = texts.search(rows, terms, limit, filtered=bool(filters))
+        return [FoundPassage(rows.values[row], score) for row, score in found]
+
+    def nearest_passages(
+        self, model: EmbeddingModel, vector: Vector, limit: int, filters: PassageFilters = NO_PASSAGE_FILTERS
+    ) -> list[FoundPassage]:
+        rows, vectors = self._passages(filters), self._state.passage_vectors
+        keys = {row: (rows.values[row].document, rows.values[row].number, model) for row in rows.admitted(rows.all)}
+        found = [(_cosine(vectors[key], vector), row) for row, key in keys.items() if key in vectors]
+        return [FoundPassage(rows.values[row], cosine) for cosine, row in sorted(found, reverse=True)[:limit]]
+
+    def unembedded_passages(self, model: EmbeddingModel, limit: int) -> list[UnembeddedPassage]:
+        vectors, kept = self._state.passage_vectors, MemoryRows(self._state).select(tables.ALL_PASSAGES)
+        wanting = [one for one in kept if (one.document, one.number, model) not in vectors]
+        return [UnembeddedPassage(one.document, one.version, one.number, one.indexed) for one in wanting[:limit]]
+
+    def _passages(self, filters: PassageFilters) -> memory_texts.TextRows[Passage]:
+        rows = MemoryRows(self._state)
+        of = {head.id: head.collection for head in rows.select(tables.HEADS_AFTER, "", None, False)}
+        return memory_texts.TextRows(
+            tables.PASSAGES,
+            rows.select(tables.ALL_PASSAGES),
+            lambda one: memory_texts.admits(filters, one, of.get(one.document, "")),
+        )
 
     def points(self, query: TelemetryQuery, *, limit: int = 100) -> list[TelemetryEvent]:
         newest_first = self._telemetry(query)[::-1]

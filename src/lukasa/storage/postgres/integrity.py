@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import os
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
+from functools import partial
 from hashlib import blake2b
 from itertools import zip_longest
 from typing import Any, TypeVar
@@ -17,13 +17,12 @@ from psycopg import errors
 from lukasa.index.postings import tokens
 from lukasa.model.arrays import np
 from lukasa.model.entry import Entry
-from lukasa.model.text import terms
-from lukasa.storage import integrity
-from lukasa.storage.codec import Query
+from lukasa.storage import integrity, tables
+from lukasa.storage.codec import Query, TextTable
 from lukasa.storage.entry_codec import scope_of
 from lukasa.storage.integrity import Step, StoredVector, wrong
 from lukasa.storage.port import Finding
-from lukasa.storage.postgres import sql
+from lukasa.storage.postgres import sql, text_rows
 from lukasa.storage.postgres.entries import columns_of, tenant_keys
 from lukasa.storage.postgres.execute import Handle, Row, vector_bytes
 from lukasa.storage.postgres.postgres_rows import PostgresRows
@@ -31,7 +30,7 @@ from lukasa.storage.postgres.postgres_rows import PostgresRows
 Value = TypeVar("Value")
 WINDOW = 1 << 22  # rows whose words are compared in one pass over all postings: eight bytes of memory for each
 _FLUSHED = 2_000  # rows whose words are added to the postings together
-_DERIVED_TABLES = ("vectors", "item_vectors", "item_prefixes")
+_DERIVED_TABLES = ("vectors", "item_vectors", "item_prefixes", "passages", "passage_vectors")
 
 
 def check(db: Handle, secret: bytes) -> list[Finding]:
@@ -41,7 +40,7 @@ def check(db: Handle, secret: bytes) -> list[Finding]:
         Step("columns", engine.column_faults),
         Step("index", engine.index_faults, True),
         Step("vector_indexes", engine.vector_index_faults, True),
-        Step("utterance_index", engine.utterance_index_faults, True),
+        *(Step(f"{t.row}_index", partial(engine.text_index_faults, t), True) for t in tables.text_tables()),
     )
     return integrity.check(engine, (*integrity.steps(engine), *own))
 
@@ -94,6 +93,10 @@ class PostgresEngine:
     def item_vectors(self) -> Iterator[StoredVector]:
         for place, key, vector, *about in self.stream(sql.ALL_ITEM_VECTORS):
             yield StoredVector((place,), key, vector_bytes(vector), *about)
+
+    def passage_vectors(self) -> Iterator[StoredVector]:
+        for place, id, vector, *about in self.stream(sql.ALL_PASSAGE_VECTORS):
+            yield StoredVector((place,), id, vector_bytes(vector), *about)
 
     def columns(self, entry: Entry) -> dict[str, Any]:
         return columns_of(entry) | {"scope_id": self.rows.partition(entry)[0]}
@@ -156,14 +159,10 @@ class PostgresEngine:
             found = f"its vector index for model {model} is missing or not valid"
             yield wrong("index", f"partition {partition}", found, derived=True)
 
-    def utterance_index_faults(self) -> Iterator[Finding]:
-        expected = (
-            (row, word, times)
-            for row, _, _, _, text, _ in self.stream(sql.ALL_UTTERANCES)
-            for word, times in sorted(Counter(terms(text.decode())).items())
-        )
-        if any(one != other for one, other in zip_longest(expected, self.stream(sql.UTTERANCE_WORDS))):
-            yield wrong("index", "utterances", "the index of messages does not match them", derived=True)
+    def text_index_faults(self, table: TextTable[Any]) -> Iterator[Finding]:
+        found = self.stream(text_rows.INDEX(table).indexed)
+        if any(one != other for one, other in zip_longest(text_rows.expected_words(self.db, table), found)):
+            yield wrong("index", table.name, f"the index of {table.name} does not match them", derived=True)
 
     # Rebuilding
 
@@ -198,8 +197,8 @@ class PostgresEngine:
         for statement in (*sql.BIND_AGAIN, sql.SET_COLUMNS):
             self.run(statement)
 
-    def rebuild_utterances(self) -> None:
-        self.rows.rebuild_utterances()
+    def rebuild_texts(self, table: TextTable[Any]) -> None:
+        self.rows.rebuild_texts(table)
 
 
 def _mark(word: str, key: bytes) -> int:

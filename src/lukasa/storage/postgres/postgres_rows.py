@@ -3,33 +3,28 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any, TypeVar
 
-from lukasa.index import bm25
 from lukasa.model.scrub import holds_words
 from lukasa.model.telemetry import MOST_DEBUG
-from lukasa.model.text import terms
-from lukasa.model.transcript import Utterance
-from lukasa.storage import row_rules, tables
-from lukasa.storage.codec import NOTHING, Dialect, Query, Skipped, Table
-from lukasa.storage.port import FoundUtterance
+from lukasa.storage import tables
+from lukasa.storage.codec import NOTHING, Dialect, Query, Skipped, Table, TextTable
 from lukasa.storage.postgres import sql
-from lukasa.storage.postgres.execute import Handle
-from lukasa.storage.postgres.item_rows import ItemTable
+from lukasa.storage.postgres.text_rows import TextRowsTable
 from lukasa.storage.tables import SealedEvent
 
 Value = TypeVar("Value")
 DIALECT = Dialect(mark="%s", among="{column} = ANY({mark})", no_limit=None, tenant="store", clocked=False)
 SELECT, COUNT, COUNT_BY = cache(DIALECT.select), cache(DIALECT.count), cache(DIALECT.count_by)
 INSERT, SAVE, DELETE = cache(DIALECT.insert), cache(DIALECT.save), cache(DIALECT.delete)
+NUMBERS = cache(DIALECT.numbers)
 # A job may be claimed without the lock of the store: who changes one holds its row from the moment of reading it.
 _HELD_ROWS = tables.JOBS.one
 
 
-class PostgresRows(ItemTable):
+class PostgresRows(TextRowsTable):
     """Implements `lukasa.storage.backend.Rows` over an open transaction."""
 
     headed: tuple[int, str] | None = None  # the head of the log, if this transaction moved it
@@ -52,12 +47,12 @@ class PostgresRows(ItemTable):
             statement += " FOR UPDATE SKIP LOCKED"
         elif query is _HELD_ROWS and self.db.writes:
             statement += " FOR UPDATE"
-        return [query.table.decode(row) for row in self.db.all(statement, *bound, limit)]
+        return [query.given.decode(row) for row in self.db.all(statement, *bound, limit)]
 
     def walk(self, query: Query[Value], *values: Any) -> Iterator[Value]:
         """The values of a query, row by row."""
         skipped, bound = _bound(query, values)
-        return map(query.table.decode, self.db.stream(SELECT(query, skipped, behind=False), *bound, None))
+        return map(query.given.decode, self.db.stream(SELECT(query, skipped, behind=False), *bound, None))
 
     def count(self, query: Query[Any], *values: Any) -> int:
         skipped, bound = _bound(query, values)
@@ -97,31 +92,14 @@ class PostgresRows(ItemTable):
         if self.headed is not None:
             self.db.session.witness = (self.db.store, *self.headed)
 
-    # Messages
+    # Texts
 
-    def add_utterances(self, transcript: str, utterances: Sequence[Utterance]) -> None:
-        self.insert(tables.UTTERANCES, [FoundUtterance(transcript, utterance) for utterance in utterances])
-        counted = [(one.place, *pair) for one in utterances for pair in sorted(Counter(terms(one.text)).items())]
-        if counted:
-            columns = [list(column) for column in zip(*counted, strict=True)]
-            self.db.run(sql.NEW_UTTERANCE_WORDS, transcript, *columns)
-
-    def drop_utterances(self) -> None:
-        self.db.run(sql.EMPTY_UTTERANCE_INDEX)
-        self.delete(tables.ALL_UTTERANCES)
-
-    def rebuild_utterances(self) -> None:
-        """Make the keyword index of messages again."""
-        self.db.run(sql.EMPTY_UTTERANCE_INDEX)
-        for _, transcript, _, _, text, place in self.db.stream(sql.ALL_UTTERANCES):
-            self.index_utterance(transcript, place, text.decode())
-
-    def index_utterance(self, transcript: str, place: int, text: str) -> None:
-        """Add the words of one message to the keyword index."""
-        counted = sorted(Counter(terms(text)).items())
-        if counted:
-            words, times = [word for word, _ in counted], [count for _, count in counted]
-            self.db.run(sql.NEW_UTTERANCE_WORDS, transcript, [place] * len(words), words, times)
+    def drop_texts(self, query: Query[Any], *values: Any) -> int:
+        assert isinstance(query.table, TextTable)
+        skipped, bound = _bound(query, values)
+        rows = [row for (row,) in self.db.all(NUMBERS(query, skipped), *bound)]
+        self.take_texts(query.table, rows)
+        return len(rows)
 
     # Telemetry
 
@@ -147,18 +125,3 @@ def _bound(query: Query[Any], values: Sequence[Any]) -> tuple[Skipped, list[Any]
         skipped = frozenset(n for n, c in enumerate(query.where) if c.optional and bound[n] is None)
         bound = [value for n, value in enumerate(bound) if n not in skipped]
     return skipped, bound
-
-
-def find_utterances(db: Handle, asked: Sequence[str], limit: int) -> list[FoundUtterance]:
-    """Messages with any of these terms, the best match first; among equals the newer one."""
-    used = row_rules.unique(asked)[: bm25.MAX_TERMS]
-    frequencies: dict[str, int] = dict(db.all(sql.UTTERANCE_FREQUENCIES, used)) if used else {}
-    if not frequencies:
-        return []
-    ((size, _),) = db.all(sql.COUNT_UTTERANCES)
-    weighed: dict[int, float] = {}
-    for row, word, times in db.all(sql.FIND_UTTERANCES, list(frequencies)):
-        weighed[row] = weighed.get(row, 0.0) + bm25.idf(size, frequencies[word]) * bm25.saturated(times)
-    found = sorted(weighed, key=lambda row: (weighed[row], row), reverse=True)[:limit]
-    rows = {row[0]: row[1:] for row in db.all(sql.UTTERANCES_BY_ROW, found)}
-    return [tables.UTTERANCES.decode(rows[row]) for row in found if row in rows]

@@ -15,6 +15,7 @@ import psycopg
 from lukasa import index
 from lukasa.index import lookup
 from lukasa.index.matches import Neighbour, NeighbourQuery, NewText, VectorMatch
+from lukasa.model.corpus import NO_PASSAGE_FILTERS, FoundPassage, PassageFilters
 from lukasa.model.entry import Access, Derivation, Document, Entry, NamedEntry, Scope, Version
 from lukasa.model.errors import LukasaError, StoreError, StoreForeign, StoreUnfinished
 from lukasa.model.events import canonical_json
@@ -41,8 +42,9 @@ from lukasa.storage.port import (
     Store,
     Unembedded,
     UnembeddedItem,
+    UnembeddedPassage,
 )
-from lukasa.storage.postgres import integrity, item_rows, postgres_rows, rewriting, search, sql, vector_indexes
+from lukasa.storage.postgres import integrity, item_rows, rewriting, search, sql, text_rows, vector_indexes
 from lukasa.storage.postgres.execute import Handle
 from lukasa.storage.postgres.postgres_rows import PostgresRows
 from lukasa.storage.postgres.search import AccessTable, PostgresSearchRows, VectorSearch
@@ -52,7 +54,7 @@ from lukasa.storage.write_buffer import TelemetryBuffer
 if TYPE_CHECKING:
     from lukasa.storage.postgres.database import Database
 
-_WORTH_KEEPING = 1 << 20  # characters of all pages or documents, up to which they stay in memory
+_WORTH_KEEPING = 1 << 20  # characters of all pages, up to which they stay in memory
 PARTING = 0.25  # seconds to wait for others with what was read and not yet reported, at the end
 _VECTORS: Any = VectorSearch()
 Value = TypeVar("Value")
@@ -306,7 +308,7 @@ class PostgresStore(IndexedReads):
         with self._database.translating():
             return vector_indexes.update(self._database, self.id)
 
-    # Pages and documents, which every put is compared with: those that are not much are kept
+    # Pages, which every put is compared with: those that are not much are kept; and documents
 
     def named(self, name: str | None = None) -> list[NamedEntry]:
         if name is None:
@@ -316,15 +318,13 @@ class PostgresStore(IndexedReads):
     def named_versions(self, name: str) -> list[NamedEntry]:
         return self._vouched("named", super().named_versions(name))
 
-    def documents(self, ids: Iterable[str] | None = None) -> dict[str, Document]:
-        if ids is not None:
-            found = self._vouched("document", list(super().documents(ids).values()))
-        else:
-            found = self._kept("documents", self._all_documents)
+    def documents(self, ids: Iterable[str]) -> dict[str, Document]:
+        found = self._vouched("document", list(super().documents(ids).values()))
         return {document.id: document for document in found}
 
-    def _all_documents(self) -> list[Document]:
-        return self._vouched("document", list(super().documents().values()))
+    def document_version(self, id: str, version: int) -> Document | None:
+        found = super().document_version(id, version)
+        return None if found is None else self._vouched("document", [found])[0]
 
     def _vouched(self, family: str, found: list[Page]) -> list[Page]:
         with self._asking() as db:
@@ -369,7 +369,26 @@ class PostgresStore(IndexedReads):
 
     def find_utterances(self, terms: Sequence[str], limit: int) -> list[FoundUtterance]:
         with row_rules.only_encodable(), self._asking() as db:
-            return postgres_rows.find_utterances(db, terms, limit)
+            return [found for found, _ in text_rows.find(db, tables.UTTERANCES, terms, limit)]
+
+    # Passages
+
+    def find_passages(
+        self, terms: Sequence[str], limit: int, filters: PassageFilters = NO_PASSAGE_FILTERS
+    ) -> list[FoundPassage]:
+        with row_rules.only_encodable(), self._asking() as db:
+            found = text_rows.find(db, tables.PASSAGES, terms, limit, filters)
+        return [FoundPassage(passage, score) for passage, score in found]
+
+    def nearest_passages(
+        self, model: EmbeddingModel, vector: Vector, limit: int, filters: PassageFilters = NO_PASSAGE_FILTERS
+    ) -> list[FoundPassage]:
+        with row_rules.only_encodable(), self._asking() as db:
+            return text_rows.nearest(db, model, vector, limit, filters)
+
+    def unembedded_passages(self, model: EmbeddingModel, limit: int) -> list[UnembeddedPassage]:
+        with self._asking() as db:
+            return text_rows.unembedded(db, model, limit)
 
     def points(self, query: TelemetryQuery, *, limit: int = 100) -> list[TelemetryEvent]:
         return [tables.TELEMETRY.decode(row) for row in self._asked(sql.POINTS, query, limit=limit)]

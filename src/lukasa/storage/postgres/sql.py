@@ -7,10 +7,12 @@ program in the statements on vector indexes, whose predicates PostgreSQL only re
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, NamedTuple
 from uuid import UUID
 
+from lukasa.storage.codec import TextTable
 from lukasa.storage.entry_codec import COLUMNS, RESTS
-from lukasa.storage.tables import TELEMETRY, UTTERANCES
+from lukasa.storage.tables import TELEMETRY
 
 # Connections, schema, stores
 
@@ -103,6 +105,13 @@ INSERT INTO items (
     store, rowid, space, key, created_at, updated_at, expires_at, ttl, value_hash, salt, value, texts, indexer
 ) VALUES (%s, nextval('places'), %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)
 """
+TAKE_PASSAGE_VECTOR = """
+INSERT INTO passage_vectors (store, passage, model_id, checksum, embedding)
+SELECT p.store, p.rowid, v.model_id, v.checksum, v.embedding FROM (
+    SELECT %s::uuid AS store, %s AS model_id, %s::text AS checksum, %b::vector AS embedding,
+        %s::text AS document, %s AS number
+) AS v JOIN passages AS p ON p.store = v.store AND p.document = v.document AND p.number = v.number
+"""
 TAKE_ITEM_VECTOR = """
 INSERT INTO item_vectors (store, item, space, model_id, field, checksum, embedding)
 SELECT i.store, i.rowid, i.space, v.model_id, v.field, v.checksum, v.embedding FROM (
@@ -119,13 +128,13 @@ ROWS_SINCE = "SELECT id, rowid, partition_id, terms FROM entries WHERE store = %
 SUBJECTS_SINCE = """
 SELECT v.subject FROM events AS v WHERE v.store = %s AND v.seq > %s AND (
     split_part(v.action, '.', 1) NOT IN (
-        'note', 'channel', 'conversation', 'transcript', 'item', 'document', 'named', 'grant', 'amendment'
+        'note', 'channel', 'conversation', 'transcript', 'item', 'document', 'named', 'grant', 'amendment', 'watch'
     ) OR EXISTS (SELECT 1 FROM entries AS e WHERE e.store = v.store AND e.id = v.subject)
 )
 """
 # Along the key, whatever the planner makes of the condition: it is asked for the last few events.
 RECORDS_CHANGED_SINCE = """
-SELECT coalesce(bool_or(split_part(v.action, '.', 1) IN ('named', 'document', 'scrub')), false)
+SELECT coalesce(bool_or(split_part(v.action, '.', 1) IN ('named', 'scrub')), false)
 FROM (SELECT action FROM events WHERE store = %s AND seq > %s ORDER BY seq LIMIT %s) AS v
 """
 
@@ -588,29 +597,94 @@ JOIN item_spaces AS s ON s.store = v.store AND s.path = v.path
 WHERE i.store = v.store AND i.space = s.id AND i.key = v.key AND i.ttl IS NOT NULL
 """
 
-# Messages
+# Texts that are found by their words
 
-NEW_UTTERANCE_WORDS = """
-INSERT INTO utterance_postings (store, word, utterance, times)
-SELECT u.store, w.word, u.rowid, w.times
-FROM (SELECT %s::uuid AS store, %s::text AS transcript) AS v
-CROSS JOIN unnest(%s::bigint[], %s::text[], %s::bigint[]) AS w (place, word, times)
-JOIN utterances AS u ON u.store = v.store AND u.transcript = v.transcript AND u.place = w.place
-"""
-UTTERANCE_FREQUENCIES = """
-SELECT word, count(*) FROM utterance_postings WHERE store = %s AND word = ANY(%s) GROUP BY word
-"""
-FIND_UTTERANCES = """
-SELECT p.utterance, p.word, p.times FROM utterance_postings AS p WHERE p.store = %s AND p.word = ANY(%s)
-"""
-COUNT_UTTERANCES = "SELECT count(*), coalesce(sum(length(text)), 0)::bigint FROM utterances WHERE store = %s"
-UTTERANCES_BY_ROW = (
-    f"SELECT rowid, {', '.join(UTTERANCES.columns)} FROM utterances WHERE store = %s AND rowid = ANY(%s)"
-)
+
+class TextIndex(NamedTuple):
+    """The statements on a table of texts and its keyword index."""
+
+    size: str
+    lengths: str
+    by_row: str
+    all: str
+    insert: str
+    drop: str
+    feed: str
+    unfeed: str
+    frequencies: str
+    postings: str
+    indexed: str
+    empty: str
+
+
+def text_index(table: TextTable[Any]) -> TextIndex:
+    """Return the statements of a declared table, whose index has the name of its rows."""
+    name, row, index, columns = table.name, table.row, f"{table.row}_postings", ", ".join(table.columns)
+    return TextIndex(
+        size=f"SELECT count(*) FROM {name} WHERE store = %s",
+        lengths=f"SELECT rowid, length(text)::bigint FROM {name} WHERE store = %s AND rowid = ANY(%s)",
+        by_row=f"SELECT rowid, {columns} FROM {name} WHERE store = %s AND rowid = ANY(%s)",
+        all=f"SELECT rowid, {columns} FROM {name} WHERE store = %s ORDER BY rowid",
+        insert=f"INSERT INTO {name} (store, {columns}, rowid) VALUES (%s{', %s' * (len(table.columns) + 1)})",
+        drop=f"DELETE FROM {name} WHERE store = %s AND rowid = ANY(%s)",
+        feed=f"INSERT INTO {index} (store, {row}, word, times) SELECT %s, *"
+        " FROM unnest(%s::bigint[], %s::text[], %s::bigint[])",
+        unfeed=f"DELETE FROM {index} AS p USING (SELECT %s::uuid AS store, w.* FROM"
+        " unnest(%s::bigint[], %s::text[]) AS w (number, word)) AS v"
+        f" WHERE p.store = v.store AND p.word = v.word AND p.{row} = v.number",
+        frequencies=f"SELECT word, count(*) FROM {index} WHERE store = %s AND word = ANY(%s) GROUP BY word",
+        postings=f"SELECT p.word, string_agg(int8send(p.{row}), '' ORDER BY p.{row}) FROM {index} AS p"
+        " CROSS JOIN generate_series(1, p.times) WHERE p.store = %s AND p.word = ANY(%s) GROUP BY p.word",
+        indexed=f"SELECT {row}, word, times FROM {index} WHERE store = %s ORDER BY {row}, word",
+        empty=f"DELETE FROM {index} WHERE store = %s",
+    )
+
+
+NEW_NUMBERS = "SELECT nextval('places') FROM (SELECT %s::uuid AS store) AS v, generate_series(1, %s)"
 ALL_UTTERANCES = """
-SELECT rowid, transcript, id, text_hash, convert_to(text, 'UTF8'), place FROM utterances WHERE store = %s ORDER BY rowid
+SELECT rowid, transcript, id, text_hash, convert_to(text, 'UTF8') FROM utterances WHERE store = %s ORDER BY rowid
 """
-EMPTY_UTTERANCE_INDEX = "DELETE FROM utterance_postings WHERE store = %s"
+
+# Passages
+
+# Lists that are left empty are bound as NULL.
+_OF_DOCUMENTS = """
+SELECT p.rowid FROM (
+    SELECT %s::uuid AS store, %s::text[] AS collections, %s::text[] AS documents, %s::jsonb AS tags
+) AS v JOIN documents AS d ON d.store = v.store AND d.removed = 0
+    AND (v.collections IS NULL OR d.collection = ANY(v.collections))
+    AND (v.documents IS NULL OR d.id = ANY(v.documents))
+JOIN passages AS p ON p.store = d.store AND p.document = d.id AND (v.tags IS NULL OR p.tags::jsonb @> v.tags)
+"""
+PASSAGES_ADMITTED = _OF_DOCUMENTS + "WHERE p.rowid = ANY(%s)"
+_NEAREST_PASSAGES = """
+SELECT x.passage, x.embedding <=> v.asked AS far
+FROM (SELECT %s::uuid AS store, %b::vector AS asked, %s AS model) AS v
+JOIN passage_vectors AS x ON x.store = v.store AND x.model_id = v.model
+"""
+NEAREST_PASSAGES = _NEAREST_PASSAGES + "ORDER BY far, x.passage DESC LIMIT %s"
+NEAREST_OF_PASSAGES = _NEAREST_PASSAGES + f"WHERE x.passage IN ({_OF_DOCUMENTS}) ORDER BY far, x.passage DESC LIMIT %s"
+PASSAGE_PLACE = "SELECT rowid, text_hash FROM passages WHERE store = %s AND document = %s AND number = %s"
+SET_PASSAGE_VECTOR = """
+INSERT INTO passage_vectors (store, passage, model_id, checksum, embedding) VALUES (%s, %s, %s, %s, %b)
+ON CONFLICT (store, passage, model_id) DO UPDATE SET checksum = excluded.checksum, embedding = excluded.embedding
+"""
+UNEMBEDDED_PASSAGES = """
+SELECT p.rowid FROM passages AS p WHERE p.store = %s AND NOT EXISTS (
+    SELECT 1 FROM passage_vectors AS x WHERE x.store = p.store AND x.passage = p.rowid AND x.model_id = %s
+) ORDER BY p.rowid LIMIT %s
+"""
+ALL_PASSAGES = """
+SELECT p.document, p.number, p.version, p.text_hash, convert_to(p.text, 'UTF8'), d.version, d.removed
+FROM passages AS p LEFT JOIN documents AS d ON d.store = p.store AND d.id = p.document
+WHERE p.store = %s ORDER BY p.document, p.number
+"""
+ALL_PASSAGE_VECTORS = """
+SELECT x.place, p.document, x.embedding, x.checksum, m.dimensions, p.text_hash, true
+FROM passage_vectors AS x LEFT JOIN models AS m ON m.store = x.store AND m.id = x.model_id
+LEFT JOIN passages AS p ON p.store = x.store AND p.rowid = x.passage WHERE x.store = %s ORDER BY x.place
+"""
+DROP_PASSAGE_VECTOR = "DELETE FROM passage_vectors WHERE store = %s AND place = %s"
 
 # Telemetry
 
@@ -784,9 +858,6 @@ WORDS_OF_ROWS = """
 SELECT rowid, partition_id, terms FROM entries WHERE store = %s AND rowid BETWEEN %s AND %s ORDER BY rowid
 """
 IDS_OF_ROWS = "SELECT rowid, id FROM entries WHERE store = %s AND rowid = ANY(%s)"
-UTTERANCE_WORDS = """
-SELECT utterance, word, times FROM utterance_postings WHERE store = %s ORDER BY utterance, word
-"""
 # For each foreign key of the schema, the statement that counts what points at nothing.
 REFERENCES = """
 SELECT child.relname, parent.relname, format(

@@ -30,9 +30,12 @@ _SPELLING = Spelling(
         "vectors": "(SELECT store, entry, model_id, partition_id, checksum, embedding AS vector FROM vectors)",
         "item_vectors": "(SELECT v.store, v.place, v.space, i.key, v.model_id, v.field, v.checksum,"
         " v.embedding AS vector FROM item_vectors AS v JOIN items AS i ON i.store = v.store AND i.rowid = v.item)",
+        "passage_vectors": "(SELECT v.store, v.place, p.document, p.number, v.model_id, v.checksum,"
+        " v.embedding AS vector FROM passage_vectors AS v JOIN passages AS p"
+        " ON p.store = v.store AND p.rowid = v.passage)",
     },
 )
-_VECTORS = (transfer.VECTORS, transfer.ITEM_VECTORS)  # their vector is the last column
+_VECTORS = (transfer.VECTORS, transfer.ITEM_VECTORS, transfer.PASSAGE_VECTORS)  # their vector is the last column
 _MORE = {
     transfer.SCOPES.name: ("keys",),
     transfer.PARTITIONS.name: ("keys",),
@@ -43,9 +46,9 @@ _INSERTS = {part.name: _SPELLING.insert(part, *_MORE.get(part.name, ())) for par
     transfer.VECTORS.name: sql.TAKE_VECTOR,
     transfer.ITEMS.name: sql.TAKE_ITEM,
     transfer.ITEM_VECTORS.name: sql.TAKE_ITEM_VECTOR,
+    transfer.PASSAGE_VECTORS.name: sql.TAKE_PASSAGE_VECTOR,
 }
 _SCOPE, _REST = (transfer.ENTRIES.columns.index(name) for name in ("scope_id", "rest"))
-_TRANSCRIPT, _PLACE, _TEXT = (tables.UTTERANCES.positions[name] for name in ("transcript", "place", "text"))
 _SEQ, _DIGEST = (tables.EVENTS.positions[name] for name in ("seq", "digest"))
 _REMOVED = Mark("removed", "", {})
 
@@ -120,6 +123,10 @@ class PostgresPages:
 
 def _add(writer: PostgresRows, part: Part, rows: Sequence[Row]) -> None:
     """Insert rows of a part, and index what is found by its words."""
+    if part in transfer.TEXTS:
+        table = transfer.TEXTS[part]
+        writer.add_texts(table, [table.decode(tuple(row)) for row in rows])
+        return
     writer.db.run_many(_INSERTS[part.name], _completed(writer.db, part, rows))
     if part is transfer.ENTRIES:
         writer.last = rows[-1][0]
@@ -127,9 +134,6 @@ def _add(writer: PostgresRows, part: Part, rows: Sequence[Row]) -> None:
     elif part is transfer.ITEM_SPACES:
         for id, path in rows:
             writer.db.run(sql.NEW_PREFIXES, beginnings(namespace_of(path)), id)
-    elif part is transfer.UTTERANCES:
-        for row in rows:
-            writer.index_utterance(row[_TRANSCRIPT], row[_PLACE], row[_TEXT])
     elif part is transfer.EVENTS:
         writer.headed = rows[-1][_SEQ], rows[-1][_DIGEST]
 
@@ -152,6 +156,8 @@ def _completed(db: Handle, part: Part, rows: Sequence[Row]) -> Sequence[Row]:
         return [(*row, keys[row[0]]) for row in rows]
     if part is transfer.VECTORS:
         return [(*row[:-1], PgVector(row[-1])) for row in rows]
+    if part is transfer.PASSAGE_VECTORS:
+        return [(model, checksum, PgVector(vector), *passage) for *passage, model, checksum, vector in rows]
     if part is transfer.ITEM_VECTORS:
         return [(*row[2:-1], PgVector(row[-1]), *row[:2]) for row in rows]
     return rows

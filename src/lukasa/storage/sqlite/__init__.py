@@ -8,8 +8,8 @@ from lukasa.storage.sqlite.sqlite_store import SqliteStore
 from lukasa.storage.sqlite.store_files import Role
 
 if TYPE_CHECKING:
-    from lukasa.storage.sqlite import integrity, item_rows, vector_blobs
+    from lukasa.storage.sqlite import integrity, item_rows, text_rows, vector_blobs
 else:
-    __getattr__ = submodules(__name__, ("integrity", "item_rows", "vector_blobs"))
+    __getattr__ = submodules(__name__, ("integrity", "item_rows", "text_rows", "vector_blobs"))
 
-__all__ = ["Role", "SqliteStore", "integrity", "item_rows", "vector_blobs"]
+__all__ = ["Role", "SqliteStore", "integrity", "item_rows", "text_rows", "vector_blobs"]

@@ -15,6 +15,7 @@ from pathlib import Path
 import apsw
 
 from lukasa.model.errors import StoreError
+from lukasa.storage import tables
 from lukasa.storage.access_counts import AccessCounts
 from lukasa.storage.sqlite import sql
 from lukasa.storage.sqlite.execute import all_rows, busy, full, translated
@@ -251,7 +252,8 @@ class Connections:
         db, counts = self._pair().memory, self._pair().access
         with self.writing() as writer:
             writer.execute(sql.TIDY_INDEX)
-            writer.execute(sql.OPTIMISE_UTTERANCES)
+            for table in tables.text_tables():
+                writer.execute(sql.text_index(table).optimise)
         with self.counting():
             counted = self.access_counts.ids(AccessFile(counts))
             with self.reading():

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, nullcontext
-from itertools import groupby
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
+from functools import partial
+from itertools import groupby, zip_longest
 from typing import Any, TypeVar
 
 import apsw
 
 from lukasa.index.postings import token, tokens
 from lukasa.model.entry import Entry
-from lukasa.storage import integrity
-from lukasa.storage.codec import Query
+from lukasa.model.errors import Damaged
+from lukasa.model.text import terms
+from lukasa.storage import integrity, sqlite, tables
+from lukasa.storage.codec import Query, TextTable
 from lukasa.storage.entry_codec import entry_columns
 from lukasa.storage.integrity import Kept, Step, StoredVector, wrong
 from lukasa.storage.port import Finding
@@ -29,8 +32,8 @@ _END: tuple[int, dict[str, int]] = (2**63 - 1, {})
 def check(db: apsw.Connection) -> list[Finding]:
     engine = SqliteEngine(db)
     own = (Step("index", engine.index_faults, True), Step("vector_blobs", engine.blob_faults, True))
-    words = Step("utterance_index", engine.utterance_index_faults, True)
-    return integrity.check(engine, (Step("file", engine.file_faults), *integrity.steps(engine), *own, words))
+    words = [Step(f"{t.row}_index", partial(engine.text_index_faults, t), True) for t in tables.text_tables()]
+    return integrity.check(engine, (Step("file", engine.file_faults), *integrity.steps(engine), *own, *words))
 
 
 def rebuild(db: apsw.Connection) -> None:
@@ -80,6 +83,9 @@ class SqliteEngine:
     def item_vectors(self) -> Iterator[StoredVector]:
         return (StoredVector(row[:1], *row[1:]) for row in stream(self.db, sql.ALL_ITEM_VECTORS))
 
+    def passage_vectors(self) -> Iterator[StoredVector]:
+        return (StoredVector(row[:1], *row[1:]) for row in stream(self.db, sql.ALL_PASSAGE_VECTORS))
+
     def columns(self, entry: Entry) -> dict[str, Any]:
         return entry_columns(entry)
 
@@ -90,7 +96,7 @@ class SqliteEngine:
             if message != "ok":
                 yield wrong("file", self.name, message, derived="fts5" in message.lower())
         for table, rowid, parent, _ in stream(self.db, sql.FOREIGN_KEYS):
-            derived = table in ("vectors", "packs", "item_vectors", "item_prefixes")
+            derived = table in ("vectors", "packs", "item_vectors", "item_prefixes", "passages", "passage_vectors")
             yield wrong("reference", f"{table}/{rowid}", f"points at nothing in {parent}", derived=derived)
 
     def index_faults(self) -> Iterator[Finding]:
@@ -135,10 +141,19 @@ class SqliteEngine:
         for partition, model in vector_blobs.faults(self.db):
             yield wrong("pack", f"partition {partition}", f"not the vectors of model {model}", derived=True)
 
-    def utterance_index_faults(self) -> Iterator[Finding]:
-        kept = [row[0] for row in stream(self.db, sql.ALL_UTTERANCES)]
-        if kept != [id for (id,) in stream(self.db, sql.INDEXED_UTTERANCES)]:
-            yield wrong("index", "utterances", "the index of messages does not match them", derived=True)
+    def text_index_faults(self, table: TextTable[Any]) -> Iterator[Finding]:
+        """Every row with as many words as its text has, and no other. Another step tells of a text that was altered."""
+        index, none = sql.text_index(table), (None, b"")
+        kept = stream(self.db, index.all)
+        for (row, *columns), (id, size) in zip_longest(kept, stream(self.db, index.indexed), fillvalue=none):
+            if row != id or not self._fits(table, columns, size):
+                yield wrong("index", table.name, f"the index of {table.name} does not match them", derived=True)
+                return
+
+    def _fits(self, table: TextTable[Any], columns: Sequence[Any], size: bytes) -> bool:
+        with suppress(Damaged):
+            return _varints(size) == [len(terms(table.text(table.decode(tuple(columns)))))]
+        return True
 
     # Rebuilding
 
@@ -163,9 +178,10 @@ class SqliteEngine:
     def rebuild_own(self) -> None:
         vector_blobs.rebuild(self.db)
         self.db.execute(sql.ITEM_VECTORS_REMOVED_SOMEWHERE)
+        self.db.execute(sql.PASSAGE_VECTORS_REMOVED)
 
-    def rebuild_utterances(self) -> None:
-        self.rows.rebuild_utterances()
+    def rebuild_texts(self, table: TextTable[Any]) -> None:
+        sqlite.text_rows.rebuild(self.db, table)
 
 
 def _bound(values: Iterable[Any]) -> list[Any]:

@@ -82,6 +82,14 @@ ITEM_VECTORS = VectorTable(
     sql.ITEM_VECTORS_BY_SEQ,
     blobs=False,
 )
+PASSAGE_VECTORS = VectorTable(
+    "passage vectors",
+    sql.LAST_PASSAGE_VECTOR,
+    sql.PASSAGE_VECTOR_SEQS,
+    sql.PASSAGE_VECTORS_SINCE,
+    sql.PASSAGE_VECTORS_BY_SEQ,
+    blobs=False,
+)
 
 
 class _Rows:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
+from lukasa.storage.codec import TextTable
 from lukasa.storage.entry_codec import COLUMNS, RESTS
-from lukasa.storage.tables import TELEMETRY, UTTERANCES
+from lukasa.storage.tables import TELEMETRY
 
 # Files and connections
 
@@ -50,13 +53,13 @@ ROWS_SINCE = "SELECT id, rowid, partition_id, terms FROM entries WHERE rowid > ?
 SUBJECTS_SINCE = """
 SELECT subject FROM events WHERE seq > ? AND (
     substr(action, 1, instr(action, '.') - 1) NOT IN (
-        'note', 'channel', 'conversation', 'transcript', 'item', 'document', 'named', 'grant', 'amendment'
+        'note', 'channel', 'conversation', 'transcript', 'item', 'document', 'named', 'grant', 'amendment', 'watch'
     ) OR EXISTS (SELECT 1 FROM entries AS e WHERE e.id = events.subject)
 )
 """
 RECORDS_CHANGED_SINCE = """
 SELECT EXISTS (
-    SELECT 1 FROM events WHERE seq > ? AND substr(action, 1, instr(action, '.') - 1) IN ('named', 'document', 'scrub')
+    SELECT 1 FROM events WHERE seq > ? AND substr(action, 1, instr(action, '.') - 1) IN ('named', 'scrub')
 )
 """
 
@@ -437,16 +440,97 @@ UPDATE items SET expires_at = :at + CAST(round(ttl * 60000000) AS INTEGER)
 WHERE ttl IS NOT NULL AND key = :key AND space = (SELECT id FROM item_spaces WHERE path = :path)
 """
 
-# Messages
+# Texts that are found by their words
 
-FEED_UTTERANCE = "INSERT INTO utterance_fts (rowid, terms) VALUES (?, ?)"
-FIND_UTTERANCES = "SELECT rowid FROM utterance_fts WHERE utterance_fts MATCH ? ORDER BY rank, rowid DESC LIMIT ?"
-UTTERANCES_BY_ROW = (
-    f"SELECT rowid, {', '.join(UTTERANCES.columns)} FROM utterances WHERE rowid IN (SELECT value FROM json_each(?))"
-)
+
+class TextIndex(NamedTuple):
+    """The statements on a table of texts and its keyword index."""
+
+    size: str
+    lengths: str
+    by_row: str
+    all: str
+    drop: str
+    feed: str
+    unfeed: str
+    frequencies: str
+    postings: str
+    indexed: str
+    empty: str
+    optimise: str
+
+
+def text_index(table: TextTable[Any]) -> TextIndex:
+    """Return the statements of a declared table, whose index has the name of its rows."""
+    name, index, columns = table.name, f"{table.row}_fts", ", ".join(table.columns)
+    among = "rowid IN (SELECT value FROM json_each(?))"
+    return TextIndex(
+        size=f"SELECT count(*) FROM {name}",
+        lengths=f"SELECT rowid, length(text) FROM {name} WHERE {among}",
+        by_row=f"SELECT rowid, {columns} FROM {name} WHERE {among}",
+        all=f"SELECT rowid, {columns} FROM {name} ORDER BY rowid",
+        drop=f"DELETE FROM {name} WHERE {among}",
+        feed=f"INSERT INTO {index} (rowid, terms) VALUES (?, ?)",
+        unfeed=f"DELETE FROM {index} WHERE rowid = ?",
+        frequencies=f"SELECT f.term, f.doc FROM json_each(?) AS asked"
+        f" CROSS JOIN {index}_frequencies AS f ON f.term = asked.value",
+        postings=f"SELECT asked.value, (SELECT json_group_array(i.doc) FROM {index}_instances AS i"
+        " WHERE i.term = asked.value) FROM json_each(?) AS asked",
+        indexed=f"SELECT id, sz FROM {index}_docsize ORDER BY id",
+        empty=f"INSERT INTO {index} ({index}) VALUES ('delete-all')",
+        optimise=f"INSERT INTO {index} ({index}) VALUES ('optimize')",
+    )
+
+
 ALL_UTTERANCES = "SELECT rowid, transcript, id, text_hash, CAST(text AS BLOB) FROM utterances ORDER BY rowid"
-INDEXED_UTTERANCES = "SELECT id FROM utterance_fts_docsize ORDER BY id"
-EMPTY_UTTERANCE_INDEX = "INSERT INTO utterance_fts (utterance_fts) VALUES ('delete-all')"
+
+# Passages
+
+# A filter left empty is bound as NULL.
+_OF_DOCUMENTS = """
+IN (
+    SELECT d.id FROM documents AS d WHERE d.removed = 0
+    AND (:collections IS NULL OR d.collection IN (SELECT value FROM json_each(:collections)))
+    AND (:documents IS NULL OR d.id IN (SELECT value FROM json_each(:documents)))
+) AND (:tags IS NULL OR NOT EXISTS (
+    SELECT 1 FROM json_each(:tags) AS asked WHERE asked.value NOT IN (SELECT value FROM json_each(p.tags))
+))
+"""
+# With the plus, SQLite looks at these rows and not at all passages of the documents.
+PASSAGES_ADMITTED = f"""
+SELECT p.rowid FROM passages AS p WHERE p.rowid IN (SELECT value FROM json_each(:rows)) AND +p.document {_OF_DOCUMENTS}
+"""
+ADMITTED_PASSAGES = f"SELECT p.rowid FROM passages AS p WHERE p.document {_OF_DOCUMENTS}"
+PASSAGE_PLACE = "SELECT rowid, text_hash FROM passages WHERE document = ? AND number = ?"
+NEW_PASSAGE_VECTOR = "INSERT INTO passage_vectors (passage, model_id, checksum, vector) VALUES (?, ?, ?, ?)"
+TAKE_PASSAGE_VECTORS = "DELETE FROM passage_vectors WHERE passage IN (SELECT value FROM json_each(?)) RETURNING seq"
+TAKE_PASSAGE_VECTOR = "DELETE FROM passage_vectors WHERE passage = ? AND model_id = ? RETURNING seq"
+PASSAGE_VECTORS_REMOVED = "UPDATE head SET passages_removed = passages_removed + 1"
+PASSAGE_REMOVALS = "SELECT passages_removed FROM head"
+PASSAGE_VECTOR_COUNT = "SELECT count(*) FROM passage_vectors WHERE model_id = ?"
+# All passages are one partition, of the number 0.
+_OF_PASSAGES = "FROM passage_vectors WHERE ?1 = 0 AND model_id = ?2"
+LAST_PASSAGE_VECTOR = f"SELECT coalesce(max(seq), 0) {_OF_PASSAGES}"
+PASSAGE_VECTOR_SEQS = f"SELECT seq {_OF_PASSAGES} ORDER BY seq"
+PASSAGE_VECTORS_SINCE = f"SELECT seq, passage, vector {_OF_PASSAGES} AND seq > ?3 ORDER BY seq LIMIT ?4"
+PASSAGE_VECTORS_BY_SEQ = """
+SELECT seq, passage, vector FROM passage_vectors WHERE seq IN (SELECT value FROM json_each(?)) ORDER BY seq
+"""
+UNEMBEDDED_PASSAGES = """
+SELECT p.rowid FROM passages AS p
+WHERE NOT EXISTS (SELECT 1 FROM passage_vectors AS v WHERE v.passage = p.rowid AND v.model_id = ?)
+ORDER BY p.rowid LIMIT ?
+"""
+ALL_PASSAGES = """
+SELECT p.document, p.number, p.version, p.text_hash, CAST(p.text AS BLOB), d.version, d.removed
+FROM passages AS p LEFT JOIN documents AS d ON d.id = p.document ORDER BY p.document, p.number
+"""
+ALL_PASSAGE_VECTORS = """
+SELECT v.seq, p.document, v.vector, v.checksum, m.dimensions, p.text_hash, 1
+FROM passage_vectors AS v LEFT JOIN models AS m ON m.id = v.model_id LEFT JOIN passages AS p ON p.rowid = v.passage
+ORDER BY v.seq
+"""
+DROP_PASSAGE_VECTOR = "DELETE FROM passage_vectors WHERE seq = ?"
 
 # Telemetry
 
@@ -508,7 +592,6 @@ DELETE FROM vectors WHERE entry IN (SELECT value FROM json_each(?)) RETURNING pa
 NEW_REDACTION = "INSERT INTO redactions (first, last, scrub) VALUES (?, ?, ?)"
 REDACT = "UPDATE events SET subject = '', detail = '{}' WHERE seq BETWEEN ? AND ?"
 FILES_PURGED = "DELETE FROM unswept WHERE conversation = ''"
-OPTIMISE_UTTERANCES = "INSERT INTO utterance_fts (utterance_fts) VALUES ('optimize')"
 TEMPORARY_FILES = "PRAGMA temp_store = FILE"
 TEMPORARY_MEMORY = "PRAGMA temp_store = MEMORY"
 VACUUM = "VACUUM"
@@ -619,6 +702,10 @@ ORIGIN = "SELECT secret, tokenizer, created_at FROM meta"
 SET_ORIGIN = "UPDATE meta SET secret = ?, tokenizer = ?, created_at = ?"
 SET_LAST_ENTRY = "UPDATE head SET entries = max(entries, ?)"
 EMPTY_ACCESS = "DELETE FROM access"
+TAKE_NAMED_PASSAGE_VECTOR = """
+INSERT INTO passage_vectors (passage, model_id, checksum, vector)
+SELECT p.rowid, ?3, ?4, ?5 FROM passages AS p WHERE p.document = ?1 AND p.number = ?2
+"""
 NEW_NAMED_ITEM_VECTOR = """
 INSERT INTO item_vectors (item, space, model_id, field, checksum, vector)
 SELECT i.rowid, i.space, ?3, ?4, ?5, ?6 FROM items AS i WHERE i.space = ?1 AND i.key = ?2

@@ -7,20 +7,13 @@ from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import Any, TypeVar
 
-import apsw
-
-from lukasa.index import bm25
-from lukasa.index.postings import token, tokens
 from lukasa.model.errors import Damaged
 from lukasa.model.item import ItemAddress
 from lukasa.model.telemetry import MOST_DEBUG
-from lukasa.model.text import terms
-from lukasa.model.transcript import Utterance
 from lukasa.ports import EmbeddingModel
-from lukasa.storage import row_rules, sqlite, tables
-from lukasa.storage.backend import FieldVector, StoredItem
-from lukasa.storage.codec import Dialect, Query, Table
-from lukasa.storage.port import FoundUtterance
+from lukasa.storage import sqlite, tables
+from lukasa.storage.backend import FieldVector, PassageVector, StoredItem
+from lukasa.storage.codec import Dialect, Query, Table, TextTable
 from lukasa.storage.sqlite import sql
 from lukasa.storage.sqlite.entries import EntryTable
 from lukasa.storage.sqlite.execute import all_rows, one_row, one_value, stream
@@ -30,7 +23,7 @@ Value = TypeVar("Value")
 DIALECT = Dialect()
 SELECT, COUNT, COUNT_BY = cache(DIALECT.select), cache(DIALECT.count), cache(DIALECT.count_by)
 INSERT, SAVE, DELETE = cache(DIALECT.insert), cache(DIALECT.save), cache(DIALECT.delete)
-_PARTITION = 0  # the index of messages has one
+NUMBERS = cache(DIALECT.numbers)
 
 
 class SqliteRows(EntryTable):
@@ -52,12 +45,12 @@ class SqliteRows(EntryTable):
         if query.paged:
             bound.append(after)
         bound.append(DIALECT.no_limit if limit is None else limit)
-        decode = query.table.decode
+        decode = query.given.decode
         return [decode(row) for row in all_rows(self.db, SELECT(query), bound)]
 
     def walk(self, query: Query[Value], *values: Any) -> Iterator[Value]:
         """The values of a query that is not paged, row by row."""
-        return map(query.table.decode, stream(self.db, SELECT(query), [*_bound(query, values), DIALECT.no_limit]))
+        return map(query.given.decode, stream(self.db, SELECT(query), [*_bound(query, values), DIALECT.no_limit]))
 
     def count(self, query: Query[Any], *values: Any) -> int:
         return int(one_value(self.db, COUNT(query), _bound(query, values)))
@@ -110,26 +103,19 @@ class SqliteRows(EntryTable):
     def drop_item(self, place: ItemAddress) -> None:
         sqlite.item_rows.drop(self.db, place)
 
-    # Messages
+    # Texts
 
-    def add_utterances(self, transcript: str, utterances: Sequence[Utterance]) -> None:
-        for utterance in utterances:
-            found = FoundUtterance(transcript, utterance)
-            self.db.execute(INSERT(tables.UTTERANCES), tables.UTTERANCES.encode(found))
-            self._feed_utterance(self.db.last_insert_rowid(), utterance.text)
+    def add_texts(self, table: TextTable[Value], values: Sequence[Value]) -> None:
+        sqlite.text_rows.add(self.db, table, INSERT(table), values)
 
-    def _feed_utterance(self, rowid: int, text: str) -> None:
-        self.db.execute(sql.FEED_UTTERANCE, (rowid, tokens(_PARTITION, terms(text))))
+    def drop_texts(self, query: Query[Any], *values: Any) -> int:
+        assert isinstance(query.table, TextTable)
+        rows = [row for (row,) in all_rows(self.db, NUMBERS(query), _bound(query, values))]
+        sqlite.text_rows.drop(self.db, query.table, rows)
+        return len(rows)
 
-    def drop_utterances(self) -> None:
-        self.db.execute(sql.EMPTY_UTTERANCE_INDEX)
-        self.db.execute(DELETE(tables.ALL_UTTERANCES))
-
-    def rebuild_utterances(self) -> None:
-        """Make the keyword index of messages again."""
-        self.db.execute(sql.EMPTY_UTTERANCE_INDEX)
-        for rowid, _, _, _, text in all_rows(self.db, sql.ALL_UTTERANCES):
-            self._feed_utterance(rowid, text.decode(errors="replace"))
+    def set_passage_vectors(self, vectors: Sequence[PassageVector]) -> None:
+        sqlite.text_rows.set_vectors(self.db, vectors)
 
     # Telemetry
 
@@ -153,12 +139,3 @@ class SqliteRows(EntryTable):
 
 def _bound(query: Query[Any], values: Sequence[Any]) -> list[Any]:
     return [json.dumps(value) if isinstance(value, list) else value for value in query.bind(values)]
-
-
-def find_utterances(db: apsw.Connection, asked: Sequence[str], limit: int) -> list[FoundUtterance]:
-    """Messages with any of these terms, the best match first."""
-    used = row_rules.unique(asked)[: bm25.MAX_TERMS]
-    match = " OR ".join(f'"{token(_PARTITION, term)}"' for term in used)
-    found = [row for (row,) in all_rows(db, sql.FIND_UTTERANCES, (match, limit))] if used else []
-    rows = {row[0]: row[1:] for row in all_rows(db, sql.UTTERANCES_BY_ROW, (json.dumps(found),))}
-    return [tables.UTTERANCES.decode(rows[row]) for row in found if row in rows]

@@ -18,6 +18,7 @@ from lukasa import index
 from lukasa.index import lookup
 from lukasa.index.cache import Answers
 from lukasa.index.matches import Neighbour, NeighbourQuery, NewText, VectorMatch
+from lukasa.model.corpus import NO_PASSAGE_FILTERS, FoundPassage, PassageFilters
 from lukasa.model.entry import Access, Derivation, Document, Entry, NamedEntry, Scope, Version
 from lukasa.model.errors import LostWrites, StoreError
 from lukasa.model.item import ItemAddress
@@ -44,9 +45,10 @@ from lukasa.storage.port import (
     Store,
     Unembedded,
     UnembeddedItem,
+    UnembeddedPassage,
 )
 from lukasa.storage.reads import IndexedReads, by_request
-from lukasa.storage.sqlite import entries, sql, sqlite_rows
+from lukasa.storage.sqlite import entries, sql
 from lukasa.storage.sqlite.connection import Connections
 from lukasa.storage.sqlite.execute import all_rows, commitments, json_list, one_row, one_value
 from lukasa.storage.sqlite.head_file import DigestOf, Head, HeadFile
@@ -58,7 +60,7 @@ if TYPE_CHECKING:
     from lukasa.index.ann import Sizes
     from lukasa.index.vectors import VectorIndex
 
-_WORTH_KEEPING = 1 << 20  # characters of all pages or documents, up to which they stay in memory
+_WORTH_KEEPING = 1 << 20  # characters of all pages, up to which they stay in memory
 PARTING = 0.25  # seconds to wait for the lock with what was read and not yet reported, at the end
 Value = TypeVar("Value")
 Page = TypeVar("Page", NamedEntry, Document)
@@ -119,8 +121,12 @@ class SqliteStore(IndexedReads):
     def _item_vectors(self) -> VectorIndex:
         return index.vectors.VectorIndex(self._cache_bytes // 4, quantises=False)
 
+    @cached_property
+    def _passage_vectors(self) -> VectorIndex:
+        return index.vectors.VectorIndex(self._cache_bytes, sizes=self._sizes)
+
     def _drop_vectors(self) -> None:
-        for name in ("_vectors", "_item_vectors"):
+        for name in ("_vectors", "_item_vectors", "_passage_vectors"):
             vars(self).pop(name, None)
 
     # Writing
@@ -302,7 +308,7 @@ class SqliteStore(IndexedReads):
             rows = all_rows(db, sql.UNEMBEDDED, (number, limit))
         return [Unembedded(id, version, text.decode()) for id, version, text, hash in rows if seals.intact(text, hash)]
 
-    # Pages and documents, which every put is compared with: those that are not much are kept
+    # Pages, which every put is compared with: those that are not much are kept; and documents
 
     def named(self, name: str | None = None) -> list[NamedEntry]:
         if name is None:
@@ -312,15 +318,13 @@ class SqliteStore(IndexedReads):
     def named_versions(self, name: str) -> list[NamedEntry]:
         return self._vouched("named", super().named_versions(name))
 
-    def documents(self, ids: Iterable[str] | None = None) -> dict[str, Document]:
-        if ids is not None:
-            found = self._vouched("document", list(super().documents(ids).values()))
-        else:
-            found = self._kept("documents", self._all_documents)
+    def documents(self, ids: Iterable[str]) -> dict[str, Document]:
+        found = self._vouched("document", list(super().documents(ids).values()))
         return {document.id: document for document in found}
 
-    def _all_documents(self) -> list[Document]:
-        return self._vouched("document", list(super().documents().values()))
+    def document_version(self, id: str, version: int) -> Document | None:
+        found = super().document_version(id, version)
+        return None if found is None else self._vouched("document", [found])[0]
 
     def _vouched(self, family: str, found: list[Page]) -> list[Page]:
         with self._connections.reading() as db:
@@ -366,7 +370,26 @@ class SqliteStore(IndexedReads):
 
     def find_utterances(self, terms: Sequence[str], limit: int) -> list[FoundUtterance]:
         with row_rules.only_encodable(), self._connections.reading() as db:
-            return sqlite_rows.find_utterances(db, terms, limit)
+            return [found for found, _ in sqlite.text_rows.find(db, tables.UTTERANCES, terms, limit)]
+
+    # Passages
+
+    def find_passages(
+        self, terms: Sequence[str], limit: int, filters: PassageFilters = NO_PASSAGE_FILTERS
+    ) -> list[FoundPassage]:
+        with row_rules.only_encodable(), self._connections.reading() as db:
+            found = sqlite.text_rows.find(db, tables.PASSAGES, terms, limit, filters)
+        return [FoundPassage(passage, score) for passage, score in found]
+
+    def nearest_passages(
+        self, model: EmbeddingModel, vector: Vector, limit: int, filters: PassageFilters = NO_PASSAGE_FILTERS
+    ) -> list[FoundPassage]:
+        with row_rules.only_encodable(), self._connections.reading() as db:
+            return sqlite.text_rows.nearest(db, self._passage_vectors, model, vector, limit, filters)
+
+    def unembedded_passages(self, model: EmbeddingModel, limit: int) -> list[UnembeddedPassage]:
+        with self._connections.reading() as db:
+            return sqlite.text_rows.unembedded(db, model, limit)
 
     def points(self, query: TelemetryQuery, *, limit: int = 100) -> list[TelemetryEvent]:
         found = self._telemetry(sql.POINTS, query, limit=limit)
@@ -444,7 +467,7 @@ class SqliteStore(IndexedReads):
 
 
 def cached_records(db: Handle) -> Answers:
-    """The cached pages and documents. In a write transaction, which may be undone, nothing is cached."""
+    """The cached pages. In a write transaction, which may be undone, nothing is cached."""
     return db.cache.records(SqliteSearchRows(db)) if db.reads or not db.in_transaction else {}
 
 

@@ -10,11 +10,9 @@ from pathlib import Path
 
 import apsw
 
-from lukasa.index.postings import tokens
 from lukasa.model.conversation import WorkspaceInfo
 from lukasa.model.errors import Conflict, StoreError, StoreMissing, StoreUnfinished
 from lukasa.model.item import beginnings, namespace_of
-from lukasa.model.text import terms
 from lukasa.storage import sqlite, tables, transfer
 from lukasa.storage.port import Finding
 from lukasa.storage.sqlite import sql
@@ -39,15 +37,17 @@ _SPELLING = Spelling(
     "?",
     sources={
         "item_vectors": "(SELECT v.seq AS place, v.space, i.key, v.model_id, v.field, v.checksum, v.vector"
-        " FROM item_vectors AS v JOIN items AS i ON i.rowid = v.item)"
+        " FROM item_vectors AS v JOIN items AS i ON i.rowid = v.item)",
+        "passage_vectors": "(SELECT v.seq AS place, p.document, p.number, v.model_id, v.checksum, v.vector"
+        " FROM passage_vectors AS v JOIN passages AS p ON p.rowid = v.passage)",
     },
 )
 _INSERTS = {part.name: _SPELLING.insert(part) for part in transfer.PARTS} | {
     tables.TELEMETRY.name: DIALECT.insert(tables.TELEMETRY),
     transfer.VECTORS.name: sql.NEW_VECTOR,
     transfer.ITEM_VECTORS.name: sql.NEW_NAMED_ITEM_VECTOR,
+    transfer.PASSAGE_VECTORS.name: sql.TAKE_NAMED_PASSAGE_VECTOR,
 }
-_TEXT = tables.UTTERANCES.positions["text"]
 _SEQ, _DIGEST = (tables.EVENTS.positions[name] for name in ("seq", "digest"))
 
 _REMOVED = Mark("removed", "", {})
@@ -145,10 +145,9 @@ class SqlitePages:
 def _add(writer: SqliteRows, part: Part, rows: Sequence[Row]) -> None:
     """Insert rows of a part, and index what is found by its words."""
     db = writer.db
-    if part is transfer.UTTERANCES:
-        for row in rows:
-            db.execute(_INSERTS[part.name], row)
-            db.execute(sql.FEED_UTTERANCE, (db.last_insert_rowid(), tokens(0, terms(row[_TEXT]))))
+    if part in transfer.TEXTS:
+        table = transfer.TEXTS[part]
+        sqlite.text_rows.add(db, table, _INSERTS[part.name], [table.decode(tuple(row)) for row in rows])
         return
     db.executemany(_INSERTS[part.name], rows)
     if part is transfer.ENTRIES:

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from lukasa.model.entry import Document, NamedEntry
+from lukasa.model.entry import DocumentHead, NamedEntry
 from lukasa.model.errors import InvalidInput, NotFound
 from lukasa.service.workspace import Workspace
 from lukasa.surfaces.cli.data import plain
@@ -138,12 +138,11 @@ def document_add(cli: Invocation, /, id: str, file: str, **axes: Any) -> None:
 @pass_invocation
 def document_list(cli: Invocation) -> None:
     """List the documents of a workspace."""
-    found = cli.workspace().documents()
-    listed = [{key: value for key, value in plain(d).items() if key != "body"} for d in found]
-    cli.emit({"documents": listed}, _documents(found))
+    found = cli.workspace().documents(limit=1000)
+    cli.emit({"documents": plain(found)}, _documents(found))
 
 
-def _documents(found: Sequence[Document]) -> Iterator[Line]:
+def _documents(found: Sequence[DocumentHead]) -> Iterator[Line]:
     if not found:
         yield line("No document here yet.")
         yield line(dim("  `lukasa document add ID FILE` adds one"))

@@ -1,6 +1,6 @@
 -- What entries cite outside of memory, as it was when somebody pinned it; and what the last check of each found.
 
-PRAGMA user_version = 10;
+PRAGMA user_version = 11;
 
 CREATE TABLE citations (
     place INTEGER PRIMARY KEY AUTOINCREMENT,

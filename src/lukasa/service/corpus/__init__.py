@@ -1,0 +1,12 @@
+"""The corpus: documents to look things up in, apart from memory, and the guard that keeps memory from copying them."""
+
+from typing import TYPE_CHECKING
+
+from lukasa.model import submodules
+
+__all__ = ["canonical", "documents", "passages", "search"]
+
+if TYPE_CHECKING:
+    from lukasa.service.corpus import canonical, documents, passages, search
+else:
+    __getattr__ = submodules(__name__, __all__)
