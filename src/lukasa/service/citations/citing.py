@@ -213,11 +213,12 @@ def _closer(whole: Citation, text: SourceText, wanted: Wanted) -> Citation:
 
 def by_rules(ctx: CallContext, text: str) -> tuple[Citation, ...]:
     """Pin the files and Python symbols that a text names and the project at hand has."""
-    project = ctx.project
+    names = named(text)
+    project = ctx.project if names else None
     if project is None:
         return ()
     found: dict[tuple[str, ...], Citation] = {}
-    for one in named(text):
+    for one in names:
         places = (
             [Wanted(Cited.SYMBOL, path, name=name) for path, name in one.places()]
             if isinstance(one, NamedSymbol)

@@ -37,9 +37,9 @@ MOST_OUTPUT = 1_000_000
 @click.option("--output", metavar="FILE", help="What the cited command printed, or the URL's text; - reads stdin.")
 @pass_invocation
 def cite(cli: Invocation, id: str, what: Sequence[str], again: bool, drop: Sequence[str], output: str | None) -> None:
-    """Pin what an entry is about, so that reads can check it; or show what it cites.
+    """Pin what an entry is about, so that reads can check it.
 
-    WHAT is a file of the project at hand, with lines or without (src/auth.py:10-20), symbol:src/auth.py:Settings,
+    Without WHAT it shows what the entry cites. WHAT is a file of the project at hand, with lines or without (src/auth.py:10-20), symbol:src/auth.py:Settings,
     url:https://…, command:… or memory:ID. --again says that you looked, and that the entry still holds.
     """
     if output is not None and len(what) != 1:
