@@ -37,6 +37,7 @@ from lukasa.providers import folders
 from lukasa.providers.checkpoints import CheckpointFile
 from lukasa.providers.embed import EmbedderStatus, embedder_status, open_embedder
 from lukasa.providers.embed.cached import ModelStatus, default_cache, status
+from lukasa.providers.files.projects import LocalProjects
 from lukasa.providers.files.record_files import AppendedLines, DecisionFiles
 from lukasa.providers.spans import spans_of_verbs
 from lukasa.service import admin, inputs, jobs
@@ -85,6 +86,7 @@ class Settings(Struct, frozen=True):
     budget: Budget = field(default_factory=Budget)
     database: str = ""  # the URL of a PostgreSQL database; without one, SQLite keeps memory in the data folder
     account_name: str = DEFAULT_ACCOUNT  # the account in that database; a data folder has one
+    project: str = ""  # a folder of the project at hand, whose files entries may cite; empty for none
 
     @classmethod
     def resolve(
@@ -94,12 +96,13 @@ class Settings(Struct, frozen=True):
         database: str | None = None,
         account: str | None = None,
         embedder: str | None = None,
+        project: str | Path | None = None,
         env: Mapping[str, str] = os.environ,
     ) -> Settings:
         """Read settings: arguments first, then environment variables, then the platform's own folders.
 
-        The variables are LUKASA_DATA, _DATABASE, _ACCOUNT, _EMBEDDER, _PRESET, _CHAT, _BUDGET_TOKENS, _BUDGET_COST and
-        _PRICES. An empty `database` means none, whatever the environment says.
+        The variables are LUKASA_DATA, _DATABASE, _ACCOUNT, _EMBEDDER, _PRESET, _CHAT, _PROJECT, _BUDGET_TOKENS,
+        _BUDGET_COST and _PRICES. An empty `database` or `project` means none, whatever the environment says.
         """
         chosen = data or env.get("LUKASA_DATA") or folders.user_data()
         url = env.get("LUKASA_DATABASE", "") if database is None else database
@@ -114,6 +117,7 @@ class Settings(Struct, frozen=True):
             preset=env.get("LUKASA_PRESET") or "default",
             chat=env.get("LUKASA_CHAT") or "auto",
             budget=Budget.read(env),
+            project=str(project if project is not None else env.get("LUKASA_PROJECT", "")),
         )
 
     def __repr__(self) -> str:
@@ -166,6 +170,7 @@ class Lukasa:
         self._account_id = ""  # in a database, which may have several accounts
         self._bell: JobBell | None = None
         self._foreign: set[str] = set()  # stores of other accounts that have rung
+        self._projects = LocalProjects(None if in_memory else settings.data)
         try:
             self._account = self._open_account()
         except BaseException:
@@ -186,16 +191,18 @@ class Lukasa:
         principal: str | None = None,
         in_memory: bool = False,
         chat: Chat | None = None,
+        project: str | Path | None = None,
     ) -> Lukasa:
         """Open memory in a folder (the platform's data folder by default), creating it on first use.
 
         With `database`, the URL of a PostgreSQL database, memory is there, in an `account` of that name; the folder
         keeps what are files. `embedder` is a setting ("auto", "none", "folder:…") or an embedder of your own.
         `in_memory` keeps everything in this process and writes no file. `chat` is a language model of your own, instead
-        of the setting's.
+        of the setting's. `project` is a folder of the project at hand, whose files entries may cite; by default that of
+        LUKASA_PROJECT, or none.
         """
         setting = embedder if isinstance(embedder, str) else None
-        settings = Settings.resolve(data=data, database=database, account=account, embedder=setting)
+        settings = Settings.resolve(data=data, database=database, account=account, embedder=setting, project=project)
         settings.embedder_status()  # refuse an unknown setting here, not at the first use
         given = None if isinstance(embedder, str) else embedder
         origin = Origin(principal or _user(), surface, transport, Trust.AUTHOR)
@@ -363,6 +370,8 @@ class Lukasa:
             decisions=_decisions(folder, spec),
             threads=None if spec.backend.checkpointer == "none" else self._threads(info, spec),
             span=within(self._span, {"lukasa.workspace": info.id}),
+            projects=self._projects,
+            folder=self.settings.project,
         )
 
     def _threads(self, info: WorkspaceInfo, spec: MemorySpec) -> Threads | None:

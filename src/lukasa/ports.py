@@ -13,6 +13,7 @@ from msgspec import Struct, field
 from lukasa.model.conversation import Conversation
 from lukasa.model.corpus import ParsedDocument, Passage
 from lukasa.model.errors import ChatRefused, InvalidInput
+from lukasa.model.source_text import SourceText
 from lukasa.model.transcript import Role
 
 if TYPE_CHECKING:
@@ -388,6 +389,7 @@ class Recording(Struct, frozen=True):
     started_at: datetime | None
     pieces: tuple[Piece, ...]
     broken: tuple[int, ...] = ()
+    folder: str = ""  # of the project that the session worked in, if its file says
 
 
 class TranscriptReader(Protocol):
@@ -403,4 +405,69 @@ class TranscriptReader(Protocol):
 
         A file that holds no time counts from its last change.
         """
+        ...
+
+
+class ProjectFiles(Protocol):
+    """The files of one project: a folder, and nothing outside of it. Paths are relative to that folder, with `/`."""
+
+    @property
+    def root(self) -> Path: ...
+    @property
+    def identity(self) -> str:
+        """The name of the project on every machine: its remote repository, its first commit, or its folder's name."""
+        ...
+
+    def is_called(self, identity: str) -> bool:
+        """Whether the project has that identity, also beside its first one."""
+        ...
+
+    def revision(self) -> str:
+        """The commit that is checked out; empty without one."""
+        ...
+
+    def relative(self, path: str) -> str | None:
+        """The path of a regular file inside the project in its one spelling; None for everything else."""
+        ...
+
+    def read(self, path: str) -> SourceText | None:
+        """The text of a file of the project; None if there is no such file.
+
+        Raises OutsideProject for a path that leads out of the project, UnreadableFile for a file that is too large, no
+        regular file or closed to this user.
+        """
+        ...
+
+    def renamed(self, path: str, since: str, until: float) -> str | None:
+        """Where git knows that a file went after a commit; None if it does not know. TimeoutError after `until`."""
+        ...
+
+    def candidates(self, path: str, until: float) -> Iterator[str]:
+        """Files to which one that is gone may have been renamed without git's knowledge, the likeliest first.
+
+        TimeoutError after `until`, a moment of the monotonic clock.
+        """
+        ...
+
+    def mentions(self, word: str, ending: str, until: float) -> list[str]:
+        """Files whose names end so and that hold a word; none without git. TimeoutError after `until`."""
+        ...
+
+
+class Projects(Protocol):
+    """The projects of this machine: the one in a folder, and those that were at hand before."""
+
+    def at(self, folder: str, *, in_git: bool = False) -> ProjectFiles | None:
+        """The project that a folder is in; None for the home folder, the root of the disk, or no folder.
+
+        With `in_git`, only one that is under git: the folder was named by a file and not by the user.
+        """
+        ...
+
+    def known(self, identity: str) -> ProjectFiles | None:
+        """The project of that identity, in the folder where it was last at hand, if it is still there."""
+        ...
+
+    def remember(self, project: ProjectFiles) -> None:
+        """Note the folder of a project on this machine."""
         ...

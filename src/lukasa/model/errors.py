@@ -10,13 +10,15 @@ are translated at the border that meets them.
     │   ├── InvalidScope           unknown tier, missing or unknown scope key
     │   ├── InvalidQuery           unusable limit, time, filter or profile
     │   ├── InvalidDecision        a decision record that cannot be read as one
-    │   └── UnreadableDocument     a file that is no document, or one beyond the bounds of size, pages or time
+    │   ├── UnreadableDocument     a file that is no document, or one beyond the bounds of size, pages or time
+    │   └── UnreadableFile         a file that cannot be cited: too large, not a regular file, or closed to this user
     ├── NotFound                   nothing of that id in this workspace (foreign ids answer the same)
     ├── Refused                    well-formed, but the spec or the posture forbids it
     │   ├── MirrorsCanonical       repeats a body that must only be referenced
     │   ├── WrongTier              the tier does not take such a text; another one does
     │   ├── ReadOnlyForAgents      an agent tried to edit a named entry
     │   ├── InvalidTransition      a conversation or entry cannot go from here to there
+    │   ├── OutsideProject         a path that leads out of the project at hand: such files are never opened
     │   ├── AddressRefused         a URL that may not be asked: not public, not http(s)
     │   └── Forbidden              the credential does not allow it
     ├── Unauthenticated            no credential, or one that is not valid (any more)
@@ -108,6 +110,10 @@ class UnreadableDocument(InvalidInput):
     """A file is no document of a format that is understood, or is beyond the bounds of size, pages or time."""
 
 
+class UnreadableFile(InvalidInput):
+    """A file of the project that cannot be cited: too large, not a regular file, or closed to this user."""
+
+
 class NotFound(LukasaError, LookupError):
     """Nothing has that id here. An id of another workspace gets exactly this answer."""
 
@@ -138,6 +144,10 @@ class ReadOnlyForAgents(Refused):
 
 class InvalidTransition(Refused):
     """A state change that the life cycle does not have."""
+
+
+class OutsideProject(Refused):
+    """A path leads out of the project at hand. Such files are never opened."""
 
 
 class AddressRefused(Refused):

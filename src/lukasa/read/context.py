@@ -20,6 +20,7 @@ from typing import Any
 from msgspec import Struct, field
 from msgspec.structs import replace
 
+from lukasa.model.citation import CitedNow
 from lukasa.model.echo import PREAMBLE
 from lukasa.model.entry import Entry, NamedEntry
 from lukasa.model.errors import InvalidInput
@@ -41,6 +42,7 @@ _TRUST_OF = {Authority.NONE: "untrusted", Authority.INFORM: "agent"}
 _TRUSTED_LESS = tuple(_TRUST_OF)
 SHARES, LEAST = 4, 160  # a memory may take a quarter of a tier's tokens and at least 160, even if others are evicted
 SHORTEST = 200  # characters; a shorter part is not worth showing
+MOST_CITED = 4  # citations that one line tells of
 MOST_EARLIER, LONGEST_EARLIER = 2, 200  # entries under one memory, and characters of each
 _EARLIER = "  Earlier, may no longer hold: "
 _PAIR = re.compile(r'\b(\w++)=("(?:[^"\\]|\\.)*+"|\S+)')
@@ -66,6 +68,7 @@ class ContextItem(Struct, frozen=True):
     content: str
     sources: tuple[str, ...] = ()
     doubts: tuple[str, ...] = ()  # why it may not stand: what it rests on was withdrawn
+    cited: tuple[str, ...] = ()  # what it cites and is not as it was: "changed since: src/auth.py"
     part: str = ""  # of a longer text: "2101-2700/7012" means these of its 7012 characters
     earlier: tuple[tuple[str, str], ...] = ()  # dates and texts of entries that it may have replaced
 
@@ -117,6 +120,7 @@ def item(
     links: Sequence[Provenance] = (),
     earlier: Sequence[Earlier] = (),
     withdrawn: Sequence[Withdrawn] = (),
+    citations: Sequence[CitedNow] = (),
 ) -> ContextItem:
     return ContextItem(
         id=entry.id,
@@ -129,6 +133,7 @@ def item(
         content=entry.content,
         sources=tuple(_source_text(link) for link in links),
         doubts=tuple(f"rests on something that was withdrawn: {one.source} {one.reason}" for one in withdrawn),
+        cited=tuple(one.said for one in citations if one.said)[:MOST_CITED],
         earlier=tuple(_dated(one.entry) for one in earlier if _replaced(one, entry))[:MOST_EARLIER],
     )
 
@@ -309,6 +314,7 @@ def _item_lines(entry: ContextItem) -> Iterator[str]:
     pairs = " ".join(f"{key}={_value(value)}" for key, value in fields.items())
     sources = "".join(f" source={_quoted(source)}" for source in entry.sources)
     doubts = "".join(f" doubt={_quoted(doubt)}" for doubt in entry.doubts)
+    doubts += "".join(f" cited={_quoted(one)}" for one in entry.cited)
     yield f"- {frame} [{pairs}{sources}{doubts} {_encoding(entry.content)}]"
     yield from _quote(entry.content)
     if entry.earlier:
@@ -391,6 +397,7 @@ def _parse_item(line: str, body: Sequence[str]) -> ContextItem:
         content=_text(body, fields["as"]),
         sources=tuple(value for key, value in pairs if key == "source"),
         doubts=tuple(value for key, value in pairs if key == "doubt"),
+        cited=tuple(value for key, value in pairs if key == "cited"),
         part=fields.get("part", ""),
     )
 

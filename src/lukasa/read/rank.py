@@ -12,6 +12,7 @@ from msgspec import Struct, field
 
 from lukasa.model.arrays import np
 from lukasa.model.candidate import Candidate
+from lukasa.model.citation import CitedNow
 from lukasa.model.entry import Access, Document, Entry, Scope
 from lukasa.model.statements import says_the_same
 from lukasa.model.text import in_first_person, said_key
@@ -90,7 +91,8 @@ class Hit(NamedTuple):
     """A candidate, not a fact: an entry with the evidence for it and the reasons for its rank.
 
     `earlier` holds entries about the same thing that were said before it, the last one first. `withdrawn` holds the
-    sources that it was concluded from and that no longer stand.
+    sources that it was concluded from and that no longer stand. `citations` holds what it cites, with the verdicts of
+    checks that were made for this read.
     """
 
     entry: Entry
@@ -99,6 +101,7 @@ class Hit(NamedTuple):
     provenance: tuple[Provenance, ...] = ()
     earlier: tuple[Earlier, ...] = ()
     withdrawn: tuple[Withdrawn, ...] = ()
+    citations: tuple[CitedNow, ...] = ()
 
     @property
     def id(self) -> str:

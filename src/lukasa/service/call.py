@@ -31,6 +31,8 @@ from lukasa.ports import (
     Embedder,
     LogFile,
     NoticeChannel,
+    ProjectFiles,
+    Projects,
     Span,
     Splitter,
     Threads,
@@ -71,6 +73,8 @@ class CallContext(Sight, frozen=True, kw_only=True):
     threads: Threads | None = None  # the checkpoints that chats keep of conversations outside memory
     span: Span = no_span
     notices: Callable[[], Sequence[NoticeChannel]] | None = None  # opens the channels for reviews, if any are set
+    projects: Projects | None = None  # the projects of this machine, for what entries cite
+    folder: str = ""  # the folder of the project at hand, if there is one
     outward: tuple[str, ...] = ()  # the surfaces that what this context returns goes to
 
     def __post_init__(self) -> None:
@@ -130,6 +134,15 @@ class CallContext(Sight, frozen=True, kw_only=True):
     def taxonomy(self) -> Taxonomy:
         """The categories of the spec; loaded on first use."""
         return load_taxonomy(self.spec.taxonomy)
+
+    @property
+    def project(self) -> ProjectFiles | None:
+        """The project at hand."""
+        return self.projects.at(self.folder) if self.projects is not None and self.folder else None
+
+    def in_project(self, folder: str) -> CallContext:
+        """Return this context with the project of a folder at hand; an empty one is none."""
+        return replace(self, folder=folder)
 
     @property
     def now(self) -> datetime:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from lukasa.model.values import Trust
 from lukasa.service import sessions
 from lukasa.service.admin.admin_methods import AdminMethods
+from lukasa.service.citations.citation_methods import CitationMethods
 from lukasa.service.corpus.corpus_methods import CorpusMethods
 from lukasa.service.curation.curation_methods import CurationMethods
 from lukasa.service.entries.entry_methods import EntryMethods
@@ -19,7 +20,15 @@ from lukasa.spec.types import TALK_KEYS, MemorySpec
 
 
 class Workspace(
-    EntryMethods, ReadMethods, CorpusMethods, SessionMethods, CurationMethods, JobMethods, AdminMethods, frozen=True
+    EntryMethods,
+    ReadMethods,
+    CitationMethods,
+    CorpusMethods,
+    SessionMethods,
+    CurationMethods,
+    JobMethods,
+    AdminMethods,
+    frozen=True,
 ):
     """One workspace: put, read, context and every other verb, for one actor in one scope."""
 
@@ -57,6 +66,10 @@ class Workspace(
     def limited(self, *tiers: str) -> Workspace:
         """Return this workspace for these tiers alone, for a subagent: every verb is bounded, reads and writes."""
         return Workspace(self.ctx.limited(tiers))
+
+    def in_project(self, folder: str) -> Workspace:
+        """Return this workspace with the project of a folder at hand: what entries cite is pinned and checked there."""
+        return Workspace(self.ctx.in_project(folder))
 
     def outbound(self, surface: str) -> Workspace:
         """Return this workspace for a surface, `chat` or `external`: what it returns passes the spec's gates to it."""

@@ -154,6 +154,7 @@ def read_retrieval(root: TomlTable, tiers: tuple[str, ...]) -> Retrieval:
         rerank=table.choice("rerank", ("none", "model"), "none"),
         widening=table.number("widening", 0.0, high=1.0, example=0.9),
         prior=table.choices("prior", PRIOR, PRIOR, example=PRIOR),
+        verify_ms=table.whole("verify_ms", 20),
     )
     table.close()
     return retrieval

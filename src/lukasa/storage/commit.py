@@ -57,6 +57,8 @@ from lukasa.storage.operations import (
     SaveAmendment,
     SaveAnswer,
     SaveChannel,
+    SaveChecks,
+    SaveCitations,
     SaveConfirmation,
     SaveConversation,
     SaveDocument,
@@ -261,6 +263,25 @@ def _drop_rivals(rows: Rows, operation: DropRivals, _: Transaction) -> None:
 
 def _save_confirmation(rows: Rows, operation: SaveConfirmation, _: Transaction) -> None:
     rows.insert(tables.CONFIRMATIONS, [operation.confirmation])
+
+
+def _save_citations(rows: Rows, operation: SaveCitations, _: Transaction) -> bytes:
+    stored = rows.stored_entry(operation.entry)
+    if stored is None:
+        raise row_rules.missing("entry", operation.entry)
+    before = rows.select(tables.CITATIONS_OF, [operation.entry])
+    if {one.id for one in before} != set(operation.onto):
+        raise Conflict(f"entry {operation.entry} has other citations by now", fix="read it again, then decide")
+    removal.drop_citations(rows, [operation.entry])
+    rows.insert(tables.CITATIONS, operation.citations)
+    return stored.salt
+
+
+def _save_checks(rows: Rows, operation: SaveChecks, _: Transaction) -> None:
+    there = {one.id for one in rows.select(tables.CITATIONS_OF, row_rules.unique(c.entry for c in operation.checks))}
+    for check in operation.checks:
+        if check.citation in there:
+            rows.save(tables.CITATION_CHECKS, check)
 
 
 # Items
@@ -535,6 +556,8 @@ _CHANGES: dict[type[Any], Callable[[Rows, Any, Transaction], bytes | None]] = {
     SaveRivalry: _save_rivalry,
     DropRivals: _drop_rivals,
     SaveConfirmation: _save_confirmation,
+    SaveCitations: _save_citations,
+    SaveChecks: _save_checks,
     LinkAction: _link_action,
     SaveItem: _save_item,
     SaveItemVectors: _save_item_vectors,

@@ -13,6 +13,7 @@ from itertools import islice
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 from lukasa.model.arrays import np
+from lukasa.model.citation import CITED, Citation, citations_text
 from lukasa.model.corpus import Unsplit
 from lukasa.model.entry import Document, Entry, NamedEntry
 from lukasa.model.errors import UNREADABLE, Damaged
@@ -137,7 +138,7 @@ class Step(NamedTuple):
 
 def steps(engine: Engine) -> list[Step]:
     """Return the steps that every engine has."""
-    truth = (_chain, _entries, _pages, _grants, _items, _utterances)
+    truth = (_chain, _entries, _pages, _grants, _citations, _items, _utterances)
     derived = (_partitions, _vectors, _item_prefixes, _item_vectors, _passages, _passage_vectors)
     return [_step(engine, step) for step in truth] + [_step(engine, step, derived=True) for step in derived]
 
@@ -328,6 +329,27 @@ def _grants(engine: Engine) -> Iterator[Finding]:
             last = (grant.id, grant.version + 1) not in known
             if not last or known.get((grant.id, grant.version)) != commitment(engine.secret, grant_text(grant)):
                 yield wrong("grant", grant.id, "the log does not vouch for this grant")
+
+
+def _citations(engine: Engine) -> Iterator[Finding]:
+    """What an entry cites is what the log last committed to."""
+    known: dict[str, str] = {}
+    for event in engine.walk(tables.EVENTS_OF_ACTIONS, [CITED]):
+        if event.detail.get("citations"):
+            known[event.subject] = str(event.detail.get("commitment"))
+        else:
+            known.pop(event.subject, None)
+    there: dict[str, list[Citation]] = {}
+    for one in engine.walk(tables.ALL_CITATIONS):
+        there.setdefault(one.entry, []).append(one)
+    for batch in batches(list(dict.fromkeys((*known, *there)))):
+        gone = {id for id, gone in engine.rows.used_ids(batch).items() if gone}
+        for id in batch:
+            stored = None if id in gone else engine.rows.stored_entry(id)
+            if stored is None:
+                continue
+            if known.get(id, "") != (commitment(stored.salt, citations_text(tuple(there[id]))) if id in there else ""):
+                yield wrong("citation", id, "the log does not vouch for what this entry cites")
 
 
 # Items and messages

@@ -11,6 +11,7 @@ from msgspec import Struct, field
 
 from lukasa.model.amendment import Amendment
 from lukasa.model.answer import Answer
+from lukasa.model.citation import Citation, CitationCheck, citations_text
 from lukasa.model.conversation import Channel, Conversation, Note, Status, WorkspaceInfo
 from lukasa.model.corpus import DocumentSource, Passage, Watch
 from lukasa.model.entry import ClosedScope, Confirmation, Document, Entry, NamedEntry, Rivalry
@@ -339,6 +340,23 @@ class SaveConfirmation(Struct, frozen=True):
     confirmation: Confirmation
 
 
+class SaveCitations(Struct, frozen=True):
+    """Give an entry these citations in place of those with the ids `onto`. If it has others, a Conflict.
+
+    The checks of citations that go are removed with them.
+    """
+
+    entry: str
+    citations: tuple[Citation, ...]
+    onto: tuple[str, ...] = ()
+
+
+class SaveChecks(Struct, frozen=True):
+    """Keep what checks found. It is no event, because it changes no memory; a check of what is gone is let go."""
+
+    checks: tuple[CitationCheck, ...]
+
+
 class SaveNamed(Struct, frozen=True):
     entry: NamedEntry
     expect: int
@@ -443,6 +461,8 @@ Operation = (
     | SaveRivalry
     | DropRivals
     | SaveConfirmation
+    | SaveCitations
+    | SaveChecks
     | SaveNamed
     | SaveDocument
     | SavePassages
@@ -493,6 +513,10 @@ def describe(operation: Operation, salt: bytes) -> EventDraft | None:
             return EventDraft(action, rivalry.entry, found | {"decided_by": rivalry.decided_by})
         case DropRivals(id):
             return EventDraft("rivals.dropped", id, {})
+        case SaveCitations(entry_id, citations):
+            kinds = {str(kind): sum(c.kind is kind for c in citations) for kind in {c.kind for c in citations}}
+            proof = commitment(salt, citations_text(citations))
+            return EventDraft("citation.made", entry_id, {"citations": kinds, "commitment": proof})
         case SaveNamed(named, expect):
             detail = {"tier": named.tier, "version": expect + 1, "commitment": commitment(salt, named.body)}
             return EventDraft("named.edited" if expect else "named.created", named.name, detail)

@@ -19,6 +19,7 @@ from lukasa.index.matches import KeywordMatches, Neighbour, NeighbourQuery, NewT
 from lukasa.model.amendment import Amendment, AmendmentState
 from lukasa.model.answer import Answer
 from lukasa.model.candidate import Candidate
+from lukasa.model.citation import Citation, CitationCheck, CitationVerdict
 from lukasa.model.conversation import Channel, Conversation, Note, WorkspaceInfo
 from lukasa.model.corpus import (
     NO_PASSAGE_FILTERS,
@@ -444,6 +445,22 @@ class Store(ItemStore, CorpusStore, PipelineStore, AccessStore, ScrubStore, Prot
 
     def confirmations(self, ids: Collection[str]) -> list[Confirmation]:
         """The statements that repeat these entries; the oldest first."""
+        ...
+
+    def citations(self, ids: Collection[str]) -> list[Citation]:
+        """What these entries cite; the oldest first."""
+        ...
+
+    def newest_citations(self, *, limit: int, after: str | None = None) -> list[Citation]:
+        """The citations of all entries, the newest first; `after` is the last id of the page before."""
+        ...
+
+    def citation_checks(self, ids: Collection[str]) -> list[CitationCheck]:
+        """The stored outcomes of the last checks of what these entries cite."""
+        ...
+
+    def checks_that_say(self, verdicts: Collection[CitationVerdict], *, limit: int) -> list[CitationCheck]:
+        """The stored outcomes with one of these verdicts; the newest first."""
         ...
 
     def closed(self, scopes: Collection[Scope]) -> list[ClosedScope]:

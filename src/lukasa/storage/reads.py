@@ -15,6 +15,7 @@ from lukasa.index.rows import SearchRows
 from lukasa.model.amendment import Amendment, AmendmentState
 from lukasa.model.answer import Answer
 from lukasa.model.candidate import Candidate
+from lukasa.model.citation import Citation, CitationCheck, CitationVerdict
 from lukasa.model.conversation import Channel, Conversation, Note, Status, WorkspaceInfo
 from lukasa.model.corpus import DocumentSource, Passage, Watch
 from lukasa.model.entry import (
@@ -218,6 +219,22 @@ class PlainReads(ABC):
     def confirmations(self, ids: Collection[str]) -> list[Confirmation]:
         with self._reading() as rows:
             return rows.select(tables.CONFIRMATIONS_OF, ids)
+
+    def citations(self, ids: Collection[str]) -> list[Citation]:
+        with self._reading() as rows:
+            return rows.select(tables.CITATIONS_OF, ids)
+
+    def newest_citations(self, *, limit: int, after: str | None = None) -> list[Citation]:
+        with self._reading() as rows:
+            return rows.select(tables.CITATIONS_AFTER, None, limit=limit, after=after)
+
+    def citation_checks(self, ids: Collection[str]) -> list[CitationCheck]:
+        with self._reading() as rows:
+            return rows.select(tables.CHECKS_OF, ids)
+
+    def checks_that_say(self, verdicts: Collection[CitationVerdict], *, limit: int) -> list[CitationCheck]:
+        with self._reading() as rows:
+            return rows.select(tables.CHECKS_THAT_SAY, [str(one) for one in verdicts], limit=limit)
 
     def closed(self, scopes: Collection[Scope]) -> list[ClosedScope]:
         with self._reading() as rows:

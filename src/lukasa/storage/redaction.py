@@ -32,6 +32,7 @@ from lukasa.storage.operations import (
     Record,
     SaveAmendment,
     SaveChannel,
+    SaveCitations,
     SaveConfirmation,
     SaveDocument,
     SaveDocumentSource,
@@ -130,6 +131,17 @@ def _enqueue(enqueue: Enqueue) -> Enqueue:
     return replace(clean, draft=replace(clean.draft, payload={**clean.draft.payload, "keys": keys}))
 
 
+def _citations(save: SaveCitations) -> SaveCitations:
+    """Redact what citations name; hashes and commits look like secrets and are none."""
+    clean = tuple(
+        one
+        if (target := redact(one.target)[0]) == one.target and redact(one.name)[0] == one.name
+        else replace(one, target=target, name=redact(one.name)[0])
+        for one in save.citations
+    )
+    return save if clean == save.citations else replace(save, citations=clean)
+
+
 _CLEAN: dict[type, Callable[[Any], Any]] = {
     SaveEntry: _entry,
     Record: _record,
@@ -150,6 +162,7 @@ _CLEAN: dict[type, Callable[[Any], Any]] = {
     SaveDocumentSource: _fields("notes", of="source"),
     SaveWatch: _fields("error", of="watch"),
     SaveChannel: _fields("name", "description", of="channel"),
+    SaveCitations: _citations,
     SaveConfirmation: _fields("said", of="confirmation"),
     SaveNote: _fields("value", of="note"),
     SaveRivalry: _fields("reason", of="rivalry"),

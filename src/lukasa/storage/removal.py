@@ -107,6 +107,7 @@ def drop_entries(rows: Rows, ids: Sequence[str]) -> None:
     """Remove entries with all that is stored about them."""
     drop_rivals(rows, ids)
     drop_grounds(rows, ids)
+    drop_citations(rows, ids)
     rows.delete(tables.CONFIRMATIONS_OF, ids)
     rows.drop_entries(ids)
 
@@ -115,6 +116,12 @@ def drop_grounds(rows: Rows, ids: Sequence[str]) -> None:
     """Remove what entries rest on. What rests on them stays: it tells that a source is gone."""
     rows.delete(tables.LINKS_OF, ids)
     rows.delete(tables.DERIVED_BY, ids)
+
+
+def drop_citations(rows: Rows, ids: Sequence[str]) -> None:
+    """Remove what entries cite, with the outcomes of its checks."""
+    rows.delete(tables.CHECKS_OF, ids)
+    rows.delete(tables.CITATIONS_OF, ids)
 
 
 def drop_rivals(rows: Rows, ids: Sequence[str]) -> None:

@@ -15,6 +15,7 @@ from msgspec.structs import astuple
 
 from lukasa.model.amendment import Amendment, AmendmentState
 from lukasa.model.answer import Answer
+from lukasa.model.citation import Citation, CitationCheck, CitationVerdict, Cited
 from lukasa.model.conversation import Channel, Conversation, Note, Status, WorkspaceInfo
 from lukasa.model.corpus import DocumentSource, Passage, Unsplit, Watch
 from lukasa.model.entry import (
@@ -498,6 +499,47 @@ DERIVATIONS = Table("derivations", Derivation, (Column("entry"), Column("source"
 ALL_DERIVATIONS = Query(DERIVATIONS, order="place")
 DERIVED_BY = Query(DERIVATIONS, "entry in", order="place")
 DERIVED_FROM = Query(DERIVATIONS, "source in", order="place")
+
+CITATIONS = Table(
+    "citations",
+    Citation,
+    (
+        Column("id"),
+        Column("entry"),
+        Column("kind", enum(Cited)),
+        Column("target"),
+        Column("name"),
+        Column("first_line", field="first"),
+        Column("last_line", field="last"),
+        Column("hash"),
+        Column("around"),
+        Column("revision"),
+        Column("project"),
+        Column("made_by", field="by"),
+        Column("at", TIME),
+    ),
+    ("id",),
+)
+ALL_CITATIONS = Query(CITATIONS, order="place")
+CITATIONS_AFTER = Query(CITATIONS, "kind = optional", order="-place", paged=True)
+CITATIONS_OF = Query(CITATIONS, "entry in", order="place")
+CITATION_CHECKS = Table(
+    "citation_checks",
+    CitationCheck,
+    (
+        Column("citation"),
+        Column("entry"),
+        Column("verdict", enum(CitationVerdict)),
+        Column("path"),
+        Column("line"),
+        Column("why"),
+        Column("at", TIME),
+        Column("verified_at", TIME_OR_NONE),
+    ),
+    ("citation",),
+)
+CHECKS_OF = Query(CITATION_CHECKS, "entry in", order="place")
+CHECKS_THAT_SAY = Query(CITATION_CHECKS, "verdict in", order="-at -place")
 
 
 def scope_text(scope: Scope) -> str:

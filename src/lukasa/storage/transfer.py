@@ -114,6 +114,8 @@ PARTS = (
     _plain(tables.CONFIRMATIONS, "place"),
     _plain(tables.CANONICAL_LINKS, "place"),
     _plain(tables.DERIVATIONS, "place"),
+    _plain(tables.CITATIONS, "place"),
+    _plain(tables.CITATION_CHECKS, "place"),
     _plain(tables.CLOSED_SCOPES, "place"),
     _plain(tables.PURGED),
     EVENTS,

@@ -16,6 +16,7 @@ from lukasa.ports import Aside
 from lukasa.providers.transcripts.recording_builder import RecordingBuilder, brief, label, parse_time, texts
 
 NAME = "claude-code"
+MOST_FOLDER = 4096
 _SPOKEN = ("user", "assistant")
 _ABOUT = ("summary", "system", "file-history-snapshot", "queue-operation", "progress", "attachment", "last-prompt",
           "custom-title", "ai-title", "agent-name", "permission-mode", "pr-link")  # fmt: skip
@@ -62,7 +63,9 @@ def add(into: RecordingBuilder, record: Mapping[str, Any]) -> bool:
 
 
 def _identify(into: RecordingBuilder, record: Mapping[str, Any]) -> None:
-    """Take the session's id from a record. A subagent's file names its parent, so the agent's id is added."""
+    """Take the session's id and folder from a record. A subagent's file names its parent, so its own id is added."""
+    if not into.folder and isinstance(folder := record.get("cwd"), str) and len(folder) <= MOST_FOLDER:
+        into.folder = folder
     if not into.session and (session := label(record, "sessionId", "session_id")):
         agent = label(record, "agentId") if record.get("isSidechain") else ""
         into.session = f"{session}:{agent}" if agent else session

@@ -28,6 +28,7 @@ class RecordingBuilder:
     format: str = ""
     session: str = ""
     title: str = ""
+    folder: str = ""
     started_at: datetime | None = None
     pieces: list[Piece] = field(default_factory=list)
     broken: list[int] = field(default_factory=list)
@@ -63,6 +64,7 @@ class RecordingBuilder:
             self.started_at,
             tuple(self.pieces),
             tuple(self.broken),
+            storable(self.folder),
         )
 
 

@@ -22,6 +22,7 @@ from lukasa.read.fold import in_time
 from lukasa.service import inputs
 from lukasa.service.admin.overview import EvidenceQuote, evidence
 from lukasa.service.call import CallContext, retry_on_conflict
+from lukasa.service.citations import verifying
 from lukasa.service.curation import curated_document
 from lukasa.service.entries import revise
 from lukasa.service.entries.corroborate import corroborate
@@ -64,7 +65,8 @@ class OpenRivals(Struct, frozen=True):
 
 
 class DoubtfulEntry(Struct, frozen=True):
-    """An entry in force whose document has moved on, or which was concluded from something that was withdrawn."""
+    """An entry in force that may not hold: its document has moved on, it was concluded from something that was
+    withdrawn, or the last check found that something it cites has changed or is gone."""
 
     entry: Entry
     why: str
@@ -117,11 +119,16 @@ def inbox(ctx: CallContext, limit: int) -> Inbox:
         tuple(sorted(held, key=lambda item: (item.entry.created_at, item.entry.id))[:limit]),
         tuple(_proposal(ctx, amendment) for amendment in found),
         tuple(rivals[:limit]),
-        tuple(
-            DoubtfulEntry(entry, f"it rests on something that is not what it was: {'; '.join(why)}", _said(ctx, entry))
-            for entry, why in doubtful(ctx, limit)
-        ),
+        tuple(_doubtful(ctx, limit)),
     )
+
+
+def _doubtful(ctx: CallContext, limit: int) -> list[DoubtfulEntry]:
+    found = {e.id: (e, why, "it rests on something that is not what it was") for e, why in doubtful(ctx, limit)}
+    for entry, why in verifying.amiss(ctx, limit):
+        _, others, what = found.get(entry.id, (entry, (), "what it cites is not what it was"))
+        found[entry.id] = entry, (*others, *why), what
+    return [DoubtfulEntry(e, f"{what}: {'; '.join(why)}", _said(ctx, e)) for e, why, what in found.values()][:limit]
 
 
 def _said(ctx: CallContext, entry: Entry) -> tuple[EvidenceQuote, ...]:
@@ -244,7 +251,7 @@ def _waiting(ctx: CallContext, id: str) -> Entry:
         _, entry = ctx.entry(id)
     except NotFound:
         raise NotFound(f"nothing with the id {id} waits for review", fix="`lukasa review` shows what does") from None
-    if entry.state is not State.HELD and not in_doubt(ctx, entry):
+    if entry.state is not State.HELD and not (in_doubt(ctx, entry) or verifying.in_doubt(ctx, entry)):
         raise InvalidTransition(f"entry {entry.id} is {entry.state}, not held", fix="`lukasa review` shows what waits")
     return entry
 

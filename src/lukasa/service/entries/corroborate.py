@@ -18,6 +18,7 @@ from lukasa.model.errors import InvalidTransition
 from lukasa.model.values import VISIBILITY, Outcome, State, Visibility
 from lukasa.service import inputs
 from lukasa.service.call import CallContext, retry_on_conflict
+from lukasa.service.citations import citing
 from lukasa.service.corpus.canonical import canonical
 from lukasa.service.entries.put import Written, neighbours
 from lukasa.service.entries.revise import Reopened, commit, corrected, final
@@ -61,9 +62,11 @@ def _note(ctx: CallContext, entry: Entry, outcome: Outcome) -> Confirmation:
 def _confirm(ctx: CallContext, store: Store, entry: Entry, said: Sequence[Confirmation], cause: str) -> Written:
     """Renew an entry, and let it rise if it now has the observations for that. A less trusted voice renews nothing."""
     confirmed = replace(entry, merged_count=entry.merged_count + 1, updated_at=ctx.now, version=entry.version + 1)
+    cited: list[Operation] = []
     if ctx.origin.trust >= counts_for(entry):
         documents = ctx.local.documents([link.source for link in entry.links]) if entry.links else {}
         confirmed = replace(confirmed, confirmed_at=ctx.now, links=_against(entry, documents))
+        cited = citing.vouched(ctx, store, entry)
         if ctx.is_author and (gone := grounds.withdrawn(ctx, [entry]).get(entry.id)):
             # The owner says that it holds all the same: it no longer rests on what was withdrawn.
             left = {one.source for one in gone}
@@ -75,9 +78,9 @@ def _confirm(ctx: CallContext, store: Store, entry: Entry, said: Sequence[Confir
     setting = Setting(ctx.spec, ctx.taxonomy, ctx.now, canonical(ctx, [confirmed.content]), _around(store, confirmed))
     rise = risen(confirmed, said, setting, str(ctx.actor))
     if rise is None:
-        commit(ctx, store, confirmed, save, SaveConfirmation(said[-1]))
+        commit(ctx, store, confirmed, save, SaveConfirmation(said[-1]), *cited)
         return Written("confirmed", entry.id, confirmed, (verdict,))
-    commit(ctx, store, rise.entry, save, SaveConfirmation(said[-1]), *rise.operations)
+    commit(ctx, store, rise.entry, save, SaveConfirmation(said[-1]), *cited, *rise.operations)
     return Written("confirmed", entry.id, rise.entry, (verdict, rise.verdict))
 
 

@@ -19,6 +19,7 @@ from lukasa.service.instrument import verb
 from lukasa.storage.operations import LinkAction
 
 if TYPE_CHECKING:
+    from lukasa.service.citations.citing import Cite
     from lukasa.service.entries.put import Memo, Written
     from lukasa.service.entries.undo import Permit, Undone
 
@@ -48,6 +49,7 @@ class EntryMethods(Bound, frozen=True):
         supersedes: str | None = None,
         corrects: str | None = None,
         metadata: Mapping[str, Any] | None = None,
+        cites: Sequence[Cite | str] = (),
     ) -> Written:
         """Remember a text in a tier. The result says what the write did with it, and why."""
         memo = entries.put.Memo(
@@ -65,6 +67,7 @@ class EntryMethods(Bound, frozen=True):
             supersedes=supersedes,
             corrects=corrects,
             metadata=metadata or {},
+            cites=cites,
         )
         return self._shown(entries.put.put_many(self.ctx, tier, [memo])[0])
 

@@ -7,8 +7,10 @@ from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
 from msgspec import Struct, field
+from msgspec.structs import replace
 
 from lukasa.index.matches import Neighbour, NeighbourQuery, NewText
+from lukasa.model.citation import Citation
 from lukasa.model.conversation import Status
 from lukasa.model.entry import DAMAGED, PASSING, Entry, GateVerdict, Scope, SourceLink
 from lukasa.model.errors import (
@@ -33,9 +35,11 @@ from lukasa.model.values import SHARED, Curator, Gate, Kind, Lifetime, Trust, Vi
 from lukasa.ports import EmbeddingModel
 from lukasa.service import inputs
 from lukasa.service.call import ACCOUNT, CallContext, retry_on_conflict
+from lukasa.service.citations import citing
+from lukasa.service.citations.citing import Cite, Pins
 from lukasa.service.corpus.canonical import canonical
 from lukasa.service.instrument import verb
-from lukasa.storage.operations import Embedding, Enqueue, Operation, Record, Verdict
+from lukasa.storage.operations import Embedding, Enqueue, Operation, Record, SaveCitations, Verdict
 from lukasa.storage.port import Store
 from lukasa.write.batch import Batch
 from lukasa.write.check import CHECK
@@ -52,7 +56,8 @@ class Memo(Struct, frozen=True):
     With a `path` it is a file: kept verbatim, also if it is empty or repeats another entry. With a new `id` of the
     caller's, a repeated call never stores it twice. It retires the entry that `supersedes` names; the one that
     `corrects` names stays, and reads show it under this one. A `category` counts if the words leave doubt. An
-    `observed` text was taken from a session: the gate's rules of form apply to it.
+    `observed` text was taken from a session: the gate's rules of form apply to it. `cites` names files, symbols, URLs,
+    commands, entries and documents, as in `src/auth.py:10-20`, which reads then check.
     """
 
     content: str
@@ -75,6 +80,7 @@ class Memo(Struct, frozen=True):
     path: str | None = None
     id: str | None = None
     observed: bool = False
+    cites: Sequence[Cite | str] = ()
 
 
 class Written(Struct, frozen=True):
@@ -82,7 +88,7 @@ class Written(Struct, frozen=True):
 
     `outcome`: stored, held, merged, replaced or discarded for a put; updated, forgotten, restored or accepted for a
     change. `replaces` holds the ids of entries that the write retired, `reopened` of those that it brought back, and
-    `beside` of active entries that concern the same thing.
+    `beside` of active entries that concern the same thing. `cites` has what a put pinned, also by rules.
     """
 
     outcome: str
@@ -92,6 +98,7 @@ class Written(Struct, frozen=True):
     replaces: tuple[str, ...] = ()
     reopened: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
+    cites: tuple[str, ...] = ()
 
     @property
     def reason(self) -> str:
@@ -115,12 +122,14 @@ def put_many(ctx: CallContext, tier: str, memos: Sequence[Memo], *, also: Also |
         return []
     store = ctx.store(tier)
     destination = _destination(ctx, tier)
-    proposals = [_propose(ctx, destination, memo) for memo in memos]
+    pinned = [citing.pins(ctx, memo.cites) for memo in memos]
+    proposals = [_propose(ctx, destination, memo, pins) for memo, pins in zip(memos, pinned, strict=True)]
     _check_conversation(ctx, tier)
     _check_open(ctx, destination.scope)
     setting = Setting(ctx.spec, ctx.taxonomy, ctx.now, canonical(ctx, [p.content for p in proposals]))
     drafts = [checked(ctx, store, proposal, setting) for proposal in proposals]
     embeddings = _embed(ctx, drafts)
+    cited = [_cited(ctx, draft, pins) for draft, pins in zip(drafts, pinned, strict=True)]
 
     def attempt() -> list[Written]:
         plans, resolved, doubts = _resolve(ctx, store, drafts, embeddings, setting)
@@ -128,12 +137,52 @@ def put_many(ctx: CallContext, tier: str, memos: Sequence[Memo], *, also: Also |
         new = [d for p, d in zip(plans, resolved, strict=True) if p.entry is not None and p.outcome != "merged"]
         doubts += unsorted(ctx, store, new)
         with_it = [*(also(written) if also else ()), *(doubts if store is ctx.local else ())]
-        ctx.apply(store, *(operation for p in plans for operation in p.operations), *with_it)
+        citations = _citations(ctx, store, written, cited) if any(cited) else []
+        ctx.apply(store, *(operation for p in plans for operation in p.operations), *citations, *with_it)
         if doubts and store is not ctx.local:
             ctx.apply(ctx.local, *doubts)  # jobs are in the workspace's store: if this fails, the rules' decision holds
-        return written
+        return _telling(written, cited, citations) if citations else written
 
-    return retry_on_conflict(attempt)
+    done = retry_on_conflict(attempt)
+    if any(one.project for citations in cited for one in citations):
+        citing.remember(ctx)
+    return done
+
+
+def _cited(ctx: CallContext, draft: Draft, pins: Pins) -> tuple[Citation, ...]:
+    """Return what a text cites: what its writer names, and what the rules find in it."""
+    if draft.proposal.path is not None:
+        return pins.citations
+    named = {one.key for one in pins.citations}
+    return (*pins.citations, *(one for one in citing.by_rules(ctx, draft.content) if one.key not in named))
+
+
+def _citations(
+    ctx: CallContext, store: Store, written: Sequence[Written], cited: Sequence[Sequence[Citation]]
+) -> list[Operation]:
+    """Return the changes that give entries their citations. Repeating an entry renews its pins, if it is trusted."""
+    new: dict[str, dict[tuple[str, ...], Citation]] = {}
+    for one, citations in zip(written, cited, strict=True):
+        if one.entry is not None and citations and ctx.origin.trust >= one.entry.trust:
+            new.setdefault(one.id, {}).update({c.key: c for c in citations})
+    known = [one.id for one in written if one.outcome == "merged" and one.id in new]
+    before = store.citations(known) if known else []
+    return [
+        operation
+        for id, citations in new.items()
+        for operation in citing.added(id, list(citations.values()), [c for c in before if c.entry == id])
+    ]
+
+
+def _telling(
+    written: Sequence[Written], cited: Sequence[Sequence[Citation]], saved: Sequence[Operation]
+) -> list[Written]:
+    """Return outcomes with what was pinned for each."""
+    pinned = {(o.entry, c.key) for o in saved if isinstance(o, SaveCitations) for c in o.citations}
+    return [
+        replace(one, cites=tuple(c.spelling for c in citations if (one.id, c.key) in pinned))
+        for one, citations in zip(written, cited, strict=True)
+    ]
 
 
 def _written(p: Plan, draft: Draft) -> Written:
@@ -163,9 +212,9 @@ def _destination(ctx: CallContext, tier: str) -> _Destination:
     return _Destination(scope, passing, passing, definition.home)
 
 
-def _propose(ctx: CallContext, destination: _Destination, memo: Memo) -> Proposal:
+def _propose(ctx: CallContext, destination: _Destination, memo: Memo, pins: Pins) -> Proposal:
     sources = [ctx.entry(id)[1] for id in inputs.several(memo.derived_from, "derived_from")]
-    links = inputs.several(memo.links, "links")
+    links = citing.documents(inputs.several(memo.links, "links"), pins)
     if links and destination.home == "account":
         raise InvalidInput(
             "an account entry cannot link to a workspace's documents", fix="put the entry in a tier of the workspace"

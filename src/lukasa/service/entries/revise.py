@@ -17,6 +17,7 @@ from lukasa.model.text import content_key
 from lukasa.model.values import VISIBILITY, Curator, Gate, Kind, Lifetime, State, Trust, Visibility
 from lukasa.service import inputs
 from lukasa.service.call import CallContext, retry_on_conflict
+from lukasa.service.citations import citing
 from lukasa.service.corpus.canonical import canonical
 from lukasa.service.entries.put import Written, checked, checked_content, neighbours, unsorted
 from lukasa.storage.operations import DropRivals, Embedding, Operation, SaveEntry, SaveRivalry, Verdict
@@ -63,7 +64,8 @@ def update(ctx: CallContext, id: str, patch: Mapping[str, Any], *, expect: int |
         gone = [DropRivals(entry.id)] if entry.content != changed.content and store.rivals([entry.id]) else []
         asked = unsorted(ctx, store, [draft]) if "content" in patch else []
         here = asked if store is ctx.local else []
-        commit(ctx, store, changed, *others.retired, save, *gone, *others.beside, *here)
+        cited = citing.for_text(ctx, store, changed, changed.content) if entry.content != changed.content else []
+        commit(ctx, store, changed, *others.retired, save, *gone, *others.beside, *cited, *here)
         if asked and not here:
             ctx.apply(ctx.local, *asked)
         return Written("updated", entry.id, changed, draft.ledger, others.replaces, beside=others.ids)

@@ -17,6 +17,7 @@ from lukasa.model.errors import InvalidInput, LukasaError
 from lukasa.model.telemetry import Spending
 from lukasa.ports import Chat, Clock, Span, no_span
 from lukasa.service.call import CallContext
+from lukasa.service.citations import verifying
 from lukasa.service.curation import curated_document, kept_records, notices, reflect, triage
 from lukasa.service.entries import categorise, resolve
 from lukasa.service.jobs.allowance import ModelGuard
@@ -80,6 +81,7 @@ HANDLERS: dict[str, Work] = {
     "tidy": tidy,
     "observe": observe.observe,
     "triage": triage.triage,
+    "verify": verifying.job,
 }
 
 

@@ -22,7 +22,18 @@ from lukasa.spec.types import MemorySpec
 ADDED = ("entry.put", "entry.held")
 REVISED = ("entry.superseded", "entry.invalidated", f"entry.{State.STALE}")
 UPKEEP = frozenset(
-    {"consolidate", "maintain", "backfill", "tidy", "triage", "reflect", "curate", "hide-secrets", "index-vectors"}
+    {
+        "consolidate",
+        "maintain",
+        "backfill",
+        "tidy",
+        "triage",
+        "reflect",
+        "curate",
+        "hide-secrets",
+        "index-vectors",
+        "verify",
+    }
 )
 LOOK_BACK = 2000  # events
 LAST_JOBS = 1000
@@ -64,6 +75,7 @@ def activity(ctx: CallContext, started: datetime | None = None) -> Activity:
         revised=_count(ctx, REVISED, marks.get("revision_queue", 0), wanted.revision_queue),
         idle_change=any(not _by(event, UPKEEP) for event in _since(ctx, marks.get("idle", 0), head)),
         unreflected=sum(_by(e, {"observe"}) for e in _since(ctx, marks.get("reflect", 0), head, "entry.put")),
+        cites=bool(store.newest_citations(limit=1)),
         untriaged=bool(store.amendments(states=[AmendmentState.PENDING], limit=1)),
     )
 
@@ -127,6 +139,7 @@ class Activity(Struct, frozen=True):
     unembedded: bool = False
     unindexed: bool = False
     untriaged: bool = False
+    cites: bool = False
 
 
 def due(spec: MemorySpec, now: datetime, facts: Activity) -> list[JobDraft]:
@@ -209,6 +222,7 @@ def _by_clock(spec: MemorySpec, now: datetime, facts: Activity) -> list[JobDraft
         out.append(_windowed("triage", "", portion(spec.triage.every_minutes, now)))
     if day >= facts.created_at:
         out += [_windowed("maintain", "", day), _windowed("tidy", "", day)]
+        out += [_windowed("verify", "", day)] if facts.cites else []
         out.append(HIDE_SECRETS)
     return out
 
@@ -218,7 +232,7 @@ def _when_idle(spec: MemorySpec, now: datetime, facts: Activity) -> list[JobDraf
     if "idle" not in triggers(spec) or not _quiet(spec, now, facts):
         return []
     wanted = {"backfill": facts.unembedded, "triage": facts.untriaged}
-    wanted |= dict.fromkeys(("maintain", "tidy"), facts.idle_change)
+    wanted |= dict.fromkeys(("maintain", "tidy"), facts.idle_change) | {"verify": facts.idle_change and facts.cites}
     after = facts.marks.get("idle", 0)
     out = [JobDraft(kind, f"{kind}:idle:{after}", {"whole": True}) for kind, due in wanted.items() if due]
     return [*out, HIDE_SECRETS] if facts.idle_change else out

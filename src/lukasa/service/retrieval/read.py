@@ -29,6 +29,7 @@ from lukasa.read.share import LOOK, Shares, arranged, shares_of
 from lukasa.read.signals import Signal
 from lukasa.service import inputs
 from lukasa.service.call import CallContext
+from lukasa.service.citations.checking import cited
 from lukasa.service.retrieval.find import Findings, Lookup, by_store, find
 from lukasa.service.retrieval.grounds import NOTHING, resting
 from lukasa.spec.types import DecayModel, Injection, Profile, Tier
@@ -383,14 +384,16 @@ def counted(ctx: CallContext, hits: Sequence[Hit], now: datetime) -> list[Hit]:
 
 
 def with_grounds(ctx: CallContext, hits: Sequence[Hit]) -> list[Hit]:
-    """Return hits with what they rest on as it is now: documents, and sources that were withdrawn."""
-    found = resting(ctx, [hit.entry for hit in hits])
-    if not found:
+    """Return hits with what they rest on as it is now: documents, sources that were withdrawn, and what they cite."""
+    entries = [hit.entry for hit in hits]
+    found, citations = resting(ctx, entries), cited(ctx, entries, ctx.spec.retrieval.verify_ms)
+    if not (found or citations):
         return list(hits)
-    return [
-        hit._replace(provenance=found[hit.id].provenance, withdrawn=found[hit.id].withdrawn) if hit.id in found else hit
-        for hit in hits
-    ]
+    out = []
+    for hit in hits:
+        on, now = found.get(hit.id, NOTHING), citations.get(hit.id, ())
+        out.append(hit._replace(provenance=on.provenance, withdrawn=on.withdrawn, citations=now))
+    return out
 
 
 def outgoing(ctx: CallContext, hits: Sequence[Hit], notes: list[str]) -> list[Hit]:
@@ -447,15 +450,16 @@ def context(
         for name, done in searches.items()
     }
     notes = dict.fromkeys([*(note for done in searches.values() for note in done.notes), *changed])
-    hits = {hit.id: hit for found_hits in found.values() for hit in with_grounds(ctx, found_hits)}
+    hits = {hit.id: hit for hit in with_grounds(ctx, [hit for found_hits in found.values() for hit in found_hits])}
     slices = [Slice(t.name, tuple(_item(hits[h.id]) for h in found[t.name])) for t in reachable[::-1]]
     injections = {t.name: injection(ctx, t) for t in reachable}
     named = _named(ctx, reachable)
     damage = [*(f"page {page.name}" for page in named if page.damaged), *(f"rule {e.id}" for e in rules if e.damaged)]
     notes |= dict.fromkeys(f"{what} is damaged and left out; `lukasa doctor` names the damage" for what in damage)
-    grounds = resting(ctx, standing)
+    grounds, citations = resting(ctx, standing), cited(ctx, standing, ctx.spec.retrieval.verify_ms)
     applied = [
-        item(ctx.passed(e)[0], (on := grounds.get(e.id, NOTHING)).provenance, (), on.withdrawn) for e in standing
+        item(ctx.passed(e)[0], (on := grounds.get(e.id, NOTHING)).provenance, (), on.withdrawn, citations.get(e.id, ()))
+        for e in standing
     ]
     room = Room(allowed, query_terms(query), ctx.spec.retrieval.shares)
     pages = [page if sensitive else replace(page, body=redact(page.body)[0]) for page in named if not page.damaged]
@@ -471,7 +475,7 @@ def context(
 
 
 def _item(hit: Hit) -> ContextItem:
-    return item(hit.entry, hit.provenance, hit.earlier, hit.withdrawn)
+    return item(hit.entry, hit.provenance, hit.earlier, hit.withdrawn, hit.citations)
 
 
 def injection(ctx: CallContext, tier: Tier) -> Injection:

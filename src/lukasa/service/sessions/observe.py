@@ -59,7 +59,7 @@ def observe(ctx: CallContext, task: Task) -> dict[str, Any]:
     """Run an "observe" job."""
     payload = task.job.payload
     try:
-        here = ctx.at(**{str(k): str(v) for k, v in dict(payload.get("keys") or {}).items()})
+        here = _in_its_project(ctx.at(**{str(k): str(v) for k, v in dict(payload.get("keys") or {}).items()}), payload)
         if "path" in payload and not task.journaled("taken"):
             into, tier = str(payload["transcript"]), payload.get("tier")
             taken = transcripts.take_in(here, str(payload["path"]), into=into, tier=tier, task=task)
@@ -75,6 +75,13 @@ def observe(ctx: CallContext, task: Task) -> dict[str, Any]:
         again = "" if over else "; it will be tried again"
         _say(ctx, task, Progress.FAILED if over else Progress.PENDING, f"{error.code}: {error.message}{again}")
         raise
+
+
+def _in_its_project(ctx: CallContext, payload: Mapping[str, Any]) -> CallContext:
+    """Return the context with the session's project at hand. Its file names the folder, so it must be under git."""
+    folder = str(payload.get("folder") or "")
+    there = ctx.projects is not None and ctx.projects.at(folder, in_git=True) is not None
+    return ctx.in_project(folder if there else "")
 
 
 def _observe(ctx: CallContext, task: Task) -> dict[str, Any]:

@@ -90,7 +90,7 @@ def _take_in(ctx: CallContext, recording: Recording, into: str | None, tier: str
         progress=Progress.PENDING if new else Progress.OBSERVED,
         detail="" if new else NOTHING_SAID,
     )
-    job = _job(ctx, after, before.kept, tier=tier) if new else None
+    job = _job(ctx, after, before.kept, tier=tier, folder=recording.folder) if new else None
     taken = Taken(after, new, cleaned.stripped, broken, job.key if job else "")
     operations: list[Operation] = [SaveTranscript(after, known.version if known else 0)]
     if job is not None:
@@ -149,9 +149,12 @@ def _news(ctx: CallContext, recording: Recording, known: Transcript | None) -> C
     return observe.noise.clean(unseen, redact, place=known.kept)
 
 
-def _job(ctx: CallContext, transcript: Transcript, start: int, *, rules: bool = False, tier: str = "") -> JobDraft:
+def _job(
+    ctx: CallContext, transcript: Transcript, start: int, *, rules: bool = False, tier: str = "", folder: str = ""
+) -> JobDraft:
     """Return the job for the remaining messages. Its key names them, so they are observed once."""
     payload = {"transcript": transcript.id, "start": start, "end": transcript.kept, **_where(ctx, tier)}
+    payload |= {"folder": folder} if folder else {}
     key = f"{KIND}:{transcript.id}:{start}-{transcript.kept}"
     return JobDraft(KIND, f"{key}:rules", {**payload, "rules": True}) if rules else JobDraft(KIND, key, payload)
 

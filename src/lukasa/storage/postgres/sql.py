@@ -773,6 +773,8 @@ REWRITTEN = (
     "events",
     "confirmations",
     "rivals",
+    "citations",
+    "citation_checks",
 )
 
 _REWRITTEN_TABLES = ", ".join(f"'lukasa.{table}'::regclass" for table in REWRITTEN)

@@ -12,10 +12,12 @@ from lukasa.model.entry import Entry
 from lukasa.model.errors import InvalidInput
 from lukasa.model.grant import Capability
 from lukasa.model.values import SHARED, VISIBILITY, Kind, Lifetime, Visibility
+from lukasa.service.citations.citing import FORMS, Cite
 from lukasa.service.entries.put import Memo
 from lukasa.surfaces.api import session_answers
 from lukasa.surfaces.api.shapes import (
     BatchOut,
+    CitedOut,
     ContextOut,
     EntriesOut,
     EntryOut,
@@ -133,10 +135,11 @@ class MemoIn(VerbInput):
     supersedes: str | None = Field(None, description="Id of the entry that it replaces and retires.")
     corrects: str | None = Field(None, description="Id of the entry that it corrects: that one stays, shown under it.")
     metadata: dict[str, Any] = Field(default={}, description="A small JSON object to keep with it.")
+    cites: list[str] = Field(default=[], description=f"What it says something about: {FORMS}.")
 
     def memo(self, call: Call) -> Memo:
         fields = ("content", "kind", "importance", "lifetime", "tags", "links", "derived_from", "valid_at")
-        given = {name: getattr(self, name) for name in (*fields, "supersedes", "corrects", "metadata")}
+        given = {name: getattr(self, name) for name in (*fields, "supersedes", "corrects", "metadata", "cites")}
         return Memo(owner=_owner(call, self.private), **given)
 
 
@@ -221,7 +224,9 @@ class GetIn(EntryIn):
 
 def get(call: Call, given: GetIn) -> EntryOut:
     entry = call.workspace.get(given.id, sensitive=given.sensitive)
-    return _with_grounds(call, [entry])[0]
+    (out,) = _with_grounds(call, [entry])
+    found = [CitedOut.of(one) for one in call.workspace.citations(given.id).citations]
+    return out.model_copy(update={"citations": found}) if found else out
 
 
 def _with_grounds(call: Call, found: Sequence[Entry]) -> list[EntryOut]:
@@ -231,6 +236,58 @@ def _with_grounds(call: Call, found: Sequence[Entry]) -> list[EntryOut]:
     return [
         one.model_copy(update={"grounds": GroundsOut.of(known[one.id])}) if one.id in known else one for one in shown
     ]
+
+
+class CiteIn(EntryIn):
+    cites: list[str] = Field(default=[], description=f"What to cite: {FORMS}.")
+    drop: list[str] = Field(default=[], description="Citations to take away, as memory_get spells them.")
+    again: bool = Field(False, description="Pin all that it cites as it is now, because you looked and it holds.")
+    output: str | None = Field(None, description="What the one cited command printed, or the text of the one URL.")
+
+
+class CitationsOut(VerbOutput):
+    """An entry with what it cites. `documents` are those that it links to, as they are now."""
+
+    id: str
+    content: str
+    citations: list[CitedOut]
+    documents: list[dict[str, Any]]
+    amiss: bool = Field(description="Something that it cites has changed or is gone.")
+
+
+class VerifyIn(VerbInput):
+    ids: list[str] = Field(default=[], max_length=200, description="Entries; all that cite this project if left out.")
+    everything: bool = Field(False, description="All entries that cite anything.")
+
+
+class VerifyOut(VerbOutput):
+    """What a verification found: verdicts by number, and the entries that were named or of which something is amiss."""
+
+    counts: dict[str, int]
+    entries: list[CitationsOut]
+    more: int = Field(0, description="Entries with something amiss that are not listed.")
+    unlooked: int = Field(0, description="Entries that were left when the time was over.")
+
+
+MOST_AMISS = 50
+
+
+def cite(call: Call, given: CiteIn) -> CitationsOut:
+    if given.output is not None and len(given.cites) != 1:
+        raise InvalidInput("`output` is of one citation", fix="cite one command or one URL with it")
+    cites = [Cite(one, given.output) for one in given.cites]
+    return CitationsOut.of(call.workspace.cite(given.id, *cites, again=given.again, drop=given.drop))
+
+
+def verify(call: Call, given: VerifyIn) -> VerifyOut:
+    done = call.workspace.verify_citations(*given.ids, everything=given.everything, known=False)
+    told = done.entries if given.ids else done.amiss
+    return VerifyOut(
+        counts=done.counts,
+        entries=[CitationsOut.of(one) for one in told[: 200 if given.ids else MOST_AMISS]],
+        more=max(0, len(told) - MOST_AMISS) if not given.ids else 0,
+        unlooked=done.unlooked,
+    )
 
 
 class CorroborateIn(EntryIn):
@@ -342,7 +399,7 @@ VERBS = (
         mutates=True,
         status=201,
         session=SessionTool.of(
-            PutIn, session_answers.put, "content", "tier", *_ABOUT, "corrects", "private", said_by=_SPEAKER
+            PutIn, session_answers.put, "content", "tier", *_ABOUT, "corrects", "private", "cites", said_by=_SPEAKER
         ),
     ),
     Verb(
@@ -442,6 +499,30 @@ VERBS = (
         WrittenOut,
         corroborate,
         mutates=True,
+    ),
+    Verb(
+        "memory_cite",
+        "Pin what an entry says something about: a file or lines of the project, a symbol, a URL, a command's output, "
+        "another entry. Reads then check it, and say if it has moved, changed or gone. Use `again` after you looked at "
+        "something that has changed and the entry still holds.",
+        Capability.WRITE,
+        "POST",
+        f"{_ENTRIES}/{{id}}/cites",
+        CiteIn,
+        CitationsOut,
+        cite,
+        mutates=True,
+    ),
+    Verb(
+        "memory_verify",
+        "Check what entries cite against the project at hand, and keep the outcomes. Reads check their own hits; call "
+        "this before you rely on many, or to see what no longer holds. No command is run and no URL fetched.",
+        Capability.READ,
+        "POST",
+        f"{_WORKSPACE}/verify",
+        VerifyIn,
+        VerifyOut,
+        verify,
     ),
     Verb(
         "memory_forget",

@@ -27,7 +27,9 @@ def put(world: Workspace, given: Mapping[str, Any], turn: SessionTurn) -> Sessio
     if given.get("private") and world.ctx.agent is None:
         raise InvalidInput("only an agent with a name has private memory", fix="leave private out")
     owner = world.ctx.agent if given.get("private") and world.ctx.agent else SHARED
-    more = {name: given[name] for name in ("kind", "lifetime", "importance", "tags", "corrects") if name in given}
+    more = {
+        name: given[name] for name in ("kind", "lifetime", "importance", "tags", "corrects", "cites") if name in given
+    }
     source = "user" if given.get("said_by") == "user" else ""
     writer, content = _words(world, given["content"], turn) if source else (world, given["content"])
     written = writer.put(given.get("tier") or world.ctx.default_tier(), content, owner=owner, source=source, **more)
@@ -35,7 +37,7 @@ def put(world: Workspace, given: Mapping[str, Any], turn: SessionTurn) -> Sessio
     if written.entry is not None:
         answer |= {"tier": written.entry.scope.tier, "lifetime": str(written.entry.lifetime)}
         answer |= {"sensitive": True} if written.entry.sensitive else {}
-    others = {"replaces": written.replaces, "beside": written.beside}
+    others = {"replaces": written.replaces, "beside": written.beside, "cites": written.cites}
     return answer | {name: list(ids) for name, ids in others.items() if ids}, ()
 
 
@@ -94,7 +96,8 @@ def _grounds(hit: Hit) -> dict[str, Any]:
     """Return the present state of what a hit rests on, if it rests on anything that a reader should know."""
     sources = {"sources": [plain(source) for source in hit.provenance]} if hit.provenance else {}
     doubts = [f"rests on {one.source}, which {one.reason}" for one in hit.withdrawn]
-    return sources | ({"doubts": doubts} if doubts else {})
+    cited = [one.said for one in hit.citations if one.said]
+    return sources | ({"doubts": doubts} if doubts else {}) | ({"cited": cited} if cited else {})
 
 
 def update(world: Workspace, given: Mapping[str, Any], turn: SessionTurn) -> SessionAnswer:

@@ -69,6 +69,17 @@ class GroundsOut(VerbOutput):
     entries: list[str] = Field(description="Entries that were concluded from it.")
 
 
+class CitedOut(VerbOutput):
+    """Something that an entry cites, with the verdict of a check: verified, moved, changed, gone or unchecked."""
+
+    cites: str
+    verdict: str
+    where: str | None = Field(None, description="Where it is now, if it has moved.")
+    why: str | None = None
+    last_verified: datetime | None = Field(None, description="When somebody last saw that it holds.")
+    by: str | None = Field(None, description="`rule` if the text named it, and no writer.")
+
+
 class EntryOut(VerbOutput):
     """An entry. `authority` says what a reader may do with it: none, inform or act."""
 
@@ -108,6 +119,7 @@ class EntryOut(VerbOutput):
     path: str | None = None
     meta: bool = Field(False, description="A fact that held through versions of its sources.")
     grounds: GroundsOut | None = Field(None, description="Given by memory_get and memory_list.")
+    citations: list[CitedOut] | None = Field(None, description="Given by memory_get.")
 
     def masked(self) -> EntryOut:
         if not self.sensitive:
@@ -172,6 +184,7 @@ class HitOut(VerbOutput):
     provenance: list[dict[str, Any]]
     withdrawn: list[WithdrawnOut] = Field(description="What it was concluded from and no longer stands; check it.")
     earlier: list[EarlierOut]
+    citations: list[CitedOut] | None = Field(None, description="What it cites, checked now; look before you rely on it")
 
 
 class RecallOut(VerbOutput):
@@ -204,6 +217,7 @@ class WrittenOut(VerbOutput):
     beside: list[str] = Field(description="Ids of active entries about the same thing; reads show the later one first.")
     entry: EntryOut | None = None
     ledger: list[VerdictOut]
+    cites: list[str] | None = Field(None, description="What it cites from now on.")
 
     def tag(self) -> int | None:
         return None if self.entry is None else self.entry.version

@@ -12,10 +12,12 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import fields
 
+from lukasa.model.citation import CitedNow
 from lukasa.model.conversation import WorkspaceInfo
 from lukasa.model.entry import Access, Entry, Scope
 from lukasa.read.context import Context
 from lukasa.read.rank import Earlier, Hit, Score
+from lukasa.service.citations.verifying import EntryCitations
 from lukasa.service.entries.put import Written
 from lukasa.service.retrieval.read import Recall
 from lukasa.storage.operations import Verdict
@@ -85,6 +87,31 @@ def _(value: Hit) -> Any:
         "provenance": plain(value.provenance),
         "withdrawn": plain(value.withdrawn),
         "earlier": plain(value.earlier),
+        **({"citations": plain(value.citations)} if value.citations else {}),
+    }
+
+
+@plain.register
+def _(value: CitedNow) -> Any:
+    """Leave out what is empty: a model reads every word of it."""
+    about = {"where": value.where, "why": value.why, "last_verified": plain(value.last_verified)}
+    made = {"by": "rule"} if value.citation.by == "rule" else {}
+    return {
+        "cites": value.citation.spelling,
+        "verdict": str(value.verdict),
+        **{key: told for key, told in about.items() if told},
+        **made,
+    }
+
+
+@plain.register
+def _(value: EntryCitations) -> Any:
+    return {
+        "id": value.entry.id,
+        "content": value.entry.content,
+        "citations": plain(value.citations),
+        "documents": plain(value.documents),
+        "amiss": value.amiss,
     }
 
 
@@ -129,6 +156,7 @@ def _(value: Written) -> Any:
         "beside": list(value.beside),
         "entry": plain(value.entry),
         "ledger": plain(value.ledger),
+        **({"cites": list(value.cites)} if value.cites else {}),
     }
 
 

@@ -154,6 +154,7 @@ def _answer(moment: str, form: str, choices: Choices) -> str:
         embedder=choices.embedder,
         surface="hook",
         transport=form,
+        project=os.environ.get("LUKASA_PROJECT") or project(event.cwd, os.environ),
     ) as memory:
         session = _session(_workspace(memory, event, form, choices), event, choices)
         result: HookResult = _load(moment, moment)(session, event)

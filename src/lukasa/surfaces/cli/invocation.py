@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Sequence
 from functools import wraps
@@ -31,6 +32,7 @@ class Invocation:
     def __init__(self, choices: Choices) -> None:
         self.choices = choices
         self.announces = not choices.json  # whether to note on stderr a data folder of the earlier name
+        self.folder: str | None = None  # of the project at hand; an empty one for a surface that has none
         self._memory: Lukasa | None = None
 
     def __enter__(self) -> Invocation:
@@ -63,10 +65,18 @@ class Invocation:
                 embedder=self.choices.embedder,
                 surface="cli",
                 transport="terminal",
+                project=self.project,
             )
             if passed_over is not None and self.announces:
                 click.echo(f"note: {safe(TAKE_OVER.format(passed_over))}", err=True)
         return self._memory
+
+    @property
+    def project(self) -> str:
+        """The folder whose project is at hand: LUKASA_PROJECT, or the working directory."""
+        if self.folder is not None:
+            return self.folder
+        return os.environ.get("LUKASA_PROJECT") or "."
 
     def _passed_over(self) -> Path | None:
         """Return the data folder of the earlier name, if opening memory will now create a new one beside it.

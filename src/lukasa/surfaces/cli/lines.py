@@ -7,12 +7,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 from lukasa.app import Settings
+from lukasa.model.citation import HOLDS, CitationVerdict, CitedNow
 from lukasa.model.entry import Entry, SourceLink, Version
 from lukasa.model.events import Event
 from lukasa.model.secrets import redact
 from lukasa.model.values import SHARED, Gate, Outcome, Relation, State
 from lukasa.read.excerpt import Part
 from lukasa.read.rank import Earlier, Hit, Provenance
+from lukasa.service.citations.verifying import DOCUMENT_STATUS, EntryCitations, Verification
 from lukasa.service.entries.put import Written
 from lukasa.service.retrieval.explain import Related, RelevanceNow
 from lukasa.service.retrieval.grounds import Grounds
@@ -70,6 +72,8 @@ def written(result: Written) -> Iterator[Line]:
         yield line(dim("  all stay; a read shows the latest first"))
     if entry is not None:
         yield line(dim(f"  {traits(entry)}"))
+    for one in result.cites:
+        yield line(dim(f"  cites {one}"))
     if entry is not None and entry.sensitive:
         yield line(warn("  sensitive"), ": it holds a secret, so contexts, agents and exports leave it out")
 
@@ -100,8 +104,6 @@ def checked(result: Written) -> Iterator[Line]:
 def grounds(value: Grounds) -> Iterator[Line]:
     """Yield why a row is kept, what the entry rests on now, and what rests on it."""
     yield line(dim(f"{'retention':<13}"), f"{value.retention}: {value.because}")
-    for source in value.provenance:
-        yield line(dim(f"{'source':<13}"), _source(source))
     if value.awaits_check:
         yield line(
             warn(f"{'check it':<13}"), "a document has moved on; `lukasa corroborate` says whether it still holds"
@@ -110,6 +112,55 @@ def grounds(value: Grounds) -> Iterator[Line]:
         yield line(warn(f"{'withdrawn':<13}"), f"{one.source} {one.reason}")
     if value.failures:
         yield line(warn(f"{'failed':<13}"), f"{value.failures} checks since it was last confirmed")
+
+
+def citations(value: EntryCitations) -> Iterator[Line]:
+    """Yield what an entry cites, with its documents: what each says now."""
+    for one in value.citations:
+        yield line(dim(f"{'cites':<13}"), cited(one))
+    for source in value.documents:
+        yield line(dim(f"{'cites':<13}"), _source(source))
+
+
+def cited(one: CitedNow) -> StyledText:
+    """Return a citation with its verdict in a few words."""
+    seen = f"last verified {when(one.last_verified)}" if one.last_verified and one.verdict not in HOLDS else ""
+    where = f"to {one.where}" if one.verdict is CitationVerdict.MOVED else f"now {one.where}" if one.where else ""
+    rule = "named in the text" if one.citation.by == "rule" else ""
+    said = joined(one.citation.spelling, " ".join(filter(None, (str(one.verdict), where))), one.why, seen, rule)
+    return StyledText(said, _STYLES.get(one.verdict, ""))
+
+
+_STYLES = {CitationVerdict.CHANGED: "warn", CitationVerdict.GONE: "warn", CitationVerdict.UNCHECKED: "dim"}
+
+
+def verification(found: Verification, *, everything: bool) -> Iterator[Line]:
+    """Yield a row for each citation, what is amiss first, and what to do about it."""
+    if not found.entries:
+        yield line("Nothing cites this project yet." if not everything else "No entry cites anything yet.")
+        yield line(dim("  `lukasa put … --cite src/auth.py:10-20` does; `--all` checks the entries of every project"))
+        return
+    rows = []
+    for entry in sorted(found.entries, key=lambda one: not one.amiss):
+        about = (entry.entry.id, listed(entry.entry, 60))
+        for one in entry.citations:
+            now = joined(one.where, one.why)
+            rows.append((str(one.verdict), one.citation.spelling, now, _day(one.last_verified), *about))
+        for source in entry.documents:
+            verdict = DOCUMENT_STATUS[source.status]
+            rows.append((str(verdict), f"document:{source.source}", "", "", *about))
+    yield from table(("verdict", "cites", "now", "verified", "entry", "content"), rows)
+    counts = ", ".join(f"{count} {verdict}" for verdict, count in found.counts.items() if count)
+    yield line(f"{len(found.entries)} entries: {counts}")
+    if found.unlooked:
+        yield line(warn(f"{found.unlooked} entries were not looked at: the time was over"))
+    if found.amiss:
+        yield line(dim("  if the entry still holds: `lukasa corroborate ID`, or `lukasa cite ID --again` to pin anew"))
+        yield line(dim("  if not: `lukasa update ID`, `lukasa put` what is true now, or `lukasa forget ID`"))
+
+
+def _day(moment: datetime | None) -> str:
+    return "" if moment is None else f"{moment:%Y-%m-%d}"
 
 
 def traits(entry: Entry) -> str:
@@ -285,6 +336,9 @@ def _hit(hit: Hit, mark: str, shown: Part, *, explain: bool) -> Iterator[Line]:
         yield line(indent, dim("source: "), _source(source))
     for one in hit.withdrawn:
         yield line(indent, warn("rests on something that was withdrawn: "), f"{one.source} {one.reason}")
+    for cited_now in hit.citations:
+        if cited_now.said or explain:
+            yield line(indent, dim("cites: "), cited(cited_now))
     for earlier in hit.earlier:
         yield line(indent, dim(_told(earlier)), listed(earlier.entry, 120), dim(f"  {earlier.id}"))
     if explain:

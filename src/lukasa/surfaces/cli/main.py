@@ -52,6 +52,8 @@ GROUPS: dict[str, dict[str, CommandEntry]] = {
         "corroborate": CommandEntry(
             "memory_commands", "Record that you checked an entry: it still holds, or the check failed."
         ),
+        "cite": CommandEntry("citation_commands", "Pin what an entry is about, so that reads can check it."),
+        "verify": CommandEntry("citation_commands", "Check what entries cite, and list what no longer holds."),
         "restore": CommandEntry("memory_commands", "Bring a retired entry back."),
         "accept": CommandEntry("memory_commands", "Accept a held entry, so that reads find it."),
         "undo": CommandEntry(

@@ -10,6 +10,7 @@ import click
 
 from lukasa.model.errors import InvalidInput
 from lukasa.model.values import SHARED, Curator, Kind, Lifetime
+from lukasa.service.citations.citing import FORMS
 from lukasa.service.entries.put import Written
 from lukasa.service.entries.undo import Undone
 from lukasa.surfaces.cli import lines
@@ -57,6 +58,7 @@ def _memo_options(f: Callable[..., None]) -> Callable[..., None]:
     examples=(
         'lukasa put "The villain is called Malachar" --importance 0.8',
         'lukasa put "Prefers metric units" --tier account --kind procedural',
+        'lukasa put "Tokens expire after an hour" --cite src/auth.py:10-20',
         "git log -1 --format=%B | lukasa put - --kind episodic --tag release",
     ),
 )
@@ -68,6 +70,7 @@ def _memo_options(f: Callable[..., None]) -> Callable[..., None]:
 @click.option("--curator", metavar="NAME", help=f"Its curator: {', '.join(Curator)} [default: the writer].")
 @click.option("--link", "links", multiple=True, metavar="DOC", help="A document it rests on. Repeatable.")
 @click.option("--derived-from", multiple=True, metavar="ID", help="An entry it was concluded from. Repeatable.")
+@click.option("--cite", "cites", multiple=True, metavar="WHAT", help=f"What it is about: {FORMS}. Repeatable.")
 @click.option("--supersedes", metavar="ID", help="The entry it replaces and retires.")
 @click.option("--corrects", metavar="ID", help="The entry it corrects, which stays and is shown under it.")
 @_memo_options
@@ -77,7 +80,8 @@ def put(cli: Invocation, /, text: str, tier: str | None, tags: Sequence[str], me
 
     TEXT is the text to store, word for word; - reads it from stdin. The answer tells the outcome and its reason:
     stored, merged with an entry of the same text, or held for a person. It also names entries about the same thing:
-    all stay, and a read shows the latest first.
+    all stay, and a read shows the latest first. Files of the project at hand that TEXT names are cited too: reads check
+    them, and `lukasa verify` checks all.
     """
     workspace = cli.workspace()
     result = workspace.put(
@@ -93,8 +97,9 @@ def get(cli: Invocation, id: str) -> None:
     """Show one entry in full, with what it rests on now, what rests on it, and why its row is kept."""
     world = cli.workspace()
     entry = world.get(id)
-    grounds = world.grounds(entry.id)
-    cli.emit(plain(entry) | {"grounds": plain(grounds)}, [*lines.entry(entry), *lines.grounds(grounds)])
+    grounds, cited = world.grounds(entry.id), world.citations(entry.id)
+    data = plain(entry) | {"grounds": plain(grounds), "citations": plain(cited.citations)}
+    cli.emit(data, [*lines.entry(entry), *lines.grounds(grounds), *lines.citations(cited)])
 
 
 @click.command(

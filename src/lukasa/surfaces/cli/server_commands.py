@@ -80,6 +80,7 @@ DEFAULT_PORT = 7437
     envvar="LUKASA_LOG",
     help="Write a line for each request to stderr.",
 )
+@click.option("--project", metavar="DIR", help="Folder of a project whose files clients may cite [default: none].")
 @pass_invocation
 def serve(
     cli: Invocation,
@@ -92,6 +93,7 @@ def serve(
     work: bool,
     drain: float,
     log: str,
+    project: str | None,
 ) -> None:
     """Serve the page, the HTTP API, MCP and the worker on this machine.
 
@@ -100,6 +102,7 @@ def serve(
     signal does not wait for them.
     """
     serving = _server_module()
+    cli.folder = project or ""
     memory = cli.memory
     cli.choices.workspace = cli.choices.workspace or DEFAULT_WORKSPACE
     cli.workspace()

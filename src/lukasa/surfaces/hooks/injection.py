@@ -104,7 +104,8 @@ def _page_mark(page: Pinned) -> str:
 
 
 def _item_mark(entry: ContextItem) -> str:
-    return f"{entry.id}#{content_hash(entry.content)[:8]}"
+    # A passage is news again when something that it cites is not what it was.
+    return f"{entry.id}#{content_hash(''.join((entry.content, *entry.cited)))[:8]}"
 
 
 def items(document: ContextDocument) -> Iterator[ContextItem]:
@@ -164,6 +165,9 @@ def _close(hit: Hit) -> bool:
 def recalled(workspace: str, hits: Sequence[Hit], tiers: Sequence[str], failure: str) -> ContextDocument:
     """Return a document of hits by tier; a long hit is cut to the part about this failure."""
     asked = _distinctive_terms(failure)
-    found = [in_part(item(hit.entry, hit.provenance, hit.earlier, hit.withdrawn), MOST_TOKENS, asked) for hit in hits]
+    found = [
+        in_part(item(hit.entry, hit.provenance, hit.earlier, hit.withdrawn, hit.citations), MOST_TOKENS, asked)
+        for hit in hits
+    ]
     slices = (Slice(tier, tuple(entry for entry in found if entry.tier == tier)) for tier in tiers)
     return ContextDocument(workspace, (), (), tuple(part for part in slices if part.items))
