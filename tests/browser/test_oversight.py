@@ -123,6 +123,21 @@ def test_telemetry_is_counted_and_plotted(house: House, visit: Visit) -> None:
     expect(visit.page).to_have_url(house.at("telemetry", since="30d"))
 
 
+def test_what_went_to_agents_is_plotted_and_stands_by_the_entry(house: House, visit: Visit) -> None:
+    """B17, B22: tokens by day and agent, entries that nobody used, and on an entry's page who was shown it."""
+    written = house.main.put("workspace", "The ferry bell rings at seven bells").id
+    for _ in range(3):
+        told = house.main.acting(agent="bosun").context("when does the ferry bell ring?")
+    visit.go("telemetry")
+    expect(visit.page.get_by_role("img", name=re.compile(r"tokens of memory to agents in 1 days"))).to_be_visible()
+    expect(visit.page.locator("tr", has_text="bosun").first).to_contain_text(str(3 * told.tokens))
+    expect(visit.page.get_by_role("region", name="Shown and never used")).to_contain_text("The ferry bell rings")
+    visit.go(f"entry/{written}")
+    row = visit.page.get_by_role("region", name="Shown to").locator("tr", has_text="bosun")
+    expect(row).to_contain_text("3")
+    expect(row).to_contain_text("library")
+
+
 def test_a_scrub_needs_its_plan_and_its_digest(house: House, visit: Visit) -> None:
     """U5, H1: the manifest first; nothing can be pressed until the digest was typed, and then it is gone for good."""
     ctx = house.memory.workspace("shredder")

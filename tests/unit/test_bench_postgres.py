@@ -22,7 +22,7 @@ FOUND = json.loads(scale.COSTS.read_text("utf-8"))
 
 
 def test_a_small_database_is_filled_and_measured(tmp_path: Path, database_url: str) -> None:
-    """X3: workspaces with entries of their own; the backend's time is a part of the whole; every table has its bytes."""
+    """X3: workspaces with entries of their own; the backend takes a part of the time; every table has its bytes."""
     fill(tmp_path, database_url, 60, 2)
     about = held(tmp_path)
     assert about.sizes["entries"] > about.empty["entries"]

@@ -64,6 +64,8 @@ _MADE: dict[str, Callable[[], Iterable[tuple[str, int]]]] = {
         *((value, 0) for value in vars(secret_forms).values() if isinstance(value, str) and "(?" in value),
     ],
     "translated(regex)": lambda: [(gitleaks.translated(rule.regex), 0) for rule in gitleaks.rules()],
+    "re.compile(one.pattern)": list,  # of a file of expectations, which its owner writes and runs
+    "re.compile(pattern)": list,  # the same, when the file is read
     "said": list,  # one property of a request, found by a pattern that is tested
     "self._patterns": list,  # see `_phrases`
     "flags": lambda: [

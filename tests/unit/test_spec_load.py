@@ -231,6 +231,11 @@ def test_numbers_too_long_to_print() -> None:
         ("triage", {"reject_below": -0.1}),
         ("triage", {"batch": 101}),
         ("triage", {"every_minutes": 7}),
+        ("disclosure", {"record": False}),
+        ("disclosure", {"reason": "prompts are logged elsewhere"}),
+        ("disclosure", {"keep_days": 0}),
+        ("disclosure", {"keep_days": 4000}),
+        ("disclosure", {"most": 0}),
     ],
 )
 def test_out_of_range(section: str, values: Data) -> None:

@@ -188,6 +188,10 @@ class SpecError(LukasaError):
         self.key = key
 
 
+class ExpectationsError(SpecError):
+    """A file of expectations that cannot be checked. `file` and `key` say where, `fix` says what to write there."""
+
+
 class StoreError(LukasaError):
     """The database cannot do what was asked; the write was not acknowledged."""
 

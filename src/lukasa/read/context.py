@@ -21,6 +21,7 @@ from msgspec import Struct, field
 from msgspec.structs import replace
 
 from lukasa.model.citation import CitedNow
+from lukasa.model.disclosure import Shown
 from lukasa.model.echo import PREAMBLE
 from lukasa.model.entry import Entry, NamedEntry
 from lukasa.model.errors import InvalidInput
@@ -45,6 +46,7 @@ SHORTEST = 200  # characters; a shorter part is not worth showing
 MOST_CITED = 4  # citations that one line tells of
 MOST_EARLIER, LONGEST_EARLIER = 2, 200  # entries under one memory, and characters of each
 _EARLIER = "  Earlier, may no longer hold: "
+_BARE = re.compile(r"[\w.:+/-]+", re.ASCII)
 _PAIR = re.compile(r'\b(\w++)=("(?:[^"\\]|\\.)*+"|\S+)')
 
 
@@ -110,6 +112,8 @@ class Context(Struct, frozen=True):
     hits: Mapping[str, Hit]
     evicted: tuple[Evicted, ...]
     notes: tuple[str, ...] = ()
+    versions: Mapping[str, int] = field(default_factory=dict)  # of the entries
+    pages: Mapping[str, int] = field(default_factory=dict)  # the versions of the pages
 
     def __str__(self) -> str:
         return render(self.document)
@@ -262,6 +266,31 @@ def _cost(entry: ContextItem) -> int:
     return estimate_tokens("\n".join(_item_lines(entry)))
 
 
+def passages(
+    document: ContextDocument, versions: Mapping[str, int], pages: Mapping[str, int], hits: Mapping[str, Hit]
+) -> list[tuple[str, Shown]]:
+    """The pages and entries of a document, each with its tier and its tokens as rendered, for the disclosure ledger.
+
+    An earlier entry under another one is a passage of its own.
+    """
+    found = [
+        (page.tier, Shown(page.name, pages.get(page.name, 0), estimate_tokens("\n".join(_page_lines(page))), page=True))
+        for page in document.pinned
+    ]
+    for entry in (*document.standing, *(one for part in document.recalled for one in part.items)):
+        under = [(one.entry.id, one.entry.version, *_dated(one.entry)) for one in _under(hits.get(entry.id))]
+        costs = [estimate_tokens(f"{date} {_quoted(text)}") for *_, date, text in under]
+        found.append((entry.tier, Shown(entry.id, versions.get(entry.id, 0), _cost(entry) - sum(costs))))
+        for (id, version, *_), cost in zip(under, costs, strict=True):
+            found.append((entry.tier, Shown(id, version, cost)))
+    return found
+
+
+def _under(hit: Hit | None) -> list[Earlier]:
+    """The earlier entries that stand under a hit."""
+    return [] if hit is None else [one for one in hit.earlier if _replaced(one, hit.entry)][:MOST_EARLIER]
+
+
 def render(document: ContextDocument) -> str:
     return "\n".join(_lines(document)) + "\n"
 
@@ -281,8 +310,7 @@ def _lines(document: ContextDocument) -> Iterator[str]:
     yield PREAMBLE
     for page in document.pinned:
         yield ""
-        yield f"## {page.name} [named tier={_value(page.tier)} edited={page.edited} {_encoding(page.body)}]"
-        yield from _quote(page.body)
+        yield from _page_lines(page)
     if document.standing:
         yield ""
         yield "## Standing rules and preferences"
@@ -296,6 +324,11 @@ def _lines(document: ContextDocument) -> Iterator[str]:
     if not (document.pinned or document.standing or document.recalled):
         yield ""
         yield "Nothing is remembered here yet."
+
+
+def _page_lines(page: Pinned) -> Iterator[str]:
+    yield f"## {page.name} [named tier={_value(page.tier)} edited={page.edited} {_encoding(page.body)}]"
+    yield from _quote(page.body)
 
 
 def _item_lines(entry: ContextItem) -> Iterator[str]:
@@ -322,7 +355,7 @@ def _item_lines(entry: ContextItem) -> Iterator[str]:
 
 
 def _value(value: str) -> str:
-    return value if re.fullmatch(r"[\w.:+/-]+", value, re.ASCII) else _quoted(value)
+    return value if _BARE.fullmatch(value) else _quoted(value)
 
 
 def _quoted(value: str) -> str:

@@ -78,6 +78,10 @@ class Earlier(NamedTuple):
         return self.entry.id
 
     @property
+    def version(self) -> int:
+        return self.entry.version
+
+    @property
     def content(self) -> str:
         return self.entry.content
 

@@ -147,7 +147,7 @@ def _audit(spec: MemorySpec) -> Iterator[str]:
 
 def _upkeep(spec: MemorySpec) -> Iterator[str]:
     """Without defaults, so that a spec from before these sections existed keeps its text."""
-    for name, value in (("triggers", spec.triggers), ("triage", spec.triage)):
+    for name, value in (("triggers", spec.triggers), ("triage", spec.triage), ("disclosure", spec.disclosure)):
         if value != type(value)():
             yield from _table(f"[{name}]", values_of(value))
 

@@ -65,12 +65,12 @@ def nearest(word: str, known: Iterable[str]) -> str:
 class Problems:
     """The problems of one file, in order; a repeated problem is listed once."""
 
-    def __init__(self, file: str) -> None:
-        self.file = file
+    def __init__(self, file: str, error: type[SpecError] = SpecError) -> None:
+        self.file, self._error = file, error
         self._found: dict[tuple[str, str], SpecError] = {}
 
     def add(self, key: str, message: str, fix: str) -> None:
-        self._found.setdefault((key, message), SpecError(message, file=self.file, key=key, fix=fix))
+        self._found.setdefault((key, message), self._error(message, file=self.file, key=key, fix=fix))
 
     @property
     def found(self) -> list[SpecError]:
@@ -242,7 +242,10 @@ class TomlTable:
                 continue
             meant = nearest(key, self._known)
             if meant:
-                new = f"[{self.at(meant)}]" if isinstance(self.data[key], dict) else f"{meant} = …"
+                value = self.data[key]
+                several = isinstance(value, list) and value and isinstance(value[0], dict)
+                new = f"[{self.at(meant)}]" if isinstance(value, dict) else f"{meant} = …"
+                new = f"[[{self.at(meant)}]]" if several else new
                 self.problems.add(self.at(key), f"unknown key; did you mean {meant!r}?", f"rename it to: {new}")
             else:
                 self.problems.add(

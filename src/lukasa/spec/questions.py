@@ -23,7 +23,7 @@ from lukasa.spec.decode import nearest
 from lukasa.spec.load import build, preset_names, preset_text
 from lukasa.spec.types import AUDIT_RULES, BEHAVIOURS, SIGNALS, TRANSFORMS, Primitive
 
-UPKEEP = ("triggers", "triage")
+UPKEEP = ("triggers", "triage", "disclosure")
 
 
 class WalkStep(Struct, frozen=True):

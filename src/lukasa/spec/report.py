@@ -85,7 +85,7 @@ def _audit(spec: MemorySpec) -> Iterator[Row]:
 
 
 def _upkeep(spec: MemorySpec) -> Iterator[Row]:
-    for name, value in (("triggers", spec.triggers), ("triage", spec.triage)):
+    for name, value in (("triggers", spec.triggers), ("triage", spec.triage), ("disclosure", spec.disclosure)):
         usual = value == type(value)()
         yield Row(name, "", "", value_text(value), UNIVERSAL if usual else ValueOrigin.EXPLICIT.value)
 
@@ -190,6 +190,7 @@ def _flat(spec: MemorySpec) -> Iterator[tuple[str, str]]:
         yield from _fields(f"profiles.{name}", profile)
     yield from _fields("triggers", spec.triggers)
     yield from _fields("triage", spec.triage)
+    yield from _fields("disclosure", spec.disclosure)
     for name in ("context_budget", "inject_cap", "standing_importance", "curated", "curated_keeps", "taxonomy"):
         yield name, _plain(getattr(spec, name))
     for entry in spec.named:

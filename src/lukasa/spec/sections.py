@@ -17,6 +17,7 @@ from lukasa.spec.types import (
     AuditExemption,
     Backend,
     Boundary,
+    DisclosureRules,
     NamedDefault,
     Profile,
     ReferenceOnly,
@@ -34,6 +35,7 @@ TRUST_WEIGHTS = {"untrusted": 0.6, "imported": 0.9, "agent": 0.95}
 SHARES = {"untrusted": 0.4, "imported": 0.6, "agent": 0.75}
 DAY = 24 * 60  # minutes
 MOST_JUDGED = 100
+MOST_DAYS = 3650
 NAMED = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,59}")
 # These words have a special meaning in [behaviour] tables.
 RESERVED = frozenset({*Kind, "same", "next", "reason"})
@@ -287,6 +289,25 @@ def read_triage(root: TomlTable) -> Triage:
         table.wrong("batch", f"a model judges at most {MOST_JUDGED} proposals at a time", base.batch)
     if DAY % value.every_minutes:
         table.wrong("every_minutes", "must divide a day into equal windows", base.every_minutes)
+    table.close()
+    return value
+
+
+def read_disclosure(root: TomlTable) -> DisclosureRules:
+    table = root.table("disclosure")
+    base = DisclosureRules()
+    value = DisclosureRules(
+        record=table.flag("record", base.record),
+        keep_days=table.whole("keep_days", base.keep_days, low=1),
+        most=table.whole("most", base.most, low=1),
+        reason=table.text("reason", base.reason, example="why nobody needs to know what went into prompts", blank=True),
+    )
+    if not value.record and not value.reason.strip():
+        table.wrong("reason", "a memory without a disclosure ledger needs a reason", "prompts are logged elsewhere")
+    if value.record and value.reason.strip():
+        table.wrong("record", "a reason is for a memory without a disclosure ledger", False)
+    if value.keep_days > MOST_DAYS:
+        table.wrong("keep_days", f"at most {MOST_DAYS} days", base.keep_days)
     table.close()
     return value
 

@@ -328,6 +328,15 @@ class Triage(Struct, frozen=True):
     every_minutes: int = 30
 
 
+class DisclosureRules(Struct, frozen=True):
+    """How many days the disclosure ledger keeps, and at most how many texts; without a ledger, the `reason`."""
+
+    record: bool = True
+    keep_days: int = 90
+    most: int = 50_000
+    reason: str = ""
+
+
 class NamedDefault(Struct, frozen=True):
     """A named entry that exists from the start, with its first text."""
 
@@ -360,6 +369,7 @@ class MemorySpec(Struct, frozen=True, eq=False):
     taxonomy: str
     triggers: TriggerRules = TriggerRules()
     triage: Triage = Triage()
+    disclosure: DisclosureRules = DisclosureRules()
     curated: Literal["named", "git"] = "named"  # the curated document: a named entry, or a file under git
     curated_keeps: tuple[KeptRecords, ...] = ()  # the records that the repository of the document holds, too
     file: str = ""  # the file it was read from; equality ignores it

@@ -25,10 +25,14 @@ NOTHING: Skipped = frozenset()
 
 
 class Codec(Struct, frozen=True):
-    """How a column stores a field, and reads it back; None keeps the value as it is."""
+    """How a column stores a field, and reads it back; None keeps the value as it is.
+
+    `part` gives the text that stands for one of several values in a column, which the test `holds` looks for.
+    """
 
     store: Callable[[Any], Any] | None = None
     load: Callable[[Any], Any] | None = None
+    part: Callable[[Any], str] | None = None
 
 
 def _json(value: Any) -> str:
@@ -181,9 +185,9 @@ class Condition(Struct, frozen=True):
 class Query(Generic[Value]):
     """Some rows of a table, in order. Conditions are written `"column test"` or `"column test optional"`.
 
-    Tests are = <> < <= > >=, `in`, which takes a list, and `ended`, which a time passes that is empty or not after the
-    value. `order` names columns; a minus turns one around, and `place`
-    is the order of insertion. With `paged`, a page begins behind a key in the order of `place`.
+    Tests are = <> < <= > >=, `in`, which takes a list, `holds`, which takes a part of the column's text, and `ended`,
+    which a time passes that is empty or not after the value. `order` names columns; a minus turns one around, and
+    `place` is the order of insertion. With `paged`, a page begins behind a key in the order of `place`.
     """
 
     def __init__(self, table: Table[Value], *where: str, order: str = "", paged: bool = False) -> None:
@@ -199,7 +203,8 @@ class Query(Generic[Value]):
         """The values as the columns store them; lists stay lists."""
         bound: list[Any] = []
         for condition, value in zip(self.where, values, strict=True):
-            store = self.table.columns[condition.column].codec.store
+            codec = self.table.columns[condition.column].codec
+            store = codec.part if condition.test == "holds" else codec.store
             if store is None or value is None:
                 bound.append(list(value) if condition.test == "in" and value is not None else value)
             else:
@@ -225,7 +230,8 @@ def _condition(text: str) -> Condition:
 class Dialect(Struct, frozen=True):
     """The differences between engines, by default those of SQLite.
 
-    `mark` is the placeholder of a numbered value, `among` a test for one of a bound list, `greatest` the function
+    `mark` is the placeholder of a numbered value, `among` a test for one of a bound list, `holds` one
+    for a part of a text, `greatest` the function
     that gives the larger of two numbers, and `no_limit` the value that stands for all rows. Where one database holds
     many stores, `tenant` is the column that says whose a row is: its value is bound first, in every statement. With
     `clocked`, the statement numbers the rows of a table with a clock; otherwise the table does so itself.
@@ -233,6 +239,7 @@ class Dialect(Struct, frozen=True):
 
     mark: str = "?{number}"
     among: str = "{column} IN (SELECT value FROM json_each({mark}))"
+    holds: str = "instr({column}, {mark}) > 0"
     greatest: str = "max"
     no_limit: int | None = -1
     tenant: str = ""
@@ -301,6 +308,8 @@ class Dialect(Struct, frozen=True):
             match condition.test:
                 case "in":
                     text = self.among.format(column=column, mark=mark)
+                case "holds":
+                    text = self.holds.format(column=column, mark=mark)
                 case "ended":
                     text = f"({column} IS NULL OR {column} <= {mark})"
                 case test:

@@ -6,6 +6,7 @@ All engines run this over their `Rows`, inside an open write transaction; whatev
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from datetime import timedelta
 from itertools import groupby
 from os import urandom
 from typing import Any
@@ -44,6 +45,7 @@ from lukasa.storage.operations import (
     FailJob,
     FinishJob,
     ForgetAnswers,
+    ForgetDisclosures,
     ForgetJobs,
     ForgetTelemetry,
     ItemVector,
@@ -514,6 +516,15 @@ def _forget_telemetry(rows: Rows, operation: ForgetTelemetry, _: Transaction) ->
     rows.delete(tables.TELEMETRY_BEFORE, operation.before, operation.level)
 
 
+def _forget_disclosures(rows: Rows, operation: ForgetDisclosures, _: Transaction) -> None:
+    whose = operation.workspace
+    rows.delete(tables.DISCLOSURES_BEFORE, operation.before, whose)
+    over = rows.count(tables.OLDEST_DISCLOSURES, whose) - operation.most
+    if over > 0:
+        last = rows.select(tables.OLDEST_DISCLOSURES, whose, limit=over)[-1].at
+        rows.delete(tables.DISCLOSURES_BEFORE, last + timedelta(microseconds=1), whose)
+
+
 def _spend(rows: Rows, operation: Spend, _: Transaction) -> None:
     new = operation.spending
     before = get(rows, tables.SPENDING, new.day, new.model)
@@ -579,6 +590,7 @@ _CHANGES: dict[type[Any], Callable[[Rows, Any, Transaction], bytes | None]] = {
     SaveAmendment: _save_amendment,
     Emit: _emit,
     ForgetTelemetry: _forget_telemetry,
+    ForgetDisclosures: _forget_disclosures,
     Spend: _spend,
     SaveGrant: _save_grant,
     SaveAnswer: _save_answer,

@@ -160,6 +160,17 @@ class ForgetTelemetry(Struct, frozen=True):
     level: Level | None = None
 
 
+class ForgetDisclosures(Struct, frozen=True):
+    """Remove disclosures from before a time, and the oldest of those that are more than `most`.
+
+    In the account's store it is about those that were sent from one workspace.
+    """
+
+    before: datetime
+    most: int
+    workspace: str = ""
+
+
 class Spend(Struct, frozen=True):
     """Add to the spending of a model on a day."""
 
@@ -180,6 +191,7 @@ PipelineOperation = (
     | SaveAmendment
     | Emit
     | ForgetTelemetry
+    | ForgetDisclosures
     | Spend
 )
 

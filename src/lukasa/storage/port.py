@@ -2,7 +2,8 @@
 
 A store is one database: an account's or a workspace's. `apply` takes a list of operations and commits them, their
 index changes and one sealed event for each in a single transaction, or raises and leaves nothing. There is no other
-way to write, but for `touch` (access counts), `touch_items` (times to live), `report` (telemetry), claims of jobs,
+way to write, but for `touch` (access counts), `touch_items` (times to live), `report` (telemetry), `disclose` (the
+disclosure ledger), claims of jobs,
 `forget_purged`, `rebuild` (derived state) and `purge_files`, none of which changes memory.
 """
 
@@ -29,6 +30,7 @@ from lukasa.model.corpus import (
     PassageFilters,
     Watch,
 )
+from lukasa.model.disclosure import Disclosure, DisclosureQuery
 from lukasa.model.entry import (
     Access,
     CanonicalLink,
@@ -197,6 +199,15 @@ class PipelineStore(Protocol):
         ...
 
     def spent(self, since_day: str) -> list[Spending]: ...
+
+    # The disclosure ledger
+    def disclose(self, given: Disclosure) -> None:
+        """Note a text that went to an agent. A store may keep it in a write buffer for a moment; see `write_buffer`."""
+        ...
+
+    def disclosures(self, query: DisclosureQuery, *, limit: int | None = None) -> list[Disclosure]:
+        """Disclosures, the newest first."""
+        ...
 
 
 class AccessStore(Protocol):

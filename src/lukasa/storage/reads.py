@@ -18,6 +18,7 @@ from lukasa.model.candidate import Candidate
 from lukasa.model.citation import Citation, CitationCheck, CitationVerdict
 from lukasa.model.conversation import Channel, Conversation, Note, Status, WorkspaceInfo
 from lukasa.model.corpus import DocumentSource, Passage, Watch
+from lukasa.model.disclosure import Disclosure, DisclosureQuery
 from lukasa.model.entry import (
     CanonicalLink,
     ClosedScope,
@@ -289,6 +290,11 @@ class PlainReads(ABC):
     def spent(self, since_day: str) -> list[Spending]:
         with self._reading() as rows:
             return rows.select(tables.SPENDING_SINCE, since_day)
+
+    def disclosures(self, query: DisclosureQuery, *, limit: int | None = None) -> list[Disclosure]:
+        asked = (query.since, query.conversation, query.principal, query.item, query.times)
+        with self._reading() as rows:
+            return rows.select(tables.NEWEST_DISCLOSURES, *asked, limit=limit)
 
     # Grants and answers
 

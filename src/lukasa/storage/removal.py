@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from lukasa.model.disclosure import Disclosure, without
 from lukasa.model.events import Event, may_be_emptied, redaction
 from lukasa.model.job import JobState
 from lukasa.model.scrub import Extent, Holdings, KeptRow, manifest_digest
@@ -33,6 +34,7 @@ def holdings(rows: Rows, extent: Extent) -> Holdings:
         "linked": traces.linked,
         "answers": rows.count(tables.ANSWERED, 0),
         "events": len(_events(rows, extent, held)),
+        "disclosures": len(_disclosed(rows, extent, held)),
     }
     if extent.copies:
         counts["utterances"] = rows.count(tables.ALL_UTTERANCES)
@@ -82,6 +84,29 @@ def _events(rows: Rows, extent: Extent, held: Holdings) -> list[Event]:
     return [by_number[seq] for seq in sorted(by_number)]
 
 
+def _disclosed(rows: Rows, extent: Extent, held: Holdings) -> list[Disclosure]:
+    """The disclosures to a conversation that goes, and those of entries and pages that go."""
+    ids, names = {id for id, _ in held.entries}, {name for name, _ in held.named}
+    return [
+        one
+        for one in rows.select(tables.OLDEST_DISCLOSURES, None)
+        if (extent.conversation is not None and one.conversation == extent.conversation)
+        or any(item.id in (names if item.page else ids) for item in one.items)
+    ]
+
+
+def _undisclose(rows: Rows, extent: Extent, held: Holdings) -> None:
+    """Remove what goes from the ledger: a disclosure of other entries too keeps those."""
+    found = {one.at for one in _disclosed(rows, extent, held)}
+    if not found:
+        return
+    ids, names = {id for id, _ in held.entries}, {name for name, _ in held.named}
+    then = rows.select(tables.DISCLOSURES_AT, list(found))
+    rows.delete(tables.DISCLOSURES_AT, list(found))
+    left = [without(one, ids, names) for one in then if one.conversation != extent.conversation]
+    rows.insert(tables.DISCLOSURES, [one for one in left if one is not None])
+
+
 def take(rows: Rows, operation: Scrub) -> Scrub:
     """Remove everything, if it is what was expected; the answer says which events are to be emptied."""
     extent, held = operation.extent, _listed(rows, operation.extent)
@@ -90,6 +115,7 @@ def take(rows: Rows, operation: Scrub) -> Scrub:
         row_rules.check_idle(rows.count(tables.JOBS_IN_STATE, JobState.RUNNING))
     going = _events(rows, extent, held)
     ids = [id for id, _ in held.entries]
+    _undisclose(rows, extent, held)
     rows.unlink_entries(ids)
     drop_entries(rows, ids)
     names = [name for name, _ in held.named]

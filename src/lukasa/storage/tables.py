@@ -18,6 +18,7 @@ from lukasa.model.answer import Answer
 from lukasa.model.citation import Citation, CitationCheck, CitationVerdict, Cited
 from lukasa.model.conversation import Channel, Conversation, Note, Status, WorkspaceInfo
 from lukasa.model.corpus import DocumentSource, Passage, Unsplit, Watch
+from lukasa.model.disclosure import Disclosure, items_of, items_text, mark, pack, unpack
 from lukasa.model.entry import (
     CanonicalLink,
     ClosedScope,
@@ -449,6 +450,37 @@ SPENDING = Table(
     ("day", "model"),
 )
 SPENDING_SINCE = Query(SPENDING, "day >=", order="day model")
+
+_PACKED = Codec(pack, unpack)
+DISCLOSURES = Table(
+    "disclosures",
+    Disclosure,
+    (
+        Column("at", TIME),
+        Column("principal"),
+        Column("surface"),
+        Column("transport"),
+        Column("conversation", _PACKED),
+        Column("workspace", _PACKED),
+        Column("verb"),
+        Column("tokens"),
+        Column("items", Codec(items_text, items_of, mark)),
+    ),
+    (),
+    clock="at",
+)
+NEWEST_DISCLOSURES = Query(
+    DISCLOSURES,
+    "at >= optional",
+    "conversation = optional",
+    "principal = optional",
+    "items holds optional",
+    "at in optional",
+    order="-at -place",
+)
+OLDEST_DISCLOSURES = Query(DISCLOSURES, "workspace = optional", order="at place")
+DISCLOSURES_AT = Query(DISCLOSURES, "at in", order="at place")
+DISCLOSURES_BEFORE = Query(DISCLOSURES, "at <", "workspace =")
 
 RIVALS = Table(
     "rivals",

@@ -108,6 +108,7 @@ PARTS = (
     _plain(tables.STEPS, "place", page=_FEW),
     _plain(tables.TELEMETRY, "place"),
     _plain(tables.SPENDING),
+    _plain(tables.DISCLOSURES, "place"),
     _plain(tables.GRANTS, "place"),
     _plain(tables.ANSWERS, page=_FEW),
     _plain(tables.RIVALS, "place"),

@@ -204,6 +204,12 @@ class AccessControl(Struct, frozen=True):
             raise Unauthenticated("no valid token", fix="ask the owner for one, as with `lukasa grant create`")
         return Credential(surface, transport, grant)
 
+    def credential(self, grant: Grant, *, surface: str, transport: str) -> Credential:
+        """Return the credential of a live grant without its token: for the owner, to see what the grant sees."""
+        if not grant.live(self.clock.now()):
+            raise NotFound(f"grant {grant.name[:60]!r} has ended", fix="`lukasa grant list` shows the live ones")
+        return Credential(surface, transport, grant)
+
     def enter(self, given: Credential, workspace: str, scope: Mapping[str, str] | None = None) -> Workspace:
         """Open a workspace for a credential. A workspace outside its grant is reported as missing.
 

@@ -15,10 +15,14 @@ from lukasa.service.instrument import verb
 from lukasa.storage.port import Census, Finding, Store
 
 if TYPE_CHECKING:
+    from lukasa.model.disclosure import TokenUse
+    from lukasa.read.expected import Outcome
     from lukasa.service.admin.bookmarks import Bookmark
     from lukasa.service.admin.overview import EvidenceQuote, Survey
     from lukasa.service.admin.scrubbing import Scrubbed
+    from lukasa.service.admin.shown import Sent, Unused
     from lukasa.service.admin.stats import Stats
+    from lukasa.spec.expectations import Expectations
     from lukasa.upkeep.scrub_plan import Manifest
 
 
@@ -41,6 +45,40 @@ class AdminMethods(Bound, frozen=True):
         """Return counts of entries and events since a time, or for a span: 24h, 7d, 2w. Only the author may."""
         moment = inputs.since(since, "since", self.ctx.now)
         return admin.stats.stats(self.ctx, moment)
+
+    def shown(
+        self,
+        item: str | None = None,
+        *,
+        conversation: str | None = None,
+        agent: str | None = None,
+        since: datetime | str | None = None,
+        limit: int = 100,
+    ) -> list[Sent]:
+        """Return the texts of memory that went to agents, the newest first: the disclosure ledger. Only the author may.
+
+        `item` is the id of an entry or the name of a page; of one in the account, texts of all workspaces are returned.
+        """
+        moment = inputs.since(since, "since", self.ctx.now) if since is not None else None
+        return admin.shown.sent(
+            self.ctx, item=item, conversation=conversation, agent=agent, since=moment, limit=inputs.limit(limit)
+        )
+
+    def token_use(self, since: datetime | str = "7d") -> TokenUse:
+        """Return what memory cost in tokens since a time or for a span, by agent, surface, call and day.
+
+        Only the author may.
+        """
+        return admin.shown.tokens(self.ctx, inputs.since(since, "since", self.ctx.now))
+
+    def unused(self, since: datetime | str = "30d", *, times: int = 3) -> list[Unused]:
+        """Return entries that were shown at least so often and that nothing shows to be of use. Only the author may."""
+        moment = inputs.since(since, "since", self.ctx.now)
+        return admin.shown.unused(self.ctx, moment, times=inputs.limit(times, 1_000_000))
+
+    def expect(self, expected: Expectations) -> list[Outcome]:
+        """Check expectations, as `lukasa.spec.expectations.parse` reads them from a file. A check changes nothing."""
+        return admin.expecting.check(expected, admin.expecting.bound(self.ctx))
 
     def reports(
         self,

@@ -12,6 +12,8 @@ from datetime import timedelta
 from functools import partial
 from typing import Any
 
+from msgspec.structs import replace
+
 from lukasa.model.conversation import WorkspaceInfo
 from lukasa.model.errors import InvalidInput, LukasaError
 from lukasa.model.telemetry import Spending
@@ -27,7 +29,7 @@ from lukasa.service.jobs.triggers import TriggerCheck
 from lukasa.service.jobs.worker import Bell, Crew, JobSource, Run, Tell, Trouble, Worker, said
 from lukasa.service.sessions import observe
 from lukasa.service.upkeep import backfill, consolidate, hide_secrets, maintain
-from lukasa.storage.operations import ForgetAnswers, ForgetJobs, ForgetTelemetry
+from lukasa.storage.operations import ForgetAnswers, ForgetDisclosures, ForgetJobs, ForgetTelemetry
 
 Work = Callable[[CallContext, Task], dict[str, Any]]
 
@@ -56,12 +58,15 @@ def index_vectors(ctx: CallContext, task: Task) -> dict[str, Any]:
 
 
 def tidy(ctx: CallContext, task: Task) -> dict[str, Any]:
-    """Delete finished jobs, answers and telemetry after a while. Dead jobs stay until somebody decides."""
+    """Delete finished jobs, answers, telemetry and disclosures after a while. Dead jobs stay until somebody decides."""
     now = ctx.now
     points = (ForgetTelemetry(now - KEEP_TELEMETRY), ForgetTelemetry(now - KEEP_READS, "debug"))
+    rules = ctx.spec.disclosure
+    shown = ForgetDisclosures(now - timedelta(days=rules.keep_days), rules.most)
+    theirs = replace(shown, workspace=ctx.info.id)
     if not task.journaled("tidied"):
-        ctx.apply(ctx.account, *points)
-    forget = (ForgetJobs(now - KEEP_JOBS), *points, ForgetAnswers(now - KEEP_ANSWERS))
+        ctx.apply(ctx.account, *points, theirs)
+    forget = (ForgetJobs(now - KEEP_JOBS), *points, shown, ForgetAnswers(now - KEEP_ANSWERS))
     task.once("tidied", dict, *forget, task.telemetry("tidy.completed"))
     return {}
 

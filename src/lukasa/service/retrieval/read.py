@@ -471,7 +471,9 @@ def context(
     tokens = estimate_tokens(render(document))
     looked_at = sum(done.looked_at for done in searches.values())
     ctx.note(hits=len(kept), candidates=looked_at, evicted=len(evicted), tokens=tokens, budget=allowed)
-    return Context(document, tokens, allowed, kept, evicted, tuple(notes))
+    versions = {e.id: e.version for e in standing} | {id: hit.entry.version for id, hit in kept.items()}
+    told = {page.name: page.version for page in pages}
+    return Context(document, tokens, allowed, kept, evicted, tuple(notes), versions, told)
 
 
 def _item(hit: Hit) -> ContextItem:

@@ -104,15 +104,28 @@ class ReadMethods(Bound, frozen=True):
         profile: str = "balanced",
         count: bool = False,
         sensitive: bool = False,
+        record: bool = True,
     ) -> Context:
         """Return the context document for a prompt: `str()` of it is the text, `.document` the same as data.
 
-        With `sensitive` it also holds entries and pages with secrets as they are.
+        With `sensitive` it also holds entries and pages with secrets as they are. The disclosure ledger notes it,
+        unless `record` is false: for a caller that only looks, or that notes itself what it sends.
         """
         chosen = None if tiers is None else (tiers,) if isinstance(tiers, str) else tuple(tiers)
-        return retrieval.read.context(
+        found = retrieval.read.context(
             self.ctx, query, tiers=chosen, budget=budget, profile=profile, count=count, sensitive=sensitive
         )
+        if record:
+            retrieval.disclosing.disclose_context(self.ctx, "memory_context", found)
+        return found
+
+    def disclose(self, found: Recall | Context, verb: str = "memory_read") -> None:
+        """Note in the disclosure ledger that a program puts these hits, or this context, into a prompt."""
+        named = inputs.label(verb, "verb")
+        if isinstance(found, retrieval.read.Recall):
+            retrieval.disclosing.disclose_hits(self.ctx, named, found.hits)
+        else:
+            retrieval.disclosing.disclose_context(self.ctx, named, found)
 
     def get(self, id: str, *, sensitive: bool | None = None) -> Entry:
         """Return one entry. Its secrets are replaced by marks for anybody but the owner, unless `sensitive` is set."""

@@ -112,11 +112,12 @@ def orient(
 ) -> Context:
     """Return the context for a turn. The entries that remain after the refinement gate count as retrieved, once."""
     asked = query[: inputs.MAX_QUERY]
-    context = world.context(asked, tiers=tiers, budget=budget, count=False)
+    context = world.context(asked, tiers=tiers, budget=budget, count=False, record=False)
     if refine is not None:
         context = refine(asked, context)
     if context.hits:
         retrieval.read.counted(world.ctx, list(context.hits.values()), world.ctx.now)
+    retrieval.disclosing.disclose_context(world.ctx, "memory_context", context)
     return context
 
 

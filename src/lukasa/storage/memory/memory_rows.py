@@ -323,6 +323,7 @@ _TESTS: dict[str, Callable[[Any, Any], bool]] = {
     ">": _of_value(operator.gt),
     ">=": _of_value(operator.ge),
     "in": _of_value(lambda value, among: value in among),
+    "holds": _of_value(operator.contains),
     "ended": lambda value, asked: value is None or value <= asked,
 }
 

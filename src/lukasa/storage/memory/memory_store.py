@@ -17,6 +17,7 @@ from lukasa.index.matches import KeywordMatches, Neighbour, NeighbourQuery, NewT
 from lukasa.model.arrays import np
 from lukasa.model.candidate import Candidate, candidate_of
 from lukasa.model.corpus import NO_PASSAGE_FILTERS, FoundPassage, Passage, PassageFilters
+from lukasa.model.disclosure import Disclosure
 from lukasa.model.entry import Access, Derivation, Entry, Scope, Version
 from lukasa.model.events import chain_faults
 from lukasa.model.item import ItemAddress
@@ -86,6 +87,10 @@ class MemoryStore(PlainReads):
         with self._writing() as rows:
             rows.insert(tables.TELEMETRY, [point])
             rows.prune_debug(MOST_DEBUG)
+
+    def disclose(self, given: Disclosure) -> None:
+        with self._writing() as rows:
+            rows.insert(tables.DISCLOSURES, [given])
 
     def touch(self, ids: Sequence[str], at: datetime) -> Mapping[str, Access]:
         with self._lock:

@@ -16,7 +16,14 @@ from lukasa.storage.postgres.text_rows import TextRowsTable
 from lukasa.storage.tables import SealedEvent
 
 Value = TypeVar("Value")
-DIALECT = Dialect(mark="%s", among="{column} = ANY({mark})", no_limit=None, tenant="store", clocked=False)
+DIALECT = Dialect(
+    mark="%s",
+    among="{column} = ANY({mark})",
+    holds="strpos({column}, {mark}) > 0",
+    no_limit=None,
+    tenant="store",
+    clocked=False,
+)
 SELECT, COUNT, COUNT_BY = cache(DIALECT.select), cache(DIALECT.count), cache(DIALECT.count_by)
 INSERT, SAVE, DELETE = cache(DIALECT.insert), cache(DIALECT.save), cache(DIALECT.delete)
 NUMBERS = cache(DIALECT.numbers)

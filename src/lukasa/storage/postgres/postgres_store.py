@@ -16,10 +16,12 @@ from lukasa import index
 from lukasa.index import lookup
 from lukasa.index.matches import Neighbour, NeighbourQuery, NewText, VectorMatch
 from lukasa.model.corpus import NO_PASSAGE_FILTERS, FoundPassage, PassageFilters
+from lukasa.model.disclosure import Disclosure, DisclosureQuery
 from lukasa.model.entry import Access, Derivation, Document, Entry, NamedEntry, Scope, Version
 from lukasa.model.errors import LukasaError, StoreError, StoreForeign, StoreUnfinished
 from lukasa.model.events import canonical_json
 from lukasa.model.item import ItemAddress
+from lukasa.model.scrub import Extent, Holdings
 from lukasa.model.selection import Selection
 from lukasa.model.telemetry import DayTally, Tally, TelemetryEvent, TelemetryQuery
 from lukasa.model.text import TOKENIZER_VERSION
@@ -49,13 +51,14 @@ from lukasa.storage.postgres.execute import Handle
 from lukasa.storage.postgres.postgres_rows import PostgresRows
 from lukasa.storage.postgres.search import AccessTable, PostgresSearchRows, VectorSearch
 from lukasa.storage.reads import IndexedReads, by_request
-from lukasa.storage.write_buffer import TelemetryBuffer
+from lukasa.storage.write_buffer import WriteBuffer
 
 if TYPE_CHECKING:
     from lukasa.storage.postgres.database import Database
 
 _WORTH_KEEPING = 1 << 20  # characters of all pages, up to which they stay in memory
 PARTING = 0.25  # seconds to wait for others with what was read and not yet reported, at the end
+PARTING_WITH_DISCLOSURES = 10.0  # the same if there are disclosures, which must not be lost
 _VECTORS: Any = VectorSearch()
 Value = TypeVar("Value")
 Page = TypeVar("Page", NamedEntry, Document)
@@ -69,7 +72,7 @@ class PostgresStore(IndexedReads):
         self._keys = ""  # the scope keys that bind every transaction, as JSON; empty for none
         self._whole = self  # the same store, bound to no scope key: for what it keeps of all scopes at once
         self._numbers: dict[Any, Any] = {}  # of committed scopes, partitions and models, which never change
-        self._telemetry, self._counts = TelemetryBuffer(), AccessCounts()
+        self._waiting, self._counts = WriteBuffer(), AccessCounts()
         self._closed = False
         with self._asking() as db:
             ((kept_role, secret, tokenizer, moving, purges),) = db.all(sql.META)
@@ -140,13 +143,13 @@ class PostgresStore(IndexedReads):
         queues = any(isinstance(one, Enqueue | ReviveJob) for one in transaction.operations)
 
         def change(rows: PostgresRows) -> None:
-            if events:
-                rows.insert(tables.TELEMETRY, events)
+            for table, values in waiting:
+                rows.insert(table, values)
             commit(rows, transaction, self._secret)
             if queues:
                 rows.db.session.cursor.execute(sql.NOTIFY, (self.id,))
 
-        with row_rules.only_encodable(), self._telemetry.taken() as events:
+        with row_rules.only_encodable(), self._waiting.taken() as waiting:
             self._change(change)
         if any(isinstance(one, DropEntry | Scrub) for one in transaction.operations):
             self._forget_counts()
@@ -159,19 +162,32 @@ class PostgresStore(IndexedReads):
         self._counts.leave_out(id for id in waiting if id not in present)
 
     def report(self, point: TelemetryEvent) -> None:
-        if self._telemetry.add(point):
-            self._write_telemetry()
+        if self._waiting.add(point):
+            self._write_buffer()
 
-    def _write_telemetry(self, patience: float = 0.0) -> None:
-        """Write the telemetry buffer, if that can be done at once: a reader waits for no writer."""
+    def disclose(self, given: Disclosure) -> None:
+        if self._waiting.disclose(given):
+            self._write_buffer()
+
+    def disclosures(self, query: DisclosureQuery, *, limit: int | None = None) -> list[Disclosure]:
+        self._write_buffer()
+        return super().disclosures(query, limit=limit)
+
+    def holdings(self, extent: Extent) -> Holdings:
+        self._write_buffer()
+        return super().holdings(extent)
+
+    def _write_buffer(self, patience: float = 0.0) -> None:
+        """Write the write buffer, if that can be done at once: a reader waits for no writer."""
 
         def change(rows: PostgresRows) -> None:
-            rows.insert(tables.TELEMETRY, events)
-            if self._telemetry.prunes():
+            for table, values in waiting:
+                rows.insert(table, values)
+            if self._waiting.prunes():
                 rows.prune_debug()
 
-        with suppress(LukasaError, psycopg.Error), self._telemetry.taken() as events:
-            if events:
+        with suppress(LukasaError, psycopg.Error), self._waiting.taken() as waiting:
+            if waiting:
                 with self._open(lock=False, patience=patience) as rows:
                     change(rows)
 
@@ -406,7 +422,7 @@ class PostgresStore(IndexedReads):
         return [DayTally(*row) for row in self._asked(sql.TALLY_DAYS, query)]
 
     def _asked(self, statement: str, query: TelemetryQuery, **more: int) -> list[tuple[Any, ...]]:
-        self._write_telemetry(PARTING)
+        self._write_buffer(PARTING)
         values = {
             "store": self.id,
             "since": micros_or_none(query.since),
@@ -436,7 +452,7 @@ class PostgresStore(IndexedReads):
         """Write what still waits."""
         if not self._whole._closed:
             self._write_access(PARTING)
-            self._write_telemetry(PARTING)
+            self._write_buffer(PARTING_WITH_DISCLOSURES if self._waiting.discloses else PARTING)
 
     def close(self) -> None:
         self.part()

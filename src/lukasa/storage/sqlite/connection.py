@@ -21,7 +21,7 @@ from lukasa.storage.sqlite import sql
 from lukasa.storage.sqlite.execute import all_rows, busy, full, translated
 from lukasa.storage.sqlite.search import AccessFile, Handle
 from lukasa.storage.sqlite.store_files import RESERVE, Opening, Reserve, missing, with_room
-from lukasa.storage.write_buffer import TelemetryBuffer
+from lukasa.storage.write_buffer import WriteBuffer
 
 PATIENCE = 5.0  # seconds for those who still read what is being removed
 LONG_LOG = 4_000  # pages of a log, from which on it is written back
@@ -127,7 +127,7 @@ class Connections:
 
     def _renew(self) -> None:
         # A fork's child leaves the buffers of its parent to the parent.
-        self.telemetry, self.access_counts = TelemetryBuffer(), AccessCounts()
+        self.write_buffer, self.access_counts = WriteBuffer(), AccessCounts()
         self._lock = threading.Lock()
         self._local = _Local()
         self._pairs: weakref.WeakSet[_Pair] = weakref.WeakSet()

@@ -19,9 +19,11 @@ from lukasa.index import lookup
 from lukasa.index.cache import Answers
 from lukasa.index.matches import Neighbour, NeighbourQuery, NewText, VectorMatch
 from lukasa.model.corpus import NO_PASSAGE_FILTERS, FoundPassage, PassageFilters
+from lukasa.model.disclosure import Disclosure, DisclosureQuery
 from lukasa.model.entry import Access, Derivation, Document, Entry, NamedEntry, Scope, Version
 from lukasa.model.errors import LostWrites, StoreError
 from lukasa.model.item import ItemAddress
+from lukasa.model.scrub import Extent, Holdings
 from lukasa.model.selection import Selection
 from lukasa.model.telemetry import DayTally, Tally, TelemetryEvent, TelemetryQuery
 from lukasa.model.text import TOKENIZER_VERSION
@@ -62,6 +64,7 @@ if TYPE_CHECKING:
 
 _WORTH_KEEPING = 1 << 20  # characters of all pages, up to which they stay in memory
 PARTING = 0.25  # seconds to wait for the lock with what was read and not yet reported, at the end
+PARTING_WITH_DISCLOSURES = 10.0  # the same if there are disclosures, which must not be lost
 Value = TypeVar("Value")
 Page = TypeVar("Page", NamedEntry, Document)
 
@@ -156,10 +159,10 @@ class SqliteStore(IndexedReads):
             return change(rows)
 
     def apply(self, transaction: Transaction) -> None:
-        buffer = self._connections.telemetry
-        with row_rules.only_encodable(), buffer.taken() as events, self._writing() as rows:
-            if events:
-                rows.insert(tables.TELEMETRY, events)
+        buffer = self._connections.write_buffer
+        with row_rules.only_encodable(), buffer.taken() as waiting, self._writing() as rows:
+            for table, values in waiting:
+                rows.insert(table, values)
             commit(rows, transaction, self._secret)
         self._added += sum([isinstance(op, SaveEntry) and not op.expect for op in transaction.operations])
         dropped = [op.id for op in transaction.operations if isinstance(op, DropEntry)]
@@ -172,16 +175,29 @@ class SqliteStore(IndexedReads):
             self._fixed.clear()
 
     def report(self, point: TelemetryEvent) -> None:
-        if self._connections.telemetry.add(point):
-            self._write_telemetry()
+        if self._connections.write_buffer.add(point):
+            self._write_buffer()
 
-    def _write_telemetry(self, patience: float = 0.0) -> None:
-        """Write the telemetry buffer, if that can be done at once: a reader waits for no writer."""
-        buffer = self._connections.telemetry
-        with suppress(StoreError), buffer.taken() as events:
-            if events:
+    def disclose(self, given: Disclosure) -> None:
+        if self._connections.write_buffer.disclose(given):
+            self._write_buffer()
+
+    def disclosures(self, query: DisclosureQuery, *, limit: int | None = None) -> list[Disclosure]:
+        self._write_buffer()
+        return super().disclosures(query, limit=limit)
+
+    def holdings(self, extent: Extent) -> Holdings:
+        self._write_buffer()
+        return super().holdings(extent)
+
+    def _write_buffer(self, patience: float = 0.0) -> None:
+        """Write the write buffer, if that can be done at once: a reader waits for no writer."""
+        buffer = self._connections.write_buffer
+        with suppress(StoreError), buffer.taken() as waiting:
+            if waiting:
                 with self._writing(patience) as rows:
-                    rows.insert(tables.TELEMETRY, events)
+                    for table, values in waiting:
+                        rows.insert(table, values)
                     if buffer.prunes():
                         rows.prune_debug()
 
@@ -408,7 +424,7 @@ class SqliteStore(IndexedReads):
         return [DayTally(*row) for row in self._telemetry(sql.TALLY_DAYS, query)]
 
     def _telemetry(self, statement: str, query: TelemetryQuery, **more: int) -> list[tuple[Any, ...]]:
-        self._write_telemetry()
+        self._write_buffer()
         bindings = {
             "since": micros_or_none(query.since),
             "until": micros_or_none(query.until),
@@ -445,7 +461,7 @@ class SqliteStore(IndexedReads):
     def part(self) -> None:
         """Write what still waits."""
         self._write_access(PARTING)
-        self._write_telemetry(PARTING)
+        self._write_buffer(PARTING_WITH_DISCLOSURES if self._connections.write_buffer.discloses else PARTING)
 
     def __del__(self) -> None:
         with suppress(Exception):  # it may never have been opened, or the interpreter may be at its end

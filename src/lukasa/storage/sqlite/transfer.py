@@ -44,6 +44,7 @@ _SPELLING = Spelling(
 )
 _INSERTS = {part.name: _SPELLING.insert(part) for part in transfer.PARTS} | {
     tables.TELEMETRY.name: DIALECT.insert(tables.TELEMETRY),
+    tables.DISCLOSURES.name: DIALECT.insert(tables.DISCLOSURES),
     transfer.VECTORS.name: sql.NEW_VECTOR,
     transfer.ITEM_VECTORS.name: sql.NEW_NAMED_ITEM_VECTOR,
     transfer.PASSAGE_VECTORS.name: sql.TAKE_NAMED_PASSAGE_VECTOR,

@@ -6,12 +6,15 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
+from lukasa.model.disclosure import Shown
 from lukasa.model.entry import Entry
 from lukasa.model.errors import Conflict, InvalidInput, LukasaError, NotFound
+from lukasa.model.text import estimate_tokens
 from lukasa.model.values import VISIBILITY, State, Trust, Visibility
 from lukasa.service.call import CallContext, retry_on_conflict
 from lukasa.service.entries import filed_entries
 from lukasa.service.entries.put import Written
+from lukasa.service.retrieval import disclosing
 from lukasa.service.workspace import Workspace
 from lukasa.surfaces.anthropic import command_text
 from lukasa.surfaces.anthropic.command_text import Command, Leaf, ToolRefusal, shown
@@ -111,7 +114,9 @@ class MemoryTool:
         lines = command.lines()
         text = self._text(target)
         if text is not None:
-            return command_text.numbered(target.given, text, lines)
+            told = command_text.numbered(target.given, text, lines)
+            self._disclose(target, told)
+            return told
         listed = self._listing(target)
         if listed is None:
             raise ToolRefusal(f"The path {target.given} does not exist. Please provide a valid path.")
@@ -291,6 +296,17 @@ class MemoryTool:
             return None
         self._ctx.store(entry.scope.tier).touch([entry.id], self._ctx.now)
         return self._ctx.shown(entry).content
+
+    def _disclose(self, target: MemoryPath, told: str) -> None:
+        """Note the file, entry or page of a view in the disclosure ledger."""
+        tokens = estimate_tokens(told)
+        if target.area is Area.PAGE:
+            pages = [page for page in Workspace(self._ctx).named() if target.names[-1] == f"{page.name}.md"]
+            shown = [(page.tier, Shown(page.name, page.version, tokens, page=True)) for page in pages]
+        else:
+            entry = self._entry(target) if target.area is Area.ENTRY else self._file(target)
+            shown = [(entry.scope.tier, Shown(entry.id, entry.version, tokens))] if entry is not None else []
+        disclosing.disclose(self._ctx, "view", tokens, shown)
 
     def _entry(self, target: MemoryPath) -> Entry | None:
         try:

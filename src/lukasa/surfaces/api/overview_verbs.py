@@ -142,7 +142,105 @@ def workspace_stats(call: Call, given: StatsIn) -> StatsOut:
     return found
 
 
+class ShownOut(VerbOutput):
+    """An entry or a page in a text that was sent. Of a page, `id` is the name."""
+
+    id: str
+    version: int
+    tokens: int
+    page: bool
+
+
+class SentOut(VerbOutput):
+    """A text of memory that went to an agent."""
+
+    at: datetime
+    principal: str
+    surface: str
+    transport: str
+    conversation: str
+    ref: str
+    workspace: str
+    verb: str
+    tokens: int
+    items: list[ShownOut]
+
+
+class LedgerOfShownOut(VerbOutput):
+    shown: list[SentOut]
+
+
+class ShownIn(VerbInput):
+    item: str | None = Field(None, description="Only texts with this entry, by id, or this page, by name.")
+    conversation: str | None = Field(None, description="Only in this conversation, by ref code or id.")
+    agent: str | None = Field(None, description="Only to this agent or grant, by the principal's name.")
+    since: str | None = Field(None, description="A time, or a duration until now: 24h, 7d, 2w.")
+    limit: int = Field(50, ge=1, le=1000, description="At most this many.")
+
+
+def memory_shown(call: Call, given: ShownIn) -> LedgerOfShownOut:
+    found = call.overseen(Capability.STATS).shown(**given.model_dump())
+    return LedgerOfShownOut.of({"shown": found})
+
+
+class UnusedOut(VerbOutput):
+    """An entry that agents were shown again and again, and that nothing shows to be of use."""
+
+    entry: EntryOut
+    times: int
+    tokens: int
+    first: datetime
+    last: datetime
+
+
+class TokensOut(VerbOutput):
+    """What memory cost in tokens since a time: altogether, by agent, surface, call and day, and for what in vain."""
+
+    since: datetime
+    tokens: int
+    texts: int
+    by_agent: dict[str, int]
+    by_surface: dict[str, int]
+    by_verb: dict[str, int]
+    by_day: dict[str, int]
+    unused: list[UnusedOut]
+
+
+class TokensIn(VerbInput):
+    since: str = Field("7d", description="A time, or a duration until now: 24h, 7d, 2w.")
+    times: int = Field(3, ge=1, le=1000, description="An entry shown so often may be listed as unused.")
+
+
+def workspace_tokens(call: Call, given: TokensIn) -> TokensOut:
+    whole = call.overseen(Capability.STATS)
+    unused = [UnusedOut.of(one) for one in whole.unused(given.since, times=given.times)]
+    use = whole.token_use(given.since)
+    return TokensOut(unused=unused, **{name: getattr(use, name) for name in use.__struct_fields__})
+
+
 NUMBERS_VERBS = (
+    Verb(
+        "memory_shown",
+        "Show which entries and pages went into which prompt, newest first: to whom, where, when, for how many tokens.",
+        Capability.STATS,
+        "GET",
+        f"{_WORKSPACE}/shown",
+        ShownIn,
+        LedgerOfShownOut,
+        memory_shown,
+        owner_only=True,
+    ),
+    Verb(
+        "workspace_tokens",
+        "Show what memory cost in tokens, by agent, surface and day, and the entries that were shown and never used.",
+        Capability.STATS,
+        "GET",
+        f"{_WORKSPACE}/tokens",
+        TokensIn,
+        TokensOut,
+        workspace_tokens,
+        owner_only=True,
+    ),
     Verb(
         "workspace_stats",
         "Show statistics: entries by tier, state and source, events, background work and its costs.",
@@ -257,9 +355,9 @@ _LONGEST = 200_000
 
 
 class ChartIn(VerbInput):
-    name: str = Field(description="Name of the chart: decay, growth, daily or durations.")
+    name: str = Field(description="Name of the chart: decay, growth, daily, durations or tokens.")
     entry: str | None = Field(None, description="Id of the entry, for decay.")
-    days: int = Field(30, ge=1, le=3660, description="How far back, for daily and durations.")
+    days: int = Field(30, ge=1, le=3660, description="How far back, for daily, durations and tokens.")
 
 
 class ChartOut(VerbOutput):
@@ -304,6 +402,15 @@ def _durations(call: Call, given: ChartIn) -> str:
     return rendering.durations(stats.work(_whole(call), _since(call, given)))
 
 
+def _tokens(call: Call, given: ChartIn) -> str:
+    use = call.overseen(Capability.STATS).token_use(call.workspace.ctx.now - timedelta(days=given.days))
+    if not use.by_day:
+        return rendering.tokens([])
+    first, last = date.fromisoformat(min(use.by_day)), date.fromisoformat(max(use.by_day))
+    days = [first + timedelta(days=n) for n in range((last - first).days + 1)]
+    return rendering.tokens([(day, use.by_day.get(day.isoformat(), 0)) for day in days])
+
+
 def _whole(call: Call) -> CallContext:
     return call.overseen(Capability.STATS).ctx
 
@@ -317,6 +424,7 @@ _CHARTS: dict[str, Callable[[Call, ChartIn], str]] = {
     "growth": _growth,
     "daily": _daily,
     "durations": _durations,
+    "tokens": _tokens,
 }
 
 

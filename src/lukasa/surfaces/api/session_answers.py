@@ -5,12 +5,16 @@ A model reads every word of an answer, so these hold less than the outputs of HT
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from lukasa.model.disclosure import Shown
 from lukasa.model.errors import InvalidInput
+from lukasa.model.text import estimate_tokens
 from lukasa.model.values import SHARED
 from lukasa.read.rank import Earlier, Hit
+from lukasa.service.retrieval import disclosing
 from lukasa.service.sessions import session
 from lukasa.service.workspace import Workspace
 from lukasa.surfaces.api.verb import SessionAnswer, SessionTurn
@@ -59,7 +63,23 @@ def read(world: Workspace, given: Mapping[str, Any], turn: SessionTurn) -> Sessi
     }
     if found.notes:
         answer["notes"] = list(found.notes)
+    _disclose(world, found.hits, answer)
     return answer, tuple(hit.id for hit in found.hits)
+
+
+def _disclose(world: Workspace, hits: Sequence[Hit], answer: Mapping[str, Any]) -> None:
+    """Note the hits in the disclosure ledger, each with its tokens as the model reads them."""
+    shown = []
+    for hit, said in zip(hits, answer["hits"], strict=True):
+        under = [(one.entry, _tokens(told)) for one, told in zip(hit.earlier, said["earlier"], strict=True)]
+        own = _tokens(said) - sum(tokens for _, tokens in under)
+        for entry, tokens in ((hit.entry, own), *under):
+            shown.append((entry.scope.tier, Shown(entry.id, entry.version, tokens)))
+    disclosing.disclose(world.ctx, "memory_read", _tokens(answer), shown)
+
+
+def _tokens(value: object) -> int:
+    return estimate_tokens(json.dumps(value, ensure_ascii=False))
 
 
 def _hit(hit: Hit, floor: float) -> dict[str, Any]:

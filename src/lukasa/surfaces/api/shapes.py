@@ -159,6 +159,7 @@ class EarlierOut(VerbOutput):
     """An entry under a hit: it says the same, or was said before and may no longer hold."""
 
     id: str
+    version: int
     content: str
     said: datetime
     relation: str

@@ -234,8 +234,13 @@ def perform(
 
     Only the owner, and a call that asks for it, gets the secrets of sensitive entries.
     """
-    output = verb.run(prepare(verb, access, credential, workspace, scope), input)
-    return output if credential.is_owner or getattr(input, "sensitive", False) else output.masked()
+    return ran(verb, prepare(verb, access, credential, workspace, scope), input)
+
+
+def ran(verb: Verb, call: Call, input: VerbInput) -> VerbOutput:
+    """Run a verb, and mask what only the owner, or a call that asks for it, may see."""
+    output = verb.run(call, input)
+    return output if call.credential.is_owner or getattr(input, "sensitive", False) else output.masked()
 
 
 def prepare(

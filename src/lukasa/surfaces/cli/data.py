@@ -119,6 +119,7 @@ def _(value: EntryCitations) -> Any:
 def _(value: Earlier) -> Any:
     return {
         "id": value.id,
+        "version": value.version,
         "content": value.content,
         "said": plain(value.entry.confirmed_at),
         "relation": str(value.relation),

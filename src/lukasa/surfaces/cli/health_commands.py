@@ -11,11 +11,13 @@ import click
 
 from lukasa.app import EarlierFolders, Settings, earlier_folders
 from lukasa.app import take_over as move_earlier
+from lukasa.model.disclosure import TokenUse
 from lukasa.model.errors import StoreDamaged, StoreForeign, StoreMissing
 from lukasa.model.events import Event, is_emptied
 from lukasa.model.telemetry import TelemetryEvent
 from lukasa.service.admin.admin_methods import log_faults
 from lukasa.service.admin.bookmarks import named
+from lukasa.service.admin.shown import OFTEN, Unused
 from lukasa.service.admin.stats import Stats
 from lukasa.storage.port import Finding, Store
 from lukasa.surfaces.cli import lines
@@ -24,6 +26,7 @@ from lukasa.surfaces.cli.invocation import TAKE_OVER, Invocation, pass_invocatio
 from lukasa.surfaces.cli.lines import when
 from lukasa.surfaces.cli.options import CliCommand, CliGroup
 from lukasa.surfaces.cli.output import Line, bad, brief, dim, good, line, table, title, warn
+from lukasa.surfaces.cli.shown_commands import token_lines, unused_lines
 from lukasa.upkeep.scrub_plan import SHORTEST, Manifest
 
 DAMAGED = 3
@@ -232,15 +235,23 @@ def _diagnosis(found: dict[str, tuple[list[Finding], int]]) -> Iterator[Line]:
             yield line(dim("    `lukasa doctor --repair` mends what can be mended"))
 
 
-@click.command(cls=CliCommand, examples=("lukasa stats", "lukasa stats --since 24h --json"))
+@click.command(cls=CliCommand, examples=("lukasa stats", "lukasa stats --since 24h --json", "lukasa stats --tokens"))
 @click.option("--since", default="7d", show_default=True, metavar="TIME", help="A time, or how long ago: 24h, 7d, 2w.")
+@click.option("--tokens", is_flag=True, help="What memory cost in tokens instead, and what was shown and never used.")
 @pass_invocation
-def stats(cli: Invocation, since: str) -> None:
+def stats(cli: Invocation, since: str, tokens: bool) -> None:
     """Count entries, events, jobs and the cost of models.
 
     Counts entries by tier, state, category and source, and writes, discards and retirements since a time; lists the
     entries that fade next, background jobs, the duration of each kind of work, and the cost of language models.
+
+    With --tokens it adds up the texts of memory that went to agents, by agent, surface, call and day, and lists the
+    entries among them that nobody used (`lukasa shown --unused` says what that means).
     """
+    if tokens:
+        use, never = cli.workspace().token_use(since), cli.workspace().unused(since)
+        cli.emit(plain(use) | {"unused": plain(never)}, _tokens(use, never))
+        return
     found = cli.workspace().stats(since)
     cli.emit(plain(found) | {"added": found.added}, _stats(found))
 
@@ -278,6 +289,12 @@ def _reports(found: Sequence[TelemetryEvent]) -> Iterator[Line]:
 
 def _counted(point: TelemetryEvent) -> str:
     return brief(", ".join(f"{name} {value}" for name, value in point.metadata.items()), 80)
+
+
+def _tokens(use: TokenUse, never: Sequence[Unused]) -> Iterator[Line]:
+    yield from token_lines(use)
+    if use.texts:
+        yield from unused_lines(never, OFTEN)
 
 
 def _stats(found: Stats) -> Iterator[Line]:

@@ -92,15 +92,22 @@ class Invocation:
 
         Only the default workspace is created here: a mistyped name must not become a new, empty memory.
         """
+        return self.bound(self._chosen())
+
+    def owner(self) -> Workspace:
+        """Return the chosen workspace as its owner, for commands that look for an agent or a conversation."""
+        return self._chosen().at(**self.choices.scope)
+
+    def _chosen(self) -> Workspace:
         name = self.choices.workspace or DEFAULT_WORKSPACE
         if name == DEFAULT_WORKSPACE:
-            return self.bound(self.memory.workspace(name))
+            return self.memory.workspace(name)
         if all(info.name != name for info in self.memory.workspaces()):
             raise NotFound(
                 f"no workspace {name[:60]!r}",
                 fix=f"create it with `lukasa workspace create {name[:60]}`, or see `lukasa workspace list`",
             )
-        return self.bound(self.memory.existing(name))
+        return self.memory.existing(name)
 
     def fail(self, reasons: Sequence[str]) -> None:
         """End the command with exit code 1 if there are reasons, and print them on stderr."""

@@ -69,6 +69,10 @@ GROUPS: dict[str, dict[str, CommandEntry]] = {
             "Show every version of an entry, who stated it again, and other entries about the same thing.",
         ),
         "standing": CommandEntry("memory_commands", "Show an entry's relevance now, factor by factor."),
+        "shown": CommandEntry("shown_commands", "Show which entries and pages went into which prompt, newest first."),
+        "assert": CommandEntry(
+            "assert_commands", "Check what this memory must know, and what it must never say.", "assert_"
+        ),
         "events": CommandEntry("health_commands", "List the events of the log, or verify the log."),
     },
     "Workspaces, conversations and pages": {

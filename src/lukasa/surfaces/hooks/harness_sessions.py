@@ -19,6 +19,7 @@ from msgspec import Struct
 from lukasa.model.conversation import Conversation, Status
 from lukasa.model.errors import InvalidTransition
 from lukasa.model.ids import BASE62, REF_CODE_LENGTH
+from lukasa.service.call import CallContext
 from lukasa.service.sessions import conversations
 from lukasa.service.workspace import Workspace
 from lukasa.surfaces.hooks.harness import HarnessEvent
@@ -113,11 +114,26 @@ def note_session(session: HookSession, event: HarnessEvent, **more: str) -> bool
 def _open(workspace: Workspace, session: str, channel: str | None) -> Conversation:
     ctx = workspace.ctx
     for restart in range(MOST_RESTARTS):
-        place = "\n".join((ctx.info.id, *(f"{key}={value}" for key, value in ctx.tenancy.items())))
-        found = conversations.join(ctx, *_conversation_ids(place, session, restart), channel)
+        found = conversations.join(ctx, *_conversation_ids(_place(ctx), session, restart), channel)
         if found.status is not Status.ARCHIVED:
             return found
     raise InvalidTransition("every conversation of this session is archived", fix="start a new session in the harness")
+
+
+def conversation_of(workspace: Workspace, session: str) -> Conversation | None:
+    """Return the latest conversation of a harness's session in this workspace, without starting one."""
+    ctx, found = workspace.ctx, None
+    for restart in range(MOST_RESTARTS):
+        id, _ = _conversation_ids(_place(ctx), session, restart)
+        known = ctx.local.conversation(id)
+        if known is None:
+            break
+        found = known
+    return found
+
+
+def _place(ctx: CallContext) -> str:
+    return "\n".join((ctx.info.id, *(f"{key}={value}" for key, value in ctx.tenancy.items())))
 
 
 def _conversation_ids(place: str, session: str, restart: int) -> tuple[str, str]:

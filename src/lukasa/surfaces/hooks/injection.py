@@ -5,15 +5,16 @@ Only passages that are new to the session are added, and only as many as the har
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
 from lukasa.model.echo import marked, unmarked
 from lukasa.model.text import content_hash, terms
-from lukasa.read.context import ContextDocument, ContextItem, Pinned, Slice, in_part, item, render
+from lukasa.read.context import Context, ContextDocument, ContextItem, Pinned, Slice, in_part, item, render
 from lukasa.read.question import query_terms
 from lukasa.read.rank import Hit
+from lukasa.service.retrieval.disclosing import disclose_part
 from lukasa.service.retrieval.read import counted
 from lukasa.surfaces.hooks.harness import HarnessEvent, HookResult, excerpt
 from lukasa.surfaces.hooks.harness_sessions import HookSession, note_session
@@ -29,8 +30,8 @@ def session_start(session: HookSession, event: HarnessEvent) -> HookResult:
     A resumed session still has its passages; a cleared or compacted one has lost them and gets them again.
     """
     from_start = event.source != "resume"
-    found = session.workspace.context("")
-    result = _inject(session, found.document, from_start=from_start)
+    found = session.workspace.context("", record=False)
+    result = _inject(session, "hook.session-start", found.document, found, found.hits, from_start=from_start)
     note_session(session, event)
     return result
 
@@ -40,8 +41,8 @@ def prompt(session: HookSession, event: HarnessEvent) -> HookResult:
     question = excerpt(unmarked(event.prompt)).strip()
     if not question:
         return HookResult()
-    found = session.workspace.context(question)
-    result = _inject(session, found.document)
+    found = session.workspace.context(question, record=False)
+    result = _inject(session, "hook.prompt", found.document, found, found.hits)
     counted(session.workspace.ctx, [found.hits[id] for id in result.ids if id in found.hits], session.workspace.ctx.now)
     return result
 
@@ -56,17 +57,28 @@ def tool_failure(session: HookSession, event: HarnessEvent) -> HookResult:
     hits = {hit.id: hit for hit in about_failure(recall, question)}
     tiers = [tier.name for tier in session.workspace.spec.tiers][::-1]
     document = recalled(session.workspace.name, list(hits.values()), tiers, question)
-    result = _inject(session, document)
+    result = _inject(session, "hook.tool-failure", document, None, hits)
     counted(session.workspace.ctx, [hits[id] for id in result.ids], session.workspace.ctx.now)
     return result
 
 
-def _inject(session: HookSession, document: ContextDocument, *, from_start: bool = False) -> HookResult:
-    """Inject the passages that are new to the session and fit, and note them as given."""
+def _inject(
+    session: HookSession,
+    verb: str,
+    document: ContextDocument,
+    found: Context | None,
+    hits: Mapping[str, Hit],
+    *,
+    from_start: bool = False,
+) -> HookResult:
+    """Inject the passages that are new to the session and fit; note them as given, and in the disclosure ledger."""
     claimed = session.claim(lambda given: _fitting(news(document, given)), marks, from_start=from_start)
     if empty(claimed):
         return HookResult()
-    return HookResult(marked(render(claimed)), tuple(entry.id for entry in items(claimed)))
+    text = marked(render(claimed))
+    talk = session.conversation.id if session.conversation is not None else None
+    disclose_part(session.workspace.ctx, verb, claimed, found, hits, text=text, conversation=talk)
+    return HookResult(text, tuple(entry.id for entry in items(claimed)))
 
 
 def _fitting(document: ContextDocument) -> ContextDocument:

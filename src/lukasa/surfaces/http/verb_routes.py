@@ -26,6 +26,7 @@ from lukasa.service.admin.access import Credential
 from lukasa.service.call import CallContext
 from lukasa.service.jobs.handlers import KEEP_ANSWERS
 from lukasa.storage.operations import DropAnswer, ForgetAnswers, SaveAnswer
+from lukasa.surfaces.api.disclosing import disclose_output
 from lukasa.surfaces.api.shapes import PageOut
 from lukasa.surfaces.api.verb import Call, Verb, VerbInput, VerbOutput, prepare
 from lukasa.surfaces.http.authentication import Authenticator
@@ -84,7 +85,9 @@ def _answer(authenticator: Authenticator, asked: VerbRequest) -> Response:
         output = verb.run(call, asked.input)
     except Conflict as conflict:
         raise _version_changed(call, asked, conflict) from None
-    return _response(asked, output, verb.status, {}, output.model_dump_json())
+    body = output.model_dump_json()
+    disclose_output(call, verb, asked.input, output, body)
+    return _response(asked, output, verb.status, {}, body)
 
 
 def _version_changed(call: Call, asked: VerbRequest, conflict: Conflict) -> Exception:

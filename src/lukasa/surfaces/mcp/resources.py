@@ -18,7 +18,7 @@ from msgspec import Struct
 from lukasa.model.errors import InvalidInput, NotFound
 from lukasa.model.grant import Capability
 from lukasa.service.admin.access import Credential
-from lukasa.surfaces.api.shapes import ContextOut, NamedListOut, NamedOut
+from lukasa.surfaces.api.shapes import ContextOut, NamedListOut
 from lukasa.surfaces.mcp.tools import WORKSPACE, Dispatcher
 
 _URI = re.compile(r"lukasa://([^/?#]+)/(?:(context)|named/([^/?#]+))")
@@ -84,10 +84,9 @@ def read(dispatcher: Dispatcher, credential: Credential, uri: str) -> types.Text
         return types.TextResourceContents(
             uri=uri, text=found.text if isinstance(found, ContextOut) else "", mime_type=_TEXT
         )
-    page = dispatcher.perform(credential, "named_get", {WORKSPACE: workspace, "name": unquote(name)})
-    return types.TextResourceContents(
-        uri=uri, text=page.body if isinstance(page, NamedOut) else "", mime_type=_MARKDOWN
-    )
+    answer = dispatcher.call(credential, "named_get", {WORKSPACE: workspace, "name": unquote(name)})
+    body = str((answer.structured_content or {}).get("body", ""))
+    return types.TextResourceContents(uri=uri, text=body, mime_type=_MARKDOWN)
 
 
 # Prompts

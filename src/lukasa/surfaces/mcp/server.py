@@ -31,7 +31,7 @@ from lukasa.model.errors import Unauthenticated
 from lukasa.service.admin.access import AccessControl, Credential
 from lukasa.surfaces.mcp import messages, resources
 from lukasa.surfaces.mcp.mount import CREDENTIAL, NO_CREDENTIAL
-from lukasa.surfaces.mcp.tools import Dispatcher, Refusal, RequestContext, error_result, result
+from lukasa.surfaces.mcp.tools import Dispatcher, Refusal, RequestContext, error_result
 
 INSTRUCTIONS = """This is a long-term memory that outlasts the session. Call memory_context once when a piece of work
 begins, and memory_read whenever an earlier session might know something. Store what will still matter later with
@@ -55,10 +55,9 @@ def build(dispatcher: Dispatcher) -> Server[Any]:
             arguments = await _confirmed(dispatcher, ctx, params)
             if isinstance(arguments, types.InputRequiredResult):
                 return arguments
-            output = await dispatcher.answer(ctx, lambda given: dispatcher.perform(given, params.name, arguments))
+            return await dispatcher.answer(ctx, lambda given: dispatcher.call(given, params.name, arguments))
         except Refusal as refusal:
             return error_result(str(refusal))
-        return result(output)
 
     async def list_resources(ctx: RequestContext, params: Listing) -> types.ListResourcesResult:
         found = await _answer(dispatcher, ctx, lambda given: resources.listed(dispatcher, given))

@@ -22,9 +22,10 @@ from lukasa.model.values import Kind
 from lukasa.read.excerpt import excerpt
 from lukasa.read.question import query_terms
 from lukasa.service.admin.access import AccessControl, Credential
+from lukasa.surfaces.api.disclosing import disclose_output
 from lukasa.surfaces.api.shapes import ContextOut, HitOut, RecallOut
 from lukasa.surfaces.api.table import VERBS
-from lukasa.surfaces.api.verb import Verb, VerbInput, VerbOutput, perform, prepare, tool_schema, validated
+from lukasa.surfaces.api.verb import Verb, VerbInput, VerbOutput, perform, prepare, ran, tool_schema, validated
 from lukasa.surfaces.cli.output import encode
 from lukasa.surfaces.http.observing import current_request
 from lukasa.surfaces.offload import offload
@@ -150,6 +151,16 @@ class Dispatcher(Struct, frozen=True):
     def perform(self, credential: Credential, name: str, arguments: Mapping[str, Any]) -> VerbOutput:
         verb, workspace, input, scope = self._call(credential, name, arguments)
         return perform(verb, self.access, credential, workspace, input, scope)
+
+    def call(self, credential: Credential, name: str, arguments: Mapping[str, Any]) -> types.CallToolResult:
+        """Run a tool, and note what its answer holds in the disclosure ledger."""
+        verb, workspace, input, scope = self._call(credential, name, arguments)
+        call = prepare(verb, self.access, credential, workspace, scope)
+        output = ran(verb, call, input)
+        answer = result(output)
+        (text,) = answer.content
+        disclose_output(call, verb, input, output, text.text if isinstance(text, types.TextContent) else "")
+        return answer
 
     def question(self, credential: Credential, name: str, arguments: Mapping[str, Any]) -> str:
         """Return the question that a person must confirm before this call of a verb with `asks`."""

@@ -135,8 +135,21 @@ def _key(number: int, name: str, colour: str) -> Iterator[str]:
 
 def daily(days: Sequence[tuple[date, int, int]]) -> str:
     """Draw the number of steps on each day, and of failed ones."""
+    total, bad = sum(count for _, count, _ in days), sum(failed for _, _, failed in days)
+    told = f"{total} steps in {len(days)} days, {bad} of them failed"
+    return _by_day(days, told if days else "No steps reported yet")
+
+
+def tokens(days: Sequence[tuple[date, int]]) -> str:
+    """Draw the tokens of memory that went to agents on each day."""
+    total = sum(count for _, count in days)
+    told = f"{total:,} tokens of memory to agents in {len(days)} days"
+    return _by_day([(day, count, 0) for day, count in days], told if days else "Nothing went to an agent yet")
+
+
+def _by_day(days: Sequence[tuple[date, int, int]], told: str) -> str:
     if not days:
-        return _svg("No steps reported yet", [_text(WIDTH / 2, HEIGHT / 2, "nothing yet", "middle")])
+        return _svg(told, [_text(WIDTH / 2, HEIGHT / 2, "nothing yet", "middle")])
     plane = Plane(_round_up(max(count for _, count, _ in days)))
     width = max(2.0, (WIDTH - _LEFT - _RIGHT) / len(days) - 3)
     body = [*_scale(plane, whole=True)]
@@ -147,8 +160,7 @@ def daily(days: Sequence[tuple[date, int, int]]) -> str:
             body.append(_bar("bar bad", x, plane.y(failed), width, plane.y(0) - plane.y(failed), _COLOURS[3]))
     body.append(_text(plane.x(0), HEIGHT - 8, _day(days[0][0]), "start"))
     body.append(_text(plane.x(1), HEIGHT - 8, _day(days[-1][0]), "end"))
-    total, bad = sum(count for _, count, _ in days), sum(failed for _, _, failed in days)
-    return _svg(f"{total} steps in {len(days)} days, {bad} of them failed", body)
+    return _svg(told, body)
 
 
 def durations(tallies: Sequence[Tally]) -> str:

@@ -3,16 +3,17 @@ import { h, put } from "../dom.js";
 import { edit } from "../editing.js";
 import { doubt, factors, look, meta, quotes } from "../entries.js";
 import { past } from "../history.js";
-import { badge, chart, confirm, doing, facts, field, head, later, number, time, toast } from "../parts.js";
+import { badge, chart, confirm, doing, facts, field, head, later, number, table, time, toast } from "../parts.js";
 
 const HISTORY = new Set(["forgotten", "superseded", "archived", "invalidated", "pruned"]);
 
 export async function show(page) {
   const id = page.args[0] ?? "";
-  const [standing, { versions, confirmations, rivals }, { grounds }] = await Promise.all([
+  const [standing, { versions, confirmations, rivals }, { grounds }, { shown }] = await Promise.all([
     page.api.get(`entries/${id}/standing`),
     page.api.get(`entries/${id}/history`),
     page.api.get(`entries/${id}`),
+    page.api.get("shown", { item: id, limit: 1000 }),
   ]);
   const entry = { ...standing.entry, grounds };
   const said = h("div");
@@ -34,10 +35,34 @@ export async function show(page) {
         "div",
         { class: "two" },
         h("div", { class: "stack wide" }, relevance(page, standing), others(page, confirmations, rivals), past(page, versions)),
-        h("div", { class: "stack wide" }, provenance(page, entry), why(page, entry)),
+        h("div", { class: "stack wide" }, provenance(page, entry), why(page, entry), shownTo(id, shown)),
       ),
     ),
   ];
+}
+
+// The disclosure ledger: which agents got this entry, how often, and for how many tokens.
+function shownTo(id, shown) {
+  const byAgent = new Map();
+  for (const one of shown) {
+    const cost = one.items.filter((item) => item.id === id).reduce((sum, item) => sum + item.tokens, 0);
+    const seen = byAgent.get(one.principal) ?? { times: 0, tokens: 0, last: one };
+    byAgent.set(one.principal, { times: seen.times + 1, tokens: seen.tokens + cost, last: seen.last });
+  }
+  const rows = [...byAgent].map(([name, { times, tokens, last }]) => [
+    name,
+    times,
+    tokens,
+    h("span", null, time(last.at), ` · ${last.surface}`, last.ref ? ` · ${last.ref}` : ""),
+  ]);
+  return h(
+    "section",
+    { class: "panel" },
+    h("h2", null, "Shown to"),
+    rows.length
+      ? table(["Agent", "Times", "Tokens", "Last"], rows, { numeric: [1, 2], name: "Shown to" })
+      : h("p", { class: "small quiet" }, "No agent got it, as far as the ledger goes back."),
+  );
 }
 
 const RELATIONS = {

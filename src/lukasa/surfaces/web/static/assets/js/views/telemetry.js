@@ -11,7 +11,7 @@ const SPANS = [
 
 export async function show(page) {
   const since = page.query.get("since") ?? "7d";
-  const seen = await page.api.get("stats", { since });
+  const [seen, cost] = await Promise.all([page.api.get("stats", { since }), page.api.get("tokens", { since })]);
   const picker = select(SPANS, since, {
     name: "since",
     onchange: () => page.go("telemetry", new URLSearchParams({ since: picker.value })),
@@ -41,6 +41,22 @@ export async function show(page) {
           h("h2", null, "Mean duration"),
           chart(() => page.api.chart("durations", { days: parseInt(since, 10) })),
         ),
+      ),
+      h(
+        "section",
+        { class: "panel" },
+        h("h2", null, "Tokens of memory to agents"),
+        chart(() => page.api.chart("tokens", { days: parseInt(since, 10) }), "By day."),
+        cost.texts
+          ? table(["Agent", "Tokens"], Object.entries(cost.by_agent), { numeric: [1], name: "Tokens by agent" })
+          : null,
+        cost.unused.length
+          ? table(
+              ["Shown and never used", "Times", "Tokens"],
+              cost.unused.map((one) => [h("a", { href: page.link("entry", one.entry.id) }, one.entry.content), one.times, one.tokens]),
+              { numeric: [1, 2], name: "Shown and never used" },
+            )
+          : null,
       ),
       h(
         "section",
