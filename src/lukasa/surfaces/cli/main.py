@@ -128,6 +128,8 @@ GROUPS: dict[str, dict[str, CommandEntry]] = {
         "move": CommandEntry(
             "move_command", "Move all memory of an account between a data folder and a PostgreSQL database."
         ),
+        "export": CommandEntry("export_commands", "Write a workspace, or all memory, to a file."),
+        "import": CommandEntry("export_commands", "Bring in a file of `lukasa export`.", "import_"),
         "stats": CommandEntry("health_commands", "Count entries, events, jobs and the cost of models."),
         "reports": CommandEntry("health_commands", "List telemetry events, newest first."),
         "doctor": CommandEntry("health_commands", "Check the stores, and repair what can be repaired."),
