@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from lukasa.providers.chat import ChatStatus
     from lukasa.service.admin.access import AccessControl
     from lukasa.service.admin.moving import Moving
+    from lukasa.service.admin.page_folder import Pages
     from lukasa.service.admin.portable import ImportPlan, Portable, What, Whole
     from lukasa.service.curation.decision_records import Decisions
     from lukasa.service.jobs.worker import Crew, Tell, Worker
@@ -349,6 +350,10 @@ class Lukasa:
         """
         chosen: What = "workspace" if workspace is not None else what
         return self.portable.save(Path(path).expanduser(), what=chosen, workspace=workspace or "", vectors=vectors)
+
+    def export_pages(self, folder: str | Path, workspace: str = DEFAULT_WORKSPACE, *, sensitive: bool = False) -> Pages:
+        """Write a workspace as a new folder of Markdown pages; secrets are masked, unless they are asked for."""
+        return self.portable.pages(Path(folder).expanduser(), workspace, sensitive=sensitive)
 
     def import_plan(self, path: str | Path, *, into: str = "", trust: Trust = Trust.AUTHOR) -> ImportPlan:
         """Return what `import_file` would do with an export, and do nothing."""

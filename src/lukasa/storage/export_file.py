@@ -34,7 +34,7 @@ from lukasa.model.events import GENESIS
 from lukasa.model.ids import parse_id
 from lukasa.model.text import TOKENIZER_VERSION
 from lukasa.storage import tables, transfer
-from lukasa.storage.export_records import KINDS, NUMBERED, VECTORS, Record, RowsIn, RowsOut
+from lukasa.storage.export_records import KINDS, NUMBERED, VECTORS, Record, RowsIn, RowsOut, plain
 from lukasa.storage.port import Finding
 from lukasa.storage.transfer import PARTS, THE_ACCOUNT, About, Given, Part, Role, Row
 
@@ -139,6 +139,15 @@ def _records(store: Given, part: Part, rows: RowsOut) -> Iterator[Record]:
     while page:
         yield from rows.records(part, [row[len(part.order) :] for row in page])
         page = store.rows(part, after=page[-1][: len(part.order)]) if len(page) == part.page else ()
+
+
+def records(store: Given, parts: Sequence[Part]) -> Iterator[tuple[Part, Record]]:
+    """Return the records of some parts of a store that is here, as an export would have them."""
+    rows = RowsOut()
+    for part in PARTS:
+        if part in parts or part in NUMBERED:
+            for record in _records(store, part, rows):
+                yield part, record
 
 
 def packed(file: BinaryIO, name: str) -> AbstractContextManager[IO[bytes]]:
@@ -417,9 +426,10 @@ class ExportFile:
         counts, trusts, head = self.survey.counts, self.survey.trusts, store.about.head
         counts[part.name] = counts.get(part.name, 0) + 1
         if part is transfer.ENTRIES:
-            trust = str(record["rest"]["trust"])
+            rest = plain(record["rest"])
+            trust = str(rest["trust"])
             trusts[trust] = trusts.get(trust, 0) + 1
-            self.survey.sensitive += record["rest"].get("metadata", {}).get(SENSITIVE) is True
+            self.survey.sensitive += rest.get("metadata", {}).get(SENSITIVE) is True
         elif part is transfer.EVENTS and (record["seq"] == head[0]) != (record["digest"] == head[1]):
             raise ValueError("the last event is not the one that the store names")
 

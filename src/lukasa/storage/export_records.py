@@ -29,7 +29,8 @@ Shape = Literal["text", "integer", "number", "flag", "time", "json", "bytes"]
 RAW = "$text"  # marks a JSON column whose text is not what an encoder would write: it is kept as it is
 NUMBERED = (transfer.SCOPES, transfer.PARTITIONS, transfer.ITEM_SPACES)  # resolved in other records
 VECTORS = (transfer.MODELS, transfer.VECTORS, transfer.ITEM_VECTORS, transfer.PASSAGE_VECTORS)  # left out by default
-KINDS = {part.name: part for part in PARTS if part not in NUMBERED}
+OF_THE_PLACE = (transfer.PURGED,)  # what the files of one place still have to lose, which no other place has
+KINDS = {part.name: part for part in PARTS if part not in (*NUMBERED, *OF_THE_PLACE)}
 
 
 class Field(NamedTuple):
@@ -160,6 +161,11 @@ def _parsed(field: Field, text: str) -> Any:
     return {RAW: text}
 
 
+def plain(value: Any) -> Any:
+    """Return the value of a JSON field, however its text is spelled."""
+    return json.loads(value[RAW]) if isinstance(value, dict) and isinstance(value.get(RAW), str) else value
+
+
 def _refuse(name: str) -> Any:
     raise ValueError(name)
 
@@ -197,8 +203,6 @@ def _stored(field: Field, value: Any) -> Any:
             return base64.b64decode(value, validate=True)
         case "integer" | "time" if not -(2**63) <= value < 2**63:
             raise ValueError(f"{field.name} is too large")
-        case "text" if "\x00" in value:
-            raise ValueError(f"{field.name} holds a NUL character")
         case _:
             return value
 
@@ -236,12 +240,12 @@ class RowsOut:
 
     def records(self, part: Part, rows: Iterable[Row]) -> Iterator[Record]:
         """Return the records of a part, of rows without their order in front; none of a part that is resolved."""
-        fields, names = () if part in NUMBERED else fields_of(part), part.columns
+        fields, names = fields_of(part) if part.name in KINDS else (), part.columns
         for row in rows:
             values = dict(zip(names, row, strict=True))
             if part in NUMBERED or part is transfer.MODELS:
                 self._learn(part, values)
-            if part not in NUMBERED:
+            if part.name in KINDS:
                 self._resolve(part, values)
                 yield {field.name: _out(field, values[field.name]) for field in fields}
 

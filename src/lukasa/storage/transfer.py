@@ -75,6 +75,9 @@ CONVERSATIONS = _plain(tables.CONVERSATIONS, "place")
 EVENTS = _plain(tables.EVENTS)
 WORKSPACES = _plain(tables.WORKSPACES, "place")
 GRANTS = _plain(tables.GRANTS, "place")
+NAMED = _plain(tables.NAMED)
+PURGED = _plain(tables.PURGED)
+DOCUMENTS = _plain(tables.DOCUMENTS, "place", page=_FEW)
 WATCHES = _plain(tables.WATCHES, "place")
 JOBS = _plain(tables.JOBS, "place")
 TELEMETRY = _plain(tables.TELEMETRY, "place")
@@ -108,9 +111,9 @@ PARTS = (
     VERSIONS,
     VECTORS,
     RETIRED,
-    _plain(tables.NAMED),
+    NAMED,
     NAMED_VERSIONS,
-    _plain(tables.DOCUMENTS, "place", page=_FEW),
+    DOCUMENTS,
     DOCUMENT_VERSIONS,
     PASSAGES,
     PASSAGE_VECTORS,
@@ -143,7 +146,7 @@ PARTS = (
     CITATIONS,
     CITATION_CHECKS,
     CLOSED_SCOPES,
-    _plain(tables.PURGED),
+    PURGED,
     EVENTS,
     REDACTIONS,
     ACCESS,
@@ -465,7 +468,11 @@ def settle(given: Given, ground: Ground, tell: Tell) -> int:
     """Copy one store as it is, compare both sides, and check the copy; return how many rows were there already."""
     about = given.about
     taken = ground.begin(about)
-    had = _copy(given, taken, tell)
+    try:
+        had = _copy(given, taken, tell)
+    except Conflict as error:  # two rows claim one place
+        ground.clear(about)
+        raise StoreDamaged(f"the file does not hold a sound store: {error}", fix="nothing was brought in") from error
     wrong = _first_difference([(given, taken)], tell)
     if wrong and had:  # an attempt with another file
         ground.clear(about)

@@ -113,7 +113,7 @@ class Merged(Struct):
     def add(self, step: Step) -> None:
         of = self.counts.setdefault(step.kind, {})
         of[step.outcome] = of.get(step.outcome, 0) + 1
-        if sum(one.outcome == step.outcome for one in self.samples) < MOST_SAMPLES:
+        if step.what and sum(one.outcome == step.outcome for one in self.samples) < MOST_SAMPLES:
             what = " ".join(step.what.split())[:100]
             self.samples.append(Sample(step.kind, step.outcome, step.line, what, step.why))
 

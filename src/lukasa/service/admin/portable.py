@@ -22,7 +22,9 @@ from lukasa.model.events import Actor, EventDraft, canonical_json
 from lukasa.model.values import Origin, Trust
 from lukasa.ports import Clock
 from lukasa.service import inputs
+from lukasa.service.admin import page_folder
 from lukasa.service.admin.merging import Merged, Merging, Outcome, Sample, merge, outlook
+from lukasa.service.admin.page_folder import Pages
 from lukasa.service.call import CallContext
 from lukasa.spec.load import parse_spec, up_to_date
 from lukasa.storage import export_file, transfer
@@ -139,13 +141,29 @@ class Portable:
             raise InvalidInput(f"{path} cannot be written: {error.strerror}", fix="choose another file") from error
         return done
 
+    def pages(self, folder: Path, workspace: str, *, sensitive: bool = False) -> Pages:
+        """Write a workspace, with the account's tiers, as a folder of Markdown pages to read.
+
+        Secrets of sensitive entries are masked, unless they are asked for.
+        """
+        self._require_owner("export memory")
+        rooms, info = self._rooms, self.existing(workspace)
+        ctx = rooms.context(info)
+        stores = [rooms.pages(THE_ACCOUNT, "account", rooms.account), rooms.pages(info.id, "workspace", ctx.local)]
+        return page_folder.write(folder, info.name, stores, sensitive=sensitive)
+
+    def existing(self, name: str) -> WorkspaceInfo:
+        """Return the workspace of that name; NotFound if there is none."""
+        found = next((info for info in self._rooms.infos() if info.name == name), None)
+        if found is None:
+            raise NotFound(f"no workspace {name[:MOST_NAME]!r}", fix="`lukasa workspace list` shows the names")
+        return found
+
     def _chosen(self, what: What, workspace: str) -> Iterator[Exported]:
         if what not in ("workspace", "account", "all"):
             raise InvalidInput(f"{what!r} cannot be exported", fix="use workspace, account or all")
         rooms = self._rooms
-        infos = [info for info in rooms.infos() if info.name == workspace or what != "workspace"]
-        if what == "workspace" and not infos:
-            raise NotFound(f"no workspace {workspace[:MOST_NAME]!r}", fix="`lukasa workspace list` shows the names")
+        infos = [self.existing(workspace)] if what == "workspace" else rooms.infos()
         return self._stores(what, [info for info in infos if rooms.holds(info)])
 
     def _stores(self, what: What, infos: Sequence[WorkspaceInfo]) -> Iterator[Exported]:
@@ -194,10 +212,7 @@ class Portable:
         """Return the workspace that a store is merged into; None if it comes in whole."""
         info, every = store.workspace, self._rooms.infos()
         if into:
-            found = next((one for one in every if one.name == into), None)
-            if found is None:
-                raise NotFound(f"no workspace {into[:MOST_NAME]!r}", fix="`lukasa workspace list` shows the names")
-            return found
+            return self.existing(into)
         assert info is not None
         found = next((one for one in every if one.id == info.id), None)
         if found is None:

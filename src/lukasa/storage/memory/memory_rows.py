@@ -52,6 +52,7 @@ class Contents:
     versions: dict[str, tuple[Version, ...]] = field(default_factory=dict)
     retired: frozenset[str] = frozenset()
     vectors: dict[tuple[str, EmbeddingModel], Vector] = field(default_factory=dict)
+    models: dict[EmbeddingModel, None] = field(default_factory=dict)  # those that came in with rows of another store
     links: dict[str, tuple[str, ...]] = field(default_factory=dict)
     linked: dict[tuple[str, str], None] = field(default_factory=dict)  # actions with entries, in their order
     items: dict[ItemAddress, KeptItem] = field(default_factory=dict)

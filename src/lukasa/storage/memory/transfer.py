@@ -103,7 +103,7 @@ class _Listing:
         self._state = state = store._state
         self._scopes: dict[tuple[str, str], int] = {}
         self._partitions: dict[tuple[int, str, str], int] = {}
-        self._models: dict[EmbeddingModel, int] = {}
+        self._models = {model: n for n, model in enumerate(state.models, 1)}
         self._spaces: dict[str, int] = {}
         self._entries = {id: n for n, id in enumerate(state.entries, 1)}
         found: dict[str, list[Row]] = {table.name: list(state.tables[table.name].values()) for table in tables.tables()}
@@ -218,6 +218,7 @@ class _Taking:
 
     def _take_models(self, state: Contents, row: Row) -> None:
         self._models[row[0]] = EmbeddingModel(*row[1:])
+        state.models[self._models[row[0]]] = None
 
     def _take_item_spaces(self, state: Contents, row: Row) -> None:
         self._spaces[row[0]] = namespace_of(row[1])

@@ -74,7 +74,8 @@ def export(
     if form == "markdown":
         if what != "workspace" or vectors:
             raise click.UsageError("--as markdown writes the pages of one workspace; leave the other options out")
-        pages = cli.owner().export_pages(Path(file), sensitive=sensitive)
+        cli.workspace()
+        pages = cli.memory.portable.pages(Path(file).expanduser(), name, sensitive=sensitive)
         cli.emit(
             plain(pages),
             [line(good("wrote "), f"{pages.pages:,} pages of {pages.entries:,} entries to {pages.folder}")],
