@@ -278,7 +278,12 @@ class ExportFile:
         self._file: IO[bytes] = _plain(stream, name)
         self.survey = Survey()
         self.stores: list[FileStore] = []
-        self._read()
+        try:
+            self._read()
+        except BaseException:
+            if self._file is not stream:
+                self._file.close()
+            raise
 
     @classmethod
     def open(cls, path: Path, tell: Tell = lambda size: None) -> ExportFile:
