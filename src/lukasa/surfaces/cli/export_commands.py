@@ -138,7 +138,7 @@ def import_(cli: Invocation, file: str, dry_run: bool, into: str, trust: str, co
                 done = portable.plan(found, into=into, trust=most, tell=tell)
             else:
                 done = portable.run(found, into=into, trust=most, confirm=confirm, tell=tell)
-        cli.emit(plain(done), _told(done))
+        cli.emit(plain(done), told(done))
 
 
 @contextmanager
@@ -189,7 +189,8 @@ def _whole(found: ExportFile, whole: Whole) -> Iterator[Line]:
         yield line(dim("  `lukasa embed` computes the vectors"))
 
 
-def _told(plan: ImportPlan) -> Iterator[Line]:
+def told(plan: ImportPlan) -> Iterator[Line]:
+    """Tell what an import did, or would do."""
     yield line(title("imported" if plan.done else "would be imported"), f"  from {plan.file}, made {plan.made_at[:19]}")
     for store in plan.stores:
         yield from _store(store)
