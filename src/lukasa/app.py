@@ -338,7 +338,7 @@ class Lukasa:
                 fits=self._require_room,
                 clock=self._clock,
                 origin=self._origin,
-                program=f"lukasa {import_module('lukasa').__version__}",
+                program="lukasa",
             )
         )
 
