@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import cache
@@ -153,7 +154,7 @@ def _out(field: Field, value: Any) -> Any:
 def _parsed(field: Field, text: str) -> Any:
     """Return the value of a JSON text, or the text itself under a mark if it is spelled in another way."""
     try:
-        value = json.loads(text, parse_constant=_refuse)
+        value = json.loads(text, parse_constant=refuse)
         if field.dump(value) == text and not (isinstance(value, dict) and RAW in value):
             return value
     except UNREADABLE:
@@ -166,7 +167,8 @@ def plain(value: Any) -> Any:
     return json.loads(value[RAW]) if isinstance(value, dict) and isinstance(value.get(RAW), str) else value
 
 
-def _refuse(name: str) -> Any:
+def refuse(name: str) -> Any:
+    """Refuse what Python reads as a number and JSON does not know."""
     raise ValueError(name)
 
 
@@ -197,8 +199,10 @@ def _stored(field: Field, value: Any) -> Any:
             return micros(datetime.fromisoformat(value))
         case "flag":
             return int(value)
-        case "number":
+        case "number" if math.isfinite(value):
             return float(value)
+        case "number":
+            raise ValueError(f"{field.name} is no finite number")
         case "bytes":
             return base64.b64decode(value, validate=True)
         case "integer" | "time" if not -(2**63) <= value < 2**63:
@@ -371,6 +375,8 @@ class RowsIn:
 
     def _entry(self, values: dict[str, Any]) -> Row:
         entry = entry_of(tuple(values[name] for name in COLUMNS))
+        if not 0 <= entry.importance <= 1:
+            raise ValueError("importance is not between 0 and 1")
         scope = _number(self.scopes, (values["tier"], values["anchor"]))
         partition = _number(self.partitions, (scope, str(VISIBILITY[entry.state]), values["owner"]))
         self._homes[values["id"]] = partition

@@ -255,6 +255,14 @@ class Merging:
         saves = (SaveNamed(replace(last, tier=now.tier), now.version), SaveNamed(now, now.version + 1))
         return Step("named", "both", line, name, "the file's is kept in the history of the page", saves)
 
+    def _misfit(self, entry: Entry) -> str:
+        """Say why the spec of this workspace has no place for an entry; nothing if it has."""
+        if not self._has_tier(entry.scope.tier):
+            return f"this workspace has no tier {entry.scope.tier}"
+        if self._spec is not None and entry.kind not in self._spec.tier(entry.scope.tier).typology:
+            return f"tier {entry.scope.tier} of this workspace takes no {entry.kind} entries"
+        return ""
+
     def _has_tier(self, name: str) -> bool:
         return self._spec is None or any(tier.name == name for tier in self._spec.tiers)
 
@@ -296,8 +304,8 @@ class Merging:
         last = versions[-1]
         if last.id in gone:
             return Step("entries", "left", line, last.content, "it was removed here for good")
-        if not self._has_tier(last.scope.tier):
-            return Step("entries", "left", line, last.content, f"this workspace has no tier {last.scope.tier}")
+        if misfit := self._misfit(last):
+            return Step("entries", "left", line, last.content, misfit)
         if last.id in found:
             return self._beside(line, last, found[last.id])
         if last.scope in closed:
