@@ -142,6 +142,7 @@ class Merging:
         self._given, self._store, self._at, self._here, self._spec = given, store, at, here, spec
         self._source, self._trust = source, trust
         self._channels: dict[str, str] = {}  # ids in the file, by those here
+        self._transcripts: dict[str, str] = {}  # the same
         self._same: dict[str, str] = {}  # entries of the file whose text another entry here has
         self._brought: set[str] = set()
 
@@ -150,6 +151,7 @@ class Merging:
         yield from self._of_channels()
         yield from self._of_conversations()
         yield from self._of_notes()
+        yield from self._of_transcripts()
         yield from self._of_documents()
         yield from self._of_pages()
         yield from self._of_entries()
@@ -160,7 +162,6 @@ class Merging:
         yield from self._of_actions()
         yield from self._of_closed_scopes()
         yield from self._of_items()
-        yield from self._of_transcripts()
         yield from self._of_amendments()
         for part, why in _HERE_ONLY.items():
             for line, _ in self._given.records(part):
@@ -284,7 +285,10 @@ class Merging:
             row = self._given.numbers.row(transfer.VERSIONS, record)
             entry = entry_of_snapshot(row[transfer.VERSIONS.columns.index("snapshot")])
             scope, trust = self._scope(entry.scope), min(entry.trust, self._trust)
-            made.append(replace(entry, scope=scope, curator=Curator.IMPORT, trust=trust))
+            said = tuple(
+                replace(q, transcript=self._transcripts.get(q.transcript, q.transcript)) for q in entry.evidence
+            )
+            made.append(replace(entry, scope=scope, curator=Curator.IMPORT, trust=trust, evidence=said))
         return made
 
     def _scope(self, scope: Scope) -> Scope:
@@ -415,7 +419,7 @@ class Merging:
             else:
                 yield Step("closed_scopes", "new", line, made.scope.tier, operations=(CloseScope(made),))
 
-    # Items, transcripts, proposals
+    # Transcripts, items, proposals
 
     def _of_items(self) -> Iterator[Step]:
         for line, record in self._given.records(transfer.ITEMS):
@@ -445,6 +449,7 @@ class Merging:
             else:
                 kept = {said.place: said.text for said in self._store.utterances(local.id)}
                 here[one.id] = local.id, kept
+                self._transcripts[one.id] = local.id
                 yield Step("transcripts", "known", line, one.title)
         every = self._values(transfer.UTTERANCES, cast("Table[FoundUtterance]", tables.UTTERANCES))
         for line, found in every:
